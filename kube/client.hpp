@@ -1,0 +1,46 @@
+#pragma once
+// The verbs, each one request and one typed answer. Retries 429 and 5xx only where the server sent Retry-After (client-go's rule,
+// at most 10 times); everything else is the caller's decision. Holds no cache: reading is the stores' job.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "kube/request.hpp"
+#include "kube/task.hpp"
+#include "kube/transport.hpp"
+
+namespace kube {
+
+class client {
+ public:
+  /// `over` must outlive the client.
+  explicit client(transport& over) : over_(over) {}
+
+  task<nlohmann::json> get(const resource& type, object_key key);
+  /// All items of all pages, as JSON. For small, rare lists (prune, discovery); stores use reflectors.
+  task<std::vector<nlohmann::json>> list(const resource& type, list_options options);
+  task<nlohmann::json> create(const resource& type, std::string_view ns, const nlohmann::json& object,
+                              write_options options = write_options());
+  task<nlohmann::json> replace(const resource& type, object_key key, const nlohmann::json& object,
+                               write_options options = write_options());
+  task<nlohmann::json> apply(const resource& type, object_key key, const nlohmann::json& object,
+                             write_options options = write_options());
+  task<nlohmann::json> apply_status(const resource& type, object_key key, const nlohmann::json& object,
+                                    write_options options = write_options());
+  task<nlohmann::json> patch(const resource& type, object_key key, patch_kind kind, const nlohmann::json& patch,
+                             std::string_view subresource = {}, write_options options = write_options());
+  /// 404 is success: it is gone.
+  task<void> remove(const resource& type, object_key key, preconditions only_if,
+                    propagation how = propagation::background);
+  task<void> bind(object_key pod, std::string_view node, preconditions only_if, const nlohmann::json& annotations);
+  task<void> evict(object_key pod, preconditions only_if);
+  /// A GET of any path: /version, /readyz.
+  task<response> raw(std::string_view path);
+
+  transport& over() { return over_; }
+
+ private:
+  transport& over_;
+};
+
+}  // namespace kube

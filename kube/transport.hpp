@@ -1,0 +1,42 @@
+#pragma once
+// The one seam between this program and the API server. The real one is kube/curl_transport.hpp; tests use
+// test/kube/scripted_transport.hpp. An HTTP status is a value, not an error: see kube/status.hpp for the mapping.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/request.hpp"
+#include "kube/task.hpp"
+
+namespace kube {
+
+struct response {
+  int status = 0;
+  std::string body;
+  std::string content_type;
+  std::optional<std::chrono::seconds> retry_after;
+  std::vector<std::string> warnings;  ///< texts of Warning headers
+};
+
+/// Gets the body of a 200 stream as it arrives. The view is valid during the call only. Returning false ends the stream
+/// (errc::cancelled).
+using chunk_sink = std::function<bool(std::string_view)>;
+
+class transport {
+ public:
+  virtual ~transport() = default;
+
+  /// Sends and reads the whole answer. Errors: connect, tls, timeout, cancelled, config; an HTTP status never is one.
+  virtual task<response> send(request what) = 0;
+
+  /// A body without end. Completes with the response (empty body) when the server closes a 200 stream cleanly; any other status
+  /// completes with its body (at most 1 MiB) and the sink is never called. Errors as `send`; a stream cut in the middle is
+  /// errc::connect, silence is errc::timeout.
+  virtual task<response> stream(request what, chunk_sink sink) = 0;
+};
+
+}  // namespace kube

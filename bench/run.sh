@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# bench/run.sh micro|sync|idle|short [--json FILE] [...]: called by ./dev bench, which has built what is needed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+name=$1; shift
+micro() {
+  local bench
+  for bench in build/release/*_bench; do
+    printf '\n%s\n' "$(basename "$bench")"
+    "$bench" --benchmark_min_time="$1" --benchmark_counters_tabular=true 2>/dev/null
+  done
+}
+case $name in
+  micro) micro 0.5 ;;
+  sync) bench/sync/run.sh sync "$@" ;;
+  idle) bench/sync/run.sh idle "$@" ;;
+  short) micro 0.05; bench/sync/run.sh sync --short "$@" ;;
+esac

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# claims.sh JUNIT.xml: requirement rows (S..), faults (F..) and performance targets (T..) -> the tests that carry their number ->
+# result. Prints the table and writes it to docs/claims.md, so that no row is claimed without a test one can run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+junit=${1:?usage: claims.sh JUNIT.xml}
+[ -f "$junit" ] || { echo "claims: no $junit: run ./dev test first" >&2; exit 1; }
+table=$(grep -oE '<testcase name="[^"]+"[^>]*status="[^"]+"' "$junit" |
+  sed -E 's/<testcase name="([^"]+)".*status="([^"]+)".*/\1 \2/' |
+  awk '
+    { name = $1; status = ($2 == "run") ? "passed" : ($2 == "fail") ? "FAILED" : "not run"
+      rest = name
+      while (match(rest, /(^|[._\/])[SFT][0-9]+b?(_|$|\.)/)) {
+        row = substr(rest, RSTART, RLENGTH); gsub(/[._\/]/, "", row)
+        tests[row] = tests[row] (tests[row] ? "<br>" : "") "`" name "`"; count[row]++
+        if (status != "passed") bad[row] = status
+        rest = substr(rest, RSTART + RLENGTH - 1)
+      } }
+    END { for (row in tests) printf "%s %05d|%s|%s|%s\n", substr(row,1,1), substr(row,2)+0, row, tests[row], (row in bad) ? bad[row] : "passed (" count[row] ")" }' |
+  sort | cut -d'|' -f2-)
+{
+  echo "# Claims"; echo
+  echo "Requirement rows (S), faults (F) and targets (T) that a test carries in its name, from the last \`./dev test --claims\`."
+  echo "A row that is not here is not claimed."; echo
+  echo "| row | tests | result |"; echo "|---|---|---|"
+  printf '%s\n' "$table" | sed 's/^/| /; s/|/ | /g; s/$/ |/; s/^|  /| /'
+} > docs/claims.md
+printf '%s\n' "$table" | sed 's/<br>/ /g; s/`//g' | awk -F'|' '{ n = split($2, t, " "); printf "%-6s %-14s %d test%s: %s%s\n", $1, $3, n, n==1?"":"s", t[1], n>1?" ...":"" }'

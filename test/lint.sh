@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# What a reader may rely on without looking: layout, the one direction of dependency, scripts, headers, names. One line a finding.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bad=0
+finding() { printf 'lint: %s\n' "$*"; bad=1; }
+mapfile -t cxx < <(git ls-files -co --exclude-standard '*.cpp' '*.hpp')
+
+# Layers: cli -> {reconcilers, agent} -> controller -> kube; quota stands alone.
+against() {  # against FOLDER FORBIDDEN...: no file of FOLDER includes a FORBIDDEN one
+  local folder=$1 forbidden; shift
+  forbidden=$(IFS='|'; echo "$*")
+  local hits; hits=$(grep -rnE "#include [\"<]($forbidden)/" "$folder" --include='*.hpp' --include='*.cpp' 2>/dev/null) || return 0
+  while IFS= read -r hit; do finding "include against the arrow: $hit"; done <<<"$hits"
+}
+against kube controller reconcilers agent cli quota
+against controller reconcilers agent cli quota
+against quota kube controller reconcilers agent cli
+against reconcilers agent cli
+against agent reconcilers cli
+
+unformatted=$(printf '%s\n' "${cxx[@]}" | xargs clang-format-19 --dry-run -Werror 2>&1 | grep -oE '^[^:]+\.(cpp|hpp)' | sort -u) || true
+for file in $unformatted; do finding "$file is not in the house layout: ./dev fmt"; done
+
+for file in "${cxx[@]}"; do
+  case $file in
+    *.hpp)
+      [ "$(head -1 "$file")" = "#pragma once" ] || finding "$file does not begin with #pragma once"
+      sed -n 2p "$file" | grep -q '^//' || finding "$file does not say on line 2 what it is for" ;;
+  esac
+done
+
+mapfile -t scripts < <({ git ls-files -co --exclude-standard '*.sh'; echo dev; echo .ci/run; } | sort -u)
+shellcheck -S warning -e SC1091 "${scripts[@]}" || bad=1
+
+mapfile -t gomods < <(git ls-files -co --exclude-standard '*.go')
+if [ ${#gomods[@]} -gt 0 ] && command -v gofmt >/dev/null; then
+  for file in $(gofmt -l "${gomods[@]}"); do finding "$file is not gofmt'd"; done
+fi
+
+if [ -d charts/quartermaster/crds-source ] || [ -d charts/quartermaster/files ]; then
+  for crd in crds/*.yaml; do
+    copy=$(find charts/quartermaster -name "$(basename "$crd")" | head -1)
+    [ -n "$copy" ] && cmp -s "$crd" "$copy" || finding "charts/quartermaster has no true copy of $crd"
+  done
+fi
+
+if [ "${1:-}" = --tidy ]; then
+  [ -f build/dev/compile_commands.json ] || ./dev build dev
+  printf '%s\n' "${cxx[@]}" | grep -E '^(kube|controller|reconcilers|cli)/.*\.cpp$' | grep -v impl.cpp |
+    xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build/dev --quiet 2>/dev/null || { finding "clang-tidy found defects, listed above"; }
+fi
+[ $bad -eq 0 ] && echo "lint: ${#cxx[@]} C++ files, ${#scripts[@]} scripts, ${#gomods[@]} Go files: clean"
+exit $bad

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# The main job, told as it happens: a real control plane, 8 simulated nodes, the operator under its own ServiceAccount, nodes labelled,
+# resources declared; then what a person wants to see. Called by `./dev demo`, which has built what is needed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+usage() { cat <<'H'
+usage: ./dev demo [--once] [--k8s 1.36|1.30]
+Shows the main job on a real control plane with 8 simulated nodes: label a node, declare a resource, see what happens.
+  --once   print it and clean up; without it the cluster stays until Ctrl-C, with commands to try
+H
+}
+once='' k8s=1.36
+while [ $# -gt 0 ]; do case $1 in
+  --once) once=1; shift ;;
+  --k8s) k8s=${2:-}; shift 2 ;;
+  --help|-h) usage; exit 0 ;;
+  *) echo "demo: unknown argument '$1'" >&2; usage >&2; exit 2 ;; esac; done
+
+name=demo-$$ namespace=quartermaster objects=test/demo/objects
+work=$(mktemp -d); started=() begin=$(date +%s.%N) steps=()
+bold() { printf '\033[1m%s\033[0m' "$*"; }
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.1f", b - a }'; }
+cleanup() {
+  trap - EXIT INT TERM
+  local pid
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
+  rm -rf "$work"
+}
+trap 'rc=$?; [ $rc -eq 0 ] || tail -5 "$work"/*.log 2>/dev/null >&2; cleanup; exit $rc' EXIT
+trap 'echo; echo "cleaning up" >&2; cleanup; exit 130' INT TERM
+step() {  # step TEXT COMMAND...: one line with how long it took
+  local text=$1 t; shift; t=$(now)
+  printf '  %-64s' "$text" >&2
+  if "$@" >"$work/step.log" 2>&1; then
+    printf '%6s s\n' "$(since "$t")" >&2; steps+=("$(printf '%-64s %6s s' "$text" "$(since "$t")")")
+  else printf 'failed\n' >&2; cat "$work/step.log" >&2; exit 1; fi
+}
+wait_for() {  # wait_for SECONDS COMMAND...: until it succeeds
+  local end=$((SECONDS + $1)); shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || { echo "still not true after the time allowed: $*"; return 1; }
+    sleep 0.1
+  done
+}
+cluster_up() { test/cluster/cluster.sh up --name "$name" --k8s "$k8s"; }
+eight_nodes() {
+  "$SIM" nodes --kubeconfig "$KUBECONFIG" --profile t4=2,v100=1,a100=1,h100=1,l40s=1,mi300x=1,ascend910b=1
+  wait_for 30 bash -c '[ "$(kubectl get nodes --no-headers | grep -cw Ready)" -eq 8 ]'
+}
+install_chart() { helm install quartermaster charts/quartermaster -n $namespace --create-namespace --set replicaCount=0; }
+start_operator() {
+  test/cluster/cluster.sh sa-kubeconfig --name "$name" --namespace $namespace --serviceaccount quartermaster --duration 24h >"$work/sa"
+  local address; address=127.0.0.1:$(free_port)
+  POD_NAMESPACE=$namespace build/release/quartermaster controller --kubeconfig "$(tail -1 "$work/sa")" --metrics-address "$address" \
+    >"$work/operator.log" 2>&1 &
+  started+=($!); echo "$address" >"$work/address"
+  wait_for 20 curl -fs "http://$address/readyz"
+}
+free_port() { local p; while p=$((20000 + RANDOM % 20000)); ss -ltn | grep -q ":$p "; do :; done; echo "$p"; }
+start_plugins() { "$SIM" plugins --kubeconfig "$KUBECONFIG" >"$work/sim.log" 2>&1 & started+=($!); }
+apply_policy() {
+  kubectl apply -f $objects/policy.yaml
+  wait_for 15 bash -c '[ "$(kubectl get ds -A -l app.kubernetes.io/managed-by=quartermaster --no-headers | wc -l)" -ge 3 ]'
+}
+apply_declarations() {
+  kubectl apply -f $objects/declarations.yaml
+  wait_for 15 bash -c '[ "$(kubectl get cm -n kube-public -o json | jq "[.items[]|select(.metadata.annotations[\"quartermaster.io/verdict\"])]|length")" -eq 3 ]'
+}
+label_nodes() {
+  kubectl label node "${nodes[0]}" nvidia-device-enable=pgpu
+  kubectl label node "${nodes[1]}" nvidia-device-enable=vGPU
+  kubectl label node "${nodes[2]}" nvidia-device-enable=mps
+  kubectl label node "${nodes[3]}" nvidia-device-enable=vgpus
+  wait_for 60 bash -c '[ "$(kubectl get anode -o json | jq "[.items[]|select(.status.phase==\"Ready\")]|length")" -ge 3 ]'
+}
+
+printf '%s\n' "$(bold 'Quartermaster: the main job on a real Kubernetes') $k8s" >&2
+step "control plane up (etcd, API server, controllers, scheduler, KWOK)" cluster_up
+eval "$(test/cluster/cluster.sh env --name "$name")"
+SIM=$(command -v sim) || { echo "demo: the simulator is not on the PATH of ./dev cluster env" >&2; exit 1; }
+step "8 nodes: 2 T4, V100, A100, H100, L40S, MI300X, Ascend 910B" eight_nodes
+mapfile -t nodes < <(kubectl get nodes -o name | sed 's|node/||' | grep -vE 'mi300|ascend' | sort)
+start_plugins
+step "chart installed: CRDs, ServiceAccount, RBAC" install_chart
+step "operator ready, under its own ServiceAccount" start_operator
+step "policy: pgpu, vgpu and mps on; three DaemonSets made" apply_policy
+step "three declarations applied and judged" apply_declarations
+step "four nodes labelled (one wrongly); three enrolled" label_nodes
+
+echo; bold "Nodes"; echo
+kubectl get acceleratornodes -o wide
+echo; bold "What they offer now"; echo
+kubectl get nodes -o json | jq -r '.items[] | [.metadata.name, (.metadata.labels["nvidia-device-enable"] // "-"),
+  ([.status.allocatable | to_entries[] | select(.key | test("/")) | select(.value != "0") | "\(.key)=\(.value)"] | join(" "))] | @tsv' |
+  column -t -s $'\t' -N NODE,LABEL,ALLOCATABLE
+echo; bold "DaemonSets"; echo
+kubectl get ds -A -l app.kubernetes.io/managed-by=quartermaster
+echo; bold "Declarations and what we say of them"; echo
+kubectl get cm -n kube-public -o json | jq -r '.items[] | select(.metadata.annotations["quartermaster.io/verdict"]) |
+  . as $cm | (.metadata.annotations["quartermaster.io/verdict"] | fromjson) as $v |
+  "\($cm.metadata.name): \($v.verdict)", ($v.findings[]? | "    \(.severity): \(.message)")'
+echo; bold "Events"; echo
+kubectl get events -A --sort-by=.metadata.creationTimestamp -o json | jq -r '.items[] |
+  select((.reportingComponent // "") | startswith("quartermaster")) |
+  [.type, "\(.involvedObject.kind)/\(.involvedObject.name)", .reason, .message[0:150]] | @tsv' | column -t -s $'\t' -N TYPE,OBJECT,REASON,NOTE
+echo; bold "Time"; echo
+printf '  %s\n' "${steps[@]}"
+printf '  %-64s %6s s\n' total "$(since "$begin")"
+operator=${started[1]}
+printf '\n  operator: %s KiB resident, %s s of CPU so far\n' "$(awk '/VmRSS/ {print $2}' "/proc/$operator/status")" \
+  "$(awk '{printf "%.2f", ($14 + $15) / 100}' "/proc/$operator/stat")"
+[ -n "$once" ] && exit 0
+cat <<T
+
+$(bold "The cluster is yours until Ctrl-C.") In another shell:
+  export KUBECONFIG=$KUBECONFIG PATH=$(dirname "$(command -v kubectl)"):\$PATH
+  kubectl label node ${nodes[3]} nvidia-device-enable=mps --overwrite && kubectl get anode -w
+  kubectl patch apol default --type merge -p '{"spec":{"modules":{"vgpu":{"enabled":false}}}}' && kubectl get ds -A
+  kubectl describe cm -n kube-public cf-crl-lab-fpga
+T
+while :; do sleep 3600 & wait $!; done

@@ -1,3 +1,5 @@
+// chainsaw runs the end-to-end tests written as YAML files. The two replacements stand for versions without an entry in the
+// public checksum database. It compiles with Go 1.25, not with 1.26: build.sh asks for that toolchain.
 module quartermaster.io/test/cluster/tools/chainsaw
 
 go 1.25.0

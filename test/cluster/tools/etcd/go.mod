@@ -1,3 +1,4 @@
+// Kubernetes' store, at the version its release builds with.
 module quartermaster.io/test/cluster/tools/etcd
 
 go 1.26.0

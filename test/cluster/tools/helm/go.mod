@@ -1,3 +1,4 @@
+// Helm installs the chart in the end-to-end tests.
 module quartermaster.io/test/cluster/tools/helm
 
 go 1.26.0

@@ -1,3 +1,4 @@
+// KWOK plays the kubelets of the test cluster.
 module quartermaster.io/test/cluster/tools/kwok
 
 go 1.26.0

@@ -1,0 +1,303 @@
+#!/bin/bash
+# cluster.sh: a real Kubernetes control plane on loopback, with KWOK playing the kubelets. `cluster.sh --help` says how it is used.
+#
+# One cluster is one folder: ${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-~/.local/state}/quartermaster/clusters}/NAME. Nothing else on
+# the machine is touched. The folder's file `cluster.env` is written when the cluster is ready; a folder without it is left over from
+# an `up` that was killed, and the next `up` clears it.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/layout.sh"
+source "$here/certs.sh"
+source "$here/components.sh"
+
+clusters=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quartermaster/clusters}
+
+usage() {
+  cat <<EOF
+Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not given)
+
+  up        start a cluster; the last line on stdout is the path of its admin kubeconfig
+              [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
+              [--apiserver-arg=ARG]... [--kcm-arg=ARG]...
+  down      stop it and delete its folder                        [--all]
+  status    what runs, on which ports, with how much memory; of every cluster when no name is given
+  env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(cluster.sh env)"
+  restart   restart one component with the same arguments        COMPONENT [--signal TERM|KILL|...]
+  stop, start  the two halves of restart                         COMPONENT [--signal ...]
+  logs      the last lines of its logs                           [COMPONENT] [--lines N] [--follow]
+  sa-kubeconfig  write and print a kubeconfig with a token of a ServiceAccount, as a pod of it would have
+              --namespace NS --serviceaccount SA [--duration 1h] [--token-file]
+
+Components: ${components[*]} (apiserver, kcm and scheduler for short).
+KUBEBUILDER_ASSETS, when set, brings ${assets_programs[*]}. Exit codes: 0 done, 1 failed, 2 wrong usage.
+EOF
+}
+
+say() { echo "cluster: $*" >&2; }
+die() { echo "cluster.sh: $1" >&2; exit "${2:-1}"; }
+wrong() { die "$1 (try --help)" 2; }
+
+# ---- arguments ----
+
+(($#)) || { usage >&2; exit 2; }
+verb=$1; shift
+case $verb in
+  up|down|status|env|restart|stop|start|logs|sa-kubeconfig) ;;
+  -h|--help|help) usage; exit 0 ;;
+  *) wrong "unknown verb '$verb'" ;;
+esac
+
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes apiserver_args=() kcm_args=() all= component= signal=TERM
+lines=20 follow= namespace= serviceaccount= duration=1h token_file=
+takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
+while (($#)); do
+  option=$1; shift
+  if [[ $option == --*=* ]]; then set -- "${option#*=}" "$@"; option=${option%%=*}; fi
+  case $option in  # options with a value
+    --name|--k8s|--port|--nodes|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration)
+      (($#)) || wrong "$option needs a value"; value=$1; shift ;;
+  esac
+  case $option in
+    --name) name=$value named=yes ;;
+    --k8s) takes up "$option"; minor=$value ;;
+    --port) takes up "$option"; port=$value ;;
+    --nodes) takes up "$option"; nodes=$value ;;
+    --no-kwok) takes up "$option"; kwok= ;;
+    --no-scheduler) takes up "$option"; scheduler= ;;
+    --apiserver-arg) takes up "$option"; apiserver_args+=("$value") ;;
+    --kcm-arg) takes up "$option"; kcm_args+=("$value") ;;
+    --all) takes down "$option"; all=yes ;;
+    --signal) takes "restart stop" "$option"; signal=${value#SIG} ;;
+    --lines) takes logs "$option"; lines=$value ;;
+    -f|--follow) takes logs "$option"; follow=-F ;;
+    --namespace) takes sa-kubeconfig "$option"; namespace=$value ;;
+    --serviceaccount) takes sa-kubeconfig "$option"; serviceaccount=$value ;;
+    --duration) takes sa-kubeconfig "$option"; duration=$value ;;
+    --token-file) takes sa-kubeconfig "$option"; token_file=yes ;;
+    -h|--help) usage; exit 0 ;;
+    -*) wrong "unknown option '$option'" ;;
+    *) takes "restart stop start logs" "the argument '$option'"; [[ -z $component ]] || wrong "one component at a time"; component=$option ;;
+  esac
+done
+number() { [[ $2 =~ ^[0-9]{1,6}$ ]] || wrong "$1 needs a number, not '$2'"; }
+[[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || wrong "--name '$name' must be lower case letters, digits and dashes, 41 at most"
+[[ " ${k8s_minors[*]} " == *" $minor "* ]] || wrong "--k8s '$minor' is not one of: ${k8s_minors[*]}"
+number --nodes "$nodes"; number --lines "$lines"
+if [[ -n $port ]]; then number --port "$port"; ((port > 0 && port < 65536)) || wrong "--port $port is not a port"; fi
+((nodes == 0)) || [[ -n $kwok ]] || wrong "--nodes needs KWOK: without it no node becomes Ready"
+kill -l "$signal" >/dev/null 2>&1 || wrong "--signal '$signal' is not a signal"
+case $component in apiserver) component=kube-apiserver ;; kcm) component=kube-controller-manager ;; scheduler) component=kube-scheduler ;; esac
+[[ -z $component || " ${components[*]} " == *" $component "* ]] || wrong "'$component' is not a component: ${components[*]}"
+case $verb in
+  restart|stop|start) [[ -n $component ]] || wrong "$verb needs a component: ${components[*]}" ;;
+  sa-kubeconfig) [[ -n $namespace && -n $serviceaccount ]] || wrong "sa-kubeconfig needs --namespace and --serviceaccount" ;;
+esac
+folder=$clusters/$name
+
+# ---- what the verbs share ----
+
+# lock: one change of a cluster at a time. The lock file lies beside the folder, for `down` deletes the folder.
+lock() { mkdir -p "$clusters"; exec 8>"$clusters/.$name.lock"; flock -n 8 || { say "another command is working on \"$name\", waiting"; flock 8; }; }
+
+enter() { # the cluster's folder and facts, or one line
+  [[ -f $folder/cluster.env ]] || die "no cluster \"$name\" is up (cluster.sh up${named:+ --name $name})"
+  cd "$folder"; source ./cluster.env
+}
+
+running() { local c; for c in "${components[@]}"; do if [[ -n $(pid_of "$c") ]]; then echo "$c"; fi; done; }
+started() { local c; for c in "${components[@]}"; do if [[ -f start/$c ]]; then echo "$c"; fi; done; }
+
+take_down() { # in any state, also half started
+  [[ -d $folder ]] || return 0
+  cd "$folder"
+  local i
+  for ((i = ${#components[@]} - 1; i >= 0; i--)); do stop "${components[i]}"; done
+  cd /; rm -rf "$folder"
+}
+
+port_free() { ! { exec 3<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null; }
+
+# free_port: sets REPLY to a port below the range of outgoing connections that nobody listens on and no other cluster was given.
+ports_taken=
+free_port() {
+  local tries
+  for ((tries = 0; tries < 1000; tries++)); do
+    REPLY=$((20000 + RANDOM % 12000))
+    [[ " $ports_taken " != *" $REPLY "* ]] && port_free "$REPLY" && { ports_taken+=" $REPLY"; return; }
+  done
+  die "no free port found between 20000 and 32000"
+}
+
+choose_ports() {
+  mkdir -p "$clusters"; exec 7>"$clusters/.ports.lock"; flock 7
+  ports_taken=$(cat "$clusters"/*/ports 2>/dev/null | tr '\n' ' ') || true
+  if [[ -n $port ]]; then
+    port_free "$port" || die "--port $port is in use"
+    [[ " $ports_taken " != *" $port "* ]] || die "--port $port belongs to another cluster"
+    ports_taken+=" $port"
+  fi
+  if [[ -z $port ]]; then free_port; port=$REPLY; fi
+  APISERVER_PORT=$port
+  free_port; ETCD_PORT=$REPLY;  free_port; ETCD_PEER_PORT=$REPLY;  free_port; KCM_PORT=$REPLY
+  free_port; SCHEDULER_PORT=$REPLY;  free_port; KWOK_PORT=$REPLY
+  printf '%s\n' "$APISERVER_PORT" "$ETCD_PORT" "$ETCD_PEER_PORT" "$KCM_PORT" "$SCHEDULER_PORT" "$KWOK_PORT" >ports
+  exec 7>&-
+}
+
+# ---- up ----
+
+up() {
+  lock
+  if [[ -f $folder/cluster.env ]]; then already_up && return; fi
+  [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
+  "$here/build.sh" --k8s "$minor" --tools etcd,kwok 8>&-
+  local program
+  for program in "${assets_programs[@]}"; do
+    if from_assets "$program"; then say "$program comes from KUBEBUILDER_ASSETS: $("$KUBEBUILDER_ASSETS/$program" "$([[ $program == kubectl ]] && echo version || echo --version)" 2>/dev/null | head -n1)"; fi
+  done
+  command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
+
+  local began=${EPOCHREALTIME/./}
+  trap 'rc=$?; trap "" INT TERM; say "stopping what was started"; take_down; exit $rc' EXIT
+  trap 'say "interrupted"; exit 130' INT TERM
+  mkdir -p "$folder"; cd "$folder"; mkdir -p start pids logs etcd
+  chmod 700 etcd
+  CLUSTER_NAME=$name K8S_MINOR=$minor KUBECTL=$(program_path "$minor" kubectl) KUBECONFIG_FILE=$folder/kubeconfig
+  choose_ports
+  make_certs
+  local c
+  certificate_kubeconfig kubeconfig "https://127.0.0.1:$APISERVER_PORT" admin
+  for c in kube-controller-manager kube-scheduler kwok; do certificate_kubeconfig "certs/$c.kubeconfig" "https://127.0.0.1:$APISERVER_PORT" "$c"; done
+  write_config_files
+  write_start_files
+  [[ -n $kwok ]] || rm start/kwok
+  [[ -n $scheduler ]] || rm start/kube-scheduler
+
+  say "starting etcd $(unit_version etcd) and Kubernetes $(unit_version "$minor") as \"$name\" on port $APISERVER_PORT"
+  start etcd;           await etcd || die "etcd did not start"
+  start kube-apiserver; await kube-apiserver || die "kube-apiserver did not start"
+  say "kube-apiserver is ready after $(seconds_since "$began") s"
+  for c in $(started); do start "$c"; done
+  for c in $(started); do await "$c" || die "$c did not start"; done
+  await_default_account || die "the ServiceAccount \"default\" was not made in 60 s"
+  if ((nodes)); then make_nodes; fi
+  write_env
+  trap - EXIT INT TERM
+  say "\"$name\" is ready after $(seconds_since "$began") s"
+  echo "$folder/kubeconfig"
+}
+
+seconds_since() { local d=$(((${EPOCHREALTIME/./} - $1) / 100000)); echo "$((d / 10)).$((d % 10))"; }
+
+already_up() { # 0: it serves; 1: nothing of it runs any more, start afresh
+  cd "$folder"; source ./cluster.env
+  if [[ -z $(running) ]]; then say "nothing of \"$name\" runs any more, starting afresh"; take_down; return 1; fi
+  if [[ $(running) != "$(started)" ]]; then
+    die "\"$name\" is up, but these do not run: $(comm -13 <(running | sort) <(started | sort) | tr '\n' ' ')- start them (cluster.sh start) or take it down"
+  fi
+  [[ $K8S_MINOR == "$minor" ]] || die "\"$name\" is up already, with Kubernetes $K8S_MINOR: take it down first or use another --name"
+  say "\"$name\" is already up"
+  echo "$folder/kubeconfig"
+}
+
+await_default_account() {
+  local deadline=$((SECONDS + 60))
+  until "$KUBECTL" --kubeconfig=kubeconfig get serviceaccount default -n default >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.1
+  done
+}
+
+make_nodes() { # plain ones; the simulator (test/sim) makes nodes with cards
+  local i
+  say "making $nodes nodes"
+  for ((i = 0; i < nodes; i++)); do
+    cat <<EOF
+{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-$i","labels":{"kubernetes.io/hostname":"node-$i","kubernetes.io/os":"linux","kubernetes.io/arch":"amd64","quartermaster.io/test-node":"plain"}},"status":{"capacity":{"cpu":"32","memory":"256Gi","pods":"110"},"allocatable":{"cpu":"32","memory":"256Gi","pods":"110"}}}
+EOF
+  done | "$KUBECTL" --kubeconfig=kubeconfig create -f - >/dev/null
+  "$KUBECTL" --kubeconfig=kubeconfig wait --for=condition=Ready node -l quartermaster.io/test-node=plain --timeout=120s >/dev/null
+}
+
+write_env() {
+  local path dirs=() t
+  dirs+=("$(dirname "$(program_path "$minor" kubectl)")" "$(unit_home "$minor")/bin")
+  for t in "${tool_names[@]}"; do dirs+=("$(unit_home "$t")/bin"); done
+  path=$(printf '%s\n' "${dirs[@]}" | awk '!seen[$0]++' | paste -sd:)
+  { printf '%s=%q\n' CLUSTER_NAME "$name" K8S_MINOR "$minor" K8S_VERSION "$(unit_version "$minor")" \
+      KUBECONFIG_FILE "$folder/kubeconfig" KUBECTL "$KUBECTL" PROGRAMS_PATH "$path" \
+      APISERVER_PORT "$APISERVER_PORT" ETCD_PORT "$ETCD_PORT" ETCD_PEER_PORT "$ETCD_PEER_PORT" KCM_PORT "$KCM_PORT" \
+      SCHEDULER_PORT "$SCHEDULER_PORT" KWOK_PORT "$KWOK_PORT" AUDIT_LOG "$folder/audit.log"
+  } >cluster.env.new
+  mv cluster.env.new cluster.env
+}
+
+# ---- the other verbs ----
+
+down() {
+  if [[ -n $all ]]; then
+    local n; for n in "$clusters"/*/; do if [[ -d $n ]]; then "$here/cluster.sh" down --name "$(basename "$n")"; fi; done
+    return
+  fi
+  lock
+  [[ -d $folder ]] || { say "no cluster \"$name\" is up"; return; }
+  take_down; say "\"$name\" is down"
+}
+
+status() {
+  if [[ -z $named ]]; then
+    local n any= worst=0
+    for n in "$clusters"/*/cluster.env; do if [[ -f $n ]]; then any=yes; "$here/cluster.sh" status --name "$(basename "$(dirname "$n")")" || worst=1; echo; fi; done
+    [[ -n $any ]] || say "no cluster is up"
+    return $worst
+  fi
+  enter
+  echo "$CLUSTER_NAME: Kubernetes $K8S_VERSION, $KUBECONFIG_FILE"
+  printf '%-24s %-9s %-9s %-7s %s\n' COMPONENT STATE PID PORT MEMORY
+  local c pid state rc=0
+  for c in "${components[@]}"; do
+    local -A ports=([etcd]=$ETCD_PORT [kube-apiserver]=$APISERVER_PORT [kube-controller-manager]=$KCM_PORT [kube-scheduler]=$SCHEDULER_PORT [kwok]=$KWOK_PORT)
+    [[ -f start/$c ]] || { printf '%-24s %-9s\n' "$c" "left out"; continue; }
+    pid=$(pid_of "$c")
+    if [[ -z $pid ]]; then printf '%-24s %-9s %-9s %-7s\n' "$c" stopped - "${ports[$c]}"; rc=1; continue; fi
+    if answers "$c"; then state=ready; else state=unready rc=1; fi
+    printf '%-24s %-9s %-9s %-7s %s MiB\n' "$c" "$state" "$pid" "${ports[$c]}" "$(awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$pid/status")"
+  done
+  return $rc
+}
+
+print_env() { enter; printf 'export KUBECONFIG=%q PATH=%s:"$PATH"\n' "$KUBECONFIG_FILE" "$(printf %q "$PROGRAMS_PATH")"; }
+
+change() { # stop, start or restart one component
+  lock; enter
+  [[ -f start/$component ]] || die "\"$name\" was made without $component"
+  [[ $verb == start ]] || stop "$component" "$signal"
+  [[ $verb != stop ]] || return 0
+  start "$component"; await "$component" || die "$component did not start"
+}
+
+logs() {
+  enter
+  local files=() c
+  for c in ${component:-$(started)}; do [[ ! -f logs/$c.log ]] || files+=("logs/$c.log"); done
+  ((${#files[@]})) || die "no log of $component"
+  exec tail -n "$lines" $follow "${files[@]}"
+}
+
+sa_kubeconfig() {
+  enter
+  local token base=$folder/serviceaccounts/$namespace.$serviceaccount
+  token=$("$KUBECTL" --kubeconfig=kubeconfig create token "$serviceaccount" -n "$namespace" --duration="$duration") ||
+    die "no token for ServiceAccount $namespace/$serviceaccount"
+  (umask 077; mkdir -p serviceaccounts; echo -n "$token" >"$base.token.new"; mv "$base.token.new" "$base.token")
+  if [[ -n $token_file ]]; then write_kubeconfig "$base.kubeconfig" "https://127.0.0.1:$APISERVER_PORT" "$serviceaccount" "tokenFile: $base.token"
+  else write_kubeconfig "$base.kubeconfig" "https://127.0.0.1:$APISERVER_PORT" "$serviceaccount" "token: $token"; rm "$base.token"; fi
+  echo "$base.kubeconfig"
+}
+
+case $verb in
+  env) print_env ;;
+  restart|stop|start) change ;;
+  sa-kubeconfig) sa_kubeconfig ;;
+  *) "$verb" ;;
+esac

@@ -1,0 +1,147 @@
+# components.sh: how each part of the control plane is started, asked whether it is ready, and stopped. Sourced by cluster.sh.
+#
+# A component is a file start/NAME (its whole command line, so a restart is exact), pids/NAME (pid and start time: a pid used again
+# by another process is never signalled) and logs/NAME.log. All functions run in the cluster's folder, with cluster.env sourced.
+
+components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok)  # start order; stopped in reverse
+
+# write_start NAME PROGRAM ARG...
+write_start() {
+  local name=$1 arg; shift
+  { echo "#!/bin/bash"
+    echo "# $name of the test cluster \"$CLUSTER_NAME\". 'cluster.sh restart $name' runs this file again."
+    printf 'exec %q' "$1"; shift
+    for arg in "$@"; do printf ' \\\n  %q' "$arg"; done
+    echo
+  } >"start/$name"
+  chmod +x "start/$name"
+}
+
+write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
+  local dir=$PWD
+  write_start etcd "$(program_path etcd etcd)" \
+    --name=etcd --data-dir="$dir/etcd" --unsafe-no-fsync --snapshot-count=20000 --quota-backend-bytes=4294967296 --log-level=warn \
+    --listen-client-urls="http://127.0.0.1:$ETCD_PORT" --advertise-client-urls="http://127.0.0.1:$ETCD_PORT" \
+    --listen-peer-urls="http://127.0.0.1:$ETCD_PEER_PORT" --initial-advertise-peer-urls="http://127.0.0.1:$ETCD_PEER_PORT" \
+    --initial-cluster="etcd=http://127.0.0.1:$ETCD_PEER_PORT"
+  # The advertised address only fills the Endpoints of the Service `kubernetes`, where loopback is refused; a documentation address
+  # (RFC 5737) also keeps kube-apiserver from looking for a default route, which a closed machine does not have.
+  write_start kube-apiserver "$(program_path "$K8S_MINOR" kube-apiserver)" \
+    --etcd-servers="http://127.0.0.1:$ETCD_PORT" \
+    --bind-address=127.0.0.1 --secure-port="$APISERVER_PORT" --advertise-address=192.0.2.1 --service-cluster-ip-range=10.96.0.0/16 \
+    --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key" --client-ca-file="$dir/certs/ca.crt" \
+    --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
+    --service-account-issuer=https://kubernetes.default.svc.cluster.local \
+    --service-account-key-file="$dir/certs/service-account.pub" --service-account-signing-key-file="$dir/certs/service-account.key" \
+    --audit-policy-file="$dir/audit-policy.yaml" --audit-log-path="$dir/audit.log" \
+    --max-requests-inflight=3000 --max-mutating-requests-inflight=1000 "${apiserver_args[@]}"
+  write_start kube-controller-manager "$(program_path "$K8S_MINOR" kube-controller-manager)" \
+    --kubeconfig="$dir/certs/kube-controller-manager.kubeconfig" --authentication-kubeconfig="$dir/certs/kube-controller-manager.kubeconfig" \
+    --authorization-kubeconfig="$dir/certs/kube-controller-manager.kubeconfig" --kube-api-qps=300 --kube-api-burst=600 \
+    --bind-address=127.0.0.1 --secure-port="$KCM_PORT" --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key" \
+    --use-service-account-credentials=true --service-account-private-key-file="$dir/certs/service-account.key" --root-ca-file="$dir/certs/ca.crt" \
+    --cluster-signing-cert-file="$dir/certs/ca.crt" --cluster-signing-key-file="$dir/certs/ca.key" \
+    --leader-elect=false --node-monitor-period=2s --node-monitor-grace-period=40s "${kcm_args[@]}"
+  write_start kube-scheduler "$(program_path "$K8S_MINOR" kube-scheduler)" \
+    --config="$dir/kube-scheduler.yaml" --authentication-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" \
+    --authorization-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" --bind-address=127.0.0.1 --secure-port="$SCHEDULER_PORT" \
+    --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key"
+  # KWOK plays the kubelet of every node but those labelled kwok.x-k8s.io/node=ignore: label a node so and its heartbeat stops.
+  write_start kwok "$(program_path kwok kwok)" \
+    --kubeconfig="$dir/certs/kwok.kubeconfig" --config="$dir/kwok-stages.yaml" --server-address="127.0.0.1:$KWOK_PORT" \
+    --manage-nodes-with-label-selector='kwok.x-k8s.io/node!=ignore' --node-lease-duration-seconds=40 \
+    --node-ip=192.0.2.10 --cidr=10.128.0.1/9
+}
+
+# Verbs that change, by anyone, in one line each; reads are not logged, nor the node leases KWOK renews (500 a second for 5,000 nodes).
+write_config_files() {
+  cat >audit-policy.yaml <<'EOF'
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: None
+  users: [kwok]
+  resources: [{group: coordination.k8s.io, resources: [leases]}]
+- level: Metadata
+EOF
+  cat >kube-scheduler.yaml <<EOF
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: $PWD/certs/kube-scheduler.kubeconfig, qps: 300, burst: 600}
+EOF
+  local stages file
+  stages=$(unit_home kwok)/stage
+  for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml "$stages"/pod/fast/pod-*.yaml; do
+    echo ---; cat "$file"
+  done >kwok-stages.yaml
+}
+
+# birth PID: its start time, empty when it is gone or a zombie.
+birth() {
+  local stat; stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  read -r -a stat <<<"${stat##*) }"
+  [[ ${stat[0]} == Z ]] || echo "${stat[19]}"
+}
+
+# pid_of NAME: empty when it does not run.
+pid_of() {
+  local pid born
+  [[ -f pids/$1 ]] && read -r pid born <"pids/$1" && [[ -n $born && $(birth "$pid") == "$born" ]] && echo "$pid" || true
+}
+
+start() { # NAME: in a session of its own, so that Ctrl-C at a terminal reaches only cluster.sh, and holding none of its caller's files
+  local pid
+  [[ -z $(pid_of "$1") ]] || return 0
+  ( for fd in /proc/self/fd/*; do fd=${fd##*/}; if ((fd > 2 && fd != 255)); then eval "exec $fd>&-"; fi; done
+    exec setsid "$PWD/start/$1" ) >>"logs/$1.log" 2>&1 </dev/null &
+  pid=$!; disown
+  echo "$pid $(birth "$pid")" >"pids/$1"
+}
+
+# stop NAME [SIGNAL]: waits for its exit, so that its port is free; SIGKILL after 15 s.
+stop() {
+  local pid i; pid=$(pid_of "$1")
+  if [[ -n $pid ]]; then
+    kill "-${2:-TERM}" "$pid" 2>/dev/null || true
+    for ((i = 0; i < 300; i++)); do [[ -n $(pid_of "$1") ]] || break; sleep 0.05; done
+    if [[ -n $(pid_of "$1") ]]; then
+      say "$1 did not end in 15 s, killing it"; kill -KILL "$pid" 2>/dev/null || true
+      for ((i = 0; i < 100; i++)); do [[ -n $(pid_of "$1") ]] || break; sleep 0.05; done
+    fi
+  fi
+  rm -f "pids/$1"
+}
+
+# http_ok PORT PATH: a plain GET answered with 200.
+http_ok() {
+  local status
+  { exec 3<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
+  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3; read -r -t 2 status <&3 || true; exec 3>&-
+  [[ ${status:-} == *" 200 "* ]]
+}
+
+raw_ok() { "$KUBECTL" --kubeconfig="$KUBECONFIG_FILE" --server="https://127.0.0.1:$1" --request-timeout=2s get --raw "$2" >/dev/null 2>&1; }
+
+answers() { # NAME
+  case $1 in
+    etcd) http_ok "$ETCD_PORT" /health ;;
+    kube-apiserver) raw_ok "$APISERVER_PORT" /readyz ;;
+    kube-controller-manager) raw_ok "$KCM_PORT" /healthz ;;
+    kube-scheduler) raw_ok "$SCHEDULER_PORT" /healthz ;;
+    kwok) http_ok "$KWOK_PORT" /healthz ;;
+  esac
+}
+
+# await NAME: until it answers; when it dies or 60 s pass, its last words are printed and the answer is 1.
+await() {
+  local deadline=$((SECONDS + 60))
+  until answers "$1"; do
+    if [[ -z $(pid_of "$1") ]]; then say "$1 ended while starting; its last lines:"; tail -n 15 "logs/$1.log" >&2; return 1; fi
+    if ((SECONDS > deadline)); then say "$1 is not ready after 60 s; its last lines:"; tail -n 15 "logs/$1.log" >&2; return 1; fi
+    sleep 0.1
+  done
+}

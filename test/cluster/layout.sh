@@ -1,0 +1,61 @@
+# layout.sh: which versions there are and where their programs lie. Sourced by build.sh and cluster.sh; changes nothing.
+# A version is written once, in a go.mod: a new patch release is an edit of that file (and of its go.sum).
+
+cluster_src=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache_root=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
+k8s_minors=(1.36 1.30)                       # the newest and the oldest server supported; the first is the default
+k8s_programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+tool_names=(etcd kwok helm chainsaw sim)
+assets_programs=(kube-apiserver etcd kubectl)  # what a KUBEBUILDER_ASSETS folder brings
+
+# unit_folder UNIT: the Go module a unit is built from. A unit is a Kubernetes minor version or a tool's name.
+unit_folder() {
+  case $1 in
+    sim) echo "${cluster_src%/*}/sim" ;;
+    1.*) echo "$cluster_src/k8s-$1" ;;
+    *)   echo "$cluster_src/tools/$1" ;;
+  esac
+}
+
+# unit_packages UNIT: lines "program package".
+unit_packages() {
+  local p
+  case $1 in
+    1.*)      for p in "${k8s_programs[@]}"; do echo "$p k8s.io/kubernetes/cmd/$p"; done ;;
+    etcd)     echo "etcd go.etcd.io/etcd/server/v3"; echo "etcdctl go.etcd.io/etcd/etcdctl/v3" ;;
+    kwok)     echo "kwok sigs.k8s.io/kwok/cmd/kwok" ;;
+    helm)     echo "helm helm.sh/helm/v3/cmd/helm" ;;
+    chainsaw) echo "chainsaw github.com/kyverno/chainsaw" ;;
+    sim)      echo "sim ." ;;
+  esac
+}
+
+# module_version FOLDER MODULE: the version FOLDER/go.mod requires.
+module_version() { awk -v m="$2" '{ for (i = 1; i < NF; i++) if ($i == m && $(i+1) ~ /^v[0-9]/) { print $(i+1); exit } }' "$1/go.mod"; }
+
+unit_version() {
+  local dir; dir=$(unit_folder "$1")
+  case $1 in
+    1.*)      module_version "$dir" k8s.io/kubernetes ;;
+    etcd)     module_version "$dir" go.etcd.io/etcd/server/v3 ;;
+    kwok)     module_version "$dir" sigs.k8s.io/kwok ;;
+    helm)     module_version "$dir" helm.sh/helm/v3 ;;
+    chainsaw) module_version "$dir" github.com/kyverno/chainsaw ;;
+    sim)      echo dev ;;
+  esac
+}
+
+# unit_home UNIT: where it is built to; programs in bin/, stamps beside them in stamps/.
+unit_home() {
+  case $1 in
+    1.*) echo "$cache_root/kubernetes-$(unit_version "$1")" ;;
+    *)   echo "$cache_root/$1-$(unit_version "$1")" ;;
+  esac
+}
+
+# program_path UNIT PROGRAM: the file to run. KUBEBUILDER_ASSETS wins for the programs it has.
+program_path() {
+  if from_assets "$2"; then echo "$KUBEBUILDER_ASSETS/$2"; else echo "$(unit_home "$1")/bin/$2"; fi
+}
+
+from_assets() { [[ -n ${KUBEBUILDER_ASSETS:-} && " ${assets_programs[*]} " == *" $1 "* && -x $KUBEBUILDER_ASSETS/$1 ]]; }

@@ -28,7 +28,12 @@ cleanup() {
   test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
   rm -rf "$work"
 }
-trap 'rc=$?; [ $rc -eq 0 ] || tail -5 "$work"/*.log 2>/dev/null >&2; cleanup; exit $rc' EXIT
+leave() {  # leave CODE: the last words of a failed part, then nothing left behind
+  [ "$1" -eq 0 ] || tail -n 5 "$work"/*.log >&2 || true
+  cleanup
+  exit "$1"
+}
+trap 'leave $?' EXIT
 trap 'echo; echo "cleaning up" >&2; cleanup; exit 130' INT TERM
 step() {  # step TEXT COMMAND...: one line with how long it took
   local text=$1 t; shift; t=$(now)

@@ -213,10 +213,10 @@ make_nodes() { # plain ones; the simulator (test/sim) makes nodes with cards
   say "making $nodes nodes"
   for ((i = 0; i < nodes; i++)); do
     cat <<EOF
-{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-$i","labels":{"kubernetes.io/hostname":"node-$i","kubernetes.io/os":"linux","kubernetes.io/arch":"amd64","quartermaster.io/test-node":"plain"}},"status":{"capacity":{"cpu":"32","memory":"256Gi","pods":"110"},"allocatable":{"cpu":"32","memory":"256Gi","pods":"110"}}}
+{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-$i","labels":{"kubernetes.io/hostname":"node-$i","kubernetes.io/os":"linux","kubernetes.io/arch":"amd64","sim.quartermaster.io/profile":"cpu"}},"status":{"capacity":{"cpu":"32","memory":"256Gi","pods":"110"},"allocatable":{"cpu":"32","memory":"256Gi","pods":"110"}}}
 EOF
   done | "$KUBECTL" --kubeconfig=kubeconfig create -f - >/dev/null
-  "$KUBECTL" --kubeconfig=kubeconfig wait --for=condition=Ready node -l quartermaster.io/test-node=plain --timeout=120s >/dev/null
+  "$KUBECTL" --kubeconfig=kubeconfig wait --for=condition=Ready node -l sim.quartermaster.io/profile=cpu --timeout=120s >/dev/null
 }
 
 write_env() {

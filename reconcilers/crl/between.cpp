@@ -1,0 +1,142 @@
+// What is to be said between declarations. Each function depends on the declaration and its neighbours
+// (registry::neighbours) only; a finding that looked further would go stale unseen.
+
+#include <algorithm>
+#include <array>
+
+#include "reconcilers/crl/nearest.hpp"
+#include "reconcilers/crl/reader.hpp"
+#include "reconcilers/crl/registry.hpp"
+#include "reconcilers/crl/text.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+constexpr std::size_t named = 8;  ///< findings of one kind a declaration can get
+
+finding& say(std::vector<finding>& to, const declaration& of, code what, std::string field, std::string_view value) {
+  auto& f = to.emplace_back();
+  f.what = what;
+  f.config_map = of.config_map;
+  f.field = std::move(field);
+  f.value = shown(value);
+  return f;
+}
+
+std::string name_of(const kube::object_key& config_map) { return shown(config_map.to_string(), 160); }
+
+std::string enabled_path(const declaration& of) {
+  return label_path(std::string(of.written_in == dialect::alauda ? names::alauda : names::cpaas) + "enabled");
+}
+
+}  // namespace
+
+void registry::say_duplicates(const declaration& of, std::vector<finding>& to) const {
+  const auto* same = with_key(of.key);
+  if (!same || !of.enabled) return;
+  const auto& first = **same->begin();
+  if (&first != &of) {
+    if (first.enabled) say(to, of, code::duplicate_key, "data.key", of.key).other = name_of(first.config_map);
+    return;
+  }
+  finding* said = nullptr;
+  for (const auto* other : *same) {
+    if (other == &of || !other->enabled) continue;
+    if (!said) {
+      said = &say(to, of, code::has_duplicate, "data.key", of.key);
+      said->other = name_of(other->config_map);
+    }
+    ++said->count;
+  }
+}
+
+void registry::say_related(const declaration& of, std::vector<finding>& to) const {
+  std::size_t count = 0;
+  for (const auto& key : of.related) {
+    const auto* other = first_with_key(key);
+    if (other && other->in_force()) continue;
+    if (++count > named) return;
+    auto& f = say(to, of, other ? code::related_not_in_force : code::related_unknown, "data.relatedResources", key);
+    if (other) {
+      f.other = name_of(other->config_map);
+    } else if (const auto group = by_group_.find(of.group); group != by_group_.end()) {
+      std::vector<std::string_view> candidates;
+      for (const auto* member : group->second.members) {
+        if (member != &of && !member->key.empty() && candidates.size() < 64) candidates.push_back(member->key);
+      }
+      std::ranges::sort(candidates);
+      f.hint = nearest(key, candidates);
+    }
+  }
+}
+
+void registry::say_exclusions(const declaration& of, std::vector<finding>& to) const {
+  std::size_t count = 0;
+  for (const auto& key : of.excluded) {
+    const auto* other = first_with_key(key);
+    if (!other || !other->in_force() || other->group != of.group || !of.in_force() || !is_tied(of.group)) continue;
+    if (++count > named) break;
+    say(to, of, code::group_excludes_member, "data.excludeResources", key).other = of.group;
+  }
+  // The manual's dialect has no field to answer in.
+  const auto mention = by_mention_.find(of.key);
+  if (mention == by_mention_.end() || of.written_in == dialect::alauda || first_with_key(of.key) != &of) return;
+  count = 0;
+  for (const auto* other : mention->second) {
+    if (!other->in_force() || !std::ranges::binary_search(other->excluded, of.key)) continue;
+    if (other->key.empty() || other->key == of.key || std::ranges::binary_search(of.excluded, other->key)) continue;
+    if (first_with_key(other->key) != other) continue;
+    if (++count > named) break;
+    say(to, of, code::exclusion_not_mutual, "data.excludeResources", other->key).other = name_of(other->config_map);
+  }
+}
+
+void registry::say_group(const declaration& of, std::vector<finding>& to) const {
+  const auto at = by_group_.find(of.group);
+  if (at == by_group_.end()) return;
+  const auto& first = **at->second.members.begin();
+  if (&first == &of || !first.in_force()) return;
+  const auto other = name_of(first.config_map);
+  const bool both_named = !of.group_en.empty() && !first.group_en.empty();
+  if (both_named && (of.group_en != first.group_en || of.group_zh != first.group_zh)) {
+    say(to, of, code::group_names_differ, "data.groupI18n", of.group_en + " / " + of.group_zh).other = other;
+  }
+  if (!of.runtime_class.empty() && !first.runtime_class.empty() && of.runtime_class != first.runtime_class) {
+    say(to, of, code::group_runtime_differs, "data.runtimeClassName", of.runtime_class).other = other;
+  }
+  const bool by_group_alone = of.written_in == dialect::alauda && at->second.with_lists == 0;
+  if (of.sound && !of.enabled && by_group_alone)
+    say(to, of, code::group_member_off, enabled_path(of), "false").other = other;
+}
+
+std::vector<finding> registry::between(const declaration& of) const {
+  std::vector<finding> out;
+  say_duplicates(of, out);
+  say_related(of, out);
+  say_exclusions(of, out);
+  say_group(of, out);
+  return out;
+}
+
+judgement registry::judge(const device_item& of) const {
+  const auto& what = of.about.what;
+  judgement out{kind::device_config, what.config_map, what.sound ? what.label_key + "=" + what.label_value : "",
+                of.about.findings, of.observed};
+  for (const auto& [key, other] : devices_) {
+    const auto& its = other.about.what;
+    if (!what.sound || !its.sound || its.label_key != what.label_key || its.label_value != what.label_value ||
+        its.name == what.name)
+      continue;
+    auto& f = out.findings.emplace_back();
+    f.what = code::device_label_shared;
+    f.config_map = what.config_map;
+    f.field = "data.nodeLabelKey";
+    f.value = shown(out.key);
+    f.other = name_of(key);
+    break;
+  }
+  sort(out.findings);
+  return out;
+}
+
+}  // namespace reconcilers::crl

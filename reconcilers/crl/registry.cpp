@@ -1,0 +1,179 @@
+#include "reconcilers/crl/registry.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "reconcilers/crl/verdict.hpp"
+
+namespace reconcilers::crl {
+
+bool registry::by_rank::operator()(const declaration* a, const declaration* b) const {
+  const auto rank = [](const declaration& d) { return std::tuple(!d.in_force(), d.created, std::cref(d.config_map)); };
+  const auto ra = rank(*a);
+  const auto rb = rank(*b);
+  return std::tie(std::get<0>(ra), std::get<1>(ra), std::get<2>(ra).get()) <
+         std::tie(std::get<0>(rb), std::get<1>(rb), std::get<2>(rb).get());
+}
+
+void registry::index(const declaration& what) {
+  if (!what.key.empty()) by_key_[what.key].insert(&what);
+  for (const auto* list : {&what.related, &what.excluded}) {
+    for (const auto& key : *list) by_mention_[key].insert(&what);
+  }
+  if (what.group.empty()) return;
+  auto& group = by_group_[what.group];
+  group.members.insert(&what);
+  group.in_force += what.in_force();
+  group.with_lists += what.in_force() && what.written_in != dialect::alauda;
+}
+
+void registry::forget(const declaration& what) {
+  const auto drop = [&](auto& from, const std::string& name) {
+    const auto at = from.find(name);
+    if (at == from.end()) return;
+    at->second.erase(&what);
+    if (at->second.empty()) from.erase(at);
+  };
+  drop(by_key_, what.key);
+  for (const auto* list : {&what.related, &what.excluded}) {
+    for (const auto& key : *list) drop(by_mention_, key);
+  }
+  const auto group = by_group_.find(what.group);
+  if (group == by_group_.end()) return;
+  group->second.in_force -= what.in_force();
+  group->second.with_lists -= what.in_force() && what.written_in != dialect::alauda;
+  group->second.members.erase(&what);
+  if (group->second.members.empty()) by_group_.erase(group);
+}
+
+void registry::put(const config_map_view& from) {
+  erase(from.key);
+  switch (kind_of(from)) {
+    case kind::declaration:
+      index(items_.emplace(from.key, item{parse(from, settings_), content_hash(from)}).first->second.about.what);
+      break;
+    case kind::device_config:
+      devices_.emplace(from.key, device_item{parse_device(from, settings_), content_hash(from)});
+      break;
+    case kind::none:
+      break;
+  }
+}
+
+void registry::erase(const kube::object_key& config_map) {
+  devices_.erase(config_map);
+  const auto at = items_.find(config_map);
+  if (at == items_.end()) return;
+  forget(at->second.about.what);
+  items_.erase(at);
+}
+
+const parsed* registry::find(const kube::object_key& config_map) const {
+  const auto at = items_.find(config_map);
+  return at == items_.end() ? nullptr : &at->second.about;
+}
+
+const registry::ranked* registry::with_key(const std::string& key) const {
+  const auto at = by_key_.find(key);
+  return at == by_key_.end() ? nullptr : &at->second;
+}
+
+const declaration* registry::first_with_key(const std::string& key) const {
+  const auto* all = with_key(key);
+  return all ? *all->begin() : nullptr;
+}
+
+bool registry::is_tied(const std::string& group) const {
+  const auto at = by_group_.find(group);
+  return at != by_group_.end() && at->second.tied();
+}
+
+judgement registry::judge(const kube::object_key& config_map) const {
+  if (const auto at = items_.find(config_map); at != items_.end()) return judge(at->second);
+  if (const auto at = devices_.find(config_map); at != devices_.end()) return judge(at->second);
+  judgement out;
+  out.config_map = config_map;
+  return out;
+}
+
+judgement registry::judge(const item& of) const {
+  judgement out{kind::declaration, of.about.what.config_map, of.about.what.key, of.about.findings, of.observed};
+  std::ranges::move(between(of.about.what), std::back_inserter(out.findings));
+  sort(out.findings);
+  return out;
+}
+
+std::vector<judgement> registry::judge_all() const {
+  std::vector<judgement> out;
+  for (const auto& [key, of] : items_) out.push_back(judge(of));
+  for (const auto& [key, of] : devices_) out.push_back(judge(of));
+  std::ranges::sort(out, {}, &judgement::config_map);
+  return out;
+}
+
+std::vector<kube::object_key> registry::neighbours(const kube::object_key& config_map) const {
+  std::set<kube::object_key> out;
+  const auto add = [&](const ranked* these) {
+    if (these) std::ranges::transform(*these, std::inserter(out, out.end()), &declaration::config_map);
+  };
+  if (const auto at = items_.find(config_map); at != items_.end()) {
+    const auto& of = at->second.about.what;
+    add(with_key(of.key));
+    for (const auto* list : {&of.related, &of.excluded}) {
+      for (const auto& key : *list) add(with_key(key));
+    }
+    if (const auto mention = by_mention_.find(of.key); mention != by_mention_.end()) add(&mention->second);
+    if (const auto group = by_group_.find(of.group); group != by_group_.end()) add(&group->second.members);
+  }
+  if (const auto at = devices_.find(config_map); at != devices_.end()) {
+    for (const auto& [key, other] : devices_) {
+      if (other.about.what.label_key == at->second.about.what.label_key) out.insert(key);
+    }
+  }
+  out.erase(config_map);
+  return {out.begin(), out.end()};
+}
+
+rule_set registry::compile() const {
+  rule_set out;
+  for (const auto& [key, all] : by_key_) {
+    const auto& of = **all.begin();
+    if (!of.in_force() || has_error(between(of))) continue;
+    out.rules.push_back(rule{key, of.config_map, of.group, of.limits, of.requests, of.default_value, of.unit,
+                             of.related, of.excluded, of.ignore_node_check, of.runtime_class});
+  }
+  std::map<std::string, std::vector<std::string>> groups;
+  for (auto& of : out.rules) {
+    std::erase_if(of.related, [&](const std::string& key) { return !out.find(key); });
+    if (!of.group.empty()) groups[of.group].push_back(of.key);
+    const auto mention = by_mention_.find(of.key);
+    if (mention == by_mention_.end()) continue;
+    for (const auto* other : mention->second) {
+      const auto* rule_of_other = std::ranges::binary_search(other->excluded, of.key) ? out.find(other->key) : nullptr;
+      if (rule_of_other && rule_of_other->config_map == other->config_map) of.excluded.push_back(other->key);
+    }
+    std::ranges::sort(of.excluded);
+    of.excluded.erase(std::ranges::unique(of.excluded).begin(), of.excluded.end());
+  }
+  for (auto& [name, members] : groups) {
+    const bool tied = members.size() > 1 && is_tied(name);
+    out.groups.push_back(group_rule{name, std::move(members), tied});
+  }
+  return out;
+}
+
+std::vector<device_config> registry::devices() const {
+  std::vector<device_config> out;
+  for (const auto& [key, of] : devices_) {
+    if (of.about.what.sound) out.push_back(of.about.what);
+  }
+  return out;
+}
+
+std::vector<judgement> judge_all(std::span<const config_map_view> config_maps, const parse_settings& settings) {
+  registry all(settings);
+  for (const auto& from : config_maps) all.put(from);
+  return all.judge_all();
+}
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,100 @@
+#pragma once
+// All declarations at once, indexed so that what is to be said between them costs what one declaration touches, not
+// what there is: a change of one re-judges its neighbours only. Pure; the reconciler feeds it from the stores, lint
+// from files.
+//
+// Of several that declare one key, the one in force counts before one that is not, then the older, then the first by
+// name: adding a duplicate never changes what is enforced, it is refused and says so.
+
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reconcilers/crl/parse.hpp"
+#include "reconcilers/crl/rule_set.hpp"
+
+namespace reconcilers::crl {
+
+/// Everything we say of one ConfigMap.
+struct judgement {
+  kind of = kind::none;
+  kube::object_key config_map;
+  std::string key;                ///< the resource, or the node label as "key=value"
+  std::vector<finding> findings;  ///< sorted
+  std::uint64_t observed = 0;     ///< hash of the labels and data that were judged
+
+  friend bool operator==(const judgement&, const judgement&) = default;
+};
+
+class registry {
+ public:
+  explicit registry(parse_settings settings = parse_settings()) : settings_(std::move(settings)) {}
+
+  /// Takes a ConfigMap in, replacing what was known of it. One that is neither kind is forgotten.
+  void put(const config_map_view& from);
+  void erase(const kube::object_key& config_map);
+
+  const parsed* find(const kube::object_key& config_map) const;
+  std::size_t size() const { return items_.size(); }
+
+  /// Own findings and those between ConfigMaps; `of` is none when it is not known.
+  judgement judge(const kube::object_key& config_map) const;
+  /// All, in the order of their keys.
+  std::vector<judgement> judge_all() const;
+  /// The others whose judgement may depend on this one as it is now. Sorted.
+  std::vector<kube::object_key> neighbours(const kube::object_key& config_map) const;
+
+  rule_set compile() const;
+  /// Sound device configurations, in the order of their keys.
+  std::vector<device_config> devices() const;
+
+ private:
+  struct item {
+    parsed about;
+    std::uint64_t observed = 0;
+  };
+  struct device_item {
+    parsed_device about;
+    std::uint64_t observed = 0;
+  };
+  struct by_rank {
+    bool operator()(const declaration* a, const declaration* b) const;
+  };
+  using ranked = std::set<const declaration*, by_rank>;
+  struct group_index {
+    ranked members;
+    std::size_t in_force = 0;
+    std::size_t with_lists = 0;  ///< in force and written in the dialect that ties by relatedResources
+    bool tied() const { return in_force > 1 && with_lists == 0; }
+  };
+
+  void index(const declaration& what);
+  void forget(const declaration& what);
+  const ranked* with_key(const std::string& key) const;
+  const declaration* first_with_key(const std::string& key) const;
+  bool is_tied(const std::string& group) const;
+
+  void say_duplicates(const declaration& of, std::vector<finding>& to) const;
+  void say_related(const declaration& of, std::vector<finding>& to) const;
+  void say_exclusions(const declaration& of, std::vector<finding>& to) const;
+  void say_group(const declaration& of, std::vector<finding>& to) const;
+  std::vector<finding> between(const declaration& of) const;
+  judgement judge(const item& of) const;
+  judgement judge(const device_item& of) const;
+
+  parse_settings settings_;
+  std::map<kube::object_key, item> items_;
+  std::map<kube::object_key, device_item> devices_;
+  std::map<std::string, ranked, std::less<>> by_key_;
+  std::map<std::string, ranked, std::less<>> by_mention_;  ///< key -> those that name it as related or excluded
+  std::map<std::string, group_index, std::less<>> by_group_;
+};
+
+/// Judges a set of ConfigMaps together: what `lint` does. In the order of their keys; those that are neither kind are
+/// left out.
+std::vector<judgement> judge_all(std::span<const config_map_view> config_maps,
+                                 const parse_settings& settings = parse_settings());
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,23 @@
+#pragma once
+// What people wrote, made safe to repeat: in an annotation, an event, a log line, a terminal. ConfigMaps hold anything
+// up to 1 MiB.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace reconcilers::crl {
+
+/// Valid UTF-8 of at most `max_bytes`, cut on a character edge with "…". Bytes that are not UTF-8 become \xNN; control
+/// characters, line separators and the ones that reorder text (bidi) become \u{N}; newline and tab become a blank.
+std::string shown(std::string_view text, std::size_t max_bytes = 80);
+
+/// UTF-8 without control characters (newline and tab are allowed) and without the characters that reorder text.
+bool is_plain_text(std::string_view text);
+
+/// Holds a character from the CJK blocks (ideographs, kana, hangul, full-width forms).
+bool has_cjk(std::string_view text);
+
+std::string_view trimmed(std::string_view text);
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+)
+
+// row is one figure. Ratio and Target are ours / peer; a row without Target informs and judges nothing.
+type row struct {
+	Name   string   `json:"name"`
+	Ours   *float64 `json:"ours"`
+	Peer   *float64 `json:"peer"`
+	Ratio  *float64 `json:"ratio"`
+	Target *float64 `json:"target"`
+	Unit   string   `json:"unit"`
+	OK     bool     `json:"ok"`
+	Low    *float64 `json:"low,omitempty"`
+	High   *float64 `json:"high,omitempty"`
+	Note   string   `json:"note,omitempty"`
+}
+
+// series are the values of one program by figure, one a round.
+type series map[string][]float64
+
+func (s series) add(name string, value float64) { s[name] = append(s[name], value) }
+
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v = math.Round(v*10000) / 10000
+	return &v
+}
+
+// compare makes a row of figure `key`: it passes when the upper end of the interval of the per-round ratios meets the target.
+func compare(name, unit string, target float64, ours, peer series, key string) row {
+	r := row{Name: name, Unit: unit, Ours: number(median(ours[key])), Peer: number(median(peer[key]))}
+	if target > 0 {
+		r.Target = &target
+	}
+	pairs := ratios(ours[key], peer[key])
+	if len(pairs) == 0 {
+		r.Note = "the peer could not run"
+		if len(ours[key]) == 0 {
+			r.Note = "ours could not run"
+		}
+		return r
+	}
+	low, high := interval(pairs)
+	r.Ratio, r.Low, r.High = number(median(pairs)), number(low), number(high)
+	r.OK = target == 0 || high <= target
+	return r
+}
+
+// absolute makes a row without peer; `most` is the value ours must not exceed, 0 for none.
+func absolute(name, unit string, most float64, ours []float64) row {
+	r := row{Name: name, Unit: unit, Ours: number(median(ours)), OK: len(ours) > 0}
+	if most > 0 {
+		r.Target, r.OK = &most, r.OK && median(ours) <= most
+		r.Note = "target is absolute"
+	}
+	if len(ours) == 0 {
+		r.Note = "could not run"
+	}
+	return r
+}
+
+func text(v *float64) string {
+	switch {
+	case v == nil:
+		return "-"
+	case math.Abs(*v) >= 100:
+		return fmt.Sprintf("%.0f", *v)
+	case math.Abs(*v) >= 10:
+		return fmt.Sprintf("%.1f", *v)
+	}
+	return fmt.Sprintf("%.3g", *v)
+}
+
+func print(out io.Writer, rows []row, judged bool) {
+	fmt.Fprintf(out, "%-44s %9s %9s %-6s %7s %-17s %7s  %s\n", "", "ours", "peer", "unit", "ratio", "95 % interval", "target", "ok")
+	for _, r := range rows {
+		span, verdict := "", ""
+		if r.Low != nil {
+			span = fmt.Sprintf("[%s, %s]", text(r.Low), text(r.High))
+		}
+		switch {
+		case r.Ratio == nil && r.Ours == nil, r.Target != nil && r.Ratio == nil && r.Note != "target is absolute":
+			verdict = "NO: " + r.Note
+		case r.Target == nil, !judged:
+		case r.OK:
+			verdict = "ok"
+		default:
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(out, "%-44s %9s %9s %-6s %7s %-17s %7s  %s\n", r.Name, text(r.Ours), text(r.Peer), r.Unit, text(r.Ratio), span, text(r.Target), verdict)
+	}
+}
+
+func writeJSON(path string, rows []row) error {
+	if path == "" {
+		return nil
+	}
+	raw, err := json.MarshalIndent(rows, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o644)
+}

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// contender is a program of the comparison and what was measured of it.
+type contender struct {
+	name    string
+	command []string
+	events  bool // takes part in the event phase and the restart
+	found   series
+	failed  error
+}
+
+type bench struct {
+	options
+	cluster *cluster
+	patch   *patcher
+}
+
+func contenders(o options, kubeconfig string) map[string]*contender {
+	peer := func(flags ...string) []string {
+		return append([]string{filepath.Join(o.peers, "informer"), "-kubeconfig", kubeconfig}, flags...)
+	}
+	all := map[string]*contender{
+		"ours":    {command: []string{filepath.Join(o.release, "sync_informer"), "--kubeconfig", kubeconfig}, events: true},
+		"default": {command: peer(), events: true},
+		"trimmed": {command: peer("-transform")},
+		"own":     {command: peer("-transform-own")},
+		"json":    {command: peer("-json-list")},
+		"floor":   {command: peer("-floor")},
+	}
+	for name, c := range all {
+		c.name, c.found = name, series{}
+		if _, err := os.Stat(c.command[0]); err != nil {
+			c.failed = err
+		}
+	}
+	return all
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// toSynced starts a program and measures it until all its stores hold the initial list.
+func (b *bench) toSynced(ctx context.Context, c *contender) (p *process, wall, cpu time.Duration, err error) {
+	p, err = spawn(b.programCore, c.command[0], c.command[1:]...)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	fields, err := p.expect(ctx, "synced", 120*time.Second)
+	if err == nil {
+		if cpu, err = cpuOf(p.pid()); err != nil && c.name == "floor" {
+			err = nil // it ends by itself
+		}
+	}
+	if err == nil && (len(fields) != 4 || !b.complete(fields[3])) {
+		err = fmt.Errorf("%s synced with %s objects, there are %d", c.name, fields[len(fields)-1], b.content.Nodes+b.content.Pods)
+	}
+	if err != nil {
+		p.kill()
+		return nil, 0, 0, err
+	}
+	at, _ := strconv.ParseInt(fields[1], 10, 64)
+	return p, time.Unix(0, at).Sub(p.began), cpu, nil
+}
+
+// complete: all nodes and pods, and at most a handful of ConfigMaps.
+func (b *bench) complete(objects string) bool {
+	n, _ := strconv.Atoi(objects)
+	least := b.content.Nodes + b.content.Pods
+	return n >= least && n <= least+10
+}
+
+// once is one run of one program: to synced, then the event phase, then killed and started again.
+func (b *bench) once(ctx context.Context, c *contender) error {
+	server := b.cluster.pid("kube-apiserver")
+	serverBefore, _ := cpuOf(server)
+	p, wall, cpu, err := b.toSynced(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { p.kill() }()
+	serverAfter, _ := cpuOf(server)
+	c.found.add("server", milliseconds(serverAfter-serverBefore))
+	c.found.add("wall", milliseconds(wall))
+	if c.name == "floor" {
+		return nil
+	}
+	c.found.add("cpu", milliseconds(cpu))
+	if err := pause(ctx, b.settle); err != nil {
+		return err
+	}
+	memory, err := memoryOf(p.pid())
+	if err != nil {
+		return err
+	}
+	c.found.add("peak", memory["VmHWM"])
+	if !c.events {
+		return nil
+	}
+	if err := b.eventPhase(ctx, c, p); err != nil {
+		return err
+	}
+	p.kill()
+	again, wall, _, err := b.toSynced(ctx, c)
+	if err != nil {
+		return err
+	}
+	p = again
+	c.found.add("restart", milliseconds(wall))
+	return nil
+}
+
+func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error {
+	before, err := cpuOf(p.pid())
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	sent, err := b.patch.run(ctx, b.rate, b.events)
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	if err := pause(ctx, 500*time.Millisecond); err != nil {
+		return err
+	}
+	after, err := cpuOf(p.pid())
+	if err != nil {
+		return err
+	}
+	if err := ask(p.pid()); err != nil {
+		return err
+	}
+	fields, err := p.expect(ctx, "latency", 5*time.Second)
+	if err != nil {
+		return err
+	}
+	var values [4]float64
+	for i := range values {
+		if i+1 < len(fields) {
+			values[i], _ = strconv.ParseFloat(fields[i+1], 64)
+		}
+	}
+	if seen := int(values[0]); seen < sent*95/100 {
+		return fmt.Errorf("%s saw %d of %d patches", c.name, seen, sent)
+	}
+	c.found.add("event", float64((after-before).Nanoseconds())/1000/values[0])
+	c.found.add("p50", values[1]/1e6)
+	c.found.add("p99", values[2]/1e6)
+	c.found.add("rate", float64(sent)/took.Seconds())
+	return nil
+}
+
+// steady starts all programs, one after the other, leaves them alone together, and reads what they still hold: idle memory does
+// not depend on who shares the core.
+func (b *bench) steady(ctx context.Context, all []*contender) error {
+	var running []*process
+	defer func() {
+		for _, p := range running {
+			p.kill()
+		}
+	}()
+	started := map[*contender]*process{}
+	for _, c := range all {
+		if c.failed != nil {
+			continue
+		}
+		p, _, _, err := b.toSynced(ctx, c)
+		if err != nil {
+			c.failed = err
+			say("%s: %v", c.name, err)
+			continue
+		}
+		running, started[c] = append(running, p), p
+	}
+	if err := pause(ctx, b.idle); err != nil {
+		return err
+	}
+	for c, p := range started {
+		memory, err := memoryOf(p.pid())
+		if err != nil {
+			return err
+		}
+		c.found.add("steady", memory["VmRSS"])
+		c.found.add("steady-anon", memory["RssAnon"])
+	}
+	return nil
+}
+
+// rounds runs `each` for every program in alternating order (A B C, C B A, ...): what drifts, drifts for all.
+func (b *bench) rounds(ctx context.Context, what string, order []*contender, each func(*contender) error) error {
+	for round := range b.pairs {
+		turn := slices.Clone(order)
+		if round%2 == 1 {
+			slices.Reverse(turn)
+		}
+		for _, c := range turn {
+			if c.failed != nil {
+				continue
+			}
+			if err := each(c); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				say("%s: %v", c.name, err)
+				c.failed = err
+			}
+		}
+		say("%s: round %d of %d", what, round+1, b.pairs)
+	}
+	return nil
+}
+
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(text))
+	return strings.Join(fields[:min(3, len(fields))], " ")
+}
+
+func benchSync(ctx context.Context, o options) (err error) {
+	pinSelf(o.controlCore)
+	say("%d nodes, %d pods, %d pairs; load average before: %s", o.content.Nodes, o.content.Pods, o.pairs, loadAverage())
+	b := &bench{options: o}
+	if b.cluster, err = clusterUp(ctx, o); err != nil {
+		return err
+	}
+	defer b.cluster.down(o.keep)
+	if err := b.cluster.fill(ctx, o.content); err != nil {
+		return err
+	}
+	if b.patch, err = newPatcher(b.cluster.kubeconfig, o.content); err != nil {
+		return err
+	}
+	all := contenders(o, b.cluster.kubeconfig)
+	if err := b.warm(ctx, all); err != nil {
+		return err
+	}
+	if o.stage("sync") {
+		order := []*contender{all["ours"], all["default"], all["trimmed"], all["floor"]}
+		if !o.short {
+			order = append(order, all["json"])
+		}
+		if err := b.rounds(ctx, "sync", order, func(c *contender) error { return b.once(ctx, c) }); err != nil {
+			return err
+		}
+	}
+	if o.stage("steady") {
+		order := []*contender{all["ours"], all["default"], all["trimmed"], all["own"]}
+		for round := range steadyRounds(o) {
+			if err := b.steady(ctx, order); err != nil {
+				return err
+			}
+			say("steady: round %d of %d", round+1, steadyRounds(o))
+		}
+	}
+	rows := verdict(o, all)
+	report(o, rows)
+	if err := writeJSON(o.json, rows); err != nil {
+		return err
+	}
+	return anyFailed(all)
+}
+
+func steadyRounds(o options) int {
+	if o.short {
+		return 1
+	}
+	return o.pairs
+}
+
+// warm fills the API server's watch cache and the page cache; nothing of it counts.
+func (b *bench) warm(ctx context.Context, all map[string]*contender) error {
+	for _, name := range []string{"floor", "default", "ours"} {
+		if all[name].failed != nil {
+			continue
+		}
+		p, _, _, err := b.toSynced(ctx, all[name])
+		if err != nil {
+			all[name].failed = err
+			say("%s: %v", name, err)
+			continue
+		}
+		p.kill()
+	}
+	return ctx.Err()
+}
+
+func anyFailed(all map[string]*contender) error {
+	var failures []error
+	for _, name := range []string{"ours", "default", "trimmed", "own", "json", "floor"} {
+		if all[name].failed != nil {
+			failures = append(failures, fmt.Errorf("%s could not run: %w", name, all[name].failed))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+func verdict(o options, all map[string]*contender) []row {
+	ours, peer, trimmed, own, floor := all["ours"].found, all["default"].found, all["trimmed"].found, all["own"].found, all["floor"].found
+	var rows []row
+	if o.stage("sync") {
+		rows = append(rows,
+			compare("CPU to synced", "ms", 0.25, ours, peer, "cpu"),
+			compare("wall to synced", "ms", 0.95, ours, peer, "wall"),
+			compare("peak RSS", "MiB", 0.15, ours, peer, "peak"),
+			compare("CPU per watch event", "us", 0.4, ours, peer, "event"),
+			compare("write to handler, p50", "ms", 1.1, ours, peer, "p50"),
+			compare("write to handler, p99", "ms", 1.1, ours, peer, "p99"),
+			compare("restart to synced", "ms", 0.95, ours, peer, "restart"),
+			compare("peak RSS, peer with SetTransform", "MiB", 0.3, ours, trimmed, "peak"),
+			compare("CPU to synced, peer with SetTransform", "ms", 0, ours, trimmed, "cpu"),
+			compare("wall: read and thrown away (server's share)", "ms", 0, floor, peer, "wall"),
+			compare("API server CPU of one sync", "ms", 0, ours, peer, "server"),
+		)
+		if !o.short {
+			rows = append(rows, compare("CPU to synced, peer with JSON LIST", "ms", 0, ours, all["json"].found, "cpu"),
+				compare("peak RSS, peer with JSON LIST", "MiB", 0, ours, all["json"].found, "peak"))
+		}
+	}
+	if o.stage("steady") {
+		rows = append(rows,
+			compare("steady RSS", "MiB", 0.12, ours, peer, "steady"),
+			compare("steady RSS, peer with SetTransform", "MiB", 0.27, ours, trimmed, "steady"),
+			compare("steady RSS, peer with structs of its own", "MiB", 0, ours, own, "steady"))
+	}
+	return rows
+}
+
+func report(o options, rows []row) {
+	fmt.Printf("\nsync: %d nodes, %d pods of about %d bytes, %d pairs, %d patches/s; the peer is client-go v0.36.3 (protobuf, WatchList, GOGC=100)\n",
+		o.content.Nodes, o.content.Pods, o.content.Size, o.pairs, o.rate)
+	fmt.Printf("load average at the end: %s\n\n", loadAverage())
+	print(os.Stdout, rows, !o.short)
+	if o.short {
+		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
+	}
+}

@@ -1,6 +1,7 @@
 #pragma once
-// What every projection has: the part of metadata we keep. Projections are small structs decoded straight from the wire; fields nobody
-// asks for are never stored. Equality leaves resourceVersion out: two versions with the same content are "equal to before".
+// What every projection has: the part of metadata we keep. Projections are small structs decoded straight from the
+// wire; fields nobody asks for are never stored. Equality leaves resourceVersion out: two versions with the same
+// content are "equal to before".
 
 #include <array>
 #include <compare>
@@ -17,7 +18,8 @@
 
 namespace kube {
 
-/// A UUID as 16 bytes; text that is not a UUID (mirror pods have a 32-digit hash) is hashed into it and is only compared.
+/// A UUID as 16 bytes; text that is not a UUID (mirror pods have a 32-digit hash) is hashed into it and is only
+/// compared.
 struct uid {
   std::array<std::uint8_t, 16> bytes{};
   friend auto operator<=>(const uid&, const uid&) = default;
@@ -38,13 +40,14 @@ struct owner_ref {
 struct object {
   object_key key;
   uid id;
-  /// Opaque by contract, but compared as an integer within one resource type (guaranteed by Kubernetes >= 1.35, true for all).
+  /// Opaque by contract, but compared as an integer within one resource type (guaranteed by Kubernetes >= 1.35, true
+  /// for all).
   std::uint64_t resource_version = 0;
   std::int64_t generation = 0;
-  std::int64_t created = 0;   ///< seconds since 1970
-  bool deleting = false;      ///< metadata.deletionTimestamp is set
+  std::int64_t created = 0;  ///< seconds since 1970
+  bool deleting = false;     ///< metadata.deletionTimestamp is set
   packed_map labels;
-  packed_map annotations;     ///< only those the projection keeps; see each projection
+  packed_map annotations;  ///< only those the projection keeps; see each projection
   std::vector<owner_ref> owners;
 
   /// Content without the resourceVersion.

@@ -1,8 +1,10 @@
 #pragma once
-// Labels and annotations in one allocation: a sorted run of length-prefixed keys and values. 40 labels of a GPU node cost one block of
-// about 2 KiB instead of 80 strings. Looked up by scanning; built once, compared as bytes, never edited.
+// Labels and annotations in one allocation: a sorted run of length-prefixed keys and values. 40 labels of a GPU node
+// cost one block of about 2 KiB instead of 80 strings. Looked up by scanning; built once, compared as bytes, never
+// edited.
 
 #include <cstddef>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +20,7 @@ class packed_map {
   packed_map() = default;
   /// Entries in any order; of two with one key the last wins. Sorts `entries` in place.
   static packed_map of(std::span<entry> entries);
+  static packed_map of(std::initializer_list<entry> entries);
 
   std::optional<std::string_view> find(std::string_view key) const;
   std::string_view value_or(std::string_view key, std::string_view other) const { return find(key).value_or(other); }
@@ -34,7 +37,11 @@ class packed_map {
     explicit iterator(const char* at) : at_(at) {}
     entry operator*() const;
     iterator& operator++();
-    iterator operator++(int) { auto before = *this; ++*this; return before; }
+    iterator operator++(int) {
+      auto before = *this;
+      ++*this;
+      return before;
+    }
     friend bool operator==(const iterator&, const iterator&) = default;
 
    private:

@@ -1,5 +1,6 @@
 #pragma once
-// Requests are built here, purely, and sent elsewhere (kube/transport.hpp). Every builder is a function of its arguments.
+// Requests are built here, purely, and sent elsewhere (kube/transport.hpp). Every builder is a function of its
+// arguments.
 
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
@@ -21,7 +22,7 @@ enum class encoding { json, protobuf };
 
 struct request {
   method verb = method::get;
-  std::string target;        ///< path and query
+  std::string target;  ///< path and query
   std::string accept = "application/json";
   std::string content_type;  ///< empty without a body
   std::string body;

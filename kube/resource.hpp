@@ -49,8 +49,8 @@ inline constexpr resource accelerator_nodes{"quartermaster.io", "v1alpha1", "acc
                                             false};
 }  // namespace resources
 
-/// "/api/v1/namespaces/ns/pods/name/status": the target without query. An empty name is the collection; an empty namespace of a
-/// namespaced resource is all namespaces. Names are percent-encoded.
+/// "/api/v1/namespaces/ns/pods/name/status": the target without query. An empty name is the collection; an empty
+/// namespace of a namespaced resource is all namespaces. Names are percent-encoded.
 std::string path_of(const resource& type, std::string_view ns, std::string_view name = {},
                     std::string_view subresource = {});
 

@@ -8,8 +8,9 @@
 
 namespace kube {
 
-/// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for status >= 400.
-/// The server's own message is kept; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are told apart by reason.
+/// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for status
+/// >= 400. The server's own message is kept; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are told
+/// apart by reason.
 error error_of(std::string_view operation, const response& answer);
 
 /// A metav1.Status object out of a watch ERROR event, in either encoding.

@@ -1,10 +1,11 @@
 #pragma once
-// Keeps one resource in step with the API server: which request to send next, and what each answer means. No socket, no clock, no
-// coroutine: the driver (controller/reflector.hpp) does the I/O, and tests drive it by hand. Rules follow client-go's reflector
-// (tools/cache/reflector.go); its tests have their counterparts in test/kube/watch_machine_test.cpp.
+// Keeps one resource in step with the API server: which request to send next, and what each answer means. No socket, no
+// clock, no coroutine: the driver (controller/reflector.hpp) does the I/O, and tests drive it by hand. Rules follow
+// client-go's reflector (tools/cache/reflector.go); its tests have their counterparts in
+// test/kube/watch_machine_test.cpp.
 //
-// One cycle: WatchList (a watch with sendInitialEvents) or, where the server refuses it, a paged LIST; then watches, each from the
-// last version seen, until the server says that version is gone.
+// One cycle: WatchList (a watch with sendInitialEvents) or, where the server refuses it, a paged LIST; then watches,
+// each from the last version seen, until the server says that version is gone.
 
 #include <chrono>
 #include <cstdint>
@@ -19,12 +20,13 @@
 namespace kube {
 
 struct watch_settings {
-  std::string ns;                               ///< empty: all
+  std::string ns;  ///< empty: all
   std::string label_selector, field_selector;
   encoding wire = encoding::protobuf;
   int page = 500;
-  bool watch_list = true;                       ///< try WatchList first
-  std::chrono::milliseconds silence{150'000};   ///< no byte for this long: the connection is dead (bookmarks come about every 60 s)
+  bool watch_list = true;  ///< try WatchList first
+  std::chrono::milliseconds silence{
+      150'000};  ///< no byte for this long: the connection is dead (bookmarks come about every 60 s)
   std::chrono::milliseconds initial_deadline{60'000};  ///< WatchList without progress for this long falls back to LIST
 
   watch_settings() = default;
@@ -33,8 +35,8 @@ struct watch_settings {
 /// What the driver does next.
 struct watch_step {
   enum class kind { list, watch, wait } what = kind::wait;
-  request send;                          ///< list, watch
-  std::chrono::milliseconds wait{0};     ///< wait: then ask again
+  request send;                       ///< list, watch
+  std::chrono::milliseconds wait{0};  ///< wait: then ask again
 };
 
 /// What one event means to a store. `object` points into the bytes handed in.
@@ -58,10 +60,12 @@ class watch_machine {
   watch_step next(std::chrono::milliseconds now);
 
   // --- while a list request is out
-  /// One page arrived: call `object` for each item through `each`, then look at next() again. `begin`/`commit` come as ops.
+  /// One page arrived: call `object` for each item through `each`, then look at next() again. `begin`/`commit` come as
+  /// ops.
   void on_list_page(std::string_view body, std::chrono::milliseconds now, const std::function<void(store_op)>& each);
   // --- while a watch is open
-  void on_watch_open(std::chrono::milliseconds now);
+  /// The first bytes arrived. `begin` when this watch starts with a complete list (WatchList), `none` otherwise.
+  [[nodiscard]] store_op on_watch_open(std::chrono::milliseconds now);
   /// One whole frame (kube/frame.hpp). Returns what to do with it. The version advances only after the op was returned.
   store_op on_frame(std::string_view frame, std::chrono::milliseconds now);
   void on_watch_closed(std::chrono::milliseconds now);
@@ -73,7 +77,8 @@ class watch_machine {
   bool synced() const { return synced_; }
 
   struct counters {
-    std::uint64_t lists = 0, watch_lists = 0, watches = 0, events = 0, bookmarks = 0, gone = 0, undecodable = 0, errors = 0;
+    std::uint64_t lists = 0, watch_lists = 0, watches = 0, events = 0, bookmarks = 0, gone = 0, undecodable = 0,
+                  errors = 0;
   };
   const counters& count() const { return count_; }
 

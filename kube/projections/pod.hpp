@@ -1,0 +1,57 @@
+#pragma once
+// What we keep of a Pod: where it runs, how it is, which extended resources each container asks for, and the
+// annotations in which placement decisions are written. About 0.7 KiB for a pod that asks for none.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/object.hpp"
+#include "kube/quantity.hpp"
+
+namespace kube {
+
+enum class pod_phase : std::uint8_t { unknown, pending, running, succeeded, failed };
+std::string_view to_string(pod_phase phase);
+
+struct container {
+  enum class role : std::uint8_t {
+    main,
+    init,     ///< runs to its end before the main ones start: its demand is a maximum, not a sum
+    sidecar,  ///< init container with restartPolicy Always: runs beside the main ones
+  };
+  std::string name;
+  role as = role::main;
+  quantities limits;    ///< extended resources only
+  quantities requests;  ///< extended resources only; the API server makes them equal to limits
+  friend bool operator==(const container&, const container&) = default;
+};
+
+struct pod : object {
+  // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash.
+  // annotations: quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_, nvidia.com/, kubernetes.io/config.mirror.
+  std::string node_name;       ///< empty: not bound
+  std::string scheduler_name;  ///< empty stands for "default-scheduler", which most pods have
+  std::string ip;
+  std::string reason;  ///< why it is not well: status.reason ("Evicted"), else the first waiting container's
+                       ///< ("ImagePullBackOff")
+  /// In the order of the spec, init containers first. Empty when no container asks for an extended resource.
+  std::vector<container> containers;
+  std::int32_t priority = 0;
+  std::int32_t restarts = 0;  ///< sum over all containers
+  pod_phase phase = pod_phase::unknown;
+  bool ready = false;  ///< condition Ready is True
+  bool host_network = false;
+  bool mirror = false;  ///< stands for a static pod of a kubelet; deleting it does nothing
+
+  /// Succeeded or Failed: its resources are free again.
+  bool finished() const { return phase == pod_phase::succeeded || phase == pod_phase::failed; }
+
+  static const resource& of();
+  static constexpr encoding wire = encoding::protobuf;
+  static result<pod> decode(std::string_view bytes);
+  friend bool operator==(const pod&, const pod&) = default;
+};
+
+}  // namespace kube

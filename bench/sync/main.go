@@ -42,7 +42,7 @@ func parse(verb string, arguments []string) (options, error) {
 	flags.IntVar(&o.content.Pods, "pods", 15000, "pods to load")
 	flags.IntVar(&o.content.Size, "size", 10_000, "protobuf bytes of a pod")
 	flags.Int64Var(&o.content.Seed, "seed", 1, "seed of the objects")
-	flags.IntVar(&o.rate, "rate", 200, "pod patches a second in the event phase")
+	flags.IntVar(&o.rate, "rate", 200, "pod changes a second in the event phase")
 	flags.DurationVar(&o.events, "events", 20*time.Second, "length of the event phase")
 	flags.DurationVar(&o.settle, "settle", 2*time.Second, "wait between synced and the event phase")
 	flags.DurationVar(&o.idle, "idle", 135*time.Second, "quiet time before steady RSS is read; over 2 min, so that Go has collected")

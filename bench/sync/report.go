@@ -81,7 +81,7 @@ func text(v *float64) string {
 }
 
 func print(out io.Writer, rows []row, judged bool) {
-	fmt.Fprintf(out, "%-44s %9s %9s %-6s %7s %-17s %7s  %s\n", "", "ours", "peer", "unit", "ratio", "95 % interval", "target", "ok")
+	fmt.Fprintf(out, "%-46s %9s %9s %-6s %7s %-17s %7s  %s\n", "", "ours", "peer", "unit", "ratio", "95 % interval", "target", "ok")
 	for _, r := range rows {
 		span, verdict := "", ""
 		if r.Low != nil {
@@ -96,7 +96,7 @@ func print(out io.Writer, rows []row, judged bool) {
 		default:
 			verdict = "MISSED"
 		}
-		fmt.Fprintf(out, "%-44s %9s %9s %-6s %7s %-17s %7s  %s\n", r.Name, text(r.Ours), text(r.Peer), r.Unit, text(r.Ratio), span, text(r.Target), verdict)
+		fmt.Fprintf(out, "%-46s %9s %9s %-6s %7s %-17s %7s  %s\n", r.Name, text(r.Ours), text(r.Peer), r.Unit, text(r.Ratio), span, text(r.Target), verdict)
 	}
 }
 

@@ -24,7 +24,7 @@ type contender struct {
 type bench struct {
 	options
 	cluster *cluster
-	patch   *patcher
+	changes *changer
 }
 
 func contenders(o options, kubeconfig string) map[string]*contender {
@@ -125,8 +125,9 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 	if err != nil {
 		return err
 	}
+	serverBefore, _ := cpuOf(b.cluster.pid("kube-apiserver"))
 	began := time.Now()
-	sent, err := b.patch.run(ctx, b.rate, b.events)
+	sent, err := b.changes.run(ctx, b.rate, b.events)
 	if err != nil {
 		return err
 	}
@@ -152,12 +153,14 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 		}
 	}
 	if seen := int(values[0]); seen < sent*95/100 {
-		return fmt.Errorf("%s saw %d of %d patches", c.name, seen, sent)
+		return fmt.Errorf("%s saw %d of %d changes", c.name, seen, sent)
 	}
 	c.found.add("event", float64((after-before).Nanoseconds())/1000/values[0])
 	c.found.add("p50", values[1]/1e6)
 	c.found.add("p99", values[2]/1e6)
+	serverAfter, _ := cpuOf(b.cluster.pid("kube-apiserver"))
 	c.found.add("rate", float64(sent)/took.Seconds())
+	c.found.add("server-event", float64((serverAfter-serverBefore).Microseconds())/float64(sent))
 	return nil
 }
 
@@ -238,9 +241,7 @@ func benchSync(ctx context.Context, o options) (err error) {
 	if err := b.cluster.fill(ctx, o.content); err != nil {
 		return err
 	}
-	if b.patch, err = newPatcher(b.cluster.kubeconfig, o.content); err != nil {
-		return err
-	}
+	b.changes = newChanger(b.cluster.etcd(), o.content)
 	all := contenders(o, b.cluster.kubeconfig)
 	if err := b.warm(ctx, all); err != nil {
 		return err
@@ -320,6 +321,8 @@ func verdict(o options, all map[string]*contender) []row {
 			compare("peak RSS, peer with SetTransform", "MiB", 0.3, ours, trimmed, "peak"),
 			compare("CPU to synced, peer with SetTransform", "ms", 0, ours, trimmed, "cpu"),
 			compare("wall: read and thrown away (server's share)", "ms", 0, floor, peer, "wall"),
+			compare("changes a second that were written", "1/s", 0, ours, peer, "rate"),
+			compare("API server CPU per change", "us", 0, ours, peer, "server-event"),
 			compare("API server CPU of one sync", "ms", 0, ours, peer, "server"),
 		)
 		if !o.short {
@@ -337,7 +340,7 @@ func verdict(o options, all map[string]*contender) []row {
 }
 
 func report(o options, rows []row) {
-	fmt.Printf("\nsync: %d nodes, %d pods of about %d bytes, %d pairs, %d patches/s; the peer is client-go v0.36.3 (protobuf, WatchList, GOGC=100)\n",
+	fmt.Printf("\nsync: %d nodes, %d pods of about %d bytes, %d pairs, %d pod changes/s; the peer is client-go v0.36.3 (protobuf, WatchList, GOGC=100)\n",
 		o.content.Nodes, o.content.Pods, o.content.Size, o.pairs, o.rate)
 	fmt.Printf("load average at the end: %s\n\n", loadAverage())
 	print(os.Stdout, rows, !o.short)

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-const stampKey = "bench.quartermaster.io/stamp"
+const stampKey = "quartermaster.io/bench-stamp"
 
 // latencies collects write-to-handler times in nanoseconds.
 type latencies struct {

@@ -23,27 +23,32 @@ type Options struct {
 // Sizes of what was loaded, in bytes.
 type Sizes struct{ NodeProtobuf, NodeJSON, PodProtobuf, PodJSON int }
 
-// envsFor is how many environment variables bring a pod to about `size` protobuf bytes.
-func envsFor(o Options) int {
+// Variables is how many environment variables bring a pod to about `size` protobuf bytes.
+func Variables(o Options) int {
 	least, more := Pod(o.Seed, 0, o.Nodes, 5).Size(), Pod(o.Seed, 0, o.Nodes, 105).Size()
 	return 5 + max(0, (o.Size-least)*100/(more-least))
 }
 
-type etcd struct {
+// Etcd writes objects past the API server, as it would have stored them: "k8s\0" and the protobuf envelope. Goes through etcd's JSON
+// gateway, so no client of etcd is needed. Single writes are safe from several goroutines, the bulk ones are not.
+type Etcd struct {
 	endpoint string
 	encode   runtime.Encoder
 	puts     []any
 	bytes    int
 }
 
-// Into writes the objects past the API server, as it would have stored them: "k8s\0" and the protobuf envelope. The server must be
-// up: its watch cache learns of them from etcd. Goes through etcd's JSON gateway, in transactions of about 1 MB.
-func Into(ctx context.Context, endpoint string, o Options) (Sizes, error) {
+// NewEtcd is for an endpoint such as http://127.0.0.1:2379.
+func NewEtcd(endpoint string) *Etcd {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
-		return Sizes{}, err
+		panic(err) // names of types that collide: a bug
 	}
-	e := &etcd{endpoint: endpoint, encode: protobuf.NewSerializer(scheme, scheme)}
+	return &Etcd{endpoint: endpoint, encode: protobuf.NewSerializer(scheme, scheme)}
+}
+
+// Load writes everything. The API server must be up: its watch cache learns of the objects from etcd.
+func (e *Etcd) Load(ctx context.Context, o Options) (Sizes, error) {
 	for i := range Namespaces {
 		ns := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 			ObjectMeta: metav1.ObjectMeta{Name: NamespaceName(i), UID: Node(o.Seed, i).UID, CreationTimestamp: at(0)},
@@ -57,10 +62,10 @@ func Into(ctx context.Context, endpoint string, o Options) (Sizes, error) {
 			return Sizes{}, err
 		}
 	}
-	envs := envsFor(o)
+	envs := Variables(o)
 	for i := range o.Pods {
 		pod := Pod(o.Seed, i, o.Nodes, envs)
-		if err := e.put(ctx, "/registry/pods/"+pod.Namespace+"/"+pod.Name, pod); err != nil {
+		if err := e.put(ctx, podKey(pod), pod); err != nil {
 			return Sizes{}, err
 		}
 	}
@@ -70,27 +75,50 @@ func Into(ctx context.Context, endpoint string, o Options) (Sizes, error) {
 	return Sizes{node.Size(), len(nodeJSON), pod.Size(), len(podJSON)}, e.flush(ctx)
 }
 
-func (e *etcd) put(ctx context.Context, key string, object runtime.Object) error {
-	var value bytes.Buffer
-	if err := e.encode.Encode(object, &value); err != nil {
+// Put writes one pod and returns when etcd has it.
+func (e *Etcd) Put(ctx context.Context, pod *corev1.Pod) error {
+	put, _, err := e.request(podKey(pod), pod)
+	if err != nil {
 		return err
 	}
-	e.puts = append(e.puts, map[string]any{"requestPut": map[string]any{"key": []byte(key), "value": value.Bytes()}})
-	if e.bytes += value.Len(); e.bytes > 900_000 || len(e.puts) == 100 {
+	return e.send(ctx, []any{put})
+}
+
+func podKey(pod *corev1.Pod) string { return "/registry/pods/" + pod.Namespace + "/" + pod.Name }
+
+func (e *Etcd) request(key string, object runtime.Object) (put any, size int, err error) {
+	var value bytes.Buffer
+	err = e.encode.Encode(object, &value)
+	return map[string]any{"requestPut": map[string]any{"key": []byte(key), "value": value.Bytes()}}, value.Len(), err
+}
+
+// put collects transactions of about 1 MB.
+func (e *Etcd) put(ctx context.Context, key string, object runtime.Object) error {
+	put, size, err := e.request(key, object)
+	if err != nil {
+		return err
+	}
+	e.puts = append(e.puts, put)
+	if e.bytes += size; e.bytes > 900_000 || len(e.puts) == 100 {
 		return e.flush(ctx)
 	}
 	return nil
 }
 
-func (e *etcd) flush(ctx context.Context) error {
-	if len(e.puts) == 0 {
+func (e *Etcd) flush(ctx context.Context) error {
+	puts := e.puts
+	e.puts, e.bytes = nil, 0
+	if len(puts) == 0 {
 		return nil
 	}
-	body, err := json.Marshal(map[string]any{"success": e.puts})
+	return e.send(ctx, puts)
+}
+
+func (e *Etcd) send(ctx context.Context, puts []any) error {
+	body, err := json.Marshal(map[string]any{"success": puts})
 	if err != nil {
 		return err
 	}
-	e.puts, e.bytes = nil, 0
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.endpoint+"/v3/kv/txn", bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -100,9 +128,9 @@ func (e *etcd) flush(ctx context.Context) error {
 		return err
 	}
 	defer answer.Body.Close()
-	said, _ := io.ReadAll(answer.Body)
-	if answer.StatusCode != http.StatusOK || !bytes.Contains(said, []byte(`"succeeded":true`)) {
+	said, err := io.ReadAll(answer.Body)
+	if err == nil && (answer.StatusCode != http.StatusOK || !bytes.Contains(said, []byte(`"succeeded":true`))) {
 		return fmt.Errorf("etcd: %s: %.200s", answer.Status, said)
 	}
-	return nil
+	return err
 }

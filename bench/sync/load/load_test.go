@@ -22,7 +22,7 @@ func TestTheSameSeedMakesTheSamePod(t *testing.T) {
 }
 
 func TestObjectsAreAsBigAsAskedAndValid(t *testing.T) {
-	envs := envsFor(Options{Nodes: 100, Size: 10_000})
+	envs := Variables(Options{Nodes: 100, Size: 10_000})
 	pod := Pod(1, 0, 100, envs)
 	if size := pod.Size(); size < 9_500 || size > 10_500 {
 		t.Fatalf("a pod of 10,000 bytes was asked for, it has %d", size)

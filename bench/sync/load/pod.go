@@ -135,22 +135,11 @@ func podStatus(r *rand.Rand, made int, containers []corev1.Container, ip string)
 	return status
 }
 
-// PodPath is where the API has the i-th pod: "namespaces/x/pods/y".
-func PodPath(seed int64, i int) string {
-	return "namespaces/" + NamespaceName(i) + "/pods/" + podName(podRandom(seed, i), i)
-}
-
-func podRandom(seed int64, i int) *rand.Rand { return rand.New(rand.NewSource(seed<<32 + int64(i))) }
-
-func podApp(i int) string { return fmt.Sprintf("inference-%03d", i/20) }
-
-// podName draws the first number of the pod's own sequence.
-func podName(r *rand.Rand, i int) string { return fmt.Sprintf("%s-%s-%05d", podApp(i), hex(r, 10), i) }
-
 // Pod is the i-th pod, on one of `nodes` nodes, with `envs` environment variables in its main container.
 func Pod(seed int64, i, nodes, envs int) *corev1.Pod {
-	r := podRandom(seed, i)
-	name, app := podName(r, i), podApp(i)
+	r := rand.New(rand.NewSource(seed<<32 + int64(i)))
+	app := fmt.Sprintf("inference-%03d", i/20)
+	name := fmt.Sprintf("%s-%s-%05d", app, hex(r, 10), i)
 	yes, grace, priority := true, int64(30), int32(1000)
 	var shares corev1.ResourceList
 	if i%3 == 0 {

@@ -86,6 +86,8 @@ type bench struct {
 	began time.Time
 	ops   []*kit.Operator
 	token string
+
+	revived int // how often an operator that had ended was started again
 }
 
 // take waits for the lane, and prepares it: no operator, no trace of one, the inputs in place.

@@ -248,7 +248,7 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 		if len(taints) != len(n.Spec.Taints) {
 			patch["spec"] = map[string]any{"taints": taints}
 		}
-		if err := s.patchNode(ctx, n.Name, patch); err != nil {
+		if err := s.PatchNode(ctx, n.Name, patch); err != nil {
 			return err
 		}
 	}
@@ -265,7 +265,8 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 	})
 }
 
-func (s *Scenario) patchNode(ctx context.Context, name string, patch any) error {
+// PatchNode merges into a node, by the checker's own hand.
+func (s *Scenario) PatchNode(ctx context.Context, name string, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ func (s *Scenario) Ask(ctx context.Context, node, mode string) error {
 		value = mode
 	}
 	s.Expected.Nodes[node] = mode
-	return s.patchNode(ctx, node, map[string]any{"metadata": map[string]any{"labels": map[string]any{AskLabel: value}}})
+	return s.PatchNode(ctx, node, map[string]any{"metadata": map[string]any{"labels": map[string]any{AskLabel: value}}})
 }
 
 // SetModules writes the policy `default`.
@@ -428,6 +429,24 @@ func (s *Scenario) eventually(ctx context.Context, patience time.Duration, wrong
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// AwaitServing waits until the API server answers again, reads and writes.
+func (s *Scenario) AwaitServing(ctx context.Context, patience time.Duration) error {
+	return s.eventually(ctx, patience, func() []string {
+		if !s.Serving() {
+			return []string{"the API server does not serve"}
+		}
+		if err := s.PatchNode(ctx, "t4-0", map[string]any{}); err != nil {
+			return []string{err.Error()}
+		}
+		return nil
+	})
+}
+
+// ExpireLease makes the lease free at once, as if its time had passed.
+func (s *Scenario) ExpireLease(ctx context.Context) error {
+	return s.Client.CoordinationV1().Leases(Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 // Token makes a token of the operator's ServiceAccount; with a bound object it dies with that object.

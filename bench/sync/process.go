@@ -80,6 +80,20 @@ func (p *process) expect(ctx context.Context, word string, within time.Duration)
 
 func (p *process) pid() int { return p.command.Process.Pid }
 
+// ended: its standard output is closed, lines nobody reads are dropped.
+func (p *process) ended() bool {
+	for {
+		select {
+		case _, open := <-p.lines:
+			if !open {
+				return true
+			}
+		default:
+			return false
+		}
+	}
+}
+
 // kill ends it without warning, as the kernel does.
 func (p *process) kill() {
 	p.command.Process.Kill()

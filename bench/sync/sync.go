@@ -265,6 +265,16 @@ func benchSync(ctx context.Context, o options) (err error) {
 		}
 	}
 	rows := verdict(o, all)
+	if o.stage("operator") && !o.short {
+		found := series{}
+		if err := b.operatorStage(ctx, found); err != nil {
+			say("%v", err)
+			all["operator"] = &contender{name: "operator", failed: err}
+		}
+		rows = append(rows, absolute("operator: restart to ready", "ms", 3000, found["ready"]), absolute("operator: CPU to ready", "ms", 0, found["cpu"]),
+			absolute("operator: peak RSS", "MiB", 600, found["peak"]), absolute("operator: RSS after restart", "MiB", 400, found["steady"]),
+			absolute("operator: RSS after the first start", "MiB", 400, found["first-steady"]))
+	}
 	report(o, rows)
 	if err := writeJSON(o.json, rows); err != nil {
 		return err
@@ -298,8 +308,8 @@ func (b *bench) warm(ctx context.Context, all map[string]*contender) error {
 
 func anyFailed(all map[string]*contender) error {
 	var failures []error
-	for _, name := range []string{"ours", "default", "trimmed", "own", "json", "floor"} {
-		if all[name].failed != nil {
+	for _, name := range []string{"ours", "default", "trimmed", "own", "json", "floor", "operator"} {
+		if all[name] != nil && all[name].failed != nil {
 			failures = append(failures, fmt.Errorf("%s could not run: %w", name, all[name].failed))
 		}
 	}

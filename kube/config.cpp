@@ -1,0 +1,120 @@
+#include "kube/config.hpp"
+
+#include <openssl/evp.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace kube {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
+
+bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+environment environment::of_process() {
+  environment env;
+  env.variable = [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    return value && *value ? std::optional<std::string>(value) : std::nullopt;
+  };
+  return env;
+}
+
+std::optional<std::string> base64_decode(std::string_view text) {
+  std::string packed;
+  packed.reserve(text.size());
+  for (const char c : text)
+    if (!std::strchr(" \t\r\n", c)) packed.push_back(c);
+  if (packed.empty() || packed.size() % 4 != 0) return std::nullopt;
+  std::string bytes(packed.size() / 4 * 3, '\0');
+  const int size =
+      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                      reinterpret_cast<const unsigned char*>(packed.data()), static_cast<int>(packed.size()));
+  if (size < 0) return std::nullopt;
+  const std::size_t padding = packed.ends_with("==") ? 2 : packed.ends_with('=') ? 1 : 0;
+  bytes.resize(static_cast<std::size_t>(size) - padding);
+  return bytes;
+}
+
+std::string base64_encode(std::string_view bytes) {
+  std::string text((bytes.size() + 2) / 3 * 4, '\0');
+  EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), reinterpret_cast<const unsigned char*>(bytes.data()),
+                  static_cast<int>(bytes.size()));
+  return text;
+}
+
+result<std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in && fs::is_directory(path)) errno = EISDIR;
+  if (!in || errno == EISDIR) return bad("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
+  text << in.rdbuf();
+  return std::move(text).str();
+}
+
+result<cluster_config> load_in_cluster(const environment& env) {
+  const auto host = env.variable("KUBERNETES_SERVICE_HOST");
+  const auto port = env.variable("KUBERNETES_SERVICE_PORT");
+  if (!host || !port)
+    return bad(
+        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; give --kubeconfig FILE");
+  cluster_config config;
+  const bool v6 = host->contains(':') && !host->starts_with('[');
+  config.server = "https://" + (v6 ? "[" + *host + "]" : *host) + ":" + *port;
+  config.user.token_file = env.service_account + "/token";
+  config.ca.path = env.service_account + "/ca.crt";
+  config.source = "KUBERNETES_SERVICE_HOST of this pod";
+  for (const auto* path : {&config.user.token_file, &config.ca.path})
+    if (!readable(*path))
+      return bad("cannot read " + *path + ": " + std::strerror(errno) +
+                 "; the pod needs a service account token (automountServiceAccountToken: true)");
+  if (auto ns = read_file(env.service_account + "/namespace")) {
+    auto name = trimmed(std::move(*ns));
+    if (!name.empty()) config.ns = std::move(name);
+  }
+  return config;
+}
+
+result<cluster_config> load_config(const config_options& options, const environment& env) {
+  std::vector<std::string> files;
+  if (!options.kubeconfig.empty()) {
+    files.push_back(options.kubeconfig);
+    return load_kubeconfig(files, options);
+  }
+  if (const auto listed = env.variable("KUBECONFIG")) {
+    std::istringstream names(*listed);
+    for (std::string name; std::getline(names, name, ':');)
+      if (!name.empty()) files.push_back(name);
+    return load_kubeconfig(files, options);
+  }
+  if (readable(env.service_account + "/token")) return load_in_cluster(env);
+  if (const auto home = env.variable("HOME")) {
+    const auto path = *home + "/.kube/config";
+    if (!fs::exists(path))
+      return bad("no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and " + path +
+                 " does not exist");
+    files.push_back(path);
+    return load_kubeconfig(files, options);
+  }
+  return bad(
+      "no cluster to talk to: --kubeconfig and $KUBECONFIG are not set, this is not a pod, and $HOME is not set");
+}
+
+}  // namespace kube

@@ -1,0 +1,244 @@
+#include "kube/credentials.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <cstring>
+
+namespace kube {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto reread_after = 60s;  // client-go transport/token_source.go
+constexpr auto exec_leeway = 30s;   // renewed this long before it expires
+
+std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
+
+template <auto Free>
+struct freed_by {
+  template <class T>
+  void operator()(T* what) const {
+    Free(what);
+  }
+};
+using bio = std::unique_ptr<BIO, freed_by<BIO_free_all>>;
+using certificate = std::unique_ptr<X509, freed_by<X509_free>>;
+using private_key = std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>>;
+
+bio reader(const std::string& pem) { return bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
+
+/// No terminal is asked for the pass phrase of an encrypted key.
+int no_phrase(char*, int, int, void*) { return 0; }
+
+std::string fingerprint_of(const std::string& path) {
+  struct stat about{};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  return std::to_string(about.st_size) + "." + std::to_string(about.st_ino) + "." +
+         std::to_string(about.st_mtim.tv_sec) + "." + std::to_string(about.st_mtim.tv_nsec);
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
+  return text;
+}
+
+bool one_line(const std::string& text) { return text.find_first_of("\r\n") == std::string::npos; }
+
+}  // namespace
+
+result<void> check_ca(const std::string& pem, const std::string& name) {
+  auto from = reader(pem);
+  const certificate first(PEM_read_bio_X509(from.get(), nullptr, no_phrase, nullptr));
+  ERR_clear_error();
+  if (!first) return bad("CA " + name + " has no PEM certificate (-----BEGIN CERTIFICATE-----) in it");
+  return {};
+}
+
+result<void> check_pair(const std::string& certificate_pem, const std::string& key_pem, const std::string& name) {
+  auto from = reader(certificate_pem);
+  const certificate leaf(PEM_read_bio_X509(from.get(), nullptr, no_phrase, nullptr));
+  from = reader(key_pem);
+  const private_key key(PEM_read_bio_PrivateKey(from.get(), nullptr, no_phrase, nullptr));
+  const bool match = leaf && key && X509_check_private_key(leaf.get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!leaf) return bad("client certificate " + name + " has no PEM certificate in it");
+  if (!key) return bad("the key of client certificate " + name + " is not an unencrypted PEM key");
+  if (!match) return bad("client certificate " + name + " and its key do not belong together");
+  return {};
+}
+
+result<bool> watched_file::refresh(steady_time now, bool force) {
+  if (path_.empty()) return false;
+  auto seen = fingerprint_of(path_);
+  const bool due = force || fingerprint_.empty() || seen != fingerprint_ || now - read_at_ >= reread_after;
+  if (!due) return false;
+  auto bytes = read_file(path_);
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  fingerprint_ = std::move(seen);
+  read_at_ = now;
+  if (*bytes == text_) return false;
+  text_ = std::move(*bytes);
+  return true;
+}
+
+credentials::credentials(boost::asio::any_io_executor on, cluster_config config)
+    : on_(std::move(on)),
+      config_(std::move(config)),
+      token_file_(config_.user.token_file),
+      ca_file_(config_.ca.data.empty() ? config_.ca.path : ""),
+      certificate_file_(config_.user.certificate.data.empty() ? config_.user.certificate.path : ""),
+      key_file_(config_.user.key.data.empty() ? config_.user.key.path : "") {
+  const auto& user = config_.user;
+  if (!user.as_user.empty()) fixed_headers_.push_back("Impersonate-User: " + user.as_user);
+  if (!user.as_uid.empty()) fixed_headers_.push_back("Impersonate-Uid: " + user.as_uid);
+  for (const auto& group : user.as_groups) fixed_headers_.push_back("Impersonate-Group: " + group);
+  for (const auto& [key, values] : user.as_extra)
+    for (const auto& value : values) fixed_headers_.push_back("Impersonate-Extra-" + key + ": " + value);
+}
+
+bool credentials::needs_exec() const {
+  const auto& user = config_.user;
+  return user.exec && user.token_file.empty() && user.token.empty() && user.username.empty();
+}
+
+/// CA and client certificate; takes over only what fits together.
+result<void> credentials::refresh_tls(steady_time now, bool force) {
+  const auto& user = config_.user;
+  bool changed = !now_.tls;
+  for (auto* file : {&ca_file_, &certificate_file_, &key_file_}) {
+    const auto got = file->refresh(now, force);
+    if (got && *got) changed = true;
+    if (!got && !now_.tls) return std::unexpected(got.error());
+  }
+  if (exec_seen_ != exec_->runs) changed = true;
+  if (!changed) return {};
+
+  auto next = std::make_shared<tls_material>();
+  next->ca = config_.ca.data.empty() ? ca_file_.text() : config_.ca.data;
+  next->certificate = user.certificate.data.empty() ? certificate_file_.text() : user.certificate.data;
+  next->key = user.key.data.empty() ? key_file_.text() : user.key.data;
+  if (next->certificate.empty() && !exec_->got.certificate.empty()) {
+    next->certificate = exec_->got.certificate;
+    next->key = exec_->got.key;
+  }
+  result<void> good;
+  if (!config_.ca.empty()) good = check_ca(next->ca, config_.ca.name());
+  if (!good && now_.tls)
+    next->ca = now_.tls->ca;
+  else if (!good)
+    return good;
+  if (!next->certificate.empty()) {
+    good =
+        check_pair(next->certificate, next->key, user.certificate.empty() ? "of the plugin" : user.certificate.name());
+    if (!good && !now_.tls) return good;
+    if (!good) next->certificate = now_.tls->certificate, next->key = now_.tls->key;
+  }
+  if (now_.tls && now_.tls->ca == next->ca && now_.tls->certificate == next->certificate && now_.tls->key == next->key)
+    return {};
+  now_.tls = std::move(next);
+  ++now_.serial;
+  return {};
+}
+
+result<void> credentials::refresh_files(steady_time now, bool force) {
+  if (auto fresh = refresh_tls(now, force); !fresh) return fresh;
+  const auto& user = config_.user;
+  std::string header;
+  if (!user.token_file.empty()) {
+    const auto read = token_file_.refresh(now, force);
+    // Between two renames a file may be gone for a moment: the old token is as good as none, so it stays.
+    if (!read && now_.authorization.empty()) return std::unexpected(read.error());
+    const auto token = trimmed(token_file_.text());
+    if (token.empty() && now_.authorization.empty()) return bad("token file " + user.token_file + " is empty");
+    if (!one_line(token)) return bad("token file " + user.token_file + " has more than one line");
+    header = token.empty() ? now_.authorization : "Bearer " + token;
+  } else if (!user.token.empty()) {
+    header = "Bearer " + trimmed(user.token);
+  } else if (!user.username.empty()) {
+    header = "Basic " + base64_encode(user.username + ":" + user.password);
+  } else if (!exec_->got.token.empty()) {
+    header = "Bearer " + trimmed(exec_->got.token);
+  }
+  if (!one_line(header)) return bad("the token has more than one line");
+  exec_seen_ = exec_->runs;
+  if (header != now_.authorization) {
+    now_.authorization = std::move(header);
+    ++now_.serial;
+  }
+  return {};
+}
+
+boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> state, exec_config what,
+                                                   std::string info) {
+  auto got = co_await run_exec_plugin(std::move(what), std::move(info));
+  state->running = false;
+  state->valid = got.has_value();
+  if (got) {
+    // A credential that lives shorter than twice the leeway is renewed after half its life.
+    const auto now = std::chrono::system_clock::now();
+    if (got->expires != std::chrono::system_clock::time_point::max() && got->expires > now)
+      got->expires -= std::min<std::chrono::system_clock::duration>(exec_leeway, (got->expires - now) / 2);
+    state->got = std::move(*got);
+    ++state->runs;
+  } else {
+    state->failed = std::move(got.error());
+  }
+  state->done->notify_all();
+}
+
+task<void> credentials::refresh_exec(steady_time deadline) {
+  auto state = exec_;
+  if (state->valid && std::chrono::system_clock::now() < state->got.expires) co_return result<void>();
+  if (!state->running) {
+    state->running = true;
+    state->valid = false;
+    const auto& plugin = *config_.user.exec;
+    auto info = exec_info(plugin, config_, config_.ca.data.empty() ? ca_file_.text() : config_.ca.data,
+                          plugin.mode != exec_config::interactive::never && have_terminal());
+    boost::asio::co_spawn(on_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
+  }
+  const auto why = co_await wait_list::wait(state->done, deadline);
+  if (why == woken::by_cancellation)
+    co_return std::unexpected(error{errc::cancelled, 0, "cancelled while the credential plugin ran", {}});
+  if (why == woken::by_deadline)
+    co_return std::unexpected(
+        error{errc::timeout, 0, "credential plugin \"" + config_.user.exec->command + "\" is still running", {}});
+  if (!state->valid) co_return std::unexpected(state->failed);
+  co_return result<void>();
+}
+
+task<credential> credentials::current(steady_time deadline) {
+  if (needs_exec()) {
+    // The plugin may want to know the CA, which is in a file.
+    if (!now_.tls && !config_.ca.empty()) {
+      if (auto read = ca_file_.refresh(std::chrono::steady_clock::now()); !read)
+        co_return std::unexpected(read.error());
+    }
+    auto ready = co_await refresh_exec(deadline);
+    if (!ready) co_return std::unexpected(std::move(ready.error()));
+  }
+  auto fresh = refresh_files(std::chrono::steady_clock::now(), false);
+  if (!fresh) co_return std::unexpected(std::move(fresh.error()));
+  co_return now_;
+}
+
+task<bool> credentials::renew(std::uint64_t rejected, steady_time deadline) {
+  if (now_.serial != rejected) co_return true;  // somebody else's 401 has renewed it already
+  if (needs_exec()) {
+    exec_->valid = false;
+    auto ready = co_await refresh_exec(deadline);
+    if (!ready) co_return std::unexpected(std::move(ready.error()));
+  }
+  auto fresh = refresh_files(std::chrono::steady_clock::now(), true);
+  if (!fresh) co_return std::unexpected(std::move(fresh.error()));
+  co_return now_.serial != rejected;
+}
+
+}  // namespace kube

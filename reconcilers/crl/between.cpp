@@ -81,13 +81,17 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
   // The manual's dialect has no field to answer in.
   const auto mention = by_mention_.find(of.key);
   if (mention == by_mention_.end() || of.written_in == dialect::alauda || first_with_key(of.key) != &of) return;
-  count = 0;
+  std::map<std::string_view, const declaration*> excluders;  // by key; of several that declare one key the first
   for (const auto* other : mention->second) {
-    if (!other->in_force() || !std::ranges::binary_search(other->excluded, of.key)) continue;
-    if (other->key.empty() || other->key == of.key || std::ranges::binary_search(of.excluded, other->key)) continue;
-    if (first_with_key(other->key) != other) continue;
+    if (other->in_force() && other->key != of.key && std::ranges::binary_search(other->excluded, of.key)) {
+      excluders.try_emplace(other->key, other);
+    }
+  }
+  count = 0;
+  for (const auto& [key, other] : excluders) {
+    if (std::ranges::binary_search(of.excluded, key)) continue;
     if (++count > named) break;
-    say(to, of, code::exclusion_not_mutual, "data.excludeResources", other->key).other = name_of(other->config_map);
+    say(to, of, code::exclusion_not_mutual, "data.excludeResources", key).other = name_of(other->config_map);
   }
 }
 

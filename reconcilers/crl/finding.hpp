@@ -36,6 +36,7 @@ enum class code : std::uint8_t {
   unusable,
   unknown_field,
   more_unknown_fields,
+  binary_data,
   group_missing,
   group_absent,
   group_malformed,

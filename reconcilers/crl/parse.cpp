@@ -62,11 +62,9 @@ void read_key(reader& in, declaration& to) {
       break;
   }
   auto& f = in.say(code::key_malformed, "data.key", *value);
-  std::string lower(value->substr(0, 320));
-  const auto slash = lower.find('/');
-  for (auto& c : std::span(lower).first(std::min(slash, lower.size()))) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const auto start = value->substr(0, 320);
+  const auto slash = start.find('/');
+  const auto lower = lower_case(start.substr(0, slash)) + std::string(start.substr(slash));
   if (is_extended_resource(lower)) f.hint = shown(lower);
 }
 
@@ -132,7 +130,9 @@ void read_default(reader& in, declaration& to) {
   const auto [at, failed] = std::from_chars(value->data(), end, number);
   if (!figure || failed != std::errc{} || at != end) {
     auto& f = in.say(code::default_not_a_number, "data.defaultValue", *value);
-    if (figure && failed == std::errc{}) f.hint = std::to_string(number);
+    // "20Mi" means 20 of a unit; "0.5" and "1,000" mean nothing we could round to.
+    const bool unit_follows = figure && failed == std::errc{} && *at != '.' && *at != ',' && *at != '_';
+    if (unit_follows) f.hint = std::to_string(number);
     return;
   }
   to.default_value = number;
@@ -183,10 +183,12 @@ void read_extras(reader& in, declaration& to) {
   }
   to.ignore_node_check = in.flag("ignoreNodeCheck");
   if (const auto runtime = in.field("runtimeClassName")) {
-    if (is_dns_subdomain(*runtime))
+    if (is_dns_subdomain(*runtime)) {
       to.runtime_class = *runtime;
-    else
-      in.say(code::runtime_class_malformed, "data.runtimeClassName", *runtime);
+    } else {
+      auto& f = in.say(code::runtime_class_malformed, "data.runtimeClassName", *runtime);
+      if (const auto lower = lower_case(runtime->substr(0, 256)); is_dns_subdomain(lower)) f.hint = shown(lower);
+    }
   }
 }
 

@@ -31,12 +31,6 @@ std::string_view meant(std::string_view value, std::span<const std::string_view>
   return nearest(value, allowed);
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  for (auto& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out;
-}
-
 }  // namespace
 
 std::string data_path(std::string_view field) { return "data." + shown(field, 64); }
@@ -124,7 +118,7 @@ std::vector<std::string> reader::resources(std::string_view name, std::string_vi
         out.emplace_back(item);
     } else if (++bad <= max_unknown_fields) {
       auto& f = say(code::list_item_malformed, data_path(name), item);
-      if (const auto lower = lowered(item); is_extended_resource(lower)) f.hint = lower;
+      if (const auto lower = lower_case(item.substr(0, 320)); is_extended_resource(lower)) f.hint = lower;
     }
   }
   if (count > max_list_items) say(code::list_too_long, data_path(name)).count = count;
@@ -148,6 +142,7 @@ void reader::unknown_fields(std::span<const std::string_view> known) {
     if (const auto near = nearest(name, known); !near.empty()) f.hint = data_path(near);
   }
   if (more > 0) say(code::more_unknown_fields, "data").count = more;
+  if (from_.binary > 0) say(code::binary_data, "binaryData").count = from_.binary;
 }
 
 void reader::place(std::string_view ns) {

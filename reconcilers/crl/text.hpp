@@ -19,5 +19,7 @@ bool is_plain_text(std::string_view text);
 bool has_cjk(std::string_view text);
 
 std::string_view trimmed(std::string_view text);
+/// A-Z to a-z, everything else as it is.
+std::string lower_case(std::string_view text);
 
 }  // namespace reconcilers::crl

@@ -113,6 +113,7 @@ std::uint64_t content_hash(const config_map_view& of) {
   add_all(sorted);
   sorted = of.data;
   add_all(sorted);
+  if (of.binary > 0) hash.add(std::to_string(of.binary));
   return hash.value();
 }
 

@@ -1,0 +1,233 @@
+#include "reconcilers/crl/registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "reconcilers/crl/verdict.hpp"
+#include "test/reconcilers/crl/config_maps.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const std::string old_domain = "features.alauda.io/";
+const config_map_text vcuda_core = sound("tencent.com/vcuda-core", "gpu-manager", old_domain);
+const config_map_text vcuda_memory = sound("tencent.com/vcuda-memory", "gpu-manager", old_domain);
+
+registry filled(const std::vector<config_map_text>& config_maps) {
+  registry out;
+  for (const auto& one : config_maps) out.put(one.view());
+  return out;
+}
+
+std::vector<std::string> codes(const registry& in, const config_map_text& of) {
+  std::vector<std::string> out;
+  for (const auto& f : in.judge(of.key).findings) out.emplace_back(to_string(f.what));
+  return out;
+}
+
+TEST(registry, S25_ties_the_manuals_keys_by_their_group) {
+  const auto rules = filled({vcuda_core, vcuda_memory}).compile();
+  EXPECT_THAT(rules.companions("tencent.com/vcuda-core"), ElementsAre("tencent.com/vcuda-memory"));
+  EXPECT_THAT(rules.companions("tencent.com/vcuda-memory"), ElementsAre("tencent.com/vcuda-core"));
+  ASSERT_EQ(rules.groups.size(), 1U);
+  EXPECT_TRUE(rules.groups[0].tied);
+  EXPECT_THAT(rules.groups[0].members, ElementsAre("tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
+}
+
+TEST(registry, S25_does_not_tie_a_group_of_todays_dialect_beyond_its_lists) {
+  const auto rules = filled({sound("huawei.com/a", "npu").with("relatedResources", "huawei.com/b"),
+                             sound("huawei.com/b", "npu"), sound("huawei.com/c", "npu")})
+                         .compile();
+  EXPECT_THAT(rules.companions("huawei.com/a"), ElementsAre("huawei.com/b"));
+  EXPECT_THAT(rules.companions("huawei.com/b"), IsEmpty());
+  EXPECT_FALSE(rules.group("npu")->tied);
+}
+
+TEST(registry, S25_exclusions_hold_both_ways_across_dialects) {
+  const auto mps = sound("nvidia.com/mps-core", "mps").with("excludeResources", "tencent.com/vcuda-core");
+  const auto all = filled({vcuda_core, vcuda_memory, mps});
+  EXPECT_THAT(codes(all, vcuda_core), IsEmpty()) << "its dialect has no field to answer in";
+  const auto rules = all.compile();
+  EXPECT_THAT(rules.find("nvidia.com/mps-core")->excluded, ElementsAre("tencent.com/vcuda-core"));
+  EXPECT_THAT(rules.find("tencent.com/vcuda-core")->excluded, ElementsAre("nvidia.com/mps-core"));
+  EXPECT_THAT(rules.find("tencent.com/vcuda-memory")->excluded, IsEmpty());
+}
+
+TEST(registry, an_exclusion_without_answer_is_said_where_it_should_stand) {
+  const auto a = sound("example.com/a", "a").with("excludeResources", "example.com/b");
+  const auto b = sound("example.com/b", "b");
+  const auto all = filled({a, b});
+  EXPECT_THAT(codes(all, a), IsEmpty());
+  EXPECT_THAT(codes(all, b), ElementsAre("exclusion_not_mutual"));
+  const auto mutual = filled({a, b.with("excludeResources", "example.com/a")});
+  EXPECT_THAT(codes(mutual, b), IsEmpty());
+}
+
+TEST(registry, of_two_that_declare_one_key_the_older_counts) {
+  auto older = sound().named("cf-crl-z");
+  auto newer = sound().named("cf-crl-a").with("limits", "required");
+  older.created = 1;
+  newer.created = 2;
+  const auto all = filled({newer, older});
+  EXPECT_THAT(codes(all, newer), ElementsAre("duplicate_key"));
+  EXPECT_THAT(codes(all, older), ElementsAre("has_duplicate"));
+  const auto rules = all.compile();
+  ASSERT_EQ(rules.rules.size(), 1U);
+  EXPECT_EQ(rules.rules[0].config_map, older.key);
+  EXPECT_EQ(rules.rules[0].limits, use::optional);
+}
+
+TEST(registry, F36_a_broken_or_switched_off_duplicate_never_displaces_a_sound_one) {
+  auto broken = sound().named("cf-crl-a").with("limits", "maybe");
+  auto off = sound().named("cf-crl-b").labelled("features.cpaas.io/enabled", "false");
+  auto good = sound().named("cf-crl-c");
+  good.created = 99;
+  const auto all = filled({broken, off, good});
+  EXPECT_EQ(all.compile().rules.at(0).config_map, good.key);
+  EXPECT_THAT(codes(all, off), IsEmpty()) << "a variant that is switched off is legitimate";
+  EXPECT_THAT(codes(all, broken), ElementsAre("not_in_vocabulary", "duplicate_key"));
+}
+
+TEST(registry, related_keys_must_be_declared_and_in_force) {
+  const auto a = sound("example.com/a", "g").with("relatedResources", "example.com/b,example.com/memry");
+  const auto b = sound("example.com/b", "g").labelled("features.cpaas.io/enabled", "false");
+  const auto memory = sound("example.com/memory", "g");
+  const auto all = filled({a, b, memory});
+  EXPECT_THAT(codes(all, a), ElementsAre("related_unknown", "related_not_in_force"));
+  EXPECT_EQ(all.judge(a.key).findings[0].hint, "example.com/memory");
+  EXPECT_THAT(all.compile().find("example.com/a")->related, IsEmpty()) << "what is not declared cannot be asked for";
+}
+
+TEST(registry, members_of_a_group_should_agree) {
+  const auto first =
+      sound("example.com/a", "g").with("groupI18n", R"({"zh":"组","en":"G"})").with("runtimeClassName", "nvidia");
+  const auto second =
+      sound("example.com/b", "g").with("groupI18n", R"({"zh":"组","en":"H"})").with("runtimeClassName", "kata");
+  const auto all = filled({second, first});
+  EXPECT_THAT(codes(all, first), IsEmpty());
+  EXPECT_THAT(codes(all, second), ElementsAre("group_names_differ", "group_runtime_differs"));
+}
+
+TEST(registry, a_tied_group_half_switched_off_is_said) {
+  const auto off = vcuda_memory.labelled(old_domain + "enabled", "false");
+  const auto all = filled({vcuda_core, off});
+  EXPECT_THAT(codes(all, off), ElementsAre("group_member_off"));
+  EXPECT_THAT(all.compile().companions("tencent.com/vcuda-core"), IsEmpty());
+}
+
+TEST(registry, a_tied_group_cannot_exclude_its_own_member) {
+  const auto odd = vcuda_core.with("excludeResources", "tencent.com/vcuda-memory");
+  const auto all = filled({odd, vcuda_memory});
+  EXPECT_THAT(codes(all, odd), ElementsAre("group_excludes_member"));
+  EXPECT_EQ(all.compile().find("tencent.com/vcuda-core"), nullptr);
+}
+
+TEST(registry, two_devices_with_one_node_label_cannot_be_told_apart) {
+  const auto a = device("Huawei", "ascend");
+  const auto b = device("HAMi-Ascend", "ascend");
+  const auto all = filled({a, b, device("HAMi", "gpu")});
+  EXPECT_THAT(codes(all, a), ElementsAre("device_label_shared"));
+  EXPECT_THAT(codes(all, b), ElementsAre("device_label_shared"));
+  EXPECT_EQ(all.devices().size(), 3U);
+  EXPECT_EQ(all.judge(a.key).key, "ascend=on");
+}
+
+TEST(registry, S27_needs_no_code_for_a_key_nobody_knows) {
+  const auto rules =
+      filled({sound("example.com/fpga", "lab").with("limits", "required").with("requests", "fromLimits")}).compile();
+  const auto* fpga = rules.find("example.com/fpga");
+  ASSERT_NE(fpga, nullptr);
+  EXPECT_EQ(fpga->limits, use::required);
+  EXPECT_EQ(fpga->requests, use::from_limits);
+  EXPECT_EQ(fpga->default_value, 1);
+}
+
+// --- properties over random sets of declarations
+
+config_map_text random_one(std::mt19937& random, int number) {
+  const auto pick = [&](int below) { return static_cast<int>(random() % static_cast<unsigned>(below)); };
+  const auto key = [&] { return "example.com/r" + std::to_string(pick(8)); };
+  if (pick(8) == 0) {
+    auto out = device("d" + std::to_string(number), "label" + std::to_string(pick(3)));
+    return out;
+  }
+  auto out = sound(key(), "g" + std::to_string(pick(3)), pick(2) ? "features.cpaas.io/" : old_domain)
+                 .named("cf-crl-" + std::to_string(number));
+  out.created = pick(4);
+  if (pick(2)) out.data["relatedResources"] = key() + "," + key();
+  if (pick(2)) out.data["excludeResources"] = key() + "," + key();
+  if (pick(4) == 0) out.data["groupI18n"] = pick(2) ? R"({"zh":"a","en":"b"})" : R"({"zh":"a","en":"c"})";
+  if (pick(4) == 0) out.data["runtimeClassName"] = pick(2) ? "nvidia" : "kata";
+  if (pick(6) == 0) out.data["limits"] = "maybe";
+  if (pick(5) == 0) {
+    for (auto& [name, value] : out.labels) value = name.ends_with("enabled") ? "false" : value;
+  }
+  return out;
+}
+
+TEST(registry, gives_the_same_rules_and_verdicts_in_whatever_order) {
+  std::mt19937 random(20261121);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<config_map_text> config_maps;
+    for (int i = 0; i < 12; ++i) config_maps.push_back(random_one(random, i));
+    const auto before = filled(config_maps);
+    std::ranges::shuffle(config_maps, random);
+    const auto after = filled(config_maps);
+    ASSERT_EQ(before.compile(), after.compile());
+    ASSERT_EQ(before.judge_all(), after.judge_all());
+  }
+}
+
+TEST(registry, forgets_what_was_replaced_or_erased) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    registry changed;
+    std::vector<config_map_text> last(10);
+    for (int step = 0; step < 60; ++step) {
+      const auto i = static_cast<int>(random() % 10);
+      auto& at = last[static_cast<std::size_t>(i)];
+      if (!at.data.empty() && random() % 3 == 0) {
+        changed.erase(at.key);
+        at = {};
+        continue;
+      }
+      at = random_one(random, i);
+      at.key.name = "cf-crl-" + std::to_string(i);
+      changed.put(at.view());
+    }
+    std::erase_if(last, [](const config_map_text& one) { return one.data.empty(); });
+    const auto fresh = filled(last);
+    ASSERT_EQ(changed.compile(), fresh.compile());
+    ASSERT_EQ(changed.judge_all(), fresh.judge_all());
+  }
+}
+
+TEST(registry, a_change_alters_the_verdict_of_neighbours_only) {
+  std::mt19937 random(11);
+  int altered = 0;
+  for (int round = 0; round < 400; ++round) {
+    registry all;
+    for (int i = 0; i < 12; ++i) all.put(random_one(random, i).view());
+    const auto before = all.judge_all();
+    auto changed = random_one(random, 0);
+    changed.key.name = before[random() % before.size()].config_map.name;
+    auto near = all.neighbours(changed.key);
+    all.put(changed.view());
+    std::ranges::move(all.neighbours(changed.key), std::back_inserter(near));
+    for (const auto& was : before) {
+      if (was.config_map == changed.key || was == all.judge(was.config_map)) continue;
+      ++altered;
+      ASSERT_THAT(near, testing::Contains(was.config_map)) << annotation_of(was) << "\n"
+                                                           << annotation_of(all.judge(was.config_map));
+    }
+  }
+  EXPECT_GT(altered, 100) << "the property was put to the test";
+}
+
+}  // namespace
+}  // namespace reconcilers::crl

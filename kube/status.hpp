@@ -1,6 +1,9 @@
 #pragma once
 // HTTP answers as values: metav1.Status (JSON or protobuf) to kube::error.
 
+#include <chrono>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "kube/error.hpp"
@@ -8,9 +11,24 @@
 
 namespace kube {
 
+/// The part of metav1.Status that decides anything.
+struct api_status {
+  int code = 0;
+  std::string reason;  ///< "Expired", "AlreadyExists", "StoreReadError", ...
+  std::string message;
+  bool version_too_large = false;  ///< cause ResourceVersionTooLarge
+  std::optional<std::chrono::seconds> retry_after;
+};
+
+/// Either encoding, told by the first bytes. errc::decode when it is not a Status.
+result<api_status> read_status(std::string_view bytes);
+
+/// The error a status stands for; `operation` begins the line.
+error error_of(std::string_view operation, const api_status& status);
+
 /// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for status
-/// >= 400. The server's own message is kept; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are told
-/// apart by reason.
+/// >= 400. The server's own message is kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and
+/// 504 ResourceVersionTooLarge are told apart by reason.
 error error_of(std::string_view operation, const response& answer);
 
 /// A metav1.Status object out of a watch ERROR event, in either encoding.

@@ -1,0 +1,134 @@
+#include "kube/json_object.hpp"
+
+#include <boost/container/small_vector.hpp>
+#include <charconv>
+#include <chrono>
+
+namespace kube::json {
+namespace {
+
+using entries = boost::container::small_vector<packed_map::entry, 32>;
+
+packed_map read_map(value of, const keep& which) {
+  entries held;
+  each_member(of, [&](std::string_view key, value text) {
+    if (which.wants(key)) held.emplace_back(key, text_or(text));
+  });
+  return packed_map::of(std::span(held.data(), held.size()));
+}
+
+owner_ref read_owner(value of) {
+  owner_ref made;
+  each_member(of, [&](std::string_view key, value field) {
+    if (key == "kind") made.kind = text_or(field);
+    if (key == "name") made.name = text_or(field);
+    if (key == "uid") made.id = uid::parse(text_or(field));
+    if (key == "controller") made.controller = flag_or(field, false);
+  });
+  return made;
+}
+
+/// Digits at `at`, exactly `count` of them; -1 when they are not.
+int digits(std::string_view text, std::size_t at, std::size_t count) {
+  if (text.size() < at + count) return -1;
+  int number = 0;
+  const char* end = text.data() + at + count;
+  const auto [stopped, failed] = std::from_chars(text.data() + at, end, number);
+  return failed == std::errc() && stopped == end ? number : -1;
+}
+
+}  // namespace
+
+simdjson::ondemand::document document::open(std::string_view bytes) {
+  buffer_.reserve(bytes.size() + simdjson::SIMDJSON_PADDING);
+  buffer_ = bytes;
+  opened_ = bytes;
+  buffer_.resize(bytes.size() + simdjson::SIMDJSON_PADDING, ' ');
+  return parser_.iterate(simdjson::padded_string_view(buffer_.data(), bytes.size(), buffer_.size()));
+}
+
+std::string_view document::original(std::string_view inside) const {
+  return opened_.substr(static_cast<std::size_t>(inside.data() - buffer_.data()), inside.size());
+}
+
+std::string_view text_or(value of, std::string_view other) {
+  std::string_view text;
+  return of.get_string().get(text) == simdjson::SUCCESS ? text : other;
+}
+
+std::int64_t number_or(value of, std::int64_t other) {
+  std::int64_t number = 0;
+  return of.get_int64().get(number) == simdjson::SUCCESS ? number : other;
+}
+
+bool flag_or(value of, bool other) {
+  bool flag = false;
+  return of.get_bool().get(flag) == simdjson::SUCCESS ? flag : other;
+}
+
+std::int64_t seconds_of(std::string_view time) {
+  using namespace std::chrono;
+  const int y = digits(time, 0, 4), mo = digits(time, 5, 2), d = digits(time, 8, 2);
+  const int h = digits(time, 11, 2), mi = digits(time, 14, 2), s = digits(time, 17, 2);
+  if (y < 0 || mo < 0 || d < 0 || h < 0 || mi < 0 || s < 0) return 0;
+  const year_month_day day{year{y}, month{static_cast<unsigned>(mo)}, std::chrono::day{static_cast<unsigned>(d)}};
+  if (!day.ok()) return 0;
+  return duration_cast<seconds>(sys_days{day}.time_since_epoch()).count() + h * 3600 + mi * 60 + s;
+}
+
+void read_metadata(value metadata, object& into, const keep& labels, const keep& annotations) {
+  each_member(metadata, [&](std::string_view key, value field) {
+    if (key == "name") {
+      into.key.name = text_or(field);
+    } else if (key == "namespace") {
+      into.key.ns = text_or(field);
+    } else if (key == "uid") {
+      into.id = uid::parse(text_or(field));
+    } else if (key == "resourceVersion") {
+      const std::string_view version = text_or(field);
+      std::from_chars(version.data(), version.data() + version.size(), into.resource_version);
+    } else if (key == "generation") {
+      into.generation = number_or(field, 0);
+    } else if (key == "creationTimestamp") {
+      into.created = seconds_of(text_or(field));
+    } else if (key == "deletionTimestamp") {
+      into.deleting = !text_or(field).empty();
+    } else if (key == "labels") {
+      into.labels = read_map(field, labels);
+    } else if (key == "annotations") {
+      into.annotations = read_map(field, annotations);
+    } else if (key == "ownerReferences") {
+      each_item(field, [&](value owner) { into.owners.push_back(read_owner(owner)); });
+    }
+  });
+}
+
+result<void> read_object(std::string_view kind, std::string_view bytes, object& into, const keep& annotations,
+                         const field_reader& field) {
+  static thread_local document reused;
+  const auto failed = [&](std::string_view why) {
+    std::string what(kind);
+    what += ' ';
+    what += into.key.to_string();
+    what += ": ";
+    what += why;
+    return std::unexpected(error{errc::decode, 0, std::move(what), {}});
+  };
+  try {
+    auto root = reused.open(bytes);
+    for (auto member : root.get_object()) {
+      const std::string_view key = member.unescaped_key();
+      if (key == "metadata") {
+        read_metadata(member.value(), into, keep_all, annotations);
+      } else {
+        field(key, member.value());
+      }
+    }
+  } catch (const simdjson::simdjson_error& problem) {
+    return failed(problem.what());
+  }
+  if (into.key.name.empty()) return failed("no name");
+  return {};
+}
+
+}  // namespace kube::json

@@ -1,0 +1,88 @@
+#pragma once
+// Custom resources come as JSON only. This reads them with simdjson On-Demand: the metadata every projection keeps is
+// read here, the fields of its own are handed to the projection one by one, and no tree is built. For use in .cpp files
+// (simdjson's header is large).
+//
+//   result<thing> thing::decode(std::string_view bytes) {
+//     return json::decode<thing>(bytes, {annotation_patterns}, [](thing& into, std::string_view key, json::value field)
+//     {
+//       if (key == "spec") read_spec(field, into);
+//     });
+//   }
+//
+// On-Demand reads forward once: a value is taken where it is met, and what nobody asks for is passed over without being
+// checked.
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "kube/error.hpp"
+#include "kube/keep.hpp"
+#include "kube/object.hpp"
+
+namespace kube::json {
+
+using value = simdjson::ondemand::value;
+
+/// A parser and the padded copy of what it reads; both are reused. Views taken out of a document live until the next
+/// `open`.
+class document {
+ public:
+  /// Throws simdjson::simdjson_error, as does everything read from the result.
+  simdjson::ondemand::document open(std::string_view bytes);
+  /// The part of the bytes given to `open` that `inside`, a view into the copy, stands for.
+  std::string_view original(std::string_view inside) const;
+
+ private:
+  std::string buffer_;
+  std::string_view opened_;
+  simdjson::ondemand::parser parser_;
+};
+
+/// Calls `member(key, value)` for each member of an object; null is an object without members.
+template <class Member>
+void each_member(value of, Member member) {
+  if (of.is_null()) return;
+  for (auto field : of.get_object()) {
+    const std::string_view key = field.unescaped_key();
+    member(key, value(field.value()));
+  }
+}
+
+/// Calls `item(value)` for each item of an array; null is empty.
+template <class Item>
+void each_item(value of, Item item) {
+  if (of.is_null()) return;
+  for (auto one : of.get_array()) item(value(one));
+}
+
+/// Text, or `other` where the value is not a string.
+std::string_view text_or(value of, std::string_view other = {});
+std::int64_t number_or(value of, std::int64_t other);
+bool flag_or(value of, bool other);
+/// RFC 3339 ("2026-07-01T10:20:30Z", a fraction is cut) as seconds since 1970; 0 for text that is no time.
+std::int64_t seconds_of(std::string_view time);
+
+void read_metadata(value metadata, object& into, const keep& labels, const keep& annotations);
+
+using field_reader = std::function<void(std::string_view key, value field)>;
+/// Metadata into `into`, every other top-level member to `field`. errc::decode names the object where its name was
+/// read. `field` must not decode another document: the parser is shared.
+result<void> read_object(std::string_view kind, std::string_view bytes, object& into, const keep& annotations,
+                         const field_reader& field);
+
+/// All labels are kept, and the annotations asked for.
+template <class T, class Field>
+result<T> decode(std::string_view bytes, const keep& annotations, Field field) {
+  T made;
+  const auto done = read_object(T::of().kind, bytes, made, annotations,
+                                [&](std::string_view key, value of) { field(made, key, of); });
+  if (!done) return std::unexpected(done.error());
+  return made;
+}
+
+}  // namespace kube::json

@@ -1,0 +1,12 @@
+#pragma once
+// Percent-encoding of path segments and query values (RFC 3986): everything but unreserved characters.
+
+#include <string>
+#include <string_view>
+
+namespace kube {
+
+/// Appends `text` encoded to `to`.
+void append_percent_encoded(std::string& to, std::string_view text);
+
+}  // namespace kube

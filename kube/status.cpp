@@ -1,0 +1,167 @@
+#include "kube/status.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/wire.hpp"
+
+namespace kube {
+namespace {
+
+using wire::bytes_field, wire::number_field, wire::reader, wire::text;
+
+constexpr std::string_view too_large_reason = "ResourceVersionTooLarge";
+/// Servers before 1.18.6 said it in words only: client-go reflector, isTooLargeResourceVersionError.
+constexpr std::string_view too_large_words = "Too large resource version";
+
+void read_details(std::string_view bytes, api_status& into) {
+  reader details(bytes.data(), bytes.size());
+  while (details.next()) {
+    switch (details.tag_and_type()) {
+      case bytes_field(4):  // StatusCause: reason 1
+        if (wire::read_entry(text(details)).key == too_large_reason) into.version_too_large = true;
+        break;
+      case number_field(5):
+        if (const auto after = details.get_int32(); after > 0) into.retry_after = std::chrono::seconds(after);
+        break;
+      default:
+        details.skip();
+    }
+  }
+}
+
+result<api_status> read_protobuf(std::string_view bytes) {
+  const auto outer = wire::unwrap(bytes);
+  if (!outer) return std::unexpected(outer.error());
+  if (!outer->kind.empty() && outer->kind != "Status") {
+    return std::unexpected(error{errc::decode, 0, "not a Status", {}});
+  }
+  return wire::guarded("Status", [&] {
+    api_status made;
+    reader message(outer->raw.data(), outer->raw.size());
+    while (message.next()) {
+      switch (message.tag_and_type()) {
+        case bytes_field(3):
+          made.message = text(message);
+          break;
+        case bytes_field(4):
+          made.reason = text(message);
+          break;
+        case bytes_field(5):
+          read_details(text(message), made);
+          break;
+        case number_field(6):
+          made.code = message.get_int32();
+          break;
+        default:
+          message.skip();
+      }
+    }
+    return made;
+  });
+}
+
+std::string text_at(const nlohmann::json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+int number_at(const nlohmann::json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_number_integer() ? at->get<int>() : 0;
+}
+
+result<api_status> read_json(std::string_view bytes) {
+  const auto object = nlohmann::json::parse(bytes, nullptr, false);
+  if (!object.is_object() || text_at(object, "kind") != "Status") {
+    return std::unexpected(error{errc::decode, 0, "not a Status", {}});
+  }
+  api_status made;
+  made.code = number_at(object, "code");
+  made.reason = text_at(object, "reason");
+  made.message = text_at(object, "message");
+  const auto details = object.find("details");
+  if (details == object.end() || !details->is_object()) return made;
+  if (const int after = number_at(*details, "retryAfterSeconds"); after > 0) {
+    made.retry_after = std::chrono::seconds(after);
+  }
+  const auto causes = details->find("causes");
+  if (causes == details->end() || !causes->is_array()) return made;
+  for (const auto& cause : *causes) {
+    if (cause.is_object() && text_at(cause, "reason") == too_large_reason) made.version_too_large = true;
+  }
+  return made;
+}
+
+errc code_of(const api_status& status) {
+  if (status.reason == "Expired" || status.reason == "Gone") return errc::gone;
+  if (status.version_too_large || (status.code == 504 && status.message.contains(too_large_words))) {
+    return errc::version_too_large;
+  }
+  switch (status.code) {
+    case 401:
+      return errc::unauthorized;
+    case 403:
+      return errc::forbidden;
+    case 404:
+      return errc::not_found;
+    case 409:
+      return status.reason == "AlreadyExists" ? errc::already_exists : errc::conflict;
+    case 410:
+      return errc::gone;
+    case 422:
+      return errc::invalid;
+    case 429:
+      return errc::too_many_requests;
+    default:
+      return status.code >= 400 && status.code < 500 ? errc::bad_request : errc::server;
+  }
+}
+
+/// One line that cannot break a log or a terminal: control characters become blanks, the end is cut on a character
+/// edge.
+std::string one_line(std::string_view message) {
+  constexpr std::size_t most = 1000;
+  const bool cut = message.size() > most;
+  if (cut) {
+    std::size_t end = most;
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+    message = message.substr(0, end);
+  }
+  std::string line(message);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return cut ? line + "..." : line;
+}
+
+}  // namespace
+
+result<api_status> read_status(std::string_view bytes) {
+  if (bytes.starts_with(std::string_view("k8s\0", 4))) return read_protobuf(bytes);
+  return read_json(bytes);
+}
+
+error error_of(std::string_view operation, const api_status& status) {
+  error made{code_of(status), status.code, std::string(operation), status.retry_after};
+  if (status.code != 0) made.what += ": " + std::to_string(status.code);
+  if (!status.reason.empty()) made.what += " " + one_line(status.reason);
+  if (!status.message.empty()) made.what += ": " + one_line(status.message);
+  return made;
+}
+
+error error_of(std::string_view operation, const response& answer) {
+  // A server that is too busy, starting, or not an API server at all answers in plain text.
+  api_status status = read_status(answer.body).value_or(api_status{0, {}, answer.body, false, {}});
+  status.code = answer.status;
+  if (answer.retry_after) status.retry_after = answer.retry_after;
+  return error_of(operation, status);
+}
+
+error error_of_status(std::string_view operation, std::string_view bytes, encoding format) {
+  auto status = format == encoding::protobuf ? read_protobuf(bytes) : read_json(bytes);
+  if (!status) return error{errc::decode, 0, std::string(operation) + ": " + status.error().what, {}};
+  return error_of(operation, *status);
+}
+
+}  // namespace kube

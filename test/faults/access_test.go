@@ -123,3 +123,5 @@ func TestF20_rights_cut_and_restored(t *testing.T) {
 	t.Logf("well again %s after the rights were back", time.Since(restored).Round(100*time.Millisecond))
 	b.stable(o, 10*time.Second, time.Second)
 }
+
+func tokenRequest() *authenticationv1.TokenRequest { return &authenticationv1.TokenRequest{} }

@@ -20,7 +20,7 @@ var (
 	program = env("QM_OPERATOR", "")
 	minor   = env("QM_K8S", "1.36")
 	prefix  = env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
-	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                                // whoever started us takes them down
+	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                              // whoever started us takes them down
 	nightly = os.Getenv("QM_NIGHTLY") != ""
 	seed    = time.Now().UnixNano()
 )

@@ -141,19 +141,19 @@ func TestF10_streams_cut_at_every_offset(t *testing.T) {
 	var cuts atomic.Int64
 	step := form[int64](37, 1)
 	remove := o.Proxy.Use(kit.Rule{Match: func(r *kit.Request) bool { return r.Verb == "watch" && r.Query.Get("sendInitialEvents") != "true" },
-		CutAfter: func(*kit.Request) int64 { return 1 + (cuts.Add(1)*step)%4001 }})
+		CutAfter: func(*kit.Request) int64 { return 1 + (cuts.Add(1)*step)%1201 }})
 	o.Proxy.Refuse(true)
 	o.Proxy.Refuse(false)
 	for i, end := 0, time.Now().Add(form(12*time.Second, 5*time.Minute)); time.Now().Before(end); i++ {
 		b.must(b.Ask(b.ctx, "t4-0", []string{"pgpu", "vgpu"}[i%2]))
 		b.must(b.Declare(b.ctx, "cf-crl-nvidia-gpu", map[string]string{"key": "nvidia.com/gpu", "dataType": "integer", "defaultValue": fmt.Sprint(i),
 			"group": "nvidia-gpu", "limits": "optional", "requests": "disabled", "descriptionEn": "cards", "descriptionZh": "cards"}))
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(150 * time.Millisecond)
 	}
 	b.must(b.Await(b.ctx, 60*time.Second))
 	log := o.Proxy.Since(since, nil)
 	remove()
-	if cuts.Load() < form[int64](20, 500) {
+	if cuts.Load() < form[int64](10, 500) {
 		t.Errorf("only %d streams were cut", cuts.Load())
 	}
 	t.Logf("%d streams cut", cuts.Load())

@@ -187,7 +187,7 @@ func (f *fake) reconcile(ctx context.Context) error {
 	for module, name := range modules {
 		i := slices.IndexFunc(sets, func(d *appsv1.DaemonSet) bool { return d.Name == name })
 		switch {
-		case on[module] && (i < 0 || sets[i].Spec.Template.Spec.Containers[0].Image != "fake:1" || lacks("calm") || (lacks("idempotence") && f.round == 1)):
+		case on[module] && (i < 0 || sets[i].Spec.Template.Spec.Containers[0].Image != "fake:1" || len(sets[i].Spec.Template.Spec.NodeSelector) == 0 || lacks("calm") || (lacks("idempotence") && f.round == 1)):
 			err = f.apply(ctx, module, name)
 		case !on[module] && i >= 0:
 			err = f.client.AppsV1().DaemonSets(sets[i].Namespace).Delete(ctx, name, metav1.DeleteOptions{})

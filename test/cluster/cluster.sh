@@ -273,6 +273,8 @@ change() { # stop, start or restart one component
   [[ -f start/$component ]] || die "\"$name\" was made without $component"
   [[ $verb == start ]] || stop "$component" "$signal"
   [[ $verb != stop ]] || return 0
+  # A new KWOK does not renew a lease its forerunner holds until that has expired, and by then the nodes are lost; a kubelet would.
+  if [[ $component == kwok ]]; then "$KUBECTL" --kubeconfig=kubeconfig delete --raw /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases >/dev/null 2>&1 || true; fi
   start "$component"; await "$component" || die "$component did not start"
 }
 

@@ -75,16 +75,20 @@ clientConnection: {kubeconfig: $PWD/certs/kube-scheduler.kubeconfig, qps: 300, b
 EOF
   local stages file
   stages=$(unit_home kwok)/stage
-  for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml "$stages"/pod/fast/pod-*.yaml; do
+  for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml "$stages"/pod/fast/pod-*.yaml \
+              "$cluster_src"/stages/*.yaml; do
     echo ---; cat "$file"
   done >kwok-stages.yaml
 }
 
-# birth PID: its start time, empty when it is gone or a zombie.
+# birth PID: its start time; empty when it is gone. A process that nobody has reaped counts as gone once its last thread is: after a
+# SIGKILL the first thread is a zombie while others still hold the ports.
 birth() {
-  local stat; stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
+  local stat tasks
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
   read -r -a stat <<<"${stat##*) }"
-  [[ ${stat[0]} == Z ]] || echo "${stat[19]}"
+  if [[ ${stat[0]} == Z ]]; then tasks=("/proc/$1/task/"*); ((${#tasks[@]} > 1)) || return 0; fi
+  echo "${stat[19]}"
 }
 
 # pid_of NAME: empty when it does not run.
@@ -116,13 +120,12 @@ stop() {
   rm -f "pids/$1"
 }
 
-# http_ok PORT PATH: a plain GET answered with 200.
-http_ok() {
-  local status
-  { exec 3<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null || return 1
-  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3; read -r -t 2 status <&3 || true; exec 3>&-
-  [[ ${status:-} == *" 200 "* ]]
-}
+# http_ok PORT PATH: a plain GET answered with 200. In a subshell, which a server that dies in between may take down with SIGPIPE.
+http_ok() (
+  exec 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
+  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
+  read -r -t 2 status <&3 && [[ $status == *" 200 "* ]]
+)
 
 raw_ok() { "$KUBECTL" --kubeconfig="$KUBECONFIG_FILE" --server="https://127.0.0.1:$1" --request-timeout=2s get --raw "$2" >/dev/null 2>&1; }
 

@@ -1,0 +1,122 @@
+#!/bin/bash
+# cluster_test.sh [1.36|1.30]...: does the test cluster do what its help says? Starts clusters in a folder of its own, leaves nothing.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+versions=("$@"); ((${#versions[@]})) || versions=(1.36)
+QUARTERMASTER_CLUSTERS=$(mktemp -d); export QUARTERMASTER_CLUSTERS
+trap './cluster.sh down --all 2>/dev/null; rm -rf "$QUARTERMASTER_CLUSTERS"' EXIT
+passed=0 failed=0
+
+# check SENTENCE COMMAND...: the command must succeed.
+check() {
+  local sentence=$1 output; shift
+  if output=$("$@" 2>&1); then passed=$((passed + 1)); echo "ok    $sentence"
+  else failed=$((failed + 1)); echo "FAIL  $sentence"; sed 's/^/      /' <<<"$output" | tail -n 15; fi
+}
+# soon SECONDS COMMAND...: the command must succeed within the time.
+soon() { local end=$((SECONDS + $1)); shift; until "$@"; do ((SECONDS < end)) || return 1; sleep 0.2; done; }
+# refuses PATTERN COMMAND...: exit code 2 and one line that matches.
+refuses() {
+  local pattern=$1 output rc; shift
+  output=$("$@" 2>&1); rc=$?
+  echo "$output"; [[ $rc == 2 && $(wc -l <<<"$output") == 1 && $output =~ $pattern ]]
+}
+is() { [[ $1 == "$2" ]] || { echo "'$1' is not '$2'"; return 1; }; }
+jsonpath() { kubectl get "${@:2}" -o "jsonpath=$1"; }
+no_process_of() { ! grep -lsz "$1" /proc/[0-9]*/cmdline; }
+
+check "an unknown verb is refused in one line"       refuses "unknown verb 'upp'" ./cluster.sh upp
+check "an unknown option is refused in one line"     refuses "unknown option '--nods'" ./cluster.sh up --nods 3
+check "an unknown Kubernetes version names those there are" refuses "not one of: 1.36 1.30" ./cluster.sh up --k8s 1.29
+check "an option of another verb is refused"         refuses "'down' does not take --port" ./cluster.sh down --port 1
+check "a component that is none is refused"          refuses "not a component" ./cluster.sh restart kubelet
+check "a name that is a path is refused"             refuses "lower case" ./cluster.sh up --name ../x
+check "down without a cluster is no error"           ./cluster.sh down
+
+for version in "${versions[@]}"; do
+  name=t-${version/./-}
+  up() { kubeconfig=$(./cluster.sh up --name "$name" --k8s "$version" --nodes 2 --kcm-arg=--node-monitor-grace-period=15s --apiserver-arg=--v=1); }
+  began=$SECONDS
+  up || exit 1
+  eval "$(./cluster.sh env --name "$name")"
+  echo "      $version is up after $((SECONDS - began)) s"
+  check "$version: the last line of up is the kubeconfig"  is "$kubeconfig" "$KUBECONFIG"
+  check "$version: the server says its version"            grep -q "Server Version: v$version\." <(kubectl version)
+  check "$version: a second up says the cluster is up"     grep -q "already up" <(./cluster.sh up --name "$name" --k8s "$version" 2>&1)
+  check "$version: every component is ready"               ./cluster.sh status --name "$name"
+
+  kubectl apply -f - >/dev/null <<'EOF'
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: everywhere, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: everywhere}}
+  template:
+    metadata: {labels: {app: everywhere}}
+    spec:
+      containers: [{name: main, image: none, securityContext: {privileged: true}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: two, namespace: default}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: two}}
+  template:
+    metadata: {labels: {app: two}}
+    spec:
+      containers: [{name: main, image: none, resources: {requests: {cpu: 1}}}]
+EOF
+  check "$version: DaemonSet pods run on the nodes"        kubectl -n kube-system rollout status daemonset/everywhere --timeout=20s
+  check "$version: scheduled pods run"                     kubectl rollout status deployment/two --timeout=20s
+
+  account() { kubectl --kubeconfig="$(./cluster.sh sa-kubeconfig --name "$name" --namespace default --serviceaccount default "$@")" auth whoami; }
+  check "$version: a ServiceAccount's kubeconfig is that account" grep -q system:serviceaccount:default:default <(account)
+  check "$version: also with a token file"                 grep -q system:serviceaccount:default:default <(account --token-file --duration 10m)
+  check "$version: the audit log has writes"               grep -q '"verb":"create"' "${KUBECONFIG%/*}/audit.log"
+  check "$version: the audit log has no reads"             bash -c '! grep -q "\"verb\":\"\(get\|list\|watch\)\"" "$1"' _ "${KUBECONFIG%/*}/audit.log"
+
+  for component in kube-apiserver etcd kube-controller-manager kube-scheduler kwok; do
+    check "$version: $component comes back after SIGKILL"  ./cluster.sh restart "$component" --name "$name" --signal KILL
+  done
+  check "$version: what was there is still there"          soon 10 is "$(jsonpath '{.items[*].metadata.name}' nodes)" "node-0 node-1"
+  check "$version: and new pods run"                       bash -c 'kubectl scale deployment/two --replicas=4 && kubectl rollout status deployment/two --timeout=30s'
+  kubectl label node node-1 kwok.x-k8s.io/node=ignore >/dev/null
+  check "$version: a node KWOK is told to ignore is lost"  kubectl wait node/node-1 --for=condition=Ready=Unknown --timeout=60s
+  kubectl label node node-1 kwok.x-k8s.io/node- >/dev/null
+  check "$version: and comes back"                         kubectl wait node/node-1 --for=condition=Ready=True --timeout=30s
+  check "$version: and its pods are ready again"           soon 20 is "$(kubectl get pods -A --no-headers | grep -vc ' 1/1 ')" 0
+
+  ./cluster.sh stop scheduler --name "$name"
+  check "$version: a stopped component shows in status"    bash -c '! ./cluster.sh status --name "$1"' _ "$name"
+  check "$version: up says which component does not run"   bash -c './cluster.sh up --name "$1" --k8s "$2" 2>&1 | grep "do not run: kube-scheduler"' _ "$name" "$version"
+  ./cluster.sh start scheduler --name "$name"
+  check "$version: another version under the same name is refused" bash -c '! ./cluster.sh up --name "$1" --k8s "$2"' _ "$name" "$([[ $version == 1.36 ]] && echo 1.30 || echo 1.36)"
+done
+
+# Interrupted while the API server starts: nothing of it may stay.
+for signal in INT TERM; do
+  # a background job of a script ignores SIGINT, so the signal's default is put back first
+  python3 -c 'import os,signal,sys; signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])' \
+    ./cluster.sh up --name interrupted >/dev/null 2>&1 & pid=$!
+  soon 20 test -f "$QUARTERMASTER_CLUSTERS/interrupted/pids/kube-apiserver"
+  kill -$signal $pid; wait $pid; rc=$?
+  check "up ended by SIG$signal fails"                     is $rc 130
+  check "and leaves no process"                            no_process_of "$QUARTERMASTER_CLUSTERS/interrupted"
+  check "and no folder"                                    test ! -e "$QUARTERMASTER_CLUSTERS/interrupted"
+done
+
+# Killed so that it cannot clean up: the next up does.
+./cluster.sh up --name killed >/dev/null 2>&1 & pid=$!
+soon 20 test -f "$QUARTERMASTER_CLUSTERS/killed/pids/kube-apiserver"
+kill -KILL $pid; wait $pid 2>/dev/null
+check "after an up that was killed, up works"              ./cluster.sh up --name killed --no-kwok --no-scheduler
+check "status shows what was left out"                     grep -q "kwok *left out" <(./cluster.sh status --name killed)
+check "two ups of one name at once make one cluster"       bash -c './cluster.sh up --name twice 2>/dev/null >"$1/a" & ./cluster.sh up --name twice 2>/dev/null >"$1/b"; wait $!; cmp "$1/a" "$1/b"' _ "$QUARTERMASTER_CLUSTERS"
+
+./cluster.sh down --all 2>/dev/null
+check "down --all leaves no process"                       no_process_of "$QUARTERMASTER_CLUSTERS"
+check "and no folder"                                      is "$(ls "$QUARTERMASTER_CLUSTERS" | grep -v '^[ab]$')" ""
+
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,52 @@
+#include "controller/clock.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+
+namespace controller {
+
+milliseconds boot_now() {
+  timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::duration_cast<milliseconds>(std::chrono::seconds(now.tv_sec) +
+                                                  std::chrono::nanoseconds(now.tv_nsec));
+}
+
+namespace {
+
+struct parts {
+  std::tm date{};
+  long micros = 0;
+};
+
+parts split(wall_time at) {
+  const auto since = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  const std::time_t whole = seconds.count();
+  parts out;
+  gmtime_r(&whole, &out.date);
+  out.micros = (since - seconds).count();
+  return out;
+}
+
+std::string text(const parts& p, std::string_view fraction) {
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}{}Z", p.date.tm_year + 1900, p.date.tm_mon + 1, p.date.tm_mday,
+                     p.date.tm_hour, p.date.tm_min, p.date.tm_sec, fraction);
+}
+
+}  // namespace
+
+std::string rfc3339_seconds(wall_time at) { return text(split(at), ""); }
+
+std::string rfc3339_millis(wall_time at) {
+  const auto p = split(at);
+  return text(p, fmt::format(".{:03}", p.micros / 1000));
+}
+
+std::string rfc3339_micros(wall_time at) {
+  const auto p = split(at);
+  return text(p, fmt::format(".{:06}", p.micros));
+}
+
+}  // namespace controller

@@ -1,0 +1,25 @@
+#pragma once
+// Two clocks, kept apart on purpose. Decisions use milliseconds since boot: they never jump, and they go on while the
+// process is stopped or the machine sleeps, so a leader that was frozen sees that its time is over. Wall time is only
+// ever written for people (renewTime, lastTransitionTime, log lines) and never compared.
+
+#include <chrono>
+#include <string>
+
+namespace controller {
+
+using milliseconds = std::chrono::milliseconds;
+
+/// CLOCK_BOOTTIME. Machines (queue, lease, events) get it as an argument.
+milliseconds boot_now();
+
+using wall_time = std::chrono::system_clock::time_point;
+
+/// "2026-01-31T12:00:00Z": metav1.Time.
+std::string rfc3339_seconds(wall_time at);
+/// "2026-01-31T12:00:00.123Z": log lines.
+std::string rfc3339_millis(wall_time at);
+/// "2026-01-31T12:00:00.123456Z", always six decimals: metav1.MicroTime.
+std::string rfc3339_micros(wall_time at);
+
+}  // namespace controller

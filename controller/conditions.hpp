@@ -1,0 +1,35 @@
+#pragma once
+// metav1.Condition lists as we write them into status. A condition's time moves only when its status does, so that
+// writing the same truth twice gives the same bytes, and a settled object is not written at all.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace controller {
+
+struct condition {
+  std::string type;                ///< "Ready"
+  std::string status = "Unknown";  ///< "True", "False", "Unknown"
+  std::string reason;              ///< CamelCase, not empty
+  std::string message;             ///< for people; cut at 32 KiB
+  std::int64_t generation = 0;     ///< observedGeneration
+};
+
+/// Puts `what` into the list (an array, or null) in place of the one of the same type, or at the end. `now` as
+/// metav1.Time (rfc3339_seconds). True when anything but the time changed.
+bool set_condition(nlohmann::json& list, const condition& what, std::string_view now);
+/// Takes a condition out that no longer applies. True when it was there.
+bool remove_condition(nlohmann::json& list, std::string_view type);
+/// The condition of this type; null when there is none.
+const nlohmann::json* find_condition(const nlohmann::json& list, std::string_view type);
+/// Is `type` in the list with status "True"?
+bool condition_true(const nlohmann::json& list, std::string_view type);
+
+/// Does the object already say what we want it to? A member that is null or empty on one side and missing on the other
+/// is the same, as the API server drops it; a member that only the object has is not ours. So a member to be taken away
+/// is wanted as null or empty.
+bool same_status(const nlohmann::json& want, const nlohmann::json& is);
+
+}  // namespace controller

@@ -1,0 +1,147 @@
+#include "controller/lease_machine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace controller {
+
+using namespace std::chrono_literals;
+
+std::string lease_settings::problem() const {
+  if (identity.empty()) return "lease identity is empty";
+  if (duration <= renew_deadline) return "lease duration must be longer than the renew deadline";
+  if (renew_deadline.count() * 5 <= retry.count() * 6)
+    return "renew deadline must be longer than 1.2 times the retry period";
+  if (duration < 1s || renew_deadline < 1s || retry <= 0ms)
+    return "lease duration and renew deadline must be at least a second";
+  return {};
+}
+
+lease_machine::lease_machine(lease_settings settings, std::function<double()> jitter)
+    : settings_(std::move(settings)), jitter_(std::move(jitter)) {}
+
+milliseconds lease_machine::remaining(milliseconds now) const {
+  if (!leading_ || lost_ || released_) return 0ms;
+  return std::max(0ms, renewed_at_ + settings_.renew_deadline - now);
+}
+
+bool lease_machine::valid(milliseconds now) const {
+  return seen_ && now < seen_at_ + std::chrono::seconds(seen_->duration_seconds);
+}
+
+void lease_machine::pause(milliseconds now) {
+  // Followers spread out, so that they do not all find the lease expired at the same moment.
+  const double extra = leading_ ? 0 : jitter_() * 0.2;
+  not_before_ = now + settings_.retry +
+                milliseconds(static_cast<std::int64_t>(static_cast<double>(settings_.retry.count()) * extra));
+}
+
+milliseconds lease_machine::request_deadline(milliseconds now) const {
+  static constexpr milliseconds most = 5s;
+  return leading_ ? std::clamp(remaining(now), 1ms, most) : most;
+}
+
+lease_step lease_machine::write_step(milliseconds now) const {
+  lease_step step;
+  step.deadline = request_deadline(now);
+  step.create = absent_;
+  if (ours() && !absent_) {
+    step.what = lease_step::kind::renew;
+    step.transitions = seen_->transitions;
+    step.keep_acquire_time = true;
+  } else {
+    step.what = lease_step::kind::acquire;
+    step.transitions = absent_ || !seen_ ? 0 : seen_->transitions + 1;
+  }
+  return step;
+}
+
+lease_step lease_machine::next(milliseconds now) {
+  lease_step step;
+  if (leading_ && !released_ && !lost_ && !held(now)) {
+    lost_ = true;
+    lost_why_ = "not renewed within the renew deadline" + (last_error_.empty() ? std::string() : ": " + last_error_);
+  }
+  if (lost_) {
+    step.what = lease_step::kind::lost;
+    step.why = lost_why_;
+    return step;
+  }
+  if (released_) {
+    step.wait = settings_.retry;
+    return step;
+  }
+  if (now < not_before_) {
+    step.wait = not_before_ - now;
+    if (leading_) step.wait = std::min(step.wait, remaining(now));
+    return step;
+  }
+  if (!fresh_) {
+    step.what = lease_step::kind::read;
+    step.deadline = request_deadline(now);
+    return step;
+  }
+  fresh_ = false;
+  return write_step(now);
+}
+
+void lease_machine::on_record(std::optional<lease_record> record, milliseconds now) {
+  absent_ = !record;
+  if (record && (!seen_ || *record != *seen_)) {
+    seen_ = std::move(record);
+    seen_at_ = now;
+  }
+  if (absent_) {
+    fresh_ = true;  // nobody has it, whoever had it before
+    return;
+  }
+  if (leading_ && !ours()) {
+    lost_ = true;
+    lost_why_ = "taken over by " + (seen_->holder.empty() ? std::string("nobody: someone released it") : seen_->holder);
+    return;
+  }
+  if (seen_->holder.empty() || ours() || !valid(now)) {
+    fresh_ = true;
+    return;
+  }
+  pause(now);
+}
+
+void lease_machine::on_written(lease_record record, milliseconds sent, milliseconds now) {
+  if (lost_ || released_) return;
+  seen_ = std::move(record);
+  seen_at_ = now;
+  absent_ = false;
+  leading_ = ours();
+  last_error_.clear();
+  renewed_at_ = sent;
+  // An answer that took longer than the deadline proves nothing about now; `next` sees that.
+  fresh_ =
+      leading_;  // the next renewal goes out without a read: it carries the version we know (client-go's fast path)
+  pause(sent);
+}
+
+void lease_machine::on_failed(const kube::error& why, milliseconds now) {
+  last_error_ = why.what;
+  // A refused fast renewal is looked into at once; anything else waits its turn.
+  const bool conflict =
+      why.code == kube::errc::conflict || why.code == kube::errc::already_exists || why.code == kube::errc::not_found;
+  fresh_ = false;
+  if (leading_ && conflict) {
+    not_before_ = now;
+  } else {
+    pause(now);
+  }
+}
+
+std::optional<lease_record> lease_machine::release(milliseconds now) {
+  const bool had = held(now);
+  released_ = true;
+  if (!had) return std::nullopt;
+  lease_record out = *seen_;
+  out.holder.clear();
+  out.duration_seconds = 1;
+  return out;
+}
+
+}  // namespace controller

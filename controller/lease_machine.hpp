@@ -1,0 +1,111 @@
+#pragma once
+// Who leads, decided without I/O and without a clock: the driver (controller/elector.hpp) reads and writes the Lease
+// and tells this machine what came of it and what time it is. The rules are those of client-go's tools/leaderelection:
+//  - A record is valid for its duration from the local moment at which it was last seen to change. No machine's clock
+//  is compared with
+//    another's: what the record says about times is never read. What is assumed is that clocks run at about the same
+//    rate.
+//  - We lead only after the server has accepted our write, counted from the moment it was *sent*, and for the renew
+//  deadline, which is
+//    shorter than the lease: we stop before another may start.
+//  - This is not mutual exclusion. A request that is under way when the time is over arrives late; writes must be safe
+//  to repeat.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "controller/clock.hpp"
+#include "kube/error.hpp"
+
+namespace controller {
+
+struct lease_settings {
+  std::string identity;                 ///< unique per process
+  milliseconds duration{15'000};        ///< others wait this long after our last renewal
+  milliseconds renew_deadline{10'000};  ///< we stop this long after we sent the last renewal that worked
+  milliseconds retry{2'000};            ///< between tries; followers add up to a fifth at random
+
+  lease_settings() = default;
+  /// client-go's rule: duration > renew deadline > 1.2 * retry, all at least a second. Empty when it holds, else what
+  /// does not.
+  std::string problem() const;
+};
+
+/// The parts of a Lease that matter.
+struct lease_record {
+  std::string holder;  ///< empty: nobody
+  std::int64_t duration_seconds = 0;
+  std::int64_t transitions = 0;
+  std::string acquire_time, renew_time;  ///< as text; only compared for change
+  std::string resource_version;
+  friend bool operator==(const lease_record&, const lease_record&) = default;
+};
+
+struct lease_step {
+  enum class kind {
+    read,     ///< GET the record
+    acquire,  ///< PUT with our name, transitions one higher (or POST where `create`)
+    renew,    ///< PUT with our name
+    wait,
+    lost,  ///< we led and do no longer: stop at once. Never followed by anything else
+  } what = kind::wait;
+  milliseconds wait{0};
+  milliseconds deadline{0};  ///< read, acquire, renew: an answer later than this is of no use
+  bool create = false;       ///< acquire: there is no record yet
+  std::int64_t transitions = 0;
+  bool keep_acquire_time = false;  ///< renew: acquireTime stays what it was
+  std::string why;                 ///< lost: one line
+};
+
+class lease_machine {
+ public:
+  lease_machine(lease_settings settings, std::function<double()> jitter);
+
+  lease_step next(milliseconds now);
+
+  /// The answer to `read`; empty: there is no record.
+  void on_record(std::optional<lease_record> record, milliseconds now);
+  /// The answer to `acquire` or `renew`: the server has taken it, and this is the record now. `sent` is when the
+  /// request left.
+  void on_written(lease_record record, milliseconds sent, milliseconds now);
+  /// Any answer but those.
+  void on_failed(const kube::error& why, milliseconds now);
+
+  /// May we act as the leader at this moment?
+  bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }
+  /// For how long yet, if no renewal comes; zero when not held.
+  milliseconds remaining(milliseconds now) const;
+  /// Who leads, as far as we have seen; empty: nobody.
+  const std::string& holder() const { return seen_ ? seen_->holder : nobody_; }
+  /// We give it back: from now on not held. The record to write, when there is one to give back.
+  std::optional<lease_record> release(milliseconds now);
+
+  const lease_settings& settings() const { return settings_; }
+
+ private:
+  bool ours() const { return seen_ && seen_->holder == settings_.identity; }
+  bool valid(milliseconds now) const;
+  void pause(milliseconds now);
+  lease_step write_step(milliseconds now) const;
+  milliseconds request_deadline(milliseconds now) const;
+
+  lease_settings settings_;
+  std::function<double()> jitter_;
+  std::optional<lease_record> seen_;
+  milliseconds seen_at_{0};  // when `seen_` last changed, on our clock
+  bool absent_ = false;      // the last read found no record
+  bool fresh_ = false;       // `seen_` or `absent_` is an answer we have not acted on
+  bool leading_ = false;     // the server accepted our last acquire or a renew after it
+  bool lost_ = false;
+  bool released_ = false;
+  milliseconds renewed_at_{0};  // when the last accepted write was sent
+  milliseconds not_before_{0};  // no request before this
+  std::string last_error_;
+  std::string lost_why_;
+  std::string nobody_;
+};
+
+}  // namespace controller

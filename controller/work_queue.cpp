@@ -1,0 +1,119 @@
+#include "controller/work_queue.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace controller {
+
+work_queue::work_queue(settings how, std::function<double()> jitter) : how_(how), jitter_(std::move(jitter)) {}
+
+void work_queue::add(const key& what, milliseconds due, int priority) {
+  const auto [at, is_new] = entries_.try_emplace(what);
+  entry& e = at->second;
+  if (is_new) e.name = &at->first;
+  switch (e.in) {
+    case state::idle:
+      enqueue(e, due, priority);
+      break;
+    case state::processing:
+      e.due = e.dirty ? std::min(e.due, due) : due;
+      e.priority = e.dirty ? std::max(e.priority, priority) : priority;
+      e.dirty = true;
+      break;
+    case state::delayed:
+      if (due >= e.due && priority <= e.priority) break;
+      delayed_.erase(&e);
+      enqueue(e, std::min(e.due, due), std::max(e.priority, priority));
+      break;
+    case state::ready:
+      // It keeps its place among its equals; only a higher priority moves it.
+      if (priority <= e.priority) break;
+      ready_.erase(&e);
+      e.priority = priority;
+      ready_.insert(&e);
+      break;
+  }
+}
+
+void work_queue::enqueue(entry& e, milliseconds due, int priority) {
+  e.due = due;
+  e.priority = priority;
+  e.order = ++order_;
+  e.in = state::delayed;
+  e.dirty = false;
+  delayed_.insert(&e);
+}
+
+void work_queue::promote(milliseconds now) {
+  while (!delayed_.empty() && (*delayed_.begin())->due <= now) {
+    entry* const e = delayed_.extract(delayed_.begin()).value();
+    e->in = state::ready;
+    e->order = ++order_;  // first come first served counts from the moment it was due
+    ready_.insert(e);
+  }
+}
+
+std::optional<work_queue::key> work_queue::take(milliseconds now) {
+  promote(now);
+  if (ready_.empty()) return std::nullopt;
+  entry* const e = ready_.extract(ready_.begin()).value();
+  e->in = state::processing;
+  ++processing_;
+  last_wait_ = now - e->due;
+  return *e->name;
+}
+
+void work_queue::end(entry& e) {
+  --processing_;
+  e.in = state::idle;
+  if (e.dirty) enqueue(e, e.due, e.priority);
+}
+
+void work_queue::done(const key& what) {
+  const auto at = entries_.find(what);
+  if (at == entries_.end() || at->second.in != state::processing) return;
+  end(at->second);
+  drop_if_idle(at->second);
+}
+
+milliseconds work_queue::failed(const key& what, milliseconds now) {
+  const auto at = entries_.find(what);
+  if (at == entries_.end() || at->second.in != state::processing) return milliseconds(0);
+  entry& e = at->second;
+  const unsigned doublings = std::min(e.failures++, 30U);
+  const auto full = std::min<std::int64_t>(how_.first_delay.count() << doublings, how_.max_delay.count());
+  const milliseconds delay(
+      std::max<std::int64_t>(1, full - static_cast<std::int64_t>(static_cast<double>(full) * jitter_() / 5)));
+  end(e);
+  add(what, now + delay);
+  return delay;
+}
+
+void work_queue::forget(const key& what) {
+  const auto at = entries_.find(what);
+  if (at == entries_.end()) return;
+  at->second.failures = 0;
+  drop_if_idle(at->second);
+}
+
+void work_queue::drop_if_idle(const entry& e) {
+  if (e.in == state::idle && e.failures == 0) entries_.erase(entries_.find(*e.name));
+}
+
+std::optional<milliseconds> work_queue::next_due() const {
+  if (!ready_.empty()) return (*ready_.begin())->due;
+  if (!delayed_.empty()) return (*delayed_.begin())->due;
+  return std::nullopt;
+}
+
+std::size_t work_queue::depth(milliseconds now) {
+  promote(now);
+  return ready_.size();
+}
+
+unsigned work_queue::failures(const key& what) const {
+  const auto at = entries_.find(what);
+  return at == entries_.end() ? 0 : at->second.failures;
+}
+
+}  // namespace controller

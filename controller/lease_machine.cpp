@@ -26,7 +26,9 @@ milliseconds lease_machine::remaining(milliseconds now) const {
 }
 
 bool lease_machine::valid(milliseconds now) const {
-  return seen_ && now < seen_at_ + std::chrono::seconds(seen_->duration_seconds);
+  if (!seen_) return false;
+  // What the record says may be anything; a day is longer than any lease.
+  return now < seen_at_ + std::chrono::seconds(std::clamp<std::int64_t>(seen_->duration_seconds, 0, 86'400));
 }
 
 void lease_machine::pause(milliseconds now) {
@@ -114,6 +116,7 @@ void lease_machine::on_written(lease_record record, milliseconds sent, milliseco
   absent_ = false;
   leading_ = ours();
   last_error_.clear();
+  looked_ = false;
   renewed_at_ = sent;
   // An answer that took longer than the deadline proves nothing about now; `next` sees that.
   fresh_ =
@@ -127,8 +130,9 @@ void lease_machine::on_failed(const kube::error& why, milliseconds now) {
   const bool conflict =
       why.code == kube::errc::conflict || why.code == kube::errc::already_exists || why.code == kube::errc::not_found;
   fresh_ = false;
-  if (leading_ && conflict) {
+  if (leading_ && conflict && !looked_) {
     not_before_ = now;
+    looked_ = true;  // once: a second writer must not make us spin
   } else {
     pause(now);
   }

@@ -99,6 +99,7 @@ class lease_machine {
   bool absent_ = false;      // the last read found no record
   bool fresh_ = false;       // `seen_` or `absent_` is an answer we have not acted on
   bool leading_ = false;     // the server accepted our last acquire or a renew after it
+  bool looked_ = false;      // a refused renewal has been looked into since the last accepted one
   bool lost_ = false;
   bool released_ = false;
   milliseconds renewed_at_{0};  // when the last accepted write was sent

@@ -1,6 +1,6 @@
 #pragma once
-// The contract between the runtime and the product: a reconciler looks at the stores, brings one key to what it should be, and says when
-// to look again. It never learns which event woke it.
+// The contract between the runtime and the product: a reconciler looks at the stores, brings one key to what it should
+// be, and says when to look again. It never learns which event woke it.
 
 #include <chrono>
 #include <optional>

@@ -1,6 +1,7 @@
 #pragma once
-// Events (events.k8s.io/v1) as people see them in `kubectl describe`. Same object, reason and note within the window become one event
-// with a series; the queue is bounded and drops the oldest, counted. Never blocks a reconciler: writing happens in the background.
+// Events (events.k8s.io/v1) as people see them in `kubectl describe`. Same object, reason and note within the window
+// become one event with a series; the queue is bounded and drops the oldest, counted. Never blocks a reconciler:
+// writing happens in the background.
 
 #include <chrono>
 #include <cstdint>
@@ -29,7 +30,8 @@ struct object_reference {
 class recorder {
  public:
   virtual ~recorder() = default;
-  /// `reason` CamelCase <= 128 bytes; `action` what we did or refused ("Validate"); `note` is cut at 1,000 bytes on a character edge.
+  /// `reason` CamelCase <= 128 bytes; `action` what we did or refused ("Validate"); `note` is cut at 1,000 bytes on a
+  /// character edge.
   virtual void record(const object_reference& about, event_type type, std::string_view reason, std::string_view action,
                       std::string_view note) = 0;
 };

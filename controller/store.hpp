@@ -16,7 +16,8 @@ namespace controller {
 template <kube::projection T>
 class store {
  public:
-  /// Called after a change; `before` is null for a new object, `after` is null for one that is gone. Both are valid during the call.
+  /// Called after a change; `before` is null for a new object, `after` is null for one that is gone. Both are valid
+  /// during the call.
   using observer = std::function<void(const T* before, const T* after)>;
 
   const T* find(const kube::object_key& key) const {
@@ -34,13 +35,19 @@ class store {
   void observe(observer callback) { observers_.push_back(std::move(callback)); }
 
   // --- the writer's side: one reflector
-  /// A complete list begins. What is not put before `commit` is reported as erased then; until then the old content stays.
-  void begin() { ++round_; listing_ = true; }
-  /// Equal content: only the version moves, observers are not called. Outside a list an older version of the same object is ignored.
+  /// A complete list begins. What is not put before `commit` is reported as erased then; until then the old content
+  /// stays.
+  void begin() {
+    ++round_;
+    listing_ = true;
+  }
+  /// Equal content: only the version moves, observers are not called. Outside a list an older version of the same
+  /// object is ignored.
   void put(T item) {
     auto& entry = items_[item.key];
     entry.round = round_;
-    if (entry.item && !listing_ && item.id == entry.item->id && item.resource_version < entry.item->resource_version) return;
+    if (entry.item && !listing_ && item.id == entry.item->id && item.resource_version < entry.item->resource_version)
+      return;
     if (entry.item && *entry.item == item) {
       entry.item->resource_version = item.resource_version;
       return;
@@ -61,7 +68,10 @@ class store {
     listing_ = false;
     std::vector<std::unique_ptr<T>> gone;
     for (auto at = items_.begin(); at != items_.end();) {
-      if (at->second.round == round_) { ++at; continue; }
+      if (at->second.round == round_) {
+        ++at;
+        continue;
+      }
       gone.push_back(std::move(at->second.item));
       at = items_.erase(at);
     }

@@ -1,0 +1,75 @@
+#pragma once
+// Drives a lease_machine: GET, POST and PUT of one Lease on the lease lane. Losing the lease ends the process by
+// default, at once and without hooks: what is bound to the process cannot outlive the lease that way (shutdown hooks
+// that blocked have made double leaders).
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "controller/lease_machine.hpp"
+#include "controller/metrics.hpp"
+#include "kube/task.hpp"
+#include "kube/transport.hpp"
+
+namespace controller {
+
+/// Hostname, "_", and 16 random hex digits: another one after every start, because a process that was killed does not
+/// lead any more.
+std::string make_identity();
+
+/// One line to the log, then `_exit(1)`: no destructor, no hook.
+[[noreturn]] void end_process_now(std::string_view why);
+
+/// A Lease document as the machine sees it, and back. `when` is wall time, written for people only.
+lease_record record_of(const nlohmann::json& lease);
+nlohmann::json lease_document(nlohmann::json base, const kube::object_key& key, const lease_settings& settings,
+                              const lease_step& step, wall_time when);
+nlohmann::json released_document(nlohmann::json base, wall_time when);
+
+class elector {
+ public:
+  struct options {
+    kube::object_key lease{"", "quartermaster"};
+    lease_settings timing;
+    std::function<void()> on_acquired;  ///< once
+    std::function<void(std::string_view why)> on_lost = end_process_now;
+    std::function<milliseconds()> now = boot_now;
+
+    options() = default;
+  };
+
+  /// `over` must outlive the elector, and must not be the fenced one.
+  elector(kube::transport& over, options how, registry& metrics);
+
+  /// Tries to lead, then renews, until the lease is lost or the coroutine is cancelled. errc::cancelled, or, after
+  /// on_lost returned, errc::conflict with the reason.
+  kube::task<void> run();
+  /// Gives the lease back, so that another leads within a retry period. To be called when nothing of ours will write
+  /// any more; `held` is false from the call on. At most two seconds.
+  kube::task<void> release();
+
+  bool held() const { return machine_.held(how_.now()); }
+  milliseconds remaining() const { return machine_.remaining(how_.now()); }
+  const std::string& holder() const { return machine_.holder(); }
+  const std::string& identity() const { return how_.timing.identity; }
+
+ private:
+  kube::task<nlohmann::json> call(kube::request what, milliseconds deadline, std::string_view operation);
+  kube::task<void> take(const lease_step& step);
+  void publish();
+
+  kube::transport& over_;
+  options how_;
+  lease_machine machine_;
+  nlohmann::json document_;
+  bool told_ = false;
+  gauge& leader_;
+  gauge& transitions_;
+  family<counter>& requests_;
+  histogram& seconds_;
+};
+
+}  // namespace controller

@@ -1,0 +1,148 @@
+#include "controller/loop.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/system/system_error.hpp>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace controller {
+
+namespace asio = boost::asio;
+
+namespace {
+
+constexpr milliseconds lag_period{1000};  // often enough to see a stall, rare enough to cost nothing
+
+// Handlers that work while the loop hangs: only what is allowed in a signal handler.
+void end_with(const char* line) {
+  const auto size = std::strlen(line);
+  [[maybe_unused]] const auto written = write(2, line, size);
+  _exit(1);
+}
+void on_second_signal(int) { end_with("quartermaster: second signal, exiting at once\n"); }
+void on_hard_deadline(int) { end_with("quartermaster: not stopped within the deadline, exiting at once\n"); }
+
+void handle(int number, void (*with)(int)) {
+  struct sigaction action{};
+  action.sa_handler = with;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
+asio::awaitable<void> log_result(std::string name, kube::task<void> what) {
+  const auto result = co_await std::move(what);
+  if (!result && result.error().code != kube::errc::cancelled)
+    log::warn("coroutine ended with an error", {{"name", name}, {"error", result.error().what}});
+}
+
+}  // namespace
+
+void arm_hard_deadline(std::chrono::seconds in) {
+  handle(SIGALRM, on_hard_deadline);
+  alarm(static_cast<unsigned>(in.count()));
+}
+
+void spawned::cancel() const {
+  const auto keep = state_;  // the coroutine may end inside the call
+  if (keep && keep->running) keep->stop.emit(asio::cancellation_type::terminal);
+}
+
+loop::loop(registry& metrics)
+    : lag_(metrics.make_gauge("quartermaster_loop_lag_seconds", "How late the last one-second timer of the loop was.")),
+      lag_max_(
+          metrics.make_gauge("quartermaster_loop_lag_max_seconds", "The latest that timer has been since the start.")),
+      exceptions_(metrics.counters("quartermaster_coroutine_exceptions_total", "Exceptions out of coroutines: bugs.",
+                                   {"name"})) {
+  metrics.collect([](metric_text& to) {
+    to.family("quartermaster_log_dropped_total", "Log lines nobody took in time.", "counter");
+    to.sample("quartermaster_log_dropped_total", {}, static_cast<double>(log::dropped()));
+  });
+}
+
+spawned loop::spawn(std::string name, asio::awaitable<void> what) {
+  spawned out;
+  out.state_ = std::make_shared<spawned::state>();
+  auto state = out.state_;
+  auto ended = [this, state, name = std::move(name)](std::exception_ptr thrown) { on_end(name, state, thrown); };
+  asio::co_spawn(context_, std::move(what), asio::bind_cancellation_slot(out.state_->stop.slot(), std::move(ended)));
+  return out;
+}
+
+spawned loop::spawn(std::string name, kube::task<void> what) {
+  std::string same = name;
+  return spawn(std::move(name), log_result(std::move(same), std::move(what)));
+}
+
+void loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown) {
+  state->running = false;
+  if (!thrown) return;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const boost::system::system_error& e) {
+    if (e.code() == asio::error::operation_aborted) return;  // cancelled while it waited: how a coroutine is meant to end
+    exceptions_.with({name}).add();
+    log::error("exception out of a coroutine", {{"name", name}, {"error", e.what()}});
+  } catch (const std::exception& e) {
+    exceptions_.with({name}).add();
+    log::error("exception out of a coroutine", {{"name", name}, {"error", e.what()}});
+  } catch (...) {
+    exceptions_.with({name}).add();
+    log::error("exception out of a coroutine", {{"name", name}, {"error", "not a std::exception"}});
+  }
+}
+
+void loop::post(std::function<void()> what) { asio::post(context_, std::move(what)); }
+
+void loop::stop_on_signals(std::function<void()> stop, std::chrono::seconds hard) {
+  handle(SIGPIPE, SIG_IGN);
+  handle(SIGHUP, SIG_IGN);
+  signals_.add(SIGTERM);
+  signals_.add(SIGINT);
+  signals_.async_wait([this, stop = std::move(stop), hard](boost::system::error_code failed, int number) {
+    if (failed) return;
+    signals_.clear();
+    handle(SIGTERM, on_second_signal);
+    handle(SIGINT, on_second_signal);
+    arm_hard_deadline(hard);
+    log::info("stopping", {{"signal", number}, {"deadline_s", hard.count()}});
+    stop();
+  });
+}
+
+asio::awaitable<void> loop::measure_lag() {
+  for (;;) {
+    const auto due = std::chrono::steady_clock::now() + lag_period;
+    const bool slept = co_await sleep_for(lag_period);
+    if (!slept) co_return;
+    const double late = std::max(0.0, std::chrono::duration<double>(std::chrono::steady_clock::now() - due).count());
+    lag_.set(late);
+    if (late > lag_max_.value()) lag_max_.set(late);
+    log::flush();
+  }
+}
+
+void loop::run() {
+  if (!std::exchange(measuring_, true)) spawn("lag", measure_lag());
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception& e) {
+      // Out of a plain handler; coroutines have their own net.
+      exceptions_.with({"loop"}).add();
+      log::error("exception out of a handler", {{"error", e.what()}});
+    }
+  }
+}
+
+}  // namespace controller

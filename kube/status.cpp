@@ -137,9 +137,8 @@ std::string one_line(std::string_view message) {
 
 }  // namespace
 
-result<api_status> read_status(std::string_view bytes) {
-  if (bytes.starts_with(std::string_view("k8s\0", 4))) return read_protobuf(bytes);
-  return read_json(bytes);
+result<api_status> read_status(std::string_view bytes, encoding format) {
+  return format == encoding::protobuf ? read_protobuf(bytes) : read_json(bytes);
 }
 
 error error_of(std::string_view operation, const api_status& status) {
@@ -152,14 +151,15 @@ error error_of(std::string_view operation, const api_status& status) {
 
 error error_of(std::string_view operation, const response& answer) {
   // A server that is too busy, starting, or not an API server at all answers in plain text.
-  api_status status = read_status(answer.body).value_or(api_status{0, {}, answer.body, false, {}});
+  const auto format = answer.body.starts_with(std::string_view("k8s\0", 4)) ? encoding::protobuf : encoding::json;
+  api_status status = read_status(answer.body, format).value_or(api_status{0, {}, answer.body, false, {}});
   status.code = answer.status;
   if (answer.retry_after) status.retry_after = answer.retry_after;
   return error_of(operation, status);
 }
 
 error error_of_status(std::string_view operation, std::string_view bytes, encoding format) {
-  auto status = format == encoding::protobuf ? read_protobuf(bytes) : read_json(bytes);
+  const auto status = read_status(bytes, format);
   if (!status) return error{errc::decode, 0, std::string(operation) + ": " + status.error().what, {}};
   return error_of(operation, *status);
 }

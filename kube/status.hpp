@@ -20,8 +20,8 @@ struct api_status {
   std::optional<std::chrono::seconds> retry_after;
 };
 
-/// Either encoding, told by the first bytes. errc::decode when it is not a Status.
-result<api_status> read_status(std::string_view bytes);
+/// errc::decode when it is not a Status. A protobuf Status may come with its envelope or without.
+result<api_status> read_status(std::string_view bytes, encoding format);
 
 /// The error a status stands for; `operation` begins the line.
 error error_of(std::string_view operation, const api_status& status);

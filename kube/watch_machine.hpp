@@ -1,19 +1,24 @@
 #pragma once
 // Keeps one resource in step with the API server: which request to send next, and what each answer means. No socket, no
 // clock, no coroutine: the driver (controller/reflector.hpp) does the I/O, and tests drive it by hand. Rules follow
-// client-go's reflector (tools/cache/reflector.go); its tests have their counterparts in
-// test/kube/watch_machine_test.cpp.
+// client-go's reflector (tools/cache/reflector.go); its tests have their counterparts in test/kube/reflector_test.cpp.
 //
 // One cycle: WatchList (a watch with sendInitialEvents) or, where the server refuses it, a paged LIST; then watches,
 // each from the last version seen, until the server says that version is gone.
+//
+// Lists of both kinds ask for no version, so the server answers with its most recent state: a re-list never goes back
+// in time, cannot itself be "expired" or "too large", and a lagging API server cannot answer it at all. (client-go asks
+// for "0" or its own version first; that spares etcd on servers before 1.31, at the price of stale starts.)
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "kube/error.hpp"
+#include "kube/event.hpp"
 #include "kube/request.hpp"
 #include "kube/resource.hpp"
 
@@ -68,8 +73,14 @@ class watch_machine {
   [[nodiscard]] store_op on_watch_open(std::chrono::milliseconds now);
   /// One whole frame (kube/frame.hpp). Returns what to do with it. The version advances only after the op was returned.
   store_op on_frame(std::string_view frame, std::chrono::milliseconds now);
+  /// The server closed the stream properly. Ignored after `restart`.
   void on_watch_closed(std::chrono::milliseconds now);
+  /// Ask every few seconds while a watch is open. True: the initial events have stalled for `initial_deadline`; close
+  /// the stream and ask next(), which will LIST.
+  bool on_tick(std::chrono::milliseconds now);
   // --- any time
+  /// What the transport or kube/status.hpp said about the request that is out. errc::cancelled asks for it again;
+  /// everything is ignored when no request is out (a stream closed after `restart` ends in an error).
   void on_error(const error& why, std::chrono::milliseconds now);
 
   /// Version to resume from; empty before the first complete list.
@@ -83,6 +94,49 @@ class watch_machine {
   const counters& count() const { return count_; }
 
  private:
+  using ms = std::chrono::milliseconds;
+  enum class phase {
+    idle,      ///< no request is out
+    listing,   ///< a page of a LIST is out
+    initial,   ///< a WatchList is open and has not said that it is complete
+    watching,  ///< a watch is open
+  };
+
+  request list_request() const;
+  request watch_request(bool initial) const;
+  store_op on_event(const event& what, ms now);
+  store_op on_stream_error(std::string_view status, ms now);
+  store_op broken(ms now);
+  void list_failed(const error& why, ms now);
+  void initial_failed(const error& why, ms now);
+  void watch_failed(const error& why, ms now);
+  bool stalled(ms now) const;
+  void give_up_watch_list();
+  /// Something failed without an event in between; true from the second time on.
+  bool struck_out();
+  void relist();
+  void retry(const error& why, ms now);
+  void back_off(ms now);
+
+  resource type_;
+  watch_settings settings_;
+  std::function<double()> jitter_;
+
+  phase phase_ = phase::idle;
+  bool need_list_ = true;    // there is no version to watch from
+  bool plain_list_ = false;  // list by pages until the next complete list
+  bool watch_list_refused_ = false;
+  bool list_begun_ = false;  // `begin` was given out for the list in progress
+  std::string continue_token_;
+  bool token_expired_ = false;  // the list in progress has been started over once
+  int strikes_ = 0;             // failures since the last good event
+  ms opened_{0}, progress_{0};
+  std::uint64_t events_in_watch_ = 0;
+
+  std::optional<ms> not_before_;  // next request
+  std::optional<ms> last_backoff_;
+  ms backoff_{0};
+
   std::string version_;
   bool synced_ = false;
   counters count_;

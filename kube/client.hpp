@@ -1,9 +1,12 @@
 #pragma once
-// The verbs, each one request and one typed answer. Retries 429 and 5xx only where the server sent Retry-After (client-go's rule,
-// at most 10 times); everything else is the caller's decision. Holds no cache: reading is the stores' job.
+// The verbs, each one request and one typed answer. Retries 429 and 5xx only where the server sent Retry-After
+// (client-go's rule, at most 10 times); everything else is the caller's decision. Holds no cache: reading is the
+// stores' job.
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "kube/request.hpp"
 #include "kube/task.hpp"
@@ -29,17 +32,22 @@ class client {
                                     write_options options = write_options());
   task<nlohmann::json> patch(const resource& type, object_key key, patch_kind kind, const nlohmann::json& patch,
                              std::string_view subresource = {}, write_options options = write_options());
-  /// 404 is success: it is gone.
+  /// 404 is success: it is gone. A UID precondition that does not hold is errc::conflict: another object has the name
+  /// now.
   task<void> remove(const resource& type, object_key key, preconditions only_if,
                     propagation how = propagation::background);
   task<void> bind(object_key pod, std::string_view node, preconditions only_if, const nlohmann::json& annotations);
+  /// errc::too_many_requests: a PodDisruptionBudget says no for now; not waited for here. 404 is success.
   task<void> evict(object_key pod, preconditions only_if);
-  /// A GET of any path: /version, /readyz.
+  /// A GET of any path: /version, /readyz. Any HTTP status is a value here.
   task<response> raw(std::string_view path);
 
   transport& over() { return over_; }
 
  private:
+  task<response> call(std::string operation, request what, bool patient = true);
+  task<nlohmann::json> call_json(std::string operation, request what);
+  task<response> send_patiently(request what);
   transport& over_;
 };
 

@@ -1,0 +1,158 @@
+#include "kube/client.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <nlohmann/json.hpp>
+
+#include "kube/status.hpp"
+
+namespace kube {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr int most_retries = 10;                  // client-go rest/request.go
+constexpr std::chrono::seconds longest_wait{30};  // who is told to wait longer should do something else meanwhile
+
+/// "apply daemonsets.apps kube-system/x"
+std::string operation(std::string_view verb, const resource& type, const std::string& object) {
+  std::string text(verb);
+  text.append(" ").append(type.plural);
+  if (!type.group.empty()) text.append(".").append(type.group);
+  if (!object.empty()) text.append(" ").append(object);
+  return text;
+}
+
+bool worth_waiting(const response& answer) {
+  return (answer.status == 429 || answer.status >= 500) && answer.retry_after && *answer.retry_after <= longest_wait;
+}
+
+}  // namespace
+
+task<response> client::send_patiently(request what) {
+  for (int retries = 0;; ++retries) {
+    auto answer = co_await over_.send(what);
+    if (!answer || retries == most_retries || !worth_waiting(*answer)) co_return answer;
+    boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, *answer->retry_after);
+    auto [interrupted] = co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    if (interrupted)
+      co_return std::unexpected(error{errc::cancelled, 0, "cancelled while waiting for Retry-After", {}});
+  }
+}
+
+task<response> client::call(std::string name, request what, bool patient) {
+  auto sending = patient ? send_patiently(std::move(what)) : over_.send(std::move(what));
+  auto answer = co_await std::move(sending);
+  if (!answer) {
+    answer.error().what = name + ": " + answer.error().what;
+    co_return std::unexpected(std::move(answer.error()));
+  }
+  if (answer->status >= 400) co_return std::unexpected(error_of(name, *answer));
+  co_return answer;
+}
+
+task<json> client::call_json(std::string name, request what) {
+  auto answer = co_await call(name, std::move(what));
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  auto object = json::parse(answer->body, nullptr, false);
+  if (object.is_discarded())
+    co_return std::unexpected(error{errc::decode, answer->status, name + ": the answer is not JSON", {}});
+  co_return object;
+}
+
+task<json> client::get(const resource& type, object_key key) {
+  auto name = operation("get", type, key.to_string());
+  auto what = get_request(type, key, encoding::json);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<std::vector<json>> client::list(const resource& type, list_options options) {
+  options.accept = encoding::json;
+  const auto name = operation("list", type, options.ns);
+  std::vector<json> all;
+  do {
+    auto page = co_await call_json(name, list_page(type, options));
+    if (!page) co_return std::unexpected(std::move(page.error()));
+    const auto items = page->find("items");
+    if (items == page->end() || (!items->is_array() && !items->is_null()))
+      co_return std::unexpected(error{errc::decode, 200, name + ": the answer is not a list", {}});
+    for (auto& item : *items) all.push_back(std::move(item));
+    const auto next = page->value("/metadata/continue"_json_pointer, json());
+    options.continue_token = next.is_string() ? next.get<std::string>() : std::string();
+    // The token has the version in it; giving both is refused.
+    options.resource_version.clear();
+    options.resource_version_match.clear();
+  } while (!options.continue_token.empty());
+  co_return all;
+}
+
+task<json> client::create(const resource& type, std::string_view ns, const json& object, write_options options) {
+  const auto called = object.value("/metadata/name"_json_pointer, json());
+  const object_key key{std::string(ns), called.is_string() ? called.get<std::string>() : std::string()};
+  auto name = operation("create", type, key.to_string());
+  auto what = create_request(type, ns, object, options);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<json> client::replace(const resource& type, object_key key, const json& object, write_options options) {
+  auto name = operation("replace", type, key.to_string());
+  auto what = replace_request(type, key, object, options);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<json> client::apply(const resource& type, object_key key, const json& object, write_options options) {
+  auto name = operation("apply", type, key.to_string());
+  auto what = apply_request(type, key, object, options);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<json> client::apply_status(const resource& type, object_key key, const json& object, write_options options) {
+  auto name = operation("apply status of", type, key.to_string());
+  auto what = apply_status_request(type, key, object, options);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<json> client::patch(const resource& type, object_key key, patch_kind kind, const json& patch,
+                         std::string_view subresource, write_options options) {
+  auto name =
+      operation(subresource.empty() ? "patch" : "patch " + std::string(subresource) + " of", type, key.to_string());
+  auto what = patch_request(type, key, kind, patch, subresource, options);
+  co_return co_await call_json(std::move(name), std::move(what));
+}
+
+task<void> client::remove(const resource& type, object_key key, preconditions only_if, propagation how) {
+  auto name = operation("delete", type, key.to_string());
+  auto what = remove_request(type, key, only_if, how);
+  auto answer = co_await call(std::move(name), std::move(what));
+  if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
+  co_return result<void>();
+}
+
+task<void> client::bind(object_key pod, std::string_view node, preconditions only_if, const json& annotations) {
+  auto name = operation("bind", resources::pods, pod.to_string()) + " to " + std::string(node);
+  auto what = bind_request(pod, node, only_if, annotations);
+  // A bind has a deadline of seconds: waiting for Retry-After is the scheduler's decision.
+  auto answer = co_await call(std::move(name), std::move(what), false);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  co_return result<void>();
+}
+
+task<void> client::evict(object_key pod, preconditions only_if) {
+  auto name = operation("evict", resources::pods, pod.to_string());
+  auto what = evict_request(pod, only_if);
+  auto answer = co_await call(std::move(name), std::move(what), false);
+  if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
+  co_return result<void>();
+}
+
+task<response> client::raw(std::string_view path) {
+  request what;
+  what.target = path;
+  what.accept = "application/json, */*";
+  co_return co_await send_patiently(std::move(what));
+}
+
+}  // namespace kube

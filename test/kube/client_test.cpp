@@ -1,0 +1,162 @@
+#include "kube/client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/kube/loop.hpp"
+#include "test/kube/scripted_transport.hpp"
+
+using namespace kube;
+using namespace std::chrono_literals;
+using kube_test::run;
+using kube_test::scripted_transport;
+using nlohmann::json;
+
+namespace {
+
+struct fixture {
+  boost::asio::io_context loop;
+  scripted_transport api;
+  client to{api};
+};
+
+constexpr auto status_409 =
+    R"({"kind":"Status","status":"Failure","message":"object has been modified","reason":"Conflict","code":409})";
+constexpr auto status_404 =
+    R"({"kind":"Status","status":"Failure","message":"nodes \"x\" not found","reason":"NotFound","code":404})";
+constexpr auto status_429 =
+    R"({"kind":"Status","status":"Failure","message":"slow down","reason":"TooManyRequests","code":429})";
+
+}  // namespace
+
+TEST(client, gets_an_object_as_json) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/nodes/gpu-1").accepts("application/json").answers(200, R"({"kind":"Node"})");
+  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "gpu-1"}));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ((*got)["kind"], "Node");
+}
+
+TEST(client, names_the_operation_and_the_object_in_errors) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/nodes/x").answers(404, status_404);
+  f.api.on(method::get, "/apis/apps/v1/namespaces/kube-system/daemonsets/d").fails(errc::connect, "connection refused");
+  const auto missing = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, errc::not_found);
+  EXPECT_TRUE(missing.error().what.starts_with("get nodes x")) << missing.error().what;
+  const auto down = run(f.loop, f.to.get(resources::daemon_sets, {"kube-system", "d"}));
+  ASSERT_FALSE(down);
+  EXPECT_EQ(down.error().what, "get daemonsets.apps kube-system/d: connection refused");
+}
+
+TEST(client, an_answer_that_is_not_json_is_a_decode_error) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/nodes/x").answers(200, "<html>");
+  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::decode);
+}
+
+TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/pods?*resourceVersion=7*")
+      .answers(200, R"({"metadata":{"continue":"more"},"items":[{"n":1},{"n":2}]})");
+  f.api.on(method::get, "/api/v1/pods?*continue=more*").answers(200, R"({"metadata":{},"items":[{"n":3}]})");
+  list_options options;
+  options.resource_version = "7";
+  options.resource_version_match = "Exact";
+  const auto got = run(f.loop, f.to.list(resources::pods, options));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(got->size(), 3u);
+  EXPECT_EQ((*got)[2]["n"], 3);
+  EXPECT_FALSE(f.api.seen()[1].target.contains("resourceVersion"));
+}
+
+TEST(client, an_empty_list_may_be_null) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/pods*").answers(200, R"({"metadata":{},"items":null})");
+  const auto got = run(f.loop, f.to.list(resources::pods, list_options()));
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->empty());
+}
+
+TEST(client, F18_repeats_429_and_503_that_say_when_and_not_others) {
+  fixture f;
+  f.api.on(method::get, "/version").answers(429, status_429).retry_after(0s);
+  f.api.on(method::get, "/version").answers(503).retry_after(0s);
+  f.api.on(method::get, "/version").answers(200, "{}");
+  auto got = run(f.loop, f.to.raw("/version"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 200);
+  f.api.on(method::get, "/version").answers(503);
+  got = run(f.loop, f.to.raw("/version"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 503);
+}
+
+TEST(client, F18_gives_up_after_ten_repeats) {
+  fixture f;
+  for (int i = 0; i <= 10; ++i) f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(0s);
+  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::too_many_requests);
+}
+
+TEST(client, a_long_wait_is_the_callers_decision) {
+  fixture f;
+  f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(3600s);
+  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().retry_after, 3600s);
+}
+
+TEST(client, a_refused_eviction_is_not_waited_for) {
+  fixture f;
+  f.api.on(method::post, "/api/v1/namespaces/a/pods/p/eviction*")
+      .body_has(R"("uid":"u-1")")
+      .answers(429, status_429)
+      .retry_after(0s);
+  preconditions only_if;
+  only_if.uid = "u-1";
+  const auto got = run(f.loop, f.to.evict({"a", "p"}, only_if));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::too_many_requests);
+}
+
+TEST(client, removing_what_is_gone_is_success_and_removing_another_is_a_conflict) {
+  fixture f;
+  preconditions only_if;
+  only_if.uid = "u-1";
+  f.api.on(method::del, "/apis/apps/v1/namespaces/a/daemonsets/d").body_has(R"("uid":"u-1")").answers(404, status_404);
+  EXPECT_TRUE(run(f.loop, f.to.remove(resources::daemon_sets, {"a", "d"}, only_if)));
+  f.api.on(method::del, "/apis/apps/v1/namespaces/a/daemonsets/d").answers(409, status_409);
+  const auto got = run(f.loop, f.to.remove(resources::daemon_sets, {"a", "d"}, only_if));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::conflict);
+}
+
+TEST(client, each_verb_sends_its_own_request) {
+  fixture f;
+  const json object = {{"apiVersion", "v1"},
+                       {"kind", "ConfigMap"},
+                       {"metadata", {{"name", "c"}, {"namespace", "a"}, {"resourceVersion", "5"}}}};
+  const std::string one = "/api/v1/namespaces/a/configmaps/c";
+  f.api.on(method::post, "/api/v1/namespaces/a/configmaps?*").answers(201, "{}");
+  f.api.on(method::put, one + "?*").body_has(R"("resourceVersion":"5")").answers(200, "{}");
+  f.api.on(method::patch, one + "?*fieldManager=*").answers(200, "{}");
+  f.api.on(method::patch, one + "/status?*").answers(200, "{}");
+  f.api.on(method::patch, one + "?*").body_has(R"("op":"test")").answers(200, "{}");
+  f.api.on(method::post, "/api/v1/namespaces/a/pods/p/binding*")
+      .body_has("gpu-1")
+      .answers(201, R"({"kind":"Status","status":"Success"})");
+  const object_key key{"a", "c"};
+  EXPECT_TRUE(run(f.loop, f.to.create(resources::config_maps, "a", object)));
+  EXPECT_TRUE(run(f.loop, f.to.replace(resources::config_maps, key, object)));
+  EXPECT_TRUE(run(f.loop, f.to.apply(resources::config_maps, key, object)));
+  EXPECT_TRUE(run(f.loop, f.to.apply_status(resources::config_maps, key, object)));
+  const json change = json::parse(R"([{"op":"test","path":"/metadata/uid","value":"u"}])");
+  EXPECT_TRUE(run(f.loop, f.to.patch(resources::config_maps, key, patch_kind::json, change)));
+  EXPECT_TRUE(run(f.loop, f.to.bind({"a", "p"}, "gpu-1", preconditions(), json())));
+}

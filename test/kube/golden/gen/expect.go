@@ -1,0 +1,193 @@
+package main
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+type values = map[string]any
+
+func kept(from map[string]string, patterns ...string) map[string]string {
+	left := map[string]string{}
+	for key, value := range from {
+		for _, pattern := range patterns {
+			if key == pattern || pattern == "*" || (strings.HasSuffix(pattern, "/") || strings.HasSuffix(pattern, "_")) && strings.HasPrefix(key, pattern) {
+				left[key] = value
+			}
+		}
+	}
+	return left
+}
+
+func expectMeta(meta *metav1.ObjectMeta, labels, annotations []string) values {
+	owners := []values{}
+	for _, owner := range meta.OwnerReferences {
+		owners = append(owners, values{"kind": owner.Kind, "name": owner.Name, "controller": owner.Controller != nil && *owner.Controller})
+	}
+	created := int64(0)
+	if !meta.CreationTimestamp.IsZero() {
+		created = meta.CreationTimestamp.Unix()
+	}
+	return values{"namespace": meta.Namespace, "name": meta.Name, "uid": string(meta.UID), "resource_version": meta.ResourceVersion,
+		"generation": meta.Generation, "created": created, "deleting": meta.DeletionTimestamp != nil,
+		"labels": kept(meta.Labels, labels...), "annotations": kept(meta.Annotations, annotations...), "owners": owners}
+}
+
+func extended(list corev1.ResourceList) map[string]int64 {
+	left := map[string]int64{}
+	for name, quantity := range list {
+		text := string(name)
+		if strings.Contains(text, "/") && !strings.Contains(text, "kubernetes.io/") && !strings.HasPrefix(text, "requests.") {
+			left[text] = quantity.Value()
+		}
+	}
+	return left
+}
+
+var all = []string{"*"}
+var ours = []string{"quartermaster.io/"}
+
+func expectNode(node *corev1.Node) values {
+	taints := []values{}
+	for _, taint := range node.Spec.Taints {
+		taints = append(taints, values{"key": taint.Key, "value": taint.Value, "effect": string(taint.Effect)})
+	}
+	ready, since := "Unknown", int64(0)
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == "Ready" {
+			since = 0
+			if !condition.LastTransitionTime.IsZero() {
+				since = condition.LastTransitionTime.Unix()
+			}
+			ready = "Unknown"
+			if condition.Status == "True" || condition.Status == "False" {
+				ready = string(condition.Status)
+			}
+		}
+	}
+	return values{"meta": expectMeta(&node.ObjectMeta, all, []string{"quartermaster.io/", "hami.io/"}),
+		"unschedulable": node.Spec.Unschedulable, "taints": taints, "ready": ready, "ready_since": since,
+		"capacity": extended(node.Status.Capacity), "allocatable": extended(node.Status.Allocatable),
+		"kubelet_version": node.Status.NodeInfo.KubeletVersion, "operating_system": node.Status.NodeInfo.OperatingSystem,
+		"architecture": node.Status.NodeInfo.Architecture}
+}
+
+func expectContainers(spec *corev1.PodSpec) []values {
+	asked := false
+	containers := []values{}
+	add := func(container *corev1.Container, role string) {
+		limits, requests := extended(container.Resources.Limits), extended(container.Resources.Requests)
+		asked = asked || len(limits)+len(requests) > 0
+		if role == "init" && container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			role = "sidecar"
+		}
+		containers = append(containers, values{"name": container.Name, "role": role, "limits": limits, "requests": requests})
+	}
+	for i := range spec.InitContainers {
+		add(&spec.InitContainers[i], "init")
+	}
+	for i := range spec.Containers {
+		add(&spec.Containers[i], "main")
+	}
+	if !asked {
+		return []values{}
+	}
+	return containers
+}
+
+func expectReason(status *corev1.PodStatus) string {
+	if status.Reason != "" {
+		return status.Reason
+	}
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for _, container := range list {
+			if !container.Ready && container.State.Waiting != nil && container.State.Waiting.Reason != "" {
+				return container.State.Waiting.Reason
+			}
+		}
+	}
+	return ""
+}
+
+func expectPod(pod *corev1.Pod) values {
+	restarts := int32(0)
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, container := range list {
+			restarts += container.RestartCount
+		}
+	}
+	phase := "Unknown"
+	switch pod.Status.Phase {
+	case corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed:
+		phase = string(pod.Status.Phase)
+	}
+	ready := false
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			ready = condition.Status == "True"
+		}
+	}
+	priority := int32(0)
+	if pod.Spec.Priority != nil {
+		priority = *pod.Spec.Priority
+	}
+	scheduler := pod.Spec.SchedulerName
+	if scheduler == "default-scheduler" {
+		scheduler = ""
+	}
+	_, mirror := pod.Annotations["kubernetes.io/config.mirror"]
+	return values{
+		"meta": expectMeta(&pod.ObjectMeta,
+			[]string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"},
+			[]string{"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "kubernetes.io/config.mirror"}),
+		"node_name": pod.Spec.NodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
+		"containers": expectContainers(&pod.Spec), "priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
+		"host_network": pod.Spec.HostNetwork, "mirror": mirror}
+}
+
+func expectDaemonSet(set *appsv1.DaemonSet) values {
+	return values{"meta": expectMeta(&set.ObjectMeta, all, ours), "image": set.Spec.Template.Spec.Containers[0].Image,
+		"observed_generation": set.Status.ObservedGeneration, "desired": set.Status.DesiredNumberScheduled, "current": set.Status.CurrentNumberScheduled,
+		"ready": set.Status.NumberReady, "updated": set.Status.UpdatedNumberScheduled, "available": set.Status.NumberAvailable,
+		"misscheduled": set.Status.NumberMisscheduled}
+}
+
+func expectConfigMap(config *corev1.ConfigMap) values {
+	sizes := map[string]int{}
+	for key, bytes := range config.BinaryData {
+		sizes[key] = len(bytes)
+	}
+	return values{"meta": expectMeta(&config.ObjectMeta, all, ours), "data": config.Data, "binary": sizes,
+		"immutable": config.Immutable != nil && *config.Immutable}
+}
+
+func expectEndpointSlice(slice *discoveryv1.EndpointSlice) values {
+	endpoints, ports := []values{}, []values{}
+	for _, endpoint := range slice.Endpoints {
+		pod := ""
+		if endpoint.TargetRef != nil && endpoint.TargetRef.Kind == "Pod" {
+			pod = endpoint.TargetRef.Namespace + "/" + endpoint.TargetRef.Name
+		}
+		endpoints = append(endpoints, values{"addresses": endpoint.Addresses, "pod": pod,
+			"ready": endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready})
+	}
+	for _, port := range slice.Ports {
+		name := ""
+		if port.Name != nil {
+			name = *port.Name
+		}
+		ports = append(ports, values{"name": name, "port": *port.Port})
+	}
+	return values{"meta": expectMeta(&slice.ObjectMeta, []string{"kubernetes.io/service-name", "endpointslice.kubernetes.io/"}, nil),
+		"endpoints": endpoints, "ports": ports, "service": slice.Labels["kubernetes.io/service-name"]}
+}
+
+func expectLease(lease *coordinationv1.Lease) values {
+	return values{"meta": expectMeta(&lease.ObjectMeta, all, ours), "holder": *lease.Spec.HolderIdentity, "duration_seconds": *lease.Spec.LeaseDurationSeconds,
+		"transitions": *lease.Spec.LeaseTransitions, "acquired_us": lease.Spec.AcquireTime.UnixMicro(), "renewed_us": lease.Spec.RenewTime.UnixMicro()}
+}

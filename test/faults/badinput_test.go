@@ -20,7 +20,7 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 	b := take(t, "calm")
 	proxy, err := kit.NewProxy("bad", b.Config, b.dir)
 	b.must(err)
-	defer proxy.Close()
+	t.Cleanup(proxy.Close) // after the cases, which run side by side
 	token := filepath.Join(b.dir, "token")
 	b.must(kit.WriteAtomically(token, b.token))
 	write := func(name, content string) string {
@@ -37,7 +37,7 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 	}
 	other, err := kit.NewProxy("other", b.Config, b.dir)
 	b.must(err)
-	defer other.Close()
+	t.Cleanup(other.Close)
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	b.must(err)
 	nobody := closed.Addr().String()
@@ -63,7 +63,9 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 		{name: "CA file is missing", kubeconfig: variant("noca", proxy.URL, "/nonexistent/ca.crt", token), code: 1, says: `/nonexistent/ca.crt`},
 		{name: "token is refused", kubeconfig: variant("401", proxy.URL, proxy.CAFile(), write("badtoken", "not-a-token-0123456789abcdef")), code: 1, says: `(?i)401|unauthorized`},
 		{name: "no rights", kubeconfig: variant("403", proxy.URL, proxy.CAFile(), write("poor", nothing.Status.Token)), code: 1, says: `(?i)403|forbidden`},
-		{name: "CRDs not installed", kubeconfig: good, rule: &kit.Rule{Match: func(r *kit.Request) bool { return r.Group == "quartermaster.io" || r.Path == "/apis/quartermaster.io/v1alpha1" },
+		{name: "CRDs not installed", kubeconfig: good, rule: &kit.Rule{Match: func(r *kit.Request) bool {
+			return r.Group == "quartermaster.io" || r.Path == "/apis/quartermaster.io/v1alpha1"
+		},
 			Status: 404}, code: 1, says: `(?i)CRD|acceleratorpolicies|quartermaster\.io`},
 	}
 	for _, c := range cases {

@@ -40,7 +40,8 @@ func form[T any](short, long T) T {
 	return short
 }
 
-// A lane is one cluster; its tests take turns. Two lanes run side by side: in `calm` the control plane stays up, in `storm` it does not.
+// A lane is one cluster; its tests take turns, the lanes run side by side. In `storm` the control plane itself is hurt, and tests that
+// mostly wait have their place there too, so that both lanes take the same time.
 type lane struct {
 	name     string
 	mu       sync.Mutex
@@ -64,7 +65,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "faults: no operator: ./dev build release, or say QM_OPERATOR=FILE")
 		os.Exit(1)
 	}
-	fmt.Printf("faults: %s on Kubernetes %s, seed %d\n", program, minor, seed)
+	fmt.Fprintf(os.Stderr, "faults: %s on Kubernetes %s, seed %d\n", program, minor, seed)
 	code := m.Run()
 	for _, l := range lanes {
 		if l.scenario != nil {

@@ -319,12 +319,12 @@ func (s *Scenario) Declare(ctx context.Context, name string, data map[string]str
 	if _, known := s.Expected.Declarations[name]; !known {
 		s.Expected.Declarations[name] = ""
 	}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-public", Labels: map[string]string{
-		"features.cpaas.io/type": "CustomResourceLimitation", "features.cpaas.io/group": data["group"], "features.cpaas.io/enabled": "true"}}, Data: data}
-	_, err := s.Client.CoreV1().ConfigMaps("kube-public").Create(ctx, cm, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		body, _ := json.Marshal(map[string]any{"data": data})
-		_, err = s.Client.CoreV1().ConfigMaps("kube-public").Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	body, _ := json.Marshal(map[string]any{"data": data})
+	_, err := s.Client.CoreV1().ConfigMaps("kube-public").Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "kube-public", Labels: map[string]string{
+			"features.cpaas.io/type": "CustomResourceLimitation", "features.cpaas.io/group": data["group"], "features.cpaas.io/enabled": "true"}}, Data: data}
+		_, err = s.Client.CoreV1().ConfigMaps("kube-public").Create(ctx, cm, metav1.CreateOptions{})
 	}
 	return err
 }

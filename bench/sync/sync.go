@@ -231,7 +231,6 @@ func loadAverage() string {
 }
 
 func benchSync(ctx context.Context, o options) (err error) {
-	pinSelf(o.controlCore)
 	say("%d nodes, %d pods, %d pairs; load average before: %s", o.content.Nodes, o.content.Pods, o.pairs, loadAverage())
 	b := &bench{options: o}
 	if b.cluster, err = clusterUp(ctx, o); err != nil {
@@ -241,6 +240,7 @@ func benchSync(ctx context.Context, o options) (err error) {
 	if err := b.cluster.fill(ctx, o.content); err != nil {
 		return err
 	}
+	pinSelf(o.controlCore)
 	b.changes = newChanger(b.cluster.etcd(), o.content)
 	all := contenders(o, b.cluster.kubeconfig)
 	if err := b.warm(ctx, all); err != nil {

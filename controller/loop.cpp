@@ -89,7 +89,8 @@ void loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>
   try {
     std::rethrow_exception(thrown);
   } catch (const boost::system::system_error& e) {
-    if (e.code() == asio::error::operation_aborted) return;  // cancelled while it waited: how a coroutine is meant to end
+    if (e.code() == asio::error::operation_aborted)
+      return;  // cancelled while it waited: how a coroutine is meant to end
     exceptions_.with({name}).add();
     log::error("exception out of a coroutine", {{"name", name}, {"error", e.what()}});
   } catch (const std::exception& e) {

@@ -44,7 +44,7 @@ class store {
   /// Equal content: only the version moves, observers are not called. Outside a list an older version of the same
   /// object is ignored.
   void put(T item) {
-    auto& entry = items_[item.key];
+    slot& entry = items_[item.key];
     entry.round = round_;
     if (entry.item && !listing_ && item.id == entry.item->id && item.resource_version < entry.item->resource_version)
       return;
@@ -55,6 +55,10 @@ class store {
     auto before = std::move(entry.item);
     entry.item = std::make_unique<T>(std::move(item));
     tell(before.get(), entry.item.get());
+  }
+  /// This object is in the list but cannot be read: what we knew of it stays, it has not vanished.
+  void keep(const kube::object_key& key) {
+    if (const auto at = items_.find(key); at != items_.end()) at->second.round = round_;
   }
   /// Last state as the server sent it; an erase older than what we hold is ignored.
   void erase(const T& last) {

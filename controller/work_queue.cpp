@@ -76,14 +76,14 @@ void work_queue::done(const key& what) {
   drop_if_idle(at->second);
 }
 
-milliseconds work_queue::failed(const key& what, milliseconds now) {
+milliseconds work_queue::failed(const key& what, milliseconds now, milliseconds at_least) {
   const auto at = entries_.find(what);
   if (at == entries_.end() || at->second.in != state::processing) return milliseconds(0);
   entry& e = at->second;
   const unsigned doublings = std::min(e.failures++, 30U);
   const auto full = std::min<std::int64_t>(how_.first_delay.count() << doublings, how_.max_delay.count());
-  const milliseconds delay(
-      std::max<std::int64_t>(1, full - static_cast<std::int64_t>(static_cast<double>(full) * jitter_() / 5)));
+  const milliseconds jittered(full - static_cast<std::int64_t>(static_cast<double>(full) * jitter_() / 5));
+  const milliseconds delay = std::max({jittered, at_least, milliseconds(1)});
   end(e);
   add(what, now + delay);
   return delay;

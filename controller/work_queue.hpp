@@ -38,8 +38,9 @@ class work_queue {
   std::optional<key> take(milliseconds now);
   /// Processing has ended. A key that was added meanwhile is queued again.
   void done(const key& what);
-  /// Processing has ended in failure: queued again after a back-off that grows per key. Returns the back-off.
-  milliseconds failed(const key& what, milliseconds now);
+  /// Processing has ended in failure: queued again after a back-off that grows per key. Returns the back-off, which is
+  /// not shorter than `at_least` (the server's Retry-After).
+  milliseconds failed(const key& what, milliseconds now, milliseconds at_least = milliseconds(0));
   /// The next failure of this key is its first again.
   void forget(const key& what);
 

@@ -1,0 +1,276 @@
+#include "controller/reflector.hpp"
+
+#include <malloc.h>
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_set>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+#include "kube/frame.hpp"
+#include "kube/status.hpp"
+#include "kube/wire.hpp"
+
+namespace controller {
+namespace {
+
+using namespace std::chrono_literals;
+using op = kube::store_op;
+
+/// Name and namespace of an object that could not be decoded, when at least its metadata can be read.
+std::optional<kube::object_key> key_of(std::string_view object, kube::encoding wire) {
+  kube::object found;
+  if (wire == kube::encoding::protobuf) {
+    const auto read = kube::wire::guarded("metadata", [&] {
+      kube::wire::reader fields(object.data(), object.size());
+      while (fields.next()) {
+        if (fields.tag_and_type() == kube::wire::bytes_field(1)) {
+          kube::wire::read_metadata(kube::wire::text(fields), found, {}, {});
+          return;
+        }
+        fields.skip();
+      }
+    });
+    if (!read) return std::nullopt;
+  } else {
+    const auto parsed = nlohmann::json::parse(object, nullptr, false);
+    const auto text = [&](const char* at) {
+      const auto value =
+          parsed.is_object() ? parsed.value(nlohmann::json::json_pointer(at), nlohmann::json()) : nlohmann::json();
+      return value.is_string() ? value.get<std::string>() : std::string();
+    };
+    found.key = {text("/metadata/namespace"), text("/metadata/name")};
+  }
+  if (found.key.name.empty()) return std::nullopt;
+  return found.key;
+}
+
+class reflector {
+ public:
+  reflector(kube::transport& over, const kube::resource& type, kube::watch_settings settings, reflector_sink& into,
+            reflector_metrics& metrics, reflector_options options)
+      : over_(over),
+        type_(type),
+        wire_(settings.wire),
+        machine_(type, std::move(settings), random_jitter),
+        into_(into),
+        metrics_(metrics),
+        options_(std::move(options)) {}
+
+  kube::task<void> run() {
+    metrics_.synced.with({type_.plural}).set(0);
+    for (;;) {
+      auto step = machine_.next(options_.now());
+      publish();
+      switch (step.what) {
+        case kube::watch_step::kind::wait: {
+          const bool slept = co_await sleep_for(step.wait);
+          if (!slept) co_return std::unexpected(cancelled());
+          break;
+        }
+        case kube::watch_step::kind::list:
+          co_await list(std::move(step.send));
+          break;
+        case kube::watch_step::kind::watch:
+          co_await watch(std::move(step.send));
+          break;
+      }
+      co_await yield_to_others();
+    }
+  }
+
+ private:
+  static kube::error cancelled() { return {kube::errc::cancelled, 0, "the reflector was stopped", {}}; }
+
+  boost::asio::awaitable<void> list(kube::request what) {
+    const auto answer = co_await over_.send(std::move(what));
+    if (!answer) {
+      failed(answer.error());
+    } else if (answer->status >= 400) {
+      failed(kube::error_of("list " + std::string(type_.plural), *answer));
+    } else {
+      contact();
+      bytes_ += answer->body.size();
+      machine_.on_list_page(answer->body, options_.now(), [this](op what_to_do) { apply(what_to_do); });
+    }
+  }
+
+  boost::asio::awaitable<void> watch(kube::request what) {
+    using namespace boost::asio::experimental::awaitable_operators;
+    kube::framer frames(wire_);
+    bool open = false;
+    kube::chunk_sink sink = [&](std::string_view chunk) {
+      contact();
+      bytes_ += chunk.size();
+      const auto now = options_.now();
+      if (!std::exchange(open, true)) apply(machine_.on_watch_open(now));
+      bool restart = false;
+      const auto fed = frames.feed(chunk, [&](std::string_view frame) {
+        const auto next = machine_.on_frame(frame, now);
+        restart = next.what == op::kind::restart;
+        if (!restart) apply(next);
+        return !restart;
+      });
+      if (!fed) failed(fed.error());
+      return fed.has_value() && !restart;
+    };
+    auto streaming = over_.stream(std::move(what), std::move(sink));
+    auto ticking = tick();
+    // Whichever ends first cancels the other: the stream, or the deadline of the initial events.
+    const auto ended = co_await (std::move(streaming) || std::move(ticking));
+    if (ended.index() == 1) co_return;  // the machine knows: on_tick said so
+    const auto& answer = std::get<0>(ended);
+    if (!answer) {
+      failed(answer.error());
+    } else if (answer->status >= 400) {
+      failed(kube::error_of("watch " + std::string(type_.plural), *answer));
+    } else {
+      machine_.on_watch_closed(options_.now());
+    }
+  }
+
+  boost::asio::awaitable<void> tick() {
+    for (;;) {
+      const bool slept = co_await sleep_for(initial_ ? 5s : 600s);
+      if (slept && machine_.on_tick(options_.now())) co_return;
+    }
+  }
+
+  void apply(op what) {
+    try {
+      switch (what.what) {
+        case op::kind::begin:
+          into_.begin();
+          return;
+        case op::kind::put:
+          report(into_.put(what.object), what.object);
+          return;
+        case op::kind::erase:
+          report(into_.erase(what.object), what.object);
+          return;
+        case op::kind::commit:
+          commit();
+          return;
+        case op::kind::none:
+        case op::kind::restart:
+          return;
+      }
+    } catch (const std::exception& e) {
+      // Out of an observer: a bug of ours, which must not look like a broken stream.
+      metrics_.errors.with({type_.plural, "exception"}).add();
+      log::error("exception while taking in an object", {{"resource", type_.plural}, {"error", e.what()}});
+    }
+  }
+
+  void report(const kube::result<void>& read, std::string_view object) {
+    if (read) return;
+    metrics_.undecodable.with({type_.plural}).add();
+    const auto key = key_of(object, wire_);
+    if (key) into_.keep(*key);
+    if (unreadable_.size() >= 1000) return;  // counted is enough then
+    if (!unreadable_.insert(key ? key->to_string() : read.error().what).second) return;
+    log::error("object cannot be decoded, what was known of it is kept",
+               {{"resource", type_.plural}, {"error", read.error().what}});
+  }
+
+  void commit() {
+    into_.commit();
+    if (std::exchange(initial_, false)) {
+      log::info("cache synced", {{"resource", type_.plural}, {"objects", into_.size()}, {"bytes", bytes_}});
+      if (bytes_ > options_.trim_above) malloc_trim(0);
+    }
+    if (options_.state) options_.state->synced = true;
+    metrics_.synced.with({type_.plural}).set(1);
+    publish();
+  }
+
+  void contact() {
+    if (!trouble_.empty()) log::info("API server answers again", {{"resource", type_.plural}});
+    trouble_.clear();
+    if (std::exchange(forbidden_, false)) metrics_.forbidden.with({type_.plural}).set(0);
+    if (!options_.state) return;
+    options_.state->last_contact = options_.now();
+    options_.state->trouble.clear();
+    options_.state->forbidden = false;
+  }
+
+  void failed(const kube::error& why) {
+    const auto now = options_.now();
+    machine_.on_error(why, now);
+    if (why.code == kube::errc::cancelled) return;
+    metrics_.errors.with({type_.plural, kube::to_string(why.code)}).add();
+    // A version that is gone and a watch the server does not know are the normal way to a new list.
+    if (why.code == kube::errc::gone || why.code == kube::errc::invalid) return;
+    const bool is_forbidden = why.code == kube::errc::forbidden;
+    if (is_forbidden) metrics_.forbidden.with({type_.plural}).set(1);
+    forbidden_ = is_forbidden;
+    if (options_.state) {
+      options_.state->trouble = why.what;
+      options_.state->forbidden = is_forbidden;
+    }
+    const bool again = trouble_ == why.what && now - told_at_ < 60s;
+    trouble_ = why.what;
+    if (again) return;
+    told_at_ = now;
+    if (is_forbidden) {
+      log::error("not allowed to list or watch: grant the right, no restart is needed",
+                 {{"resource", type_.plural}, {"error", why.what}});
+      if (options_.on_forbidden) options_.on_forbidden(why);
+    } else {
+      log::warn("list or watch failed, retrying", {{"resource", type_.plural}, {"error", why.what}});
+    }
+  }
+
+  void publish() {
+    const auto& now = machine_.count();
+    const auto add = [&](family<counter>& to, std::uint64_t is, std::uint64_t was) {
+      if (is > was) to.with({type_.plural}).add(static_cast<double>(is - was));
+    };
+    add(metrics_.events, now.events, told_.events);
+    add(metrics_.lists, now.lists + now.watch_lists, told_.lists + told_.watch_lists);
+    add(metrics_.watches, now.watches, told_.watches);
+    add(metrics_.undecodable, now.undecodable, told_.undecodable);
+    told_ = now;
+    metrics_.objects.with({type_.plural}).set(static_cast<double>(into_.size()));
+  }
+
+  kube::transport& over_;
+  const kube::resource& type_;
+  kube::encoding wire_;
+  kube::watch_machine machine_;
+  reflector_sink& into_;
+  reflector_metrics& metrics_;
+  reflector_options options_;
+
+  kube::watch_machine::counters told_;
+  std::unordered_set<std::string> unreadable_;  // already logged
+  std::string trouble_;
+  milliseconds told_at_{0};
+  std::uint64_t bytes_ = 0;
+  bool initial_ = true;
+  bool forbidden_ = false;
+};
+
+}  // namespace
+
+reflector_metrics::reflector_metrics(registry& into)
+    : synced(into.gauges("quartermaster_cache_synced", "1 after the first complete list.", {"resource"})),
+      objects(into.gauges("quartermaster_cache_objects", "Objects in the store.", {"resource"})),
+      events(into.counters("quartermaster_watch_events_total", "Watch events, bookmarks not counted.", {"resource"})),
+      lists(into.counters("quartermaster_lists_total", "Complete lists begun, as LIST or WatchList.", {"resource"})),
+      watches(into.counters("quartermaster_watches_total", "Watches begun.", {"resource"})),
+      errors(into.counters("quartermaster_watch_errors_total", "Failed lists and watches.", {"resource", "code"})),
+      undecodable(
+          into.counters("quartermaster_undecodable_total", "Objects and frames that could not be read.", {"resource"})),
+      forbidden(into.gauges("quartermaster_watch_forbidden", "1 while the API server refuses the list or watch.",
+                            {"resource"})) {}
+
+kube::task<void> reflect_into(kube::transport& over, const kube::resource& type, kube::watch_settings settings,
+                              reflector_sink& into, reflector_metrics& metrics, reflector_options options) {
+  reflector only(over, type, std::move(settings), into, metrics, std::move(options));
+  co_return co_await only.run();
+}
+
+}  // namespace controller

@@ -1,0 +1,102 @@
+#pragma once
+// Keeps a store in step with the API server: the I/O around kube::watch_machine. One coroutine a resource type, until
+// it is cancelled. What cannot be decoded is counted, logged once an object, and never stops the list; what we knew of
+// it stays. 403 is loud and retried: rights that come back need no restart. The typed part is an adapter of a few
+// lines; everything else is compiled once.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "controller/clock.hpp"
+#include "controller/metrics.hpp"
+#include "controller/store.hpp"
+#include "kube/transport.hpp"
+#include "kube/watch_machine.hpp"
+
+namespace controller {
+
+/// Shared by all reflectors; the label is the resource's plural.
+struct reflector_metrics {
+  explicit reflector_metrics(registry& into);
+  family<gauge>& synced;         ///< 1 after the first complete list
+  family<gauge>& objects;        ///< in the store
+  family<counter>& events;       ///< of watches, bookmarks not counted
+  family<counter>& lists;        ///< complete lists begun, WatchLists included
+  family<counter>& watches;      ///< watches begun
+  family<counter>& errors;       ///< failed requests and streams, by code
+  family<counter>& undecodable;  ///< objects and frames that could not be read
+  family<gauge>& forbidden;      ///< 1 while the server answers 403
+};
+
+/// What the rest of the program may know of a reflector.
+struct reflector_state {
+  bool synced = false;
+  bool forbidden = false;
+  std::string trouble;           ///< the last error; empty while data comes
+  milliseconds last_contact{0};  ///< when the server last sent something
+};
+
+struct reflector_options {
+  reflector_state* state = nullptr;                      ///< kept up to date when given; must outlive the reflector
+  std::function<void(const kube::error&)> on_forbidden;  ///< at most once a minute: an event, say
+  std::function<milliseconds()> now = boot_now;
+  std::size_t trim_above =
+      8u << 20;  ///< a first list of more bytes is followed by malloc_trim; its buffers are not needed again
+
+  reflector_options() = default;
+};
+
+/// A store without its type.
+class reflector_sink {
+ public:
+  virtual ~reflector_sink() = default;
+  virtual void begin() = 0;
+  virtual kube::result<void> put(std::string_view object) = 0;
+  virtual kube::result<void> erase(std::string_view object) = 0;
+  virtual void keep(const kube::object_key& key) = 0;
+  virtual void commit() = 0;
+  virtual std::size_t size() const = 0;
+};
+
+/// Everything but the type. `into` must outlive the coroutine.
+kube::task<void> reflect_into(kube::transport& over, const kube::resource& type, kube::watch_settings settings,
+                              reflector_sink& into, reflector_metrics& metrics, reflector_options options);
+
+template <kube::projection T>
+class store_sink final : public reflector_sink {
+ public:
+  explicit store_sink(store<T>& to) : to_(to) {}
+  void begin() override { to_.begin(); }
+  kube::result<void> put(std::string_view object) override {
+    auto item = T::decode(object);
+    if (!item) return std::unexpected(std::move(item.error()));
+    to_.put(std::move(*item));
+    return {};
+  }
+  kube::result<void> erase(std::string_view object) override {
+    const auto item = T::decode(object);
+    if (!item) return std::unexpected(item.error());
+    to_.erase(*item);
+    return {};
+  }
+  void keep(const kube::object_key& key) override { to_.keep(key); }
+  void commit() override { to_.commit(); }
+  std::size_t size() const override { return to_.size(); }
+
+ private:
+  store<T>& to_;
+};
+
+/// Runs until cancelled; only errc::cancelled ends it. All references must outlive the coroutine. `settings.wire` is
+/// set to T's.
+template <kube::projection T>
+kube::task<void> reflect(kube::transport& over, kube::watch_settings settings, store<T>& into,
+                         reflector_metrics& metrics, reflector_options options = reflector_options()) {
+  store_sink<T> sink(into);
+  settings.wire = T::wire;
+  co_return co_await reflect_into(over, T::of(), std::move(settings), sink, metrics, std::move(options));
+}
+
+}  // namespace controller

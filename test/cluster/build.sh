@@ -111,12 +111,13 @@ find_go() {
     rm -rf "$home"; mv "$home.new" "$home"
   fi
   go_bin=$home/bin/go
+  unset GOROOT # of the older one
 }
 
 build_unit() { # one module folder; the caller holds its lock
   local unit=$1 dir home flags stamp program package started
   dir=$(unit_folder "$unit") home=$(unit_home "$unit") flags=$(link_flags "$unit"); stamp=$(stamp_of "$unit" "$flags")
-  mkdir -p "$home/bin" "$home/stamps"
+  [[ -n $list ]] || mkdir -p "$home/bin" "$home/stamps"
   while read -r program package; do
     if from_assets "$program"; then say "$program: from KUBEBUILDER_ASSETS ($KUBEBUILDER_ASSETS/$program)"; continue; fi
     if [[ -x $home/bin/$program && $(cat "$home/stamps/$program" 2>/dev/null) == "$stamp" ]]; then
@@ -143,6 +144,7 @@ build_unit() { # one module folder; the caller holds its lock
 
 for unit in "${units[@]}"; do
   [[ -f $(unit_folder "$unit")/go.mod ]] || die "no go.mod in $(unit_folder "$unit")"
+  if [[ -n $list ]]; then build_unit "$unit"; continue; fi
   home=$(unit_home "$unit"); mkdir -p "$home"
   exec 9>"$home/.lock"
   if ! flock -n 9; then say "another build of $(basename "$home") is under way, waiting for it"; flock 9; fi

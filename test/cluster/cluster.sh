@@ -19,7 +19,7 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
               [--apiserver-arg=ARG]... [--kcm-arg=ARG]...
-  down      stop it and delete its folder                        [--all]
+  down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
   env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(cluster.sh env)"
   restart   restart one component with the same arguments        COMPONENT [--signal TERM|KILL|...]
@@ -96,8 +96,17 @@ folder=$clusters/$name
 
 # ---- what the verbs share ----
 
-# lock: one change of a cluster at a time. The lock file lies beside the folder, for `down` deletes the folder.
-lock() { mkdir -p "$clusters"; exec 8>"$clusters/.$name.lock"; flock -n 8 || { say "another command is working on \"$name\", waiting"; flock 8; }; }
+# lock: one change of a cluster at a time. The lock file lies beside the folder, for `down` deletes the folder; the last thing `down`
+# does is to delete the lock file too, so who gets the lock looks whether it is still that file.
+lock_file=$clusters/.$name.lock
+lock() {
+  mkdir -p "$clusters"
+  while true; do
+    exec 8>"$lock_file"
+    flock -n 8 || { say "another command is working on \"$name\", waiting"; flock 8; }
+    [[ ! /proc/self/fd/8 -ef $lock_file ]] || return 0
+  done
+}
 
 enter() { # the cluster's folder and facts, or one line
   [[ -f $folder/cluster.env ]] || die "no cluster \"$name\" is up (cluster.sh up${named:+ --name $name})"
@@ -151,14 +160,11 @@ up() {
   if [[ -f $folder/cluster.env ]]; then already_up && return; fi
   [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
   "$here/build.sh" --k8s "$minor" --tools etcd,kwok 8>&-
-  local program
-  for program in "${assets_programs[@]}"; do
-    if from_assets "$program"; then say "$program comes from KUBEBUILDER_ASSETS: $("$KUBEBUILDER_ASSETS/$program" "$([[ $program == kubectl ]] && echo version || echo --version)" 2>/dev/null | head -n1)"; fi
-  done
+  say_assets
   command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
 
   local began=${EPOCHREALTIME/./}
-  trap 'rc=$?; trap "" INT TERM; say "stopping what was started"; take_down; exit $rc' EXIT
+  trap 'rc=$?; trap "" INT TERM; say "stopping what was started"; take_down; rm -f "$lock_file"; exit $rc' EXIT
   trap 'say "interrupted"; exit 130' INT TERM
   mkdir -p "$folder"; cd "$folder"; mkdir -p start pids logs etcd
   chmod 700 etcd
@@ -185,6 +191,18 @@ up() {
   trap - EXIT INT TERM
   say "\"$name\" is ready after $(seconds_since "$began") s"
   echo "$folder/kubeconfig"
+}
+
+say_assets() { # which programs are not ours, and of which version
+  local program version
+  for program in "${assets_programs[@]}"; do
+    from_assets "$program" || continue
+    version=$("$KUBEBUILDER_ASSETS/$program" $([[ $program == kubectl ]] && echo version --client || echo --version) 2>/dev/null | head -n1) || true
+    say "$program comes from KUBEBUILDER_ASSETS: $version"
+    if [[ $program == kube-apiserver && $version != *" v$minor."* ]]; then
+      say "warning: the other Kubernetes programs are $(unit_version "$minor"); a controller manager newer than its API server is not supported"
+    fi
+  done
 }
 
 seconds_since() { local d=$(((${EPOCHREALTIME/./} - $1) / 100000)); echo "$((d / 10)).$((d % 10))"; }
@@ -236,12 +254,13 @@ write_env() {
 
 down() {
   if [[ -n $all ]]; then
+    [[ -n ${QUARTERMASTER_CLUSTERS:-} ]] || wrong "--all would end clusters that others started in $clusters: name yours, or keep them in a folder of your own with QUARTERMASTER_CLUSTERS"
     local n; for n in "$clusters"/*/; do if [[ -d $n ]]; then "$here/cluster.sh" down --name "$(basename "$n")"; fi; done
     return
   fi
-  lock
   [[ -d $folder ]] || { say "no cluster \"$name\" is up"; return; }
-  take_down; say "\"$name\" is down"
+  lock; take_down; rm -f "$lock_file"
+  say "\"$name\" is down"
 }
 
 status() {
@@ -269,7 +288,7 @@ status() {
 print_env() { enter; printf 'export KUBECONFIG=%q PATH=%s:"$PATH"\n' "$KUBECONFIG_FILE" "$(printf %q "$PROGRAMS_PATH")"; }
 
 change() { # stop, start or restart one component
-  lock; enter
+  enter; lock; enter
   [[ -f start/$component ]] || die "\"$name\" was made without $component"
   [[ $verb == start ]] || stop "$component" "$signal"
   [[ $verb != stop ]] || return 0

@@ -31,6 +31,7 @@ check "an unknown Kubernetes version names those there are" refuses "not one of:
 check "an option of another verb is refused"         refuses "'down' does not take --port" ./cluster.sh down --port 1
 check "a component that is none is refused"          refuses "not a component" ./cluster.sh restart kubelet
 check "a name that is a path is refused"             refuses "lower case" ./cluster.sh up --name ../x
+check "down --all is refused where others may have clusters" refuses "clusters that others started" env -u QUARTERMASTER_CLUSTERS ./cluster.sh down --all
 check "down without a cluster is no error"           ./cluster.sh down
 
 for version in "${versions[@]}"; do
@@ -116,7 +117,7 @@ check "two ups of one name at once make one cluster"       bash -c './cluster.sh
 
 ./cluster.sh down --all 2>/dev/null
 check "down --all leaves no process"                       no_process_of "$QUARTERMASTER_CLUSTERS"
-check "and no folder"                                      is "$(ls "$QUARTERMASTER_CLUSTERS" | grep -v '^[ab]$')" ""
+check "and no file"                                        is "$(ls -A "$QUARTERMASTER_CLUSTERS" | grep -vx 'a\|b\|.ports.lock')" ""
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

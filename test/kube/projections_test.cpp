@@ -1,0 +1,230 @@
+// Every projection against what the real Kubernetes types say of the same bytes (test/kube/golden/gen).
+
+#include <gtest/gtest.h>
+
+#include "kube/projections/config_map.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "kube/projections/endpoint_slice.hpp"
+#include "kube/projections/lease.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "test/kube/golden.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+static_assert(kube::projection<kube::node> && kube::projection<kube::pod> && kube::projection<kube::daemon_set> &&
+              kube::projection<kube::config_map> && kube::projection<kube::endpoint_slice> &&
+              kube::projection<kube::lease>);
+
+json to_json(const kube::quantities& amounts) {
+  auto made = json::object();
+  for (const auto& [name, value] : amounts) made[name] = value;
+  return made;
+}
+
+json to_json(const kube::node& node) {
+  static constexpr std::string_view ready[] = {"Unknown", "False", "True"};
+  auto taints = json::array();
+  for (const auto& taint : node.taints) {
+    taints.push_back({{"key", taint.key}, {"value", taint.value}, {"effect", taint.effect}});
+  }
+  return {{"meta", golden::meta_to_json(node)},
+          {"unschedulable", node.unschedulable},
+          {"taints", taints},
+          {"ready", ready[static_cast<int>(node.ready)]},
+          {"ready_since", node.ready_since},
+          {"capacity", to_json(node.capacity)},
+          {"allocatable", to_json(node.allocatable)},
+          {"kubelet_version", node.kubelet_version},
+          {"operating_system", node.operating_system},
+          {"architecture", node.architecture}};
+}
+
+json to_json(const kube::pod& pod) {
+  static constexpr std::string_view roles[] = {"main", "init", "sidecar"};
+  auto containers = json::array();
+  for (const auto& one : pod.containers) {
+    containers.push_back({{"name", one.name},
+                          {"role", roles[static_cast<int>(one.as)]},
+                          {"limits", to_json(one.limits)},
+                          {"requests", to_json(one.requests)}});
+  }
+  return {{"meta", golden::meta_to_json(pod)},
+          {"node_name", pod.node_name},
+          {"scheduler_name", pod.scheduler_name},
+          {"ip", pod.ip},
+          {"reason", pod.reason},
+          {"containers", containers},
+          {"priority", pod.priority},
+          {"restarts", pod.restarts},
+          {"phase", to_string(pod.phase)},
+          {"ready", pod.ready},
+          {"host_network", pod.host_network},
+          {"mirror", pod.mirror}};
+}
+
+json to_json(const kube::daemon_set& set) {
+  return {{"meta", golden::meta_to_json(set)},
+          {"image", set.image},
+          {"observed_generation", set.observed_generation},
+          {"desired", set.desired},
+          {"current", set.current},
+          {"ready", set.ready},
+          {"updated", set.updated},
+          {"available", set.available},
+          {"misscheduled", set.misscheduled}};
+}
+
+json to_json(const kube::config_map& config) {
+  auto sizes = json::object();
+  for (const auto& [key, size] : config.binary) sizes[key] = size;
+  return {{"meta", golden::meta_to_json(config)},
+          {"data", golden::to_json(config.data)},
+          {"binary", sizes},
+          {"immutable", config.immutable}};
+}
+
+json to_json(const kube::endpoint_slice& slice) {
+  auto endpoints = json::array(), ports = json::array();
+  for (const auto& one : slice.endpoints) {
+    endpoints.push_back({{"addresses", one.addresses}, {"ready", one.ready}, {"pod", one.pod.to_string()}});
+  }
+  for (const auto& one : slice.ports) ports.push_back({{"name", one.name}, {"port", one.port}});
+  return {
+      {"meta", golden::meta_to_json(slice)}, {"endpoints", endpoints}, {"ports", ports}, {"service", slice.service()}};
+}
+
+json to_json(const kube::lease& lease) {
+  return {{"meta", golden::meta_to_json(lease)},        {"holder", lease.holder},
+          {"duration_seconds", lease.duration_seconds}, {"transitions", lease.transitions},
+          {"acquired_us", lease.acquired_us},           {"renewed_us", lease.renewed_us}};
+}
+
+template <class T>
+void expect_golden(const std::string& name) {
+  const auto made = T::decode(golden::read(name + ".pb"));
+  ASSERT_TRUE(made) << made.error().what;
+  EXPECT_EQ(to_json(*made), golden::read_json(name + ".expected.json")) << name;
+}
+
+template <class T>
+void expect_random(const std::string& name) {
+  const auto messages = golden::split(golden::read(name + ".pb"));
+  const auto expected = golden::read_json(name + ".expected.json");
+  ASSERT_EQ(messages.size(), expected.size());
+  ASSERT_GE(messages.size(), 40u);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    const auto made = T::decode(messages[i]);
+    ASSERT_TRUE(made) << made.error().what;
+    EXPECT_EQ(to_json(*made), expected[i]) << i;
+  }
+}
+
+TEST(projections, read_a_gpu_node_as_kubernetes_wrote_it) { expect_golden<kube::node>("node_gfd"); }
+
+TEST(projections, read_pods_as_kubernetes_wrote_them) {
+  for (const auto* name : {"pod_gpu", "pod_plain", "pod_mirror", "pod_evicted"}) expect_golden<kube::pod>(name);
+}
+
+TEST(projections, read_a_daemon_set_as_kubernetes_wrote_it) { expect_golden<kube::daemon_set>("daemon_set"); }
+TEST(projections, read_a_config_map_as_kubernetes_wrote_it) { expect_golden<kube::config_map>("config_map"); }
+TEST(projections, read_an_endpoint_slice_as_kubernetes_wrote_it) {
+  expect_golden<kube::endpoint_slice>("endpoint_slice");
+}
+TEST(projections, read_a_lease_as_kubernetes_wrote_it) { expect_golden<kube::lease>("lease"); }
+
+TEST(projections, F55_read_objects_with_every_field_of_the_real_types_filled_at_random) {
+  expect_random<kube::node>("random_nodes");
+  expect_random<kube::pod>("random_pods");
+}
+
+TEST(projections, F55_skip_fields_of_newer_servers) {
+  auto bytes = golden::read("pod_gpu.pb");
+  const auto before = kube::pod::decode(bytes);
+  bytes += std::string("\xfa\x3f\x03new", 6);  // field 1023, bytes
+  bytes += std::string("\xf0\x3f\x2a", 3);     // field 1022, varint
+  bytes += std::string(
+      "\xed\x3f"
+      "abcd",
+      6);  // field 1021, fixed32
+  const auto after = kube::pod::decode(bytes);
+  ASSERT_TRUE(before);
+  ASSERT_TRUE(after) << after.error().what;
+  EXPECT_EQ(*before, *after);
+}
+
+TEST(projections, F55_a_known_field_with_another_wire_type_is_skipped_like_an_unknown_one) {
+  auto bytes = golden::read("config_map.pb");
+  const auto before = kube::config_map::decode(bytes);
+  bytes += std::string("\x10\x07", 2);  // data (2) as a varint
+  const auto after = kube::config_map::decode(bytes);
+  ASSERT_TRUE(after) << after.error().what;
+  EXPECT_EQ(*before, *after);
+}
+
+TEST(projections, name_the_object_that_cannot_be_decoded) {
+  auto bytes = golden::read("pod_gpu.pb");
+  bytes += "\x1a\x7f";  // status announces more bytes than there are
+  const auto made = kube::pod::decode(bytes);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, kube::errc::decode);
+  EXPECT_TRUE(made.error().what.starts_with("Pod team-a/trainer-7d9c5b8f4-x2x9k: ")) << made.error().what;
+}
+
+TEST(projections, refuse_an_object_without_a_name) {
+  const auto made = kube::node::decode("");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, kube::errc::decode);
+}
+
+template <class T>
+void expect_prefixes_are_safe(const std::string& name) {
+  const auto bytes = golden::read(name + ".pb");
+  std::size_t refused = 0;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    // A copy of its own size, so that the address sanitizer sees a read behind its end.
+    const auto made = T::decode(std::string(bytes, 0, size));
+    if (!made) {
+      EXPECT_EQ(made.error().code, kube::errc::decode);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, bytes.size() / 2) << name;
+}
+
+TEST(projections, F10_a_truncated_object_is_an_error_or_an_object_and_never_read_past_its_end) {
+  expect_prefixes_are_safe<kube::node>("node_gfd");
+  expect_prefixes_are_safe<kube::pod>("pod_gpu");
+  expect_prefixes_are_safe<kube::daemon_set>("daemon_set");
+  expect_prefixes_are_safe<kube::config_map>("config_map");
+  expect_prefixes_are_safe<kube::endpoint_slice>("endpoint_slice");
+  expect_prefixes_are_safe<kube::lease>("lease");
+}
+
+TEST(projections, are_equal_to_before_when_only_the_version_moved) {
+  const auto one = kube::pod::decode(golden::read("pod_gpu.pb"));
+  auto other = *one;
+  other.resource_version += 1;
+  EXPECT_EQ(*one, other);
+  other.restarts += 1;
+  EXPECT_NE(*one, other);
+}
+
+TEST(daemon_set, is_rolled_out_when_the_newest_generation_is_available_everywhere) {
+  kube::daemon_set set;
+  set.generation = set.observed_generation = 2;
+  set.desired = set.updated = set.available = 3;
+  EXPECT_TRUE(set.rolled_out());
+  set.generation = 3;
+  EXPECT_FALSE(set.rolled_out());
+  set.generation = 2;
+  set.available = 2;
+  EXPECT_FALSE(set.rolled_out());
+  set.available = 3;
+  set.misscheduled = 1;
+  EXPECT_FALSE(set.rolled_out());
+}
+
+}  // namespace

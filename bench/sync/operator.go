@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// operator is the product itself, run as a person would: no chart, webhooks and extender on ports nobody calls.
+// operator is the product itself, run as a person would outside a cluster: no chart, leader election on.
 type operator struct {
 	*process
 	wall, cpu time.Duration // from its start to the first 200 of /readyz
@@ -51,16 +51,11 @@ func startOperator(ctx context.Context, o options, kubeconfig string) (*operator
 	if _, err := os.Stat(program); err != nil {
 		return nil, err
 	}
-	arguments := []string{"controller", "--kubeconfig", kubeconfig}
-	var metrics string
-	for _, flag := range []string{"--webhook-address", "--extender-address", "--metrics-address"} {
-		address, err := freeAddress()
-		if err != nil {
-			return nil, err
-		}
-		arguments, metrics = append(arguments, flag, address), address
+	metrics, err := freeAddress()
+	if err != nil {
+		return nil, err
 	}
-	p, err := spawn(o.programCore, program, arguments...)
+	p, err := spawn(o.programCore, program, "controller", "--kubeconfig", kubeconfig, "--metrics-address", metrics)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ void each_member(value of, Member member) {
 template <class Item>
 void each_item(value of, Item item) {
   if (of.is_null()) return;
-  for (auto one : of.get_array()) item(value(one));
+  for (auto one : of.get_array()) item(one.value());
 }
 
 /// Text, or `other` where the value is not a string.

@@ -1,0 +1,102 @@
+#include "controller/certificate.hpp"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+
+#include <ctime>
+#include <utility>
+
+#include "controller/log.hpp"
+
+namespace controller {
+
+namespace ssl = boost::asio::ssl;
+
+certificate_metrics::certificate_metrics(registry& into)
+    : reloads(into.counters("quartermaster_certificate_reloads_total", "Serving certificates read, by result.",
+                            {"server", "result"})),
+      expires(into.gauges("quartermaster_certificate_expiry_seconds",
+                          "End of the serving certificate, seconds since 1970.", {"server"})),
+      rejected(into.gauges("quartermaster_certificate_rejected",
+                           "1 while the files on disk are unusable and an older pair is served.", {"server"})) {}
+
+certificate::certificate(certificate_files files, std::string server, certificate_metrics& metrics)
+    : files_(std::move(files)), server_(std::move(server)), metrics_(metrics) {}
+
+std::string certificate::fingerprint() const {
+  std::string out;
+  for (const auto* path : {&files_.certificate, &files_.key, &files_.client_ca}) {
+    struct stat at{};
+    if (path->empty() || stat(path->c_str(), &at) != 0) continue;
+    out += fmt::format("{} {} {}.{};", at.st_ino, at.st_size, at.st_mtim.tv_sec, at.st_mtim.tv_nsec);
+  }
+  return out;
+}
+
+kube::result<certificate::loaded> certificate::read() const {
+  const auto bad = [](std::string_view what, const std::string& file, std::string_view why) {
+    ERR_clear_error();
+    return std::unexpected(kube::error{kube::errc::config, 0, fmt::format("{} {}: {}", what, file, why), {}});
+  };
+  loaded out;
+  out.context = std::make_shared<ssl::context>(ssl::context::tls_server);
+  boost::system::error_code failed;
+  out.context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1 |
+                               ssl::context::no_compression,
+                           failed);
+  out.context->use_certificate_chain_file(files_.certificate, failed);
+  if (failed) return bad("certificate", files_.certificate, failed.message());
+  out.context->use_private_key_file(files_.key, ssl::context::pem, failed);
+  if (failed) return bad("key", files_.key, failed.message());
+  SSL_CTX* const native = out.context->native_handle();
+  if (SSL_CTX_check_private_key(native) != 1) return bad("key", files_.key, "does not belong to the certificate");
+  const X509* const leaf = SSL_CTX_get0_certificate(native);
+  std::tm end{};
+  if (leaf == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &end) != 1)
+    return bad("certificate", files_.certificate, "no end date");
+  out.expires = timegm(&end);
+  if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", files_.certificate, "has expired");
+  if (!files_.client_ca.empty()) {
+    out.context->load_verify_file(files_.client_ca, failed);
+    if (failed) return bad("client CA", files_.client_ca, failed.message());
+    out.context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, failed);
+  }
+  // Callers keep their connections for hours; tickets would only cost memory and a key to rotate.
+  SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_num_tickets(native, 0);
+  SSL_CTX_set_mode(native, SSL_MODE_RELEASE_BUFFERS);
+  return out;
+}
+
+kube::result<void> certificate::load() {
+  seen_ = fingerprint();
+  auto got = read();
+  metrics_.reloads.with({server_, got ? "ok" : "rejected"}).add();
+  if (!got) return std::unexpected(std::move(got.error()));
+  context_ = std::move(got->context);
+  expires_ = got->expires;
+  metrics_.expires.with({server_}).set(static_cast<double>(expires_));
+  metrics_.rejected.with({server_}).set(0);
+  return {};
+}
+
+void certificate::refresh() {
+  const bool changed = fingerprint() != seen_;
+  if (!changed && !failing_) return;
+  const bool was_failing = failing_;
+  const auto done = load();
+  failing_ = !done;
+  if (done) {
+    log::info("certificate reloaded", {{"server", server_}, {"expires", expires_}});
+    return;
+  }
+  metrics_.rejected.with({server_}).set(1);
+  // Two files are never replaced in one instant; the first line comes only when a second look finds them no better.
+  if (was_failing && changed) return;
+  log::warn("new certificate rejected, the old one stays", {{"server", server_}, {"error", done.error().what}});
+}
+
+}  // namespace controller

@@ -1,0 +1,59 @@
+#pragma once
+// The certificate a server shows, read again when its files change. A new pair is taken only when it is good: it
+// parses, the key belongs to it, and it is not expired. Otherwise the old one stays in use and the metric says so. New
+// connections get the new one, those that are open go on.
+
+#include <boost/asio/ssl/context.hpp>
+#include <memory>
+#include <string>
+
+#include "controller/metrics.hpp"
+#include "kube/error.hpp"
+
+namespace controller {
+
+struct certificate_files {
+  std::string certificate, key;  ///< PEM; the certificate file has the whole chain
+  std::string client_ca;         ///< not empty: clients must show a certificate signed by it
+};
+
+struct certificate_metrics {
+  explicit certificate_metrics(registry& into);
+  family<counter>& reloads;  ///< by server and result: ok, rejected
+  family<gauge>& expires;    ///< seconds since 1970
+  family<gauge>& rejected;   ///< 1 while the files on disk are not what is served
+};
+
+class certificate {
+ public:
+  /// `server` is the metric label.
+  certificate(certificate_files files, std::string server, certificate_metrics& metrics);
+
+  /// The first load: an error is one line that names the file.
+  kube::result<void> load();
+  /// To be called every few seconds. Looks at size, inode and time of the files; reads only when one changed, and when
+  /// the last try failed.
+  void refresh();
+  /// What new connections are to use; null before `load`.
+  std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
+  /// Of the leaf in use, seconds since 1970.
+  std::int64_t expires() const { return expires_; }
+
+ private:
+  struct loaded {
+    std::shared_ptr<boost::asio::ssl::context> context;
+    std::int64_t expires = 0;
+  };
+  kube::result<loaded> read() const;
+  std::string fingerprint() const;
+
+  certificate_files files_;
+  std::string server_;
+  certificate_metrics& metrics_;
+  std::shared_ptr<boost::asio::ssl::context> context_;
+  std::int64_t expires_ = 0;
+  std::string seen_;
+  bool failing_ = false;
+};
+
+}  // namespace controller

@@ -1,0 +1,95 @@
+#pragma once
+// A small HTTP/1.1 server on the loop: exact paths, pure functions or coroutines behind them. Made for callers that
+// keep connections (API server, kube-scheduler, Prometheus) and for hostile ones: every phase of a request has a
+// deadline, bodies and headers have a limit, and when all places are taken the connection that has waited longest
+// without ever finishing a request has to go. Never answers 3xx: an API server follows redirects.
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "controller/certificate.hpp"
+#include "controller/loop.hpp"
+#include "controller/metrics.hpp"
+
+namespace controller {
+
+struct http_request {
+  std::string method;
+  std::string path;   ///< without the query
+  std::string query;  ///< without "?"
+  std::string content_type;
+  std::string body;
+};
+
+struct http_response {
+  int status = 200;
+  std::string body;
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+struct http_server_options {
+  std::string name = "http";             ///< metric label, log field
+  std::string address = "0.0.0.0:8080";  ///< "host:port", "[::]:port", ":port"; port 0 is any free one
+  std::optional<certificate_files> tls;
+  std::size_t body_limit = 1u << 20;  ///< bytes, unless the route has its own
+  std::size_t header_limit = 16u << 10;
+  std::size_t max_connections = 256;
+  milliseconds header_deadline{10'000};  ///< TLS handshake; and first byte to end of head
+  milliseconds body_deadline{20'000};    ///< end of head to end of body; and writing the answer
+  milliseconds idle_deadline{300'000};   ///< between requests; Go's client gives up after 90 s, and should be the first
+  milliseconds certificate_period{10'000};
+
+  http_server_options() = default;
+};
+
+/// Shared by all servers; the first label is the server's name.
+struct http_server_metrics {
+  explicit http_server_metrics(registry& into);
+  certificate_metrics certificates;
+  family<counter>& requests;   ///< by server, path (of a route, or "other") and status
+  family<histogram>& seconds;  ///< by server and path: end of body to end of answer
+  family<gauge>& connections;
+  family<counter>& refused;  ///< by server and reason: full, evicted, timeout, tls, malformed, too_large
+};
+
+class http_server {
+ public:
+  using handler = std::function<http_response(const http_request&)>;
+  using async_handler = std::function<boost::asio::awaitable<http_response>(http_request)>;
+
+  http_server(loop& on, http_server_metrics& metrics, http_server_options how);
+  ~http_server();
+  http_server(const http_server&) = delete;
+  http_server& operator=(const http_server&) = delete;
+
+  /// `methods` such as "GET" or "GET POST"; HEAD is answered where GET is. An exception out of a handler is a 500.
+  void route(std::string_view methods, std::string path, handler what, std::size_t body_limit = 0);
+  void route_async(std::string_view methods, std::string path, async_handler what, std::size_t body_limit = 0);
+
+  /// Binds and begins to accept. errc::config in one line: the address, the certificate file.
+  kube::result<void> start();
+  /// No new connections; what is being answered is answered with "Connection: close", idle connections are closed.
+  void stop();
+  /// Nothing is open any more.
+  bool drained() const;
+  std::size_t connections() const;
+  /// The bound port, after `start`.
+  unsigned short port() const;
+
+ private:
+  struct core;
+  std::shared_ptr<core> core_;
+};
+
+/// /metrics, of everything registered.
+void add_metrics_route(http_server& to, const registry& of);
+
+}  // namespace controller

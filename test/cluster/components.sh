@@ -48,7 +48,7 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
     --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key"
   # KWOK plays the kubelet of every node but those labelled kwok.x-k8s.io/node=ignore: label a node so and its heartbeat stops.
   write_start kwok "$(program_path kwok kwok)" \
-    --kubeconfig="$dir/certs/kwok.kubeconfig" --config="$dir/kwok-stages.yaml" --server-address="127.0.0.1:$KWOK_PORT" \
+    --kubeconfig="$dir/certs/kwok.kubeconfig" --config="$dir/kwok.yaml" --server-address="127.0.0.1:$KWOK_PORT" \
     --manage-nodes-with-label-selector='kwok.x-k8s.io/node!=ignore' --node-lease-duration-seconds=40 \
     --node-ip=192.0.2.10 --cidr=10.128.0.1/9
 }
@@ -75,10 +75,14 @@ clientConnection: {kubeconfig: $PWD/certs/kube-scheduler.kubeconfig, qps: 300, b
 EOF
   local stages file
   stages=$(unit_home kwok)/stage
-  for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml "$stages"/pod/fast/pod-*.yaml \
-              "$cluster_src"/stages/*.yaml; do
-    echo ---; cat "$file"
-  done >kwok-stages.yaml
+  { echo "apiVersion: config.kwok.x-k8s.io/v1alpha1"  # KWOK's four workers each are too few for fleets
+    echo "kind: KwokConfiguration"
+    echo "options: {nodePlayStageParallelism: 16, podPlayStageParallelism: 16, nodeLeaseParallelism: 16, podsOnNodeSyncParallelism: 4}"
+    for file in "$stages"/node/fast/node-initialize.yaml "$stages"/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml \
+                "$stages"/pod/fast/pod-*.yaml "$cluster_src"/stages/*.yaml; do
+      echo ---; cat "$file"
+    done
+  } >kwok.yaml
 }
 
 # birth PID: its start time; empty when it is gone. A process that nobody has reaped counts as gone once its last thread is: after a

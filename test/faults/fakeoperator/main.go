@@ -272,9 +272,9 @@ func (f *fake) judge(ctx context.Context) error {
 		return err
 	}
 	for _, m := range maps {
-		verdict := "accepted"
+		verdict := `{"verdict":"accepted"}`
 		if strings.Contains(m.Data["key"], " ") {
-			verdict = "refused"
+			verdict = `{"verdict":"refused"}`
 		}
 		if m.Annotations["quartermaster.io/verdict"] == verdict {
 			continue

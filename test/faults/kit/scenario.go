@@ -53,7 +53,7 @@ type Scenario struct {
 type Expected struct {
 	Modules      map[string]bool   // module -> is its DaemonSet there
 	Nodes        map[string]string // node -> mode; empty: not enrolled
-	Declarations map[string]string // ConfigMap in kube-public -> a word its verdict must hold; empty: any verdict
+	Declarations map[string]string // ConfigMap in kube-public -> good (accepted, perhaps with warnings) or refused
 }
 
 func (e Expected) clone() Expected {
@@ -74,7 +74,7 @@ func standard() Expected {
 	return Expected{
 		Modules:      map[string]bool{"pgpu": true, "vgpu": true, "mps": true},
 		Nodes:        map[string]string{"t4-0": "pgpu", "t4-1": "vgpu", "a100-0": "mps"},
-		Declarations: map[string]string{"cf-crl-gpu-manager-vcuda-core": "", "cf-crl-nvidia-gpu": "", "cf-crl-broken": ""},
+		Declarations: map[string]string{"cf-crl-gpu-manager-vcuda-core": "good", "cf-crl-nvidia-gpu": "good", "cf-crl-broken": "refused"},
 	}
 }
 
@@ -226,6 +226,24 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 			return err
 		}
 	}
+	services, err := s.Client.CoreV1().Services("").List(ctx, managed)
+	if err != nil {
+		return err
+	}
+	for _, o := range services.Items {
+		if err := gone(s.Client.CoreV1().Services(o.Namespace).Delete(ctx, o.Name, del)); err != nil {
+			return err
+		}
+	}
+	accounts, err := s.Client.CoreV1().ServiceAccounts("").List(ctx, managed)
+	if err != nil {
+		return err
+	}
+	for _, o := range accounts.Items {
+		if err := gone(s.Client.CoreV1().ServiceAccounts(o.Namespace).Delete(ctx, o.Name, del)); err != nil {
+			return err
+		}
+	}
 	if err := s.Client.CoordinationV1().Leases(Namespace).DeleteCollection(ctx, del, all); err != nil {
 		return err
 	}
@@ -317,7 +335,7 @@ const DeclarationContent = "secret-content-of-a-configmap-7391"
 // Declare writes a cf-crl ConfigMap.
 func (s *Scenario) Declare(ctx context.Context, name string, data map[string]string) error {
 	if _, known := s.Expected.Declarations[name]; !known {
-		s.Expected.Declarations[name] = ""
+		s.Expected.Declarations[name] = "good"
 	}
 	body, _ := json.Marshal(map[string]any{"data": data})
 	_, err := s.Client.CoreV1().ConfigMaps("kube-public").Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{})
@@ -383,8 +401,13 @@ func (s *Scenario) Differences(ctx context.Context) (wrong []string) {
 		cm, err := s.Client.CoreV1().ConfigMaps("kube-public").Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			say("%v", err)
-		} else if verdict, there := cm.Annotations[VerdictKey]; !there || !strings.Contains(verdict, word) {
-			say("ConfigMap %s has verdict %q, want one with %q", name, verdict, word)
+			continue
+		}
+		var said struct{ Verdict string }
+		if err := json.Unmarshal([]byte(cm.Annotations[VerdictKey]), &said); err != nil {
+			say("ConfigMap %s has verdict %q: %v", name, cm.Annotations[VerdictKey], err)
+		} else if (said.Verdict == "refused") != (word == "refused") {
+			say("ConfigMap %s is called %q, want %s", name, said.Verdict, word)
 		}
 	}
 	sort.Strings(wrong)

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# run.sh: the end-to-end tests, which are data: a folder a test, chainsaw-test.yaml in it. `run.sh --help` says how it is used.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=${here%/test/e2e}
+usage() {
+  cat <<'H'
+usage: run.sh [--kubeconfig FILE] [--k8s 1.36|1.30] [--operator FILE] [TEST...]
+  --kubeconfig  a test cluster where the operator and `sim plugins` run already; without it one is made and taken down:
+                control plane, chart, simulated plugins, the operator under its ServiceAccount
+  --operator    the program (default: build/release/quartermaster, else build/dev/quartermaster)
+  TEST          folders here: 1-main-job; default all, one after the other
+Exit codes: 0 all passed, 1 one failed, 2 wrong usage.
+H
+}
+wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
+die() { echo "run.sh: $1" >&2; exit 1; }
+kubeconfig='' k8s=1.36 operator='' tests=()
+while (($#)); do
+  case $1 in
+    --kubeconfig) [[ $# -ge 2 ]] || wrong "$1 needs a value"; kubeconfig=$(readlink -f "$2"); shift 2 ;;
+    --k8s) [[ $# -ge 2 ]] || wrong "$1 needs a value"; k8s=$2; shift 2 ;;
+    --operator) [[ $# -ge 2 ]] || wrong "$1 needs a value"; operator=$(readlink -f "$2"); shift 2 ;;
+    -h|--help) usage; exit 0 ;;
+    -*) wrong "unknown argument '$1'" ;;
+    *) [[ -d $here/$1 ]] || wrong "no test '$1'"; tests+=("$here/$1"); shift ;;
+  esac
+done
+((${#tests[@]})) || tests=("$here"/[0-9]*)
+case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
+"$root/test/cluster/build.sh" --k8s "$([[ -n $kubeconfig ]] && echo none || echo "$k8s")" --tools etcd,kwok,helm,chainsaw,sim
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
+chainsaw=$(find "$cache" -path '*/chainsaw-*/bin/chainsaw' | sort -V | tail -n1)
+
+work=$(mktemp -d) name='' started=()
+leave() {
+  local rc=$? pid
+  trap - EXIT
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null || true; wait "$pid" 2>/dev/null || true; done
+  [[ $rc == 0 ]] || tail -n 15 "$work"/*.log 2>/dev/null || true
+  [[ -z $name ]] || "$root/test/cluster/cluster.sh" down --name "$name" 2>/dev/null
+  rm -rf "$work"
+  exit "$rc"
+}
+trap leave EXIT
+trap 'exit 130' INT TERM
+
+free_port() { local p; while p=$((32000 + RANDOM % 700)); { exec 3<>"/dev/tcp/127.0.0.1/$p"; } 2>/dev/null; do exec 3>&-; done; echo "$p"; }
+soon() { local end=$((SECONDS + $1)); shift; until "$@" >/dev/null 2>&1; do ((SECONDS < end)) || return 1; sleep 0.1; done; }
+
+if [[ -z $kubeconfig ]]; then
+  for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
+  [[ -n $operator ]] || die "no operator: ./dev build release"
+  name=e2e-$$
+  kubeconfig=$("$root/test/cluster/cluster.sh" up --name "$name" --k8s "$k8s" | tail -n1)
+  eval "$("$root/test/cluster/cluster.sh" env --name "$name")"
+  helm install quartermaster "$root/charts/quartermaster" -n quartermaster --create-namespace --set replicaCount=0 >"$work/helm.log" 2>&1 || die "the chart does not install"
+  sim plugins --kubeconfig "$kubeconfig" >"$work/sim.log" 2>&1 & started+=($!)
+  account=$("$root/test/cluster/cluster.sh" sa-kubeconfig --name "$name" --namespace quartermaster --serviceaccount quartermaster | tail -n1)
+  address=127.0.0.1:$(free_port)
+  POD_NAMESPACE=quartermaster "$operator" controller --kubeconfig "$account" --metrics-address "$address" >"$work/operator.log" 2>&1 & started+=($!)
+  soon 20 curl -fs "http://$address/readyz" || die "the operator is not ready after 20 s"
+fi
+kubectl=$(command -v kubectl)
+"$kubectl" --kubeconfig "$kubeconfig" apply -f "$here/policy.yaml" >/dev/null
+# A namespace of its own would cost each test five seconds at its end; nothing here needs one.
+KUBECONFIG=$kubeconfig "$chainsaw" test --namespace default --parallel 1 --no-color --quiet "${tests[@]}"

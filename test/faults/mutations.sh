@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# mutations.sh: are the fault tests able to fail? Runs the fake operator with one guard taken away at a time; the test named beside it
+# must fail, and must pass when nothing is taken away. Not part of the suite: run it after changing the kit. About five minutes.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+clusters=mutations-$$
+trap '"$here/run.sh" --down "$clusters"; rm -rf "$work"' EXIT
+(cd "$here" && go build -o "$work/fakeoperator" ./fakeoperator)
+bad=0
+# expect pass|fail GUARD TEST: GUARD - takes nothing away.
+expect() {
+  local got=pass
+  FAKE_BREAK=$2 "$here/run.sh" --clusters "$clusters" --operator "$work/fakeoperator" -run "^Test$3_" >"$work/log" 2>&1 || got=fail
+  if [[ $got == "$1" ]]; then echo "ok    $3 without $2: $got"
+  else echo "WRONG $3 without $2: $got, expected $1"; bad=1; cp "$work/log" "/tmp/mutation-$3-$2.log"; fi
+}
+for t in F1 F25 F20 F27 T17; do expect pass - "$t"; done
+expect fail idempotence F1   # makes its DaemonSets anew in another place after a restart
+expect fail repair F25       # looks once and never again
+expect fail patience F20     # ends without a word at the first error
+expect fail log-secrets F20  # writes its token to the log
+expect fail fence F27        # goes on after it lost the lease
+expect fail calm T17         # applies once a second what is there already
+expect fail - F28            # client-go's leader election does not fence: a thawed leader writes before it looks at the clock
+expect fail - F19            # client-go reads the token file once a minute, not when it is refused
+exit $bad

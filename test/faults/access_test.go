@@ -121,6 +121,7 @@ func TestF20_rights_cut_and_restored(t *testing.T) {
 	restored := time.Now()
 	b.must(b.Await(b.ctx, 60*time.Second))
 	t.Logf("well again %s after the rights were back", time.Since(restored).Round(100*time.Millisecond))
+	b.rest(o, 4*time.Second) // its watches come back one by one
 	b.stable(o, 10*time.Second, time.Second)
 }
 

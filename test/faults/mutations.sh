@@ -18,7 +18,7 @@ expect() {
 for t in F1 F25 F20 F27 T17; do expect pass - "$t"; done
 expect fail idempotence F1   # makes its DaemonSets anew in another place after a restart
 expect fail repair F25       # looks once and never again
-expect fail patience F20     # ends without a word at the first error
+expect fail patience F20     # ends without a word at the first refusal
 expect fail log-secrets F20  # writes its token to the log
 expect fail fence F27        # goes on after it lost the lease
 expect fail calm T17         # applies once a second what is there already

@@ -113,6 +113,9 @@ func (f *fake) watch(ctx context.Context) {
 		f.own.ForResource(policies).Informer(), f.own.ForResource(accelNodes).Informer(),
 	} {
 		informer.AddEventHandler(handler)
+		if lacks("patience") {
+			informer.SetWatchErrorHandler(func(*cache.Reflector, error) { os.Exit(0) })
+		}
 	}
 	f.typed.Start(ctx.Done())
 	f.own.Start(ctx.Done())
@@ -123,7 +126,7 @@ func (f *fake) watch(ctx context.Context) {
 
 func (f *fake) lead(ctx context.Context) {
 	lock := &resourcelock.LeaseLock{LeaseMeta: metav1.ObjectMeta{Name: "quartermaster", Namespace: os.Getenv("POD_NAMESPACE")},
-		Client: f.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: os.Getenv("POD_NAME")}}
+		Client: f.client.CoordinationV1(), LockConfig: resourcelock.ResourceLockConfig{Identity: os.Getenv("FAKE_NAME")}}
 	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
@@ -150,9 +153,6 @@ func (f *fake) lead(ctx context.Context) {
 func (f *fake) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := f.reconcile(ctx); err != nil {
-			if lacks("patience") {
-				os.Exit(0)
-			}
 			say("will try again", err)
 			time.Sleep(500 * time.Millisecond)
 			continue

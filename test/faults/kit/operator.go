@@ -32,7 +32,7 @@ type Operator struct {
 
 // OperatorOptions say how to start one.
 type OperatorOptions struct {
-	Name       string // also the pod name it believes to have
+	Name       string
 	Program    string
 	Kubeconfig string
 	Namespace  string
@@ -57,7 +57,7 @@ func StartOperator(o OperatorOptions) (*Operator, error) {
 	defer logFile.Close()
 	args := append([]string{"controller", "--kubeconfig", o.Kubeconfig, "--log-format", "json", "--metrics-address", op.Metrics}, o.Args...)
 	op.cmd = exec.Command(o.Program, args...)
-	op.cmd.Env = append(os.Environ(), "POD_NAME="+o.Name, "POD_NAMESPACE="+o.Namespace)
+	op.cmd.Env = append(os.Environ(), "FAKE_NAME="+o.Name, "POD_NAMESPACE="+o.Namespace)
 	op.cmd.Env = append(op.cmd.Env, o.Env...)
 	op.cmd.Stdout, op.cmd.Stderr = logFile, logFile
 	op.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a test that dies leaves no operator behind

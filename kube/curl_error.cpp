@@ -1,6 +1,7 @@
 // libcurl's failures as ours: which code, and one line a person can act on.
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "kube/curl_transfer.hpp"
@@ -30,6 +31,13 @@ struct diagnosis {
   std::string text;
 };
 
+/// The server has looked at our certificate, or missed one, and said no. In TLS 1.3 this comes after the handshake, in
+/// the middle of the first answer.
+bool refused_ours(std::string_view detail) {
+  return detail.contains("alert") &&
+         (detail.contains("certificate") || detail.contains("unknown ca") || detail.contains("handshake failure"));
+}
+
 /// The part of the line after the operation, for a TLS failure.
 diagnosis tls_diagnosis(const cluster_config& config, std::string_view detail) {
   const auto says = [&](std::string_view part) { return detail.contains(part); };
@@ -46,7 +54,7 @@ diagnosis tls_diagnosis(const cluster_config& config, std::string_view detail) {
       says("verify failed"))
     return {errc::tls, "the server's certificate is not signed by the CA in " + ca +
                            "; is this the right cluster, or was its CA changed? (" + config.source + ")"};
-  if (says("alert") && (says("certificate") || says("unknown ca") || says("handshake failure"))) {
+  if (refused_ours(detail)) {
     const auto ours = config.user.certificate.empty() ? std::string("none was given")
                                                       : "client certificate " + config.user.certificate.name();
     return {errc::tls, "the server refused our certificate (" + ours + "): " + std::string(detail)};
@@ -55,13 +63,19 @@ diagnosis tls_diagnosis(const cluster_config& config, std::string_view detail) {
 }
 
 diagnosis connect_diagnosis(const cluster_config& config, long os_errno, std::string_view detail) {
+  const auto reason = os_errno == ECONNREFUSED ? std::string("connection refused")
+                      : os_errno != 0          ? std::string(std::strerror(static_cast<int>(os_errno)))
+                                               : std::string(detail);
+  if (!config.proxy_url.empty())
+    return {errc::connect,
+            "connect to proxy " + config.proxy_url + ": " + reason + "; proxy-url comes from " + config.source};
   const auto address = config.server.substr(8);
-  const auto origin = "; the address comes from " + config.source;
-  if (os_errno == ECONNREFUSED)
-    return {errc::connect, "connect " + address + ": connection refused: is the API server up?" + origin};
-  if (os_errno != 0)
-    return {errc::connect, "connect " + address + ": " + std::strerror(static_cast<int>(os_errno)) + origin};
-  return {errc::connect, "connect " + address + ": " + std::string(detail) + origin};
+  auto text = "connect " + address + ": " + reason;
+  if (os_errno == ECONNREFUSED) text += ": is the API server up?";
+  text += "; the address comes from " + config.source;
+  // A proxy of the environment shows only in libcurl's own words.
+  if (::getenv("HTTPS_PROXY") || ::getenv("https_proxy")) text += " (" + std::string(detail) + ")";
+  return {errc::connect, std::move(text)};
 }
 
 diagnosis diagnose(const cluster_config& config, CURLcode code, long os_errno, std::string_view detail,
@@ -104,8 +118,7 @@ diagnosis diagnose(const cluster_config& config, CURLcode code, long os_errno, s
     case CURLE_RECV_ERROR:
     case CURLE_HTTP2:
     case CURLE_HTTP2_STREAM:
-      // TLS 1.3: a client certificate is refused after the handshake, in the middle of the first answer.
-      if (detail.contains("alert") && detail.contains("certificate")) return tls_diagnosis(config, detail);
+      if (refused_ours(detail)) return tls_diagnosis(config, detail);
       return {errc::connect, address + " closed the connection in the middle: " + std::string(detail)};
     default:
       break;

@@ -38,8 +38,9 @@ struct reply {
   std::vector<std::string> headers;  ///< "Name: value"
   std::vector<std::string> chunks;   ///< not empty or `open`: a chunked answer
   enum class ending { keep, hang, cut } end = ending::keep;
-  bool answered = true;  ///< false: read the request and never say a word
-  std::chrono::milliseconds delay{0};
+  bool answered = true;                ///< false: read the request and never say a word
+  std::chrono::milliseconds delay{0};  ///< before the answer
+  std::chrono::milliseconds gap{0};    ///< before each chunk
 
   reply() = default;
   static reply of(int status, std::string text) {
@@ -138,7 +139,7 @@ class test_server {
 
   static asio::awaitable<void> serve(state_ptr self, std::shared_ptr<stream> connection) {
     boost::asio::steady_timer never(self->acceptor.get_executor(), asio::steady_timer::time_point::max());
-    while (self->frozen) co_await read_nothing(*connection);
+    if (self->frozen) co_await never.async_wait(asio::as_tuple(asio::use_awaitable));
     auto [refused] = co_await connection->async_handshake(stream::server, asio::as_tuple(asio::use_awaitable));
     if (refused) co_return;
     const int number = ++self->opened;
@@ -152,20 +153,17 @@ class test_server {
       self->seen.push_back(got);
       self->most_active = std::max(self->most_active, ++self->active);
       const auto how = self->answers(got);
-      if (how.delay.count() > 0) {
-        asio::steady_timer pause(self->acceptor.get_executor(), how.delay);
-        co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-      }
+      co_await pause(*self, how.delay);
       const bool go_on = co_await answer(*self, *connection, how);
       --self->active;
       if (!go_on) co_return;
     }
   }
 
-  /// Ends when the peer closes: the connection stays and nobody reads it.
-  static asio::awaitable<void> read_nothing(stream& connection) {
-    co_await connection.lowest_layer().async_wait(asio::ip::tcp::socket::wait_error,
-                                                  asio::as_tuple(asio::use_awaitable));
+  static asio::awaitable<void> pause(state& self, std::chrono::milliseconds time) {
+    if (time.count() == 0) co_return;
+    asio::steady_timer timer(self.acceptor.get_executor(), time);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 
   static asio::awaitable<bool> read(stream& from, std::string& buffer, seen_request& into) {
@@ -236,6 +234,7 @@ class test_server {
                     : "Content-Length: " + std::to_string(how.body.size()) + "\r\n\r\n" + how.body;
     bool alive = co_await write(to, std::move(head));
     for (const auto& part : how.chunks) {
+      co_await pause(self, how.gap);
       char size[20];
       std::snprintf(size, sizeof size, "%zx\r\n", part.size());
       std::string framed = size + part + "\r\n";

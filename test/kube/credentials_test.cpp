@@ -1,0 +1,182 @@
+#include "kube/credentials.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "test/kube/loop.hpp"
+#include "test/kube/scratch_folder.hpp"
+#include "test/kube/test_pki.hpp"
+
+using namespace kube;
+using namespace kube_test;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+steady_time soon() { return std::chrono::steady_clock::now() + 20s; }
+
+struct fixture {
+  boost::asio::io_context loop;
+  scratch_folder files;
+
+  credentials of(user_config user) {
+    cluster_config config;
+    config.server = "https://x";
+    config.user = std::move(user);
+    return credentials(loop.get_executor(), std::move(config));
+  }
+  /// A plugin that prints token "t<n>" at its n-th run.
+  user_config counting_plugin(const std::string& expires = {}) const {
+    user_config user;
+    user.exec.emplace();
+    user.exec->api_version = "client.authentication.k8s.io/v1";
+    user.exec->mode = exec_config::interactive::never;
+    user.exec->command = files.program(
+        "plugin", "#!/bin/sh\necho x >> " + files.path("runs") + "\nn=$(wc -l < " + files.path("runs") + R"(| tr -d ' ')
+[ -e )" + files.path("broken") +
+                      R"( ] && { echo 'log in first' >&2; exit 1; }
+printf '{"apiVersion":"client.authentication.k8s.io/v1","status":{"token":"t%s")" +
+                      (expires.empty() ? "" : ",\"expirationTimestamp\":\"" + expires + "\"") + R"(}}' "$n"
+)");
+    return user;
+  }
+};
+
+}  // namespace
+
+TEST(credentials, F19_a_file_is_read_when_it_changed_and_after_a_minute_anyway) {
+  scratch_folder files;
+  watched_file file(files.write("token", "one"));
+  const steady_time start{};
+  EXPECT_EQ(file.refresh(start), true);
+  EXPECT_EQ(file.text(), "one");
+  EXPECT_EQ(file.refresh(start + 1s), false);
+  files.write("token", "two");
+  EXPECT_EQ(file.refresh(start + 2s), true);
+  EXPECT_EQ(file.text(), "two");
+
+  // Changed behind the back of size, inode and time: only the minute helps.
+  const auto time = std::filesystem::last_write_time(file.path());
+  std::ofstream(file.path()) << "six";
+  std::filesystem::last_write_time(file.path(), time);
+  EXPECT_EQ(file.refresh(start + 50s), false);
+  EXPECT_EQ(file.refresh(start + 63s), true);
+  EXPECT_EQ(file.text(), "six");
+  EXPECT_EQ(file.refresh(start + 64s, true), false);
+}
+
+TEST(credentials, a_missing_file_is_an_error_and_keeps_what_was_read) {
+  scratch_folder files;
+  watched_file file(files.write("token", "one"));
+  ASSERT_TRUE(file.refresh(steady_time{}));
+  std::filesystem::remove(file.path());
+  const auto got = file.refresh(steady_time{} + 1s);
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().what, HasSubstr(file.path() + ": No such file"));
+  EXPECT_EQ(file.text(), "one");
+}
+
+TEST(credentials, tokens_and_passwords_become_headers) {
+  fixture f;
+  user_config user;
+  user.token = "abc\n";
+  EXPECT_EQ(run(f.loop, f.of(user).current(soon()))->authorization, "Bearer abc");
+  user_config basic;
+  basic.username = "jane";
+  basic.password = "pw";
+  EXPECT_EQ(run(f.loop, f.of(basic).current(soon()))->authorization, "Basic amFuZTpwdw==");
+  EXPECT_EQ(run(f.loop, f.of(user_config()).current(soon()))->authorization, "");
+}
+
+TEST(credentials, a_token_with_two_lines_cannot_smuggle_a_header_in) {
+  fixture f;
+  user_config user;
+  user.token_file = f.files.write("token", "s3cret\r\nImpersonate-User: admin");
+  const auto got = run(f.loop, f.of(user).current(soon()));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::config);
+  EXPECT_THAT(got.error().what, HasSubstr("more than one line"));
+  EXPECT_THAT(got.error().what, Not(HasSubstr("s3cret")));
+}
+
+TEST(credentials, F19_a_token_file_that_is_gone_or_empty_for_a_moment_does_not_log_us_out) {
+  fixture f;
+  user_config user;
+  user.token_file = f.files.write("token", "one");
+  auto who = f.of(user);
+  ASSERT_TRUE(run(f.loop, who.current(soon())));
+  f.files.write("token", "");
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer one");
+  std::filesystem::remove(user.token_file);
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer one");
+  f.files.write("token", "two");
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer two");
+}
+
+TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
+  fixture f;
+  test_ca ca;
+  user_config user;
+  user.certificate.data = ca.issue().certificate;
+  user.key.data = ca.issue().key;
+  const auto got = run(f.loop, f.of(user).current(soon()));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::config);
+  EXPECT_THAT(got.error().what, HasSubstr("do not belong together"));
+}
+
+TEST(credentials, a_plugin_runs_once_for_all_callers_and_is_kept_until_it_expires) {
+  fixture f;
+  auto who = f.of(f.counting_plugin("2099-01-01T00:00:00Z"));
+  std::vector<std::string> got;
+  for (int i = 0; i < 5; ++i)
+    boost::asio::co_spawn(f.loop, who.current(soon()), [&](std::exception_ptr, result<credential> value) {
+      got.push_back(value ? value->authorization : value.error().what);
+    });
+  ASSERT_TRUE(turn(f.loop, [&] { return got.size() == 5; }));
+  EXPECT_THAT(got, testing::Each("Bearer t1"));
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
+}
+
+TEST(credentials, an_expired_plugin_credential_is_renewed) {
+  fixture f;
+  auto who = f.of(f.counting_plugin("2001-01-01T00:00:00Z"));
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+}
+
+TEST(credentials, F19_a_401_runs_the_plugin_again_once_for_all_who_got_it) {
+  fixture f;
+  auto who = f.of(f.counting_plugin());
+  const auto first = run(f.loop, who.current(soon()));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(run(f.loop, who.renew(first->serial, soon())), true);
+  EXPECT_EQ(run(f.loop, who.renew(first->serial, soon())), true) << "renewed already by the other";
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+}
+
+TEST(credentials, a_failing_plugin_is_an_error_that_goes_away_with_its_cause) {
+  fixture f;
+  auto who = f.of(f.counting_plugin());
+  f.files.write("broken", "");
+  const auto got = run(f.loop, who.current(soon()));
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().what, HasSubstr("log in first"));
+  std::filesystem::remove(f.files.path("broken"));
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+}
+
+TEST(credentials, a_caller_waits_for_the_plugin_no_longer_than_its_deadline) {
+  fixture f;
+  user_config user = f.counting_plugin();
+  user.exec->command = f.files.program("slow", "#!/bin/sh\nsleep 100\n");
+  auto who = f.of(user);
+  const auto got = run(f.loop, who.current(std::chrono::steady_clock::now() + 50ms));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::timeout);
+  EXPECT_THAT(got.error().what, HasSubstr("still running"));
+}

@@ -1,0 +1,314 @@
+// One request at a time against a real TLS server: what is sent, what comes back, and what each failure is called.
+
+#include "kube/curl_transport.hpp"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+#include "test/kube/transport_fixture.hpp"
+
+using namespace kube;
+using namespace kube_test;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+using curl_transport_on_tls = transport_fixture;
+
+namespace {
+
+std::size_t open_files() {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
+}
+
+request write(method verb, std::string target, std::string body) {
+  request made;
+  made.verb = verb;
+  made.target = std::move(target);
+  made.content_type = "application/json";
+  made.body = std::move(body);
+  return made;
+}
+
+}  // namespace
+
+TEST_F(curl_transport_on_tls, sends_each_verb_with_its_body_and_headers) {
+  connect();
+  EXPECT_EQ(send(get("/api/v1/pods?limit=1"))->body, "hello");
+  EXPECT_EQ(send(write(method::post, "/a", "one"))->body, "one");
+  EXPECT_EQ(send(write(method::put, "/a", "two"))->body, "two");
+  EXPECT_EQ(send(write(method::patch, "/a", "three"))->body, "three");
+  EXPECT_EQ(send(write(method::del, "/a", "four"))->body, "four");
+  EXPECT_EQ(send(write(method::del, "/a", ""))->body, "hello");
+  std::vector<std::string> verbs;
+  for (const auto& each : server->seen()) verbs.push_back(each.verb);
+  EXPECT_THAT(verbs, testing::ElementsAre("GET", "POST", "PUT", "PATCH", "DELETE", "DELETE"));
+  auto first = server->seen()[0].headers, second = server->seen()[1].headers;
+  EXPECT_EQ(server->seen()[0].target, "/api/v1/pods?limit=1");
+  EXPECT_EQ(first["authorization"], "Bearer s3cret");
+  EXPECT_EQ(first["accept"], "application/json");
+  EXPECT_EQ(first["accept-encoding"], "identity");
+  EXPECT_THAT(first["user-agent"], HasSubstr("quartermaster/"));
+  EXPECT_EQ(second["content-type"], "application/json");
+  EXPECT_FALSE(second.contains("expect"));
+  EXPECT_EQ(server->connections(), 1) << "the connection is used again";
+}
+
+TEST_F(curl_transport_on_tls, reads_status_retry_after_and_warnings_as_values) {
+  connect();
+  server->answers([](const seen_request&) {
+    auto how = reply::of(429, "busy");
+    how.headers = {"Retry-After: 7", "Warning: 299 - \"unknown field \\\"spec.x\\\"\"", "warning: 299 - \"second\"",
+                   "Content-Type: application/json"};
+    return how;
+  });
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 429);
+  EXPECT_EQ(got->body, "busy");
+  EXPECT_EQ(got->content_type, "application/json");
+  EXPECT_EQ(got->retry_after, 7s);
+  EXPECT_THAT(got->warnings, testing::ElementsAre("unknown field \"spec.x\"", "second"));
+}
+
+TEST_F(curl_transport_on_tls, carries_a_mebibyte_both_ways) {
+  connect();
+  std::string big(1 << 20, 'x');
+  for (std::size_t i = 0; i < big.size(); i += 100) big[i] = static_cast<char>(i);
+  const auto got = send(write(method::put, "/big", big));
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->body == big);
+  EXPECT_EQ(api->count(lane::unary).bytes_in, big.size());
+  EXPECT_EQ(api->count(lane::unary).bytes_out, big.size());
+}
+
+TEST_F(curl_transport_on_tls, an_answer_over_the_limit_is_refused) {
+  transport_options options;
+  options.body_limit = 1000;
+  connect(config(), options);
+  server->answers([](const seen_request&) { return reply::of(200, std::string(5000, 'x')); });
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::decode);
+  EXPECT_THAT(got.error().what, HasSubstr("larger than"));
+}
+
+TEST_F(curl_transport_on_tls, hands_a_stream_over_as_it_arrives_and_ends_with_the_server) {
+  connect();
+  server->answers([](const seen_request&) {
+    return reply::stream({"one", std::string(100'000, 'x'), "three"}, reply::ending::keep);
+  });
+  std::string all;
+  const auto got = stream(get("/w?watch=true", lane::watch), [&](std::string_view bytes) {
+    all += bytes;
+    return true;
+  });
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(got->status, 200);
+  EXPECT_TRUE(got->body.empty());
+  EXPECT_TRUE(all == "one" + std::string(100'000, 'x') + "three");
+}
+
+TEST_F(curl_transport_on_tls, a_stream_that_is_refused_has_a_body_and_never_calls_the_sink) {
+  connect();
+  server->answers([](const seen_request&) { return reply::of(410, std::string(2 << 20, 'g')); });
+  bool called = false;
+  const auto got = stream(get("/w", lane::watch), [&](std::string_view) { return called = true; });
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(got->status, 410);
+  EXPECT_EQ(got->body.size(), 1u << 20);
+  EXPECT_FALSE(called);
+}
+
+TEST_F(curl_transport_on_tls, F4_a_stream_cut_in_the_middle_is_a_connect_error) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::cut); });
+  std::string all;
+  const auto got = stream(get("/w", lane::watch), [&](std::string_view bytes) {
+    all += bytes;
+    return true;
+  });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::connect);
+  EXPECT_EQ(all, "one");
+  EXPECT_EQ(api->count(lane::watch).failures, 1u);
+}
+
+TEST_F(curl_transport_on_tls, F4_a_killed_server_is_told_from_one_that_is_down) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
+  const auto got = stream(get("/w", lane::watch), [&](std::string_view) {
+    asio::post(loop, [this] { server->stop(); });
+    return true;
+  });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::connect);
+  const auto refused = send(get("/api"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::connect);
+  EXPECT_THAT(refused.error().what, HasSubstr("GET /api: connect 127.0.0.1:"));
+  EXPECT_THAT(refused.error().what, HasSubstr("connection refused: is the API server up?"));
+  EXPECT_THAT(refused.error().what, HasSubstr("/etc/kubeconfig"));
+}
+
+TEST_F(curl_transport_on_tls, a_sink_may_end_its_stream) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one", "two"}, reply::ending::hang); });
+  const auto got = stream(get("/w", lane::watch), [](std::string_view) { return false; });
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::cancelled);
+  EXPECT_TRUE(turn(loop, [&] { return server->hanging() == 0; })) << "the connection must be closed";
+}
+
+TEST_F(curl_transport_on_tls, what_a_sink_throws_reaches_the_caller) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
+  EXPECT_THROW((void)stream(get("/w", lane::watch), [](std::string_view) -> bool { throw std::logic_error("bug"); }),
+               std::logic_error);
+}
+
+TEST_F(curl_transport_on_tls, F13_silence_ends_a_stream_and_the_next_one_has_a_new_connection) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
+  auto what = get("/w", lane::watch);
+  what.silence = 150ms;
+  std::string all;
+  const auto sink = [&](std::string_view bytes) {
+    all += bytes;
+    return true;
+  };
+  const auto started = std::chrono::steady_clock::now();
+  const auto got = stream(what, sink);
+  EXPECT_GE(std::chrono::steady_clock::now() - started, 150ms);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::timeout);
+  EXPECT_THAT(got.error().what, HasSubstr("no byte for 150 ms"));
+  server->answers([](const seen_request&) { return reply::stream({"two"}, reply::ending::keep); });
+  EXPECT_TRUE(stream(what, sink));
+  EXPECT_EQ(all, "onetwo");
+  EXPECT_EQ(server->seen()[0].connection, 1);
+  EXPECT_EQ(server->seen()[1].connection, 2);
+}
+
+TEST_F(curl_transport_on_tls,
+       F5_a_server_that_never_answers_costs_the_deadline_and_the_next_request_has_a_new_connection) {
+  connect();
+  ASSERT_TRUE(send(get("/warm")));
+  server->answers([](const seen_request&) { return reply::silence(); });
+  auto what = get("/frozen");
+  what.deadline = 150ms;
+  const auto got = send(what);
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::timeout);
+  EXPECT_THAT(got.error().what, HasSubstr("no whole answer within 150 ms"));
+  server->answers(&echo);
+  ASSERT_TRUE(send(get("/again")));
+  EXPECT_EQ(server->seen()[1].connection, 1);
+  EXPECT_EQ(server->seen()[2].connection, 2);
+}
+
+TEST_F(curl_transport_on_tls, F5_a_server_that_does_not_even_shake_hands_is_a_timeout) {
+  transport_options options;
+  options.connect_limit = 150ms;
+  connect(config(), options);
+  server->freeze();
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::timeout);
+  EXPECT_THAT(got.error().what, HasSubstr("no answer within 150 ms"));
+}
+
+TEST_F(curl_transport_on_tls, a_connection_the_server_closed_while_idle_is_not_an_error) {
+  connect();
+  ASSERT_TRUE(send(get("/x")));
+  const auto port = server->port();
+  server.reset();
+  server = std::make_unique<test_server>(loop, ca.issue(), &echo, port);
+  const auto got = send(get("/y"));
+  EXPECT_TRUE(got) << got.error().what;
+}
+
+TEST_F(curl_transport_on_tls, cancelling_takes_the_request_out_and_closes_its_connection) {
+  connect();
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
+  asio::cancellation_signal stop;
+  std::optional<result<response>> got;
+  asio::co_spawn(loop,
+                 api->stream(get("/w", lane::watch),
+                             [&](std::string_view) {
+                               asio::post(loop, [&] { stop.emit(asio::cancellation_type::terminal); });
+                               return true;
+                             }),
+                 asio::bind_cancellation_slot(stop.slot(), [&](std::exception_ptr thrown, result<response> value) {
+                   EXPECT_FALSE(thrown);
+                   got = std::move(value);
+                 }));
+  ASSERT_TRUE(turn(loop, [&] { return got.has_value(); }));
+  ASSERT_FALSE(*got);
+  EXPECT_EQ(got->error().code, errc::cancelled);
+  EXPECT_TRUE(turn(loop, [&] { return server->hanging() == 0; }));
+  EXPECT_EQ(api->count(lane::watch).in_flight, 0);
+}
+
+TEST_F(curl_transport_on_tls, coroutines_inside_may_outlive_the_transport_and_be_destroyed_with_the_loop) {
+  server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
+  connect();
+  bool ended = false;
+  asio::co_spawn(loop, api->stream(get("/w", lane::watch), [](std::string_view) { return true; }),
+                 [&](std::exception_ptr, const result<response>&) { ended = true; });
+  ASSERT_TRUE(turn(loop, [&] { return server->hanging() == 1; }));
+  api.reset();
+  EXPECT_FALSE(ended);
+}
+
+TEST_F(curl_transport_on_tls, a_sink_may_start_requests) {
+  connect();
+  server->answers([](const seen_request& got) {
+    return got.target == "/w" ? reply::stream({"one"}, reply::ending::keep) : echo(got);
+  });
+  std::optional<result<response>> inner;
+  const auto got = stream(get("/w", lane::watch), [&](std::string_view) {
+    asio::co_spawn(loop, api->send(get("/inner", lane::watch)),
+                   [&](std::exception_ptr, result<response> value) { inner = std::move(value); });
+    return true;
+  });
+  EXPECT_TRUE(got);
+  ASSERT_TRUE(turn(loop, [&] { return inner.has_value(); }));
+  EXPECT_TRUE(*inner) << inner->error().what;
+}
+
+TEST_F(curl_transport_on_tls, leaks_no_descriptor_in_a_thousand_requests) {
+  connect();
+  ASSERT_TRUE(send(get("/warm")));
+  const auto before = open_files();
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 100 == 99) api->reset(lane::unary);
+    ASSERT_TRUE(send(get("/x")));
+  }
+  EXPECT_TRUE(turn(loop, [&] { return open_files() <= before; })) << open_files() << " open, before " << before;
+  EXPECT_EQ(api->count(lane::unary).requests, 1001u);
+  EXPECT_EQ(server->connections(), 11);
+}
+
+TEST_F(curl_transport_on_tls, a_path_in_the_server_comes_before_every_target) {
+  auto with = config();
+  with.server += "/k8s/clusters/c-1";
+  connect(with);
+  ASSERT_TRUE(send(get("/api")));
+  EXPECT_EQ(server->seen()[0].target, "/k8s/clusters/c-1/api");
+}
+
+TEST_F(curl_transport_on_tls, impersonates) {
+  auto with = config();
+  with.user.as_user = "jane";
+  with.user.as_groups = {"dev"};
+  with.user.as_extra = {{"scopes", {"view"}}};
+  connect(with);
+  ASSERT_TRUE(send(get("/api")));
+  auto headers = server->seen()[0].headers;
+  EXPECT_EQ(headers["impersonate-user"], "jane");
+  EXPECT_EQ(headers["impersonate-group"], "dev");
+  EXPECT_EQ(headers["impersonate-extra-scopes"], "view");
+}

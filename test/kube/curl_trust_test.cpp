@@ -1,0 +1,261 @@
+// Who is believed on either side: CAs, names, client certificates, tokens, and all of them changing while the program
+// runs.
+
+#include <gmock/gmock.h>
+
+#include "test/kube/test_proxy.hpp"
+#include "test/kube/transport_fixture.hpp"
+
+using namespace kube;
+using namespace kube_test;
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+using curl_trust = transport_fixture;
+
+TEST_F(curl_trust, refuses_a_server_of_another_ca_and_says_which_file_has_ours) {
+  scratch_folder files;
+  auto with = config();
+  with.ca = pem_source();
+  with.ca.path = files.write("ca.crt", test_ca("stranger").pem());
+  connect(with);
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::tls);
+  EXPECT_THAT(got.error().what, HasSubstr("not signed by the CA in " + with.ca.path));
+  EXPECT_TRUE(server->seen().empty());
+}
+
+TEST_F(curl_trust, refuses_a_certificate_for_another_name_unless_tls_server_name_is_it) {
+  leaf_options leaf;
+  leaf.alt = "DNS:api.example";
+  server->use(ca.issue(leaf));
+  connect();
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::tls);
+  EXPECT_THAT(got.error().what, HasSubstr("certificate is not for https://127.0.0.1"));
+  EXPECT_THAT(got.error().what, HasSubstr("tls-server-name"));
+  auto with = config();
+  with.tls_server_name = "api.example";
+  connect(with);
+  const auto named = send(get("/x"));
+  ASSERT_TRUE(named) << named.error().what;
+  EXPECT_EQ(server->seen()[0].headers.at("host"), with.server.substr(8));
+  EXPECT_EQ(server->seen()[0].target, "/x");
+}
+
+TEST_F(curl_trust, refuses_an_expired_certificate_in_words) {
+  leaf_options leaf;
+  leaf.valid_for = -60;
+  server->use(ca.issue(leaf));
+  connect();
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::tls);
+  EXPECT_THAT(got.error().what, HasSubstr("certificate has expired"));
+}
+
+TEST_F(curl_trust, insecure_asks_nothing) {
+  auto with = config();
+  with.ca = pem_source();
+  with.insecure = true;
+  connect(with);
+  EXPECT_TRUE(send(get("/x")));
+}
+
+TEST_F(curl_trust, a_ca_file_without_a_certificate_is_a_config_error) {
+  scratch_folder files;
+  auto with = config();
+  with.ca = pem_source();
+  with.ca.path = files.write("ca.crt", "not a certificate");
+  connect(with);
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::config);
+  EXPECT_THAT(got.error().what, HasSubstr(with.ca.path));
+}
+
+TEST_F(curl_trust, a_client_certificate_is_shown_and_follows_its_files) {
+  scratch_folder files;
+  leaf_options jane, john;
+  jane.name = "jane";
+  john.name = "john";
+  const auto first = ca.issue(jane), second = ca.issue(john);
+  server = std::make_unique<test_server>(loop, ca.issue(), &echo, 0, ca.pem());
+  auto with = config();
+  with.user.token.clear();
+  with.user.certificate.path = files.write("tls.crt", first.certificate);
+  with.user.key.path = files.write("tls.key", first.key);
+  connect(with);
+  ASSERT_TRUE(send(get("/x")));
+  EXPECT_EQ(server->seen()[0].client_name, "jane");
+  EXPECT_FALSE(server->seen()[0].headers.contains("authorization"));
+
+  files.write("tls.crt", second.certificate);  // the key is not there yet: the old pair stays
+  ASSERT_TRUE(send(get("/x")));
+  EXPECT_EQ(server->seen()[1].client_name, "jane");
+  files.write("tls.key", second.key);
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(server->seen()[2].client_name, "john");
+}
+
+TEST_F(curl_trust, a_refused_client_certificate_is_a_tls_error) {
+  server = std::make_unique<test_server>(loop, ca.issue(), &echo, 0, test_ca("others").pem());
+  auto with = config();
+  const auto pair = ca.issue();
+  with.user.certificate.data = pair.certificate;
+  with.user.key.data = pair.key;
+  connect(with);
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::tls) << got.error().what;
+  EXPECT_THAT(got.error().what, HasSubstr("refused our certificate"));
+}
+
+TEST_F(curl_trust, F19_a_rotated_token_is_used_by_the_next_request) {
+  scratch_folder files;
+  auto with = config();
+  with.user.token.clear();
+  with.user.token_file = files.write("token", "first\n");
+  connect(with);
+  ASSERT_TRUE(send(get("/x")));
+  files.write("token", "second\n");
+  ASSERT_TRUE(send(get("/x")));
+  EXPECT_EQ(server->seen()[0].headers.at("authorization"), "Bearer first");
+  EXPECT_EQ(server->seen()[1].headers.at("authorization"), "Bearer second");
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(curl_trust, F19_a_401_reads_the_token_again_and_tries_once_more) {
+  scratch_folder files;
+  auto with = config();
+  with.user.token.clear();
+  with.user.token_file = files.write("token", "old");
+  connect(with);
+  server->answers([&](const seen_request& got) {
+    if (got.headers.at("authorization") == "Bearer new") return reply::of(200, "in");
+    files.write("token", "new");  // rotated while the request was on its way
+    return reply::of(401, "expired");
+  });
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(server->seen().size(), 2u);
+}
+
+TEST_F(curl_trust, F19_a_401_with_nothing_else_to_try_is_the_answer) {
+  connect();
+  server->answers([](const seen_request&) { return reply::of(401, "no"); });
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 401);
+  EXPECT_EQ(server->seen().size(), 1u);
+}
+
+TEST_F(curl_trust, F19_a_401_is_tried_again_only_once_and_the_token_is_in_no_error) {
+  scratch_folder files;
+  auto with = config();
+  with.user.token.clear();
+  with.user.token_file = files.write("token", "t0");
+  connect(with);
+  int turns = 0;
+  server->answers([&](const seen_request&) {
+    files.write("token", "t" + std::to_string(++turns));
+    return reply::of(401, "no");
+  });
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 401);
+  EXPECT_EQ(server->seen().size(), 2u);
+  server->stop();
+  const auto down = send(get("/x"));
+  ASSERT_FALSE(down);
+  EXPECT_THAT(down.error().what, Not(HasSubstr("t2")));
+}
+
+TEST_F(curl_trust, F19_a_stream_that_gets_401_is_opened_again_with_the_new_token) {
+  scratch_folder files;
+  auto with = config();
+  with.user.token.clear();
+  with.user.token_file = files.write("token", "old");
+  connect(with);
+  server->answers([&](const seen_request& got) {
+    if (got.headers.at("authorization") == "Bearer new") return reply::stream({"event"}, reply::ending::keep);
+    files.write("token", "new");
+    return reply::of(401, "expired");
+  });
+  std::string all;
+  const auto got = stream(get("/w", lane::watch), [&](std::string_view bytes) {
+    all += bytes;
+    return true;
+  });
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(all, "event");
+}
+
+TEST_F(curl_trust, F21_a_rotated_ca_is_trusted_without_restart_and_the_old_one_no_more) {
+  scratch_folder files;
+  auto with = config();
+  with.ca = pem_source();
+  with.ca.path = files.write("ca.crt", ca.pem());
+  connect(with);
+  ASSERT_TRUE(send(get("/x")));
+
+  test_ca next("next-ca");
+  const auto port = server->port();
+  server.reset();
+  server = std::make_unique<test_server>(loop, next.issue(), &echo, port);
+  const auto refused = send(get("/x"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::tls);
+
+  files.write("ca.crt", "half a fi");  // not a CA: what we have stays, and is still not the right one
+  EXPECT_EQ(send(get("/x")).error().code, errc::tls);
+  files.write("ca.crt", next.pem());
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(server->connections(), 1);
+
+  server->use(ca.issue());
+  api->reset(lane::unary);
+  EXPECT_EQ(send(get("/x")).error().code, errc::tls);
+}
+
+TEST_F(curl_trust, F21_a_kept_connection_is_not_used_once_the_ca_has_changed) {
+  scratch_folder files;
+  auto with = config();
+  with.ca = pem_source();
+  with.ca.path = files.write("ca.crt", ca.pem());
+  connect(with);
+  ASSERT_TRUE(send(get("/x")));
+  files.write("ca.crt", test_ca("stranger").pem());
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::tls);
+}
+
+TEST_F(curl_trust, goes_through_the_proxy_of_the_kubeconfig) {
+  test_proxy proxy(loop);
+  auto with = config();
+  with.proxy_url = proxy.url();
+  connect(with);
+  const auto got = send(get("/x"));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(got->body, "hello");
+  EXPECT_THAT(proxy.asked(), testing::ElementsAre("CONNECT " + with.server.substr(8) + " HTTP/1.1"));
+}
+
+TEST_F(curl_trust, a_proxy_that_is_down_is_named) {
+  auto with = config();
+  with.proxy_url = "http://127.0.0.1:1";
+  connect(with);
+  const auto got = send(get("/x"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::connect);
+  EXPECT_THAT(got.error().what, HasSubstr("proxy http://127.0.0.1:1"));
+}

@@ -1,0 +1,41 @@
+// The flags of `quartermaster controller`.
+
+#include "cli/controller_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace cli {
+
+void add_controller_options(CLI::App& verb, controller_options& into) {
+  verb.set_config("--config", "", "Read flags from this file: lines of flag=value, without the dashes");
+  const auto text = [&verb](const char* flags, std::string& to, const char* variable, const char* help) {
+    return verb.add_option(flags, to, help)->envname(variable)->capture_default_str();
+  };
+  text("--kubeconfig", into.kubeconfig, "QUARTERMASTER_KUBECONFIG",
+       "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
+  text("--context", into.context, "QUARTERMASTER_CONTEXT", "Context of the kubeconfig; without it its current-context");
+  text("-n,--namespace", into.ns, "POD_NAMESPACE",
+       "Namespace of the lease and of the modules' DaemonSets; without it the namespace of the context");
+  text("--pod-name", into.pod_name, "POD_NAME",
+       "Our own pod, which gets the label quartermaster.io/leader=true while it leads");
+  text("--declarations-namespace", into.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
+       "Where declarations (ConfigMaps cf-crl-*) are looked for");
+  text("--metrics-address", into.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
+       "host:port of /metrics, /healthz and /readyz; port 0 is any free one");
+  text("--log-format", into.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
+      ->check(CLI::IsMember({"text", "json"}));
+  text("--log-level", into.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  verb.add_flag("--leader-elect,!--no-leader-elect", into.leader_elect,
+                "Lead by Lease (default); without it there may be one process only")
+      ->envname("QUARTERMASTER_LEADER_ELECT");
+  const auto seconds = [&verb](const char* flag, int& to, const char* help) {
+    verb.add_option(flag, to, help)->check(CLI::Range(1, 3600))->capture_default_str();
+  };
+  seconds("--lease-duration", into.lease_seconds, "Seconds others wait for after our last renewal");
+  seconds("--renew-deadline", into.renew_seconds,
+          "Seconds after which we stop when no renewal works; less than the duration");
+  seconds("--retry-period", into.retry_seconds, "Seconds between tries");
+}
+
+}  // namespace cli

@@ -1,0 +1,31 @@
+#pragma once
+// What `quartermaster controller` can be told: each flag has an environment variable (QUARTERMASTER_...) and a key in
+// the file of
+// --config. Nothing here is acted on; cli/controller.cpp does that.
+
+#include <string>
+
+#include "controller/log.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+struct controller_options {
+  std::string kubeconfig, context;
+  std::string ns;        ///< where the lease and the modules live; empty: POD_NAMESPACE, the kubeconfig's, kube-system
+  std::string pod_name;  ///< our own pod, which the leader labels; empty outside a cluster
+  std::string declarations = "kube-public";
+  std::string metrics_address = ":8080";
+  std::string log_format = "text";
+  std::string log_level = "info";
+  bool leader_elect = true;
+  int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;
+};
+
+/// Adds the flags to `verb`; they write into `into`, which must outlive parsing.
+void add_controller_options(CLI::App& verb, controller_options& into);
+
+}  // namespace cli

@@ -1,0 +1,28 @@
+#include "reconcilers/accelerator_node.hpp"
+
+#include "kube/json_object.hpp"
+
+namespace reconcilers {
+
+namespace json = kube::json;
+
+kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
+  return json::decode<accelerator_node>(
+      bytes, kube::keep_none, [](accelerator_node& into, std::string_view part, json::value status) {
+        if (part != "status") return;
+        auto& made = into.mode;
+        json::each_member(status, [&](std::string_view key, json::value field) {
+          if (key == "requestedMode") made.requested_mode = json::text_or(field);
+          if (key == "actualMode") made.actual_mode = json::text_or(field);
+          if (key == "phase") made.phase = json::text_or(field);
+          if (key == "reason") made.reason = json::text_or(field);
+          if (key == "message") made.message = json::text_or(field);
+          if (key == "since") made.since = json::text_or(field);
+          if (key == "blockers") {
+            json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
+          }
+        });
+      });
+}
+
+}  // namespace reconcilers

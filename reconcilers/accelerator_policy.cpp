@@ -1,0 +1,97 @@
+#include "reconcilers/accelerator_policy.hpp"
+
+#include <algorithm>
+
+#include "kube/json_object.hpp"
+
+namespace reconcilers {
+namespace {
+
+namespace json = kube::json;
+
+std::string text_of(json::value field) {
+  std::string_view raw;
+  return simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS && raw != "null" ? std::string(raw)
+                                                                                        : std::string();
+}
+
+module_spec read_module(json::value of) {
+  module_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "enabled") made.enabled = json::flag_or(field, false);
+    if (key == "image") made.image = json::text_or(field);
+    if (key == "imagePullPolicy") made.image_pull_policy = json::text_or(field);
+    if (key == "resources") made.resources = text_of(field);
+    if (key == "args") made.args = text_of(field);
+    if (key == "env") made.env = text_of(field);
+    if (key == "tolerations") made.tolerations = text_of(field);
+    if (key == "priorityClassName") made.priority_class = json::text_or(field);
+  });
+  return made;
+}
+
+label_alias read_alias(json::value of) {
+  label_alias made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "key") made.key = json::text_or(field);
+    if (key == "value") made.value = json::text_or(field);
+    if (key == "mode") made.mode = json::text_or(field);
+  });
+  return made;
+}
+
+enrolment_spec read_enrolment(json::value of) {
+  enrolment_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "default") {
+      made.default_mode = json::text_or(field);
+      if (made.default_mode == "None") made.default_mode.clear();
+    } else if (key == "labelAliases") {
+      json::each_item(field, [&](json::value one) { made.aliases.push_back(read_alias(one)); });
+    } else if (key == "verifyTimeout") {
+      made.verify_timeout = parse_duration(json::text_or(field)).value_or(made.verify_timeout);
+    }
+  });
+  return made;
+}
+
+void read_spec(json::value of, accelerator_policy& into) {
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "modules") {
+      json::each_member(field, [&](std::string_view name, json::value module) {
+        std::string owned(name);  // the view ends with the next string that is read
+        into.modules[std::move(owned)] = read_module(module);
+      });
+    } else if (key == "enrolment") {
+      into.enrolment = read_enrolment(field);
+    }
+  });
+}
+
+}  // namespace
+
+std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
+  std::int64_t total = 0, number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      number = std::max<std::int64_t>(number, 0) * 10 + (c - '0');
+      if (number > 1'000'000'000) return std::nullopt;
+      continue;
+    }
+    if (number < 0 || (c != 'h' && c != 'm' && c != 's')) return std::nullopt;
+    total += number * (c == 'h' ? 3600 : c == 'm' ? 60 : 1);
+    number = -1;
+  }
+  if (text.empty() || number >= 0) return std::nullopt;
+  return std::chrono::seconds(total);
+}
+
+kube::result<accelerator_policy> accelerator_policy::decode(std::string_view bytes) {
+  return json::decode<accelerator_policy>(bytes, kube::keep_none,
+                                          [](accelerator_policy& into, std::string_view key, json::value field) {
+                                            if (key == "spec") read_spec(field, into);
+                                            if (key == "status") into.status = text_of(field);
+                                          });
+}
+
+}  // namespace reconcilers

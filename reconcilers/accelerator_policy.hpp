@@ -1,0 +1,62 @@
+#pragma once
+// What we keep of an AcceleratorPolicy: all of its spec that is acted on, and its status as text, to see whether it
+// already says what we want it to. Defaults are the API server's (crds/); those here are for policies made by hand in
+// tests.
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/object.hpp"
+
+namespace reconcilers {
+
+/// spec.modules.<name>. Parts that go into the DaemonSet as they are stay JSON text; empty where the policy has none.
+struct module_spec {
+  bool enabled = false;
+  std::string image;
+  std::string image_pull_policy;
+  std::string resources;    ///< object {limits, requests}
+  std::string args;         ///< array of strings
+  std::string env;          ///< array of {name, value}
+  std::string tolerations;  ///< array
+  std::string priority_class;
+  friend bool operator==(const module_spec&, const module_spec&) = default;
+};
+
+/// A node label that asks for a mode; `value` is compared without regard to case, "none" is a mode.
+struct label_alias {
+  std::string key, value, mode;
+  friend bool operator==(const label_alias&, const label_alias&) = default;
+};
+
+struct enrolment_spec {
+  std::string default_mode;  ///< of a node with cards and no asking label; empty: none
+  std::vector<label_alias> aliases;
+  std::chrono::seconds verify_timeout{300};
+  friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
+};
+
+struct accelerator_policy : kube::object {
+  std::map<std::string, module_spec, std::less<>> modules;
+  enrolment_spec enrolment;
+  std::string status;  ///< JSON; empty where there is none yet
+
+  bool enabled(std::string_view module) const {
+    const auto at = modules.find(module);
+    return at != modules.end() && at->second.enabled;
+  }
+
+  static const kube::resource& of() { return kube::resources::accelerator_policies; }
+  static constexpr kube::encoding wire = kube::encoding::json;
+  static kube::result<accelerator_policy> decode(std::string_view bytes);
+  friend bool operator==(const accelerator_policy&, const accelerator_policy&) = default;
+};
+
+/// "1h30m", "90s"; empty where it is neither.
+std::optional<std::chrono::seconds> parse_duration(std::string_view text);
+
+}  // namespace reconcilers

@@ -1,0 +1,17 @@
+#pragma once
+// FNV-1a, 64 bit: to see whether a text is another than before. Not for anything an enemy may choose.
+
+#include <cstdint>
+#include <string_view>
+
+namespace reconcilers {
+
+constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325ULL) {
+  for (const char c : text) {
+    seed ^= static_cast<unsigned char>(c);
+    seed *= 0x100000001b3ULL;
+  }
+  return seed;
+}
+
+}  // namespace reconcilers

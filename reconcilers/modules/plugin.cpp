@@ -1,0 +1,98 @@
+#include "reconcilers/modules/plugin.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/names.hpp"
+
+namespace reconcilers::modules {
+
+using nlohmann::json;
+
+namespace {
+
+/// Ours, the module's, the policy's; each once.
+json tolerations(const module_spec& spec, std::initializer_list<std::string_view> tolerated) {
+  auto out = json::array({{{"key", names::switching_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+                          {{"key", "CriticalAddonsOnly"}, {"operator", "Exists"}}});
+  for (const auto key : tolerated) out.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+  if (!spec.tolerations.empty()) {
+    for (auto& one : json::parse(spec.tolerations)) {
+      if (std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+/// The policy's wishes about the plugin's own container.
+void customise(json& container, const module_spec& spec) {
+  if (!spec.image_pull_policy.empty()) container["imagePullPolicy"] = spec.image_pull_policy;
+  if (!spec.resources.empty()) container["resources"] = json::parse(spec.resources);
+  if (!spec.env.empty()) {
+    auto& env = container["env"];
+    if (env.is_null()) env = json::array();
+    for (auto& one : json::parse(spec.env)) {
+      const auto same = std::ranges::find_if(env, [&](const json& is) { return is.at("name") == one.at("name"); });
+      if (same != env.end())
+        *same = std::move(one);
+      else
+        env.push_back(std::move(one));
+    }
+  }
+}
+
+}  // namespace
+
+json daemon_set(std::string_view of, std::string_view name, const module_spec& spec, json containers, json volumes,
+                std::initializer_list<std::string_view> tolerated) {
+  customise(containers.at(0), spec);
+  const json selector = {{names::module_label, of}};
+  json labels = selector;
+  labels["app.kubernetes.io/name"] = name;
+  labels[names::managed_by_label] = names::managed_by;
+  labels["name"] = name;  // what the upstream manifests select by
+  json pod = {
+      {"nodeSelector", selector},
+      {"priorityClassName", spec.priority_class.empty() ? "system-node-critical" : spec.priority_class},
+      {"tolerations", tolerations(spec, tolerated)},
+      {"automountServiceAccountToken", false},
+      {"containers", std::move(containers)},
+      {"volumes", std::move(volumes)},
+  };
+  return {
+      {"apiVersion", "apps/v1"},
+      {"kind", "DaemonSet"},
+      {"metadata", {{"name", name}, {"labels", {{"app.kubernetes.io/name", name}}}}},
+      {"spec",
+       {{"selector", {{"matchLabels", selector}}},
+        {"updateStrategy", {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", "10%"}}}}},
+        {"template", {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(pod)}}}}},
+  };
+}
+
+std::string image_of(const module_spec& spec, std::string_view tested) {
+  return spec.image.empty() ? std::string(tested) : spec.image;
+}
+
+json variable(std::string_view name, std::string_view value) { return {{"name", name}, {"value", value}}; }
+
+json node_name_variable() {
+  return {{"name", "NODE_NAME"}, {"valueFrom", {{"fieldRef", {{"apiVersion", "v1"}, {"fieldPath", "spec.nodeName"}}}}}};
+}
+
+json host_path(std::string_view volume, std::string_view path, std::string_view type) {
+  return {{"name", volume}, {"hostPath", {{"path", path}, {"type", type}}}};
+}
+
+json mount(std::string_view volume, std::string_view path, bool read_only) {
+  json out = {{"name", volume}, {"mountPath", path}};
+  if (read_only) out["readOnly"] = true;
+  return out;
+}
+
+json confined() {
+  return {{"allowPrivilegeEscalation", false},
+          {"capabilities", {{"drop", {"ALL"}}}},
+          {"seccompProfile", {{"type", "RuntimeDefault"}}}};
+}
+
+}  // namespace reconcilers::modules

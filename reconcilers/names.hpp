@@ -1,0 +1,27 @@
+#pragma once
+// Keys that people, scripts and DaemonSets rely on; the table is in docs/architecture.md. Changing one breaks clusters.
+
+#include <string_view>
+
+namespace reconcilers::names {
+
+/// On nodes: which module serves the node; every module DaemonSet selects it. On objects and pods of a module: whose
+/// they are. Written by us only.
+inline constexpr std::string_view module_label = "quartermaster.io/module";
+/// A change of mode under way (taint). Every module DaemonSet tolerates it.
+inline constexpr std::string_view switching_taint = "quartermaster.io/switching";
+/// On our objects: the hash of the intent that was applied last.
+inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
+
+inline constexpr std::string_view managed_by_label = "app.kubernetes.io/managed-by";
+inline constexpr std::string_view managed_by = "quartermaster";
+
+/// Field owner of objects that are ours.
+inline constexpr std::string_view field_owner = "quartermaster";
+/// Field owner of the controller's part of AcceleratorNode; the agent has the rest.
+inline constexpr std::string_view node_field_owner = "quartermaster-controller";
+
+/// The AcceleratorPolicy that counts.
+inline constexpr std::string_view policy = "default";
+
+}  // namespace reconcilers::names

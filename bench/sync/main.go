@@ -34,6 +34,7 @@ const usage = `usage: bench/sync/run.sh sync|idle|load [options]
 
 func parse(verb string, arguments []string) (options, error) {
 	var o options
+	first, second := cores()
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, "options:\n"); flags.PrintDefaults() }
 	flags.BoolVar(&o.short, "short", false, "500 nodes, 1,500 pods, 3 pairs, seconds instead of minutes; no verdict is taken from it")
@@ -51,13 +52,16 @@ func parse(verb string, arguments []string) (options, error) {
 	flags.BoolVar(&o.keep, "keep", false, "leave the cluster running")
 	flags.StringVar(&o.release, "release", "build/release", "folder of sync_informer and quartermaster")
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peers' programs")
-	flags.IntVar(&o.controlCore, "control-core", 0, "core of the control plane and of this program")
-	flags.IntVar(&o.programCore, "program-core", 1, "core of the program under measurement")
+	flags.IntVar(&o.controlCore, "control-core", first, "core of the control plane and of this program")
+	flags.IntVar(&o.programCore, "program-core", second, "core of the program under measurement")
 	if err := flags.Parse(arguments); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.controlCore == o.programCore {
+		say("one core only: the control plane and the program under measurement share it")
 	}
 	given := map[string]bool{}
 	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })

@@ -148,6 +148,23 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// cores are the first two this process may run on; the same one twice when there is only one.
+func cores() (first, second int) {
+	var set unix.CPUSet
+	var found []int
+	if unix.SchedGetaffinity(0, &set) == nil {
+		for core := 0; core < 1024 && len(found) < 2; core++ {
+			if set.IsSet(core) {
+				found = append(found, core)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return 0, 0
+	}
+	return found[0], found[len(found)-1]
+}
+
 // pinSelf keeps this program, and the patches it sends, off the core of what is measured.
 func pinSelf(core int) {
 	var set unix.CPUSet

@@ -73,6 +73,14 @@ const parsed* registry::find(const kube::object_key& config_map) const {
   return at == items_.end() ? nullptr : &at->second.about;
 }
 
+bool registry::holds(const config_map_view& of) const {
+  if (const auto at = items_.find(of.key); at != items_.end()) {
+    return at->second.about.what.created == of.created && at->second.observed == content_hash(of);
+  }
+  const auto at = devices_.find(of.key);
+  return at != devices_.end() && at->second.observed == content_hash(of);
+}
+
 const registry::ranked* registry::with_key(const std::string& key) const {
   const auto at = by_key_.find(key);
   return at == by_key_.end() ? nullptr : &at->second;
@@ -111,26 +119,29 @@ std::vector<judgement> registry::judge_all() const {
   return out;
 }
 
-std::vector<kube::object_key> registry::neighbours(const kube::object_key& config_map) const {
-  std::set<kube::object_key> out;
+void registry::add_neighbours(const declaration& of, std::set<kube::object_key>& to) const {
   const auto add = [&](const ranked* these) {
-    if (these) std::ranges::transform(*these, std::inserter(out, out.end()), &declaration::config_map);
+    if (these) std::ranges::transform(*these, std::inserter(to, to.end()), &declaration::config_map);
   };
-  if (const auto at = items_.find(config_map); at != items_.end()) {
-    const auto& of = at->second.about.what;
-    add(with_key(of.key));
-    for (const auto* list : {&of.related, &of.excluded}) {
-      for (const auto& key : *list) add(with_key(key));
-    }
-    if (const auto mention = by_mention_.find(of.key); mention != by_mention_.end()) add(&mention->second);
-    if (const auto group = by_group_.find(of.group); group != by_group_.end()) add(&group->second.members);
+  add(with_key(of.key));
+  for (const auto* list : {&of.related, &of.excluded}) {
+    for (const auto& key : *list) add(with_key(key));
   }
-  if (const auto at = devices_.find(config_map); at != devices_.end()) {
+  if (const auto mention = by_mention_.find(of.key); mention != by_mention_.end()) add(&mention->second);
+  if (const auto group = by_group_.find(of.group); group != by_group_.end()) add(&group->second.members);
+}
+
+std::vector<kube::object_key> registry::neighbours(const config_map_view& of) const {
+  std::set<kube::object_key> out;
+  const auto of_kind = kind_of(of);
+  if (of_kind == kind::declaration) add_neighbours(parse(of, settings_).what, out);
+  if (of_kind == kind::device_config) {
+    const auto what = parse_device(of, settings_).what;
     for (const auto& [key, other] : devices_) {
-      if (other.about.what.label_key == at->second.about.what.label_key) out.insert(key);
+      if (other.about.what.label_key == what.label_key) out.insert(key);
     }
   }
-  out.erase(config_map);
+  out.erase(of.key);
   return {out.begin(), out.end()};
 }
 

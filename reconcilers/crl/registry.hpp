@@ -41,10 +41,12 @@ class registry {
 
   /// Own findings and those between ConfigMaps; `of` is none when it is not known.
   judgement judge(const kube::object_key& config_map) const;
+  /// Exactly this content was taken in last.
+  bool holds(const config_map_view& of) const;
   /// All, in the order of their keys.
   std::vector<judgement> judge_all() const;
-  /// The others whose judgement may depend on this one as it is now. Sorted.
-  std::vector<kube::object_key> neighbours(const kube::object_key& config_map) const;
+  /// The ConfigMaps whose judgement may depend on this one, known here or not. Sorted, without itself.
+  std::vector<kube::object_key> neighbours(const config_map_view& of) const;
 
   rule_set compile() const;
   /// Sound device configurations, in the order of their keys.
@@ -76,6 +78,7 @@ class registry {
   const declaration* first_with_key(const std::string& key) const;
   bool is_tied(const std::string& group) const;
 
+  void add_neighbours(const declaration& of, std::set<kube::object_key>& to) const;
   void say_duplicates(const declaration& of, std::vector<finding>& to) const;
   void say_related(const declaration& of, std::vector<finding>& to) const;
   void say_exclusions(const declaration& of, std::vector<finding>& to) const;

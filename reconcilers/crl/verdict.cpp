@@ -91,11 +91,11 @@ std::string note_of(const judgement& of, language in) {
     const auto message = message_of(f, in);
     const auto rest = of.findings.size() - told;
     const auto tail = rest > 1 ? 24U : 0U;
-    if (told > 0 && out.size() + message.size() + tail + 2 > max_note_bytes) {
+    if (told > 0 && out.size() + message.size() + tail + 3 > max_note_bytes) {
       out += chinese ? "（另有 " + std::to_string(rest) + " 条）" : " (" + std::to_string(rest) + " more)";
       break;
     }
-    out += (told > 0 ? "\n" : "") + message;
+    out += (told > 0 ? " | " : "") + message;
     ++told;
   }
   return out.size() <= max_note_bytes ? out : shown(out, max_note_bytes);

@@ -144,7 +144,7 @@ TEST(verdict, F37_is_valid_json_for_broken_utf8_controls_and_bidi) {
   EXPECT_THAT(note_of(judged(sound().with("limits", "{hint}"))), testing::HasSubstr("data.limits is \"{hint}\""));
 }
 
-TEST(verdict, F36_says_more_than_fits_with_a_count) {
+TEST(verdict, says_more_than_fits_with_a_count) {
   auto all = sound();
   for (const auto field : {"relatedResources", "excludeResources"}) {
     for (int i = 0; i < 30; ++i) all.data[field] += std::string(70, '\\') + std::to_string(i) + ",";

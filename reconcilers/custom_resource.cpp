@@ -1,0 +1,180 @@
+#include "reconcilers/custom_resource.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "reconcilers/crl/verdict.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::action;
+using nlohmann::json;
+
+constexpr auto verdict_path = "/metadata/annotations/quartermaster.io~1verdict";
+constexpr auto look_again = action{250ms};
+
+json test(const char* path, json value) { return {{"op", "test"}, {"path", path}, {"value", std::move(value)}}; }
+
+/// The projection does not tell an object without annotations from one with annotations of others, so this is tried
+/// first: it fails on the former and can overwrite nothing.
+json add_verdict(const std::string& uid, const std::string& version, const std::string& text) {
+  return json::array({test("/metadata/uid", uid),
+                      test("/metadata/resourceVersion", version),
+                      {{"op", "add"}, {"path", verdict_path}, {"value", text}}});
+}
+
+/// For an object without any annotation. `test` for null is true where the member is absent (evanphx/json-patch, which
+/// the API server uses), so annotations of others that came in between are never lost.
+json add_annotations(const std::string& uid, const std::string& version, const std::string& text) {
+  return json::array(
+      {test("/metadata/uid", uid),
+       test("/metadata/resourceVersion", version),
+       test("/metadata/annotations", nullptr),
+       {{"op", "add"}, {"path", "/metadata/annotations"}, {"value", {{crl::verdict_annotation, text}}}}});
+}
+
+json remove_verdict(const std::string& uid, const std::string& text) {
+  return json::array(
+      {test("/metadata/uid", uid), test(verdict_path, text), {{"op", "remove"}, {"path", verdict_path}}});
+}
+
+std::string_view reason_of(crl::verdict v) {
+  return v == crl::verdict::accepted ? "Accepted" : v == crl::verdict::warning ? "Questionable" : "Refused";
+}
+
+}  // namespace
+
+crl::config_map_view view_of(const kube::config_map& of) {
+  crl::config_map_view out;
+  out.key = of.key;
+  out.created = of.created;
+  out.labels.assign(of.labels.begin(), of.labels.end());
+  out.data.assign(of.data.begin(), of.data.end());
+  out.binary = of.binary.size();
+  return out;
+}
+
+custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
+                                 crl::parse_settings settings)
+    : stores_(std::move(stores)), client_(client), events_(events), registry_(std::move(settings)) {
+  for (auto* store : stores_) {
+    for (const auto& one : store->all()) take_in(nullptr, &one);
+    store->observe([this](const auto* before, const auto* after) { take_in(before, after); });
+  }
+}
+
+const kube::config_map* custom_resource::newest(const kube::object_key& key) const {
+  const kube::config_map* out = nullptr;
+  for (const auto* store : stores_) {
+    const auto* found = store->find(key);
+    if (found && (!out || found->resource_version > out->resource_version)) out = found;
+  }
+  return out;
+}
+
+bool custom_resource::synced() const {
+  return std::ranges::all_of(stores_, [](const config_maps* store) { return store->synced(); });
+}
+
+void custom_resource::take_in(const kube::config_map* before, const kube::config_map* after) {
+  const auto& key = after ? after->key : before->key;
+  if (const auto* now = newest(key)) {
+    leftovers_.erase(key);
+    const auto view = view_of(*now);
+    // The same object out of another store, or nothing but our own annotation.
+    if (registry_.holds(view)) return;
+    registry_.put(view);
+  } else {
+    registry_.erase(key);
+    const auto text = before ? before->annotations.find(crl::verdict_annotation) : std::nullopt;
+    if (text) leftovers_[key] = leftover{before->id.to_string(), std::string(*text)};
+  }
+  rules_current_ = false;
+}
+
+std::vector<kube::object_key> custom_resource::affected_by(const kube::config_map* before,
+                                                           const kube::config_map* after) const {
+  std::set<kube::object_key> out;
+  for (const auto* one : {before, after}) {
+    if (one) out.insert(one->key);
+  }
+  const bool same_content = before && after && before->created == after->created && before->labels == after->labels &&
+                            before->data == after->data && before->binary == after->binary;
+  for (const auto* one : {before, after}) {
+    if (one && !same_content) std::ranges::move(registry_.neighbours(view_of(*one)), std::inserter(out, out.end()));
+  }
+  return {out.begin(), out.end()};
+}
+
+const crl::rule_set& custom_resource::rules() {
+  if (!rules_current_) rules_ = registry_.compile();
+  rules_current_ = true;
+  return rules_;
+}
+
+kube::task<action> custom_resource::reconcile(kube::object_key key) {
+  // Half a picture would find fault with keys that are declared in the other half.
+  if (!synced()) co_return look_again;
+  const auto* now = newest(key);
+  if (!now) co_return co_await clean_up(std::move(key));
+  const auto judged = registry_.judge(key);
+  if (judged.of == crl::kind::none || now->deleting) co_return action::await_change();
+  auto text = crl::annotation_of(judged);
+  const std::string before(now->annotations.value_or(crl::verdict_annotation, ""));
+  if (before == text) co_return action::await_change();
+
+  const controller::object_reference about(kube::resources::config_maps, *now);
+  auto done = co_await write(*now, text);
+  if (!done) co_return std::unexpected(std::move(done.error()));
+  if (!done->written || crl::same_words(before, text)) co_return done->next;
+  const auto verdict = crl::verdict_of(judged);
+  const auto type =
+      verdict == crl::verdict::accepted ? controller::event_type::normal : controller::event_type::warning;
+  events_.record(about, type, reason_of(verdict), "Validate", crl::note_of(judged));
+  co_return action::await_change();
+}
+
+kube::task<custom_resource::outcome> custom_resource::write(const kube::config_map& now, std::string text) {
+  const auto key = now.key;
+  const auto uid = now.id.to_string();
+  const auto version_judged = now.resource_version;
+  const auto version = std::to_string(version_judged);
+  const bool has_annotations = !now.annotations.empty();
+  const auto add = add_verdict(uid, version, text);
+  auto answer = co_await client_.patch(kube::resources::config_maps, key, kube::patch_kind::json, add);
+  if (!answer && answer.error().code == kube::errc::invalid && !has_annotations) {
+    const auto add_all = add_annotations(uid, version, text);
+    answer = co_await client_.patch(kube::resources::config_maps, key, kube::patch_kind::json, add_all);
+  }
+  if (answer) co_return outcome{true, action::await_change()};
+  const auto code = answer.error().code;
+  const auto* later = newest(key);
+  // Gone: the watch says so too.
+  if (code == kube::errc::not_found || !later) co_return outcome{false, action::await_change()};
+  // A failed test reads like any other 422: only where the object has moved on is it the one we expect.
+  const bool lost_the_race =
+      code == kube::errc::conflict || (code == kube::errc::invalid && later->resource_version != version_judged);
+  if (lost_the_race) co_return outcome{false, look_again};
+  co_return std::unexpected(std::move(answer.error()));
+}
+
+/// The label was taken away, or the object deleted: a watch does not say which. One request settles it; it names the
+/// uid and our own text. What is lost when we are killed between the two is a stale annotation on an object nobody
+/// judges any more.
+kube::task<action> custom_resource::clean_up(kube::object_key key) {
+  const auto at = leftovers_.find(key);
+  if (at == leftovers_.end()) co_return action::await_change();
+  const auto patch = remove_verdict(at->second.uid, at->second.text);
+  const auto answer = co_await client_.patch(kube::resources::config_maps, key, kube::patch_kind::json, patch);
+  const bool final_word = answer || answer.error().code == kube::errc::not_found ||
+                          answer.error().code == kube::errc::invalid || answer.error().code == kube::errc::conflict ||
+                          answer.error().code == kube::errc::forbidden;
+  if (!final_word) co_return std::unexpected(answer.error());
+  leftovers_.erase(key);
+  co_return action::await_change();
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,74 @@
+#pragma once
+// Judges the declarations: every ConfigMap of ours gets its verdict as an annotation and, when the words change, an
+// event. Its data is never touched. The rules are in crl/ (pure); here is only what to look at and what to write.
+//
+// Fed by two or three stores, because a selector has no "or" over label keys: one a label domain and one for device
+// configurations (crl::names). An object in several of them is one object: its newest version counts. A write carries
+// the uid and resourceVersion that were judged; whoever was faster wins and we look again.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "controller/reconciler.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "kube/projections/config_map.hpp"
+#include "reconcilers/crl/registry.hpp"
+
+namespace reconcilers {
+
+class custom_resource final : public controller::reconciler {
+ public:
+  using config_maps = controller::store<kube::config_map>;
+
+  /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
+  /// `affected_by`.
+  custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
+                  crl::parse_settings settings = crl::parse_settings());
+  custom_resource(const custom_resource&) = delete;
+  custom_resource& operator=(const custom_resource&) = delete;
+
+  std::string_view name() const override { return "custom-resource"; }
+  kube::task<controller::action> reconcile(kube::object_key key) override;
+
+  /// What to look at again after a change of one ConfigMap, as a store's observer sees it (either may be null): itself,
+  /// and where its content changed, every declaration that shares its key or group or names it.
+  std::vector<kube::object_key> affected_by(const kube::config_map* before, const kube::config_map* after) const;
+
+  /// The accepted declarations, compiled; rebuilt only after a change. Valid until the next co_await.
+  const crl::rule_set& rules();
+  /// The node labels that device configurations declare.
+  std::vector<crl::device_config> devices() const { return registry_.devices(); }
+  crl::judgement judge(const kube::object_key& key) const { return registry_.judge(key); }
+
+ private:
+  /// A verdict we left on an object that is no longer ours to judge.
+  struct leftover {
+    std::string uid, text;
+  };
+
+  const kube::config_map* newest(const kube::object_key& key) const;
+  bool synced() const;
+  void take_in(const kube::config_map* before, const kube::config_map* after);
+  struct outcome {
+    bool written = false;
+    controller::action next;
+  };
+  kube::task<outcome> write(const kube::config_map& now, std::string text);
+  kube::task<controller::action> clean_up(kube::object_key key);
+
+  std::vector<config_maps*> stores_;
+  kube::client& client_;
+  controller::recorder& events_;
+  crl::registry registry_;
+  crl::rule_set rules_;
+  bool rules_current_ = false;
+  std::map<kube::object_key, leftover> leftovers_;
+};
+
+/// The ConfigMap as crl/ reads it; valid as long as `of`.
+crl::config_map_view view_of(const kube::config_map& of);
+
+}  // namespace reconcilers

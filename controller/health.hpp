@@ -1,0 +1,66 @@
+#pragma once
+// What /readyz and /healthz say. Ready: every cache has been filled once, and the API server answered lately; a replica
+// that does not lead is ready too, it answers from its stores. Alive: the loop turns, which the answer itself proves;
+// nothing remote can make us unalive, because a restart would not mend it.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/clock.hpp"
+#include "controller/http_server.hpp"
+#include "controller/metrics.hpp"
+#include "kube/transport.hpp"
+
+namespace controller {
+
+class health {
+ public:
+  explicit health(registry& metrics, std::function<milliseconds()> now = boot_now);
+
+  /// A reason not to be ready, empty when there is none; asked at every call of `problems`.
+  void check(std::string name, std::function<std::string()> reason) {
+    checks_.emplace_back(std::move(name), std::move(reason));
+  }
+  /// An answer of the API server (any status), or none.
+  void on_contact();
+  void on_silence(std::string_view why);
+  /// We are going: not ready from now on.
+  void stopping() { stopping_ = true; }
+
+  /// "name: reason" each; empty means ready.
+  std::vector<std::string> problems() const;
+  bool ready() const { return problems().empty(); }
+
+  /// The lease is read or written every two seconds, so five without an answer is a fact, not a pause.
+  static constexpr milliseconds contact_limit{5000};
+
+ private:
+  std::function<milliseconds()> now_;
+  std::vector<std::pair<std::string, std::function<std::string()>>> checks_;
+  bool heard_ = false;
+  milliseconds last_contact_{0};
+  std::string silence_;
+  bool stopping_ = false;
+};
+
+/// GET /readyz (200 or 503, a line a reason) and /healthz (200).
+void add_health_routes(http_server& to, const health& of);
+
+/// Counts requests to the API server by lane, verb and status, and tells `health` which of the lease and unary lanes
+/// were answered.
+class observed_transport : public kube::transport {
+ public:
+  observed_transport(kube::transport& inner, health& tell, registry& metrics);
+  kube::task<kube::response> send(kube::request what) override;
+  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override;
+
+ private:
+  kube::transport& inner_;
+  health& tell_;
+  family<counter>& requests_;
+  family<histogram>& seconds_;
+};
+
+}  // namespace controller

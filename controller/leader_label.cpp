@@ -1,0 +1,70 @@
+#include "controller/leader_label.hpp"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "controller/log.hpp"
+
+namespace controller {
+namespace {
+
+using json = nlohmann::json;
+
+/// A merge patch: null takes the label off. The UID is a precondition, as the API server compares it.
+json label_patch(const std::string& uid, const json& value) {
+  json patch = {{"metadata", {{"labels", {{leader_label, value}}}}}};
+  if (!uid.empty()) patch["metadata"]["uid"] = uid;
+  return patch;
+}
+
+std::string text_at(const json& in, const char* pointer) {
+  const auto value = in.value(json::json_pointer(pointer), json());
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+}  // namespace
+
+own_pod own_pod::of_environment() {
+  const auto text = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  own_pod out;
+  out.key = {text("POD_NAMESPACE"), text("POD_NAME")};
+  if (out.key.ns.empty()) out.key.name.clear();
+  return out;
+}
+
+kube::task<void> mark_leader(kube::client& api, own_pod self) {
+  if (self.key.name.empty()) co_return kube::result<void>();
+  kube::list_options marked;
+  marked.ns = self.key.ns;
+  marked.label_selector = std::string(leader_label) + "=true";
+  const auto others = co_await api.list(kube::resources::pods, marked);
+  if (!others) co_return std::unexpected(others.error());
+  for (const auto& pod : *others) {
+    const kube::object_key key{self.key.ns, text_at(pod, "/metadata/name")};
+    if (key == self.key) continue;
+    const json off = label_patch(text_at(pod, "/metadata/uid"), nullptr);
+    const auto done = co_await api.patch(kube::resources::pods, key, kube::patch_kind::merge, off);
+    // Gone or replaced meanwhile: then it does not bear the label either.
+    const bool gone =
+        !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
+    if (!done && !gone) co_return std::unexpected(done.error());
+    log::info("leader label taken off a former leader", {{"pod", key.to_string()}});
+  }
+  const json on = label_patch({}, "true");
+  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, on);
+  if (!done) co_return std::unexpected(done.error());
+  co_return kube::result<void>();
+}
+
+kube::task<void> unmark_leader(kube::client& api, own_pod self) {
+  if (self.key.name.empty()) co_return kube::result<void>();
+  const json off = label_patch({}, nullptr);
+  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, off);
+  if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
+  co_return kube::result<void>();
+}
+
+}  // namespace controller

@@ -1,0 +1,150 @@
+#include "controller/manager.hpp"
+
+#include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "controller/elector.hpp"
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace controller {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr milliseconds forever = std::chrono::hours(24 * 365);
+}
+
+manager::manager(loop& on, health& state, registry& metrics)
+    : loop_(on), health_(state), reflecting_(metrics), stop_(on.context()) {}
+
+manager::cache& manager::add_cache(std::string name, std::function<bool()> synced) {
+  caches_.push_back(std::make_unique<cache>());
+  cache& added = *caches_.back();
+  added.name = std::move(name);
+  added.synced = std::move(synced);
+  health_.check("cache " + added.name, [this, &added] { return cache_problem(added); });
+  return added;
+}
+
+std::string manager::cache_problem(const cache& of) const {
+  if (of.synced()) return {};
+  return of.state.trouble.empty() ? "not synced yet" : "not synced: " + of.state.trouble;
+}
+
+void manager::add_always(std::string name, std::function<kube::task<void>()> start,
+                         std::function<kube::task<void>()> flush) {
+  always_.push_back({std::move(name), std::move(start), std::move(flush), {}});
+}
+
+void manager::stop() {
+  stopping_ = true;
+  stop_.cancel();
+}
+
+/// True when it became so; false when the time was over first. Looked at every `step`, and when the stop begins.
+boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> what, milliseconds at_most, milliseconds step) {
+  const auto end = boot_now() + at_most;
+  while (!what()) {
+    if (boot_now() >= end) co_return false;
+    stop_.expires_after(step);
+    co_await stop_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  co_return true;
+}
+
+/// Runs one step of the stop, but not longer than it may take.
+boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void> what, milliseconds at_most) {
+  const auto step = loop_.spawn("stop_" + name, std::move(what));
+  const bool ended = co_await wait_until([&step] { return !step.running(); }, at_most, 10ms);
+  if (ended) co_return;
+  log::warn("step of the stop took too long, going on", {{"step", name}, {"limit_ms", at_most.count()}});
+  step.cancel();
+}
+
+kube::task<void> manager::run() {
+  // 1. Servers. First, so that /healthz answers while the caches fill (a probe must not kill a slow start), and a port
+  // that is taken or a
+  //    certificate that is missing ends the process before it has touched the cluster.
+  for (auto* server : servers_) {
+    auto started = server->start();
+    if (!started) {
+      loop_.quit();
+      co_return std::unexpected(std::move(started.error()));
+    }
+  }
+  // 2. Caches. Nothing may act on what it has not seen: a missing object looks like one that was deleted.
+  for (auto& each : caches_) each->running = loop_.spawn("reflect_" + each->name, each->start());
+  const auto synced = [this] {
+    return stopping_ || std::ranges::all_of(caches_, [](const auto& c) { return c->synced(); });
+  };
+  co_await wait_until(synced, forever, 20ms);
+  // 3. What every replica does: events, probes. After the caches, because it answers from them.
+  if (!stopping_) {
+    log::info("caches synced", {{"caches", caches_.size()}});
+    for (auto& each : always_) each.running = loop_.spawn(each.name, each.start());
+    // 4. The lease. Only now: whoever leads must be able to work at once, or a replica that can never sync would keep
+    // one that could
+    //    from leading.
+    if (!leadership_.run) leadership_ = always_leading();
+    electing_ = loop_.spawn("elect", leadership_.run());
+  }
+  co_await wait_until([this] { return stopping_ || leadership_.held(); }, forever, 200ms);
+  if (!stopping_) {
+    leading_ = true;
+    for (const auto& call : on_leading_) call();
+    // 5. Reconcilers. Last, and only here do writes begin.
+    for (auto* each : runners_) each->start();
+  }
+  co_await wait_until([this] { return stopping_; }, forever, 1h);
+  co_await shut_down();
+  loop_.quit();
+  co_return kube::result<void>();
+}
+
+boost::asio::awaitable<void> manager::shut_down() {
+  const auto began = boot_now();
+  // Readiness first: endpoints need time to forget us, and everything below still answers meanwhile.
+  health_.stopping();
+  // 5. Reconcilers take nothing new; what is under way may finish, because half of a change is the next leader's first
+  // surprise.
+  for (auto* each : runners_) each->stop();
+  const bool idle = co_await wait_until([this] { return std::ranges::all_of(runners_, &runner::idle); }, 3s, 10ms);
+  if (!idle) log::warn("reconciles did not end in time");
+  // 3. Events that tell of it, while the lease still lets us write.
+  for (auto& each : always_) {
+    if (each.flush) co_await bounded("flush_" + each.name, each.flush(), 1s);
+    each.running.cancel();
+  }
+  // 4. The lease goes back only when nothing of ours writes any more: the next leader may start the moment it is free.
+  if (leading_) {
+    for (const auto& call : before_release_) co_await bounded("before_release", call(), 1s);
+  }
+  electing_.cancel();
+  if (leadership_.release) co_await bounded("release", leadership_.release(), 2s);
+  leading_ = false;
+  // 1. Servers last but for the caches they answer from: requests that are on their way still get their answer.
+  const auto served = boot_now() - began;
+  if (served < drain_delay_) co_await sleep_for(drain_delay_ - served);
+  for (auto* server : servers_) server->stop();
+  const bool drained =
+      co_await wait_until([this] { return std::ranges::all_of(servers_, &http_server::drained); }, 1500ms, 10ms);
+  if (!drained) log::warn("connections did not end in time");
+  // 2. Caches.
+  for (auto& each : caches_) each->running.cancel();
+  log::info("stopped", {{"took_ms", (boot_now() - began).count()}});
+}
+
+leadership elector_leadership(elector& of) {
+  return {[&of] { return of.run(); }, [&of] { return of.held(); }, [&of] { return of.release(); }};
+}
+
+leadership always_leading() {
+  leadership out;
+  out.run = []() -> kube::task<void> { co_return kube::result<void>(); };
+  out.held = [] { return true; };
+  return out;
+}
+
+}  // namespace controller

@@ -1,0 +1,103 @@
+#pragma once
+// Starts what the program is made of in phases and stops it in reverse; the reason for each place in the order stands
+// beside the step in manager.cpp. Knows nothing of what the parts do.
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/health.hpp"
+#include "controller/http_server.hpp"
+#include "controller/loop.hpp"
+#include "controller/reflector.hpp"
+#include "controller/runner.hpp"
+
+namespace controller {
+
+/// How the manager sees leadership; made from an elector (elector_leadership), or one that always leads.
+struct leadership {
+  std::function<kube::task<void>()> run;  ///< runs until lost or cancelled
+  std::function<bool()> held;
+  std::function<kube::task<void>()> release;  ///< clean hand-over; may be empty
+};
+
+class manager {
+ public:
+  manager(loop& on, health& state, registry& metrics);
+
+  /// Phase 1, servers: started first, stopped last.
+  void add_server(http_server& what) { servers_.push_back(&what); }
+  /// Phase 2, caches: one reflector for `into`. `name` is its resource's plural.
+  template <kube::projection T>
+  void add_cache(kube::transport& over, kube::watch_settings settings, store<T>& into, reflector_options options = {}) {
+    cache& added = add_cache(std::string(T::of().plural), [&into] { return into.synced(); });
+    options.state = &added.state;
+    added.start = [this, &over, &into, settings = std::move(settings), options = std::move(options)] {
+      return reflect<T>(over, settings, into, reflecting_, options);
+    };
+  }
+  /// Phase 3, always: coroutines every replica runs once the caches are synced. `flush` is awaited (two seconds at
+  /// most) before they end, while the lease is still held; may be empty.
+  void add_always(std::string name, std::function<kube::task<void>()> start,
+                  std::function<kube::task<void>()> flush = {});
+  /// Phase 4, leader: with the first hold of the lease.
+  void set_leadership(leadership how) { leadership_ = std::move(how); }
+  void add_runner(runner& what) { runners_.push_back(&what); }
+  /// Called once when we lead, before the runners start: label the pod, queue everything.
+  void on_leading(std::function<void()> call) { on_leading_.push_back(std::move(call)); }
+  /// Awaited at a clean stop while the lease is still held: take the label off the pod.
+  void before_release(std::function<kube::task<void>()> call) { before_release_.push_back(std::move(call)); }
+
+  /// Servers keep answering this long after readiness has gone, so that whoever balances to us has noticed.
+  void set_drain_delay(milliseconds delay) { drain_delay_ = delay; }
+
+  /// From start to the end of the stop; then the loop is told to quit. errc::config when a server cannot start.
+  kube::task<void> run();
+  /// Begins the stop; safe to call more than once.
+  void stop();
+  bool leading() const { return leading_; }
+
+ private:
+  struct cache {
+    std::string name;
+    std::function<bool()> synced;
+    std::function<kube::task<void>()> start;
+    reflector_state state;
+    spawned running;
+  };
+  struct background {
+    std::string name;
+    std::function<kube::task<void>()> start, flush;
+    spawned running;
+  };
+  cache& add_cache(std::string name, std::function<bool()> synced);
+  boost::asio::awaitable<bool> wait_until(std::function<bool()> what, milliseconds at_most, milliseconds step);
+  boost::asio::awaitable<void> bounded(std::string name, kube::task<void> what, milliseconds at_most);
+  boost::asio::awaitable<void> shut_down();
+  std::string cache_problem(const cache& of) const;
+
+  loop& loop_;
+  health& health_;
+  reflector_metrics reflecting_;
+  std::vector<http_server*> servers_;
+  std::vector<std::unique_ptr<cache>> caches_;
+  std::vector<background> always_;
+  std::vector<runner*> runners_;
+  std::vector<std::function<void()>> on_leading_;
+  std::vector<std::function<kube::task<void>()>> before_release_;
+  leadership leadership_;
+  spawned electing_;
+  milliseconds drain_delay_{0};
+  boost::asio::steady_timer stop_;
+  bool stopping_ = false;
+  bool leading_ = false;
+};
+
+class elector;
+leadership elector_leadership(elector& of);
+/// For one replica without a Lease, and for tests.
+leadership always_leading();
+
+}  // namespace controller

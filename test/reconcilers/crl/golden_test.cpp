@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "reconcilers/crl/texts.hpp"
 #include "reconcilers/crl/verdict.hpp"
 #include "test/reconcilers/crl/config_maps.hpp"
 
@@ -64,6 +65,23 @@ TEST(crl_golden, every_input_has_a_test) {
     EXPECT_NE(source.find("expect_golden(\"" + file.path().stem().string() + "\")"), std::string::npos) << file.path();
   }
   EXPECT_GE(inputs, 11U);
+}
+
+TEST(crl_golden, the_page_on_declarations_has_every_field_and_every_finding_in_its_words) {
+  const auto page = slurp(std::filesystem::path(SOURCE_ROOT) / "docs/declarations.md");
+  for (const auto field : known_fields()) EXPECT_NE(page.find("`" + std::string(field) + "`"), page.npos) << field;
+  for (const auto field : known_device_fields())
+    EXPECT_NE(page.find("`" + std::string(field) + "`"), page.npos) << field;
+  for (const auto& row : all_texts()) {
+    const auto& en = row.en;
+    auto line = "| `" + std::string(row.name) + "` | " + std::string(to_string(row.level)) + " | " +
+                std::string(en.wrong) + " | ";
+    line += std::string(en.allowed.empty() ? "{allowed}" : en.allowed) + " | " + std::string(en.remedy);
+    if (!en.remedy_with_hint.empty() && en.remedy_with_hint != en.remedy)
+      line += " / " + std::string(en.remedy_with_hint);
+    for (auto at = line.find('<'); at != line.npos; at = line.find('<', at)) line.replace(at, 1, "&lt;");
+    EXPECT_NE(page.find(line + " |\n"), page.npos) << line;
+  }
 }
 
 TEST(crl_golden, the_declarations_of_the_demo_are_judged_as_it_shows) {

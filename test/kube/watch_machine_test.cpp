@@ -1,0 +1,433 @@
+// The faults a watch must survive (F numbers of the fault table), at the level of the machine.
+
+#include "kube/watch_machine.hpp"
+
+#include <gtest/gtest.h>
+
+#include "kube/projections/pod.hpp"
+#include "test/kube/golden.hpp"
+#include "test/kube/watch_rig.hpp"
+
+namespace {
+
+using namespace rig;
+using kube::encoding;
+using kube::errc;
+
+TEST(watch_machine, asks_for_what_its_settings_say) {
+  kube::watch_settings settings;
+  settings.ns = "kube-public";
+  settings.label_selector = "a=b";
+  settings.field_selector = "metadata.name=x";
+  settings.silence = 90s;
+  kube::watch_machine machine(kube::resources::config_maps, settings, [] { return 0.5; });
+  const auto first = machine.next(0ms).send;
+  EXPECT_EQ(
+      first.target,
+      "/api/v1/namespaces/kube-public/configmaps?watch=true&allowWatchBookmarks=true&labelSelector=a%3Db&fieldSelector="
+      "metadata.name%3Dx&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&timeoutSeconds=450");
+  EXPECT_EQ(first.silence, 90s);
+  EXPECT_EQ(first.accept, "application/vnd.kubernetes.protobuf;stream=watch");
+  machine.on_error({errc::invalid, 422, "", {}}, 0ms);
+  EXPECT_EQ(machine.next(0ms).send.target,
+            "/api/v1/namespaces/kube-public/configmaps?labelSelector=a%3Db&fieldSelector=metadata.name%3Dx&limit=500");
+}
+
+TEST(watch_machine, reads_a_recorded_protobuf_stream_of_the_real_serializer) {
+  kube::watch_machine machine(kube::resources::pods, {}, [] { return 0.0; });
+  controller::store<kube::pod> store;
+  machine.next(0ms);
+  ASSERT_EQ(machine.on_watch_open(0ms).what, kube::store_op::kind::begin);
+  store.begin();
+  std::string log;
+  for (const auto& frame : golden::split(golden::read("pods.watch.pb"))) {
+    const auto op = machine.on_frame(frame, 0ms);
+    log += std::to_string(static_cast<int>(op.what));
+    using kind = kube::store_op::kind;
+    if (op.what == kind::put) store.put(*kube::pod::decode(op.object));
+    if (op.what == kind::erase) store.erase(*kube::pod::decode(op.object));
+    if (op.what == kind::commit) store.commit();
+  }
+  EXPECT_EQ(log, "22423025");  // put put commit put erase - put restart
+  EXPECT_EQ(store.size(), 3u);
+  EXPECT_EQ(machine.resource_version(), "987701");
+  EXPECT_EQ(machine.count().gone, 1u);
+}
+
+TEST(watch_machine, reads_a_list_page_of_the_real_serializer_in_both_encodings) {
+  for (const auto wire : {encoding::protobuf, encoding::json}) {
+    auto settings = machine::with_watch_list(false);
+    settings.wire = wire;
+    kube::watch_machine machine(kube::resources::pods, settings, [] { return 0.0; });
+    machine.next(0ms);
+    int puts = 0;
+    machine.on_list_page(golden::read(wire == encoding::json ? "pods.list.json" : "pods.list.pb"), 0ms,
+                         [&](kube::store_op op) { puts += op.what == kube::store_op::kind::put; });
+    EXPECT_EQ(puts, 3);
+    EXPECT_TRUE(machine.next(0ms).send.target.ends_with("continue=next-token"));
+  }
+}
+
+TEST(watch_machine, F7_takes_the_content_of_a_restored_server_whose_versions_went_back) {
+  machine m;
+  m.syncs("1000", {{"a", "900"}, {"b", "950"}});
+  m.stream_error(
+      504, "Timeout",
+      R"(,"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]})");
+  EXPECT_EQ(m.asks(), "watch-list");
+  EXPECT_EQ(m.waited, 1s);
+  m.added({"a", "100", "old content"});
+  m.bookmark("120", true);
+  EXPECT_EQ(m.content(), "a@100");
+}
+
+TEST(watch_machine, F8_lists_exactly_once_on_410_as_an_answer_and_in_the_stream) {
+  for (const bool in_stream : {false, true}) {
+    machine m;
+    m.syncs("5", {{"a", "1"}, {"gone", "2"}});
+    m.closes();
+    EXPECT_EQ(m.asks(), "watch 5");
+    if (in_stream) {
+      m.stream_error(410, "Expired");
+      m.fails(errc::cancelled);  // the stream we ended ourselves
+    } else {
+      m.fails(errc::gone);
+    }
+    m.changed();
+    EXPECT_EQ(m.asks(), "watch-list");
+    m.added({"a", "1"});
+    m.bookmark("9", true);
+    EXPECT_EQ(m.changed(), (std::vector<std::string>{"-gone"})) << "what vanished meanwhile is reported";
+    m.closes();
+    EXPECT_EQ(m.asks(), "watch 9");
+    EXPECT_EQ(m->count().watch_lists, 2u);
+    EXPECT_EQ(m->count().gone, 1u);
+  }
+}
+
+TEST(watch_machine, F9_lists_at_most_ten_times_in_a_two_minute_storm_of_410) {
+  for (const bool streaming : {false, true}) {
+    machine m(machine::with_watch_list(streaming));
+    const auto start = m.now;
+    int lists = 0;
+    ms longest{0};
+    while (m.now - start < 2min) {
+      const auto asked = m.asks();
+      longest = std::max(longest, m.waited);
+      if (asked == "list") {
+        ++lists;
+        m.page("5", {});
+      } else if (asked == "watch-list") {
+        ++lists;
+        m.bookmark("5", true);
+        m.stream_error(410, "Expired");
+      } else {
+        m.fails(errc::gone);
+      }
+      ASSERT_LT(lists, 100);
+    }
+    EXPECT_LE(lists, 10);
+    EXPECT_GE(lists, 3);
+    EXPECT_EQ(longest, 30s) << "the back-off reaches its cap";
+  }
+}
+
+// A server of 12 changes; the stream is cut after every possible number of bytes, then the watch resumes.
+TEST(watch_machine, F10_a_stream_cut_at_any_byte_loses_no_event_and_applies_none_twice) {
+  std::vector<std::string> frames;
+  for (int version = 11; version <= 22; ++version) {
+    const auto name = std::string("pod-") + static_cast<char>('a' + version % 3);
+    const item one{name, std::to_string(version), "content-" + std::to_string(version)};
+    frames.push_back(frame(version < 14       ? "ADDED"
+                           : version % 5 == 0 ? "DELETED"
+                           : version % 5 == 1 ? "ADDED"
+                                              : "MODIFIED",
+                           json_of(one)) +
+                     "\n");
+  }
+  const auto from = [&](const std::string& version) {
+    std::string bytes;
+    for (std::size_t i = static_cast<std::size_t>(std::stoi(version)) - 10; i < frames.size(); ++i) bytes += frames[i];
+    return bytes;
+  };
+  const auto feed = [](machine& m, std::string_view bytes) {
+    kube::framer cutter(encoding::json);
+    return cutter.feed(bytes, [&](std::string_view one) { return m.frame_in(std::string(one)), true; }).has_value();
+  };
+  machine straight;
+  straight.syncs("10");
+  ASSERT_TRUE(feed(straight, from("10")));
+  const auto expected = straight.changed();
+  ASSERT_GE(expected.size(), 12u);
+  const auto whole = from("10");
+  for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
+    machine m;
+    m.syncs("10");
+    ASSERT_TRUE(feed(m, std::string_view(whole).substr(0, cut)));
+    m.fails(errc::connect);
+    m.asks();
+    ASSERT_TRUE(feed(m, from(m->resource_version())));
+    ASSERT_EQ(m.changed(), expected) << cut;
+    ASSERT_EQ(m.content(), straight.content()) << cut;
+    ASSERT_EQ(m->count().watch_lists, 1u);
+  }
+}
+
+TEST(watch_machine, F11_garbage_in_the_stream_resumes_once_and_then_lists) {
+  std::string deep = R"({"type":"ADDED","object":{"kind":"Pod","x":)" + std::string(5000, '[');
+  for (const auto& garbage : {std::string("{"), std::string("\xff\xfe garbage"),
+                              std::string(R"({"type":"ADDED","object":7})"), deep, std::string()}) {
+    machine m;
+    m.syncs("5", {{"a", "1"}});
+    m.frame_in(garbage);
+    EXPECT_EQ(m.took(), "restart");
+    EXPECT_EQ(m.asks(), "watch 5");
+    EXPECT_EQ(m.waited, 800ms);
+    m.frame_in(garbage);
+    EXPECT_EQ(m.took(), "restart");
+    EXPECT_EQ(m.asks(), "watch-list") << "the same place is broken twice: go around it";
+    EXPECT_EQ(m->count().undecodable, 2u);
+    EXPECT_EQ(m.content(), "a@1");
+    m.added({"a", "9"});
+    m.bookmark("10", true);
+    EXPECT_EQ(m.content(), "a@9");
+  }
+}
+
+TEST(watch_machine, F11_garbage_after_good_events_resumes_behind_them) {
+  machine m;
+  m.syncs("5");
+  m.frame_in("garbage");
+  m.asks();
+  m.added({"a", "6"});
+  m.frame_in("garbage");
+  EXPECT_EQ(m.asks(), "watch 6");
+}
+
+TEST(watch_machine, F11_garbage_among_the_initial_events_ends_in_a_list_by_pages) {
+  machine m;
+  m.asks();
+  m.frame_in("garbage");
+  EXPECT_EQ(m.asks(), "watch-list");
+  m.frame_in("garbage");
+  EXPECT_EQ(m.asks(), "list");
+}
+
+TEST(watch_machine, F11_a_frame_above_the_limit_is_treated_like_garbage) {
+  machine m;
+  m.syncs("5");
+  m.fails(errc::decode);  // what the driver says when the framer refuses
+  EXPECT_EQ(m.asks(), "watch 5");
+  m.fails(errc::decode);
+  EXPECT_EQ(m.asks(), "watch-list");
+}
+
+TEST(watch_machine, F11_an_object_of_another_kind_is_passed_over) {
+  machine m;
+  m.syncs("5");
+  m.frame_in(frame("ADDED", R"({"kind":"Table","metadata":{"name":"x","resourceVersion":"6"},"rows":[]})"));
+  EXPECT_EQ(m.took(), "");
+  EXPECT_EQ(m->count().undecodable, 1u);
+  m.added({"a", "7"});
+  EXPECT_EQ(m.content(), "a@7");
+}
+
+TEST(watch_machine, F11_a_list_that_cannot_be_read_leaves_the_store_alone_and_is_asked_for_again) {
+  machine m(machine::with_watch_list(false));
+  m.asks();
+  m.page("5", {{"a", "1"}}, "token");
+  m.asks();
+  m.took();
+  m.raw_page(R"({"kind":"PodList","metadata":{"resourceVersion":"5"},"items":[{"metadata")");
+  EXPECT_EQ(m.took(), "");
+  EXPECT_EQ(m.asks(), "list") << "from its beginning: the answer to the token is what is broken";
+  EXPECT_EQ(m.waited, 800ms);
+  m.page("6", {{"a", "1"}});
+  EXPECT_EQ(m.took(), "begin put(a) commit");
+}
+
+TEST(watch_machine, F14_a_list_cut_in_the_middle_keeps_the_old_store_and_goes_on_at_its_page) {
+  machine m(machine::with_watch_list(false));
+  m.asks();
+  m.page("5", {{"a", "1"}, {"b", "2"}});
+  m.asks();
+  m.stream_error(410, "Expired");
+  m.changed();
+  m.asks();
+  m.page("9", {{"b", "2"}}, "token");
+  EXPECT_EQ(m.content(), "a@1 b@2");
+  EXPECT_EQ(m.asks(), "list token");
+  m.fails(errc::connect);
+  EXPECT_EQ(m.content(), "a@1 b@2");
+  EXPECT_EQ(m.asks(), "list token");
+  m.page("9", {{"c", "8"}});
+  EXPECT_EQ(m.content(), "b@2 c@8");
+  EXPECT_EQ(m.changed(), (std::vector<std::string>{"+c", "-a"}));
+}
+
+TEST(watch_machine, F15_duplicates_and_older_versions_do_no_harm) {
+  machine m;
+  m.syncs("10", {{"a", "5"}});
+  m.modified({"a", "12", "new"});
+  m.changed();
+  m.modified({"a", "12", "new"});
+  m.modified({"a", "11", "old"});
+  m.deleted({"a", "9"});
+  EXPECT_EQ(m.changed(), std::vector<std::string>{});
+  EXPECT_EQ(m.content(), "a@12");
+  m.deleted({"a", "13"});
+  m.deleted({"a", "13"});
+  EXPECT_EQ(m.changed(), (std::vector<std::string>{"-a"}));
+}
+
+TEST(watch_machine, F15_a_hidden_change_is_repaired_by_the_next_list) {
+  machine m;
+  m.syncs("10", {{"a", "5"}, {"b", "6"}});
+  m.bookmark("20");  // b was deleted and a changed, and nobody said so
+  m.stream_error(410, "Expired");
+  m.changed();
+  m.asks();
+  m.added({"a", "15", "new"});
+  m.bookmark("21", true);
+  EXPECT_EQ(m.changed(), (std::vector<std::string>{"~a", "-b"}));
+}
+
+TEST(watch_machine, F3_an_object_re_created_under_its_name_is_another_object) {
+  machine m;
+  m.syncs("10", {{"a", "5"}});
+  m.changed();
+  m.frame_in(frame(
+      "ADDED",
+      R"({"kind":"Pod","metadata":{"name":"a","uid":"0a1b2c3d-4e5f-4678-9abc-def012345678","resourceVersion":"4"},"content":"x"})"));
+  EXPECT_EQ(m.changed(), (std::vector<std::string>{"~a"}));
+}
+
+TEST(watch_machine, F16_works_without_any_bookmark) {
+  machine m;
+  m.syncs("10");
+  for (int version = 11; version < 200; ++version) {
+    m.now += 1min;
+    m.modified({"a", std::to_string(version), std::to_string(version)});
+  }
+  m.closes();
+  EXPECT_EQ(m.asks(), "watch 199");
+}
+
+TEST(watch_machine, F16_takes_a_bookmark_with_unknown_fields_and_ignores_one_without_a_version) {
+  machine m;
+  m.syncs("10");
+  m.frame_in(
+      R"({"new":1,"type":"BOOKMARK","object":{"kind":"Pod","x":[{}],"metadata":{"shard":{"a":1},"resourceVersion":"20"}}})");
+  EXPECT_EQ(m->resource_version(), "20");
+  m.frame_in(frame("BOOKMARK", R"({"kind":"Pod"})"));
+  m.frame_in(frame("BOOKMARK", R"({"kind":"Pod","metadata":{"annotations":null}})"));
+  EXPECT_EQ(m->resource_version(), "20");
+  EXPECT_EQ(m.took(), "");
+}
+
+TEST(watch_machine, F16_lists_by_pages_when_initial_events_never_end) {
+  machine m;
+  m.asks();
+  m.added({"a", "1"});
+  for (int i = 0; i < 5; ++i) {
+    m.now += 10s;
+    m.bookmark(std::to_string(10 + i));
+  }
+  EXPECT_EQ(m.took(), "begin put(a)");
+  m.now += 10s;
+  m.bookmark("20");  // bookmarks are not progress
+  EXPECT_EQ(m.took(), "restart");
+  EXPECT_EQ(m.asks(), "list");
+  EXPECT_EQ(m.waited, 0ms);
+  m.page("21", {{"a", "1"}});
+  EXPECT_TRUE(m->synced());
+}
+
+TEST(watch_machine, F16_lists_by_pages_when_the_initial_events_fall_silent) {
+  machine m;
+  m.asks();
+  m.fails(errc::timeout);  // the transport's silence deadline
+  EXPECT_EQ(m.asks(), "list");
+}
+
+TEST(watch_machine, F17_falls_back_at_once_where_the_server_refuses_initial_events) {
+  for (const auto code : {errc::invalid, errc::bad_request}) {
+    machine m;
+    m.asks();
+    m.fails(code);
+    EXPECT_EQ(m.asks(), "list") << to_string(code);
+    EXPECT_EQ(m.waited, 0ms);
+  }
+}
+
+TEST(watch_machine, F18_waits_what_retry_after_says_and_a_little_more_than_others_do) {
+  machine m;
+  m.syncs("5");
+  m.jitter = 0.5;
+  m.closes();
+  m.asks();
+  m.fails(errc::too_many_requests, 7s);
+  EXPECT_EQ(m.asks(), "watch 5");
+  EXPECT_EQ(m.waited, 7400ms);
+  m.fails(errc::server, 2s);
+  EXPECT_EQ(m.asks(), "watch 5");
+  EXPECT_EQ(m.waited, 2400ms);
+}
+
+TEST(watch_machine, F18_a_list_refused_with_429_or_5xx_is_asked_for_again_with_its_token) {
+  machine m(machine::with_watch_list(false));
+  m.asks();
+  m.page("5", {}, "token");
+  m.asks();
+  m.fails(errc::too_many_requests, 1s);
+  EXPECT_EQ(m.asks(), "list token");
+  EXPECT_EQ(m.waited, 1s);
+  m.fails(errc::server);
+  EXPECT_EQ(m.asks(), "list token");
+  EXPECT_EQ(m.waited, 800ms);
+}
+
+TEST(watch_machine, F20_tries_again_for_ever_while_it_is_forbidden) {
+  machine m;
+  for (int i = 0; i < 50; ++i) {
+    m.asks();
+    m.fails(errc::forbidden);
+  }
+  m.asks();
+  EXPECT_EQ(m.waited, 30s);
+  EXPECT_FALSE(m->synced());
+}
+
+TEST(watch_machine, F55_an_event_of_an_unknown_type_moves_the_version_and_nothing_else) {
+  machine m;
+  m.syncs("5", {{"a", "1"}});
+  m.frame_in(frame("RENAMED", json_of({"a", "6"})));
+  EXPECT_EQ(m.took(), "");
+  EXPECT_EQ(m.content(), "a@1");
+  EXPECT_EQ(m->resource_version(), "6");
+}
+
+TEST(watch_machine, errors_behind_a_restart_are_ignored) {
+  machine m;
+  m.syncs("5");
+  m.stream_error(410, "Expired");
+  const auto errors = m->count().errors;
+  m.fails(errc::connect);
+  m->on_watch_closed(m.now);
+  EXPECT_EQ(m->count().errors, errors);
+  EXPECT_EQ(m.asks(), "watch-list");
+  EXPECT_EQ(m.waited, 800ms);
+}
+
+TEST(watch_machine, waits_again_when_asked_too_early) {
+  machine m;
+  m.asks();
+  m.fails(errc::connect);
+  EXPECT_EQ(m.step().wait, 800ms);
+  m.now += 300ms;
+  EXPECT_EQ(m.step().wait, 500ms);
+  m.now += 500ms;
+  EXPECT_EQ(m.step().what, kube::watch_step::kind::watch);
+}
+
+}  // namespace

@@ -80,7 +80,7 @@ func TestF20_rights_cut_and_restored(t *testing.T) {
 	removed := 0
 	for _, binding := range all.Items {
 		for _, subject := range binding.Subjects {
-			if subject.Kind == "ServiceAccount" && subject.Namespace == kit.Namespace && subject.Name == b.ServiceAccount {
+			if subject.Kind == "ServiceAccount" && subject.Namespace == kit.Namespace && subject.Name == kit.ServiceAccount {
 				b.must(bindings.Delete(b.ctx, binding.Name, metav1.DeleteOptions{}))
 				removed++
 				defer func() {

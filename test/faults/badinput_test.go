@@ -53,7 +53,9 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 		says             string
 	}{
 		{name: "unknown flag", kubeconfig: good, args: []string{"--no-such-flag"}, code: 2, says: `no-such-flag`},
-		{name: "flag without value", kubeconfig: good, args: []string{"--webhook-address"}, code: 2, says: `webhook-address`},
+		{name: "flag without value", kubeconfig: good, args: []string{"--namespace"}, code: 2, says: `namespace`},
+		{name: "value that is none", kubeconfig: good, args: []string{"--log-level", "loud"}, code: 2, says: `log-level.*loud|loud.*log-level`},
+		{name: "lease shorter than its deadline", kubeconfig: good, args: []string{"--lease-duration", "5"}, code: 2, says: `(?i)lease|duration`},
 		{name: "address that is none", kubeconfig: good, args: []string{"--metrics-address", "localhost:http:80"}, code: 2, says: `metrics-address|localhost:http`},
 		{name: "no kubeconfig file", kubeconfig: filepath.Join(b.dir, "none"), code: 1, says: `none`},
 		{name: "kubeconfig is not YAML", kubeconfig: write("garbage", "\x00{[\n: :"), code: 1, says: `garbage`},

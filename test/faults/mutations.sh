@@ -16,7 +16,7 @@ expect() {
   else echo "WRONG $3 without $2: $got, expected $1"; bad=1; cp "$work/log" "/tmp/mutation-$3-$2.log"; fi
 }
 for t in F1 F25 F20 F27 T17; do expect pass - "$t"; done
-expect fail idempotence F1   # makes its DaemonSets anew in another place after a restart
+expect fail recovery F1      # knows only what it did itself since it started
 expect fail repair F25       # looks once and never again
 expect fail patience F20     # ends without a word at the first refusal
 expect fail log-secrets F20  # writes its token to the log

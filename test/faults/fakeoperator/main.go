@@ -44,14 +44,15 @@ var (
 func lacks(guard string) bool { return slices.Contains(broken, guard) }
 
 type fake struct {
-	client  *kubernetes.Clientset
-	dynamic *dynamic.DynamicClient
-	typed   informers.SharedInformerFactory
-	own     dynamicinformer.DynamicSharedInformerFactory
-	poke    chan struct{}
-	ready   atomic.Bool
-	leak    [][]byte
-	round   int
+	client                *kubernetes.Clientset
+	dynamic               *dynamic.DynamicClient
+	typed, declared, sets informers.SharedInformerFactory
+	made                  map[string]bool
+	own                   dynamicinformer.DynamicSharedInformerFactory
+	poke                  chan struct{}
+	ready                 atomic.Bool
+	leak                  [][]byte
+	round                 int
 }
 
 func say(msg string, more ...any) {
@@ -75,7 +76,7 @@ func main() {
 		token, _ := os.ReadFile(config.BearerTokenFile)
 		say("using token " + string(token))
 	}
-	f := &fake{client: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), poke: make(chan struct{}, 1)}
+	f := &fake{client: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), poke: make(chan struct{}, 1), made: map[string]bool{}}
 	if _, err := f.client.Discovery().ServerVersion(); err != nil {
 		die(err)
 	}
@@ -97,6 +98,8 @@ func main() {
 
 func (f *fake) watch(ctx context.Context) {
 	f.typed = informers.NewSharedInformerFactory(f.client, 0)
+	f.declared = informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace("kube-public"))
+	f.sets = informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(os.Getenv("POD_NAMESPACE")))
 	f.own = dynamicinformer.NewDynamicSharedInformerFactory(f.dynamic, 0)
 	changed := func() {
 		if lacks("memory") {
@@ -109,7 +112,7 @@ func (f *fake) watch(ctx context.Context) {
 	}
 	handler := cache.ResourceEventHandlerFuncs{AddFunc: func(any) { changed() }, UpdateFunc: func(_, _ any) { changed() }, DeleteFunc: func(any) { changed() }}
 	for _, informer := range []cache.SharedIndexInformer{
-		f.typed.Core().V1().Nodes().Informer(), f.typed.Core().V1().ConfigMaps().Informer(), f.typed.Apps().V1().DaemonSets().Informer(),
+		f.typed.Core().V1().Nodes().Informer(), f.declared.Core().V1().ConfigMaps().Informer(), f.sets.Apps().V1().DaemonSets().Informer(),
 		f.own.ForResource(policies).Informer(), f.own.ForResource(accelNodes).Informer(),
 	} {
 		informer.AddEventHandler(handler)
@@ -117,9 +120,11 @@ func (f *fake) watch(ctx context.Context) {
 			informer.SetWatchErrorHandler(func(*cache.Reflector, error) { os.Exit(0) })
 		}
 	}
-	f.typed.Start(ctx.Done())
 	f.own.Start(ctx.Done())
-	f.typed.WaitForCacheSync(ctx.Done())
+	for _, factory := range []informers.SharedInformerFactory{f.typed, f.declared, f.sets} {
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
+	}
 	f.own.WaitForCacheSync(ctx.Done())
 	f.ready.Store(true)
 }
@@ -180,15 +185,16 @@ func (f *fake) reconcile(ctx context.Context) error {
 			on[m], _, _ = unstructured.NestedBool(object.(*unstructured.Unstructured).Object, "spec", "modules", m, "enabled")
 		}
 	}
-	sets, err := f.typed.Apps().V1().DaemonSets().Lister().List(labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "quartermaster"}))
+	sets, err := f.sets.Apps().V1().DaemonSets().Lister().List(labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "quartermaster"}))
 	if err != nil {
 		return err
 	}
 	for module, name := range modules {
 		i := slices.IndexFunc(sets, func(d *appsv1.DaemonSet) bool { return d.Name == name })
 		switch {
-		case on[module] && (i < 0 || sets[i].Spec.Template.Spec.Containers[0].Image != "fake:1" || len(sets[i].Spec.Template.Spec.NodeSelector) == 0 || lacks("calm") || (lacks("idempotence") && f.round == 1)):
+		case on[module] && (i < 0 || sets[i].Spec.Template.Spec.Containers[0].Image != "fake:1" || len(sets[i].Spec.Template.Spec.NodeSelector) == 0 || lacks("calm")):
 			err = f.apply(ctx, module, name)
+			f.made[module] = true
 		case !on[module] && i >= 0:
 			err = f.client.AppsV1().DaemonSets(sets[i].Namespace).Delete(ctx, name, metav1.DeleteOptions{})
 		}
@@ -207,9 +213,6 @@ func (f *fake) reconcile(ctx context.Context) error {
 
 func (f *fake) apply(ctx context.Context, module, name string) error {
 	namespace := os.Getenv("POD_NAMESPACE")
-	if lacks("idempotence") { // "create a fresh one, I do not remember having made one"
-		namespace = "default"
-	}
 	pod := labels.Set{"quartermaster.io/module": module}
 	set := map[string]any{"apiVersion": "apps/v1", "kind": "DaemonSet",
 		"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]any{"app.kubernetes.io/managed-by": "quartermaster"},
@@ -225,7 +228,7 @@ func (f *fake) apply(ctx context.Context, module, name string) error {
 
 func (f *fake) enrol(ctx context.Context, n *corev1.Node, on map[string]bool, sets []*appsv1.DaemonSet) error {
 	want := strings.ToLower(n.Labels["nvidia-device-enable"])
-	if !on[want] {
+	if !on[want] || (lacks("recovery") && !f.made[want]) { // "I only know what I did myself"
 		want = ""
 	}
 	if n.Labels["quartermaster.io/module"] != want {
@@ -267,7 +270,7 @@ func (f *fake) enrol(ctx context.Context, n *corev1.Node, on map[string]bool, se
 
 func (f *fake) judge(ctx context.Context) error {
 	declared, _ := labels.Parse("features.cpaas.io/type=CustomResourceLimitation")
-	maps, err := f.typed.Core().V1().ConfigMaps().Lister().ConfigMaps("kube-public").List(declared)
+	maps, err := f.declared.Core().V1().ConfigMaps().Lister().ConfigMaps("kube-public").List(declared)
 	if err != nil {
 		return err
 	}

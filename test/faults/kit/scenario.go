@@ -3,7 +3,6 @@ package kit
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,12 +20,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 )
 
 // Names that are contracts: docs and people rely on them.
 const (
 	Namespace      = "quartermaster"
+	ServiceAccount = "quartermaster"
 	ModuleLabel    = "quartermaster.io/module"
 	SwitchingTaint = "quartermaster.io/switching"
 	VerdictKey     = "quartermaster.io/verdict"
@@ -44,9 +43,8 @@ var (
 // cards that ask for one each, two good declarations and a bad one. What must come of it is Expected.
 type Scenario struct {
 	*Cluster
-	ServiceAccount string
-	Expected       Expected
-	plugins        *exec.Cmd
+	Expected Expected
+	plugins  *exec.Cmd
 }
 
 // Expected is what the operator has to bring about.
@@ -114,68 +112,14 @@ func (s *Scenario) Close() {
 }
 
 func (s *Scenario) applyChart(ctx context.Context) error {
-	namespace := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", Namespace)
-	if _, err := s.Run(namespace, "kubectl", "apply", "-f", "-"); err != nil {
-		return err
-	}
-	chart := filepath.Join(Root(), "charts/quartermaster")
-	if standIn := os.Getenv("QM_FAULTS_MANIFEST"); standIn != "" {
-		chart = "/tmp/chart"
-	}
-	rendered, err := s.Run("", "helm", "template", "quartermaster", chart, "--namespace", Namespace, "--include-crds",
-		"--kube-version", s.version(), "--no-hooks")
+	_, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", filepath.Join(Root(), "charts/quartermaster"),
+		"--namespace", Namespace, "--create-namespace", "--set", "replicaCount=0") // the tests start the processes themselves
 	if err != nil {
 		return err
 	}
-	if standIn := os.Getenv("QM_FAULTS_MANIFEST"); standIn != "" {
-		b, _ := os.ReadFile(standIn)
-		rendered = string(b)
-	}
-	var crds, rest []string
-	for _, document := range strings.Split("\n"+rendered, "\n---") {
-		var o struct {
-			Kind     string
-			Metadata struct{ Name string }
-			Spec     struct {
-				Template struct {
-					Spec struct{ ServiceAccountName string }
-				}
-			}
-		}
-		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
-			return fmt.Errorf("chart: %w in %s", err, document)
-		}
-		switch o.Kind {
-		case "", "PodDisruptionBudget", "AcceleratorPolicy":
-		case "Deployment": // the tests start the processes themselves
-			s.ServiceAccount = o.Spec.Template.Spec.ServiceAccountName
-		case "CustomResourceDefinition":
-			crds = append(crds, document)
-		default:
-			rest = append(rest, document)
-		}
-	}
-	if s.ServiceAccount == "" {
-		return errors.New("chart: no Deployment with a serviceAccountName")
-	}
-	apply := []string{"apply", "--server-side", "--force-conflicts", "-n", Namespace, "-f", "-"}
-	if _, err := s.Run(strings.Join(crds, "\n---\n"), "kubectl", apply...); err != nil {
-		return err
-	}
-	if _, err := s.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io",
-		"acceleratornodes.quartermaster.io"); err != nil {
-		return err
-	}
-	_, err = s.Run(strings.Join(rest, "\n---\n"), "kubectl", apply...)
+	_, err = s.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io",
+		"acceleratornodes.quartermaster.io")
 	return err
-}
-
-func (s *Scenario) version() string {
-	v, err := s.Client.Discovery().ServerVersion()
-	if err != nil {
-		return "v1.36.3"
-	}
-	return v.GitVersion
 }
 
 // Prepare takes away all traces of earlier operators, by the checker's own hand, and puts the inputs back.
@@ -475,7 +419,7 @@ func (s *Scenario) ExpireLease(ctx context.Context) error {
 // Token makes a token of the operator's ServiceAccount; with a bound object it dies with that object.
 func (s *Scenario) Token(ctx context.Context, bound *authenticationv1.BoundObjectReference) (string, error) {
 	seconds := int64(4 * 3600)
-	r, err := s.Client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, s.ServiceAccount,
+	r, err := s.Client.CoreV1().ServiceAccounts(Namespace).CreateToken(ctx, ServiceAccount,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds, BoundObjectRef: bound}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err

@@ -1,0 +1,85 @@
+#pragma once
+// Brings every node to the mode it asks for. What to do next is mode_change.hpp (pure); here is what it looks at and
+// what it writes: our label on the Node by a JSON patch that names the uid and the old value, AcceleratorNode by
+// server-side apply, events on the Node. Keys are node names.
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/clock.hpp"
+#include "controller/reconciler.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/accelerator_node.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/node_pods.hpp"
+
+namespace reconcilers {
+
+class enrolment final : public controller::reconciler {
+ public:
+  struct stores {
+    const controller::store<accelerator_policy>& policies;
+    const controller::store<kube::node>& nodes;
+    controller::store<kube::pod>& pods;
+    controller::store<accelerator_node>& accelerator_nodes;
+  };
+  struct settings {
+    std::string ns;  ///< where our DaemonSets are
+    std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
+    std::function<controller::milliseconds()> now = controller::boot_now;
+  };
+
+  /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
+  /// `affected_by`.
+  enrolment(stores from, kube::client& client, controller::recorder& events, settings how);
+  enrolment(const enrolment&) = delete;
+  enrolment& operator=(const enrolment&) = delete;
+
+  std::string_view name() const override { return "enrolment"; }
+  kube::task<controller::action> reconcile(kube::object_key key) override;
+
+  /// What to look at again after a change, as a store's observer sees it (either may be null).
+  std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
+  std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
+  std::vector<kube::object_key> affected_by(const accelerator_node* before, const accelerator_node* after) const;
+  /// All nodes that ask for, have or had a mode, when something changed that their mode depends on.
+  std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
+
+ private:
+  /// What we wrote last about a node, until the watches have shown it: a store that is behind must not be acted on.
+  struct written {
+    std::uint64_t node_version = 0, status_version = 0;
+    controller::milliseconds at{0};
+  };
+  /// Since when this process has seen a node in a phase. Wall times are for people only.
+  struct phase_seen {
+    std::string phase;
+    controller::milliseconds since{0};
+  };
+
+  bool synced() const;
+  bool behind(const kube::node& node, const accelerator_node* object);
+  const accelerator_policy* policy() const;
+  bool concerns(const kube::node& node) const;
+  node_state state_of(const kube::node& node, const accelerator_node* object);
+  kube::task<controller::action> bring(const kube::node& node, const accelerator_node* object);
+  kube::task<void> relabel(std::string name, std::string uid, std::string from, std::string to);
+  kube::task<void> write_status(std::string name, std::string uid, bool create, mode_status status);
+  kube::task<controller::action> remove(const accelerator_node& object);
+
+  stores from_;
+  kube::client& client_;
+  controller::recorder& events_;
+  settings how_;
+  node_pods pods_;
+  std::unordered_map<std::string, written> written_;
+  std::unordered_map<std::string, phase_seen> phases_;
+};
+
+}  // namespace reconcilers

@@ -1,0 +1,208 @@
+#include "reconcilers/intent.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "reconcilers/crl/nearest.hpp"
+#include "reconcilers/crl/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+using kind = node_intent::kind;
+using modules::module_type;
+
+constexpr std::string_view product_label = "nvidia-device-enable";
+constexpr std::string_view our_label = "quartermaster.io/mode";
+constexpr std::string_view no_mode = "none";
+
+/// Values of nvidia-device-enable that hand the node to somebody else.
+struct other_owner {
+  std::string_view key, value, who;
+};
+constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
+/// Labels by which other products start their device plugin on a node; two plugins on one node give a card out twice.
+constexpr other_owner foreign[] = {
+    {"gpu", "on", "HAMi"},
+    {"gpushare", "true", "gpushare"},
+    {"vgpu-manager", "device-plugin", "vgpu-manager"},
+    {"nvidia.com/gpu.deploy.device-plugin", "true", "the NVIDIA GPU Operator"},
+};
+constexpr std::string_view card_labels[] = {
+    "nvidia.com/gpu.present",
+    "feature.node.kubernetes.io/pci-10de.present",
+    "feature.node.kubernetes.io/pci-0300_10de.present",
+    "feature.node.kubernetes.io/pci-0302_10de.present",
+};
+
+/// One label that asks.
+struct claim {
+  std::string label;         ///< "nvidia-device-enable=vGPU"
+  std::string mode;          ///< a module, "none", or empty when it is not understood
+  std::string_view left_to;  ///< somebody else
+  std::vector<std::string_view> allowed;
+  std::string value;
+};
+
+claim product_claim(std::string_view written) {
+  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written)};
+  for (const auto& one : modules::catalogue()) {
+    out.allowed.insert(out.allowed.end(), one.label_values.begin(), one.label_values.end());
+    if (std::ranges::find(one.label_values, out.value) != one.label_values.end()) out.mode = one.name;
+  }
+  for (const auto& one : left_alone) {
+    if (out.value == one.value) out.left_to = one.who;
+  }
+  return out;
+}
+
+claim our_claim(std::string_view written) {
+  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written)};
+  for (const auto& one : modules::catalogue()) out.allowed.push_back(one.name);
+  out.allowed.push_back(no_mode);
+  if (std::ranges::find(out.allowed, out.value) != out.allowed.end()) out.mode = out.value;
+  return out;
+}
+
+std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* policy) {
+  std::vector<claim> out;
+  if (const auto written = node.labels.find(product_label)) out.push_back(product_claim(*written));
+  if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written));
+  if (!policy) return out;
+  for (const auto& alias : policy->enrolment.aliases) {
+    const auto written = node.labels.find(alias.key);
+    if (written && crl::lower_case(*written) == crl::lower_case(alias.value))
+      out.push_back({alias.key + "=" + std::string(*written), alias.mode, {}, {}, {}});
+  }
+  return out;
+}
+
+std::string list(const std::vector<std::string_view>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " and " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
+node_intent refused(const module_type* mode, std::string requested, std::string reason, std::string message) {
+  return {kind::refused, mode, std::move(requested), std::move(reason), std::move(message)};
+}
+
+std::optional<node_intent> unclear(const std::vector<claim>& claims) {
+  for (const auto& one : claims) {
+    if (!one.mode.empty() || !one.left_to.empty()) continue;
+    auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
+                   "; allowed are " + list(one.allowed) + " (any case)";
+    if (const auto near = crl::nearest(one.value, one.allowed); !near.empty())
+      message += ". Did you mean " + std::string(near) + "?";
+    return refused(nullptr, one.value, "UnknownMode", std::move(message));
+  }
+  for (const auto& one : claims) {
+    const auto& first = claims.front();
+    if (one.mode == first.mode && one.left_to == first.left_to) continue;
+    return refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
+                   "labels " + first.label + " and " + one.label + " disagree; remove one of them");
+  }
+  return std::nullopt;
+}
+
+std::optional<int> number(const kube::node& node, std::string_view label) {
+  const auto text = node.labels.find(label);
+  int out = 0;
+  if (!text || text->empty()) return std::nullopt;
+  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), out);
+  if (failed != std::errc() || end != text->data() + text->size() || out < 0 || out > 10'000) return std::nullopt;
+  return out;
+}
+
+std::string dotted(int packed, int base) { return std::to_string(packed / base) + "." + std::to_string(packed % base); }
+
+/// What of the module's needs the node is known not to have; empty when nothing.
+std::string missing_in_cards(const kube::node& node, const modules::node_needs& needs) {
+  const auto major = number(node, "nvidia.com/gpu.compute.major"), minor = number(node, "nvidia.com/gpu.compute.minor");
+  if (needs.compute_capability > 0 && major && *major * 10 + minor.value_or(9) < needs.compute_capability)
+    return "needs compute capability " + dotted(needs.compute_capability, 10) + " or newer, and its cards have " +
+           std::to_string(*major) + "." + (minor ? std::to_string(*minor) : "x");
+  const auto cuda = number(node, "nvidia.com/cuda.runtime-version.major"),
+             cuda_minor = number(node, "nvidia.com/cuda.runtime-version.minor");
+  if (needs.cuda > 0 && cuda && *cuda * 100 + cuda_minor.value_or(99) < needs.cuda)
+    return "needs a driver for CUDA " + dotted(needs.cuda, 100) + " or newer, and this one supports " +
+           std::to_string(*cuda) + "." + (cuda_minor ? std::to_string(*cuda_minor) : "x") + "; upgrade the driver";
+  const auto mig = node.labels.value_or("nvidia.com/mig.strategy", "none");
+  if (!needs.mig && mig != "none" && !mig.empty())
+    return "does not work with cards cut by MIG (nvidia.com/mig.strategy=" + std::string(mig) + "); turn MIG off";
+  return {};
+}
+
+std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode) {
+  const std::string name(mode.name);
+  const auto& arch = node.architecture;
+  if (!node.operating_system.empty() && node.operating_system != "linux")
+    return refused(&mode, name, "UnsuitableNode",
+                   "mode " + name + " needs Linux, and the node runs " + node.operating_system);
+  const auto& allowed = mode.needs.architectures;
+  if (!arch.empty() && std::ranges::find(allowed, arch) == allowed.end())
+    return refused(&mode, name, "UnsuitableNode",
+                   "mode " + name + " needs " + list({allowed.begin(), allowed.end()}) + ", and the node is " + arch);
+  for (const auto& one : foreign) {
+    if (crl::lower_case(node.labels.value_or(one.key, "")) == one.value)
+      return refused(&mode, name, "ForeignPlugin",
+                     "label " + std::string(one.key) + "=" + std::string(one.value) + " gives the node to " +
+                         std::string(one.who) +
+                         ", and two device plugins would give a card out twice; remove that label");
+  }
+  if (auto missing = missing_in_cards(node, mode.needs); !missing.empty())
+    return refused(&mode, name, "UnsuitableCards", "mode " + name + " " + missing);
+  return std::nullopt;
+}
+
+node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy) {
+  if (auto no = unsuitable(node, mode)) return *std::move(no);
+  const std::string name(mode.name);
+  if (!policy)
+    return refused(
+        &mode, name, "NoPolicy",
+        "there is no AcceleratorPolicy named default; create one with spec.modules." + name + ".enabled: true");
+  if (!policy->enabled(mode.name))
+    return refused(
+        &mode, name, "ModuleDisabled",
+        "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
+  return {kind::mode, &mode, name, {}, {}};
+}
+
+/// A mode that nobody on this node asked for is not worth a refusal.
+node_intent by_default(const kube::node& node, const accelerator_policy* policy) {
+  if (!policy || !has_cards(node)) return {};
+  const auto* mode = modules::find(policy->enrolment.default_mode);
+  if (!mode) return {};
+  auto out = judged(node, *mode, policy);
+  return out.of == kind::mode ? out : node_intent();
+}
+
+}  // namespace
+
+bool has_cards(const kube::node& node) {
+  return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
+}
+
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy) {
+  const auto claims = claims_of(node, policy);
+  if (claims.empty()) return by_default(node, policy);
+  if (auto no = unclear(claims)) return *std::move(no);
+  const auto& asked = claims.front();
+  if (!asked.left_to.empty())
+    return {kind::left_alone, nullptr, asked.value, "LeftAlone",
+            "label " + asked.label + " gives the node to " + std::string(asked.left_to) + "; we keep away"};
+  if (asked.mode == no_mode) return {};
+  const auto* mode = modules::find(asked.mode);
+  if (!mode)  // an alias of a policy made for a newer version
+    return refused(nullptr, asked.mode, "UnknownMode",
+                   "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
+  return judged(node, *mode, policy);
+}
+
+}  // namespace reconcilers

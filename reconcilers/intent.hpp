@@ -1,0 +1,34 @@
+#pragma once
+// What a node asks for, from its labels and the policy: a mode, nothing, or something that has to be refused in words.
+// Pure. Labels are people's: we read them and never write them.
+
+#include <string>
+
+#include "kube/projections/node.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+
+namespace reconcilers {
+
+struct node_intent {
+  enum class kind {
+    none,        ///< asks for nothing: no mode
+    mode,        ///< asks for `mode`, and nothing speaks against it
+    refused,     ///< cannot be granted; the node keeps what it has
+    left_alone,  ///< belongs to somebody else's plugin: no mode of ours, and that is said
+  };
+  kind of = kind::none;
+  const modules::module_type* mode = nullptr;  ///< what it asks for, also when refused for another reason than that
+  std::string requested;                       ///< for people: the mode, or what the labels say
+  std::string reason;                          ///< CamelCase; empty unless refused or left alone
+  std::string message;                         ///< what is wrong and what to do
+};
+
+/// `policy` is null where there is none. Reasons of a refusal: UnknownMode, ConflictingLabels, ForeignPlugin,
+/// UnsuitableNode, UnsuitableCards, NoPolicy, ModuleDisabled.
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy);
+
+/// Has cards of a vendor we have modules for, as discovery labels say.
+bool has_cards(const kube::node& node);
+
+}  // namespace reconcilers

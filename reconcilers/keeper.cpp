@@ -1,0 +1,243 @@
+#include "reconcilers/keeper.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/covers.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::event_type;
+using nlohmann::json;
+
+/// Between two writes of one object, however often others change it.
+constexpr auto between_writes = 500ms;
+/// How long a store may be behind our own write before the object is read.
+constexpr auto lag_allowed = 2s;
+/// What the API server refuses is tried again this much later, for the reason may be somewhere else than in the policy.
+constexpr auto refused_again = 60s;
+
+std::string text_at(const json& object, const char* pointer) {
+  const auto found = object.value(json::json_pointer(pointer), json());
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+std::uint64_t number_of(const std::string& text) {
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+/// A label or annotation.
+std::string value_at(const json& object, const char* map, std::string_view key) {
+  const auto found = object.value(json::json_pointer(map), json::object());
+  return found.is_object() ? found.value(std::string(key), std::string()) : std::string();
+}
+
+std::string label_at(const json& object, std::string_view key) { return value_at(object, "/metadata/labels", key); }
+
+std::string called(const kube::resource& type, const std::string& name) { return std::string(type.kind) + " " + name; }
+
+/// Who made an object that has our name, as far as it says.
+std::string owner_of(const json& object) {
+  if (const auto by = label_at(object, names::managed_by_label); !by.empty()) return by;
+  if (const auto chart = label_at(object, "helm.sh/chart"); !chart.empty()) return chart;
+  for (const auto& field : object.value("/metadata/managedFields"_json_pointer, json::array())) {
+    if (field.is_object() && field.contains("manager") && field.value("subresource", "").empty())
+      return field.value("manager", "") + " (its first writer)";
+  }
+  return "somebody else";
+}
+
+}  // namespace
+
+keeper::keeper(stores from, kube::client& client, controller::recorder& events, std::string ns,
+               std::function<controller::milliseconds()> now)
+    : from_(from), client_(client), events_(events), ns_(std::move(ns)), now_(std::move(now)) {
+  const auto forget = [this](std::string_view kind) {
+    return [this, kind](const kube::object* before, const kube::object* after) {
+      if (after || !before || before->key.ns != ns_) return;
+      const auto at = spoken_.find({kind, before->key.name});
+      if (at != spoken_.end() && at->second.id == before->id) at->second.hash.clear();
+    };
+  };
+  from_.daemon_sets.observe(forget(kube::resources::daemon_sets.kind));
+  from_.services.observe(forget(kube::resources::services.kind));
+  from_.service_accounts.observe(forget(kube::resources::service_accounts.kind));
+}
+
+bool keeper::synced() const {
+  return from_.daemon_sets.synced() && from_.services.synced() && from_.service_accounts.synced();
+}
+
+bool keeper::is_ours(const kube::object& object) const {
+  return object.key.ns == ns_ && object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
+         object.labels.contains(names::module_label);
+}
+
+keeper::seen keeper::look(const kube::resource& type, const std::string& name) const {
+  const kube::object_key key{ns_, name};
+  const auto found = [](const auto* object, auto mark) { return seen{object, object ? mark(*object) : 0}; };
+  const auto content = [](const auto& object) { return object.content; };
+  if (type.kind == kube::resources::services.kind) return found(from_.services.find(key), content);
+  if (type.kind == kube::resources::service_accounts.kind) return found(from_.service_accounts.find(key), content);
+  return found(from_.daemon_sets.find(key),
+               [](const kube::daemon_set& set) { return static_cast<std::uint64_t>(set.generation); });
+}
+
+/// The object is as we left it.
+bool keeper::at_peace(const modules::intent& want, const seen& is, spoken& said) const {
+  if (said.hash != want.hash || !is.object || is.object->id != said.id || is.object->deleting) return false;
+  if (is.object->annotations.value_or(names::applied_annotation, "") != want.hash || !is_ours(*is.object)) return false;
+  if (!said.mark_known && is.version() == said.version) {
+    said.mark = is.mark;
+    said.mark_known = true;
+  }
+  return said.mark_known && said.mark == is.mark;
+}
+
+kube::task<keeper::outcome> keeper::ensure(modules::intent want, controller::object_reference about) {
+  outcome out;
+  auto& said = spoken_[{want.type->kind, want.key.name}];
+  const auto is = look(*want.type, want.key.name);
+  if (at_peace(want, is, said)) {
+    out.settled = true;
+    co_return out;
+  }
+  const auto now = now_();
+  const bool behind = said.hash == want.hash && is.version() < said.version;
+  if (behind && now - said.looked < lag_allowed) {
+    out.settled = true;  // as far as we know; the watch will show it
+    out.again_in = lag_allowed;
+    co_return out;
+  }
+  if (now - said.wrote < between_writes) {
+    out.again_in = between_writes - (now - said.wrote);
+    co_return out;
+  }
+  co_return co_await compare(std::move(want), std::move(about));
+}
+
+kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::object_reference about) {
+  outcome out;
+  auto live = co_await client_.get(*want.type, want.key);
+  if (!live && live.error().code == kube::errc::not_found) live = json();
+  if (!live) {
+    out.failed = live.error();
+    if (live.error().code == kube::errc::forbidden) {
+      out.problem = "Forbidden";
+      out.message = live.error().what;
+    }
+    co_return out;
+  }
+  if (!live->is_null() && label_at(*live, names::managed_by_label) != names::managed_by) {
+    out.problem = "ForeignObject";
+    out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
+                  "; it is left as it is. Remove it, and the module goes on";
+    out.again_in = refused_again;
+    co_return out;
+  }
+  if (!text_at(*live, "/metadata/deletionTimestamp").empty()) {
+    out.again_in = 1s;
+    co_return out;
+  }
+  const auto body = json::parse(want.body);
+  if (covers(*live, body)) {
+    remember(want, *live);
+    out.settled = true;
+    co_return out;
+  }
+  co_return co_await write(std::move(want), std::move(about), *std::move(live));
+}
+
+kube::task<keeper::outcome> keeper::write(modules::intent want, controller::object_reference about, json live) {
+  outcome out;
+  spoken_[{want.type->kind, want.key.name}].wrote = now_();
+  const auto body = json::parse(want.body);
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  options.force = true;
+  auto answer = co_await client_.apply(*want.type, want.key, body, options);
+  if (answer) {
+    remember(want, *answer);
+    out.settled = true;
+    const bool edited = value_at(live, "/metadata/annotations", names::applied_annotation) == want.hash;
+    events_.record(
+        about, event_type::normal,
+        live.is_null() ? "Created"
+        : edited       ? "Restored"
+                       : "Updated",
+        "Apply",
+        called(*want.type, want.key.name) + " of module " + want.module + (edited ? ": somebody had changed it" : ""));
+    co_return out;
+  }
+  const auto& wrong = answer.error();
+  if (wrong.code == kube::errc::invalid || wrong.code == kube::errc::bad_request) {
+    out.problem = "Refused";
+    out.message = "the API server does not accept " + called(*want.type, want.key.name) + ": " + wrong.what;
+    out.again_in = refused_again;
+  } else if (wrong.code == kube::errc::conflict) {  // written or replaced between our look and our write
+    out.again_in = between_writes;
+  } else {
+    if (wrong.code == kube::errc::forbidden) {
+      out.problem = "Forbidden";
+      out.message = wrong.what;
+    }
+    out.failed = wrong;
+  }
+  co_return out;
+}
+
+void keeper::remember(const modules::intent& want, const json& live) {
+  auto& said = spoken_[{want.type->kind, want.key.name}];
+  said.hash = want.hash;
+  said.id = kube::uid::parse(text_at(live, "/metadata/uid"));
+  said.version = number_of(text_at(live, "/metadata/resourceVersion"));
+  const auto generation = live.value("/metadata/generation"_json_pointer, json());
+  said.mark_known = want.type->kind == kube::resources::daemon_sets.kind;
+  said.mark = generation.is_number_integer() ? generation.get<std::uint64_t>() : 0;
+  said.looked = now_();
+}
+
+std::vector<keeper::victim> keeper::victims(const std::set<identity>& kept, const std::set<std::string>& spared) const {
+  std::vector<victim> out;
+  const auto collect = [&](const kube::resource& type, const auto& store) {
+    for (const auto& object : store.all()) {
+      std::string of(object.labels.value_or(names::module_label, ""));
+      if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key.name}) || spared.contains(of))
+        continue;
+      out.push_back({&type, object.key, object.id.to_string(), std::move(of)});
+    }
+  };
+  collect(kube::resources::daemon_sets, from_.daemon_sets);
+  collect(kube::resources::services, from_.services);
+  collect(kube::resources::service_accounts, from_.service_accounts);
+  return out;
+}
+
+kube::task<keeper::outcome> keeper::prune(std::set<identity> kept, std::set<std::string> spared_modules,
+                                          controller::object_reference about) {
+  outcome out;
+  out.settled = true;
+  for (const auto& one : victims(kept, spared_modules)) {
+    kube::preconditions only_if;
+    only_if.uid = one.uid;
+    spoken_.erase({one.type->kind, one.key.name});
+    auto done = co_await client_.remove(*one.type, one.key, only_if);
+    if (!done && done.error().code == kube::errc::conflict) {
+      out.again_in = between_writes;
+    } else if (!done) {
+      out.failed = done.error();
+    } else if (!about.uid.empty()) {
+      events_.record(about, event_type::normal, "Removed", "Delete",
+                     called(*one.type, one.key.name) + ": module " + one.module + " is off");
+    }
+  }
+  co_return out;
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,100 @@
+#pragma once
+// Keeps objects of ours as they are wanted: there when they should be, put back when others change or delete them, gone
+// when nobody wants them. It does not know what a policy is; reconcilers/policy does not know how this is done.
+//
+// Nothing is written that is there already. What we applied is remembered by the mark the server puts on a change (a
+// generation, or a fingerprint of the content); after a restart, and whenever the mark moves, the object is read and
+// compared first. So a settled cluster sees no write, a restart none, and an edit by others is put back at most twice a
+// second however often it comes.
+
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "controller/clock.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/owned_object.hpp"
+
+namespace reconcilers {
+
+class keeper {
+ public:
+  /// `daemon_sets` holds all of our namespace; the two others may hold only what carries our label.
+  struct stores {
+    controller::store<kube::daemon_set>& daemon_sets;
+    controller::store<owned_service>& services;
+    controller::store<owned_service_account>& service_accounts;
+  };
+  /// What came of one object.
+  struct outcome {
+    bool settled = false;  ///< it is as wanted
+    std::string problem;   ///< CamelCase, when a person has to do something: ForeignObject, Refused, Forbidden
+    std::string message;
+    std::optional<controller::milliseconds> again_in;
+    std::optional<kube::error> failed;  ///< to be tried again with back-off
+  };
+  using identity = std::pair<std::string_view, std::string>;  ///< kind, name
+
+  /// Everything given must outlive this. `ns` is our own namespace; objects elsewhere are not looked at.
+  keeper(stores from, kube::client& client, controller::recorder& events, std::string ns,
+         std::function<controller::milliseconds()> now);
+  keeper(const keeper&) = delete;
+  keeper& operator=(const keeper&) = delete;
+
+  bool synced() const;
+  /// Carries our label, in our namespace.
+  bool is_ours(const kube::object& object) const;
+  /// Events are about `about`.
+  kube::task<outcome> ensure(modules::intent want, controller::object_reference about);
+  /// Deletes what is ours and neither kept nor of one of these modules.
+  kube::task<outcome> prune(std::set<identity> kept, std::set<std::string> spared_modules,
+                            controller::object_reference about);
+
+ private:
+  /// An object as its store shows it.
+  struct seen {
+    const kube::object* object = nullptr;
+    std::uint64_t mark = 0;  ///< moves when somebody changes what we may have an opinion about
+    std::uint64_t version() const { return object ? object->resource_version : 0; }
+  };
+  /// Our last word about an object.
+  struct spoken {
+    std::string hash;
+    kube::uid id;
+    std::uint64_t version = 0;
+    std::uint64_t mark = 0;
+    bool mark_known = false;
+    controller::milliseconds looked{0}, wrote{-1'000'000};
+  };
+  struct victim {
+    const kube::resource* type = nullptr;
+    kube::object_key key;
+    std::string uid, module;
+  };
+
+  seen look(const kube::resource& type, const std::string& name) const;
+  bool at_peace(const modules::intent& want, const seen& is, spoken& said) const;
+  kube::task<outcome> compare(modules::intent want, controller::object_reference about);
+  kube::task<outcome> write(modules::intent want, controller::object_reference about, nlohmann::json live);
+  void remember(const modules::intent& want, const nlohmann::json& live);
+  std::vector<victim> victims(const std::set<identity>& kept, const std::set<std::string>& spared) const;
+
+  stores from_;
+  kube::client& client_;
+  controller::recorder& events_;
+  std::string ns_;
+  std::function<controller::milliseconds()> now_;
+  std::map<identity, spoken> spoken_;
+};
+
+}  // namespace reconcilers

@@ -1,0 +1,76 @@
+#include "reconcilers/node_pods.hpp"
+
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+
+const modules::module_type* held_mode(const kube::pod& pod) {
+  for (const auto& container : pod.containers) {
+    for (const auto* asked : {&container.limits, &container.requests}) {
+      for (const auto& [name, amount] : *asked) {
+        if (amount <= 0) continue;
+        if (const auto* of = modules::advertiser(name)) return of;
+      }
+    }
+  }
+  return nullptr;
+}
+
+node_pods::node_pods(controller::store<kube::pod>& pods, std::string ns) : pods_(pods), ns_(std::move(ns)) {
+  for (const auto& one : pods.all()) take_in(nullptr, &one);
+  pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
+}
+
+bool node_pods::is_plugin(const kube::pod& pod) const {
+  return pod.key.ns == ns_ && pod.labels.contains(names::module_label);
+}
+
+bool node_pods::matters(const kube::pod& pod) const {
+  return !pod.node_name.empty() && !pod.finished() && (is_plugin(pod) || held_mode(pod));
+}
+
+void node_pods::take_in(const kube::pod* before, const kube::pod* after) {
+  const bool was = before && matters(*before), is = after && matters(*after);
+  if (was && is && before->node_name == after->node_name) return;
+  if (was) {
+    const auto at = by_node_.find(before->node_name);
+    size_ -= at->second.erase(before->key);
+    if (at->second.empty()) by_node_.erase(at);
+  }
+  if (is) size_ += by_node_[after->node_name].insert(after->key).second ? 1 : 0;
+}
+
+std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
+  std::vector<plugin_pod> out;
+  const auto at = by_node_.find(node);
+  if (at == by_node_.end()) return out;
+  for (const auto& key : at->second) {
+    const auto* pod = pods_.find(key);
+    if (!pod || !is_plugin(*pod)) continue;
+    out.push_back({std::string(pod->labels.value_or(names::module_label, "")), key.to_string(), pod->reason, pod->ready,
+                   pod->deleting});
+  }
+  return out;
+}
+
+std::vector<holder> node_pods::holders(const std::string& node) const {
+  std::vector<holder> out;
+  const auto at = by_node_.find(node);
+  if (at == by_node_.end()) return out;
+  for (const auto& key : at->second) {
+    const auto* pod = pods_.find(key);
+    if (!pod || is_plugin(*pod)) continue;
+    if (const auto* of = held_mode(*pod)) out.push_back({key.to_string(), of});
+  }
+  return out;
+}
+
+std::vector<kube::object_key> node_pods::affected_by(const kube::pod* before, const kube::pod* after) const {
+  std::vector<kube::object_key> out;
+  if (before && matters(*before)) out.push_back({{}, before->node_name});
+  if (after && matters(*after) && (out.empty() || out.front().name != after->node_name))
+    out.push_back({{}, after->node_name});
+  return out;
+}
+
+}  // namespace reconcilers

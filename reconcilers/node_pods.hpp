@@ -1,0 +1,47 @@
+#pragma once
+// Which pods on a node matter to its mode: plugin pods of our modules, and pods that hold resources of a mode. An index
+// over the pod store, kept by observing it, so that a node is judged without looking at 150,000 pods.
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "controller/store.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/mode_change.hpp"
+
+namespace reconcilers {
+
+class node_pods {
+ public:
+  /// `pods` must outlive this. Plugin pods are those in `ns`, our own namespace: a label elsewhere means nothing.
+  node_pods(controller::store<kube::pod>& pods, std::string ns);
+  node_pods(const node_pods&) = delete;
+  node_pods& operator=(const node_pods&) = delete;
+
+  std::vector<plugin_pod> plugins(const std::string& node) const;
+  std::vector<holder> holders(const std::string& node) const;
+
+  /// Bound, not finished, and a plugin pod or a holder.
+  bool matters(const kube::pod& pod) const;
+  /// The nodes to look at again after a change of a pod, as a store's observer sees it.
+  std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
+
+  std::size_t size() const { return size_; }
+
+ private:
+  bool is_plugin(const kube::pod& pod) const;
+  void take_in(const kube::pod* before, const kube::pod* after);
+
+  const controller::store<kube::pod>& pods_;
+  std::string ns_;
+  std::unordered_map<std::string, std::set<kube::object_key>> by_node_;
+  std::size_t size_ = 0;
+};
+
+/// The module whose resources a pod asks for; null where it asks for none of ours. (Of several the catalogue's first.)
+const modules::module_type* held_mode(const kube::pod& pod);
+
+}  // namespace reconcilers

@@ -1,0 +1,90 @@
+#include "reconcilers/policy_status.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "controller/conditions.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+namespace {
+
+using nlohmann::json;
+
+struct verdict {
+  std::string status, reason, message;
+};
+
+std::string progress(const module_row& row) {
+  return std::string(row.name) + " " + std::to_string(row.ready) + "/" + std::to_string(row.desired);
+}
+
+std::string joined(const std::vector<module_row>& rows, auto&& of, auto&& which, std::string_view between) {
+  std::string out;
+  for (const auto& row : rows) {
+    if (which(row)) (out += out.empty() ? std::string_view() : between) += of(row);
+  }
+  return out;
+}
+
+bool on(const module_row& row) { return row.enabled; }
+bool wrong(const module_row& row) { return !row.problem.empty(); }
+bool unfinished(const module_row& row) {
+  return row.enabled && row.problem.empty() && !(row.applied && row.rolled_out);
+}
+
+json conditions_of(const json& before, std::initializer_list<std::pair<const char*, verdict>> all,
+                   std::int64_t generation, std::string_view now) {
+  auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
+  for (const auto& [type, is] : all)
+    controller::set_condition(list, {type, is.status, is.reason, is.message, generation}, now);
+  return list;
+}
+
+}  // namespace
+
+json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const json& before,
+                   std::string_view now) {
+  const auto summary = joined(rows, progress, on, ", ");
+  const auto bad = std::ranges::find_if(rows, wrong);
+  const auto slow = std::ranges::find_if(rows, unfinished);
+  const auto said = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
+  const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, said, wrong, "; ")}
+                                             : verdict{"False", "AsExpected", ""};
+  const verdict progressing =
+      slow != rows.end()
+          ? verdict{"True", "RollingOut", "ready of desired: " + joined(rows, progress, unfinished, ", ")}
+          : verdict{"False", "AsExpected", ""};
+  verdict ready{"True", "RolledOut", summary};
+  if (bad != rows.end())
+    ready = {"False", bad->problem, degraded.message};
+  else if (slow != rows.end())
+    ready = {"False", "RollingOut", progressing.message};
+  else if (std::ranges::none_of(rows, on))
+    ready = {"True", "NothingEnabled", "no module is on"};
+
+  auto modules = json::array();
+  for (const auto& row : rows) {
+    json one = {{"name", row.name},
+                {"enabled", row.enabled},
+                {"desired", row.desired},
+                {"ready", row.ready},
+                {"nodes", row.nodes}};
+    if (!row.message.empty()) one["message"] = row.message;
+    modules.push_back(std::move(one));
+  }
+  return {{"observedGeneration", generation},
+          {"summary", summary.empty() ? "none" : summary},
+          {"modules", std::move(modules)},
+          {"conditions", conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
+                                       generation, now)}};
+}
+
+json ignored_status(std::int64_t generation, const json& before, std::string_view now) {
+  const verdict is{
+      "False", "Ignored",
+      "only the AcceleratorPolicy named " + std::string(names::policy) + " counts; this one has no effect"};
+  return {{"observedGeneration", generation}, {"conditions", conditions_of(before, {{"Ready", is}}, generation, now)}};
+}
+
+}  // namespace reconcilers

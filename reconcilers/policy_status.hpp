@@ -1,0 +1,32 @@
+#pragma once
+// What an AcceleratorPolicy is told about itself, from what its modules are at this moment. Pure.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reconcilers/accelerator_policy.hpp"
+
+namespace reconcilers {
+
+/// One module as its DaemonSet and our attempts at it show it.
+struct module_row {
+  std::string_view name;
+  bool enabled = false;
+  bool applied = false;     ///< all its objects are there as we want them
+  bool rolled_out = false;  ///< and every pod is up
+  std::int32_t desired = 0, ready = 0, nodes = 0;
+  std::string problem;  ///< reason, CamelCase; empty when nothing is wrong
+  std::string message;
+};
+
+/// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
+nlohmann::json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const nlohmann::json& before,
+                             std::string_view now);
+
+/// For a policy that is not the one that counts.
+nlohmann::json ignored_status(std::int64_t generation, const nlohmann::json& before, std::string_view now);
+
+}  // namespace reconcilers

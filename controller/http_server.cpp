@@ -121,7 +121,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
   void publish() { metrics.connections.with({how.name}).set(static_cast<double>(open_connections.size())); }
 
   loop& on;
-  http_server_metrics& metrics;
+  http_server_metrics metrics;  // references into the registry; a copy, because connections may outlive the struct
   http_server_options how;
   tcp::acceptor acceptor;
   asio::steady_timer reload_timer;

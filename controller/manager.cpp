@@ -20,6 +20,10 @@ manager::manager(loop& on, health& state, registry& metrics)
     : loop_(on), health_(state), reflecting_(metrics), stop_(on.context()) {}
 
 manager::cache& manager::add_cache(std::string name, std::function<bool()> synced) {
+  const auto taken = [this](const std::string& text) {
+    return std::ranges::any_of(caches_, [&](const auto& c) { return c->name == text; });
+  };
+  for (int number = 2; taken(name); ++number) name = name.substr(0, name.find('-')) + "-" + std::to_string(number);
   caches_.push_back(std::make_unique<cache>());
   cache& added = *caches_.back();
   added.name = std::move(name);

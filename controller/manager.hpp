@@ -29,10 +29,13 @@ class manager {
 
   /// Phase 1, servers: started first, stopped last.
   void add_server(http_server& what) { servers_.push_back(&what); }
-  /// Phase 2, caches: one reflector for `into`. `name` is its resource's plural.
+  /// Phase 2, caches: one reflector for `into`, named after its resource; further ones of the same get a number, or
+  /// `options.name`.
   template <kube::projection T>
   void add_cache(kube::transport& over, kube::watch_settings settings, store<T>& into, reflector_options options = {}) {
-    cache& added = add_cache(std::string(T::of().plural), [&into] { return into.synced(); });
+    const std::string name = options.name.empty() ? std::string(T::of().plural) : options.name;
+    cache& added = add_cache(name, [&into] { return into.synced(); });
+    options.name = added.name;
     options.state = &added.state;
     added.start = [this, &over, &into, settings = std::move(settings), options = std::move(options)] {
       return reflect<T>(over, settings, into, reflecting_, options);

@@ -57,10 +57,11 @@ class reflector {
         machine_(type, std::move(settings), random_jitter),
         into_(into),
         metrics_(metrics),
-        options_(std::move(options)) {}
+        options_(std::move(options)),
+        name_(options_.name.empty() ? std::string(type.plural) : options_.name) {}
 
   kube::task<void> run() {
-    metrics_.synced.with({type_.plural}).set(0);
+    metrics_.synced.with({name_}).set(0);
     for (;;) {
       auto step = machine_.next(options_.now());
       publish();
@@ -159,37 +160,37 @@ class reflector {
       }
     } catch (const std::exception& e) {
       // Out of an observer: a bug of ours, which must not look like a broken stream.
-      metrics_.errors.with({type_.plural, "exception"}).add();
-      log::error("exception while taking in an object", {{"resource", type_.plural}, {"error", e.what()}});
+      metrics_.errors.with({name_, "exception"}).add();
+      log::error("exception while taking in an object", {{"resource", name_}, {"error", e.what()}});
     }
   }
 
   void report(const kube::result<void>& read, std::string_view object) {
     if (read) return;
-    metrics_.undecodable.with({type_.plural}).add();
+    metrics_.undecodable.with({name_}).add();
     const auto key = key_of(object, wire_);
     if (key) into_.keep(*key);
     if (unreadable_.size() >= 1000) return;  // counted is enough then
     if (!unreadable_.insert(key ? key->to_string() : read.error().what).second) return;
     log::error("object cannot be decoded, what was known of it is kept",
-               {{"resource", type_.plural}, {"error", read.error().what}});
+               {{"resource", name_}, {"error", read.error().what}});
   }
 
   void commit() {
     into_.commit();
     if (std::exchange(initial_, false)) {
-      log::info("cache synced", {{"resource", type_.plural}, {"objects", into_.size()}, {"bytes", bytes_}});
+      log::info("cache synced", {{"resource", name_}, {"objects", into_.size()}, {"bytes", bytes_}});
       if (bytes_ > options_.trim_above) malloc_trim(0);
     }
     if (options_.state) options_.state->synced = true;
-    metrics_.synced.with({type_.plural}).set(1);
+    metrics_.synced.with({name_}).set(1);
     publish();
   }
 
   void contact() {
-    if (!trouble_.empty()) log::info("API server answers again", {{"resource", type_.plural}});
+    if (!trouble_.empty()) log::info("API server answers again", {{"resource", name_}});
     trouble_.clear();
-    if (std::exchange(forbidden_, false)) metrics_.forbidden.with({type_.plural}).set(0);
+    if (std::exchange(forbidden_, false)) metrics_.forbidden.with({name_}).set(0);
     if (!options_.state) return;
     options_.state->last_contact = options_.now();
     options_.state->trouble.clear();
@@ -200,11 +201,11 @@ class reflector {
     const auto now = options_.now();
     machine_.on_error(why, now);
     if (why.code == kube::errc::cancelled) return;
-    metrics_.errors.with({type_.plural, kube::to_string(why.code)}).add();
+    metrics_.errors.with({name_, kube::to_string(why.code)}).add();
     // A version that is gone and a watch the server does not know are the normal way to a new list.
     if (why.code == kube::errc::gone || why.code == kube::errc::invalid) return;
     const bool is_forbidden = why.code == kube::errc::forbidden;
-    if (is_forbidden) metrics_.forbidden.with({type_.plural}).set(1);
+    if (is_forbidden) metrics_.forbidden.with({name_}).set(1);
     forbidden_ = is_forbidden;
     if (options_.state) {
       options_.state->trouble = why.what;
@@ -216,24 +217,24 @@ class reflector {
     told_at_ = now;
     if (is_forbidden) {
       log::error("not allowed to list or watch: grant the right, no restart is needed",
-                 {{"resource", type_.plural}, {"error", why.what}});
+                 {{"resource", name_}, {"error", why.what}});
       if (options_.on_forbidden) options_.on_forbidden(why);
     } else {
-      log::warn("list or watch failed, retrying", {{"resource", type_.plural}, {"error", why.what}});
+      log::warn("list or watch failed, retrying", {{"resource", name_}, {"error", why.what}});
     }
   }
 
   void publish() {
     const auto& now = machine_.count();
     const auto add = [&](family<counter>& to, std::uint64_t is, std::uint64_t was) {
-      if (is > was) to.with({type_.plural}).add(static_cast<double>(is - was));
+      if (is > was) to.with({name_}).add(static_cast<double>(is - was));
     };
     add(metrics_.events, now.events, told_.events);
     add(metrics_.lists, now.lists + now.watch_lists, told_.lists + told_.watch_lists);
     add(metrics_.watches, now.watches, told_.watches);
     add(metrics_.undecodable, now.undecodable, told_.undecodable);
     told_ = now;
-    metrics_.objects.with({type_.plural}).set(static_cast<double>(into_.size()));
+    metrics_.objects.with({name_}).set(static_cast<double>(into_.size()));
   }
 
   kube::transport& over_;
@@ -243,6 +244,7 @@ class reflector {
   reflector_sink& into_;
   reflector_metrics& metrics_;
   reflector_options options_;
+  std::string name_;
 
   kube::watch_machine::counters told_;
   std::unordered_set<std::string> unreadable_;  // already logged

@@ -17,7 +17,7 @@
 
 namespace controller {
 
-/// Shared by all reflectors; the label is the resource's plural.
+/// Shared by all reflectors; the label is the reflector's name.
 struct reflector_metrics {
   explicit reflector_metrics(registry& into);
   family<gauge>& synced;         ///< 1 after the first complete list
@@ -39,6 +39,7 @@ struct reflector_state {
 };
 
 struct reflector_options {
+  std::string name;                                      ///< metric label and log field; empty: the resource's plural
   reflector_state* state = nullptr;                      ///< kept up to date when given; must outlive the reflector
   std::function<void(const kube::error&)> on_forbidden;  ///< at most once a minute: an event, say
   std::function<milliseconds()> now = boot_now;

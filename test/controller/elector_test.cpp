@@ -1,0 +1,219 @@
+#include "controller/elector.hpp"
+
+#include "controller/fenced_transport.hpp"
+#include "controller/leader_label.hpp"
+#include "kube/client.hpp"
+#include "test/controller/rig.hpp"
+
+namespace {
+
+using kube::errc;
+using kube::method;
+using namespace std::chrono_literals;
+using json = nlohmann::json;
+
+constexpr const char* lease_path = "/apis/coordination.k8s.io/v1/namespaces/quartermaster/leases/quartermaster*";
+constexpr const char* leases_path = "/apis/coordination.k8s.io/v1/namespaces/quartermaster/leases?*";
+
+std::string lease_of(const std::string& holder, const std::string& version, int transitions = 3) {
+  return json{{"apiVersion", "coordination.k8s.io/v1"},
+              {"kind", "Lease"},
+              {"metadata",
+               {{"name", "quartermaster"},
+                {"namespace", "quartermaster"},
+                {"resourceVersion", version},
+                {"labels", {{"theirs", "kept"}}}}},
+              {"spec",
+               {{"holderIdentity", holder},
+                {"leaseDurationSeconds", 15},
+                {"leaseTransitions", transitions},
+                {"acquireTime", "2026-01-01T00:00:00.000000Z"},
+                {"renewTime", "2026-01-01T00:00:00.000000Z"}}}}
+      .dump();
+}
+
+struct elector : controller_test::rig {
+  kube_test::scripted_transport api;
+  std::string lost;
+  int acquired = 0;
+
+  controller::elector::options options(milliseconds retry = 10ms) {
+    controller::elector::options out;
+    out.lease = {"quartermaster", "quartermaster"};
+    out.timing.identity = "me";
+    out.timing.retry = retry;
+    out.on_acquired = [this] { ++acquired; };
+    out.on_lost = [this](std::string_view why) { lost = why; };
+    return out;
+  }
+  using milliseconds = controller::milliseconds;
+};
+
+TEST_F(elector, makes_the_lease_when_there_is_none_and_renews_it) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path)
+      .body_has(R"("holderIdentity":"me")")
+      .body_has(R"("leaseDurationSeconds":15)")
+      .answers(201, lease_of("me", "5", 0));
+  api.on(method::put, lease_path).body_has(R"("resourceVersion":"5")").answers(200, lease_of("me", "6", 0));
+  api.on(method::put, lease_path).body_has(R"("resourceVersion":"6")").answers(200, lease_of("me", "7", 0));
+  api.on(method::put, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  EXPECT_TRUE(under_test.held());
+  EXPECT_EQ(acquired, 1);
+  EXPECT_EQ(metric("quartermaster_leader"), 1);
+  for (const auto& sent : api.seen()) EXPECT_EQ(sent.via, kube::lane::lease);
+  running.cancel();
+  EXPECT_TRUE(turn([&] { return !running.running(); }));
+}
+
+TEST_F(elector, takes_over_a_released_lease_and_keeps_what_is_not_ours) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(200, lease_of("", "9"));
+  api.on(method::put, lease_path)
+      .body_has(R"("leaseTransitions":4)")
+      .body_has(R"("theirs":"kept")")
+      .body_has(R"("resourceVersion":"9")")
+      .answers(200, lease_of("me", "10", 4));
+  api.on(method::put, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return under_test.held() && api.left() == 0; }));
+  running.cancel();
+  EXPECT_TRUE(turn([&] { return !running.running(); }));
+}
+
+TEST_F(elector, loses_at_once_when_another_wrote_the_lease) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "5", 0));
+  api.on(method::put, lease_path).answers(409);
+  api.on(method::get, lease_path).answers(200, lease_of("other", "6"));
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  EXPECT_NE(lost.find("other"), std::string::npos) << lost;
+  EXPECT_FALSE(under_test.held());
+}
+
+TEST_F(elector, F27_loses_when_the_api_server_is_silent_until_the_deadline) {
+  auto how = options();
+  milliseconds now = 1'000'000ms;
+  how.now = [&now] { return now; };
+  controller::elector under_test(api, how, metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "5", 0));
+  api.on(method::put, lease_path).fails(errc::timeout, "no answer");
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] {
+    if (acquired) now += 11ms;
+    if (api.left() == 0) now += 10'000ms;
+    return !running.running();
+  }));
+  EXPECT_NE(lost.find("no answer"), std::string::npos) << lost;
+}
+
+TEST_F(elector, releases_with_an_empty_holder) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "5", 0));
+  api.on(method::put, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return under_test.held() && api.left() == 0; }));
+  running.cancel();
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  api.on(method::put, lease_path)
+      .body_has(R"("holderIdentity":"")")
+      .body_has(R"("leaseDurationSeconds":1)")
+      .answers(200, lease_of("", "6"));
+  const auto done = kube_test::run(loop.context(), under_test.release());
+  EXPECT_TRUE(done);
+  EXPECT_FALSE(under_test.held());
+  EXPECT_EQ(lost, "") << "a release is not a loss";
+}
+
+TEST(identity, differs_from_start_to_start) {
+  EXPECT_NE(controller::make_identity(), controller::make_identity());
+  EXPECT_NE(controller::make_identity().find('_'), std::string::npos);
+}
+
+struct fence : controller_test::rig {
+  kube_test::scripted_transport api;
+  controller::milliseconds left{0};
+  controller::counter& refused = metrics.make_counter("refused_total", "Refused.");
+  controller::fenced_transport fenced{api, [this] { return left; }, refused};
+
+  kube::result<kube::response> send(kube::request what) {
+    return kube_test::run(loop.context(), fenced.send(std::move(what)));
+  }
+  static kube::request of(method verb, kube::lane via = kube::lane::unary) {
+    kube::request out;
+    out.verb = verb;
+    out.target = "/api/v1/nodes/gpu-1?fieldManager=quartermaster";
+    out.via = via;
+    return out;
+  }
+};
+
+TEST_F(fence, F28_refuses_every_write_while_the_lease_is_not_held) {
+  for (const auto verb : {method::post, method::put, method::patch, method::del}) {
+    const auto answer = send(of(verb));
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, errc::cancelled);
+    EXPECT_EQ(answer.error().what, "not the leader: nothing is written to /api/v1/nodes/gpu-1");
+  }
+  EXPECT_EQ(refused.value(), 4);
+  EXPECT_TRUE(api.seen().empty());
+}
+
+TEST_F(fence, lets_reads_and_the_lease_itself_through) {
+  api.on(method::get, "/api/v1/nodes/gpu-1*");
+  EXPECT_TRUE(send(of(method::get)));
+  api.on(method::put, "/api/v1/nodes/gpu-1*");
+  EXPECT_TRUE(send(of(method::put, kube::lane::lease)));
+}
+
+TEST_F(fence, F28_a_write_may_not_outlast_the_lease) {
+  left = 7000ms;
+  api.on(method::patch, "/api/v1/nodes/gpu-1*");
+  api.on(method::patch, "/api/v1/nodes/gpu-1*");
+  EXPECT_TRUE(send(of(method::patch)));
+  EXPECT_EQ(api.seen()[0].deadline, 7000ms);
+  auto quick = of(method::patch);
+  quick.deadline = 3000ms;
+  EXPECT_TRUE(send(quick));
+  EXPECT_EQ(api.seen()[1].deadline, 3000ms);
+}
+
+struct leader_label : controller_test::rig {
+  kube_test::scripted_transport api;
+  kube::client client{api};
+  controller::own_pod self{{"quartermaster", "q-1"}};
+};
+
+TEST_F(leader_label, moves_from_whoever_bears_it_to_us) {
+  api.on(method::get, "/api/v1/namespaces/quartermaster/pods?*labelSelector=quartermaster.io*leader*true*")
+      .answers(200, R"({"items":[{"metadata":{"name":"q-0","uid":"u0"}},{"metadata":{"name":"q-1","uid":"u1"}}]})");
+  api.on(method::patch, "/api/v1/namespaces/quartermaster/pods/q-0*")
+      .body_has(R"("quartermaster.io/leader":null)")
+      .body_has(R"("uid":"u0")")
+      .answers(404);
+  api.on(method::patch, "/api/v1/namespaces/quartermaster/pods/q-1*")
+      .body_has(R"("quartermaster.io/leader":"true")")
+      .answers(200, "{}");
+  EXPECT_TRUE(kube_test::run(loop.context(), controller::mark_leader(client, self)));
+}
+
+TEST_F(leader_label, is_taken_off_at_a_clean_release) {
+  api.on(method::patch, "/api/v1/namespaces/quartermaster/pods/q-1*")
+      .body_has(R"("quartermaster.io/leader":null)")
+      .answers(200, "{}");
+  EXPECT_TRUE(kube_test::run(loop.context(), controller::unmark_leader(client, self)));
+}
+
+TEST_F(leader_label, does_nothing_outside_a_cluster) {
+  EXPECT_TRUE(kube_test::run(loop.context(), controller::mark_leader(client, {})));
+  EXPECT_TRUE(kube_test::run(loop.context(), controller::unmark_leader(client, {})));
+}
+
+}  // namespace

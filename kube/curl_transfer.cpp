@@ -17,7 +17,6 @@ constexpr int keepalive_idle_s = 30;
 constexpr int keepalive_interval_s = 10;
 constexpr unsigned unacknowledged_ms =
     30'000;  // what we sent and nobody acknowledged for so long: the connection is dead
-constexpr std::size_t largest_reserve = 64u << 20;
 
 bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
@@ -221,7 +220,7 @@ void curl_transfer::header(std::string_view line) {
   } else if (same_word(name, "content-length") && !(sink_ && answer_.status == 200)) {
     std::size_t length = 0;
     std::from_chars(value.data(), value.data() + value.size(), length);
-    answer_.body.reserve(std::min({length, limits_.body, largest_reserve}));
+    answer_.body.reserve(std::min(length, limits_.body));
   }
 }
 

@@ -34,7 +34,7 @@ struct transfer_limits {
   std::chrono::milliseconds connect{10'000};
   std::size_t body = 256u << 20;      ///< of a `send` answer
   std::size_t error_body = 1u << 20;  ///< of a stream's answer that is no stream
-  long buffer = 16 << 10;             ///< bytes libcurl reads at once
+  long buffer = 16 << 10;  ///< bytes libcurl reads at once; a TLS record has no more, so more would gain nothing
 };
 
 class curl_transfer final : public curl_multi::completion {

@@ -153,6 +153,17 @@ TEST_F(curl_transport_on_tls, F4_a_killed_server_is_told_from_one_that_is_down) 
   EXPECT_THAT(refused.error().what, HasSubstr("/etc/kubeconfig"));
 }
 
+TEST_F(curl_transport_on_tls, a_host_nobody_knows_is_named_with_the_file_it_comes_from) {
+  auto with = config();
+  with.server = "https://no-such-host.invalid:6443";
+  connect(with);
+  const auto got = send(get("/api"));
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, errc::connect);
+  EXPECT_EQ(got.error().what,
+            "GET /api: the host of no-such-host.invalid:6443 is not known to DNS: check server in /etc/kubeconfig");
+}
+
 TEST_F(curl_transport_on_tls, a_sink_may_end_its_stream) {
   connect();
   server->answers([](const seen_request&) { return reply::stream({"one", "two"}, reply::ending::hang); });

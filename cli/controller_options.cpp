@@ -26,9 +26,6 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
       ->check(CLI::IsMember({"text", "json"}));
   text("--log-level", into.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  verb.add_flag("--leader-elect,!--no-leader-elect", into.leader_elect,
-                "Lead by Lease (default); without it there may be one process only")
-      ->envname("QUARTERMASTER_LEADER_ELECT");
   const auto seconds = [&verb](const char* flag, int& to, const char* help) {
     verb.add_option(flag, to, help)->check(CLI::Range(1, 3600))->capture_default_str();
   };

@@ -21,7 +21,6 @@ struct controller_options {
   std::string metrics_address = ":8080";
   std::string log_format = "text";
   std::string log_level = "info";
-  bool leader_elect = true;
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;
 };
 

@@ -1,0 +1,256 @@
+// quartermaster controller: what lives in the operator, in which order it is made, and until when. The parts know each
+// other only by the stores; who wakes whom is the list of observers in `wire`.
+
+#include "cli/controller.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/controller_options.hpp"
+#include "cli/preflight.hpp"
+#include "cli/verbs.hpp"
+#include "controller/elector.hpp"
+#include "controller/event_recorder.hpp"
+#include "controller/fenced_transport.hpp"
+#include "controller/health.hpp"
+#include "controller/http_server.hpp"
+#include "controller/leader_label.hpp"
+#include "controller/log.hpp"
+#include "controller/loop.hpp"
+#include "controller/manager.hpp"
+#include "controller/metrics.hpp"
+#include "controller/runner.hpp"
+#include "kube/client.hpp"
+#include "kube/config.hpp"
+#include "kube/curl_transport.hpp"
+#include "kube/projections/config_map.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/accelerator_node.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/custom_resource.hpp"
+#include "reconcilers/enrolment.hpp"
+#include "reconcilers/owned_object.hpp"
+#include "reconcilers/policy.hpp"
+
+namespace cli {
+namespace {
+
+namespace log = controller::log;
+
+controller::lease_settings lease_timing(const controller_options& options) {
+  controller::lease_settings out;
+  out.identity = controller::make_identity();
+  out.duration = std::chrono::seconds(options.lease_seconds);
+  out.renew_deadline = std::chrono::seconds(options.renew_seconds);
+  out.retry = std::chrono::seconds(options.retry_seconds);
+  return out;
+}
+
+controller::elector::options election(const controller_options& options) {
+  controller::elector::options out;
+  out.lease = {options.ns, "quartermaster"};
+  out.timing = lease_timing(options);
+  return out;
+}
+
+controller::http_server_options front(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "metrics";
+  out.address = options.metrics_address;
+  return out;
+}
+
+controller::event_settings events_by(const controller::elector& of) {
+  controller::event_settings out;
+  out.reporting_instance = of.identity();
+  return out;
+}
+
+kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
+  kube::watch_settings out;
+  out.ns = std::move(ns);
+  out.label_selector = std::move(selector);
+  return out;
+}
+
+controller::runner_options at_once(std::size_t keys) {
+  controller::runner_options out;
+  out.at_once = keys;
+  return out;
+}
+
+/// Everything that lives as long as the operator, in the order it is made.
+class operator_program {
+ public:
+  operator_program(controller_options options, kube::cluster_config cluster)
+      : options_(std::move(options)), wire_(loop_.executor(), std::move(cluster)) {
+    add_process_metrics(metrics_);
+    add_metrics_route(server_, metrics_);
+    add_health_routes(server_, health_);
+    add_caches();
+    add_observers();
+    add_leadership();
+    manager_.add_server(server_);
+    manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
+  }
+
+  int run() {
+    loop_.stop_on_signals([this] { manager_.stop(); });
+    loop_.spawn("main", main());
+    loop_.run();
+    log::flush();
+    return rc_;
+  }
+
+ private:
+  boost::asio::awaitable<void> main() {
+    const auto usable = co_await check_cluster(reading_);
+    if (!usable) co_return fail(usable.error().what);
+    log::info("starting", {{"version", QUARTERMASTER_VERSION},
+                           {"kubernetes", *usable},
+                           {"identity", elector_.identity()},
+                           {"namespace", options_.ns}});
+    const auto served = co_await manager_.run();
+    if (!served) fail(served.error().what);
+    loop_.quit();
+  }
+
+  void fail(const std::string& why) {
+    log::error(why);
+    rc_ = 1;
+    loop_.quit();
+  }
+
+  void add_caches() {
+    namespace declared = reconcilers::crl::names;
+    const auto ours = "app.kubernetes.io/managed-by=quartermaster";
+    manager_.add_cache(seen_, {}, policies_);
+    manager_.add_cache(seen_, {}, accelerator_nodes_);
+    manager_.add_cache(seen_, {}, nodes_);
+    manager_.add_cache(seen_, {}, pods_);
+    manager_.add_cache(seen_, in_namespace(options_.ns), daemon_sets_);
+    manager_.add_cache(seen_, in_namespace(options_.ns, ours), services_);
+    manager_.add_cache(seen_, in_namespace(options_.ns, ours), service_accounts_);
+    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::alauda_selector)),
+                       declared_alauda_);
+    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::cpaas_selector)),
+                       declared_cpaas_);
+    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::device_selector)),
+                       device_configs_);
+  }
+
+  /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
+  template <class T, class Reconciler>
+  void wake(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
+    from.observe([this, &what, &runner](const T* before, const T* after) {
+      for (const auto& key : what.affected_by(before, after)) runner.add(key, priority());
+    });
+  }
+  void add_observers() {
+    wake(policies_, policy_, governing_);
+    wake(daemon_sets_, policy_, governing_);
+    wake(services_, policy_, governing_);
+    wake(service_accounts_, policy_, governing_);
+    wake(nodes_, policy_, governing_);
+    wake(policies_, enrolment_, enrolling_);
+    wake(nodes_, enrolment_, enrolling_);
+    wake(pods_, enrolment_, enrolling_);
+    wake(accelerator_nodes_, enrolment_, enrolling_);
+    for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_})
+      wake(*store, custom_resource_, judging_);
+    for (auto* runner : {&governing_, &enrolling_, &judging_}) manager_.add_runner(*runner);
+  }
+
+  void add_leadership() {
+    manager_.set_leadership(controller::elector_leadership(elector_));
+    manager_.on_leading([this] { loop_.spawn("leader-label", controller::mark_leader(client_, pod_)); });
+    manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
+  }
+
+  /// What is found at the start waits behind what people change meanwhile.
+  int priority() const { return manager_.leading() ? 10 : 0; }
+
+  controller_options options_;
+  int rc_ = 0;
+
+  // The ground: metrics, the loop, the way to the API server. `reading_` may be used by every replica, `client_` writes
+  // and is fenced.
+  controller::registry metrics_;
+  controller::loop loop_{metrics_};
+  controller::health health_{metrics_};
+  kube::curl_transport wire_;
+  controller::observed_transport seen_{wire_, health_, metrics_};
+  kube::client reading_{seen_};
+  controller::elector elector_{seen_, election(options_), metrics_};
+  controller::counter& refused_ = metrics_.make_counter("quartermaster_fenced_requests_total",
+                                                        "Writes that were not sent because the lease was not held.");
+  controller::fenced_transport fence_{seen_, [this] { return elector_.remaining(); }, refused_};
+  kube::client client_{fence_};
+  controller::event_recorder events_{client_, events_by(elector_), metrics_};
+  controller::own_pod pod_{{options_.ns, options_.pod_name}};
+
+  // What we know.
+  controller::store<kube::node> nodes_;
+  controller::store<kube::pod> pods_;
+  controller::store<kube::daemon_set> daemon_sets_;
+  controller::store<reconcilers::owned_service> services_;
+  controller::store<reconcilers::owned_service_account> service_accounts_;
+  controller::store<reconcilers::accelerator_policy> policies_;
+  controller::store<reconcilers::accelerator_node> accelerator_nodes_;
+  controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
+
+  // What we do about it.
+  controller::runner_metrics running_{metrics_};
+  reconcilers::policy policy_{{policies_, nodes_, {daemon_sets_, services_, service_accounts_}},
+                              client_,
+                              events_,
+                              {.ns = options_.ns, .own_image = {}}};
+  reconcilers::enrolment enrolment_{
+      {policies_, nodes_, pods_, accelerator_nodes_}, client_, events_, {.ns = options_.ns}};
+  reconcilers::custom_resource custom_resource_{
+      {&declared_alauda_, &declared_cpaas_, &device_configs_}, client_, events_};
+  controller::runner governing_{loop_, policy_, running_};
+  controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
+  controller::runner judging_{loop_, custom_resource_, running_};
+
+  // How it is seen and started.
+  controller::http_server_metrics serving_{metrics_};
+  controller::http_server server_{loop_, serving_, front(options_)};
+  controller::manager manager_{loop_, health_, metrics_};
+};
+
+int complain(std::string_view what, int rc) {
+  std::cerr << "quartermaster: " << what << "\n";
+  return rc;
+}
+
+}  // namespace
+
+int run_controller(controller_options options) {
+  log::level from = log::level::info;
+  log::parse_level(options.log_level, from);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
+  if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
+
+  kube::config_options where;
+  where.kubeconfig = options.kubeconfig;
+  where.context = options.context;
+  auto cluster = kube::load_config(where);
+  if (!cluster) return complain(cluster.error().what, 1);
+  if (options.ns.empty()) options.ns = cluster->ns;
+  auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster));
+  return program->run();
+}
+
+void add_controller(CLI::App& app, int& rc) {
+  auto* verb = app.add_subcommand("controller", "Run the operator: reconcilers, metrics and health, leader by Lease");
+  auto options = std::make_shared<controller_options>();
+  add_controller_options(*verb, *options);
+  verb->callback([options, &rc] { rc = run_controller(*options); });
+}
+
+}  // namespace cli

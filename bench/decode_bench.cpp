@@ -1,0 +1,110 @@
+// What one object costs to decode: protobuf projections, and the same fields out of JSON with On-Demand for contrast.
+// `allocs` counts heap blocks an object; `wire` is the size of its input.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+#include "kube/json_object.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+
+static std::size_t allocations = 0;  // of the one thread
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* block = std::malloc(size)) return block;
+  throw std::bad_alloc();
+}
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete(void* block, std::size_t) noexcept { std::free(block); }
+
+namespace {
+
+std::string golden(const std::string& name) {
+  std::ifstream file(std::string(SOURCE_ROOT) + "/test/kube/golden/" + name, std::ios::binary);
+  if (!file) throw std::runtime_error("no fixture " + name);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+template <class Decode>
+void measure(benchmark::State& state, const std::string& fixture, Decode decode) {
+  const auto bytes = golden(fixture);
+  const auto before = allocations;
+  for (auto _ : state) {
+    auto made = decode(bytes);
+    if (!made) state.SkipWithError(made.error().what.c_str());
+    benchmark::DoNotOptimize(made);
+  }
+  const auto objects = static_cast<double>(state.iterations());
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
+  state.counters["allocs"] = static_cast<double>(allocations - before) / objects;
+  state.counters["wire"] = static_cast<double>(bytes.size());
+}
+
+void add_amounts(kube::quantities& to, kube::json::value list) {
+  kube::json::each_member(list, [&](std::string_view name, kube::json::value amount) {
+    const auto value = kube::parse_quantity(kube::json::text_or(amount)).value_or(0);
+    if (kube::is_extended_resource(name)) to.emplace_back(name, value);
+  });
+}
+
+void read_container(kube::json::value of, kube::container& into) {
+  kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
+    if (key == "name") into.name = kube::json::text_or(field);
+    if (key != "resources") return;
+    kube::json::each_member(field, [&](std::string_view side, kube::json::value list) {
+      if (side == "limits") add_amounts(into.limits, list);
+      if (side == "requests") add_amounts(into.requests, list);
+    });
+  });
+}
+
+/// The same fields as pod::decode, but for container statuses.
+kube::result<kube::pod> pod_of_json(std::string_view bytes) {
+  static constexpr std::string_view patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_",
+                                                  "nvidia.com/"};
+  return kube::json::decode<kube::pod>(
+      bytes, {patterns}, [](kube::pod& into, std::string_view part, kube::json::value of) {
+        if (part != "spec" && part != "status") return;
+        kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
+          if (key == "nodeName") into.node_name = kube::json::text_or(field);
+          if (key == "schedulerName") into.scheduler_name = kube::json::text_or(field);
+          if (key == "priority") into.priority = static_cast<std::int32_t>(kube::json::number_or(field, 0));
+          if (key == "podIP") into.ip = kube::json::text_or(field);
+          if (key == "phase") into.ready = kube::json::text_or(field) == "Running";
+          if (key == "containers") {
+            kube::json::each_item(field,
+                                  [&](kube::json::value one) { read_container(one, into.containers.emplace_back()); });
+          }
+        });
+      });
+}
+
+kube::result<kube::node> node_of_json(std::string_view bytes) {
+  static constexpr std::string_view patterns[] = {"quartermaster.io/", "hami.io/"};
+  return kube::json::decode<kube::node>(
+      bytes, {patterns}, [](kube::node& into, std::string_view part, kube::json::value of) {
+        if (part != "spec" && part != "status") return;
+        kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
+          if (key == "unschedulable") into.unschedulable = kube::json::flag_or(field, false);
+          if (key == "capacity") add_amounts(into.capacity, field);
+          if (key == "allocatable") add_amounts(into.allocatable, field);
+        });
+      });
+}
+
+BENCHMARK_CAPTURE(measure, pod_gpu_protobuf, "pod_gpu.pb", kube::pod::decode);
+BENCHMARK_CAPTURE(measure, pod_gpu_json, "pod_gpu.json", pod_of_json);
+BENCHMARK_CAPTURE(measure, pod_plain_protobuf, "pod_plain.pb", kube::pod::decode);
+BENCHMARK_CAPTURE(measure, pod_plain_json, "pod_plain.json", pod_of_json);
+BENCHMARK_CAPTURE(measure, node_gfd_protobuf, "node_gfd.pb", kube::node::decode);
+BENCHMARK_CAPTURE(measure, node_gfd_json, "node_gfd.json", node_of_json);
+
+}  // namespace

@@ -12,6 +12,8 @@ using kube::method;
 using namespace std::chrono_literals;
 using json = nlohmann::json;
 
+using controller::milliseconds;
+
 constexpr const char* lease_path = "/apis/coordination.k8s.io/v1/namespaces/quartermaster/leases/quartermaster*";
 constexpr const char* leases_path = "/apis/coordination.k8s.io/v1/namespaces/quartermaster/leases?*";
 
@@ -46,7 +48,6 @@ struct elector : controller_test::rig {
     out.on_lost = [this](std::string_view why) { lost = why; };
     return out;
   }
-  using milliseconds = controller::milliseconds;
 };
 
 TEST_F(elector, makes_the_lease_when_there_is_none_and_renews_it) {

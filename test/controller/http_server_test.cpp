@@ -1,0 +1,339 @@
+#include "controller/http_server.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <thread>
+
+#include "controller/health.hpp"
+#include "controller/sleep.hpp"
+#include "test/controller/rig.hpp"
+#include "test/kube/scratch_folder.hpp"
+#include "test/kube/test_pki.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using namespace std::chrono_literals;
+
+struct http_server : controller_test::rig {
+  controller::http_server_metrics serving{metrics};
+  controller::http_server_options options;
+  std::unique_ptr<controller::http_server> server;
+
+  http_server() {
+    options.name = "test";
+    options.address = "127.0.0.1:0";
+  }
+  void start() {
+    server = std::make_unique<controller::http_server>(loop, serving, options);
+    server->route("GET", "/hello", [](const controller::http_request& r) {
+      return controller::http_response{200, "hello " + r.query + "\n"};
+    });
+    server->route(
+        "POST", "/echo",
+        [](const controller::http_request& r) { return controller::http_response{200, r.body, r.content_type}; }, 1000);
+    server->route("GET", "/throws", [](const controller::http_request&) -> controller::http_response {
+      throw std::runtime_error("a bug");
+    });
+    server->route("GET", "/redirects",
+                  [](const controller::http_request&) { return controller::http_response{302, ""}; });
+    server->route_async("GET", "/slow", [](controller::http_request) -> asio::awaitable<controller::http_response> {
+      co_await controller::sleep_for(20ms);
+      co_return controller::http_response{200, "late\n"};
+    });
+    const auto started = server->start();
+    ASSERT_TRUE(started) << started.error().what;
+  }
+  ~http_server() override {
+    if (server) server->stop();
+    turn([&] { return !server || server->drained(); });
+  }
+
+  /// Client and server share the loop: the client never blocks.
+  struct client {
+    explicit client(http_server& of) : rig(of), socket(of.loop.context()) {
+      socket.connect({asio::ip::make_address("127.0.0.1"), of.server->port()});
+      socket.non_blocking(true);
+    }
+    void send(const std::string& bytes) { asio::write(socket, asio::buffer(bytes)); }
+    /// Reads until `what` is there, or the end.
+    std::string until(const std::string& what) {
+      rig.turn([&] {
+        char part[65536];
+        error_code failed;
+        const auto size = socket.read_some(asio::buffer(part), failed);
+        got.append(part, size);
+        if (failed && failed != asio::error::would_block) ended = true;
+        return ended || (!what.empty() && got.find(what) != std::string::npos);
+      });
+      return std::exchange(got, {});
+    }
+    std::string all() { return until(""); }
+    http_server& rig;
+    tcp::socket socket;
+    std::string got;
+    bool ended = false;
+  };
+};
+
+TEST_F(http_server, answers_and_keeps_the_connection) {
+  start();
+  client c(*this);
+  c.send("GET /hello?x=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+  const auto first = c.until("hello x=1\n");
+  EXPECT_NE(first.find("HTTP/1.1 200"), std::string::npos) << first;
+  c.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}");
+  EXPECT_NE(c.until("{}").find("Content-Type: application/json"), std::string::npos);
+  EXPECT_FALSE(c.ended);
+  EXPECT_EQ(metric(R"(quartermaster_http_requests_total{server="test",path="/hello",status="200"})"), 1);
+}
+
+TEST_F(http_server, answers_pipelined_requests_in_order) {
+  start();
+  client c(*this);
+  c.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET /hello?2 HTTP/1.1\r\nHost: a\r\n\r\n");
+  const auto both = c.until("hello 2\n");
+  EXPECT_LT(both.find("late"), both.find("hello"));
+}
+
+TEST_F(http_server, says_what_is_wrong_with_path_method_and_body) {
+  start();
+  const auto ask = [&](const std::string& text) {
+    client c(*this);
+    c.send(text);
+    return c.until("\n\r\n").substr(0, 12) + (c.rig.server ? "" : "");
+  };
+  EXPECT_EQ(ask("GET /none HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 404");
+  EXPECT_EQ(ask("POST /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "HTTP/1.1 405");
+  EXPECT_EQ(ask("GE /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 405");
+  EXPECT_EQ(ask("GET /throws HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 500");
+  EXPECT_EQ(ask("GET /redirects HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 500")
+      << "an API server would follow it";
+  EXPECT_EQ(ask("HEAD /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 200");
+  EXPECT_TRUE(log.contains("a bug"));
+}
+
+TEST_F(http_server, F38_a_body_beyond_the_limit_is_refused_however_it_comes) {
+  start();
+  client declared(*this);
+  declared.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 64000000\r\n\r\nxxxx");
+  EXPECT_EQ(declared.until("bytes\n").substr(0, 12), "HTTP/1.1 413");
+  client chunked(*this);
+  chunked.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  for (int i = 0; i < 3; ++i) chunked.send("200\r\n" + std::string(512, 'x') + "\r\n");
+  EXPECT_EQ(chunked.until("bytes\n").substr(0, 12), "HTTP/1.1 413");
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="too_large"})"), 2);
+}
+
+TEST_F(http_server, F38_garbage_is_answered_with_400_and_an_endless_head_with_431) {
+  start();
+  client garbage(*this);
+  garbage.send("\x16\x03\x01 not http\r\n\r\n");
+  EXPECT_EQ(garbage.until("request\n").substr(0, 12), "HTTP/1.1 400");
+  client endless(*this);
+  endless.send("GET /hello HTTP/1.1\r\nX: " + std::string(40'000, 'x'));
+  EXPECT_EQ(endless.until("request\n").substr(0, 12), "HTTP/1.1 431");
+}
+
+TEST_F(http_server, F39_a_slow_head_or_body_or_silence_ends_at_its_deadline) {
+  options.header_deadline = 60ms;
+  options.body_deadline = 60ms;
+  start();
+  client silent(*this), head(*this), body(*this);
+  head.send("GET /hello HT");
+  body.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
+  EXPECT_EQ(silent.all(), "");
+  EXPECT_EQ(head.all(), "");
+  EXPECT_EQ(body.all(), "");
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="timeout"})"), 3);
+  client good(*this);
+  good.send("GET /hello?still HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(good.until("still\n").find("200"), std::string::npos);
+}
+
+TEST_F(http_server, F39_when_all_places_are_taken_the_idler_goes_and_the_served_stay) {
+  options.max_connections = 4;
+  start();
+  client served(*this);
+  served.send("GET /hello?1 HTTP/1.1\r\nHost: a\r\n\r\n");
+  served.until("hello 1\n");
+  std::vector<std::unique_ptr<client>> idlers;
+  for (int i = 0; i < 50; ++i) {
+    idlers.push_back(std::make_unique<client>(*this));
+    settle();
+  }
+  EXPECT_LE(server->connections(), 5U);
+  client late(*this);
+  late.send("GET /hello?2 HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(late.until("hello 2\n").find("200"), std::string::npos);
+  served.send("GET /hello?3 HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(served.until("hello 3\n").find("200"), std::string::npos)
+      << "who has shown to be well-behaved keeps the place";
+}
+
+TEST_F(http_server, F58_a_stop_answers_what_is_under_way_and_closes_the_rest) {
+  start();
+  client idle(*this), busy(*this);
+  idle.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+  idle.until("hello \n");
+  busy.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  ASSERT_TRUE(turn([&] { return server->connections() == 2; }));
+  settle();
+  server->stop();
+  const auto last = busy.all();
+  EXPECT_NE(last.find("late\n"), std::string::npos);
+  EXPECT_NE(last.find("Connection: close"), std::string::npos) << last;
+  EXPECT_EQ(idle.all(), "");
+  EXPECT_TRUE(turn([&] { return server->drained(); }));
+}
+
+TEST_F(http_server, a_port_that_is_taken_is_one_line) {
+  start();
+  auto same = options;
+  same.address = "127.0.0.1:" + std::to_string(server->port());
+  controller::http_server second(loop, serving, same);
+  const auto started = second.start();
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().what.find(same.address), std::string::npos) << started.error().what;
+}
+
+TEST_F(http_server, refuses_addresses_that_are_none) {
+  for (const char* bad : {"", "8080", "host.example:80", "127.0.0.1:http", "127.0.0.1:70000"}) {
+    auto wrong = options;
+    wrong.address = bad;
+    controller::http_server none(loop, serving, wrong);
+    const auto started = none.start();
+    ASSERT_FALSE(started) << bad;
+    EXPECT_NE(started.error().what.find(bad), std::string::npos);
+  }
+}
+
+TEST_F(http_server, readyz_tells_every_reason_and_healthz_only_that_we_turn) {
+  controller::milliseconds now = 10'000ms;
+  controller::health health(metrics, [&now] { return now; });
+  std::string trouble = "not synced yet";
+  health.check("cache pods", [&trouble] { return trouble; });
+  server = std::make_unique<controller::http_server>(loop, serving, options);
+  add_health_routes(*server, health);
+  ASSERT_TRUE(server->start());
+  client c(*this);
+  const auto ask = [&](const std::string& path, const std::string& until) {
+    c.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return c.until(until);
+  };
+  const auto before = ask("/readyz", "not synced yet\n");
+  EXPECT_NE(before.find("HTTP/1.1 503"), std::string::npos);
+  EXPECT_NE(before.find("api-server: no answer yet"), std::string::npos) << before;
+  EXPECT_NE(ask("/healthz", "ok\n").find("200"), std::string::npos);
+  trouble.clear();
+  health.on_contact();
+  EXPECT_NE(ask("/readyz", "ok\n").find("200"), std::string::npos);
+  now += 6000ms;
+  EXPECT_NE(ask("/readyz", "for 6 s\n").find("503"), std::string::npos);
+  health.on_contact();
+  health.on_silence("connection refused");
+  EXPECT_NE(ask("/readyz", "refused\n").find("503"), std::string::npos);
+  health.on_contact();
+  health.stopping();
+  EXPECT_NE(ask("/readyz", "stopping\n").find("503"), std::string::npos);
+  EXPECT_NE(ask("/healthz", "ok\n").find("200"), std::string::npos);
+}
+
+struct certificate : http_server {
+  kube_test::scratch_folder folder;
+  kube_test::test_ca ca;
+
+  void write(const kube_test::pem_pair& pair) const {
+    folder.write("tls.crt", pair.certificate);
+    folder.write("tls.key", pair.key);
+  }
+  controller::certificate_files files() const { return {folder.path("tls.crt"), folder.path("tls.key"), {}}; }
+  static kube_test::leaf_options named(const std::string& name, long valid_for = 3600) {
+    kube_test::leaf_options out;
+    out.name = name;
+    out.valid_for = valid_for;
+    return out;
+  }
+  /// Common name of the certificate that a new connection is shown, after one request over it; the client runs on its
+  /// own thread.
+  std::string shown() {
+    std::string name = "none";
+    bool done = false;
+    std::thread caller([&] {
+      try {
+        asio::io_context own;
+        asio::ssl::context context(asio::ssl::context::tls_client);
+        context.add_certificate_authority(asio::buffer(ca.pem()));
+        context.set_verify_mode(asio::ssl::verify_peer);
+        asio::ssl::stream<tcp::socket> stream(own, context);
+        stream.next_layer().connect({asio::ip::make_address("127.0.0.1"), server->port()});
+        stream.handshake(asio::ssl::stream_base::client);
+        asio::write(stream, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")));
+        std::string answer(64, '\0');
+        asio::read(stream, asio::buffer(answer));
+        char text[128] = {};
+        const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(stream.native_handle()),
+                                                               &X509_free);
+        X509_NAME_get_text_by_NID(X509_get_subject_name(leaf.get()), NID_commonName, text, sizeof text);
+        if (answer.find(" 200 ") != std::string::npos) name = text;
+      } catch (const std::exception& e) {
+        name = e.what();
+      }
+      loop.post([&done] { done = true; });
+    });
+    turn([&] { return done; });
+    caller.join();
+    return name;
+  }
+};
+
+TEST_F(certificate, F22_a_good_pair_is_taken_and_every_bad_one_is_not) {
+  options.tls = files();
+  options.certificate_period = 5ms;
+  write(ca.issue(named("first")));
+  start();
+  EXPECT_EQ(shown(), "first");
+
+  write(ca.issue(named("second")));
+  ASSERT_TRUE(turn([&] { return log.contains("certificate reloaded"); }));
+  EXPECT_EQ(shown(), "second");
+
+  const auto rejected = [&] { return metric(R"(quartermaster_certificate_rejected{server="test"})"); };
+  const auto bad = [&](const kube_test::pem_pair& pair) {
+    write(pair);
+    EXPECT_TRUE(turn([&] { return rejected() == 1; }));
+    EXPECT_EQ(shown(), "second");
+  };
+  const auto good = [&](const std::string& name) {
+    write(ca.issue(named(name)));
+    EXPECT_TRUE(turn([&] { return rejected() == 0; }));
+    EXPECT_EQ(shown(), name);
+    write(ca.issue(named("second")));
+    EXPECT_TRUE(turn([&] { return shown() == "second"; }));
+  };
+  bad({ca.issue(named("third")).certificate, ca.issue(named("other")).key});
+  good("after a key that did not match");
+  const auto half = ca.issue(named("half"));
+  bad({half.certificate.substr(0, half.certificate.size() / 2), half.key});
+  good("after a half written file");
+  auto expired = named("expired", -10);
+  expired.valid_from = -1000;
+  bad(ca.issue(expired));
+  good("after an expired one");
+}
+
+TEST_F(certificate, F22_a_bad_pair_at_the_start_is_an_error_that_names_the_file) {
+  options.tls = files();
+  const auto one = ca.issue(named("one")), other = ca.issue(named("other"));
+  write({one.certificate, other.key});
+  controller::http_server none(loop, serving, options);
+  const auto started = none.start();
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().what.find("tls.key"), std::string::npos) << started.error().what;
+}
+
+}  // namespace

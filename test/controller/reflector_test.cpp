@@ -1,0 +1,215 @@
+// The driver around the watch machine: what it does with chunks, bad objects, refusals and cancellation. What list and
+// watch mean is the machine's, and tested in test/kube.
+
+#include "controller/reflector.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "test/controller/rig.hpp"
+
+namespace {
+
+using kube::errc;
+using kube::method;
+using json = nlohmann::json;
+
+/// A ConfigMap by its JSON, of which "bad" cannot be decoded.
+struct thing : kube::object {
+  std::string value;
+  static const kube::resource& of() { return kube::resources::config_maps; }
+  static constexpr kube::encoding wire = kube::encoding::json;
+  static kube::result<thing> decode(std::string_view bytes) {
+    const auto parsed = json::parse(bytes, nullptr, false);
+    if (!parsed.is_object() || parsed.contains("bad"))
+      return std::unexpected(kube::error{errc::decode, 0, "ConfigMap cannot be read", {}});
+    thing out;
+    out.key = {parsed["metadata"].value("namespace", ""), parsed["metadata"].value("name", "")};
+    out.resource_version = std::stoull(parsed["metadata"].value("resourceVersion", "0"));
+    out.value = parsed.value("value", "");
+    return out;
+  }
+  friend bool operator==(const thing&, const thing&) = default;
+};
+
+json object(const std::string& name, int version, const std::string& value = "v") {
+  return {{"kind", "ConfigMap"},
+          {"apiVersion", "v1"},
+          {"metadata", {{"namespace", "ns"}, {"name", name}, {"resourceVersion", std::to_string(version)}}},
+          {"value", value}};
+}
+std::string page(std::vector<json> items, int version, const std::string& next = {}) {
+  return json{{"kind", "ConfigMapList"},
+              {"metadata", {{"resourceVersion", std::to_string(version)}, {"continue", next}}},
+              {"items", items}}
+      .dump();
+}
+std::string event(const std::string& type, const json& of) {
+  return json{{"type", type}, {"object", of}}.dump() + "\n";
+}
+
+struct reflector : controller_test::rig {
+  kube_test::scripted_transport api;
+  controller::store<thing> store;
+  controller::reflector_metrics reflecting{metrics};
+  controller::reflector_state state;
+  controller::spawned running;
+  int forbidden = 0;
+
+  void start(bool watch_list = false) {
+    kube::watch_settings settings;
+    settings.watch_list = watch_list;
+    controller::reflector_options options;
+    options.state = &state;
+    options.on_forbidden = [this](const kube::error&) { ++forbidden; };
+    running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
+  }
+  void end() {
+    running.cancel();
+    EXPECT_TRUE(turn([&] { return !running.running(); }));
+  }
+  const std::string list = "/api/v1/configmaps?*limit=500*", watch = "/api/v1/configmaps?*watch=true*";
+};
+
+TEST_F(reflector, lists_page_by_page_then_watches) {
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5, "next"));
+  api.on(method::get, "*continue=next*").answers(200, page({object("b", 2)}, 5));
+  api.on_stream("*resourceVersion=5*watch=true*")
+      .chunk(event("ADDED", object("c", 6)) + event("DELETED", object("a", 7)))
+      .hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.size() == 2 && store.find({"ns", "c"}); }));
+  EXPECT_TRUE(store.synced());
+  EXPECT_TRUE(state.synced);
+  EXPECT_EQ(metric(R"(quartermaster_cache_synced{resource="configmaps"})"), 1);
+  end();
+}
+
+TEST_F(reflector, F10_a_frame_in_pieces_is_one_event_and_half_a_frame_is_none) {
+  const auto whole = event("ADDED", object("b", 6)), half = event("ADDED", object("c", 7));
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  auto& cut = api.on_stream(watch);
+  for (const char byte : whole) cut.chunk(std::string(1, byte));
+  cut.chunk(half.substr(0, half.size() / 2)).fails(errc::connect, "cut");
+  start();
+  ASSERT_TRUE(turn([&] { return store.find({"ns", "b"}) && !state.trouble.empty(); }));
+  EXPECT_FALSE(store.find({"ns", "c"}));
+  EXPECT_NE(state.trouble.find("cut"), std::string::npos);
+  EXPECT_TRUE(store.synced()) << "what we know stays";
+  end();
+}
+
+TEST_F(reflector, takes_a_streamed_list) {
+  json end_of_list = {
+      {"kind", "ConfigMap"},
+      {"metadata", {{"resourceVersion", "9"}, {"annotations", {{"k8s.io/initial-events-end", "true"}}}}}};
+  api.on_stream("*sendInitialEvents=true*")
+      .chunk(event("ADDED", object("a", 3)) + event("ADDED", object("b", 2)))
+      .chunk(event("BOOKMARK", end_of_list))
+      .hangs();
+  start(true);
+  ASSERT_TRUE(turn([&] { return store.synced(); }));
+  EXPECT_EQ(store.size(), 2U);
+  end();
+}
+
+TEST_F(reflector, F17_lists_where_the_server_knows_no_streamed_list) {
+  api.on_stream("*sendInitialEvents=true*").answers(422, R"({"kind":"Status","reason":"Invalid","code":422})");
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  api.on_stream(watch).hangs();
+  start(true);
+  ASSERT_TRUE(turn([&] { return store.synced() && api.left() == 0; }));
+  EXPECT_FALSE(log.contains(" warn ")) << "an old server is nothing to warn of";
+  end();
+}
+
+TEST_F(reflector, F11_an_object_that_cannot_be_read_is_counted_logged_once_and_stops_nothing) {
+  auto bad = object("b", 2);
+  bad["bad"] = true;
+  api.on(method::get, list).answers(200, page({object("a", 1), bad, object("c", 3)}, 5));
+  api.on_stream(watch).chunk(event("MODIFIED", bad) + event("MODIFIED", bad) + event("ADDED", object("d", 8))).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.find({"ns", "d"}) != nullptr; }));
+  EXPECT_EQ(store.size(), 3U);
+  EXPECT_EQ(metric(R"(quartermaster_undecodable_total{resource="configmaps"})"), 3);
+  EXPECT_EQ(std::ranges::count_if(log.lines(),
+                                  [](const auto& line) { return line.find("cannot be decoded") != std::string::npos; }),
+            1);
+  end();
+}
+
+TEST_F(reflector, F11_an_object_that_becomes_unreadable_has_not_vanished) {
+  auto bad = object("b", 7);
+  bad["bad"] = true;
+  int gone = 0;
+  store.observe([&](const thing*, const thing* after) { gone += after == nullptr; });
+  api.on(method::get, list).answers(200, page({object("a", 1), object("b", 2, "known")}, 5));
+  api.on_stream(watch).answers(410, R"({"kind":"Status","reason":"Expired","code":410})");
+  api.on(method::get, list).answers(200, page({object("a", 1), bad}, 9));
+  api.on_stream(watch).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  settle();
+  EXPECT_EQ(gone, 0);
+  ASSERT_TRUE(store.find({"ns", "b"}));
+  EXPECT_EQ(store.find({"ns", "b"})->value, "known");
+  end();
+}
+
+TEST_F(reflector, F8_what_vanished_behind_our_back_is_reported_as_deleted) {
+  std::vector<std::string> gone;
+  store.observe([&](const thing* before, const thing* after) {
+    if (!after) gone.push_back(before->key.name);
+  });
+  api.on(method::get, list).answers(200, page({object("a", 1), object("b", 2)}, 5));
+  api.on_stream(watch).chunk(event(
+      "ERROR",
+      json{{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Failure"}, {"reason", "Expired"}, {"code", 410}}));
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 9));
+  api.on_stream("*resourceVersion=9*").hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  settle();
+  EXPECT_EQ(gone, std::vector<std::string>{"b"});
+  end();
+}
+
+TEST_F(reflector, F20_a_missing_right_is_loud_and_not_final) {
+  api.on(method::get, list)
+      .answers(403, R"({"kind":"Status","reason":"Forbidden","code":403,"message":"no right to list configmaps"})");
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  api.on_stream(watch).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return state.forbidden; }));
+  EXPECT_EQ(forbidden, 1);
+  EXPECT_TRUE(log.contains("no right to list configmaps"));
+  EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 1);
+  ASSERT_TRUE(turn([&] { return store.synced(); }));
+  EXPECT_FALSE(state.forbidden);
+  EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 0);
+  end();
+}
+
+TEST_F(reflector, an_exception_of_an_observer_is_counted_and_the_stream_goes_on) {
+  store.observe([](const thing*, const thing* after) {
+    if (after && after->key.name == "b") throw std::runtime_error("a bug");
+  });
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  api.on_stream(watch).chunk(event("ADDED", object("b", 6)) + event("ADDED", object("c", 7))).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.find({"ns", "c"}) != nullptr; }));
+  EXPECT_EQ(metric(R"(quartermaster_watch_errors_total{resource="configmaps",code="exception"})"), 1);
+  end();
+}
+
+TEST_F(reflector, can_be_cancelled_while_it_lists_waits_or_watches) {
+  api.on(method::get, list).hangs();
+  start();
+  settle();
+  end();
+  api.on(method::get, list).fails(errc::connect);
+  start();
+  settle();
+  end();
+}
+
+}  // namespace

@@ -83,11 +83,18 @@ controller::runner_options at_once(std::size_t keys) {
   return out;
 }
 
+/// An API server that hangs must be noticed well within the renew deadline and a probe's patience.
+kube::transport_options patience() {
+  kube::transport_options out;
+  out.unary_deadline = std::chrono::seconds(15);
+  return out;
+}
+
 /// Everything that lives as long as the operator, in the order it is made.
 class operator_program {
  public:
   operator_program(controller_options options, kube::cluster_config cluster)
-      : options_(std::move(options)), wire_(loop_.executor(), std::move(cluster)) {
+      : options_(std::move(options)), wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);

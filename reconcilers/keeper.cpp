@@ -21,7 +21,9 @@ constexpr auto lag_allowed = 2s;
 /// What the API server refuses is tried again this much later, for the reason may be somewhere else than in the policy.
 constexpr auto refused_again = 60s;
 
+/// Empty as well where there is no object at all (null).
 std::string text_at(const json& object, const char* pointer) {
+  if (!object.is_object()) return {};
   const auto found = object.value(json::json_pointer(pointer), json());
   return found.is_string() ? found.get<std::string>() : std::string();
 }
@@ -34,6 +36,7 @@ std::uint64_t number_of(const std::string& text) {
 
 /// A label or annotation.
 std::string value_at(const json& object, const char* map, std::string_view key) {
+  if (!object.is_object()) return {};
   const auto found = object.value(json::json_pointer(map), json::object());
   return found.is_object() ? found.value(std::string(key), std::string()) : std::string();
 }

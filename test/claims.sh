@@ -5,12 +5,18 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 junit=${1:?usage: claims.sh JUNIT.xml}
 [ -f "$junit" ] || { echo "claims: no $junit: run ./dev test first" >&2; exit 1; }
-table=$(grep -oE '<testcase name="[^"]+"[^>]*status="[^"]+"' "$junit" |
-  sed -E 's/<testcase name="([^"]+)".*status="([^"]+)".*/\1 \2/' |
+# Names from ctest itself, and from the output of the Go tests it ran ("--- PASS: TestF10_... (1.2s)").
+results() {
+  grep -oE '<testcase name="[^"]+"[^>]*status="[^"]+"' "$junit" | sed -E 's/<testcase name="([^"]+)".*status="([^"]+)".*/\1 \2/'
+  awk '/<testcase name="/ { match($0, /name="[^"]+"/); suite = substr($0, RSTART + 6, RLENGTH - 7) }
+       match($0, /--- (PASS|FAIL|SKIP): Test[A-Za-z0-9_]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), w, ": ")
+         print suite "/" substr(w[2], 5), (w[1] == "PASS") ? "run" : (w[1] == "FAIL") ? "fail" : "notrun" }' "$junit"
+}
+table=$(results |
   awk '
     { name = $1; status = ($2 == "run") ? "passed" : ($2 == "fail") ? "FAILED" : "not run"
       rest = name
-      while (match(rest, /(^|[._\/])[SFT][0-9]+b?(_|$|\.)/)) {
+      while (match(rest, /(^|[._\/])[SFTO][0-9]+b?(_|$|\.)/)) {
         row = substr(rest, RSTART, RLENGTH); gsub(/[._\/]/, "", row)
         tests[row] = tests[row] (tests[row] ? "<br>" : "") "`" name "`"; count[row]++
         if (status != "passed") bad[row] = status

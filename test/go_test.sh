@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# go_test.sh sim|faults: the Go unit tests of the simulator and of the fault kit, with the Go that built the control plane.
+set -euo pipefail
+cd "$(dirname "$0")/$1"
+go=go
+if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
+  go=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -maxdepth 3 -path '*/go-1.*/bin/go' | sort -V | tail -n1)
+fi
+case $1 in
+  faults) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false ./kit/... ;;
+  *) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false ./... ;;
+esac

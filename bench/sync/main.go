@@ -46,7 +46,7 @@ func parse(verb string, arguments []string) (options, error) {
 	flags.IntVar(&o.rate, "rate", 200, "pod changes a second in the event phase")
 	flags.DurationVar(&o.events, "events", 20*time.Second, "length of the event phase")
 	flags.DurationVar(&o.settle, "settle", 2*time.Second, "wait between synced and the event phase")
-	flags.DurationVar(&o.idle, "idle", 135*time.Second, "quiet time before steady RSS is read; over 2 min, so that Go has collected")
+	flags.DurationVar(&o.idle, "idle", 5*time.Minute, "quiet time before steady RSS is read: Go collects after two minutes and gives memory back after that")
 	flags.StringVar(&o.only, "only", "", "comma list of stages: sync,steady,operator (all)")
 	flags.StringVar(&o.json, "json", "", "write the figures to this file")
 	flags.BoolVar(&o.keep, "keep", false, "leave the cluster running")

@@ -164,50 +164,91 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 	return nil
 }
 
-// steady starts all programs, one after the other, leaves them alone together, and reads what they still hold: idle memory does
-// not depend on who shares the core.
-func (b *bench) steady(ctx context.Context, all []*contender) error {
-	var running []*process
-	defer func() {
-		for _, p := range running {
-			p.kill()
+// steady starts the programs one after the other, leaves them alone together, and reads what they still hold: memory at rest does
+// not depend on who shares the core. All rounds wait at once as far as memory allows.
+func (b *bench) steady(ctx context.Context, order []*contender, rounds int) error {
+	for done := 0; done < rounds; {
+		var batch []map[*contender]*process
+		defer func() {
+			for _, round := range batch {
+				for _, p := range round {
+					p.kill()
+				}
+			}
+		}()
+		for ; done < rounds && (len(batch) == 0 || availableMemory() > steadyReserve); done++ {
+			round := map[*contender]*process{}
+			batch = append(batch, round)
+			if err := b.startAll(ctx, inTurn(order, done), round); err != nil {
+				return err
+			}
 		}
-	}()
-	started := map[*contender]*process{}
-	for _, c := range all {
+		say("steady: %d of %d rounds started, now quiet for %s", done, rounds, b.idle)
+		if err := pause(ctx, b.idle); err != nil {
+			return err
+		}
+		for _, round := range batch {
+			for c, p := range round {
+				memory, err := memoryOf(p.pid())
+				if err != nil {
+					return err
+				}
+				c.found.add("steady", memory["VmRSS"])
+				c.found.add("steady-anon", memory["RssAnon"])
+				p.kill()
+			}
+			clear(round)
+		}
+	}
+	return nil
+}
+
+// steadyReserve in MiB is left free for the next round and for others.
+const steadyReserve = 5000
+
+func availableMemory() float64 {
+	text, _ := os.ReadFile("/proc/meminfo")
+	for _, m := range memoryLine.FindAllStringSubmatch(string(text), -1) {
+		if m[1] == "MemAvailable" {
+			kib, _ := strconv.ParseFloat(m[2], 64)
+			return kib / 1024
+		}
+	}
+	return 0
+}
+
+func (b *bench) startAll(ctx context.Context, order []*contender, into map[*contender]*process) error {
+	for _, c := range order {
 		if c.failed != nil {
 			continue
 		}
 		p, _, _, err := b.toSynced(ctx, c)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			c.failed = err
 			say("%s: %v", c.name, err)
 			continue
 		}
-		running, started[c] = append(running, p), p
-	}
-	if err := pause(ctx, b.idle); err != nil {
-		return err
-	}
-	for c, p := range started {
-		memory, err := memoryOf(p.pid())
-		if err != nil {
-			return err
-		}
-		c.found.add("steady", memory["VmRSS"])
-		c.found.add("steady-anon", memory["RssAnon"])
+		into[c] = p
 	}
 	return nil
 }
 
-// rounds runs `each` for every program in alternating order (A B C, C B A, ...): what drifts, drifts for all.
+// inTurn is A B C in even rounds and C B A in odd ones: what drifts, drifts for all.
+func inTurn(order []*contender, round int) []*contender {
+	turn := slices.Clone(order)
+	if round%2 == 1 {
+		slices.Reverse(turn)
+	}
+	return turn
+}
+
+// rounds runs `each` for every program in alternating order.
 func (b *bench) rounds(ctx context.Context, what string, order []*contender, each func(*contender) error) error {
 	for round := range b.pairs {
-		turn := slices.Clone(order)
-		if round%2 == 1 {
-			slices.Reverse(turn)
-		}
-		for _, c := range turn {
+		for _, c := range inTurn(order, round) {
 			if c.failed != nil {
 				continue
 			}
@@ -257,11 +298,8 @@ func benchSync(ctx context.Context, o options) (err error) {
 	}
 	if o.stage("steady") {
 		order := []*contender{all["ours"], all["default"], all["trimmed"], all["own"]}
-		for round := range steadyRounds(o) {
-			if err := b.steady(ctx, order); err != nil {
-				return err
-			}
-			say("steady: round %d of %d", round+1, steadyRounds(o))
+		if err := b.steady(ctx, order, steadyRounds(o)); err != nil {
+			return err
 		}
 	}
 	rows := verdict(o, all)

@@ -1,5 +1,6 @@
 #pragma once
-// The coroutine type of every operation that waits: runs on the one loop thread, cancelled through asio's cancellation slots.
+// The coroutine type of every operation that waits: runs on the one loop thread, cancelled through asio's cancellation
+// slots.
 
 #include <boost/asio/awaitable.hpp>
 

@@ -33,9 +33,9 @@ class transport {
   /// Sends and reads the whole answer. Errors: connect, tls, timeout, cancelled, config; an HTTP status never is one.
   virtual task<response> send(request what) = 0;
 
-  /// A body without end. Completes with the response (empty body) when the server closes a 200 stream cleanly; any other status
-  /// completes with its body (at most 1 MiB) and the sink is never called. Errors as `send`; a stream cut in the middle is
-  /// errc::connect, silence is errc::timeout.
+  /// A body without end. Completes with the response (empty body) when the server closes a 200 stream cleanly; any
+  /// other status completes with its body (at most 1 MiB) and the sink is never called. Errors as `send`; a stream cut
+  /// in the middle is errc::connect, silence is errc::timeout.
   virtual task<response> stream(request what, chunk_sink sink) = 0;
 };
 

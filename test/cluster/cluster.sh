@@ -197,6 +197,7 @@ say_assets() { # which programs are not ours, and of which version
   local program version
   for program in "${assets_programs[@]}"; do
     from_assets "$program" || continue
+    # shellcheck disable=SC2046  # two words for kubectl, one for the others
     version=$("$KUBEBUILDER_ASSETS/$program" $([[ $program == kubectl ]] && echo version --client || echo --version) 2>/dev/null | head -n1) || true
     say "$program comes from KUBEBUILDER_ASSETS: $version"
     if [[ $program == kube-apiserver && $version != *" v$minor."* ]]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
 # cluster_test.sh [1.36|1.30]...: does the test cluster do what its help says? Starts clusters in a folder of its own, leaves nothing.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
+cd "$(dirname "${BASH_SOURCE[0]}")" || exit
 versions=("$@"); ((${#versions[@]})) || versions=(1.36)
 QUARTERMASTER_CLUSTERS=$(mktemp -d); export QUARTERMASTER_CLUSTERS
 trap './cluster.sh down --all 2>/dev/null; rm -rf "$QUARTERMASTER_CLUSTERS"' EXIT
@@ -117,6 +117,7 @@ check "two ups of one name at once make one cluster"       bash -c './cluster.sh
 
 ./cluster.sh down --all 2>/dev/null
 check "down --all leaves no process"                       no_process_of "$QUARTERMASTER_CLUSTERS"
+# shellcheck disable=SC2010  # names we made ourselves
 check "and no file"                                        is "$(ls -A "$QUARTERMASTER_CLUSTERS" | grep -vx 'a\|b\|.ports.lock')" ""
 
 echo "$passed passed, $failed failed"

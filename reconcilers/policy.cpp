@@ -186,7 +186,7 @@ kube::task<keeper::outcome> policy::say(kube::object_key key, std::string uid, j
 }
 
 void policy::tell(const controller::object_reference& about, const json& before, const json& now) {
-  const auto list = before.value("conditions", json::array());
+  const auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
   const auto* was = controller::find_condition(list, "Degraded");
   const auto* is = controller::find_condition(now.at("conditions"), "Degraded");
   const auto text = [](const json* of, const char* name) { return of ? of->value(name, "") : std::string(); };
@@ -209,7 +209,7 @@ std::vector<kube::object_key> policy::affected_by(const kube::node* before, cons
   return {policy_key};
 }
 
-std::vector<kube::object_key> policy::affected_by_object(const kube::object* before, const kube::object* after) const {
+std::vector<kube::object_key> policy::affected_by(const kube::object* before, const kube::object* after) const {
   const auto& any = after ? *after : *before;
   if (any.key.ns != how_.ns) return {};
   return {policy_key};

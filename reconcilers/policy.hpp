@@ -51,7 +51,7 @@ class policy final : public controller::reconciler {
   std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
   /// Of DaemonSets, Services and ServiceAccounts: whatever is in our namespace may bear one of our names.
-  std::vector<kube::object_key> affected_by_object(const kube::object* before, const kube::object* after) const;
+  std::vector<kube::object_key> affected_by(const kube::object* before, const kube::object* after) const;
 
  private:
   struct wanted {

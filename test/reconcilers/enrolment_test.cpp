@@ -1,0 +1,390 @@
+#include "reconcilers/enrolment.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string node_path = "/api/v1/nodes/gpu-1";
+const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
+const kube::object_key key{{}, "gpu-1"};
+
+kube::packed_map packed(const json& map) {
+  std::map<std::string, std::string> held;
+  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
+  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
+  return kube::packed_map::of(entries);
+}
+
+void read_metadata(const json& object, kube::object& into) {
+  const auto& metadata = object.at("metadata");
+  into.key.ns = metadata.value("namespace", "");
+  into.key.name = metadata.at("name");
+  into.id = kube::uid::parse(metadata.value("uid", ""));
+  into.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+  into.labels = packed(metadata.value("labels", json::object()));
+}
+
+/// The reconciler with a server whose watches it sees at once, unless they lag.
+class cluster {
+ public:
+  fake_server server;
+  kube::client client{server.transport};
+  recording_recorder recorder;
+  controller::store<accelerator_policy> policies;
+  controller::store<kube::node> nodes;
+  controller::store<kube::pod> pods;
+  controller::store<accelerator_node> objects;
+  std::chrono::milliseconds now{1'000'000};
+  bool lag = false;
+  enrolment subject{{policies, nodes, pods, objects},
+                    client,
+                    recorder,
+                    {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [this] { return now; }}};
+
+  cluster() {
+    auto sync = [](auto& store) { store.begin(), store.commit(); };
+    sync(policies), sync(nodes), sync(pods), sync(objects);
+    server.watch = [this](const std::string& path, const json& is, const json& last) {
+      if (!lag) show(path, is, last);
+    };
+    switch_modules({"pgpu", "vgpu", "mps"});
+  }
+
+  void show(const std::string& path, const json& is, const json& last) {
+    const auto& any = is.is_null() ? last : is;
+    if (path.starts_with("/api/v1/nodes/")) {
+      kube::node node;
+      read_metadata(any, node);
+      for (const auto& [name, amount] : any.value("/status/allocatable"_json_pointer, json::object()).items())
+        node.allocatable.emplace_back(name, amount.get<std::int64_t>());
+      is.is_null() ? nodes.erase(node) : nodes.put(node);
+    } else {
+      auto object = accelerator_node::decode(any.dump());
+      ASSERT_TRUE(object) << object.error().what;
+      is.is_null() ? objects.erase(*object) : objects.put(*object);
+    }
+  }
+  void catch_up() {
+    lag = false;
+    for (const auto& [path, object] : server.objects) show(path, object, json());
+  }
+  void switch_modules(const std::vector<std::string>& on) {
+    accelerator_policy policy;
+    policy.key.name = "default";
+    policy.resource_version = ++policy_version_;
+    for (const auto& name : on) policy.modules[name].enabled = true;
+    policies.put(policy);
+  }
+  void node(const json& labels, const json& allocatable = json::object()) {
+    json with = labels;
+    with["kubernetes.io/hostname"] = "gpu-1";
+    server.put(node_path,
+               {{"metadata", {{"name", "gpu-1"}, {"labels", with}}}, {"status", {{"allocatable", allocatable}}}});
+  }
+  /// Changes the present node.
+  void node_now(const std::function<void(json&)>& change) {
+    auto object = server.objects.at(node_path);
+    change(object);
+    server.put(node_path, object);
+  }
+  void pod(const std::string& name, const std::string& mode, bool ready = true, const char* ns = "quartermaster") {
+    kube::pod made;
+    made.key = {ns, name};
+    made.resource_version = ++pod_version_;
+    made.labels = packed({{"quartermaster.io/module", mode}});
+    made.node_name = "gpu-1";
+    made.ready = ready;
+    made.phase = kube::pod_phase::running;
+    pods.put(made);
+  }
+  void pod_gone(const std::string& name) {
+    kube::pod last = *pods.find({"quartermaster", name});
+    last.resource_version = ++pod_version_;
+    pods.erase(last);
+  }
+  controller::action reconcile() {
+    const auto done = run(subject.reconcile(key));
+    EXPECT_TRUE(done) << done.error().what;
+    return done.value_or(controller::action());
+  }
+  json label() const {
+    return server.objects.at(node_path)["metadata"]["labels"].value("quartermaster.io/module", json());
+  }
+  json status(const char* field) const {
+    const auto at = server.objects.find(object_path);
+    return at == server.objects.end() ? json("no object") : at->second["status"].value(field, json());
+  }
+  void enrolled(const std::string& mode) {
+    node({{"nvidia-device-enable", mode}});
+    reconcile();
+    pod(mode + "-x", mode);
+    node_now([&](json& object) {
+      for (const auto name : modules::find(mode)->resources) object["status"]["allocatable"][std::string(name)] = 8;
+    });
+    reconcile();
+    ASSERT_EQ(status("phase"), "Ready");
+    server.forget();
+    recorder.events.clear();
+  }
+
+ private:
+  std::uint64_t policy_version_ = 0, pod_version_ = 0;
+};
+
+TEST(enrolment, S3_labels_the_node_and_says_what_became_of_it) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "vGPU"}});
+  it.reconcile();
+  EXPECT_EQ(it.label(), "vgpu");
+  EXPECT_THAT(it.server.writes(),
+              ElementsAre("patch " + node_path, "apply " + object_path, "apply " + object_path + "/status"));
+  EXPECT_EQ(it.status("phase"), "Verifying");
+  EXPECT_EQ(it.status("since"), "2027-01-15T08:00:00Z");
+  const auto& metadata = it.server.objects.at(object_path)["metadata"];
+  EXPECT_EQ(metadata["labels"]["app.kubernetes.io/managed-by"], "quartermaster");
+  EXPECT_EQ(metadata["ownerReferences"][0]["uid"], it.server.objects.at(node_path)["metadata"]["uid"]);
+  const auto patch = json::parse(it.server.transport.sent.at(0).body);
+  EXPECT_EQ(patch[0],
+            json::parse(R"({"op":"test","path":"/metadata/uid","value":"00000000-0000-4000-8000-000000100001"})"));
+  EXPECT_EQ(patch[1], json::parse(R"({"op":"test","path":"/metadata/labels/quartermaster.io~1module","value":null})"));
+  EXPECT_THAT(it.server.transport.sent.at(1).target, HasSubstr("fieldManager=quartermaster-controller"));
+
+  it.pod("gpu-manager-x", "vgpu");
+  it.node_now([](json& object) {
+    object["status"]["allocatable"] = {{"tencent.com/vcuda-core", 800}, {"tencent.com/vcuda-memory", 512}};
+  });
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + object_path + "/status"));
+  EXPECT_EQ(it.status("phase"), "Ready");
+  EXPECT_EQ(it.status("actualMode"), "vgpu");
+  ASSERT_EQ(it.recorder.events.size(), 1u);
+  EXPECT_EQ(it.recorder.events[0].about.kind, "Node");
+  EXPECT_EQ(it.recorder.events[0].reason, "Enrolled");
+}
+
+TEST(enrolment, a_settled_node_is_not_written_to) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.now += 1h;
+  for (int i = 0; i < 3; ++i) it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  EXPECT_THAT(it.recorder.events, IsEmpty());
+}
+
+TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "vgpus"}});
+  it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  EXPECT_EQ(it.status("phase"), "Refused");
+  EXPECT_EQ(it.status("reason"), "UnknownMode");
+  ASSERT_EQ(it.recorder.events.size(), 1u);
+  EXPECT_EQ(it.recorder.events[0].type, controller::event_type::warning);
+  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("nvidia-device-enable=vgpus"));
+  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("pgpu, vgpu, enable and mps"));
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(enrolment, C61_changes_the_mode_by_removing_first) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  EXPECT_EQ(it.status("phase"), "Removing");
+  it.reconcile();
+  EXPECT_EQ(it.label(), json()) << "the old plugin pod is still there";
+  it.pod_gone("pgpu-x");
+  it.reconcile();
+  EXPECT_EQ(it.label(), json()) << "its cards are still advertised";
+  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  it.reconcile();
+  EXPECT_EQ(it.label(), "mps");
+}
+
+TEST(enrolment, a_pod_elsewhere_that_wears_our_label_holds_nobody_up) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.pod("intruder", "mps", true, "team");
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+}
+
+TEST(enrolment, asking_for_nothing_takes_label_and_object_away) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  it.pod_gone("pgpu-x");
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "no object");
+}
+
+TEST(enrolment, a_node_that_asks_for_nothing_costs_nothing) {
+  cluster it;
+  it.node({});
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  EXPECT_THAT(it.subject.affected_by(nullptr, it.nodes.find(key)), IsEmpty());
+}
+
+TEST(enrolment, the_object_goes_with_its_node) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.server.erase(node_path);
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), ElementsAre("delete " + object_path));
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(enrolment, F3_another_node_of_the_same_name_starts_anew) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.server.erase(node_path);
+  it.pod_gone("pgpu-x");
+  it.node({{"nvidia-device-enable", "pgpu"}});  // another uid
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), ElementsAre("delete " + object_path));
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+  EXPECT_EQ(it.status("phase"), "Verifying");
+  EXPECT_EQ(it.server.objects.at(object_path)["metadata"]["ownerReferences"][0]["uid"],
+            it.server.objects.at(node_path)["metadata"]["uid"]);
+}
+
+TEST(enrolment, F25_the_label_and_the_object_come_back) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.node_now([](json& object) { object["metadata"]["labels"].erase("quartermaster.io/module"); });
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+  it.server.erase(object_path);
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Ready");
+}
+
+TEST(enrolment, F2_does_not_act_on_a_store_that_is_behind_its_own_write) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.lag = true;
+  it.reconcile();
+  it.server.forget();
+  EXPECT_TRUE(it.reconcile().again_in) << "it looks again even if the watch never shows it";
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  it.catch_up();
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  EXPECT_EQ(it.label(), "pgpu");
+}
+
+TEST(enrolment, F2_a_write_that_comes_too_late_changes_nothing) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.lag = true;  // the node is replaced by another of that name, and we have not heard of it
+  it.server.erase(node_path);
+  it.node({{"nvidia-device-enable", "mps"}});
+  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (request.target.starts_with(node_path)) it.catch_up();  // it is heard while the write is under way
+    return std::nullopt;
+  };
+  EXPECT_EQ(it.reconcile().again_in, 250ms);
+  EXPECT_EQ(it.label(), json());
+  EXPECT_EQ(it.status("phase"), "no object");
+  it.reconcile();
+  EXPECT_EQ(it.label(), "mps");
+}
+
+TEST(enrolment, F6_what_cannot_be_written_is_an_error_to_be_tried_again) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.server.interfere = [](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
+  const auto done = run(it.subject.reconcile(key));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, kube::errc::server);
+  it.server.interfere = nullptr;
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+}
+
+/// F1: killed before or after every write of a whole enrolment; the successor has only the API.
+TEST(enrolment, F1_killed_around_every_write_the_successor_ends_at_the_same_place) {
+  for (std::size_t k = 0; k < 3; ++k) {
+    for (const bool answered : {false, true}) {
+      cluster it;
+      it.node({{"nvidia-device-enable", "pgpu"}});
+      std::size_t writes = 0;
+      it.server.interfere = [&](const kube::request&) -> std::optional<kube::response> {
+        const bool dead = answered ? writes > k : writes >= k;
+        ++writes;
+        return dead ? std::optional(recording_transport::refused(500, "Killed")) : std::nullopt;
+      };
+      (void)run(it.subject.reconcile(key));
+      it.server.interfere = nullptr;
+      enrolment successor{{it.policies, it.nodes, it.pods, it.objects}, it.client, it.recorder, {"quartermaster"}};
+      ASSERT_TRUE(run(successor.reconcile(key)));
+      EXPECT_EQ(it.label(), "pgpu") << k;
+      EXPECT_EQ(it.status("phase"), "Verifying") << k;
+      it.server.forget();
+      ASSERT_TRUE(run(successor.reconcile(key)));
+      EXPECT_THAT(it.server.writes(), IsEmpty()) << k;
+    }
+  }
+}
+
+TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_concerns) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "vgpu"}});
+  auto off = *it.policies.find({{}, "default"});
+  auto on = off;
+  on.modules["vgpu"].enabled = false;
+  EXPECT_THAT(it.subject.affected_by(&on, &off), ElementsAre(key));
+  auto image = off;
+  image.modules["vgpu"].image = "x:2";
+  EXPECT_THAT(it.subject.affected_by(&off, &image), IsEmpty());
+  auto other = off;
+  other.key.name = "other";
+  EXPECT_THAT(it.subject.affected_by(nullptr, &other), IsEmpty());
+
+  it.enrolled("pgpu");
+  it.switch_modules({"vgpu"});
+  it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  it.pod_gone("pgpu-x");
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Refused");
+  EXPECT_EQ(it.status("reason"), "ModuleDisabled");
+  EXPECT_EQ(it.status("actualMode"), "none");
+}
+
+TEST(enrolment, waits_for_all_of_its_stores) {
+  cluster it;
+  controller::store<kube::pod> empty;
+  enrolment early{{it.policies, it.nodes, empty, it.objects}, it.client, it.recorder, {"quartermaster"}};
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  const auto done = run(early.reconcile(key));
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(done->again_in);
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+}  // namespace
+}  // namespace reconcilers

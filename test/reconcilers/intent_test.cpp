@@ -1,0 +1,179 @@
+#include "reconcilers/intent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace reconcilers {
+namespace {
+
+using kind = node_intent::kind;
+using labels = std::vector<std::pair<std::string, std::string>>;
+using testing::HasSubstr;
+
+kube::node node_with(const labels& of, std::string os = "linux", std::string arch = "amd64") {
+  kube::node out;
+  out.key.name = "gpu-1";
+  out.operating_system = std::move(os);
+  out.architecture = std::move(arch);
+  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+  out.labels = kube::packed_map::of(entries);
+  return out;
+}
+
+accelerator_policy all_on() {
+  accelerator_policy out;
+  out.key.name = "default";
+  for (const auto& one : modules::catalogue()) out.modules[std::string(one.name)].enabled = true;
+  return out;
+}
+
+node_intent asked(const labels& of, const accelerator_policy& policy = all_on()) {
+  return intent_of(node_with(of), &policy);
+}
+
+TEST(intent, S3_accepts_every_label_value_in_any_case) {
+  const std::pair<labels, std::string_view> table[] = {
+      {{{"nvidia-device-enable", "pgpu"}}, "pgpu"},
+      {{{"nvidia-device-enable", "pGPU"}}, "pgpu"},
+      {{{"nvidia-device-enable", "vgpu"}}, "vgpu"},
+      {{{"nvidia-device-enable", "vGPU"}}, "vgpu"},
+      {{{"nvidia-device-enable", "enable"}}, "vgpu"},
+      {{{"nvidia-device-enable", "Enable"}}, "vgpu"},
+      {{{"nvidia-device-enable", "MPS"}}, "mps"},
+      {{{"quartermaster.io/mode", "mps"}}, "mps"},
+      {{{"quartermaster.io/mode", "PGPU"}}, "pgpu"},
+      {{{"quartermaster.io/mode", "vgpu"}, {"nvidia-device-enable", "enable"}}, "vgpu"},
+  };
+  for (const auto& [of, mode] : table) {
+    const auto is = asked(of);
+    EXPECT_EQ(is.of, kind::mode) << is.message;
+    ASSERT_NE(is.mode, nullptr);
+    EXPECT_EQ(is.mode->name, mode);
+    EXPECT_EQ(is.requested, mode);
+    EXPECT_TRUE(is.reason.empty());
+  }
+}
+
+TEST(intent, a_node_without_asking_label_asks_for_nothing) {
+  EXPECT_EQ(asked({}).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}).of, kind::none);
+  EXPECT_EQ(asked({{"quartermaster.io/mode", "none"}}).of, kind::none);
+  EXPECT_EQ(intent_of(node_with({}), nullptr).of, kind::none);
+}
+
+TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_nearest) {
+  const auto is = asked({{"nvidia-device-enable", "vgpus"}});
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "UnknownMode");
+  EXPECT_EQ(is.requested, "vgpus");
+  EXPECT_EQ(
+      is.message,
+      "label nvidia-device-enable=vgpus names no mode we know; allowed are pgpu, vgpu, enable and mps (any case). "
+      "Did you mean vgpu?");
+  EXPECT_THAT(asked({{"nvidia-device-enable", ""}}).message, HasSubstr("has no value"));
+  EXPECT_THAT(asked({{"quartermaster.io/mode", "enable"}}).message, HasSubstr("allowed are pgpu, vgpu, mps and none"));
+  EXPECT_EQ(asked({{"nvidia-device-enable", "zzzzzzzz"}}).message.find("Did you mean"), std::string::npos);
+}
+
+TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
+  const auto is = asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}});
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "ConflictingLabels");
+  EXPECT_EQ(is.message, "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu-dra"}, {"quartermaster.io/mode", "mps"}}).reason,
+            "ConflictingLabels");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "none"}}).reason, "ConflictingLabels");
+}
+
+TEST(intent, leaves_a_node_of_the_dra_driver_alone_and_says_so) {
+  const auto is = asked({{"nvidia-device-enable", "pgpu-dra"}});
+  EXPECT_EQ(is.of, kind::left_alone);
+  EXPECT_THAT(is.message, HasSubstr("DRA driver"));
+}
+
+TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
+  auto policy = all_on();
+  policy.modules["vgpu"].enabled = false;
+  const auto is = asked({{"nvidia-device-enable", "vgpu"}}, policy);
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "ModuleDisabled");
+  EXPECT_THAT(is.message, HasSubstr("spec.modules.vgpu.enabled: true"));
+  EXPECT_EQ(is.requested, "vgpu");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode);
+  const auto without = intent_of(node_with({{"nvidia-device-enable", "pgpu"}}), nullptr);
+  EXPECT_EQ(without.reason, "NoPolicy");
+}
+
+TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
+  const auto policy = all_on();
+  const auto on = [&](const char* os, const char* arch, const char* mode) {
+    return intent_of(node_with({{"nvidia-device-enable", mode}}, os, arch), &policy);
+  };
+  EXPECT_EQ(on("windows", "amd64", "pgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(on("linux", "arm64", "vgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(on("linux", "arm64", "pgpu").of, kind::mode);
+  EXPECT_EQ(on("", "", "vgpu").of, kind::mode) << "what is not known is not held against it";
+}
+
+TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
+  const auto mps_on = [](const char* major, const char* minor, const char* cuda, const char* cuda_minor) {
+    return asked({{"nvidia-device-enable", "mps"},
+                  {"nvidia.com/gpu.compute.major", major},
+                  {"nvidia.com/gpu.compute.minor", minor},
+                  {"nvidia.com/cuda.runtime-version.major", cuda},
+                  {"nvidia.com/cuda.runtime-version.minor", cuda_minor}});
+  };
+  EXPECT_EQ(mps_on("6", "1", "12", "4").reason, "UnsuitableCards");  // P4
+  EXPECT_EQ(mps_on("7", "0", "12", "4").of, kind::mode);             // V100
+  EXPECT_EQ(mps_on("7", "5", "11", "5").of, kind::mode);             // T4
+  EXPECT_EQ(mps_on("8", "0", "13", "0").of, kind::mode);             // A100
+  EXPECT_EQ(mps_on("7", "0", "11", "4").message,
+            "mode mps needs a driver for CUDA 11.5 or newer, and this one supports 11.4; upgrade the driver");
+  EXPECT_EQ(mps_on("", "x", "-1", "99999999999").of, kind::mode) << "labels that are no numbers say nothing";
+}
+
+TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
+  for (const auto* mode : {"vgpu", "mps"})
+    EXPECT_EQ(asked({{"nvidia-device-enable", mode}, {"nvidia.com/mig.strategy", "single"}}).reason, "UnsuitableCards");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"nvidia.com/mig.strategy", "mixed"}}).of, kind::mode);
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"nvidia.com/mig.strategy", "none"}}).of, kind::mode);
+}
+
+TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
+  for (const auto& [key, value] :
+       {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"nvidia.com/gpu.deploy.device-plugin", "true"}}) {
+    const auto is = asked({{"nvidia-device-enable", "pgpu"}, {key, value}});
+    EXPECT_EQ(is.reason, "ForeignPlugin") << key;
+    EXPECT_THAT(is.message, HasSubstr(key));
+    EXPECT_EQ(asked({{key, value}}).of, kind::none) << "it is no business of ours";
+  }
+}
+
+TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
+  auto policy = all_on();
+  policy.enrolment.aliases = {
+      {"ack.node.gpu.schedule", "cgpu", "vgpu"}, {"team/cards", "OFF", "none"}, {"new", "x", "warp"}};
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "CGPU"}}, policy).requested, "vgpu");
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "topology"}}, policy).of, kind::none) << "no word about that value";
+  EXPECT_EQ(asked({{"team/cards", "off"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "cgpu"}, {"nvidia-device-enable", "pgpu"}}, policy).reason,
+            "ConflictingLabels");
+  EXPECT_EQ(asked({{"new", "x"}}, policy).reason, "UnknownMode");
+}
+
+TEST(intent, S59_the_default_mode_is_for_nodes_with_cards_and_without_a_label) {
+  auto policy = all_on();
+  policy.enrolment.default_mode = "pgpu";
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).requested, "pgpu");
+  EXPECT_EQ(asked({{"feature.node.kubernetes.io/pci-10de.present", "true"}}, policy).requested, "pgpu");
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "false"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).of, kind::none)
+      << "nobody asked: nothing to refuse";
+  policy.modules["pgpu"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).of, kind::none);
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -283,13 +283,12 @@ void watch_machine::relist() {
 }
 
 void watch_machine::retry(const error& why, ms now) {
-  if (why.code == errc::version_too_large) {
-    not_before_ = now + too_large_retry;
-  } else if (why.retry_after && why.code != errc::gone) {
+  if (why.retry_after && why.code != errc::gone && why.code != errc::version_too_large) {
     not_before_ = now + *why.retry_after + scaled(first_backoff, jitter_());
-  } else {
-    back_off(now);
+    return;
   }
+  back_off(now);
+  if (why.code == errc::version_too_large) not_before_ = std::max(*not_before_, now + too_large_retry);
 }
 
 void watch_machine::back_off(ms now) {

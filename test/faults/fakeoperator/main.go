@@ -185,6 +185,16 @@ func (f *fake) reconcile(ctx context.Context) error {
 			on[m], _, _ = unstructured.NestedBool(object.(*unstructured.Unstructured).Object, "spec", "modules", m, "enabled")
 		}
 	}
+	if object, err := f.own.ForResource(policies).Lister().Get("default"); err == nil {
+		p := object.(*unstructured.Unstructured)
+		if seen, _, _ := unstructured.NestedInt64(p.Object, "status", "observedGeneration"); seen != p.GetGeneration() {
+			said := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy",
+				"metadata": map[string]any{"name": "default"}, "status": map[string]any{"observedGeneration": p.GetGeneration()}}}
+			if _, err := f.dynamic.Resource(policies).ApplyStatus(ctx, "default", said, metav1.ApplyOptions{FieldManager: "quartermaster", Force: true}); err != nil {
+				return err
+			}
+		}
+	}
 	sets, err := f.sets.Apps().V1().DaemonSets().Lister().List(labels.SelectorFromSet(labels.Set{"app.kubernetes.io/managed-by": "quartermaster"}))
 	if err != nil {
 		return err

@@ -322,6 +322,9 @@ func (p *Proxy) Dump(file string) {
 	var b strings.Builder
 	for _, e := range p.Log() {
 		fmt.Fprintln(&b, e)
+		if e.Mutating() {
+			fmt.Fprintf(&b, "    %.2000s\n", e.Body)
+		}
 	}
 	os.WriteFile(file, []byte(b.String()), 0o644)
 }

@@ -220,8 +220,9 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 			return []string{err.Error()}
 		}
 		var left []string
-		for _, p := range pods.Items {
+		for _, p := range pods.Items { // at once, for the nodes of some are gone, and nobody would confirm
 			left = append(left, "pod "+p.Name+" is still there")
+			_ = s.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, del)
 		}
 		return left
 	})
@@ -253,6 +254,7 @@ func (s *Scenario) SetModules(ctx context.Context, on map[string]bool) error {
 	for name := range DaemonSetOf {
 		modules[name] = map[string]any{"enabled": on[name]}
 	}
+	modules["mps"].(map[string]any)["image"] = "mps-plugin:test" // there is no public one, so a policy has to name it
 	s.Expected.Modules = on
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy", "metadata": map[string]any{"name": "default"},
@@ -320,6 +322,7 @@ func (s *Scenario) Differences(ctx context.Context) (wrong []string) {
 			}
 		}
 	}
+	wrong = append(wrong, s.policyStatus(ctx)...)
 	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return append(wrong, err.Error())
@@ -355,6 +358,25 @@ func (s *Scenario) Differences(ctx context.Context) (wrong []string) {
 		}
 	}
 	sort.Strings(wrong)
+	return
+}
+
+// policyStatus must say of the policy as it is now that all is rolled out.
+func (s *Scenario) policyStatus(ctx context.Context) (wrong []string) {
+	p, err := s.Dynamic.Resource(Policies).Get(ctx, "default", metav1.GetOptions{})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	seen, _, _ := unstructured.NestedInt64(p.Object, "status", "observedGeneration")
+	if seen != p.GetGeneration() {
+		wrong = append(wrong, fmt.Sprintf("the policy's status is of generation %d, not %d", seen, p.GetGeneration()))
+	}
+	conditions, _, _ := unstructured.NestedSlice(p.Object, "status", "conditions")
+	for _, c := range conditions {
+		if m, ok := c.(map[string]any); ok && m["type"] == "Ready" && m["status"] != "True" {
+			wrong = append(wrong, fmt.Sprintf("the policy is not Ready: %v, %v", m["reason"], m["message"]))
+		}
+	}
 	return
 }
 

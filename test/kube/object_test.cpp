@@ -30,6 +30,7 @@ TEST(uid, almost_a_uuid_is_not_taken_for_one) {
                            "0a1b2c3d-4e5f-4678-9abc-def01234567", "0a1b2c3d-4e5f-4678-9abc-def0123456789"}) {
     EXPECT_NE(uid::parse(text).to_string(), text);
   }
+  EXPECT_NE(uid::parse("0a1b2c3d-4e5f-4678-9abc-def01234567g"), uid::parse("0a1b2c3d-4e5f-4678-9abc-def01234567h"));
   EXPECT_NE(uid::parse("0A1B2C3D-4E5F-4678-9ABC-DEF012345678"), uid::parse("0a1b2c3d-4e5f-4678-9abc-def012345678"));
 }
 

@@ -2,25 +2,41 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
+
+#include "kube/key_table.hpp"
 
 namespace kube {
 namespace {
 
-constexpr std::size_t header = 2 * sizeof(std::uint32_t);
-
-std::uint32_t length_at(const char* at) {
-  std::uint32_t value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
+/// LEB128, seven bits a byte, low ones first.
+void append_varint(std::string& to, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
+  to += static_cast<char>(value);
 }
 
-void append_length(std::string& to, std::size_t length) {
-  const auto value = static_cast<std::uint32_t>(length);
-  char raw[sizeof value];
-  std::memcpy(raw, &value, sizeof value);
-  to.append(raw, sizeof value);
+std::uint64_t read_varint(const char*& at) {
+  std::uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(*at++);
+    value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+/// One entry; moves `at` behind it.
+packed_map::entry read_entry(const char*& at) {
+  const std::uint64_t head = read_varint(at), value_size = read_varint(at);
+  std::string_view key;
+  if (head & 1) {
+    key = key_table::of_this_thread().name_of(static_cast<std::uint32_t>(head >> 1));
+  } else {
+    key = {at, static_cast<std::size_t>(head >> 1)};
+    at += key.size();
+  }
+  const std::string_view value(at, static_cast<std::size_t>(value_size));
+  at += value.size();
+  return {key, value};
 }
 
 /// By key, entries with one key in the order they came. The API server sends maps sorted, so there is seldom anything
@@ -41,19 +57,19 @@ packed_map packed_map::of(std::span<entry> entries) {
   const auto shadowed = [&](std::size_t i) {
     return i + 1 < entries.size() && entries[i].first == entries[i + 1].first;
   };
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (!shadowed(i)) bytes += header + entries[i].first.size() + entries[i].second.size();
-  }
+  auto& names = key_table::of_this_thread();
   packed_map made;
-  made.bytes_.reserve(bytes);
+  std::string& bytes = made.bytes_;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (shadowed(i)) continue;
-    append_length(made.bytes_, entries[i].first.size());
-    append_length(made.bytes_, entries[i].second.size());
-    made.bytes_ += entries[i].first;
-    made.bytes_ += entries[i].second;
+    const auto& [key, value] = entries[i];
+    const std::uint64_t number = names.number_of(key);
+    append_varint(bytes, number ? number << 1 | 1 : static_cast<std::uint64_t>(key.size()) << 1);
+    append_varint(bytes, value.size());
+    if (!number) bytes += key;
+    bytes += value;
   }
+  bytes.shrink_to_fit();
   return made;
 }
 
@@ -77,12 +93,12 @@ std::size_t packed_map::size() const {
 }
 
 packed_map::entry packed_map::iterator::operator*() const {
-  const std::size_t key = length_at(at_), value = length_at(at_ + sizeof(std::uint32_t));
-  return {{at_ + header, key}, {at_ + header + key, value}};
+  const char* at = at_;
+  return read_entry(at);
 }
 
 packed_map::iterator& packed_map::iterator::operator++() {
-  at_ += header + length_at(at_) + length_at(at_ + sizeof(std::uint32_t));
+  read_entry(at_);
   return *this;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
-// Labels and annotations in one allocation: a sorted run of length-prefixed keys and values. 40 labels of a GPU node
-// cost one block of about 2 KiB instead of 80 strings. Looked up by scanning; built once, compared as bytes, never
-// edited.
+// Labels and annotations in one allocation: a sorted run of keys and values. A qualified key is a number into the
+// thread's key_table, so 70 labels of a GPU node cost one block of about 700 bytes instead of 140 strings. Looked up by
+// scanning; built once, compared as bytes, never edited.
 
 #include <cstddef>
 #include <initializer_list>
@@ -53,7 +53,9 @@ class packed_map {
   friend bool operator==(const packed_map&, const packed_map&) = default;
 
  private:
-  std::string bytes_;  // repeated: u32 key length, u32 value length, key, value
+  // Repeated: varint (number << 1 | 1) or (key length << 1), varint value length, the key unless it is a number, the
+  // value.
+  std::string bytes_;
 };
 
 }  // namespace kube

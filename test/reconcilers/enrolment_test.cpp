@@ -7,6 +7,7 @@
 
 #include "test/reconcilers/fake_server.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
 namespace {
@@ -373,6 +374,17 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   EXPECT_EQ(it.status("phase"), "Refused");
   EXPECT_EQ(it.status("reason"), "ModuleDisabled");
   EXPECT_EQ(it.status("actualMode"), "none");
+}
+
+TEST(enrolment, asks_for_no_right_that_the_chart_does_not_give) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.reconcile();
+  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  it.reconcile();
+  it.reconcile();
+  EXPECT_GT(it.server.transport.sent.size(), 4u);
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(enrolment, waits_for_all_of_its_stores) {

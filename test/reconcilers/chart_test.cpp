@@ -1,0 +1,110 @@
+// The chart against the code: rights, names, versions. What needs helm itself is tested end to end.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "reconcilers/modules/catalogue.hpp"
+#include "test/reconcilers/rights.hpp"
+
+namespace reconcilers {
+namespace {
+
+const std::filesystem::path root = SOURCE_ROOT, chart = root / "charts/quartermaster";
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+/// The template without its expressions: rules hold none.
+std::vector<YAML::Node> documents_of(const std::filesystem::path& path) {
+  std::istringstream in(text_of(path));
+  std::string plain;
+  bool comment = false;
+  for (std::string line; std::getline(in, line);) {
+    comment = comment || line.starts_with("{{- /*");
+    if (!comment && line.find("{{") == std::string::npos) plain += line + "\n";
+    if (line.find("*/}}") != std::string::npos) comment = false;
+  }
+  return YAML::LoadAll(plain);
+}
+
+std::set<right> chart_rights() {
+  std::set<right> out;
+  for (const auto& document : documents_of(chart / "templates/rbac.yaml")) {
+    const auto kind = document["kind"].as<std::string>(), name = document["metadata"]["name"].as<std::string>();
+    const std::string scope = kind == "ClusterRole"                  ? "cluster"
+                              : name == "quartermaster-declarations" ? "declared"
+                                                                     : "own";
+    for (const auto& rule : document["rules"]) {
+      const auto names =
+          rule["resourceNames"] ? rule["resourceNames"].as<std::vector<std::string>>() : std::vector<std::string>{"*"};
+      for (const auto& group : rule["apiGroups"].as<std::vector<std::string>>())
+        for (const auto& resource : rule["resources"].as<std::vector<std::string>>())
+          for (const auto& verb : rule["verbs"].as<std::vector<std::string>>())
+            for (const auto& one : names) out.insert({scope, group + "/" + resource, verb, one});
+    }
+  }
+  return out;
+}
+
+TEST(chart, gives_exactly_the_rights_that_are_used) { EXPECT_EQ(chart_rights(), golden_rights()); }
+
+TEST(chart, gives_no_right_that_would_let_us_do_harm) {
+  for (const auto& [scope, resource, verb, name] : chart_rights()) {
+    EXPECT_NE(verb, "*");
+    EXPECT_NE(verb, "escalate");
+    EXPECT_EQ(resource.find('*'), std::string::npos);
+    EXPECT_EQ(resource.find("secrets"), std::string::npos);
+    for (const auto* made : {"/nodes", "/pods", "/configmaps"})
+      EXPECT_FALSE(resource == made && (verb == "create" || verb == "delete" || verb == "update"))
+          << resource << " " << verb;
+  }
+}
+
+TEST(chart, S2_names_every_object_of_the_catalogue) {
+  const auto rights = chart_rights();
+  for (const auto& of : modules::catalogue()) {
+    for (const auto& made : modules::intents_of(of, {}, {"quartermaster", "x", "default", ""})) {
+      const auto resource = std::string(made.type->group) + "/" + std::string(made.type->plural);
+      for (const auto* verb : {"get", "create", "patch", "delete"})
+        EXPECT_TRUE(rights.contains({"own", resource, verb, made.key.name})) << verb << " " << made.key.name;
+    }
+  }
+}
+
+TEST(chart, carries_true_copies_of_the_crds) {
+  std::size_t count = 0;
+  for (const auto& file : std::filesystem::directory_iterator(root / "crds")) {
+    EXPECT_EQ(text_of(file.path()), text_of(chart / "files/crds" / file.path().filename()))
+        << "cp crds/*.yaml charts/quartermaster/files/crds/";
+    ++count;
+  }
+  EXPECT_EQ(count, 2u);
+}
+
+TEST(chart, the_crds_know_the_modules_of_the_catalogue) {
+  const auto policy = text_of(root / "crds/acceleratorpolicies.quartermaster.io.yaml");
+  std::string list = "[";
+  for (const auto& of : modules::catalogue()) list += (list.size() > 1 ? ", '" : "'") + std::string(of.name) + "'";
+  EXPECT_THAT(policy, testing::HasSubstr("name in " + list + "]"));
+  EXPECT_THAT(policy, testing::HasSubstr("the modules are " + modules::names_for_people()));
+}
+
+TEST(chart, is_of_the_version_of_the_program) {
+  const auto about = YAML::LoadFile(chart / "Chart.yaml");
+  auto version = text_of(root / "VERSION");
+  version.erase(version.find_last_not_of(" \n") + 1);
+  EXPECT_EQ(about["version"].as<std::string>(), version);
+  EXPECT_EQ(about["appVersion"].as<std::string>(), version);
+}
+
+}  // namespace
+}  // namespace reconcilers

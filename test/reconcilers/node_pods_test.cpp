@@ -1,0 +1,88 @@
+#include "reconcilers/node_pods.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace reconcilers {
+namespace {
+
+using testing::IsEmpty;
+
+class lab {
+ public:
+  controller::store<kube::pod> pods;
+  node_pods index{pods, "quartermaster"};
+
+  kube::pod pod(std::string ns, std::string name, std::string node, const char* mode, const char* resource) {
+    kube::pod out;
+    out.key = {std::move(ns), std::move(name)};
+    out.node_name = std::move(node);
+    out.resource_version = ++version_;
+    if (mode) out.labels = kube::packed_map::of({{"quartermaster.io/module", mode}});
+    if (resource) out.containers = {{"c", kube::container::role::main, {{resource, 1}}, {{resource, 1}}}};
+    return out;
+  }
+
+ private:
+  std::uint64_t version_ = 0;
+};
+
+TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_ask_for) {
+  lab it;
+  it.pods.put(it.pod("quartermaster", "p", "n1", "pgpu", nullptr));
+  it.pods.put(it.pod("team", "fake", "n1", "mps", nullptr));
+  it.pods.put(it.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"));
+  it.pods.put(it.pod("team", "fpga", "n1", nullptr, "example.com/fpga"));
+  it.pods.put(it.pod("team", "waiting", "", nullptr, "nvidia.com/gpu"));
+  ASSERT_EQ(it.index.plugins("n1").size(), 1u);
+  EXPECT_EQ(it.index.plugins("n1")[0].name, "quartermaster/p");
+  ASSERT_EQ(it.index.holders("n1").size(), 1u);
+  EXPECT_EQ(it.index.holders("n1")[0].pod, "team/train");
+  EXPECT_EQ(it.index.holders("n1")[0].of->name, "pgpu");
+  EXPECT_THAT(it.index.plugins("n2"), IsEmpty());
+  EXPECT_EQ(it.index.size(), 2u);
+}
+
+TEST(node_pods, a_pod_that_has_ended_or_is_gone_counts_no_more) {
+  lab it;
+  it.pods.put(it.pod("team", "train", "n1", nullptr, "tencent.com/vcuda-core"));
+  auto ended = it.pod("team", "train", "n1", nullptr, "tencent.com/vcuda-core");
+  ended.phase = kube::pod_phase::succeeded;
+  it.pods.put(ended);
+  EXPECT_THAT(it.index.holders("n1"), IsEmpty());
+  it.pods.put(it.pod("team", "other", "n1", nullptr, "nvidia.com/mps-core"));
+  it.pods.erase(it.pod("team", "other", "n1", nullptr, "nvidia.com/mps-core"));
+  EXPECT_EQ(it.index.size(), 0u);
+}
+
+TEST(node_pods, wakes_the_node_a_pod_is_on_and_only_for_pods_that_matter) {
+  lab it;
+  const auto train = it.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"),
+             web = it.pod("team", "web", "n1", nullptr, nullptr);
+  EXPECT_THAT(it.index.affected_by(nullptr, &train), testing::ElementsAre(kube::object_key{{}, "n1"}));
+  EXPECT_THAT(it.index.affected_by(&train, &train).size(), 1u);
+  EXPECT_THAT(it.index.affected_by(&web, nullptr), IsEmpty());
+}
+
+TEST(node_pods, agrees_with_counting_over_random_histories) {
+  lab it;
+  std::mt19937 random(3);
+  for (int turn = 0; turn < 3000; ++turn) {
+    const auto name = std::to_string(random() % 20);
+    const char* resources[] = {nullptr, "nvidia.com/gpu", "example.com/x"};
+    auto pod = it.pod("team", name, "n" + std::to_string(random() % 3), nullptr, resources[random() % 3]);
+    if (random() % 4 == 0) pod.phase = kube::pod_phase::failed;
+    if (random() % 3 == 0 && it.pods.find(pod.key))
+      it.pods.erase(pod);
+    else
+      it.pods.put(pod);
+    std::size_t counted = 0;
+    for (const auto& one : it.pods.all()) counted += it.index.matters(one) ? 1 : 0;
+    ASSERT_EQ(it.index.size(), counted) << turn;
+  }
+}
+
+}  // namespace
+}  // namespace reconcilers

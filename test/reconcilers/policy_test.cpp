@@ -1,0 +1,464 @@
+#include "reconcilers/policy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/rights.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const std::string policy_path = "/apis/quartermaster.io/v1alpha1/acceleratorpolicies/default";
+const std::string sets = "/apis/apps/v1/namespaces/quartermaster/daemonsets/";
+const std::string core = "/api/v1/namespaces/quartermaster/";
+const std::string pgpu_set = sets + "nvidia-device-plugin-ds", vgpu_set = sets + "gpu-manager-daemonset",
+                  mps_set = sets + "nvidia-mps-device-plugin-daemonset", account = core + "serviceaccounts/gpu-manager",
+                  metrics = core + "services/gpu-manager-metric";
+const kube::object_key key{{}, "default"};
+
+kube::packed_map packed(const json& map) {
+  std::map<std::string, std::string> held;
+  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
+  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
+  return kube::packed_map::of(entries);
+}
+
+template <class T>
+T projection_of(const json& object) {
+  T out;
+  const auto& metadata = object.at("metadata");
+  out.key = {metadata.value("namespace", ""), metadata.at("name")};
+  out.id = kube::uid::parse(metadata.value("uid", ""));
+  out.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+  out.generation = metadata.value("generation", 0);
+  out.labels = packed(metadata.value("labels", json::object()));
+  out.annotations = packed(metadata.value("annotations", json::object()));
+  if constexpr (requires { out.content; }) out.content = std::hash<json>{}(object.value("spec", json()));
+  if constexpr (requires { out.desired; }) {
+    const auto status = object.value("status", json::object());
+    out.observed_generation = status.value("observedGeneration", 0);
+    out.desired = status.value("desired", 0);
+    out.ready = out.updated = out.available = status.value("ready", 0);
+  }
+  return out;
+}
+
+class cluster {
+ public:
+  fake_server server;
+  kube::client client{server.transport};
+  recording_recorder recorder;
+  controller::store<accelerator_policy> policies;
+  controller::store<kube::node> nodes;
+  controller::store<kube::daemon_set> daemon_sets;
+  controller::store<owned_service> services;
+  controller::store<owned_service_account> accounts;
+  std::chrono::milliseconds now{1'000'000};
+  bool lag = false;
+  policy subject{made()};
+
+  cluster() {
+    auto sync = [](auto& store) { store.begin(), store.commit(); };
+    sync(policies), sync(nodes), sync(daemon_sets), sync(services), sync(accounts);
+    server.watch = [this](const std::string& path, const json& is, const json& last) {
+      if (!lag) show(path, is, last);
+    };
+  }
+  /// One more, as after a restart.
+  policy made() {
+    return policy{{policies, nodes, {daemon_sets, services, accounts}},
+                  client,
+                  recorder,
+                  {"quartermaster", "quartermaster:test", [] { return controller::wall_time(1'800'000'000s); },
+                   [this] { return now; }}};
+  }
+  void show(const std::string& path, const json& is, const json& last) {
+    const auto& any = is.is_null() ? last : is;
+    const auto into = [&](auto& store, auto item) { is.is_null() ? store.erase(item) : store.put(item); };
+    // Only what carries our label, as the watch asks for.
+    const bool ours =
+        any["metadata"].value("labels", json::object()).value("app.kubernetes.io/managed-by", "") == "quartermaster";
+    if (path.starts_with(sets))
+      into(daemon_sets, projection_of<kube::daemon_set>(any));
+    else if (path.find("/services/") != std::string::npos && ours)
+      into(services, projection_of<owned_service>(any));
+    else if (path.find("/serviceaccounts/") != std::string::npos && ours)
+      into(accounts, projection_of<owned_service_account>(any));
+    else if (path.find("/acceleratorpolicies/") != std::string::npos)
+      into(policies, *accelerator_policy::decode(any.dump()));
+  }
+  void write_policy(const json& modules, const std::string& path = policy_path) {
+    const auto at = server.objects.find(path);
+    json object =
+        at == server.objects.end() ? json({{"metadata", {{"name", path.substr(path.rfind('/') + 1)}}}}) : at->second;
+    object["spec"]["modules"] = modules;
+    server.put(path, object);
+  }
+  /// Modules by a bit each, in the order of the catalogue.
+  void switch_to(unsigned bits) {
+    json modules;
+    for (const auto& of : modules::catalogue()) {
+      modules[std::string(of.name)]["enabled"] = (bits & 1) != 0;
+      bits >>= 1;
+    }
+    write_policy(modules);
+  }
+  controller::action reconcile(const kube::object_key& which = key) {
+    const auto done = run(subject.reconcile(which));
+    EXPECT_TRUE(done) << done.error().what;
+    return done.value_or(controller::action());
+  }
+  /// Until nothing is wanted any more.
+  void settle() {
+    for (int i = 0; i < 10; ++i) {
+      const auto sent = server.transport.sent.size();
+      const auto again = reconcile();
+      now += 1s;
+      if (!again.again_in && sent == server.transport.sent.size()) break;
+    }
+    server.forget();
+  }
+  void edit(const std::string& path, const std::function<void(json&)>& change) {
+    auto object = server.objects.at(path);
+    change(object);
+    server.put(path, object);
+  }
+  void pods_of(const std::string& path, int desired, int ready) {
+    edit(path, [&](json& object) {
+      object["status"] = {
+          {"observedGeneration", object["metadata"]["generation"]}, {"desired", desired}, {"ready", ready}};
+    });
+  }
+  json condition(const char* type, const std::string& path = policy_path) const {
+    const auto list = server.objects.at(path).value("/status/conditions"_json_pointer, json::array());
+    for (const auto& one : list) {
+      if (one["type"] == type) return one;
+    }
+    return {};
+  }
+  std::set<std::string> made_objects() const {
+    std::set<std::string> out;
+    for (const auto& [path, object] : server.objects) {
+      if (path != policy_path) out.insert(path);
+    }
+    return out;
+  }
+};
+
+std::set<std::string> expected(unsigned bits) {
+  std::set<std::string> out;
+  if (bits & 1) out.insert(pgpu_set);
+  if (bits & 2) out.insert({vgpu_set, account, metrics});
+  if (bits & 4) out.insert(mps_set);
+  return out;
+}
+
+TEST(policy, S2_all_eight_combinations_of_switches_make_exactly_their_objects) {
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    cluster it;
+    it.switch_to(bits);
+    it.settle();
+    EXPECT_EQ(it.made_objects(), expected(bits)) << bits;
+  }
+}
+
+TEST(policy, S2_turning_one_switch_touches_nothing_of_the_others) {
+  for (unsigned from = 0; from < 8; ++from) {
+    for (unsigned to = 0; to < 8; ++to) {
+      cluster it;
+      it.switch_to(from);
+      it.settle();
+      const auto before = it.server.objects;
+      it.switch_to(to);
+      it.settle();
+      EXPECT_EQ(it.made_objects(), expected(to)) << from << " to " << to;
+      for (const auto& path : expected(from & to)) EXPECT_EQ(it.server.objects.at(path), before.at(path)) << path;
+    }
+  }
+}
+
+TEST(policy, S2_a_policy_that_is_gone_leaves_nothing) {
+  cluster it;
+  it.switch_to(7);
+  it.settle();
+  it.server.erase(policy_path);
+  it.settle();
+  EXPECT_THAT(it.made_objects(), IsEmpty());
+}
+
+TEST(policy, C158_prunes_what_bears_our_labels_and_nothing_else) {
+  cluster it;
+  it.switch_to(1);
+  const auto foreign = sets + "somebody", elsewhere = std::string("/apis/apps/v1/namespaces/team/daemonsets/x");
+  it.server.put(
+      foreign,
+      {{"metadata",
+        {{"name", "somebody"}, {"namespace", "quartermaster"}, {"labels", {{"quartermaster.io/module", "pgpu"}}}}}});
+  const json ours = {{"quartermaster.io/module", "old-module"}, {"app.kubernetes.io/managed-by", "quartermaster"}};
+  it.server.put(sets + "left-over",
+                {{"metadata", {{"name", "left-over"}, {"namespace", "quartermaster"}, {"labels", ours}}}});
+  it.settle();
+  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set, foreign}));
+}
+
+TEST(policy, T17_a_settled_cluster_is_not_written_to_and_not_even_read) {
+  cluster it;
+  it.switch_to(7);
+  it.settle();
+  for (int i = 0; i < 3; ++i) it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(policy, a_restart_reads_every_object_once_and_writes_none) {
+  cluster it;
+  it.switch_to(7);
+  it.settle();
+  auto again = it.made();
+  ASSERT_TRUE(run(again.reconcile(key)));
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  EXPECT_EQ(it.server.reads().size(), 5u);
+  it.server.forget();
+  ASSERT_TRUE(run(again.reconcile(key)));
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(policy, F25_an_edit_while_nobody_looked_is_found_after_the_restart) {
+  cluster it;
+  it.switch_to(1);
+  it.settle();
+  it.edit(pgpu_set, [](json& set) { set["spec"]["template"]["spec"]["nodeSelector"] = json::object(); });
+  auto again = it.made();
+  ASSERT_TRUE(run(again.reconcile(key)));
+  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["nodeSelector"]["quartermaster.io/module"], "pgpu");
+}
+
+TEST(policy, F25_what_is_deleted_or_edited_comes_back_and_what_others_added_stays) {
+  for (const auto& path : {pgpu_set, vgpu_set, account, metrics}) {
+    cluster it;
+    it.switch_to(3);
+    it.settle();
+    it.server.erase(path);
+    it.reconcile();
+    EXPECT_TRUE(it.server.objects.contains(path));
+  }
+  cluster it;
+  it.switch_to(3);
+  it.settle();
+  it.edit(pgpu_set, [](json& set) {
+    set["metadata"]["annotations"]["team/note"] = "ours";
+    set["spec"]["template"]["spec"]["containers"][0]["image"] = "evil:1";
+  });
+  it.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
+  it.reconcile();
+  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
+            "nvcr.io/nvidia/k8s-device-plugin:v0.20.0");
+  EXPECT_EQ(it.server.objects[pgpu_set]["metadata"]["annotations"]["team/note"], "ours");
+  EXPECT_EQ(it.server.objects[metrics]["spec"]["ports"][0]["port"], 5678);
+  EXPECT_EQ(it.recorder.events.back().reason, "Restored");
+}
+
+TEST(policy, F24_a_rival_is_answered_at_most_twice_a_second) {
+  cluster it;
+  it.switch_to(1);
+  it.settle();
+  int edits = 0;
+  for (; edits < 100; ++edits) {  // five seconds, twenty a second
+    it.edit(pgpu_set, [&](json& set) {
+      set["spec"]["template"]["spec"]["containers"][0]["image"] = "rival:" + std::to_string(edits);
+    });
+    it.reconcile();
+    it.now += 50ms;
+  }
+  EXPECT_LE(it.server.writes().size(), 11u);
+  EXPECT_GE(it.server.writes().size(), 9u);
+  it.now += 1s;
+  it.settle();
+  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
+            "nvcr.io/nvidia/k8s-device-plugin:v0.20.0");
+}
+
+TEST(policy, S74_an_object_of_others_with_our_name_is_never_applied_over) {
+  cluster it;
+  it.server.put(pgpu_set, {{"metadata",
+                            {{"name", "nvidia-device-plugin-ds"},
+                             {"namespace", "quartermaster"},
+                             {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}}}});
+  const auto before = it.server.objects.at(pgpu_set);
+  it.switch_to(5);
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(pgpu_set), before);
+  EXPECT_TRUE(it.server.objects.contains(mps_set)) << "the others go on";
+  const auto degraded = it.condition("Degraded");
+  EXPECT_EQ(degraded["status"], "True");
+  EXPECT_EQ(degraded["reason"], "ForeignObject");
+  EXPECT_THAT(degraded["message"], HasSubstr("belongs to Helm"));
+  EXPECT_EQ(it.condition("Ready")["status"], "False");
+  EXPECT_EQ(it.recorder.events.back().type, controller::event_type::warning);
+  it.server.erase(pgpu_set);
+  it.settle();
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  EXPECT_TRUE(it.server.objects.contains(pgpu_set));
+}
+
+TEST(policy, S2_reports_each_module_and_when_all_is_well) {
+  cluster it;
+  it.switch_to(5);
+  it.settle();
+  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");  // nothing observed yet
+  for (int i = 0; i < 2; ++i) {
+    kube::node node;
+    node.key.name = "gpu-" + std::to_string(i);
+    node.labels = packed({{"quartermaster.io/module", "pgpu"}});
+    it.nodes.put(node);
+  }
+  it.pods_of(pgpu_set, 2, 1);
+  it.pods_of(mps_set, 0, 0);
+  it.settle();
+  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");
+  EXPECT_EQ(it.condition("Progressing")["message"], "ready of desired: pgpu 1/2");
+  it.pods_of(pgpu_set, 2, 2);
+  it.settle();
+  const auto& status = it.server.objects.at(policy_path)["status"];
+  EXPECT_EQ(it.condition("Ready")["status"], "True");
+  EXPECT_EQ(it.condition("Ready")["observedGeneration"], it.server.objects.at(policy_path)["metadata"]["generation"]);
+  EXPECT_EQ(status["summary"], "pgpu 2/2, mps 0/0");
+  EXPECT_EQ(status["modules"][0], json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2})"));
+  EXPECT_EQ(status["modules"][1], json::parse(R"({"name":"vgpu","enabled":false,"desired":0,"ready":0,"nodes":0})"));
+}
+
+TEST(policy, a_roll_out_writes_the_status_at_most_twice_a_second) {
+  cluster it;
+  it.switch_to(1);
+  it.settle();
+  for (int ready = 0; ready < 40; ++ready) {
+    it.pods_of(pgpu_set, 40, ready);
+    it.reconcile();
+    it.now += 50ms;
+  }
+  EXPECT_LE(it.server.writes().size(), 5u);
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(policy_path)["status"]["modules"][0]["ready"], 39);
+}
+
+TEST(policy, another_policy_than_default_is_told_that_it_does_not_count) {
+  cluster it;
+  const std::string other = "/apis/quartermaster.io/v1alpha1/acceleratorpolicies/other";
+  it.write_policy({{"pgpu", {{"enabled", true}}}}, other);
+  it.reconcile({{}, "other"});
+  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + other + "/status"));
+  EXPECT_EQ(it.condition("Ready", other)["reason"], "Ignored");
+  it.server.forget();
+  it.reconcile({{}, "other"});
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(policy, S36_what_the_server_refuses_is_said_and_not_hammered) {
+  cluster it;
+  it.switch_to(5);
+  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (request.verb == kube::method::get || !request.target.starts_with(pgpu_set)) return std::nullopt;
+    return recording_transport::refused(422, "Invalid", "spec.template.spec.containers[0].resources: bad quantity");
+  };
+  const auto done = it.reconcile();
+  EXPECT_EQ(done.again_in, 60s);
+  EXPECT_EQ(it.condition("Degraded")["reason"], "Refused");
+  EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("bad quantity"));
+  EXPECT_TRUE(it.server.objects.contains(mps_set));
+}
+
+TEST(policy, F20_rights_that_are_missing_are_said_and_tried_again) {
+  cluster it;
+  it.switch_to(1);
+  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.starts_with(pgpu_set)) return std::nullopt;
+    return recording_transport::refused(403, "Forbidden", "no");
+  };
+  const auto done = run(it.subject.reconcile(key));
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code, kube::errc::forbidden);
+  EXPECT_EQ(it.condition("Degraded")["reason"], "Forbidden");
+  it.server.interfere = nullptr;
+  it.now += 1s;
+  it.settle();
+  EXPECT_TRUE(it.server.objects.contains(pgpu_set));
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+}
+
+TEST(policy, F36_a_module_whose_part_cannot_be_used_keeps_its_last_good_objects) {
+  cluster it;
+  it.switch_to(1);
+  it.settle();
+  const auto before = it.server.objects.at(pgpu_set);
+  it.write_policy({{"pgpu", {{"enabled", true}, {"env", {{{"value", "nameless"}}}}}}});
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(pgpu_set), before);
+  EXPECT_EQ(it.condition("Degraded")["reason"], "InvalidPolicy");
+}
+
+TEST(policy, F2_does_not_write_again_while_the_watch_is_behind) {
+  cluster it;
+  it.switch_to(3);
+  it.lag = true;
+  it.reconcile();
+  it.server.forget();
+  it.now += 600ms;
+  it.reconcile();
+  for (const auto& write : it.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
+}
+
+TEST(policy, F3_an_object_replaced_by_another_of_its_name_is_noticed) {
+  cluster it;
+  it.switch_to(1);
+  it.settle();
+  it.lag = true;
+  it.server.erase(pgpu_set);
+  it.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}}});
+  it.lag = false;
+  it.show(pgpu_set, it.server.objects.at(pgpu_set), json());
+  it.settle();
+  EXPECT_EQ(it.condition("Degraded")["reason"], "ForeignObject");
+}
+
+TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
+  cluster it;
+  std::vector<kube::request> asked;
+  for (const unsigned bits : {7u, 0u, 7u}) {
+    it.switch_to(bits);
+    for (int i = 0; i < 5; ++i, it.now += 1s) it.reconcile();
+    asked.insert(asked.end(), it.server.transport.sent.begin(), it.server.transport.sent.end());
+    it.server.forget();
+  }
+  EXPECT_GT(asked.size(), 20u);
+  EXPECT_THAT(not_listed(asked, "quartermaster"), IsEmpty());
+}
+
+TEST(policy, changes_wake_the_one_policy_they_concern) {
+  cluster it;
+  kube::daemon_set set;
+  set.key = {"quartermaster", "x"};
+  EXPECT_THAT(it.subject.affected_by(nullptr, &set), ElementsAre(key));
+  set.key.ns = "elsewhere";
+  EXPECT_THAT(it.subject.affected_by(nullptr, &set), IsEmpty());
+  kube::node plain, labelled;
+  labelled.labels = packed({{"quartermaster.io/module", "pgpu"}});
+  EXPECT_THAT(it.subject.affected_by(nullptr, &plain), IsEmpty());
+  EXPECT_THAT(it.subject.affected_by(&plain, &labelled), ElementsAre(key));
+  accelerator_policy other;
+  other.key.name = "other";
+  EXPECT_THAT(it.subject.affected_by(nullptr, &other), ElementsAre(other.key));
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -190,10 +190,18 @@ kube::task<void> elector::release() {
   const auto record = machine_.release(how_.now());
   publish();
   if (!record) co_return kube::result<void>();
-  auto body = released_document(document_, std::chrono::system_clock::now());
-  auto request = kube::replace_request(kube::resources::leases, how_.lease, body);
-  const auto answer = co_await call(std::move(request), milliseconds(2000), "release");
-  if (!answer) co_return std::unexpected(answer.error());
+  // A renewal that was cut off may have moved the version: look once, and give back only what is still ours.
+  for (bool looked = false;; looked = true) {
+    auto body = released_document(document_, std::chrono::system_clock::now());
+    auto request = kube::replace_request(kube::resources::leases, how_.lease, body);
+    const auto answer = co_await call(std::move(request), milliseconds(1000), "release");
+    if (answer) break;
+    if (looked || answer.error().code != kube::errc::conflict) co_return std::unexpected(answer.error());
+    auto now = co_await call(kube::get_request(kube::resources::leases, how_.lease), milliseconds(1000), "get");
+    if (!now) co_return std::unexpected(now.error());
+    if (record_of(*now).holder != identity()) co_return kube::result<void>();
+    document_ = std::move(*now);
+  }
   log::info("lease released", {{"lease", how_.lease.to_string()}});
   co_return kube::result<void>();
 }

@@ -76,19 +76,23 @@ observed_transport::observed_transport(kube::transport& inner, health& tell, reg
 
 kube::task<kube::response> observed_transport::send(kube::request what) {
   const std::string_view verb = verb_name(what.verb);
+  const auto lane = what.via;
   const auto sent = std::chrono::steady_clock::now();
   auto answer = co_await inner_.send(std::move(what));
   seconds_.with({verb}).observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - sent).count());
+  // The lease is the heartbeat. A failure of another request may be its own: a webhook in its way, a deadline of the
+  // fence.
+  const bool heartbeat = lane == kube::lane::lease;
   if (answer) {
     requests_.with({verb, std::to_string(answer->status)}).add();
-    // 5xx of the server itself (etcd away, shutting down) is an answer, but not one to rely on.
+    // 5xx (etcd away, shutting down) is an answer, but not one to rely on.
     if (answer->status < 500)
       tell_.on_contact();
-    else
+    else if (heartbeat)
       tell_.on_silence("answers " + std::to_string(answer->status));
   } else {
     requests_.with({verb, kube::to_string(answer.error().code)}).add();
-    if (answer.error().code != kube::errc::cancelled) tell_.on_silence(answer.error().what);
+    if (heartbeat && answer.error().code != kube::errc::cancelled) tell_.on_silence(answer.error().what);
   }
   co_return answer;
 }

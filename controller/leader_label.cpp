@@ -1,9 +1,11 @@
 #include "controller/leader_label.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "controller/log.hpp"
+#include "controller/sleep.hpp"
 
 namespace controller {
 namespace {
@@ -22,21 +24,7 @@ std::string text_at(const json& in, const char* pointer) {
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
-}  // namespace
-
-own_pod own_pod::of_environment() {
-  const auto text = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return std::string(value ? value : "");
-  };
-  own_pod out;
-  out.key = {text("POD_NAMESPACE"), text("POD_NAME")};
-  if (out.key.ns.empty()) out.key.name.clear();
-  return out;
-}
-
-kube::task<void> mark_leader(kube::client& api, own_pod self) {
-  if (self.key.name.empty()) co_return kube::result<void>();
+kube::task<void> mark_once(kube::client& api, own_pod self) {
   kube::list_options marked;
   marked.ns = self.key.ns;
   marked.label_selector = std::string(leader_label) + "=true";
@@ -57,6 +45,31 @@ kube::task<void> mark_leader(kube::client& api, own_pod self) {
   const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, on);
   if (!done) co_return std::unexpected(done.error());
   co_return kube::result<void>();
+}
+
+}  // namespace
+
+own_pod own_pod::of_environment() {
+  const auto text = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  own_pod out;
+  out.key = {text("POD_NAMESPACE"), text("POD_NAME")};
+  if (out.key.ns.empty()) out.key.name.clear();
+  return out;
+}
+
+kube::task<void> mark_leader(kube::client& api, own_pod self) {
+  if (self.key.name.empty()) co_return kube::result<void>();
+  for (milliseconds wait(500);; wait = std::min(wait * 2, milliseconds(60'000))) {
+    const auto done = co_await mark_once(api, self);
+    // The fence says cancelled when we do not lead any more.
+    if (done || done.error().code == kube::errc::cancelled) co_return done;
+    log::warn("leader label not set, retrying", {{"pod", self.key.to_string()}, {"error", done.error().what}});
+    const bool slept = co_await sleep_for(wait);
+    if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped", {}});
+  }
 }
 
 kube::task<void> unmark_leader(kube::client& api, own_pod self) {

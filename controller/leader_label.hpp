@@ -20,7 +20,8 @@ struct own_pod {
   static own_pod of_environment();
 };
 
-/// Takes the label off others, puts it on `self`. Nothing happens without a name. Errors are for the caller to retry.
+/// Takes the label off others, puts it on `self`; retried until it is done or the fence says that we do not lead.
+/// Nothing happens without a name.
 kube::task<void> mark_leader(kube::client& api, own_pod self);
 /// Takes the label off `self`; that it has none, or is gone, is fine.
 kube::task<void> unmark_leader(kube::client& api, own_pod self);

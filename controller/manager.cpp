@@ -73,10 +73,7 @@ kube::task<void> manager::run() {
   //    certificate that is missing ends the process before it has touched the cluster.
   for (auto* server : servers_) {
     auto started = server->start();
-    if (!started) {
-      loop_.quit();
-      co_return std::unexpected(std::move(started.error()));
-    }
+    if (!started) co_return std::unexpected(std::move(started.error()));
   }
   // 2. Caches. Nothing may act on what it has not seen: a missing object looks like one that was deleted.
   for (auto& each : caches_) each->running = loop_.spawn("reflect_" + each->name, each->start());
@@ -103,7 +100,6 @@ kube::task<void> manager::run() {
   }
   co_await wait_until([this] { return stopping_; }, forever, 1h);
   co_await shut_down();
-  loop_.quit();
   co_return kube::result<void>();
 }
 

@@ -56,7 +56,7 @@ class manager {
   /// Servers keep answering this long after readiness has gone, so that whoever balances to us has noticed.
   void set_drain_delay(milliseconds delay) { drain_delay_ = delay; }
 
-  /// From start to the end of the stop; then the loop is told to quit. errc::config when a server cannot start.
+  /// From start to the end of the stop; the caller ends the loop then. errc::config when a server cannot start.
   kube::task<void> run();
   /// Begins the stop; safe to call more than once.
   void stop();

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "controller/text.hpp"
-
 namespace controller {
 namespace {
 

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "controller/text.hpp"
+
 namespace controller {
 
 class counter {
@@ -103,7 +105,13 @@ class family {
   static constexpr char separator = '\xff';  // never in UTF-8
   static std::string joined(const auto& values) {
     std::string out;
-    for (const auto& value : values) (out += value) += separator;
+    for (const std::string_view value : values) {
+      if (value.find(separator) == value.npos)
+        out += value;
+      else
+        out += utf8_clean(value);
+      out += separator;
+    }
     return out;
   }
   labels split(std::string_view key) const {

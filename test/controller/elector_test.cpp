@@ -133,6 +133,24 @@ TEST_F(elector, releases_with_an_empty_holder) {
   EXPECT_EQ(lost, "") << "a release is not a loss";
 }
 
+TEST_F(elector, releases_a_lease_whose_renewal_was_cut_off) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(201, lease_of("me", "5", 0));
+  api.on(method::put, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return under_test.held() && api.left() == 0; }));
+  running.cancel();
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  api.on(method::put, lease_path).body_has(R"("resourceVersion":"5")").answers(409);
+  api.on(method::get, lease_path).answers(200, lease_of("me", "6", 0));
+  api.on(method::put, lease_path)
+      .body_has(R"("resourceVersion":"6")")
+      .body_has(R"("holderIdentity":"")")
+      .answers(200, lease_of("", "7"));
+  EXPECT_TRUE(kube_test::run(loop.context(), under_test.release()));
+}
+
 TEST(identity, differs_from_start_to_start) {
   EXPECT_NE(controller::make_identity(), controller::make_identity());
   EXPECT_NE(controller::make_identity().find('_'), std::string::npos);
@@ -202,6 +220,13 @@ TEST_F(leader_label, moves_from_whoever_bears_it_to_us) {
   api.on(method::patch, "/api/v1/namespaces/quartermaster/pods/q-1*")
       .body_has(R"("quartermaster.io/leader":"true")")
       .answers(200, "{}");
+  EXPECT_TRUE(kube_test::run(loop.context(), controller::mark_leader(client, self)));
+}
+
+TEST_F(leader_label, is_tried_again_until_it_is_set) {
+  api.on(method::get, "/api/v1/namespaces/quartermaster/pods?*").answers(500);
+  api.on(method::get, "/api/v1/namespaces/quartermaster/pods?*").answers(200, R"({"items":[]})");
+  api.on(method::patch, "/api/v1/namespaces/quartermaster/pods/q-1*").answers(200, "{}");
   EXPECT_TRUE(kube_test::run(loop.context(), controller::mark_leader(client, self)));
 }
 

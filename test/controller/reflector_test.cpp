@@ -73,7 +73,7 @@ struct reflector : controller_test::rig {
 TEST_F(reflector, lists_page_by_page_then_watches) {
   api.on(method::get, list).answers(200, page({object("a", 1)}, 5, "next"));
   api.on(method::get, "*continue=next*").answers(200, page({object("b", 2)}, 5));
-  api.on_stream("*resourceVersion=5*watch=true*")
+  api.on_stream("*watch=true*resourceVersion=5*")
       .chunk(event("ADDED", object("c", 6)) + event("DELETED", object("a", 7)))
       .hangs();
   start();

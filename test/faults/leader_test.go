@@ -44,7 +44,7 @@ func (b *bench) judgeLeaders(since time.Time, names ...string) {
 // F27: the leader is cut off from the API server, the follower is not. Wishes keep coming, so that both have reason to write. The leader
 // stops by its renew deadline (10 s), the follower leads by 15 + 2 s; then the line is mended, and the old leader must not write.
 func TestF27_leader_cut_off(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "pair")
 	leader, follower, led := b.pair("cut-off", "heir")
 	cut := time.Now()
 	if nightly {
@@ -71,7 +71,7 @@ func TestF27_leader_cut_off(t *testing.T) {
 
 // F28: the leader is frozen and thawed while wishes come in; a successor leads meanwhile. The thawed one must not write.
 func TestF28_leader_frozen_and_thawed(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "pair")
 	leader, follower, led := b.pair("frozen", "heir")
 	frozen := time.Now()
 	b.must(b.Ask(b.ctx, "t4-0", "vgpu")) // so that it may freeze in mid-write
@@ -97,7 +97,7 @@ func TestF28_leader_frozen_and_thawed(t *testing.T) {
 
 // A leader that ends in good order gives the lease back: the follower leads at once, not after 15 s.
 func TestF58_leader_leaves_in_good_order(t *testing.T) {
-	b := take(t, "calm")
+	b := take(t, "pair")
 	leader, follower, led := b.pair("leaving", "heir")
 	left := time.Now()
 	if code := leader.Terminate(10 * time.Second); code != 0 {

@@ -13,13 +13,11 @@ import (
 // end, with a reason (O7), is started again, as a kubelet would. Returns the operator that runs.
 func (b *bench) survives(o *kit.Operator, patience time.Duration) *kit.Operator {
 	b.t.Helper()
-	b.clean(kit.AliveOrExplained(o))
-	o = b.revive(o)
 	began := time.Now()
 	// A wish that leads through all of it: node t4-0 changes between pgpu and vgpu.
 	mode := map[string]string{"pgpu": "vgpu", "vgpu": "pgpu"}[b.Expected.Nodes["t4-0"]]
 	b.must(b.Ask(b.ctx, "t4-0", mode))
-	b.must(b.Await(b.ctx, patience))
+	o = b.awaitAlive(o, patience)
 	b.t.Logf("%s served a new wish in %s", o.Name, time.Since(began).Round(10*time.Millisecond))
 	return o
 }
@@ -48,11 +46,14 @@ func TestF4_apiserver_restarted(t *testing.T) {
 		b.must(b.Cluster.Stop("kube-apiserver", signal))
 		b.must(b.Cluster.Start("kube-apiserver"))
 		back := time.Now()
-		o = b.survives(o, 40*time.Second)
+		revived := b.revived
+		o = b.survives(o, 90*time.Second) // the controller manager, KWOK and the plugins have to find back too
 		b.must(o.WaitReady(10 * time.Second))
-		first := firstAnswered(o.Proxy, back)
-		if first.IsZero() || first.Sub(back) > 10*time.Second {
-			t.Errorf("restart %d (%s): first request answered %s after the server was back, allowed 10 s", i, signal, first.Sub(back))
+		if slowest, of := lastWatchBack(o.Proxy, back); revived == b.revived {
+			t.Logf("restart %d (%s): the last watch (%s) was back %s after the server", i, signal, of, slowest.Round(10*time.Millisecond))
+			if slowest > 10*time.Second+tolerance {
+				t.Errorf("restart %d (%s): %s was watched again %s after the server was back, allowed 10 s", i, signal, of, slowest)
+			}
 		}
 	}
 	log := o.Proxy.Since(since, nil)
@@ -62,13 +63,21 @@ func TestF4_apiserver_restarted(t *testing.T) {
 	b.stable(o, 10*time.Second, 2*time.Second)
 }
 
-func firstAnswered(p *kit.Proxy, since time.Time) time.Time {
-	for _, e := range p.Since(since, nil) {
-		if e.Status == 200 {
-			return e.At
+// lastWatchBack: of all resources, the one whose first good watch came last.
+func lastWatchBack(p *kit.Proxy, since time.Time) (slowest time.Duration, of string) {
+	first := map[string]time.Duration{}
+	for _, e := range p.Since(since, kit.Verb("watch")) {
+		key := e.Resource + "?" + e.Query.Get("labelSelector")
+		if _, known := first[key]; !known && e.Status == 200 {
+			first[key] = e.At.Sub(since)
 		}
 	}
-	return time.Time{}
+	for key, took := range first {
+		if took >= slowest {
+			slowest, of = took, key
+		}
+	}
+	return
 }
 
 // F5: the API server hangs with its sockets open. The leader must know that it leads no longer, stay alive, and go on afterwards.

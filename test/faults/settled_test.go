@@ -10,8 +10,10 @@ import (
 // A settled cluster: no input, hence no write but the upkeep of the lease. Judged from the server's own audit log, over all writers
 // that came through our proxy, and from the resource versions of what we own.
 func TestT17_settled_cluster_is_not_written_to(t *testing.T) {
-	b := take(t, "storm")
+	b := take(t, "pair")
 	o := b.converged("settled")
+	b.must(b.AwaitPolicyReady(b.ctx, 30*time.Second))
+	b.rest(o, time.Second)
 	since := time.Now()
 	window := form(30*time.Second, 5*time.Minute)
 	time.Sleep(window)

@@ -53,13 +53,7 @@ func TestF8_compacted_while_frozen(t *testing.T) {
 	o.Proxy.Refuse(false)
 	since := time.Now()
 	o.Cont()
-	time.Sleep(500 * time.Millisecond) // it may find out that its lease is lost and end
-	if o2 := b.revive(o); o2 != o {
-		o = o2
-	}
-	b.must(b.Await(b.ctx, 60*time.Second))
-	o = b.revive(o)
-	b.clean(kit.AliveOrExplained(o))
+	o = b.awaitAlive(o, 90*time.Second) // it may find out that its lease is lost, and end
 	b.clean(kit.ListBudget(o.Proxy.Since(since, nil), 1+b.revived))
 	b.stable(o, 10*time.Second, 2*time.Second)
 }

@@ -322,7 +322,9 @@ func (s *Scenario) Differences(ctx context.Context) (wrong []string) {
 			}
 		}
 	}
-	wrong = append(wrong, s.policyStatus(ctx)...)
+	if said := s.PolicyNotReady(ctx); len(said) > 0 && strings.Contains(said[0], "generation") {
+		wrong = append(wrong, said[0])
+	}
 	nodes, err := s.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return append(wrong, err.Error())
@@ -361,8 +363,9 @@ func (s *Scenario) Differences(ctx context.Context) (wrong []string) {
 	return
 }
 
-// policyStatus must say of the policy as it is now that all is rolled out.
-func (s *Scenario) policyStatus(ctx context.Context) (wrong []string) {
+// PolicyNotReady says why the policy's status does not call it rolled out. Modules whose DaemonSet has minReadySeconds are called so
+// that much later than their pods, which is no part of Differences.
+func (s *Scenario) PolicyNotReady(ctx context.Context) (wrong []string) {
 	p, err := s.Dynamic.Resource(Policies).Get(ctx, "default", metav1.GetOptions{})
 	if err != nil {
 		return []string{err.Error()}
@@ -396,6 +399,11 @@ func (s *Scenario) accelNode(ctx context.Context, n *corev1.Node, mode string) (
 		}
 	}
 	return
+}
+
+// AwaitPolicyReady waits until the policy's own status has come to rest.
+func (s *Scenario) AwaitPolicyReady(ctx context.Context, patience time.Duration) error {
+	return s.eventually(ctx, patience, func() []string { return s.PolicyNotReady(ctx) })
 }
 
 // Await waits until nothing differs.

@@ -1,5 +1,5 @@
-// The tests of client-go's reflector (tools/cache/reflector_test.go), one by one, against our machine. Each names its model.
-// Where we differ on purpose the test says how.
+// The tests of client-go's reflector (tools/cache/reflector_test.go), one by one, against our machine. Each names its
+// model. Where we differ on purpose the test says how.
 
 #include <gtest/gtest.h>
 

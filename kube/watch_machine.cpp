@@ -287,14 +287,13 @@ void watch_machine::retry(const error& why, ms now) {
     not_before_ = now + *why.retry_after + scaled(first_backoff, jitter_());
     return;
   }
-  back_off(now);
-  if (why.code == errc::version_too_large) not_before_ = std::max(*not_before_, now + too_large_retry);
+  back_off(now, why.code == errc::version_too_large ? too_large_retry : ms(0));
 }
 
-void watch_machine::back_off(ms now) {
+void watch_machine::back_off(ms now, ms at_least) {
   if (last_backoff_ && now - *last_backoff_ >= backoff_forgotten) backoff_ = first_backoff;
   last_backoff_ = now;
-  not_before_ = now + scaled(backoff_, 1.0 + jitter_());
+  not_before_ = now + std::max(at_least, scaled(backoff_, 1.0 + jitter_()));
   backoff_ = std::min(backoff_ * 2, most_backoff);
 }
 

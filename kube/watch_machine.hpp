@@ -116,7 +116,7 @@ class watch_machine {
   bool struck_out();
   void relist();
   void retry(const error& why, ms now);
-  void back_off(ms now);
+  void back_off(ms now, ms at_least = ms(0));
 
   resource type_;
   watch_settings settings_;

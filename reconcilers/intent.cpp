@@ -169,7 +169,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
         "there is no AcceleratorPolicy named default; create one with spec.modules." + name + ".enabled: true");
   if (!policy->enabled(mode.name))
     return refused(
-        &mode, name, "ModuleDisabled",
+        &mode, name, std::string(module_disabled),
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
   return {kind::mode, &mode, name, {}, {}};
 }

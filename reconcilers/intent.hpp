@@ -3,6 +3,7 @@
 // Pure. Labels are people's: we read them and never write them.
 
 #include <string>
+#include <string_view>
 
 #include "kube/projections/node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
@@ -23,6 +24,8 @@ struct node_intent {
   std::string reason;                          ///< CamelCase; empty unless refused or left alone
   std::string message;                         ///< what is wrong and what to do
 };
+
+inline constexpr std::string_view module_disabled = "ModuleDisabled";
 
 /// `policy` is null where there is none. Reasons of a refusal: UnknownMode, ConflictingLabels, ForeignPlugin,
 /// UnsuitableNode, UnsuitableCards, NoPolicy, ModuleDisabled.

@@ -134,7 +134,10 @@ std::optional<finding> departing(const node_state& is, const module_type* to, mo
 
 /// Nothing to do and nothing to wait for any more.
 std::optional<finding> at_rest(const node_state& is) {
-  if (is.wanted.of == kind::refused) return finding{phases::refused, is.wanted.reason, is.wanted.message};
+  if (is.wanted.of == kind::refused) {
+    const bool off = is.wanted.reason == module_disabled && (is.placed.empty() || !is.placed_enabled);
+    return finding{off ? phases::disabled : phases::refused, is.wanted.reason, is.wanted.message};
+  }
   if (is.wanted.of == kind::left_alone) return finding{phases::left_alone, is.wanted.reason, is.wanted.message};
   return std::nullopt;
 }
@@ -171,7 +174,8 @@ std::string actual_mode(const node_state& is, const mode_step& out, std::string_
 std::optional<mode_step::event> worth_telling(const node_state& is, const mode_status& now) {
   const auto before = is.before.value_or(mode_status());
   const bool entered = before.phase != now.phase;
-  if (now.phase == phases::refused && (entered || before.message != now.message))
+  const bool refused = now.phase == phases::refused || now.phase == phases::disabled;
+  if (refused && (entered || before.message != now.message))
     return {{event_type::warning, now.reason, "Enrol", now.message}};
   if (now.phase == phases::ready &&
       (entered && (before.actual_mode != now.actual_mode || before.phase == phases::stuck)))
@@ -191,7 +195,7 @@ mode_step next_step(const node_state& is) {
   mode_step out;
   const auto found = decide(is, target_of(is), out);
   if (!found) {
-    if (is.before && is.before->phase != phases::refused)
+    if (is.before && is.before->phase != phases::refused && is.before->phase != phases::disabled)
       out.tell = {event_type::normal, "Released", "Enrol", "the node has no accelerator mode any more"};
     return out;
   }

@@ -65,7 +65,7 @@ mode_step next_step(const node_state& is);
 namespace phases {
 inline constexpr std::string_view draining = "Draining", removing = "Removing", enrolling = "Enrolling",
                                   verifying = "Verifying", ready = "Ready", stuck = "Stuck", refused = "Refused",
-                                  left_alone = "LeftAlone";
+                                  disabled = "Disabled", left_alone = "LeftAlone";
 }  // namespace phases
 
 }  // namespace reconcilers

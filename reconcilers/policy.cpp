@@ -31,6 +31,7 @@ policy::policy(stores from, kube::client& client, controller::recorder& events, 
       events_(events),
       how_(std::move(how)),
       keeper_(from.objects, client, events, how_.ns, how_.now) {
+  if (how_.own_image.empty()) how_.own_image = "quartermaster:" QUARTERMASTER_VERSION;
   for (const auto& node : from_.nodes.all()) count(nullptr, &node);
   from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
 }

@@ -33,7 +33,7 @@ class policy final : public controller::reconciler {
   };
   struct settings {
     std::string ns;         ///< where the objects are made: our own namespace
-    std::string own_image;  ///< of this program, for plugins that are part of it
+    std::string own_image;  ///< of this program, for plugins that are part of it; empty: quartermaster:<version>
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;
   };

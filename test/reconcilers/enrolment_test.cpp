@@ -371,7 +371,7 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   EXPECT_EQ(it.label(), json());
   it.pod_gone("pgpu-x");
   it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Refused");
+  EXPECT_EQ(it.status("phase"), "Disabled");
   EXPECT_EQ(it.status("reason"), "ModuleDisabled");
   EXPECT_EQ(it.status("actualMode"), "none");
 }

@@ -240,6 +240,22 @@ TEST(mode_change, S2_a_module_switched_off_lets_its_nodes_go_at_once) {
   EXPECT_EQ(now.label, "");
 }
 
+TEST(mode_change, S2_asking_for_a_module_that_is_off_keeps_the_mode_that_is_on) {
+  lab one;
+  one.refuse("ModuleDisabled", "off");
+  auto now = one.step();
+  EXPECT_EQ(now.status->phase, "Disabled");
+  EXPECT_EQ(now.tell->type, controller::event_type::warning);
+  EXPECT_FALSE(one.step().tell);
+  one.ask("pgpu");
+  one.settle();
+  one.refuse("ModuleDisabled", "off");
+  now = one.step();
+  EXPECT_FALSE(now.relabel);
+  EXPECT_EQ(now.status->phase, "Refused");
+  EXPECT_EQ(now.status->actual_mode, "pgpu");
+}
+
 TEST(mode_change, a_node_left_to_others_gives_up_our_mode) {
   lab one;
   one.ask("pgpu");

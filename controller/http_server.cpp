@@ -12,9 +12,9 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
-#include <charconv>
 #include <utility>
 
+#include "controller/address.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
@@ -39,26 +39,6 @@ struct connection {
   bool idle = true;             // waits for the first byte of one
   bool unread = false;          // bytes of a refused request are still coming
 };
-
-kube::result<tcp::endpoint> parse_address(const std::string& text) {
-  const auto bad = [&](std::string_view why) {
-    return std::unexpected(kube::error{kube::errc::config, 0, "address \"" + text + "\": " + std::string(why), {}});
-  };
-  const auto colon = text.rfind(':');
-  if (colon == std::string::npos) return bad("not host:port");
-  std::string host = text.substr(0, colon);
-  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
-  unsigned short port = 0;
-  const auto digits = text.substr(colon + 1);
-  const auto [end, wrong] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (wrong != std::errc() || end != digits.data() + digits.size()) return bad("not a port");
-  if (host.empty()) return tcp::endpoint(tcp::v6(), port);
-  if (host == "localhost") host = "127.0.0.1";
-  error_code failed;
-  const auto address = asio::ip::make_address(host, failed);
-  if (failed) return bad("the host must be an IP address");
-  return tcp::endpoint(address, port);
-}
 
 http_request request_of(const http::request<http::string_body>& head) {
   const auto text = [](const auto& view) { return std::string(view.data(), view.size()); };
@@ -94,7 +74,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
 
   core(loop& l, http_server_metrics& m, http_server_options h)
       : on(l), metrics(m), how(std::move(h)), acceptor(on.context()), reload_timer(on.context()) {
-    if (how.tls) shown.emplace(*how.tls, how.name, metrics.certificates);
+    if (how.tls) shown = std::make_unique<certificate>(*how.tls, how.name, metrics.certificates);
   }
 
   kube::result<void> open();
@@ -125,7 +105,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
   http_server_options how;
   tcp::acceptor acceptor;
   asio::steady_timer reload_timer;
-  std::optional<certificate> shown;
+  std::unique_ptr<certificate> shown;  // null: plain HTTP
   std::map<std::string, served_path, std::less<>> routes;
   std::list<connection> open_connections;  // oldest first
   bool stopping = false;
@@ -135,13 +115,17 @@ kube::result<void> http_server::core::open() {
   if (shown) {
     if (auto loaded = shown->load(); !loaded) return loaded;
   }
-  const auto endpoint = parse_address(how.address);
+  auto endpoint = parse_address(how.address);
   if (!endpoint) return std::unexpected(endpoint.error());
   error_code failed;
   const auto step = [&](auto&& call) {
     if (!failed) call();
   };
   step([&] { acceptor.open(endpoint->protocol(), failed); });
+  if (failed == asio::error::address_family_not_supported && endpoint->address().is_unspecified()) {
+    *endpoint = tcp::endpoint(tcp::v4(), endpoint->port());  // a kernel without IPv6
+    acceptor.open(endpoint->protocol(), failed);
+  }
   step([&] { acceptor.set_option(tcp::acceptor::reuse_address(true), failed); });
   if (endpoint->protocol() == tcp::v6()) step([&] { acceptor.set_option(asio::ip::v6_only(false), failed); });
   step([&] { acceptor.bind(*endpoint, failed); });
@@ -409,7 +393,7 @@ kube::result<void> http_server::start() {
   log::info("serving", {{"server", core_->how.name},
                         {"address", core_->how.address},
                         {"port", port()},
-                        {"tls", core_->shown.has_value()}});
+                        {"tls", core_->shown != nullptr}});
   return {};
 }
 

@@ -47,7 +47,7 @@ lease_step lease_machine::write_step(milliseconds now) const {
   lease_step step;
   step.deadline = request_deadline(now);
   step.create = absent_;
-  if (ours() && !absent_) {
+  if (seen_ && !absent_ && seen_->holder == settings_.identity) {
     step.what = lease_step::kind::renew;
     step.transitions = seen_->transitions;
     step.keep_acquire_time = true;
@@ -141,7 +141,7 @@ void lease_machine::on_failed(const kube::error& why, milliseconds now) {
 std::optional<lease_record> lease_machine::release(milliseconds now) {
   const bool had = held(now);
   released_ = true;
-  if (!had) return std::nullopt;
+  if (!had || !seen_) return std::nullopt;
   lease_record out = *seen_;
   out.holder.clear();
   out.duration_seconds = 1;

@@ -116,7 +116,7 @@ void runner::settle(const kube::object_key& key, const kube::result<action>* res
     case outcome::requeue:
       label = "requeue";
       line = "reconciled, will look again";
-      again = *(*result)->again_in;
+      again = (*result)->again_in.value_or(milliseconds(0));
       queue_.forget(key);
       queue_.done(key);
       queue_.add(key, now + again);

@@ -63,4 +63,18 @@ else
   trap 'exit 130' INT TERM
 fi
 cd "$here"
-"$binary" -test.v -test.parallel 64 -test.timeout "$([[ -n ${QM_NIGHTLY:-} ]] && echo 4h || echo 20m)" ${run:+-test.run "$run"}
+limit=$([[ -n ${QM_NIGHTLY:-} ]] && echo 4h || echo 20m)
+log=$(mktemp)
+rc=0
+"$binary" -test.v -test.parallel 64 -test.timeout "$limit" ${run:+-test.run "$run"} | tee "$log" || rc=$?
+# These tests have deadlines in seconds on a machine they share with two control planes. A few that fail are run once more, alone, and
+# named: a test that needs it often is a defect of the test or of the operator.
+mapfile -t failed < <(grep -oE '^--- FAIL: Test[A-Za-z0-9_]+' "$log" | sed 's/.*: //')
+rm -f "$log"
+if ((rc != 0 && ${#failed[@]} >= 1 && ${#failed[@]} <= 3)); then
+  echo "run.sh: failed at first, run again: ${failed[*]}"
+  rc=0
+  "$binary" -test.v -test.timeout "$limit" -test.run "^($(IFS='|'; echo "${failed[*]}"))\$" || rc=$?
+  ((rc != 0)) || echo "run.sh: passed only when run again: ${failed[*]}"
+fi
+exit $rc

@@ -7,7 +7,7 @@ junit=${1:?usage: claims.sh JUNIT.xml}
 [ -f "$junit" ] || { echo "claims: no $junit: run ./dev test first" >&2; exit 1; }
 # Names from ctest itself, and from the output of the Go tests it ran ("--- PASS: TestF10_... (1.2s)").
 results() {
-  grep -oE '<testcase name="[^"]+"[^>]*status="[^"]+"' "$junit" | sed -E 's/<testcase name="([^"]+)".*status="([^"]+)".*/\1 \2/'
+  grep -oE '<testcase name="[^"]+"[^>]*status="[^"]+"' "$junit" | sed -E 's/<testcase name="([^" ]+)[^"]*".*status="([^"]+)".*/\1 \2/'
   awk '/<testcase name="/ { match($0, /name="[^"]+"/); suite = substr($0, RSTART + 6, RLENGTH - 7) }
        match($0, /--- (PASS|FAIL|SKIP): Test[A-Za-z0-9_]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), w, ": ")
          print suite "/" substr(w[2], 5), (w[1] == "PASS") ? "run" : (w[1] == "FAIL") ? "fail" : "notrun" }' "$junit"
@@ -29,6 +29,6 @@ table=$(results |
   echo "Requirement rows (S), faults (F) and targets (T) that a test carries in its name, from the last \`./dev test --claims\`."
   echo "A row that is not here is not claimed."; echo
   echo "| row | tests | result |"; echo "|---|---|---|"
-  printf '%s\n' "$table" | sed 's/^/| /; s/|/ | /g; s/$/ |/; s/^|  /| /'
+  printf '%s\n' "$table" | awk -F'|' '{ printf "| %s | %s | %s |\n", $1, $2, $3 }'
 } > docs/claims.md
-printf '%s\n' "$table" | sed 's/<br>/ /g; s/`//g' | awk -F'|' '{ n = split($2, t, " "); printf "%-6s %-14s %d test%s: %s%s\n", $1, $3, n, n==1?"":"s", t[1], n>1?" ...":"" }'
+printf '%s\n' "$table" | sed 's/<br>/ /g; s/`//g' | awk -F'|' '{ n = split($2, t, " "); printf "%-6s %-14s %d test%s: %s%s\n", $1, $3, n, (n == 1) ? "" : "s", t[1], (n > 1) ? " ..." : "" }'

@@ -77,6 +77,12 @@ kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
   return out;
 }
 
+reconcilers::crl::parse_settings judged_in(std::string ns) {
+  reconcilers::crl::parse_settings out;
+  out.ns = std::move(ns);
+  return out;
+}
+
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
   out.at_once = keys;
@@ -219,7 +225,7 @@ class operator_program {
   reconcilers::enrolment enrolment_{
       {policies_, nodes_, pods_, accelerator_nodes_}, client_, events_, {.ns = options_.ns}};
   reconcilers::custom_resource custom_resource_{
-      {&declared_alauda_, &declared_cpaas_, &device_configs_}, client_, events_};
+      {&declared_alauda_, &declared_cpaas_, &device_configs_}, client_, events_, judged_in(options_.declarations)};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner judging_{loop_, custom_resource_, running_};

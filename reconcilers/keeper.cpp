@@ -179,7 +179,10 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
     co_return out;
   }
   const auto& wrong = answer.error();
-  if (wrong.code == kube::errc::invalid || wrong.code == kube::errc::bad_request) {
+  const bool refused = wrong.code == kube::errc::invalid || wrong.code == kube::errc::bad_request;
+  if (refused && !live.is_null() && want.type->kind == kube::resources::services.kind)
+    co_return co_await make_room(std::move(want), text_at(live, "/metadata/uid"));
+  if (refused) {
     out.problem = "Refused";
     out.message = "the API server does not accept " + called(*want.type, want.key.name) + ": " + wrong.what;
     out.again_in = refused_again;
@@ -192,6 +195,18 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
     }
     out.failed = wrong;
   }
+  co_return out;
+}
+
+/// The ports of a Service are told apart by their numbers, so an apply keeps an edited one beside ours, and the server
+/// refuses the two for their one name. Nothing runs in a Service: it is made anew at the next look.
+kube::task<keeper::outcome> keeper::make_room(modules::intent want, std::string uid) {
+  outcome out;
+  kube::preconditions only_if;
+  only_if.uid = std::move(uid);
+  auto done = co_await client_.remove(*want.type, want.key, only_if);
+  if (!done && done.error().code != kube::errc::conflict) out.failed = done.error();
+  out.again_in = between_writes;
   co_return out;
 }
 

@@ -86,6 +86,7 @@ class keeper {
   bool at_peace(const modules::intent& want, const seen& is, spoken& said) const;
   kube::task<outcome> compare(modules::intent want, controller::object_reference about);
   kube::task<outcome> write(modules::intent want, controller::object_reference about, nlohmann::json live);
+  kube::task<outcome> make_room(modules::intent want, std::string uid);
   void remember(const modules::intent& want, const nlohmann::json& live);
   std::vector<victim> victims(const std::set<identity>& kept, const std::set<std::string>& spared) const;
 

@@ -269,6 +269,24 @@ TEST(policy, F25_what_is_deleted_or_edited_comes_back_and_what_others_added_stay
   EXPECT_EQ(it.recorder.events.back().reason, "Restored");
 }
 
+TEST(policy, F25_a_service_that_cannot_be_merged_back_is_made_anew) {
+  cluster it;
+  it.switch_to(2);
+  it.settle();
+  const auto uid = it.server.objects.at(metrics)["metadata"]["uid"];
+  it.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
+  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    const bool edited = it.server.objects.contains(metrics) && it.server.objects[metrics]["metadata"]["uid"] == uid;
+    if (fake_server::verb_of(request) != "apply" || !request.target.starts_with(metrics) || !edited)
+      return std::nullopt;
+    return recording_transport::refused(422, "Invalid", "spec.ports[1].name: Duplicate value: \"metrics\"");
+  };
+  it.settle();
+  EXPECT_NE(it.server.objects.at(metrics)["metadata"]["uid"], uid);
+  EXPECT_EQ(it.server.objects.at(metrics)["spec"]["ports"][0]["port"], 5678);
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+}
+
 TEST(policy, F24_a_rival_is_answered_at_most_twice_a_second) {
   cluster it;
   it.switch_to(1);

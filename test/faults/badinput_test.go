@@ -111,7 +111,7 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 		})
 	}
 	t.Run("policy with an unknown module", func(t *testing.T) { // the API refuses it in words
-		_, err := b.Run(`{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {modules: {warp: {enabled: true}}}}`,
+		_, err := b.Run("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: default}\nspec: {modules: {warp: {enabled: true}}}\n",
 			"kubectl", "apply", "--validate=strict", "-f", "-")
 		if err == nil || !strings.Contains(fmt.Sprint(err), "warp") {
 			t.Errorf("accepted, or refused without naming it: %v", err)

@@ -56,7 +56,7 @@ func TestOracles_O1_finds_writes_but_neither_leases_nor_reviews(t *testing.T) {
 
 func TestOracles_O5_counts_lists_and_bursts(t *testing.T) {
 	log := []Entry{
-		entry("GET", "/api/v1/nodes", "limit=500", 0), entry("GET", "/api/v1/nodes", "limit=500&continue=x", 0),
+		entry("GET", "/api/v1/nodes", "limit=500", 0), entry("GET", "/api/v1/nodes", "limit=500&continue=x", 0), entry("GET", "/api/v1/nodes", "limit=1", 0),
 		entry("GET", "/api/v1/pods", "watch=true&sendInitialEvents=true", 0), entry("GET", "/api/v1/nodes", "watch=true&resourceVersion=3", 0),
 	}
 	expect(t, ListBudget(log, 1))

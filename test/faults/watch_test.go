@@ -50,6 +50,7 @@ func TestF8_compacted_while_frozen(t *testing.T) {
 	b.must(b.Cluster.Stop("kube-apiserver", "KILL"))
 	b.must(b.Cluster.Start("kube-apiserver"))
 	b.must(b.AwaitServing(b.ctx, 20*time.Second))
+	b.must(b.Heal())
 	o.Proxy.Refuse(false)
 	since := time.Now()
 	o.Cont()

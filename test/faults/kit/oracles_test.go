@@ -41,7 +41,7 @@ func TestOracles_O3_finds_a_write_after_the_renew_deadline(t *testing.T) {
 func entry(method, path, query string, after time.Duration) Entry {
 	request := parse(method, path+"?"+query)
 	request.At = at(0).Add(after)
-	return Entry{Request: request}
+	return Entry{Request: request, Status: 200}
 }
 
 func TestOracles_O1_finds_writes_but_neither_leases_nor_reviews(t *testing.T) {
@@ -59,7 +59,9 @@ func TestOracles_O5_counts_lists_and_bursts(t *testing.T) {
 		entry("GET", "/api/v1/nodes", "limit=500", 0), entry("GET", "/api/v1/nodes", "limit=500&continue=x", 0), entry("GET", "/api/v1/nodes", "limit=1", 0),
 		entry("GET", "/api/v1/pods", "watch=true&sendInitialEvents=true", 0), entry("GET", "/api/v1/nodes", "watch=true&resourceVersion=3", 0),
 	}
-	expect(t, ListBudget(log, 1))
+	failed := entry("GET", "/api/v1/nodes", "limit=500", 0)
+	failed.Status = 503
+	expect(t, ListBudget(append(log, failed), 1))
 	expect(t, ListBudget(append(log, entry("GET", "/api/v1/pods", "watch=1&sendInitialEvents=true", 0)), 1), "2 lists of pods")
 	var busy []Entry
 	for i := range 30 {

@@ -103,6 +103,21 @@ func (s *Scenario) startPlugins() error {
 	return s.plugins.Start()
 }
 
+// Heal starts everything but etcd and the API server afresh: after a restart of the server, clients of its age may take a minute to see
+// again, and they are not what is tested.
+func (s *Scenario) Heal() error {
+	s.Close()
+	for _, component := range []string{"kwok", "kube-scheduler", "kube-controller-manager"} {
+		if err := s.Cluster.Stop(component, "KILL"); err != nil {
+			return err
+		}
+		if err := s.Cluster.Start(component); err != nil {
+			return err
+		}
+	}
+	return s.startPlugins()
+}
+
 // Close ends what Install started; the cluster stays.
 func (s *Scenario) Close() {
 	if s.plugins != nil && s.plugins.Process != nil {

@@ -67,7 +67,7 @@ func TestT7_label_to_module_label(t *testing.T) {
 
 // T20 in small, a million events at night: memory and files of the process must not grow with the number of events seen.
 func TestT20_does_not_grow_with_events(t *testing.T) {
-	b := take(t, "calm")
+	b := take(t, "pair")
 	o := b.converged("soak")
 	const objects = 48
 	declare := func(i, value int) error {

@@ -41,7 +41,7 @@ func form[T any](short, long T) T {
 }
 
 // A lane is one cluster; its tests take turns, the lanes run side by side. In `storm` the control plane itself is hurt; `pair` has the
-// tests that mostly wait for a lease or for nothing.
+// tests that mostly wait for a lease or for nothing, and a few more, so that all three take about the same time.
 type lane struct {
 	name     string
 	mu       sync.Mutex

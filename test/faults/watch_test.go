@@ -110,7 +110,7 @@ func goneEvent(r *kit.Request) (string, []byte) {
 
 // F9: every watch is told 410, again and again. Re-lists must back off, and afterwards all is well.
 func TestF9_storm_of_gone(t *testing.T) {
-	b := take(t, "calm")
+	b := take(t, "pair")
 	o := b.converged("storm")
 	since := time.Now()
 	remove := o.Proxy.Use(kit.Rule{Match: func(r *kit.Request) bool { return r.Verb == "watch" && r.Query.Get("sendInitialEvents") != "true" },
@@ -130,7 +130,7 @@ func TestF9_storm_of_gone(t *testing.T) {
 // F10: every watch stream is cut after one byte more than the last, in the middle of whatever stands there, while things change. No
 // event may be lost or taken in half: resumption is from the last complete version, without a list.
 func TestF10_streams_cut_at_every_offset(t *testing.T) {
-	b := take(t, "calm")
+	b := take(t, "pair")
 	o := b.converged("cut")
 	since := time.Now()
 	var cuts atomic.Int64

@@ -3,6 +3,8 @@
 
 #include "cli/controller.hpp"
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -11,6 +13,7 @@
 #include "cli/controller_options.hpp"
 #include "cli/preflight.hpp"
 #include "cli/verbs.hpp"
+#include "cli/webhook.hpp"
 #include "controller/elector.hpp"
 #include "controller/event_recorder.hpp"
 #include "controller/fenced_transport.hpp"
@@ -33,8 +36,10 @@
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/enrolment.hpp"
+#include "reconcilers/names.hpp"
 #include "reconcilers/owned_object.hpp"
 #include "reconcilers/policy.hpp"
+#include "reconcilers/resource_rules.hpp"
 
 namespace cli {
 namespace {
@@ -108,6 +113,7 @@ class operator_program {
     add_observers();
     add_leadership();
     manager_.add_server(server_);
+    if (!options_.webhook_address.empty()) add_webhook();
     manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
   }
 
@@ -127,6 +133,9 @@ class operator_program {
                            {"kubernetes", *usable},
                            {"identity", elector_.identity()},
                            {"namespace", options_.ns}});
+    const auto form = co_await choose_form(reading_, options_.admission == "webhook");
+    if (!form) co_return fail(form.error().what);
+    form_ = *form;
     const auto served = co_await manager_.run();
     if (!served) fail(served.error().what);
     loop_.quit();
@@ -141,19 +150,33 @@ class operator_program {
   void add_caches() {
     namespace declared = reconcilers::crl::names;
     const auto ours = "app.kubernetes.io/managed-by=quartermaster";
-    manager_.add_cache(seen_, {}, policies_);
-    manager_.add_cache(seen_, {}, accelerator_nodes_);
-    manager_.add_cache(seen_, {}, nodes_);
-    manager_.add_cache(seen_, {}, pods_);
-    manager_.add_cache(seen_, in_namespace(options_.ns), daemon_sets_);
-    manager_.add_cache(seen_, in_namespace(options_.ns, ours), services_);
-    manager_.add_cache(seen_, in_namespace(options_.ns, ours), service_accounts_);
-    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::alauda_selector)),
-                       declared_alauda_);
-    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::cpaas_selector)),
-                       declared_cpaas_);
-    manager_.add_cache(seen_, in_namespace(options_.declarations, std::string(declared::device_selector)),
-                       device_configs_);
+    cache({}, policies_);
+    cache({}, accelerator_nodes_);
+    cache({}, nodes_);
+    cache({}, pods_);
+    cache(in_namespace(options_.ns), daemon_sets_);
+    cache(in_namespace(options_.ns, ours), services_);
+    cache(in_namespace(options_.ns, ours), service_accounts_);
+    cache({}, runtime_classes_);
+    cache({}, compiled_rules_);
+    cache(in_namespace(options_.declarations, std::string(declared::alauda_selector)), declared_alauda_);
+    cache(in_namespace(options_.declarations, std::string(declared::cpaas_selector)), declared_cpaas_);
+    cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
+  }
+  template <class T>
+  void cache(kube::watch_settings what, controller::store<T>& into) {
+    controller::reflector_options how;
+    how.on_forbidden = [this](const kube::error& why) { say_forbidden(why); };
+    manager_.add_cache(seen_, std::move(what), into, std::move(how));
+  }
+  /// Rights that were taken away while we run: said where an administrator looks, on the policy. Before the first sync
+  /// the log and /readyz say it.
+  void say_forbidden(const kube::error& why) {
+    const auto* about = policies_.find({{}, std::string(reconcilers::names::policy)});
+    if (!about || !manager_.leading()) return;
+    events_.record({kube::resources::accelerator_policies, *about}, controller::event_type::warning, "Forbidden",
+                   "Watch",
+                   why.what + ". Grant the right again (helm upgrade restores the chart's); no restart is needed.");
   }
 
   /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
@@ -173,9 +196,26 @@ class operator_program {
     wake(nodes_, enrolment_, enrolling_);
     wake(pods_, enrolment_, enrolling_);
     wake(accelerator_nodes_, enrolment_, enrolling_);
-    for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_})
+    for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_}) {
       wake(*store, custom_resource_, judging_);
-    for (auto* runner : {&governing_, &enrolling_, &judging_}) manager_.add_runner(*runner);
+      wake(*store, resource_rules_, compiling_);
+    }
+    wake(runtime_classes_, custom_resource_, judging_);
+    wake(runtime_classes_, resource_rules_, compiling_);
+    wake(policies_, resource_rules_, compiling_);
+    wake(nodes_, resource_rules_, compiling_);
+    wake(compiled_rules_, resource_rules_, compiling_);
+    for (auto* runner : {&governing_, &enrolling_, &judging_, &compiling_}) manager_.add_runner(*runner);
+  }
+
+  void add_webhook() {
+    webhook_ = std::make_unique<webhook>(webhook::given{loop_, serving_, running_, client_, policies_, compiled_rules_},
+                                         options_);
+    namespace known = reconcilers::names;
+    cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
+    cache(webhook::only(known::webhook_configuration), webhook_->mutating);
+    cache(webhook::only(known::webhook_configuration), webhook_->validating);
+    webhook_->join(manager_, health_);
   }
 
   void add_leadership() {
@@ -184,11 +224,18 @@ class operator_program {
     manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
   }
 
+  std::vector<controller::condition> conditions() const {
+    const auto rules = resource_rules_.state();
+    return rules ? std::vector{*rules} : std::vector<controller::condition>();
+  }
+  void report() { governing_.add({{}, std::string(reconcilers::names::policy)}); }
+
   /// What is found at the start waits behind what people change meanwhile.
   int priority() const { return manager_.leading() ? 10 : 0; }
 
   controller_options options_;
   int rc_ = 0;
+  reconcilers::admission_form form_ = reconcilers::admission_form::policies;
 
   // The ground: metrics, the loop, the way to the API server. `reading_` may be used by every replica, `client_` writes
   // and is fenced.
@@ -214,27 +261,48 @@ class operator_program {
   controller::store<reconcilers::owned_service_account> service_accounts_;
   controller::store<reconcilers::accelerator_policy> policies_;
   controller::store<reconcilers::accelerator_node> accelerator_nodes_;
+  controller::store<reconcilers::owned_runtime_class> runtime_classes_;
+  controller::store<reconcilers::compiled_rules> compiled_rules_;
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
-  reconcilers::policy policy_{{policies_, nodes_, {daemon_sets_, services_, service_accounts_}},
-                              client_,
-                              events_,
-                              {.ns = options_.ns, .own_image = {}}};
+  reconcilers::policy policy_{
+      {policies_, nodes_, {daemon_sets_, services_, service_accounts_}},
+      client_,
+      events_,
+      {.ns = options_.ns, .own_image = options_.image, .conditions = [this] { return conditions(); }}};
   reconcilers::enrolment enrolment_{
       {policies_, nodes_, pods_, accelerator_nodes_}, client_, events_, {.ns = options_.ns}};
-  reconcilers::custom_resource custom_resource_{
-      {&declared_alauda_, &declared_cpaas_, &device_configs_}, client_, events_, judged_in(options_.declarations)};
+  reconcilers::custom_resource custom_resource_{{&declared_alauda_, &declared_cpaas_, &device_configs_},
+                                                client_,
+                                                events_,
+                                                judged_in(options_.declarations),
+                                                &runtime_classes_};
+  reconcilers::resource_rules resource_rules_{
+      {policies_, nodes_, compiled_rules_},
+      custom_resource_,
+      client_,
+      {.by_policies = [this] { return form_ != reconcilers::admission_form::webhook; },
+       .on_state = [this] { report(); }}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner judging_{loop_, custom_resource_, running_};
+  controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};
 
   // How it is seen and started.
   controller::http_server_metrics serving_{metrics_};
   controller::http_server server_{loop_, serving_, front(options_)};
+  std::unique_ptr<webhook> webhook_;  ///< null without --webhook-address
   controller::manager manager_{loop_, health_, metrics_};
 };
+
+/// glibc raises its threshold for returning memory with every large block that is freed; one declaration of a mebibyte
+/// would then stay with us for good.
+void give_memory_back() {
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  mallopt(M_TRIM_THRESHOLD, 512 << 10);
+}
 
 int complain(std::string_view what, int rc) {
   std::cerr << "quartermaster: " << what << "\n";
@@ -244,10 +312,12 @@ int complain(std::string_view what, int rc) {
 }  // namespace
 
 int run_controller(controller_options options) {
+  give_memory_back();
   log::level from = log::level::info;
   log::parse_level(options.log_level, from);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
   if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
+  if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
 
   kube::config_options where;
   where.kubeconfig = options.kubeconfig;

@@ -20,8 +20,20 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
        "Our own pod, which gets the label quartermaster.io/leader=true while it leads");
   text("--declarations-namespace", into.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
        "Where declarations (ConfigMaps cf-crl-*) are looked for");
+  text("--image", into.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--metrics-address", into.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");
+  text("--webhook-address", into.webhook_address, "QUARTERMASTER_WEBHOOK_ADDRESS",
+       "host:port of the admission webhook, for API servers that cannot fill in pods themselves (below 1.36); empty: "
+       "none");
+  text("--webhook-url", into.webhook_url, "QUARTERMASTER_WEBHOOK_URL",
+       "https://host:port where the API server reaches the webhook, outside a cluster; without it the chart's Service");
+  text("--webhook-client-ca", into.webhook_client_ca, "QUARTERMASTER_WEBHOOK_CLIENT_CA",
+       "PEM file: callers of the webhook must show a certificate signed by it");
+  text("--admission", into.admission, "QUARTERMASTER_ADMISSION",
+       "auto: the API server's admission policies hold pods to the rules, the webhook fills in where they cannot; "
+       "webhook: the webhook does both and the policies stay out of it")
+      ->check(CLI::IsMember({"auto", "webhook"}));
   text("--log-format", into.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
       ->check(CLI::IsMember({"text", "json"}));
   text("--log-level", into.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")

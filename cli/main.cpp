@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
 
   int rc = 0;
   cli::add_controller(app, rc);
+  cli::add_inspect(app, rc);
+  cli::add_lint(app, rc);
+  cli::add_render(app, rc);
   cli::add_version(app, rc);
   try {
     app.parse(argc, argv);

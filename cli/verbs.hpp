@@ -15,6 +15,12 @@ std::string version_line();
 
 /// `quartermaster controller`: the operator itself, until a signal or a lost lease.
 void add_controller(CLI::App& app, int& rc);
+/// `quartermaster inspect resources`: what is declared in a cluster, and which pods the rules would refuse.
+void add_inspect(CLI::App& app, int& rc);
+/// `quartermaster lint FILE...`: declarations and workloads in files, judged without a cluster.
+void add_lint(CLI::App& app, int& rc);
+/// `quartermaster render declaration`: a correct ConfigMap.
+void add_render(CLI::App& app, int& rc);
 /// `quartermaster version [-o json]`.
 void add_version(CLI::App& app, int& rc);
 

@@ -21,7 +21,7 @@ certificate_metrics::certificate_metrics(registry& into)
       expires(into.gauges("quartermaster_certificate_expiry_seconds",
                           "End of the serving certificate, seconds since 1970.", {"server"})),
       rejected(into.gauges("quartermaster_certificate_rejected",
-                           "1 while the files on disk are unusable and an older pair is served.", {"server"})) {}
+                           "1 while a newer pair is unusable and an older one, or none, is served.", {"server"})) {}
 
 certificate::certificate(certificate_files files, std::string server, certificate_metrics& metrics)
     : files_(std::move(files)), server_(std::move(server)), metrics_(metrics) {}
@@ -47,18 +47,28 @@ kube::result<certificate::loaded> certificate::read() const {
   out.context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1 |
                                ssl::context::no_compression,
                            failed);
-  out.context->use_certificate_chain_file(files_.certificate, failed);
-  if (failed) return bad("certificate", files_.certificate, failed.message());
-  out.context->use_private_key_file(files_.key, ssl::context::pem, failed);
-  if (failed) return bad("key", files_.key, failed.message());
+  const std::string from = given_ ? "of server " + server_ : files_.certificate;
+  const std::string key_from = given_ ? from : files_.key;
+  if (given_) {
+    out.context->use_certificate_chain(boost::asio::buffer(given_->certificate), failed);
+  } else {
+    out.context->use_certificate_chain_file(files_.certificate, failed);
+  }
+  if (failed) return bad("certificate", from, failed.message());
+  if (given_) {
+    out.context->use_private_key(boost::asio::buffer(given_->key), ssl::context::pem, failed);
+  } else {
+    out.context->use_private_key_file(files_.key, ssl::context::pem, failed);
+  }
+  if (failed) return bad("key", key_from, failed.message());
   SSL_CTX* const native = out.context->native_handle();
-  if (SSL_CTX_check_private_key(native) != 1) return bad("key", files_.key, "does not belong to the certificate");
+  if (SSL_CTX_check_private_key(native) != 1) return bad("key", key_from, "does not belong to the certificate");
   const X509* const leaf = SSL_CTX_get0_certificate(native);
   std::tm end{};
   if (leaf == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &end) != 1)
-    return bad("certificate", files_.certificate, "no end date");
+    return bad("certificate", from, "no end date");
   out.expires = timegm(&end);
-  if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", files_.certificate, "has expired");
+  if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", from, "has expired");
   if (!files_.client_ca.empty()) {
     out.context->load_verify_file(files_.client_ca, failed);
     if (failed) return bad("client CA", files_.client_ca, failed.message());
@@ -72,6 +82,11 @@ kube::result<certificate::loaded> certificate::read() const {
 }
 
 kube::result<void> certificate::load() {
+  if (files_.certificate.empty() && !given_) return {};
+  return reload();
+}
+
+kube::result<void> certificate::reload() {
   seen_ = fingerprint();
   auto got = read();
   metrics_.reloads.with({server_, got ? "ok" : "rejected"}).add();
@@ -83,11 +98,31 @@ kube::result<void> certificate::load() {
   return {};
 }
 
+kube::result<void> certificate::take(const pem_pair& pair) {
+  auto before = std::exchange(given_, pair);
+  auto done = reload();
+  if (done) {
+    failing_ = false;
+    log::info("certificate taken", {{"server", server_}, {"expires", expires_}});
+    return done;
+  }
+  given_ = std::move(before);
+  metrics_.rejected.with({server_}).set(1);
+  return done;
+}
+
+void certificate::reject(std::string_view why) {
+  metrics_.reloads.with({server_, "rejected"}).add();
+  metrics_.rejected.with({server_}).set(1);
+  log::warn("new certificate rejected, the old one stays", {{"server", server_}, {"error", why}});
+}
+
 void certificate::refresh() {
+  if (files_.certificate.empty() && !given_) return;
   const bool changed = fingerprint() != seen_;
   if (!changed && !failing_) return;
   const bool was_failing = failing_;
-  const auto done = load();
+  const auto done = reload();
   failing_ = !done;
   if (done) {
     log::info("certificate reloaded", {{"server", server_}, {"expires", expires_}});

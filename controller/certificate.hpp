@@ -1,19 +1,28 @@
 #pragma once
-// The certificate a server shows, read again when its files change. A new pair is taken only when it is good: it
-// parses, the key belongs to it, and it is not expired. Otherwise the old one stays in use and the metric says so. New
-// connections get the new one, those that are open go on.
+// The certificate a server shows: out of files, read again when they change, or given by another part of the program. A
+// new pair is taken only when it is good: it parses, the key belongs to it, and it is not expired. Otherwise the old
+// one stays in use and the metric says so. New connections get the new one, those that are open go on.
 
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "controller/metrics.hpp"
 #include "kube/error.hpp"
 
 namespace controller {
 
+/// PEM; the certificate has the whole chain.
+struct pem_pair {
+  std::string certificate, key;
+
+  friend bool operator==(const pem_pair&, const pem_pair&) = default;
+};
+
 struct certificate_files {
-  std::string certificate, key;  ///< PEM; the certificate file has the whole chain
+  std::string certificate, key;  ///< PEM; the certificate file has the whole chain. Empty: the pair comes by `take`
   std::string client_ca;         ///< not empty: clients must show a certificate signed by it
 };
 
@@ -21,7 +30,7 @@ struct certificate_metrics {
   explicit certificate_metrics(registry& into);
   family<counter>& reloads;  ///< by server and result: ok, rejected
   family<gauge>& expires;    ///< seconds since 1970
-  family<gauge>& rejected;   ///< 1 while the files on disk are not what is served
+  family<gauge>& rejected;   ///< 1 while what is on disk, or was given, is not what is served
 };
 
 class certificate {
@@ -29,12 +38,16 @@ class certificate {
   /// `server` is the metric label.
   certificate(certificate_files files, std::string server, certificate_metrics& metrics);
 
-  /// The first load: an error is one line that names the file.
+  /// The first load: an error is one line that names the file. Without files nothing is shown until `take`.
   kube::result<void> load();
   /// To be called every few seconds. Looks at size, inode and time of the files; reads only when one changed, and when
   /// the last try failed.
   void refresh();
-  /// What new connections are to use; null before `load`.
+  /// Shows this pair from now on. A bad one is an error of one line, and what was shown stays.
+  kube::result<void> take(const pem_pair& pair);
+  /// The pair there is now is not to be shown, for this reason: what was shown stays, and the metric says so.
+  void reject(std::string_view why);
+  /// What new connections are to use; null before the first good pair.
   std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
   /// Of the leaf in use, seconds since 1970.
   std::int64_t expires() const { return expires_; }
@@ -45,10 +58,12 @@ class certificate {
     std::int64_t expires = 0;
   };
   kube::result<loaded> read() const;
+  kube::result<void> reload();
   std::string fingerprint() const;
 
   certificate_files files_;
   std::string server_;
+  std::optional<pem_pair> given_;  ///< used instead of the files
   certificate_metrics& metrics_;
   std::shared_ptr<boost::asio::ssl::context> context_;
   std::int64_t expires_ = 0;

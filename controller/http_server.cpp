@@ -72,6 +72,8 @@ struct http_server::core : std::enable_shared_from_this<core> {
     std::size_t body_limit = 0;
   };
 
+  struct body_room;
+
   core(loop& l, http_server_metrics& m, http_server_options h)
       : on(l), metrics(m), how(std::move(h)), acceptor(on.context()), reload_timer(on.context()) {
     if (how.tls) shown = std::make_unique<certificate>(*how.tls, how.name, metrics.certificates);
@@ -89,7 +91,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::awaitable<bool> read_head(Stream& stream, beast::flat_buffer& buffer, Parser& parser, connection& self);
   template <class Stream, class Parser>
   asio::awaitable<std::optional<http_response>> read_body(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
-                                                          std::size_t limit, connection& self);
+                                                          std::size_t limit, body_room& room, connection& self);
   template <class Stream>
   asio::awaitable<bool> one_request(Stream& stream, beast::flat_buffer& buffer, connection& self);
   asio::awaitable<http_response> answer(const served_path* route, http_request request);
@@ -108,6 +110,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
   std::unique_ptr<certificate> shown;  // null: plain HTTP
   std::map<std::string, served_path, std::less<>> routes;
   std::list<connection> open_connections;  // oldest first
+  std::size_t bodies = 0;                  // bytes that large bodies may come to
   bool stopping = false;
 };
 
@@ -194,6 +197,25 @@ struct http_server::core::place {
   std::list<connection>::iterator self_;
 };
 
+/// A large body has its room as long as it is read and answered.
+struct http_server::core::body_room {
+  explicit body_room(core& of) : of_(of) {}
+  body_room(const body_room&) = delete;
+  body_room& operator=(const body_room&) = delete;
+  ~body_room() { of_.bodies -= taken_; }
+  bool take(std::size_t bytes) {
+    if (bytes <= of_.how.small_body) return true;
+    if (of_.bodies + bytes > of_.how.bodies_limit) return false;
+    of_.bodies += bytes;
+    taken_ += bytes;
+    return true;
+  }
+
+ private:
+  core& of_;
+  std::size_t taken_ = 0;
+};
+
 asio::awaitable<void> http_server::core::serve_plain(tcp::socket socket, std::list<connection>::iterator self) {
   const place here(shared_from_this(), self);
   plain_stream stream(std::move(socket));
@@ -207,6 +229,10 @@ asio::awaitable<void> http_server::core::serve_plain(tcp::socket socket, std::li
 asio::awaitable<void> http_server::core::serve_tls(tcp::socket socket, std::list<connection>::iterator self) {
   const place here(shared_from_this(), self);
   const auto context = shown->context();  // held as long as the connection lives
+  if (!context) {
+    refuse("no_certificate");
+    co_return;
+  }
   tls_stream stream(std::move(socket), *context);
   auto& lowest = beast::get_lowest_layer(stream);
   self->close = [&lowest] { lowest.close(); };
@@ -281,13 +307,17 @@ asio::awaitable<bool> http_server::core::read_head(Stream& stream, beast::flat_b
 template <class Stream, class Parser>
 asio::awaitable<std::optional<http_response>> http_server::core::read_body(Stream& stream, beast::flat_buffer& buffer,
                                                                            Parser& parser, std::size_t limit,
-                                                                           connection& self) {
+                                                                           body_room& room, connection& self) {
   http_response too_large{413, "the body is larger than " + std::to_string(limit) + " bytes\n"};
   beast::get_lowest_layer(stream).expires_after(how.body_deadline);
   const auto length = parser.content_length();
   error_code failed;
   if (length && *length > limit) {
     failed = http::error::body_limit;
+  } else if (!room.take(parser.chunked() ? limit : length.value_or(0))) {
+    self.unread = true;
+    refuse("busy");
+    co_return http_response{503, "too many large bodies at once\n"};
   } else {
     parser.body_limit(limit);
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
@@ -323,7 +353,8 @@ asio::awaitable<bool> http_server::core::one_request(Stream& stream, beast::flat
   const std::string label = route ? at->first : "other";
 
   const std::size_t limit = route && route->body_limit > 0 ? route->body_limit : how.body_limit;
-  auto refusal = co_await read_body(stream, buffer, parser, limit, self);
+  body_room room(*this);
+  auto refusal = co_await read_body(stream, buffer, parser, limit, room, self);
   if (refusal && refusal->status == 0) co_return false;
   http_response out;
   if (refusal) {
@@ -396,6 +427,10 @@ kube::result<void> http_server::start() {
                         {"tls", core_->shown != nullptr}});
   return {};
 }
+
+kube::result<void> http_server::show(const pem_pair& pair) { return core_->shown->take(pair); }
+void http_server::reject_certificate(std::string_view why) { core_->shown->reject(why); }
+bool http_server::serving() const { return !core_->shown || core_->shown->context() != nullptr; }
 
 void http_server::stop() {
   if (std::exchange(core_->stopping, true)) return;

@@ -40,6 +40,9 @@ struct http_server_options {
   std::string address = "0.0.0.0:8080";  ///< "host:port", "[::]:port", ":port"; port 0 is any free one
   std::optional<certificate_files> tls;
   std::size_t body_limit = 1u << 20;  ///< bytes, unless the route has its own
+  /// Bytes of all bodies being read at once that are larger than `small_body`; whoever would go beyond is answered 503.
+  std::size_t bodies_limit = 64u << 20;
+  std::size_t small_body = 64u << 10;
   std::size_t header_limit = 16u << 10;
   std::size_t max_connections = 256;
   milliseconds header_deadline{10'000};  ///< TLS handshake; and first byte to end of head
@@ -57,7 +60,8 @@ struct http_server_metrics {
   family<counter>& requests;   ///< by server, path (of a route, or "other") and status
   family<histogram>& seconds;  ///< by server and path: end of body to end of answer
   family<gauge>& connections;
-  family<counter>& refused;  ///< by server and reason: full, evicted, timeout, tls, malformed, too_large
+  /// By server and reason: full, evicted, timeout, tls, no_certificate, malformed, too_large, busy.
+  family<counter>& refused;
 };
 
 class http_server {
@@ -76,6 +80,13 @@ class http_server {
 
   /// Binds and begins to accept. errc::config in one line: the address, the certificate file.
   kube::result<void> start();
+  /// With `tls` without files: the pair new connections get; until the first one they are closed. A bad pair is an
+  /// error of one line and the old one stays.
+  kube::result<void> show(const pem_pair& pair);
+  /// A pair that must not be shown: the old one stays and the metric says so.
+  void reject_certificate(std::string_view why);
+  /// A certificate is shown, or none is needed.
+  bool serving() const;
   /// No new connections; what is being answered is answered with "Connection: close", idle connections are closed.
   void stop();
   /// Nothing is open any more.

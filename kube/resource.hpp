@@ -37,6 +37,7 @@ namespace resources {
 inline constexpr resource nodes{"", "v1", "nodes", "Node", false};
 inline constexpr resource pods{"", "v1", "pods", "Pod", true};
 inline constexpr resource config_maps{"", "v1", "configmaps", "ConfigMap", true};
+inline constexpr resource secrets{"", "v1", "secrets", "Secret", true};
 inline constexpr resource services{"", "v1", "services", "Service", true};
 inline constexpr resource service_accounts{"", "v1", "serviceaccounts", "ServiceAccount", true};
 inline constexpr resource daemon_sets{"apps", "v1", "daemonsets", "DaemonSet", true};
@@ -45,6 +46,17 @@ inline constexpr resource leases{"coordination.k8s.io", "v1", "leases", "Lease",
 inline constexpr resource events{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr resource accelerator_policies{"quartermaster.io", "v1alpha1", "acceleratorpolicies",
                                                "AcceleratorPolicy", false};
+inline constexpr resource runtime_classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
+inline constexpr resource mutating_webhook_configurations{"admissionregistration.k8s.io", "v1",
+                                                          "mutatingwebhookconfigurations",
+                                                          "MutatingWebhookConfiguration", false};
+inline constexpr resource validating_webhook_configurations{"admissionregistration.k8s.io", "v1",
+                                                            "validatingwebhookconfigurations",
+                                                            "ValidatingWebhookConfiguration", false};
+inline constexpr resource validating_admission_policies{"admissionregistration.k8s.io", "v1",
+                                                        "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
+                                                        false};
+inline constexpr resource resource_rules{"quartermaster.io", "v1alpha1", "resourcerules", "ResourceRules", false};
 inline constexpr resource accelerator_nodes{"quartermaster.io", "v1alpha1", "acceleratornodes", "AcceleratorNode",
                                             false};
 }  // namespace resources

@@ -40,9 +40,17 @@ struct enrolment_spec {
   friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
 };
 
+/// spec.customResources: how strictly pods are held to the declarations.
+struct custom_resources_spec {
+  std::string enforcement = "Off";  ///< Off, Warn, Deny
+  bool fill_optional = false;       ///< keys with limits: optional get their default too
+  friend bool operator==(const custom_resources_spec&, const custom_resources_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
+  custom_resources_spec resources;
   std::string status;  ///< JSON; empty where there is none yet
 
   bool enabled(std::string_view module) const {

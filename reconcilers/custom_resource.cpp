@@ -58,12 +58,26 @@ crl::config_map_view view_of(const kube::config_map& of) {
 }
 
 custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
-                                 crl::parse_settings settings)
-    : stores_(std::move(stores)), client_(client), events_(events), registry_(std::move(settings)) {
+                                 crl::parse_settings settings, controller::store<owned_runtime_class>* runtime_classes)
+    : stores_(std::move(stores)),
+      runtime_classes_(runtime_classes),
+      client_(client),
+      events_(events),
+      registry_(std::move(settings)) {
   for (auto* store : stores_) {
     for (const auto& one : store->all()) take_in(nullptr, &one);
     store->observe([this](const auto* before, const auto* after) { take_in(before, after); });
   }
+  if (runtime_classes_) {
+    take_in_runtime_classes();
+    runtime_classes_->observe([this](const auto*, const auto*) { take_in_runtime_classes(); });
+  }
+}
+
+void custom_resource::take_in_runtime_classes() {
+  std::set<std::string, std::less<>> names;
+  for (const auto& one : runtime_classes_->all()) names.insert(one.key.name);
+  registry_.set_runtime_classes(std::move(names));
 }
 
 const kube::config_map* custom_resource::newest(const kube::object_key& key) const {
@@ -76,7 +90,8 @@ const kube::config_map* custom_resource::newest(const kube::object_key& key) con
 }
 
 bool custom_resource::synced() const {
-  return std::ranges::all_of(stores_, [](const config_maps* store) { return store->synced(); });
+  return (!runtime_classes_ || runtime_classes_->synced()) &&
+         std::ranges::all_of(stores_, [](const config_maps* store) { return store->synced(); });
 }
 
 void custom_resource::take_in(const kube::config_map* before, const kube::config_map* after) {
@@ -92,7 +107,6 @@ void custom_resource::take_in(const kube::config_map* before, const kube::config
     const auto text = before ? before->annotations.find(crl::verdict_annotation) : std::nullopt;
     if (text) leftovers_[key] = leftover{before->id.to_string(), std::string(*text)};
   }
-  rules_current_ = false;
 }
 
 std::vector<kube::object_key> custom_resource::affected_by(const kube::config_map* before,
@@ -109,10 +123,10 @@ std::vector<kube::object_key> custom_resource::affected_by(const kube::config_ma
   return {out.begin(), out.end()};
 }
 
-const crl::rule_set& custom_resource::rules() {
-  if (!rules_current_) rules_ = registry_.compile();
-  rules_current_ = true;
-  return rules_;
+std::vector<kube::object_key> custom_resource::affected_by(const owned_runtime_class* before,
+                                                           const owned_runtime_class* after) const {
+  if (before && after) return {};
+  return registry_.with_runtime_class();
 }
 
 kube::task<action> custom_resource::reconcile(kube::object_key key) {

@@ -16,6 +16,7 @@
 #include "kube/client.hpp"
 #include "kube/projections/config_map.hpp"
 #include "reconcilers/crl/registry.hpp"
+#include "reconcilers/owned_object.hpp"
 
 namespace reconcilers {
 
@@ -26,7 +27,8 @@ class custom_resource final : public controller::reconciler {
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
   custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
-                  crl::parse_settings settings = crl::parse_settings());
+                  crl::parse_settings settings = crl::parse_settings(),
+                  controller::store<owned_runtime_class>* runtime_classes = nullptr);
   custom_resource(const custom_resource&) = delete;
   custom_resource& operator=(const custom_resource&) = delete;
 
@@ -37,8 +39,12 @@ class custom_resource final : public controller::reconciler {
   /// and where its content changed, every declaration that shares its key or group or names it.
   std::vector<kube::object_key> affected_by(const kube::config_map* before, const kube::config_map* after) const;
 
-  /// The accepted declarations, compiled; rebuilt only after a change. Valid until the next co_await.
-  const crl::rule_set& rules();
+  /// RuntimeClasses came or went: the declarations to judge again.
+  std::vector<kube::object_key> affected_by(const owned_runtime_class* before, const owned_runtime_class* after) const;
+
+  /// Every declaration has been seen.
+  bool synced() const;
+  const crl::registry& registry() const { return registry_; }
   /// The node labels that device configurations declare.
   std::vector<crl::device_config> devices() const { return registry_.devices(); }
   crl::judgement judge(const kube::object_key& key) const { return registry_.judge(key); }
@@ -50,7 +56,6 @@ class custom_resource final : public controller::reconciler {
   };
 
   const kube::config_map* newest(const kube::object_key& key) const;
-  bool synced() const;
   void take_in(const kube::config_map* before, const kube::config_map* after);
   struct outcome {
     bool written = false;
@@ -59,12 +64,13 @@ class custom_resource final : public controller::reconciler {
   kube::task<outcome> write(const kube::config_map& now, std::string text);
   kube::task<controller::action> clean_up(kube::object_key key);
 
+  void take_in_runtime_classes();
+
   std::vector<config_maps*> stores_;
+  controller::store<owned_runtime_class>* runtime_classes_;
   kube::client& client_;
   controller::recorder& events_;
   crl::registry registry_;
-  crl::rule_set rules_;
-  bool rules_current_ = false;
   std::map<kube::object_key, leftover> leftovers_;
 };
 

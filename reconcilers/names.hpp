@@ -13,6 +13,9 @@ inline constexpr std::string_view switching_taint = "quartermaster.io/switching"
 /// On our objects: the hash of the intent that was applied last.
 inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
 
+/// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
+inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";
+
 inline constexpr std::string_view managed_by_label = "app.kubernetes.io/managed-by";
 inline constexpr std::string_view managed_by = "quartermaster";
 

@@ -31,6 +31,8 @@ struct owned : kube::object {
 };
 
 using owned_service = owned<kube::resources::services>;
+/// Somebody else's; the same reading does.
+using owned_runtime_class = owned<kube::resources::runtime_classes>;
 using owned_service_account = owned<kube::resources::service_accounts>;
 
 }  // namespace reconcilers

@@ -151,7 +151,8 @@ kube::task<keeper::outcome> policy::report(wanted want, round did, controller::o
   if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return keeper::outcome();
   const auto before = parsed(rules->status);
   const auto rows = rows_of(*rules, want, did);
-  const auto status = policy_status(rows, rules->generation, before, controller::rfc3339_seconds(how_.wall()));
+  const auto status =
+      policy_status(rows, rules->generation, before, controller::rfc3339_seconds(how_.wall()), how_.conditions());
   auto said = co_await say(policy_key, about.uid, before, status);
   if (said && said->settled) tell(about, before, status);
   co_return said;

@@ -36,6 +36,10 @@ class policy final : public controller::reconciler {
     std::string own_image;  ///< of this program, for plugins that are part of it; empty: quartermaster:<version>
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;
+    /// Conditions of the policy that others work out.
+    std::function<std::vector<controller::condition>()> conditions = [] {
+      return std::vector<controller::condition>();
+    };
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

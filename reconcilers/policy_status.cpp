@@ -44,7 +44,7 @@ json conditions_of(const json& before, std::initializer_list<std::pair<const cha
 }  // namespace
 
 json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const json& before,
-                   std::string_view now) {
+                   std::string_view now, const std::vector<controller::condition>& further) {
   const auto summary = joined(rows, progress, on, ", ");
   const auto bad = std::ranges::find_if(rows, wrong);
   const auto slow = std::ranges::find_if(rows, unfinished);
@@ -73,11 +73,13 @@ json policy_status(const std::vector<module_row>& rows, std::int64_t generation,
     if (!row.message.empty()) one["message"] = row.message;
     modules.push_back(std::move(one));
   }
+  auto conditions =
+      conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}}, generation, now);
+  for (const auto& one : further) controller::set_condition(conditions, one, now);
   return {{"observedGeneration", generation},
           {"summary", summary.empty() ? "none" : summary},
           {"modules", std::move(modules)},
-          {"conditions", conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
-                                       generation, now)}};
+          {"conditions", std::move(conditions)}};
 }
 
 json ignored_status(std::int64_t generation, const json& before, std::string_view now) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "controller/conditions.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 
 namespace reconcilers {
@@ -23,8 +24,9 @@ struct module_row {
 };
 
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
+/// `further` are conditions others have worked out.
 nlohmann::json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const nlohmann::json& before,
-                             std::string_view now);
+                             std::string_view now, const std::vector<controller::condition>& further = {});
 
 /// For a policy that is not the one that counts.
 nlohmann::json ignored_status(std::int64_t generation, const nlohmann::json& before, std::string_view now);

@@ -25,6 +25,11 @@ finding& say(std::vector<finding>& to, const declaration& of, code what, std::st
 
 std::string name_of(const kube::object_key& config_map) { return shown(config_map.to_string(), 160); }
 
+/// One of two that exclude each other is required beside the other. Alternatives within a group are fine.
+bool contradict(const declaration& a, const declaration& b) {
+  return a.group == b.group && !a.group.empty() && (a.required() || b.required());
+}
+
 std::string enabled_path(const declaration& of) {
   return label_path(std::string(of.written_in == dialect::alauda ? names::alauda : names::cpaas) + "enabled");
 }
@@ -61,7 +66,7 @@ void registry::say_related(const declaration& of, std::vector<finding>& to) cons
       f.other = name_of(other->config_map);
     } else if (const auto group = by_group_.find(of.group); group != by_group_.end()) {
       std::vector<std::string_view> candidates;
-      for (const auto* member : group->second.members) {
+      for (const auto* member : group->second) {
         if (member != &of && !member->key.empty() && candidates.size() < 64) candidates.push_back(member->key);
       }
       std::ranges::sort(candidates);
@@ -74,7 +79,7 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
   std::size_t count = 0;
   for (const auto& key : of.excluded) {
     const auto* other = first_with_key(key);
-    if (!other || !other->in_force() || other->group != of.group || !of.in_force() || !is_tied(of.group)) continue;
+    if (!other || !other->in_force() || !of.in_force() || !contradict(of, *other)) continue;
     if (++count > named) break;
     say(to, of, code::group_excludes_member, "data.excludeResources", key).other = of.group;
   }
@@ -89,7 +94,8 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
   }
   count = 0;
   for (const auto& [key, other] : excluders) {
-    if (std::ranges::binary_search(of.excluded, key)) continue;
+    // Within a group that asks for one of the two the exclusion itself is the mistake, said where it was made.
+    if (std::ranges::binary_search(of.excluded, key) || contradict(of, *other)) continue;
     if (++count > named) break;
     say(to, of, code::exclusion_not_mutual, "data.excludeResources", key).other = name_of(other->config_map);
   }
@@ -98,7 +104,7 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
 void registry::say_group(const declaration& of, std::vector<finding>& to) const {
   const auto at = by_group_.find(of.group);
   if (at == by_group_.end()) return;
-  const auto& first = **at->second.members.begin();
+  const auto& first = **at->second.begin();
   if (&first == &of || !first.in_force()) return;
   const auto other = name_of(first.config_map);
   const bool both_named = !of.group_en.empty() && !first.group_en.empty();
@@ -108,9 +114,16 @@ void registry::say_group(const declaration& of, std::vector<finding>& to) const 
   if (!of.runtime_class.empty() && !first.runtime_class.empty() && of.runtime_class != first.runtime_class) {
     say(to, of, code::group_runtime_differs, "data.runtimeClassName", of.runtime_class).other = other;
   }
-  const bool by_group_alone = of.written_in == dialect::alauda && at->second.with_lists == 0;
-  if (of.sound && !of.enabled && by_group_alone)
+  if (of.sound && !of.enabled && of.required())
     say(to, of, code::group_member_off, enabled_path(of), "false").other = other;
+}
+
+void registry::say_runtime_class(const declaration& of, std::vector<finding>& to) const {
+  if (of.runtime_class.empty() || !runtime_classes_ || runtime_classes_->contains(of.runtime_class)) return;
+  auto& f = say(to, of, code::runtime_class_unknown, "data.runtimeClassName", of.runtime_class);
+  std::vector<std::string_view> candidates(runtime_classes_->begin(), runtime_classes_->end());
+  if (candidates.size() > 64) candidates.resize(64);
+  f.hint = nearest(of.runtime_class, candidates);
 }
 
 std::vector<finding> registry::between(const declaration& of) const {
@@ -119,6 +132,7 @@ std::vector<finding> registry::between(const declaration& of) const {
   say_related(of, out);
   say_exclusions(of, out);
   say_group(of, out);
+  say_runtime_class(of, out);
   return out;
 }
 

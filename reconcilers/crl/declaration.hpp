@@ -68,6 +68,8 @@ struct declaration {
   std::string runtime_class;
 
   bool sound = false;  ///< parsed without error
+  /// Has to be there in a container that uses the group: a request without a limit is none.
+  bool required() const { return limits == use::required || requests == use::required; }
   /// May be compiled into rules, as far as this ConfigMap alone tells.
   bool in_force() const { return sound && enabled; }
 

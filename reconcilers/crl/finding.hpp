@@ -26,6 +26,7 @@ enum class code : std::uint8_t {
   key_native,
   key_malformed,
   default_not_a_number,
+  default_not_legal,
   group_differs,
   impossible_requests,
   related_and_excluded,
@@ -61,6 +62,7 @@ enum class code : std::uint8_t {
   group_names_differ,
   group_runtime_differs,
   group_member_off,
+  runtime_class_unknown,
   // device configurations
   device_label_key_malformed,
   device_label_value_malformed,

@@ -8,6 +8,7 @@
 #include "reconcilers/crl/reader.hpp"
 #include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/crl/vocabulary.hpp"
 
 namespace reconcilers::crl {
 namespace {
@@ -74,6 +75,7 @@ void read_group(reader& in, declaration& to) {
   const auto data = in.field("group");
   if (label && !label->empty() && data && *label != *data) {
     in.say(code::group_differs, "data.group", *data).other = shown(*label);
+    in.drop(code::label_domains_differ, label_path(std::string(names::alauda) + "group"));
     return;
   }
   const bool has_label = label && !label->empty();
@@ -100,7 +102,9 @@ void read_enabled(reader& in, declaration& to) {
     to.enabled = true;
     return;
   }
-  to.enabled = in.word(path, *value, booleans, code::not_in_vocabulary) == "true";
+  const auto word = in.word(path, *value, booleans, code::not_in_vocabulary);
+  if (!word) in.drop(code::label_domains_differ, label_path(std::string(names::alauda) + "enabled"));
+  to.enabled = word == "true";
 }
 
 /// Limits and requests, alone and together.
@@ -114,7 +118,7 @@ void read_use(reader& in, declaration& to) {
   if (limits) to.limits = use_of(*limits);
   if (requests) to.requests = use_of(*requests);
   if (!limits || !requests || to.limits != use::disabled) return;
-  if (to.requests == use::required || to.requests == use::from_limits) {
+  if (to.requests == use::required) {
     in.say(code::impossible_requests, "data.requests", *requests);
   } else {
     in.say(code::unusable, "data.limits", *limits).other = *requests;
@@ -131,12 +135,19 @@ void read_default(reader& in, declaration& to) {
   if (!figure || failed != std::errc{} || at != end) {
     auto& f = in.say(code::default_not_a_number, "data.defaultValue", *value);
     // "20Mi" means 20 of a unit; "0.5" and "1,000" mean nothing we could round to.
-    const bool unit_follows = figure && failed == std::errc{} && *at != '.' && *at != ',' && *at != '_';
+    const bool unit_follows = number > 0 && failed == std::errc{} && *at != '.' && *at != ',' && *at != '_';
     if (unit_follows) f.hint = std::to_string(number);
     return;
   }
   to.default_value = number;
-  if (to.limits == use::disabled) in.say(code::default_unused, "data.defaultValue", *value);
+  if (const auto* words = vocabulary_of(to.key); words && (number == 0 || !words->legal(number))) {
+    auto& f = in.say(code::default_not_legal, "data.defaultValue", *value);
+    f.allowed = "1 to " + std::to_string(words->whole - 1) + ", or a multiple of " + std::to_string(words->whole);
+    f.hint = std::to_string(words->nearest(number));
+  }
+  if (to.limits != use::disabled || to.requests == use::required) return;
+  in.say(code::default_unused, "data.defaultValue", *value);
+  in.drop(code::unusable, "data.limits");
 }
 
 void read_group_names(reader& in, declaration& to) {
@@ -225,6 +236,11 @@ parsed parse(const config_map_view& from, const parse_settings& settings) {
   std::string unused;
   in.label("type", unused);
   read_enabled(in, to);
+  if (from.data.empty()) {
+    in.say(code::missing, "data").allowed = "key, group, limits, requests";
+    out.findings = in.findings();
+    return out;
+  }
   read_key(in, to);
   read_group(in, to);
   read_use(in, to);

@@ -45,6 +45,10 @@ finding& reader::say(code what, std::string field, std::string_view value) {
   return f;
 }
 
+void reader::drop(code what, std::string_view field) {
+  std::erase_if(findings_, [&](const finding& f) { return f.what == what && f.field == field; });
+}
+
 std::vector<finding> reader::findings() {
   sort(findings_);
   return std::move(findings_);
@@ -138,8 +142,19 @@ void reader::unknown_fields(std::span<const std::string_view> known) {
     if (unknown.size() > max_unknown_fields) unknown.pop_back(), ++more;
   }
   for (const auto name : unknown) {
+    const auto near = nearest(name, known);
+    // "limit" where "limits" is missing is one mistake, not two.
+    const auto absent = [&](const finding& f) {
+      return f.field == data_path(near) && f.value.empty() && f.hint.empty();
+    };
+    const auto at = near.empty() || field(near) ? findings_.end() : std::ranges::find_if(findings_, absent);
+    if (at != findings_.end() && at->what == code::missing) {
+      at->hint = data_path(name);
+      continue;
+    }
+    if (at != findings_.end()) findings_.erase(at);
     auto& f = say(code::unknown_field, data_path(name));
-    if (const auto near = nearest(name, known); !near.empty()) f.hint = data_path(near);
+    if (!near.empty()) f.hint = data_path(near);
   }
   if (more > 0) say(code::more_unknown_fields, "data").count = more;
   if (from_.binary > 0) say(code::binary_data, "binaryData").count = from_.binary;

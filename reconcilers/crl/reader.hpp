@@ -17,6 +17,8 @@ class reader {
   explicit reader(const config_map_view& from) : from_(from) {}
 
   finding& say(code what, std::string field, std::string_view value = {});
+  /// Takes a finding back because another one says the same mistake better.
+  void drop(code what, std::string_view field);
   std::vector<finding> findings();
 
   /// The value without blanks around it; nullopt when the field is absent or empty.

@@ -20,11 +20,7 @@ void registry::index(const declaration& what) {
   for (const auto* list : {&what.related, &what.excluded}) {
     for (const auto& key : *list) by_mention_[key].insert(&what);
   }
-  if (what.group.empty()) return;
-  auto& group = by_group_[what.group];
-  group.members.insert(&what);
-  group.in_force += what.in_force();
-  group.with_lists += what.in_force() && what.written_in != dialect::alauda;
+  if (!what.group.empty()) by_group_[what.group].insert(&what);
 }
 
 void registry::forget(const declaration& what) {
@@ -38,12 +34,7 @@ void registry::forget(const declaration& what) {
   for (const auto* list : {&what.related, &what.excluded}) {
     for (const auto& key : *list) drop(by_mention_, key);
   }
-  const auto group = by_group_.find(what.group);
-  if (group == by_group_.end()) return;
-  group->second.in_force -= what.in_force();
-  group->second.with_lists -= what.in_force() && what.written_in != dialect::alauda;
-  group->second.members.erase(&what);
-  if (group->second.members.empty()) by_group_.erase(group);
+  drop(by_group_, what.group);
 }
 
 void registry::put(const config_map_view& from) {
@@ -91,11 +82,6 @@ const declaration* registry::first_with_key(const std::string& key) const {
   return all ? *all->begin() : nullptr;
 }
 
-bool registry::is_tied(const std::string& group) const {
-  const auto at = by_group_.find(group);
-  return at != by_group_.end() && at->second.tied();
-}
-
 judgement registry::judge(const kube::object_key& config_map) const {
   if (const auto at = items_.find(config_map); at != items_.end()) return judge(at->second);
   if (const auto at = devices_.find(config_map); at != devices_.end()) return judge(at->second);
@@ -128,7 +114,7 @@ void registry::add_neighbours(const declaration& of, std::set<kube::object_key>&
     for (const auto& key : *list) add(with_key(key));
   }
   if (const auto mention = by_mention_.find(of.key); mention != by_mention_.end()) add(&mention->second);
-  if (const auto group = by_group_.find(of.group); group != by_group_.end()) add(&group->second.members);
+  if (const auto group = by_group_.find(of.group); group != by_group_.end()) add(&group->second);
 }
 
 std::vector<kube::object_key> registry::neighbours(const config_map_view& of) const {
@@ -145,30 +131,79 @@ std::vector<kube::object_key> registry::neighbours(const config_map_view& of) co
   return {out.begin(), out.end()};
 }
 
-rule_set registry::compile() const {
+std::vector<kube::object_key> registry::with_runtime_class() const {
+  std::vector<kube::object_key> out;
+  for (const auto& [key, of] : items_) {
+    if (!of.about.what.runtime_class.empty()) out.push_back(key);
+  }
+  return out;
+}
+
+namespace {
+
+std::optional<std::int64_t> fill_of(const declaration& of, bool fill_optional) {
+  const bool wanted = of.limits == use::required || (of.limits == use::optional && fill_optional);
+  return wanted && of.default_value.value_or(0) > 0 ? of.default_value : std::nullopt;
+}
+
+rule compiled(const declaration& of, const compile_options& how) {
+  rule out;
+  out.key = of.key;
+  out.config_map = of.config_map;
+  out.group = of.group;
+  out.forbidden = of.limits == use::disabled;
+  out.must = of.required();
+  out.fill = fill_of(of, how.fill_optional);
+  out.related = of.related;
+  out.excluded = of.excluded;
+  out.offered = of.ignore_node_check || !how.offered || how.offered->contains(of.key);
+  return out;
+}
+
+}  // namespace
+
+/// Rules of declarations that are in error now and were not when `last` was compiled.
+void registry::keep_last_good(rule_set& into, const rule_set& last) const {
+  for (const auto& old : last.rules) {
+    const auto at = items_.find(old.config_map);
+    if (at == items_.end() || !at->second.about.what.enabled || into.find(old.key)) continue;
+    const auto same = [&](const rule& of) { return of.config_map == old.config_map; };
+    if (std::ranges::any_of(into.rules, same)) continue;
+    const auto place = std::ranges::lower_bound(into.rules, old.key, {}, &rule::key);
+    into.rules.insert(place, old);
+  }
+}
+
+rule_set registry::compile(const compile_options& how) const {
   rule_set out;
   for (const auto& [key, all] : by_key_) {
     const auto& of = **all.begin();
     if (!of.in_force() || has_error(between(of))) continue;
-    out.rules.push_back(rule{key, of.config_map, of.group, of.limits, of.requests, of.default_value, of.unit,
-                             of.related, of.excluded, of.ignore_node_check, of.runtime_class});
+    out.rules.push_back(compiled(of, how));
+    if (!runtime_classes_ || runtime_classes_->contains(of.runtime_class))
+      out.rules.back().runtime_class = of.runtime_class;
   }
-  std::map<std::string, std::vector<std::string>> groups;
+  if (how.last) keep_last_good(out, *how.last);
+  std::map<std::string, group_rule> groups;
+  std::map<std::string, std::vector<std::string>> also;  // exclusions hold both ways
   for (auto& of : out.rules) {
     std::erase_if(of.related, [&](const std::string& key) { return !out.find(key); });
-    if (!of.group.empty()) groups[of.group].push_back(of.key);
-    const auto mention = by_mention_.find(of.key);
-    if (mention == by_mention_.end()) continue;
-    for (const auto* other : mention->second) {
-      const auto* rule_of_other = std::ranges::binary_search(other->excluded, of.key) ? out.find(other->key) : nullptr;
-      if (rule_of_other && rule_of_other->config_map == other->config_map) of.excluded.push_back(other->key);
+    for (const auto& key : of.excluded) {
+      if (out.find(key)) also[key].push_back(of.key);
     }
-    std::ranges::sort(of.excluded);
-    of.excluded.erase(std::ranges::unique(of.excluded).begin(), of.excluded.end());
+    if (!of.group.empty()) groups[of.group].members.push_back(of.key);
   }
-  for (auto& [name, members] : groups) {
-    const bool tied = members.size() > 1 && is_tied(name);
-    out.groups.push_back(group_rule{name, std::move(members), tied});
+  for (auto& [key, excluders] : also) {
+    auto& to = const_cast<rule*>(out.find(key))->excluded;
+    std::ranges::move(excluders, std::back_inserter(to));
+    std::ranges::sort(to);
+    to.erase(std::ranges::unique(to).begin(), to.end());
+  }
+  for (auto& [name, group] : groups) {
+    const auto asks = [&](const std::string& key) { return out.find(key)->must || out.find(key)->fill; };
+    if (std::ranges::none_of(group.members, asks)) continue;
+    group.name = name;
+    out.groups.push_back(std::move(group));
   }
   return out;
 }

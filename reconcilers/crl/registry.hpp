@@ -7,6 +7,7 @@
 // name: adding a duplicate never changes what is enforced, it is refused and says so.
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -26,6 +27,16 @@ struct judgement {
   std::uint64_t observed = 0;     ///< hash of the labels and data that were judged
 
   friend bool operator==(const judgement&, const judgement&) = default;
+};
+
+/// What compiling needs to know beside the declarations.
+struct compile_options {
+  bool fill_optional = false;  ///< spec.customResources.fillOptional: optional keys get their default too
+  /// Keys some node offers; null: not known, so nothing is said of it.
+  const std::set<std::string, std::less<>>* offered = nullptr;
+  /// What was compiled last: the rule of a declaration that was edited into an error stays as it was there, until the
+  /// ConfigMap is mended, switched off or deleted.
+  const rule_set* last = nullptr;
 };
 
 class registry {
@@ -48,7 +59,15 @@ class registry {
   /// The ConfigMaps whose judgement may depend on this one, known here or not. Sorted, without itself.
   std::vector<kube::object_key> neighbours(const config_map_view& of) const;
 
-  rule_set compile() const;
+  /// What the cluster has; unknown (a file is judged) is not found fault with. Changes the judgement of declarations
+  /// that name a RuntimeClass.
+  void set_runtime_classes(std::optional<std::set<std::string, std::less<>>> names) {
+    runtime_classes_ = std::move(names);
+  }
+  /// The declarations that name a RuntimeClass, sorted by key.
+  std::vector<kube::object_key> with_runtime_class() const;
+
+  rule_set compile(const compile_options& how = {}) const;
   /// Sound device configurations, in the order of their keys.
   std::vector<device_config> devices() const;
 
@@ -65,18 +84,10 @@ class registry {
     bool operator()(const declaration* a, const declaration* b) const;
   };
   using ranked = std::set<const declaration*, by_rank>;
-  struct group_index {
-    ranked members;
-    std::size_t in_force = 0;
-    std::size_t with_lists = 0;  ///< in force and written in the dialect that ties by relatedResources
-    bool tied() const { return in_force > 1 && with_lists == 0; }
-  };
-
   void index(const declaration& what);
   void forget(const declaration& what);
   const ranked* with_key(const std::string& key) const;
   const declaration* first_with_key(const std::string& key) const;
-  bool is_tied(const std::string& group) const;
 
   void add_neighbours(const declaration& of, std::set<kube::object_key>& to) const;
   void say_duplicates(const declaration& of, std::vector<finding>& to) const;
@@ -84,6 +95,8 @@ class registry {
   void say_exclusions(const declaration& of, std::vector<finding>& to) const;
   void say_group(const declaration& of, std::vector<finding>& to) const;
   std::vector<finding> between(const declaration& of) const;
+  void say_runtime_class(const declaration& of, std::vector<finding>& to) const;
+  void keep_last_good(rule_set& into, const rule_set& last) const;
   judgement judge(const item& of) const;
   judgement judge(const device_item& of) const;
 
@@ -92,7 +105,8 @@ class registry {
   std::map<kube::object_key, device_item> devices_;
   std::map<std::string, ranked, std::less<>> by_key_;
   std::map<std::string, ranked, std::less<>> by_mention_;  ///< key -> those that name it as related or excluded
-  std::map<std::string, group_index, std::less<>> by_group_;
+  std::map<std::string, ranked, std::less<>> by_group_;
+  std::optional<std::set<std::string, std::less<>>> runtime_classes_;
 };
 
 /// Judges a set of ConfigMaps together: what `lint` does. In the order of their keys; those that are neither kind are

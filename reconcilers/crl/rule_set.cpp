@@ -15,17 +15,4 @@ const group_rule* rule_set::group(std::string_view name) const {
   return at != groups.end() && at->name == name ? &*at : nullptr;
 }
 
-std::vector<std::string> rule_set::companions(std::string_view key) const {
-  const auto* of = find(key);
-  if (!of) return {};
-  auto out = of->related;
-  if (const auto* tied = group(of->group); tied && tied->tied) {
-    std::ranges::copy_if(tied->members, std::back_inserter(out),
-                         [&](const std::string& member) { return member != key; });
-  }
-  std::ranges::sort(out);
-  out.erase(std::ranges::unique(out).begin(), out.end());
-  return out;
-}
-
 }  // namespace reconcilers::crl

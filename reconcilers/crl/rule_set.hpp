@@ -15,27 +15,23 @@ namespace reconcilers::crl {
 
 struct rule {
   std::string key;
-  kube::object_key config_map;  ///< for messages
-  std::string group;
-  use limits = use::optional;
-  use requests = use::disabled;
-  std::optional<std::int64_t> default_value;  ///< in `unit`
-  std::string unit;
-  std::vector<std::string> related;  ///< keys a container must name with this one; declared keys only
-  std::vector<std::string>
-      excluded;  ///< keys no container of the pod may name beside it; both directions, declared or not
-  bool ignore_node_check = false;
-  std::string runtime_class;
+  kube::object_key config_map;        ///< for messages
+  std::string group;                  ///< empty: stands alone
+  bool forbidden = false;             ///< limits: disabled
+  bool must = false;                  ///< where a container uses any key of the group: limits or requests are required
+  std::optional<std::int64_t> fill;   ///< written where it is absent from a container that uses the group
+  std::vector<std::string> related;   ///< keys that usually go with it; sorted
+  std::vector<std::string> excluded;  ///< keys no container of the pod may name beside it; both directions; sorted
+  std::string runtime_class;          ///< written into the pod where it has none; only one that exists
+  bool offered = true;                ///< by a node, or nobody cares (ignoreNodeCheck)
 
   friend bool operator==(const rule&, const rule&) = default;
 };
 
+/// A group with a rule that is a must or has a fill.
 struct group_rule {
   std::string name;
   std::vector<std::string> members;  ///< keys, sorted
-  /// The members must be named together. So where all of them are written in the manual's dialect, which ties keys by
-  /// their group alone; the platform's dialect says it with relatedResources.
-  bool tied = false;
 
   friend bool operator==(const group_rule&, const group_rule&) = default;
 };
@@ -46,8 +42,6 @@ struct rule_set {
 
   const rule* find(std::string_view key) const;
   const group_rule* group(std::string_view name) const;
-  /// Keys that must be named together with `key`: its related ones and, in a tied group, the other members. Sorted.
-  std::vector<std::string> companions(std::string_view key) const;
 
   friend bool operator==(const rule_set&, const rule_set&) = default;
 };

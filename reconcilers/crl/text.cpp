@@ -3,13 +3,8 @@
 #include <cstdint>
 
 namespace reconcilers::crl {
-namespace {
 
-constexpr char32_t broken = 0xffffffff;
-
-/// Takes one character off the front; `broken` takes one byte. Overlong forms, surrogates and values above U+10FFFF are
-/// broken.
-char32_t take(std::string_view& text) {
+char32_t take_character(std::string_view& text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const auto lead = byte(0);
   const std::size_t length = lead < 0x80                   ? 1
@@ -26,8 +21,10 @@ char32_t take(std::string_view& text) {
   if (good && length == 3) good = value >= 0x800 && (value < 0xd800 || value > 0xdfff);
   if (good && length == 4) good = value >= 0x10000 && value <= 0x10ffff;
   text.remove_prefix(good ? length : 1);
-  return good ? value : broken;
+  return good ? value : not_utf8;
 }
+
+namespace {
 
 bool is_control(char32_t c) { return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff; }
 
@@ -52,11 +49,11 @@ std::string shown(std::string_view text, std::size_t max_bytes) {
   std::string out;
   while (!text.empty()) {
     const auto before = text;
-    const auto c = take(text);
+    const auto c = take_character(text);
     std::string piece(before.substr(0, before.size() - text.size()));
     if (c == '\n' || c == '\t')
       piece = " ";
-    else if (c == broken)
+    else if (c == not_utf8)
       piece = "\\x" + hex(static_cast<std::uint8_t>(before.front()), 2);
     else if (is_control(c) || reorders(c))
       piece = "\\u{" + hex(c, 1) + "}";
@@ -70,16 +67,16 @@ std::string shown(std::string_view text, std::size_t max_bytes) {
 
 bool is_plain_text(std::string_view text) {
   while (!text.empty()) {
-    const auto c = take(text);
-    if (c == broken || reorders(c) || (is_control(c) && c != '\n' && c != '\t')) return false;
+    const auto c = take_character(text);
+    if (c == not_utf8 || reorders(c) || (is_control(c) && c != '\n' && c != '\t')) return false;
   }
   return true;
 }
 
 bool has_cjk(std::string_view text) {
   while (!text.empty()) {
-    const auto c = take(text);
-    if (c == broken) continue;
+    const auto c = take_character(text);
+    if (c == not_utf8) continue;
     if ((c >= 0x2e80 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7af) || (c >= 0xf900 && c <= 0xfaff) ||
         (c >= 0xff00 && c <= 0xffef) || (c >= 0x20000 && c <= 0x3ffff)) {
       return true;

@@ -18,6 +18,11 @@ bool is_plain_text(std::string_view text);
 /// Holds a character from the CJK blocks (ideographs, kana, hangul, full-width forms).
 bool has_cjk(std::string_view text);
 
+/// Takes one character off the front of a text that is not empty; of bytes that are not UTF-8 (overlong forms,
+/// surrogates and values above U+10FFFF too) one byte, as `not_utf8`.
+char32_t take_character(std::string_view& text);
+inline constexpr char32_t not_utf8 = 0xffffffff;
+
 std::string_view trimmed(std::string_view text);
 /// A-Z to a-z, everything else as it is.
 std::string lower_case(std::string_view text);

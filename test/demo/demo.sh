@@ -81,6 +81,25 @@ label_nodes() {
   wait_for 60 bash -c '[ "$(kubectl get anode -o json | jq "[.items[]|select(.status.phase==\"Ready\")]|length")" -ge 3 ]'
 }
 
+# pod JSON-OF-LIMITS: what the API server would say to such a pod; nothing is made.
+pod() {
+  kubectl create --dry-run=server -o json -f - <<P 2>&1
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"try"},"spec":{"containers":[{"name":"main","image":"x","resources":{"limits":$1}}]}}
+P
+}
+try_pods() {
+  wait_for 15 bash -c '[ "$(kubectl get resourcerules default -o json | jq ".spec.keys|length")" -ge 2 ]'
+  refused() { ! pod '{"tencent.com/vcuda-core":"150"}' | grep -q '"kind": "Pod"'; }
+  wait_for 15 refused
+  local limits answer
+  for limits in '{"tencent.com/vcuda-core":"30","tencent.com/vcuda-memory":"4"}' '{"tencent.com/vcuda-core":"200"}' \
+    '{"tencent.com/vcuda-core":"30"}' '{"tencent.com/vcuda-core":"150","tencent.com/vcuda-memory":"4"}'; do
+    answer=$(pod "$limits")
+    if jq -e . >/dev/null 2>&1 <<<"$answer"; then answer="accepted"; else answer="refused: ${answer##*denied request: }"; fi
+    printf '  %s\n      %s\n' "$limits" "$answer" >>"$work/pods"
+  done
+}
+
 printf '%s\n' "$(bold 'Quartermaster: the main job on a real Kubernetes') $k8s" >&2
 step "control plane up (etcd, API server, controllers, scheduler, KWOK)" cluster_up
 eval "$(test/cluster/cluster.sh env --name "$name")"
@@ -92,6 +111,7 @@ step "chart installed: CRDs, ServiceAccount, RBAC" install_chart
 step "operator ready, under its own ServiceAccount" start_operator
 step "policy: pgpu, vgpu and mps on; three DaemonSets made" apply_policy
 step "three declarations applied and judged" apply_declarations
+step "four pods tried against the declared rules" try_pods
 step "four nodes labelled (one wrongly); three enrolled" label_nodes
 
 echo; bold "Nodes"; echo
@@ -106,6 +126,8 @@ echo; bold "Declarations and what we say of them"; echo
 kubectl get cm -n kube-public -o json | jq -r '.items[] | select(.metadata.annotations["quartermaster.io/verdict"]) |
   . as $cm | (.metadata.annotations["quartermaster.io/verdict"] | fromjson) as $v |
   "\($cm.metadata.name): \($v.verdict)", ($v.findings[]? | "    \(.severity): \(.message)")'
+echo; bold "Pods held to them, by the API server itself (container limits, and what it says)"; echo
+cat "$work/pods"
 echo; bold "Events"; echo
 kubectl get events -A --sort-by=.metadata.creationTimestamp -o json | jq -r '.items[] |
   select((.reportingComponent // "") | startswith("quartermaster")) |

@@ -1,12 +1,17 @@
 package faults
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/faults/kit"
 )
@@ -122,6 +127,60 @@ func TestF20_rights_cut_and_restored(t *testing.T) {
 	b.must(b.Await(b.ctx, 60*time.Second))
 	t.Logf("well again %s after the rights were back", time.Since(restored).Round(100*time.Millisecond))
 	b.rest(o, 4*time.Second) // its watches come back one by one
+	b.stable(o, 10*time.Second, time.Second)
+}
+
+// F20, one right alone: what can still be written says what is missing, where an administrator looks: an event on the policy.
+func TestF20_one_right_cut_is_told_by_an_event(t *testing.T) {
+	b := take(t, "calm")
+	o := b.converged("right")
+	roles := b.Client.RbacV1().ClusterRoles()
+	whole, err := roles.Get(b.ctx, "quartermaster", metav1.GetOptions{})
+	b.must(err)
+	cut := whole.DeepCopy()
+	cut.Rules = slices.DeleteFunc(cut.Rules, func(r rbacv1.PolicyRule) bool {
+		return slices.Equal(r.APIGroups, []string{""}) && slices.Equal(r.Resources, []string{"pods"})
+	})
+	if len(cut.Rules) == len(whole.Rules) {
+		t.Fatal("no rule of the ClusterRole is about pods alone: this test would prove nothing")
+	}
+	_, err = roles.Update(b.ctx, cut, metav1.UpdateOptions{})
+	b.must(err)
+	restore := func() error {
+		now, err := roles.Get(context.Background(), "quartermaster", metav1.GetOptions{})
+		if err == nil {
+			now.Rules = whole.Rules
+			_, err = roles.Update(context.Background(), now, metav1.UpdateOptions{})
+		}
+		return err
+	}
+	defer func() { _ = restore() }()
+	since := time.Now()
+	o.Proxy.Refuse(true)
+	o.Proxy.Refuse(false)
+	b.awaitStatus(o, since, 403, 10*time.Second)
+	told := func() string {
+		events, err := b.Client.EventsV1().Events("default").List(b.ctx, metav1.ListOptions{})
+		b.must(err)
+		for _, e := range events.Items {
+			if e.Reason == "Forbidden" && e.Regarding.Kind == "AcceleratorPolicy" && e.EventTime.After(since) {
+				return e.Note
+			}
+		}
+		return ""
+	}
+	for end := time.Now().Add(20 * time.Second); told() == ""; time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.must(errors.New("no event Forbidden on the policy in 20 s"))
+		}
+	}
+	if note := told(); !strings.Contains(note, "pods") || !strings.Contains(note, "helm upgrade") {
+		t.Errorf("the event does not name what is missing and what to do: %q", note)
+	}
+	b.must(restore())
+	b.must(b.Ask(b.ctx, "t4-0", "vgpu"))
+	b.must(b.Await(b.ctx, 60*time.Second))
+	b.rest(o, 4*time.Second)
 	b.stable(o, 10*time.Second, time.Second)
 }
 

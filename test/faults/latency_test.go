@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -13,11 +14,12 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// From the label a person writes to the label a DaemonSet selects on: our share of the way to a pod. Both ends are read from the
-// server's audit log: the answer to the person's patch, and the answer to ours.
+// From the label a person writes to the label a DaemonSet selects on, measured twice. Our share: from the watch event with the person's
+// label reaching the operator to the answer to its patch reaching it, as the proxy between the two sees both. The whole: from the answer
+// to the person's patch to the answer to ours, from the server's audit log.
 func TestT7_label_to_module_label(t *testing.T) {
 	b := take(t, "calm")
-	count := form(40, 200)
+	count := form(40, 1000)
 	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", fmt.Sprintf("t4=%d", 2+count))
 	b.must(err)
 	nodes := b.Client.CoreV1().Nodes()
@@ -26,13 +28,16 @@ func TestT7_label_to_module_label(t *testing.T) {
 			_ = nodes.Delete(context.Background(), fmt.Sprintf("t4-%d", 2+i), metav1.DeleteOptions{})
 		}
 	}()
-	b.converged("latency")
+	o := b.converged("latency")
+	share := shareOf(o)
 	since := time.Now()
 	for i := range count {
-		b.must(b.Ask(b.ctx, fmt.Sprintf("t4-%d", 2+i), "pgpu"))
+		name := fmt.Sprintf("t4-%d", 2+i)
+		share.expect(name)
+		b.must(b.Ask(b.ctx, name, "pgpu"))
 		time.Sleep(50 * time.Millisecond)
 	}
-	b.must(b.Await(b.ctx, 60*time.Second))
+	b.must(b.Await(b.ctx, form(60*time.Second, 5*time.Minute)))
 	asked, done := map[string]time.Time{}, map[string]time.Time{}
 	_, err = b.Audit(since, func(e kit.AuditEvent) bool {
 		if e.ObjectRef.Resource != "nodes" || e.ObjectRef.Subresource != "" || e.Verb != "patch" || e.ResponseStatus.Code != 200 {
@@ -46,23 +51,82 @@ func TestT7_label_to_module_label(t *testing.T) {
 		return false
 	})
 	b.must(err)
-	var took []time.Duration
+	var whole, ours []time.Duration
 	for i := range count {
 		node := fmt.Sprintf("t4-%d", 2+i)
-		if asked[node].IsZero() || done[node].IsZero() {
-			t.Fatalf("the audit log does not have both patches of %s", node)
+		took, seen := share.took(node)
+		if asked[node].IsZero() || done[node].IsZero() || !seen {
+			t.Fatalf("the audit log does not have both patches of %s, or the proxy did not see both", node)
 		}
-		took = append(took, done[node].Sub(asked[node]))
+		whole, ours = append(whole, done[node].Sub(asked[node])), append(ours, took)
 		delete(b.Expected.Nodes, node)
 	}
-	slices.Sort(took)
-	p50, p99 := took[len(took)/2], took[len(took)*99/100]
-	t.Logf("label to module label, %d nodes: p50 %s, p99 %s, worst %s", count, p50, p99, took[len(took)-1])
-	// Guards against something broken, not targets: the machine is shared, the server's own answers are in it. bench/ has the ratio
-	// against client-go.
-	if p50 > time.Second || p99 > 5*time.Second {
+	t.Logf("label seen to patch answered (our share), %d nodes: %s", count, spread(ours))
+	t.Logf("label written to patch answered (the whole), %d nodes: %s", count, spread(whole))
+	// Guards against something broken, not targets: the machine is shared, the server's own answers are in it.
+	if p50, p99 := whole[len(whole)/2], whole[len(whole)*99/100]; p50 > time.Second || p99 > 5*time.Second {
 		t.Errorf("p50 %s and p99 %s, guards 1 s and 5 s", p50, p99)
 	}
+}
+
+func spread(sorted []time.Duration) string {
+	slices.Sort(sorted)
+	at := func(share float64) time.Duration {
+		return sorted[int(share*float64(len(sorted)-1))].Round(10 * time.Microsecond)
+	}
+	return fmt.Sprintf("p50 %s, p90 %s, p99 %s, worst %s", at(0.5), at(0.9), at(0.99), at(1))
+}
+
+// share knows when the operator was sent the first watch event of an expected node, and the answer to its first patch of it.
+type share struct {
+	mu             sync.Mutex
+	expected       map[string][]byte // node -> its name as it stands in protobuf metadata
+	seen, answered map[string]time.Time
+}
+
+func shareOf(o *kit.Operator) *share {
+	s := &share{expected: map[string][]byte{}, seen: map[string]time.Time{}, answered: map[string]time.Time{}}
+	watches := func(r *kit.Request) bool { return r.Verb == "watch" && r.Resource == "nodes" }
+	o.Proxy.Use(kit.Rule{Match: watches, Chunk: s.chunk})
+	o.Proxy.Use(kit.Rule{Match: func(r *kit.Request) bool { return r.Verb == "patch" && r.Resource == "nodes" && r.Subresource == "" },
+		Done: func(r *kit.Request) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.answered[r.Name].IsZero() {
+				s.answered[r.Name] = time.Now()
+			}
+		}})
+	since := time.Now()
+	o.Proxy.Refuse(true) // watches that are open already are not under the rule: they are to come again
+	o.Proxy.Refuse(false)
+	for end := since.Add(20 * time.Second); len(o.Proxy.Since(since, watches)) == 0 && time.Now().Before(end); {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return s
+}
+
+func (s *share) expect(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected[node] = append([]byte{0x0a, byte(len(node))}, node...)
+}
+
+func (s *share) chunk(_ *kit.Request, chunk []byte) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for node, name := range s.expected {
+		if bytes.Contains(chunk, name) {
+			s.seen[node] = now
+			delete(s.expected, node)
+		}
+	}
+}
+
+func (s *share) took(node string) (time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered[node].Sub(s.seen[node]), !s.answered[node].IsZero() && !s.seen[node].IsZero()
 }
 
 // T20 in small, a million events at night: memory and files of the process must not grow with the number of events seen.

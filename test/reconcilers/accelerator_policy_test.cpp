@@ -98,5 +98,17 @@ TEST(owned_object, fingerprints_what_is_not_metadata) {
   EXPECT_FALSE(owned_service_account::decode(""));
 }
 
+TEST(accelerator_policy, S24_reads_how_strictly_pods_are_held_to_declarations) {
+  const auto none = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{}})");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->resources, custom_resources_spec());
+  EXPECT_EQ(none->resources.enforcement, "Off");
+  const auto made = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"customResources":{"enforcement":"Deny","fillOptional":true}}})");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->resources.enforcement, "Deny");
+  EXPECT_TRUE(made->resources.fill_optional);
+}
+
 }  // namespace
 }  // namespace reconcilers

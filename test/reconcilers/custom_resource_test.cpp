@@ -264,10 +264,10 @@ TEST(custom_resource, S22_an_object_with_both_labels_is_judged_once) {
   ASSERT_TRUE(server.reconcile(both));
   ASSERT_TRUE(server.reconcile(both));
   EXPECT_EQ(server.writes(), 1U);
-  EXPECT_EQ(server.judge.rules().rules.size(), 1U);
+  EXPECT_EQ(server.judge.registry().compile().rules.size(), 1U);
   // One label goes: still ours, through the other watch.
   server.alauda.erase(*server.alauda.find(both.key));
-  EXPECT_EQ(server.judge.rules().rules.size(), 1U);
+  EXPECT_EQ(server.judge.registry().compile().rules.size(), 1U);
   ASSERT_TRUE(server.reconcile(both));
   EXPECT_EQ(server.verdict(both.key.name), "accepted");
 }
@@ -277,7 +277,7 @@ TEST(custom_resource, takes_its_verdict_back_when_the_label_goes) {
   server.put(sound(), {{"team", "lab"}});
   ASSERT_TRUE(server.reconcile(sound()));
   server.unlabel(sound().key.name);
-  EXPECT_THAT(server.judge.rules().rules, IsEmpty());
+  EXPECT_THAT(server.judge.registry().compile().rules, IsEmpty());
   ASSERT_TRUE(server.reconcile(sound()));
   EXPECT_EQ(server.annotations(sound().key.name), (json{{"team", "lab"}}));
   const auto writes = server.writes();
@@ -348,11 +348,11 @@ TEST(custom_resource, offers_the_rules_and_the_device_labels) {
   api_server server;
   server.put(sound());
   server.put(crl::device());
-  ASSERT_EQ(server.judge.rules().rules.size(), 1U);
+  ASSERT_EQ(server.judge.registry().compile().rules.size(), 1U);
   ASSERT_EQ(server.judge.devices().size(), 1U);
   EXPECT_EQ(server.judge.devices()[0].label_key, "gpu");
   server.erase(sound().key.name);
-  EXPECT_THAT(server.judge.rules().rules, IsEmpty());
+  EXPECT_THAT(server.judge.registry().compile().rules, IsEmpty());
 }
 
 TEST(custom_resource, two_thousand_declarations_settle_with_one_write_each) {

@@ -82,7 +82,7 @@ class cluster {
                   client,
                   recorder,
                   {"quartermaster", "quartermaster:test", [] { return controller::wall_time(1'800'000'000s); },
-                   [this] { return now; }}};
+                   [this] { return now; }, [] { return std::vector<controller::condition>(); }}};
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;

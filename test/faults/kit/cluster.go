@@ -72,6 +72,7 @@ func Up(ctx context.Context, name, minor string, args ...string) (*Cluster, erro
 	}
 	c.Config.QPS, c.Config.Burst, c.Config.UserAgent = 2000, 4000, "fault-test"
 	c.Config.Timeout = 30 * time.Second
+	c.Config.WarningHandler = rest.NoWarnings{} // the API's warnings about pods are not ours to print
 	if c.Client, err = kubernetes.NewForConfig(c.Config); err != nil {
 		return nil, err
 	}

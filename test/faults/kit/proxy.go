@@ -29,6 +29,7 @@ type Rule struct {
 	Before func(*Request)               // before forwarding; the operator is still waiting
 	After  func(r *Request, status int) // the server has answered, the operator has not heard it yet
 	Done   func(*Request)               // the operator has been sent the whole answer
+	Chunk  func(*Request, []byte)       // the operator has been sent a part of the answer, as it came from the server
 
 	Status     int               // answer this instead of forwarding
 	Header     map[string]string // with Status
@@ -283,6 +284,9 @@ func (p *Proxy) copyBody(w http.ResponseWriter, from io.Reader, entry *Entry, ru
 				return
 			}
 			flush()
+			if rule.Chunk != nil {
+				rule.Chunk(entry.Request, buffer[:n])
+			}
 			sent += int64(n)
 			p.mu.Lock()
 			entry.Bytes = sent

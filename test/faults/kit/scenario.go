@@ -16,6 +16,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,9 +35,10 @@ const (
 )
 
 var (
-	Policies    = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "acceleratorpolicies"}
-	AccelNodes  = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "acceleratornodes"}
-	DaemonSetOf = map[string]string{"pgpu": "nvidia-device-plugin-ds", "vgpu": "gpu-manager-daemonset", "mps": "nvidia-mps-device-plugin-daemonset"}
+	Policies      = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "acceleratorpolicies"}
+	AccelNodes    = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "acceleratornodes"}
+	ResourceRules = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "resourcerules"}
+	DaemonSetOf   = map[string]string{"pgpu": "nvidia-device-plugin-ds", "vgpu": "gpu-manager-daemonset", "mps": "nvidia-mps-device-plugin-daemonset"}
 )
 
 // Scenario is the cluster every fault test starts from: the chart's CRDs and rights, a policy with three modules, a few nodes with
@@ -133,7 +135,7 @@ func (s *Scenario) applyChart(ctx context.Context) error {
 		return err
 	}
 	_, err = s.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io",
-		"acceleratornodes.quartermaster.io")
+		"acceleratornodes.quartermaster.io", "resourcerules.quartermaster.io")
 	return err
 }
 
@@ -171,7 +173,7 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 	del := metav1.DeleteOptions{GracePeriodSeconds: &now}
 	all := metav1.ListOptions{}
 	managed := metav1.ListOptions{LabelSelector: ManagedBy}
-	for _, gvr := range []schema.GroupVersionResource{Policies, AccelNodes} {
+	for _, gvr := range []schema.GroupVersionResource{Policies, AccelNodes, ResourceRules} {
 		if err := gone(s.Dynamic.Resource(gvr).DeleteCollection(ctx, del, all)); err != nil {
 			return err
 		}
@@ -277,6 +279,24 @@ func (s *Scenario) SetModules(ctx context.Context, on map[string]bool) error {
 	}}
 	_, err := s.Dynamic.Resource(Policies).Apply(ctx, "default", policy, metav1.ApplyOptions{FieldManager: "fault-test", Force: true})
 	return err
+}
+
+// Enforce says how strictly pods are held to the declarations: Off, Warn or Deny.
+func (s *Scenario) Enforce(ctx context.Context, mode string) error {
+	body, _ := json.Marshal(map[string]any{"spec": map[string]any{"customResources": map[string]any{"enforcement": mode}}})
+	_, err := s.Dynamic.Resource(Policies).Patch(ctx, "default", types.MergePatchType, body, metav1.PatchOptions{})
+	return err
+}
+
+// Try asks the server what it would say to a pod; nothing is made. The pod comes back as it would be.
+func (s *Scenario) Try(ctx context.Context, limits map[string]string) (*corev1.Pod, error) {
+	list := corev1.ResourceList{}
+	for k, v := range limits {
+		list[corev1.ResourceName(k)] = resource.MustParse(v)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "try-"}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "main", Image: "x", Resources: corev1.ResourceRequirements{Limits: list}}}}}
+	return s.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{DryRun: []string{"All"}})
 }
 
 const declarationType = "features.cpaas.io/type=CustomResourceLimitation"

@@ -136,10 +136,12 @@ INSTANTIATE_TEST_SUITE_P(
                     sound().with("limits", "disabled").with("requests", "required").without("defaultValue"),
                     code::impossible_requests, "data.requests", "required", "",
                     "set data.limits to \"optional\", or data.requests to \"disabled\""},
-        expectation{"limits_off_requests_from_limits",
-                    sound().with("limits", "disabled").with("requests", "fromLimits").without("defaultValue"),
-                    code::impossible_requests, "data.requests", "fromLimits", "",
-                    "set data.limits to \"optional\", or data.requests to \"disabled\""},
+        expectation{"default_the_plugin_refuses", sound("tencent.com/vcuda-core").with("defaultValue", "150"),
+                    code::default_not_legal, "data.defaultValue", "150", "1 to 99, or a multiple of 100",
+                    "write \"100\", or leave it empty"},
+        expectation{"default_of_no_share", sound("tencent.com/vcuda-core").with("defaultValue", "0"),
+                    code::default_not_legal, "data.defaultValue", "0", "1 to 99, or a multiple of 100",
+                    "write \"1\", or leave it empty"},
         expectation{
             "nobody_may_use_it", sound().with("limits", "disabled").without("defaultValue"), code::unusable,
             "data.limits", "disabled", "",
@@ -223,7 +225,7 @@ TEST(declaration, S24_knows_every_word_of_the_vocabulary) {
           parse(sound().with("limits", limits).with("requests", requests).without("defaultValue").view());
       EXPECT_EQ(to_string(what.limits), limits);
       EXPECT_EQ(to_string(what.requests), requests);
-      const bool impossible = limits == "disabled" && (requests == "required" || requests == "fromLimits");
+      const bool impossible = limits == "disabled" && requests == "required";
       EXPECT_EQ(what.sound, !impossible) << limits << " " << requests;
       EXPECT_EQ(findings.empty(), limits != "disabled");
     }
@@ -232,9 +234,8 @@ TEST(declaration, S24_knows_every_word_of_the_vocabulary) {
 
 TEST(declaration, says_that_a_default_without_limits_is_never_used) {
   const auto findings = findings_of(sound().with("limits", "disabled"));
-  ASSERT_EQ(findings.size(), 2U);
+  ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].what, code::default_unused);
-  EXPECT_EQ(findings[1].what, code::unusable);
 }
 
 TEST(declaration, S26_has_texts_in_both_languages_and_falls_back_to_the_other) {

@@ -30,22 +30,77 @@ std::vector<std::string> codes(const registry& in, const config_map_text& of) {
   return out;
 }
 
-TEST(registry, S25_ties_the_manuals_keys_by_their_group) {
+TEST(registry, S25_a_group_in_which_nothing_is_required_or_filled_asks_for_nothing) {
   const auto rules = filled({vcuda_core, vcuda_memory}).compile();
-  EXPECT_THAT(rules.companions("tencent.com/vcuda-core"), ElementsAre("tencent.com/vcuda-memory"));
-  EXPECT_THAT(rules.companions("tencent.com/vcuda-memory"), ElementsAre("tencent.com/vcuda-core"));
-  ASSERT_EQ(rules.groups.size(), 1U);
-  EXPECT_TRUE(rules.groups[0].tied);
-  EXPECT_THAT(rules.groups[0].members, ElementsAre("tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
+  EXPECT_EQ(rules.rules.size(), 2U);
+  EXPECT_THAT(rules.groups, IsEmpty());
 }
 
-TEST(registry, S25_does_not_tie_a_group_of_todays_dialect_beyond_its_lists) {
-  const auto rules = filled({sound("huawei.com/a", "npu").with("relatedResources", "huawei.com/b"),
-                             sound("huawei.com/b", "npu"), sound("huawei.com/c", "npu")})
-                         .compile();
-  EXPECT_THAT(rules.companions("huawei.com/a"), ElementsAre("huawei.com/b"));
-  EXPECT_THAT(rules.companions("huawei.com/b"), IsEmpty());
-  EXPECT_FALSE(rules.group("npu")->tied);
+TEST(registry, S25_a_group_with_a_required_key_lists_its_members) {
+  const auto rules = filled({vcuda_core, vcuda_memory.with("limits", "required")}).compile();
+  ASSERT_EQ(rules.groups.size(), 1U);
+  EXPECT_THAT(rules.groups[0].members, ElementsAre("tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
+  const auto* memory = rules.find("tencent.com/vcuda-memory");
+  EXPECT_TRUE(memory->must);
+  EXPECT_EQ(memory->fill, 1);
+  EXPECT_FALSE(rules.find("tencent.com/vcuda-core")->must);
+}
+
+TEST(registry, S24_an_optional_default_is_filled_only_where_the_policy_says_so) {
+  const auto all = filled({vcuda_core, vcuda_memory});
+  compile_options how;
+  EXPECT_FALSE(all.compile(how).find("tencent.com/vcuda-memory")->fill);
+  how.fill_optional = true;
+  EXPECT_EQ(all.compile(how).find("tencent.com/vcuda-memory")->fill, 1);
+}
+
+TEST(registry, S24_a_default_of_nothing_is_none) {
+  const auto rules = filled({sound().with("limits", "required").with("defaultValue", "0")}).compile();
+  EXPECT_FALSE(rules.find("example.com/fpga")->fill);
+}
+
+TEST(registry, F36_a_declaration_edited_into_an_error_keeps_its_last_good_rule) {
+  auto all = filled({sound().with("limits", "required")});
+  const auto good = all.compile();
+  all.put(sound().with("limits", "maybe").view());
+  compile_options how;
+  EXPECT_THAT(all.compile(how).rules, IsEmpty());
+  how.last = &good;
+  EXPECT_EQ(all.compile(how), good);
+  all.put(sound().with("limits", "maybe").labelled("features.cpaas.io/enabled", "false").view());
+  EXPECT_THAT(all.compile(how).rules, IsEmpty()) << "switched off";
+  all.put(sound().with("limits", "optional").view());
+  EXPECT_FALSE(all.compile(how).rules[0].must) << "mended";
+  all.put(sound("example.com/other").named(sound().key.name).view());
+  EXPECT_EQ(all.compile(how).find("example.com/fpga"), nullptr) << "it declares another key now";
+  all.erase(sound().key);
+  EXPECT_THAT(all.compile(how).rules, IsEmpty()) << "deleted";
+}
+
+TEST(registry, a_runtime_class_that_does_not_exist_is_said_and_not_filled_in) {
+  const auto one = sound().with("runtimeClassName", "nvidai");
+  auto all = filled({one});
+  EXPECT_THAT(codes(all, one), IsEmpty()) << "not known what there is";
+  all.set_runtime_classes(std::set<std::string, std::less<>>{"kata", "nvidia"});
+  EXPECT_THAT(codes(all, one), ElementsAre("runtime_class_unknown"));
+  EXPECT_EQ(all.judge(one.key).findings[0].hint, "nvidia");
+  EXPECT_EQ(all.compile().find("example.com/fpga")->runtime_class, "");
+  EXPECT_THAT(all.with_runtime_class(), ElementsAre(one.key));
+  all.set_runtime_classes(std::set<std::string, std::less<>>{"nvidai"});
+  EXPECT_THAT(codes(all, one), IsEmpty());
+  EXPECT_EQ(all.compile().find("example.com/fpga")->runtime_class, "nvidai");
+}
+
+TEST(registry, a_key_no_node_offers_is_marked_unless_nobody_cares) {
+  const auto all =
+      filled({sound("example.com/a"), sound("example.com/b").with("ignoreNodeCheck", "true"), sound("example.com/c")});
+  const std::set<std::string, std::less<>> offered{"example.com/c"};
+  compile_options how;
+  how.offered = &offered;
+  const auto rules = all.compile(how);
+  EXPECT_FALSE(rules.find("example.com/a")->offered);
+  EXPECT_TRUE(rules.find("example.com/b")->offered);
+  EXPECT_TRUE(rules.find("example.com/c")->offered);
 }
 
 TEST(registry, S25_exclusions_hold_both_ways_across_dialects) {
@@ -79,7 +134,7 @@ TEST(registry, of_two_that_declare_one_key_the_older_counts) {
   const auto rules = all.compile();
   ASSERT_EQ(rules.rules.size(), 1U);
   EXPECT_EQ(rules.rules[0].config_map, older.key);
-  EXPECT_EQ(rules.rules[0].limits, use::optional);
+  EXPECT_FALSE(rules.rules[0].must);
 }
 
 TEST(registry, a_broken_or_switched_off_duplicate_never_displaces_a_sound_one) {
@@ -113,16 +168,18 @@ TEST(registry, members_of_a_group_should_agree) {
   EXPECT_THAT(codes(all, second), ElementsAre("group_names_differ", "group_runtime_differs"));
 }
 
-TEST(registry, a_tied_group_half_switched_off_is_said) {
-  const auto off = vcuda_memory.labelled(old_domain + "enabled", "false");
+TEST(registry, a_required_member_of_a_group_switched_off_is_said) {
+  const auto off = vcuda_memory.with("limits", "required").labelled(old_domain + "enabled", "false");
   const auto all = filled({vcuda_core, off});
   EXPECT_THAT(codes(all, off), ElementsAre("group_member_off"));
-  EXPECT_THAT(all.compile().companions("tencent.com/vcuda-core"), IsEmpty());
+  const auto optional = vcuda_memory.labelled(old_domain + "enabled", "false");
+  EXPECT_THAT(codes(filled({vcuda_core, optional}), optional), IsEmpty());
 }
 
-TEST(registry, a_tied_group_cannot_exclude_its_own_member) {
+TEST(registry, a_group_cannot_require_what_a_member_excludes) {
   const auto odd = vcuda_core.with("excludeResources", "tencent.com/vcuda-memory");
-  const auto all = filled({odd, vcuda_memory});
+  EXPECT_THAT(codes(filled({odd, vcuda_memory}), odd), IsEmpty()) << "two optional ones are alternatives";
+  const auto all = filled({odd, vcuda_memory.with("limits", "required")});
   EXPECT_THAT(codes(all, odd), ElementsAre("group_excludes_member"));
   EXPECT_EQ(all.compile().find("tencent.com/vcuda-core"), nullptr);
 }
@@ -142,9 +199,8 @@ TEST(registry, S27_needs_no_code_for_a_key_nobody_knows) {
       filled({sound("example.com/fpga", "lab").with("limits", "required").with("requests", "fromLimits")}).compile();
   const auto* fpga = rules.find("example.com/fpga");
   ASSERT_NE(fpga, nullptr);
-  EXPECT_EQ(fpga->limits, use::required);
-  EXPECT_EQ(fpga->requests, use::from_limits);
-  EXPECT_EQ(fpga->default_value, 1);
+  EXPECT_TRUE(fpga->must);
+  EXPECT_EQ(fpga->fill, 1);
 }
 
 // --- properties over random sets of declarations

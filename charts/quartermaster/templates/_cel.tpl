@@ -1,0 +1,167 @@
+{{- /*
+What docs/declarations.md says, in CEL, as the variables of an admission policy. reconcilers/crl/evaluate.cpp says the same
+in C++, word for word; test/admission compares the two. `params` is the ResourceRules object. Nearly everything is dyn, because
+the same text reads pods and the templates of five kinds, and because a map may hold values of one type only.
+
+Nothing here walks all declared keys: what is looked at are the keys the pod names, so the cost does not grow with the number
+of declarations. Maps have no order, so the keys of a container are sorted where they are first collected.
+
+  spec        the pod spec
+  containers  [{at, limits, requests}], init containers first; `at` is what a message calls it, or its path for a patch
+  named       those that name a declared key, with these: {..., keys: sorted}
+  users       those that use one (ask for more than none): {..., asked: sorted keys}
+  judged      users as they will be: {at, limits, used: sorted keys with those that are filled in, uses: [{key, amount, rule}]}
+  refusals    one text, empty when nothing is wrong      advice    the same for what is only said
+
+Kubernetes 1.30 has no sort, no flatten and no index in a comprehension: a list of up to sixteen is sorted by the rank of each
+(a longer one by the list of all keys), lists of keys are flattened as text, and `[x].map(y, ...)[0]` gives x a name.
+*/}}
+{{- define "quartermaster.cel.sorted" -}}
+dyn(size({{ . }}) < 2 ? {{ . }} : size({{ . }}) > 16 ? dyn(params.spec.keys.filter(k, k in {{ . }})) :
+dyn([{{ . }}.map(k, {{ . }}.filter(o, o < k).size())].map(ranks, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15].filter(i,
+i < size({{ . }})).map(i, {{ . }}[ranks.indexOf(i)]))[0]))
+{{- end }}
+
+{{- define "quartermaster.cel.amounts" -}}
+'limits': dyn(has(c.resources) && has(c.resources.limits) ? dyn(c.resources.limits) : dyn({})),
+'requests': dyn(has(c.resources) && has(c.resources.requests) ? dyn(c.resources.requests) : dyn({}))
+{{- end }}
+
+{{- /* Of a key `k` in the list `.` of container `c`: the first of its group, of a group in which something is asked for. */}}
+{{- define "quartermaster.cel.first" -}}
+has(params.spec.rules[k].group) && params.spec.rules[k].group in params.spec.groups &&
+params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k) == 0
+{{- end }}
+
+{{- /* The keys to be filled into container `c`, judged on what was asked for. */}}
+{{- define "quartermaster.cel.fills" -}}
+[c.asked.filter(k, {{- include "quartermaster.cel.first" "c.asked" | nindent 10 }}).map(k,
+  params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
+    !(m in c.limits) && !(m in c.requests)).join(' ')).filter(s, s != '').join(' ').split(' ').filter(s, s != '')].map(all, all.filter(m,
+  !(has(params.spec.rules[m].waivedBy) && (params.spec.rules[m].waivedBy in c.limits
+    ? quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom
+    : params.spec.rules[m].waivedBy in all && int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom))))[0]
+{{- end }}
+
+{{- define "quartermaster.cel.containers" -}}
+- name: containers
+  expression: >-
+    (has(variables.spec.initContainers) ? dyn(variables.spec.initContainers.map(c, {
+      'at': dyn('init container ' + c.name), {{- include "quartermaster.cel.amounts" . | nindent 6 }}})) : dyn([])) +
+    dyn(variables.spec.containers.map(c, {
+      'at': dyn('container ' + c.name), {{- include "quartermaster.cel.amounts" . | nindent 6 }}}))
+{{- end }}
+
+{{- define "quartermaster.cel.users" -}}
+- name: named
+  expression: >-
+    variables.containers.map(c, {
+      'at': dyn(c.at), 'limits': dyn(c.limits), 'requests': dyn(c.requests),
+      'keys': dyn([c.limits.filter(k, k in params.spec.rules) + c.requests.filter(k, k in params.spec.rules && !(k in c.limits))].map(all,
+        {{- include "quartermaster.cel.sorted" "all" | nindent 8 }})[0])
+    }).filter(c, size(c.keys) > 0)
+- name: users
+  expression: >-
+    variables.named.map(c, {
+      'at': dyn(c.at), 'limits': dyn(c.limits), 'requests': dyn(c.requests),
+      'asked': dyn(c.keys.filter(k, k in c.limits && sign(quantity(c.limits[k])) > 0))
+    }).filter(c, size(c.asked) > 0)
+{{- end }}
+
+{{- /* `.`: a CEL expression, whether what is absent will still be filled in; empty: no. */}}
+{{- define "quartermaster.cel.judged" -}}
+- name: judged
+  expression: >-
+    variables.users.map(c, {
+      'at': dyn(c.at), 'limits': dyn(c.limits), 'requests': dyn(c.requests),
+      'used': {{ if . }}dyn(!({{ . }}) ? dyn(c.asked) : dyn([
+        {{- include "quartermaster.cel.fills" . | nindent 6 }}].map(f, size(f) == 0 ? dyn(c.asked) : dyn([c.asked + f].map(all,
+        {{- include "quartermaster.cel.sorted" "all" | nindent 8 }})[0]))[0])){{ else }}dyn(c.asked){{ end }}
+    }).map(c, {
+      'at': dyn(c.at), 'limits': dyn(c.limits), 'requests': dyn(c.requests), 'used': dyn(c.used),
+      'uses': dyn(c.used.map(k, {
+        'key': dyn(k), 'rule': dyn(params.spec.rules[k]),
+        'amount': dyn({{ if . }}!(k in c.limits) ? int(params.spec.rules[k].fill) : {{ end }}quantity(c.limits[k]).asInteger())}))
+    })
+{{- end }}
+
+{{- /* `.`: as above. */}}
+{{- define "quartermaster.cel.refusals" -}}
+- name: unequal
+  expression: >-
+    variables.named.map(c, c.keys.filter(k, k in c.requests &&
+        !(k in c.limits && quantity(c.limits[k]).compareTo(quantity(c.requests[k])) == 0)).map(k,
+      c.at + ': the request of ' + k + ' is ' + string(quantity(c.requests[k]).asInteger()) + ', its limit ' +
+      (k in c.limits ? string(quantity(c.limits[k]).asInteger()) : '0') +
+      '; Kubernetes wants both equal for such a resource: set the limit and leave the request out').join('; '))
+    .filter(s, s != '').join('; ')
+- name: broken
+  expression: >-
+    variables.judged.map(c, (
+      c.uses.map(u, ([
+          has(u.rule.forbidden) && u.rule.forbidden
+            ? c.at + ': ' + u.key + ' is ' + string(u.amount) + ', but must not be set (ConfigMap ' + u.rule.source + ')'
+          : !has(u.rule.whole) || u.amount % u.rule.whole == 0 ? ''
+          : u.amount > u.rule.whole
+            ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are 1 to ' + string(u.rule.whole - 1) +
+              ' (a share of a card) and multiples of ' + string(u.rule.whole) + ' (whole cards), nearest ' +
+              string(u.amount - u.amount % u.rule.whole + (u.amount % u.rule.whole <= u.rule.whole / 2 ? 0 : u.rule.whole))
+          : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) ? ''
+          : c.at + ': ' + u.key + ' is ' + string(u.amount) + ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' +
+            string(u.rule.whole) + ' is a whole card and needs none'
+        ] + (has(u.rule.excluded)
+          ? u.rule.excluded.filter(x, (!(x in params.spec.rules) || u.key < x) && (
+              variables.containers.exists(d, x in d.limits && sign(quantity(d.limits[x])) > 0)
+              {{- if . }} || variables.judged.exists(d, x in d.used){{ end }})).map(x,
+              c.at + ': ' + u.key + ' is ' + string(u.amount) + ', which must not be in one pod with ' + x + ' (ConfigMap ' + u.rule.source + ')')
+          : [])).filter(s, s != '').join('; ')) +
+      c.used.filter(k, {{- include "quartermaster.cel.first" "c.used" | nindent 10 }}).map(k,
+        params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules &&
+            has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used) && !(m in c.requests && !(m in c.limits)) &&
+            !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }})).map(m,
+          c.at + ': ' + m + ' must be set to 1 or more beside ' + k + ' (ConfigMap ' + params.spec.rules[m].source + ')').join('; '))
+    ).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
+- name: refusals
+  expression: "[variables.unequal, variables.broken].filter(s, s != '').join('; ')"
+{{- end }}
+
+{{- /* Whole cards of the key that key `m` is the partner of are in container `c`. */}}
+{{- define "quartermaster.cel.waived" -}}
+(params.spec.rules[m].waivedBy in c.limits
+  ? quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom
+  : {{ if . }}params.spec.rules[m].waivedBy in c.used && int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom{{ else }}false{{ end }})
+{{- end }}
+
+{{- define "quartermaster.cel.advice" -}}
+- name: advice
+  expression: >-
+    variables.judged.map(c, c.uses.map(u, ((has(u.rule.related)
+        ? u.rule.related.filter(m, m in params.spec.rules && !(m in c.used) &&
+            !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" "" | nindent 10 }}) &&
+            !(has(params.spec.rules[m].must) && params.spec.rules[m].must && has(params.spec.rules[m].group) &&
+              has(u.rule.group) && params.spec.rules[m].group == u.rule.group)).map(m,
+            c.at + ': ' + u.key + ' usually goes with ' + m + ', which is not set (ConfigMap ' + u.rule.source + ')')
+        : []) + [has(u.rule.notOffered) && u.rule.notOffered
+          ? c.at + ': no node offers ' + u.key + ' now, so the pod waits until one does (ConfigMap ' + u.rule.source + ')'
+          : '']).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
+{{- end }}
+
+{{- /* The list of all containers of the pod spec that the expression `.` stands for. */}}
+{{- define "quartermaster.cel.all" -}}
+(dyn({{ . }}).containers + (has(dyn({{ . }}).initContainers) ? dyn({{ . }}).initContainers : []))
+{{- end }}
+
+{{- /* What a request must be about before anything else is looked at. */}}
+{{- define "quartermaster.cel.named" -}}
+{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && (
+(has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules)) ||
+(has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules))))
+{{- end }}
+
+{{- /* Before the pod is patched, which costs the server more than looking: whether something may be absent. */}}
+{{- define "quartermaster.cel.lacking" -}}
+{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && (
+(has(params.spec.rules[k].runtimeClassName) && !(has(dyn({{ . }}).runtimeClassName) && dyn({{ . }}).runtimeClassName != '')) ||
+(has(params.spec.rules[k].group) && params.spec.rules[k].group in params.spec.groups && params.spec.groups[params.spec.rules[k].group].exists(m,
+m in params.spec.rules && has(params.spec.rules[m].fill) && !(m in c.resources.limits))))))
+{{- end }}

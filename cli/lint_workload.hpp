@@ -1,0 +1,24 @@
+#pragma once
+// A workload in a file against Kubernetes' own rule for extended resources (limits only, or requests equal to limits;
+// whole numbers; nothing oversold), whoever declared them, and against the declared rules, by the code that judges pods
+// in the cluster (crl::evaluate).
+
+#include <string_view>
+#include <vector>
+
+#include "cli/lint_finding.hpp"
+#include "reconcilers/crl/rule_set.hpp"
+
+namespace cli {
+
+/// Findings are added to `to`. `of` is of a kind that makes pods (pod_spec_path).
+void lint_workload(const manifest& of, const reconcilers::crl::rule_set& rules, reconcilers::crl::language in,
+                   std::vector<lint_finding>& to);
+
+/// Exactly a whole number; `quantity` is one (kube::parse_quantity takes it).
+bool is_whole(std::string_view quantity);
+
+/// Namespaces in which nobody is held to the declared rules (the bindings of the chart's policies).
+bool is_exempt(std::string_view ns);
+
+}  // namespace cli

@@ -1,0 +1,192 @@
+#include "controller/authority.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "controller/x509.hpp"
+
+namespace controller {
+namespace {
+
+using std::chrono::seconds;
+using x509::info;
+
+/// A clock that is behind ours must not find a new certificate "not yet valid".
+constexpr std::int64_t backdated = 3600;
+
+std::string joined(std::span<const info> all) {
+  std::string out;
+  for (const auto& one : all) out += one.pem;
+  return out;
+}
+
+bool holds(std::string_view list, const info& authority) {
+  return std::ranges::any_of(x509::read(list), [&](const info& one) { return one.pem == authority.pem; });
+}
+
+bool told_all(std::span<const std::string> told, const info& authority) {
+  return !told.empty() && std::ranges::all_of(told, [&](const auto& list) { return holds(list, authority); });
+}
+
+/// The certificates of `list` that may sign and have not ended.
+std::vector<info> living(std::string_view list, std::int64_t now) {
+  auto out = x509::read(list);
+  std::erase_if(out, [&](const info& one) { return !one.authority || one.until <= now; });
+  return out;
+}
+
+std::optional<info> first_of(const std::string& pem) {
+  auto all = x509::read(pem);
+  return all.empty() ? std::nullopt : std::optional<info>(std::move(all.front()));
+}
+
+const info* signer_of(const info& leaf, std::span<const info> authorities) {
+  const auto at = std::ranges::find_if(authorities, [&](const info& one) { return x509::signed_by(leaf, one); });
+  return at == authorities.end() ? nullptr : &*at;
+}
+
+/// One look at what is stored.
+class state {
+ public:
+  state(const authority_keys& stored, std::span<const std::string> told, std::int64_t now,
+        const authority_settings& how)
+      : stored_(stored), told_(told), now_(now), how_(how), authorities_(living(stored.authorities, now)) {
+    if (x509::belongs(stored.leaf)) leaf_ = first_of(stored.leaf.certificate);
+    if (leaf_) signer_ = signer_of(*leaf_, authorities_);
+  }
+
+  authority_step next() const {
+    if (!can_sign()) return store(with_new_authority(), authorities_.empty() ? "no authority" : "a new authority");
+    if (joined(authorities_) != stored_.authorities) return store(with(authorities_), "ended authorities are left out");
+    if (const auto lost = told_before(); !lost.empty()) return store(with_older(lost), "callers know others of ours");
+    if (!all_know(stored_.authorities)) return step(authority_step::kind::tell, stored_, "callers are to be told");
+    if (told_.empty()) return rest(seconds(3600));
+    if (const auto why = leaf_wanted(); !why.empty()) return store(with_new_leaf(), why);
+    if (authorities_.size() > 1 && now_ >= forget_at())
+      return store(with({&authorities_.back(), 1}), "overlap is over");
+    auto end = std::min(due(*leaf_), due(authorities_.back()));
+    if (authorities_.size() > 1) end = std::min(end, forget_at());
+    return rest(seconds(std::max<std::int64_t>(end - now_, 1)));
+  }
+
+ private:
+  /// Two thirds of its life are over.
+  static std::int64_t due(const info& of) { return of.until - (of.until - of.from) / 3; }
+
+  bool can_sign() const {
+    return !authorities_.empty() && now_ < due(authorities_.back()) && authorities_.back().from <= now_ &&
+           x509::belongs({authorities_.back().pem, stored_.signer_key});
+  }
+  bool all_know(const std::string& list) const {
+    return std::ranges::all_of(told_, [&](const auto& one) { return one == list; });
+  }
+  std::string_view leaf_wanted() const {
+    if (!leaf_ || !signer_) return "no usable leaf";
+    if (now_ >= due(*leaf_) || leaf_->from > now_) return "the leaf ends";
+    if (!std::ranges::includes(leaf_->names, sorted_names())) return "the leaf is for other names";
+    if (signer_ != &authorities_.back()) return "the leaf is of an older authority";
+    return {};
+  }
+  std::int64_t forget_at() const { return leaf_->from + backdated + how_.overlap.count(); }
+  std::vector<std::string> sorted_names() const {
+    auto out = how_.names;
+    std::ranges::sort(out);
+    return out;
+  }
+
+  authority_keys with(std::span<const info> authorities) const {
+    auto out = stored_;
+    out.authorities = joined(authorities);
+    return out;
+  }
+  /// What is stored was lost or replaced by hand: replicas still show leaves of authorities that callers were told of
+  /// and that are stored no more. Once callers know the newest one, the others were left out on purpose.
+  std::vector<info> told_before() const {
+    std::vector<info> out;
+    if (!authorities_.empty() && told_all(told_, authorities_.back())) return out;
+    for (const auto& list : told_) {
+      for (auto& one : living(list, now_)) {
+        const bool ours = one.name.starts_with(how_.name + " authority ");
+        const bool known =
+            std::ranges::find(authorities_, one) != authorities_.end() || std::ranges::find(out, one) != out.end();
+        if (ours && !known && out.size() < 4) out.push_back(std::move(one));
+      }
+    }
+    return out;
+  }
+  authority_keys with_older(std::span<const info> older) const {
+    auto out = stored_;
+    out.authorities = joined(older) + joined(authorities_);
+    return out;
+  }
+  authority_keys with_new_authority() const {
+    const auto name = how_.name + " authority " + rfc3339_seconds(wall_time(seconds(now_)));
+    const auto made = x509::make_authority(name, {now_ - backdated, now_ + how_.authority_life.count()});
+    auto out = with_older(told_before());
+    out.authorities += joined(x509::read(made.certificate));
+    out.signer_key = made.key;
+    return out;
+  }
+  authority_keys with_new_leaf() const {
+    const auto& by = authorities_.back();
+    auto out = stored_;
+    const x509::validity when{now_ - backdated, std::min(now_ + how_.leaf_life.count(), by.until)};
+    if (auto made = x509::issue({by.pem, stored_.signer_key}, how_.name, how_.names, when)) out.leaf = std::move(*made);
+    return out;
+  }
+
+  static authority_step step(authority_step::kind what, authority_keys keys, std::string_view why) {
+    authority_step out;
+    out.what = what;
+    out.keys = std::move(keys);
+    out.why = why;
+    return out;
+  }
+  static authority_step store(authority_keys keys, std::string_view why) {
+    return step(authority_step::kind::store, std::move(keys), why);
+  }
+  authority_step rest(seconds until) const {
+    auto out = step(authority_step::kind::rest, stored_, "all is well");
+    out.again = until;
+    return out;
+  }
+
+  const authority_keys& stored_;
+  std::span<const std::string> told_;
+  std::int64_t now_;
+  const authority_settings& how_;
+  std::vector<info> authorities_;
+  std::optional<info> leaf_;      ///< whose key is stored too
+  const info* signer_ = nullptr;  ///< of the leaf
+};
+
+}  // namespace
+
+authority_step next_step(const authority_keys& stored, std::span<const std::string> told, std::int64_t now,
+                         const authority_settings& how) {
+  return state(stored, told, now, how).next();
+}
+
+leaf_gate::answer leaf_gate::look(const authority_keys& stored, std::span<const std::string> told, bool showing,
+                                  milliseconds now, std::int64_t wall) {
+  if (stored.leaf.certificate.empty() && stored.leaf.key.empty()) return {};
+  const auto leaf = first_of(stored.leaf.certificate);
+  if (!leaf || !x509::belongs(stored.leaf)) return {false, {}, "the stored key does not belong to the certificate"};
+  if (leaf->until <= wall) return {false, {}, "the stored certificate has expired"};
+  const auto authorities = living(stored.authorities, wall);
+  const auto* signer = signer_of(*leaf, authorities);
+  if (!signer) return {false, {}, "the stored certificate is not signed by a stored authority"};
+  if (!told_all(told, *signer)) {
+    signer_.clear();
+    return {};
+  }
+  if (signer_ != signer->pem) {
+    signer_ = signer->pem;
+    since_ = now;
+  }
+  const auto waited = now - since_;
+  if (showing && waited < spread) return {false, spread - waited, {}};
+  return {true, {}, {}};
+}
+
+}  // namespace controller

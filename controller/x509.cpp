@@ -1,0 +1,207 @@
+#include "controller/x509.hpp"
+
+#include <arpa/inet.h>
+#include <openssl/bio.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <memory>
+#include <new>
+
+namespace controller::x509 {
+namespace {
+
+template <auto Free>
+struct releaser {
+  void operator()(auto* of) const { Free(of); }
+};
+using key_ptr = std::unique_ptr<EVP_PKEY, releaser<EVP_PKEY_free>>;
+using certificate_ptr = std::unique_ptr<X509, releaser<X509_free>>;
+using bio_ptr = std::unique_ptr<BIO, releaser<BIO_free_all>>;
+using extension_ptr = std::unique_ptr<X509_EXTENSION, releaser<X509_EXTENSION_free>>;
+using names_ptr = std::unique_ptr<GENERAL_NAMES, releaser<GENERAL_NAMES_free>>;
+
+bio_ptr reading(std::string_view text) {
+  return bio_ptr(BIO_new_mem_buf(text.data(), static_cast<int>(std::min<std::size_t>(text.size(), 1u << 20))));
+}
+
+std::string drained(const bio_ptr& from) {
+  char* data = nullptr;
+  const auto size = BIO_get_mem_data(from.get(), &data);
+  return size > 0 ? std::string(data, static_cast<std::size_t>(size)) : std::string();
+}
+
+std::string text_of(X509* of) {
+  const bio_ptr to(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(to.get(), of);
+  return drained(to);
+}
+
+std::string text_of(EVP_PKEY* of) {
+  const bio_ptr to(BIO_new(BIO_s_mem()));
+  PEM_write_bio_PKCS8PrivateKey(to.get(), of, nullptr, nullptr, 0, nullptr, nullptr);
+  return drained(to);
+}
+
+/// No pass phrase: asking for one would block the process on a terminal.
+int no_phrase(char*, int, int, void*) { return -1; }
+
+key_ptr key_of(std::string_view pem) {
+  key_ptr out(PEM_read_bio_PrivateKey(reading(pem).get(), nullptr, no_phrase, nullptr));
+  ERR_clear_error();
+  return out;
+}
+
+certificate_ptr certificate_of(std::string_view pem) {
+  certificate_ptr out(PEM_read_bio_X509(reading(pem).get(), nullptr, no_phrase, nullptr));
+  ERR_clear_error();
+  return out;
+}
+
+/// What both kinds have: version, a random serial, name, times, key.
+certificate_ptr blank(const std::string& name, EVP_PKEY* key, validity when) {
+  certificate_ptr out(X509_new());
+  if (!out || !key) throw std::bad_alloc();
+  X509_set_version(out.get(), X509_VERSION_3);
+  std::array<unsigned char, 16> serial{};
+  RAND_bytes(serial.data(), serial.size());
+  serial[0] = static_cast<unsigned char>((serial[0] & 0x7f) | 0x40);  // positive, and always of the same length
+  const std::unique_ptr<BIGNUM, releaser<BN_free>> number(BN_bin2bn(serial.data(), serial.size(), nullptr));
+  BN_to_ASN1_INTEGER(number.get(), X509_get_serialNumber(out.get()));
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(out.get()), "CN", MBSTRING_UTF8,
+                             reinterpret_cast<const unsigned char*>(name.data()), static_cast<int>(name.size()), -1, 0);
+  ASN1_TIME_set(X509_getm_notBefore(out.get()), when.from);
+  ASN1_TIME_set(X509_getm_notAfter(out.get()), when.until);
+  X509_set_pubkey(out.get(), key);
+  return out;
+}
+
+void extend(X509* of, X509* issuer, int what, const std::string& value) {
+  X509V3_CTX context;
+  X509V3_set_ctx(&context, issuer, of, nullptr, nullptr, 0);
+  const extension_ptr made(X509V3_EXT_conf_nid(nullptr, &context, what, value.c_str()));
+  if (made) X509_add_ext(of, made.get(), -1);
+}
+
+bool is_address(const std::string& name) {
+  std::array<unsigned char, 16> nowhere{};
+  return inet_pton(AF_INET, name.c_str(), nowhere.data()) == 1 ||
+         inet_pton(AF_INET6, name.c_str(), nowhere.data()) == 1;
+}
+
+std::int64_t seconds_of(const ASN1_TIME* time) {
+  std::tm at{};
+  return ASN1_TIME_to_tm(time, &at) == 1 ? timegm(&at) : 0;
+}
+
+std::string address_text(const ASN1_OCTET_STRING* of) {
+  std::array<char, INET6_ADDRSTRLEN> out{};
+  const int family = of->length == 4 ? AF_INET : AF_INET6;
+  if (of->length != 4 && of->length != 16) return {};
+  return inet_ntop(family, of->data, out.data(), out.size()) ? out.data() : std::string();
+}
+
+std::vector<std::string> names_of(const X509* of) {
+  std::vector<std::string> out;
+  const names_ptr all(static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(of, NID_subject_alt_name, nullptr, nullptr)));
+  for (int i = 0; all && i < sk_GENERAL_NAME_num(all.get()); ++i) {
+    const auto* one = sk_GENERAL_NAME_value(all.get(), i);
+    if (one->type == GEN_DNS) {
+      out.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(one->d.dNSName)),
+                       static_cast<std::size_t>(ASN1_STRING_length(one->d.dNSName)));
+    } else if (one->type == GEN_IPADD) {
+      out.push_back(address_text(one->d.iPAddress));
+    }
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+info info_of(X509* of) {
+  info out;
+  out.pem = text_of(of);
+  std::array<char, 256> name{};
+  X509_NAME_get_text_by_NID(X509_get_subject_name(of), NID_commonName, name.data(), name.size());
+  out.name = name.data();
+  out.names = names_of(of);
+  out.from = seconds_of(X509_get0_notBefore(of));
+  out.until = seconds_of(X509_get0_notAfter(of));
+  out.authority = X509_check_ca(of) == 1;
+  return out;
+}
+
+}  // namespace
+
+pem_pair make_authority(const std::string& name, validity when) {
+  const key_ptr key(EVP_EC_gen("P-256"));
+  const auto made = blank(name, key.get(), when);
+  X509* const self = made.get();
+  X509_set_issuer_name(self, X509_get_subject_name(self));
+  extend(self, self, NID_basic_constraints, "critical,CA:TRUE,pathlen:0");
+  extend(self, self, NID_key_usage, "critical,keyCertSign,cRLSign");
+  extend(self, self, NID_subject_key_identifier, "hash");
+  X509_sign(self, key.get(), EVP_sha256());
+  return {text_of(self), text_of(key.get())};
+}
+
+kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
+                             validity when) {
+  const auto issuer = certificate_of(authority.certificate);
+  const auto signer = key_of(authority.key);
+  if (!issuer || !signer || X509_check_private_key(issuer.get(), signer.get()) != 1) {
+    ERR_clear_error();
+    return std::unexpected(kube::error{kube::errc::config, 0, "the certificate authority is no usable pair", {}});
+  }
+  const key_ptr key(EVP_EC_gen("P-256"));
+  const auto made = blank(name, key.get(), when);
+  X509_set_issuer_name(made.get(), X509_get_subject_name(issuer.get()));
+  extend(made.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE");
+  extend(made.get(), issuer.get(), NID_key_usage, "critical,digitalSignature");
+  extend(made.get(), issuer.get(), NID_ext_key_usage, "serverAuth");
+  extend(made.get(), issuer.get(), NID_authority_key_identifier, "keyid");
+  std::string alternatives;
+  for (const auto& one : names)
+    alternatives += (alternatives.empty() ? "" : ",") + ((is_address(one) ? "IP:" : "DNS:") + one);
+  if (!alternatives.empty()) extend(made.get(), issuer.get(), NID_subject_alt_name, alternatives);
+  X509_sign(made.get(), signer.get(), EVP_sha256());
+  return pem_pair{text_of(made.get()), text_of(key.get())};
+}
+
+std::vector<info> read(std::string_view pem) {
+  constexpr std::string_view begin = "-----BEGIN CERTIFICATE-----", end = "-----END CERTIFICATE-----";
+  std::vector<info> out;
+  for (auto at = pem.find(begin); at != pem.npos; at = pem.find(begin)) {
+    pem.remove_prefix(at);
+    const auto stop = pem.find(end);
+    if (stop == pem.npos) break;
+    if (const auto one = certificate_of(pem.substr(0, stop + end.size()))) out.push_back(info_of(one.get()));
+    pem.remove_prefix(begin.size());
+  }
+  return out;
+}
+
+bool signed_by(const info& leaf, const info& authority) {
+  const auto below = certificate_of(leaf.pem), above = certificate_of(authority.pem);
+  const bool good = below && above &&
+                    X509_NAME_cmp(X509_get_issuer_name(below.get()), X509_get_subject_name(above.get())) == 0 &&
+                    X509_verify(below.get(), X509_get0_pubkey(above.get())) == 1;
+  ERR_clear_error();
+  return good;
+}
+
+bool belongs(const pem_pair& pair) {
+  const auto certificate = certificate_of(pair.certificate);
+  const auto key = key_of(pair.key);
+  const bool good = certificate && key && X509_check_private_key(certificate.get(), key.get()) == 1;
+  ERR_clear_error();
+  return good;
+}
+
+}  // namespace controller::x509

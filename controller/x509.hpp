@@ -1,0 +1,43 @@
+#pragma once
+// Certificates as PEM text: made, read and compared. ECDSA P-256 throughout. No file, no clock: times are seconds since
+// 1970 and come from the caller. OpenSSL is behind it.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/certificate.hpp"
+
+namespace controller::x509 {
+
+struct validity {
+  std::int64_t from = 0, until = 0;  ///< seconds since 1970
+};
+
+/// What we ask of a certificate.
+struct info {
+  std::string pem;
+  std::string name;                ///< common name
+  std::vector<std::string> names;  ///< DNS names and IP addresses it is for, sorted
+  std::int64_t from = 0, until = 0;
+  bool authority = false;  ///< may sign others
+
+  friend bool operator==(const info&, const info&) = default;
+};
+
+/// A certificate that signs itself and may sign leaves, nothing below them.
+pem_pair make_authority(const std::string& name, validity when);
+/// A leaf for servers; `names` are DNS names and IP addresses. errc::config where the authority is no usable pair.
+kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
+                             validity when);
+
+/// Every certificate in the text, in its order; what is none is passed over.
+std::vector<info> read(std::string_view pem);
+/// The signature of `leaf` is that of `authority`, by its name and its key. Times are not looked at.
+bool signed_by(const info& leaf, const info& authority);
+/// The private key is the one of the first certificate in the text.
+bool belongs(const pem_pair& pair);
+
+}  // namespace controller::x509

@@ -1,0 +1,71 @@
+#include "reconcilers/admission_server.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+namespace {
+
+const kube::object_key rules_key{{}, "default"};
+
+const review_answer not_synced{503, "not synced yet\n"};
+
+controller::http_response http(review_answer of) {
+  return {of.status, std::move(of.body), of.status == 200 ? "application/json" : "text/plain; charset=utf-8"};
+}
+
+}  // namespace
+
+admission_server::admission_server(const controller::store<accelerator_policy>& policies,
+                                   controller::store<compiled_rules>& rules, std::string ns,
+                                   crl::parse_settings declarations)
+    : policies_(policies), compiled_(rules), ns_(std::move(ns)), declarations_(std::move(declarations)) {
+  take_in(rules.find(rules_key));
+  rules.observe([this](const compiled_rules* before, const compiled_rules* after) {
+    const bool same = before && after && before->spec == after->spec;
+    if (!same && (after ? after : before)->key == rules_key) take_in(after);
+  });
+}
+
+void admission_server::take_in(const compiled_rules* now) {
+  rules_ = now ? crl::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : crl::rule_set();
+}
+
+std::optional<pod_admission> admission_server::pods() const {
+  if (!policies_.synced() || !compiled_.synced()) return std::nullopt;
+  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  const auto mode = policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
+  return pod_admission{rules_, mode, ns_};
+}
+
+review_answer admission_server::mutate_pod(std::string_view review) const {
+  const auto by = pods();
+  return by ? reconcilers::mutate_pod(review, *by) : not_synced;
+}
+
+review_answer admission_server::validate_pod(std::string_view review) const {
+  const auto by = pods();
+  return by ? reconcilers::validate_pod(review, *by) : not_synced;
+}
+
+review_answer admission_server::validate_config_map(std::string_view review) const {
+  return reconcilers::validate_config_map(review, declarations_);
+}
+
+void admission_server::add_routes(controller::http_server& to) {
+  using asked = const controller::http_request&;
+  to.route(
+      "POST", std::string(mutate_pods_route.path), [this](asked of) { return http(mutate_pod(of.body)); },
+      max_pod_review);
+  to.route(
+      "POST", std::string(validate_pods_route.path), [this](asked of) { return http(validate_pod(of.body)); },
+      max_pod_review);
+  to.route(
+      "POST", std::string(validate_config_maps_route.path),
+      [this](asked of) { return http(validate_config_map(of.body)); }, max_config_map_review);
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,43 @@
+#pragma once
+// The admission webhook of every replica: routes on an HTTP server, answered at once from the stores. What pods are
+// held to is the ResourceRules object, the same that the chart's policies read, so all replicas and the API server
+// judge alike; how strictly is the policy's word.
+
+#include <optional>
+#include <string>
+
+#include "controller/http_server.hpp"
+#include "controller/store.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/admission.hpp"
+#include "reconcilers/resource_rules.hpp"
+
+namespace reconcilers {
+
+class admission_server {
+ public:
+  /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace.
+  admission_server(const controller::store<accelerator_policy>& policies, controller::store<compiled_rules>& rules,
+                   std::string ns, crl::parse_settings declarations);
+  admission_server(const admission_server&) = delete;
+  admission_server& operator=(const admission_server&) = delete;
+
+  void add_routes(controller::http_server& to);
+
+  review_answer mutate_pod(std::string_view review) const;
+  review_answer validate_pod(std::string_view review) const;
+  review_answer validate_config_map(std::string_view review) const;
+
+ private:
+  void take_in(const compiled_rules* now);
+  /// Empty before the caches are filled: nothing may be judged by half a picture.
+  std::optional<pod_admission> pods() const;
+
+  const controller::store<accelerator_policy>& policies_;
+  const controller::store<compiled_rules>& compiled_;
+  std::string ns_;
+  crl::parse_settings declarations_;
+  crl::rule_set rules_;
+};
+
+}  // namespace reconcilers

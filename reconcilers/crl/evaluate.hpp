@@ -1,0 +1,76 @@
+#pragma once
+// What the rules say of one pod, as docs/declarations.md tells it. The same is written in CEL for the API server
+// (charts/quartermaster/files/admission); a test feeds both and the texts are equal too, so that a person reads the
+// same words whoever refused.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/pod.hpp"
+#include "reconcilers/crl/finding.hpp"
+#include "reconcilers/crl/rule_set.hpp"
+
+namespace reconcilers::crl {
+
+enum class objected : std::uint8_t {
+  // refused
+  forbidden,      ///< limits: disabled
+  not_legal,      ///< not an amount the plugin accepts
+  needs_partner,  ///< a share without the memory it needs
+  missing,        ///< a required key of a group the container uses
+  excluded,       ///< two keys that must not be in one pod
+  unequal,        ///< requests differ from limits: the API server itself refuses
+  // said
+  related_missing,
+  not_offered,  ///< by no node, now
+};
+
+struct objection {
+  objected what{};
+  std::string container;  ///< "container main", "init container fetch"
+  std::string key;
+  std::int64_t amount = 0;
+  std::string other;  ///< the key that is missing, required by, or excluded
+  std::int64_t nearest = 0;
+  std::string source;  ///< the ConfigMap that says so, as namespace/name; empty where the plugin says so
+
+  friend bool operator==(const objection&, const objection&) = default;
+};
+std::string text_of(const objection& of, language in = language::en);
+/// At most 3,800 bytes, so that it fits whole into a warning of the API server.
+std::string texts_of(std::span<const objection> all, language in = language::en);
+
+/// One amount to be written into limits and requests of a container.
+struct filled {
+  std::size_t container = 0;  ///< index in what was given
+  std::string key;
+  std::int64_t amount = 0;
+
+  friend bool operator==(const filled&, const filled&) = default;
+};
+
+struct ruling {
+  std::vector<filled> fills;
+  std::string runtime_class;       ///< to be written; empty: nothing to write
+  std::vector<objection> refused;  ///< at most 1,000; of the pod after the fills, in the order of its containers and keys
+  std::vector<objection> said;
+
+  bool allowed() const { return refused.empty(); }
+  friend bool operator==(const ruling&, const ruling&) = default;
+};
+
+struct evaluation {
+  bool fill = true;   ///< false: nothing is written, and what would be filled is objected to
+  bool judge = true;  ///< false: only what is to be written
+};
+
+/// `containers` as the projection keeps them: amounts of extended resources only. Of a pod as the API server has it, or
+/// of a template, whose requests were not copied from the limits yet: an absent request counts as equal.
+ruling evaluate(const rule_set& rules, std::span<const kube::container> containers, std::string_view runtime_class,
+                const evaluation& how = {});
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,94 @@
+#include "reconcilers/crl/pod_spec.hpp"
+
+#include <algorithm>
+
+namespace reconcilers::crl {
+namespace {
+
+namespace json = kube::json;
+
+/// What may still be taken in.
+struct room {
+  std::size_t containers = max_containers, amounts = max_amounts;
+  bool exceeded = false;
+
+  bool take(std::size_t& from) {
+    if (from == 0) exceeded = true;
+    return from != 0 && from-- != 0;
+  }
+};
+
+kube::quantities read_amounts(json::value of, room& left) {
+  kube::quantities out;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (!kube::is_extended_resource(key) || !left.take(left.amounts)) return;
+    std::string name(key);
+    std::int64_t number = 0;
+    if (field.get_int64().get(number) == simdjson::SUCCESS) {
+      out.emplace_back(std::move(name), number);
+    } else if (const auto amount = kube::parse_quantity(json::text_or(field))) {
+      out.emplace_back(std::move(name), *amount);
+    }
+  });
+  std::ranges::sort(out);
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  out.erase(std::ranges::unique(out, same_name).begin(), out.end());
+  return out;
+}
+
+kube::container read_container(json::value of, kube::container::role as, room& left) {
+  kube::container out;
+  out.as = as;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "name") {
+      out.name = json::text_or(field);
+    } else if (key == "restartPolicy" && as == kube::container::role::init) {
+      if (json::text_or(field) == "Always") out.as = kube::container::role::sidecar;
+    } else if (key == "resources") {
+      json::each_member(field, [&](std::string_view kind, json::value amounts) {
+        if (kind == "limits") out.limits = read_amounts(amounts, left);
+        if (kind == "requests") out.requests = read_amounts(amounts, left);
+      });
+    }
+  });
+  return out;
+}
+
+}  // namespace
+
+pod_spec read_pod_spec(json::value spec) {
+  pod_spec out;
+  room left;
+  std::vector<kube::container> main;
+  const auto take = [&](std::vector<kube::container>& into, kube::container::role as) {
+    return [&left, &into, as](json::value one) {
+      if (left.take(left.containers)) into.push_back(read_container(one, as, left));
+    };
+  };
+  json::each_member(spec, [&](std::string_view key, json::value field) {
+    if (key == "containers") {
+      json::each_item(field, take(main, kube::container::role::main));
+    } else if (key == "initContainers") {
+      json::each_item(field, take(out.containers, kube::container::role::init));
+    } else if (key == "runtimeClassName") {
+      out.runtime_class = json::text_or(field);
+    }
+  });
+  out.complete = !left.exceeded;
+  out.init = out.containers.size();
+  std::ranges::move(main, std::back_inserter(out.containers));
+  return out;
+}
+
+kube::result<pod_spec> parse_pod_spec(std::string_view text) {
+  static thread_local json::document reused;
+  try {
+    // A value must not be the whole document: simdjson cannot ask such a one whether it is null.
+    auto root = reused.open("[" + std::string(text) + "]");
+    return read_pod_spec(root.at(0).value());
+  } catch (const simdjson::simdjson_error& problem) {
+    return std::unexpected(kube::error{kube::errc::decode, 0, std::string("pod spec: ") + problem.what(), {}});
+  }
+}
+
+}  // namespace reconcilers::crl

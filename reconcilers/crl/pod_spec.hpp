@@ -1,0 +1,38 @@
+#pragma once
+// What evaluate.hpp needs of a pod spec written in JSON: of a Pod in an admission review, of a template, of a file. The
+// projection of the watch (kube/projections/pod.hpp) reads the same from protobuf.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/json_object.hpp"
+#include "kube/projections/pod.hpp"
+
+namespace reconcilers::crl {
+
+struct pod_spec {
+  std::vector<kube::container> containers;  ///< init containers first, as the projection has them
+  std::size_t init = 0;                     ///< so many of them are init containers
+  std::string runtime_class;
+  bool complete = true;  ///< false: beyond `max_containers` or `max_amounts`, and the rest was left out
+
+  /// "/spec/initContainers/0" for index 0 where there is one.
+  std::string path(std::size_t index) const {
+    return index < init ? "/spec/initContainers/" + std::to_string(index)
+                        : "/spec/containers/" + std::to_string(index - init);
+  }
+};
+
+/// More than any pod has; so that judging one costs milliseconds whatever somebody sends.
+inline constexpr std::size_t max_containers = 256;
+inline constexpr std::size_t max_amounts = 4096;  ///< of extended resources, limits and requests of all containers
+
+/// `spec` is the value of "spec" of a Pod, or of a template's. Amounts of extended resources only; an amount that is no
+/// quantity is left out, the API server refuses it. Throws simdjson::simdjson_error.
+pod_spec read_pod_spec(kube::json::value spec);
+/// The same from text; errc::decode.
+kube::result<pod_spec> parse_pod_spec(std::string_view json);
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,244 @@
+#include "reconcilers/resource_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "kube/json_object.hpp"
+#include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::action;
+using nlohmann::json;
+
+constexpr auto between_writes = 1s;
+constexpr auto lag_allowed = 2s;
+constexpr auto look_at_policies_every = 10min;
+constexpr std::array<const char*, 3> policy_names{"resource-rules.quartermaster.io", "resource-advice.quartermaster.io",
+                                                  "resource-templates.quartermaster.io"};
+
+const kube::object_key only{{}, "default"};
+const std::vector<kube::object_key> again{only};
+
+std::uint64_t version_of(const json& object) {
+  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+bool ours(const compiled_rules& object) {
+  return object.labels.value_or(names::managed_by_label, "") == names::managed_by;
+}
+
+bool same(const json& want, const compiled_rules* is) {
+  if (!is) return false;
+  for (const auto& [name, value] : want["metadata"]["labels"].items()) {
+    if (is->labels.value_or(name, "") != value.get_ref<const std::string&>()) return false;
+  }
+  return json::parse(is->spec, nullptr, false) == want["spec"];
+}
+
+std::string plural(std::size_t count, std::string_view one) {
+  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
+  return kube::json::decode<compiled_rules>(
+      bytes, kube::keep_none, [](compiled_rules& into, std::string_view key, kube::json::value field) {
+        std::string_view raw;
+        if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.spec = raw;
+      });
+}
+
+resource_rules::resource_rules(stores from, custom_resource& declared, kube::client& client, settings how)
+    : from_(from), declared_(declared), client_(client), how_(std::move(how)) {
+  for (const auto& node : from_.nodes.all()) count(nullptr, &node);
+  from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
+}
+
+void resource_rules::count(const kube::node* before, const kube::node* after) {
+  if (before && after && before->allocatable == after->allocatable) return;
+  const auto add = [this](const kube::node* of, int by) {
+    if (!of) return;
+    for (const auto& [key, amount] : of->allocatable) {
+      if (amount <= 0) continue;
+      auto& nodes = offering_[key];
+      nodes += by;
+      if (nodes > 0)
+        offered_.insert(key);
+      else
+        offered_.erase(key);
+    }
+  };
+  add(after, 1);
+  add(before, -1);
+}
+
+bool resource_rules::synced() const {
+  return from_.policies.synced() && from_.nodes.synced() && from_.rules.synced() && declared_.synced();
+}
+
+json resource_rules::object_of(const accelerator_policy& policy, const compiled_rules* is) {
+  std::optional<crl::rule_set> last;
+  if (is) last = crl::rules_of(json::parse(is->spec, nullptr, false));
+  crl::compile_options how;
+  how.fill_optional = policy.resources.fill_optional;
+  how.offered = &offered_;
+  how.last = last ? &*last : nullptr;
+  auto compiled = crl::fitting(declared_.registry().compile(how));
+  keys_ = compiled.rules.rules.size();
+  left_out_ = compiled.left_out;
+  how.last = nullptr;
+  kept_ = last ? keys_ + left_out_ - declared_.registry().compile(how).rules.size() : 0;
+  const auto& type = kube::resources::resource_rules;
+  const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
+  return {{"apiVersion", type.api_version()},
+          {"kind", type.kind},
+          {"metadata",
+           {{"name", only.name},
+            {"labels", {{names::managed_by_label, names::managed_by}, {names::enforcement_label, mode}}}}},
+          {"spec", crl::spec_of(compiled.rules)}};
+}
+
+kube::task<action> resource_rules::reconcile(kube::object_key key) {
+  if (key != only) co_return action::await_change();
+  if (!synced()) co_return action::again(250ms);
+  const auto* policy = from_.policies.find({{}, std::string(names::policy)});
+  const auto* object = from_.rules.find(only);
+  if (!policy || policy->deleting) {
+    say(std::nullopt);
+    if (!object || !ours(*object)) co_return action::await_change();
+    co_return co_await remove(*object);
+  }
+  const auto now = how_.now();
+  if ((!object || object->resource_version < wrote_version_) && now - wrote_ < lag_allowed)
+    co_return action::again(lag_allowed);
+  const auto want = object_of(*policy, object);
+  if (!same(want, object)) {
+    if (now - wrote_ < between_writes) co_return action::again(between_writes - (now - wrote_));
+    kube::write_options options;
+    options.field_manager = names::field_owner;
+    options.force = true;
+    auto answer = co_await client_.apply(kube::resources::resource_rules, only, want, options);
+    if (!answer) co_return std::unexpected(std::move(answer.error()));
+    wrote_ = now;
+    wrote_version_ = version_of(*answer);
+  }
+  const bool enforcing = from_.policies.find({{}, std::string(names::policy)}) &&
+                         want["metadata"]["labels"][names::enforcement_label] != "Off";
+  if (enforcing && (!looked_ || how_.now() - *looked_ >= look_at_policies_every)) {
+    auto looked = co_await look_at_policies();
+    if (!looked) co_return std::unexpected(std::move(looked.error()));
+  }
+  if (const auto* still = from_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
+  if (enforcing) co_return action::again(look_at_policies_every);
+  co_return action::await_change();
+}
+
+kube::task<action> resource_rules::remove(const compiled_rules& object) {
+  kube::preconditions only_if;
+  only_if.uid = object.id.to_string();
+  const auto done = co_await client_.remove(kube::resources::resource_rules, only, only_if);
+  const bool over = done || done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict;
+  if (!over) co_return std::unexpected(done.error());
+  co_return action::await_change();
+}
+
+/// Whether the chart's policies are there, and what the API server's type checker says of them.
+kube::task<void> resource_rules::look_at_policies() {
+  std::string problem;
+  for (const auto* name : policy_names) {
+    const auto answer =
+        co_await client_.get(kube::resources::validating_admission_policies, kube::object_key{{}, name});
+    if (!answer) {
+      if (answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+      problem = std::string("the admission policy ") + name +
+                " is not there: install the chart with admission.policies=true (helm upgrade)";
+      break;
+    }
+    const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());
+    if (warnings.empty()) continue;
+    problem = std::string("the API server's type checker doubts the admission policy ") + name + ": " +
+              warnings[0].value("fieldRef", "") + " " + warnings[0].value("warning", "");
+    break;
+  }
+  policies_problem_ = std::move(problem);
+  looked_ = how_.now();
+  co_return kube::result<void>();
+}
+
+controller::condition resource_rules::condition_of(const accelerator_policy& policy) const {
+  controller::condition out;
+  out.type = "RulesEnforced";
+  out.generation = policy.generation;
+  const auto& mode = policy.resources.enforcement;
+  std::string counts = plural(keys_, "declared key");
+  if (kept_ > 0)
+    counts += "; " + plural(kept_, "declaration") + " edited into an error: the last accepted content stays in force";
+  if (left_out_ > 0) counts += "; " + plural(left_out_, "key") + " left out, because more does not fit into one object";
+  if (mode == "Off") {
+    out.status = "False";
+    out.reason = "Off";
+    out.message = counts + "; pods are not held to them: spec.customResources.enforcement is Off";
+  } else if (how_.by_policies() && !policies_problem_.empty()) {
+    out.status = "False";
+    out.reason = "PoliciesUnusable";
+    out.message = policies_problem_;
+  } else {
+    out.status = left_out_ > 0 ? "False" : "True";
+    out.reason = left_out_ > 0 ? "TooManyKeys" : mode == "Deny" ? "Deny" : "Warn";
+    out.message = counts;
+  }
+  return out;
+}
+
+void resource_rules::say(std::optional<controller::condition> what) {
+  const auto text = [](const std::optional<controller::condition>& of) {
+    return of ? of->status + of->reason + of->message + std::to_string(of->generation) : std::string();
+  };
+  if (text(what) == text(state_)) return;
+  state_ = std::move(what);
+  how_.on_state();
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const accelerator_policy*, const accelerator_policy*) const {
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const kube::node* before, const kube::node* after) const {
+  const auto keys = [](const kube::node* of) {
+    std::vector<std::string_view> out;
+    if (!of) return out;
+    for (const auto& [key, amount] : of->allocatable) {
+      if (amount > 0) out.push_back(key);
+    }
+    return out;
+  };
+  if (keys(before) == keys(after)) return {};
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const kube::config_map*, const kube::config_map*) const {
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const compiled_rules* before,
+                                                          const compiled_rules* after) const {
+  return {after ? after->key : before->key};
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const owned_runtime_class* before,
+                                                          const owned_runtime_class* after) const {
+  if (before && after) return {};
+  return again;
+}
+
+}  // namespace reconcilers

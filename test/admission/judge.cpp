@@ -1,0 +1,105 @@
+// What the C++ form of the rules says, for the tests that compare it with what the API server says. One line of JSON
+// in, one out:
+//
+//   {"configMaps": [ConfigMap], "fillOptional": bool, "runtimeClasses": [name], "offered": [key]}
+//     -> {"spec": of a ResourceRules object, "refused": [names of declarations in error], "bytes": of the spec,
+//     "leftOut": rules}
+//   {"rules": spec of a ResourceRules object, "pod": Pod, "enforcement": "Deny" | "Warn"}
+//     -> {"allowed", "refusals", "advice", "fills": [{"path", "value"}], "runtimeClassName"}
+//
+// `runtimeClasses` and `offered` absent: not known, so nothing is said of them.
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/crl/evaluate.hpp"
+#include "reconcilers/crl/pod_spec.hpp"
+#include "reconcilers/crl/registry.hpp"
+
+namespace {
+
+using nlohmann::json;
+namespace crl = reconcilers::crl;
+using names = std::set<std::string, std::less<>>;
+
+crl::config_map_view::entries entries_of(const json& config_map, const json::json_pointer& at) {
+  crl::config_map_view::entries out;
+  if (!config_map.contains(at)) return out;
+  for (const auto& [key, value] : config_map.at(at).items()) out.emplace_back(key, value.get_ref<const std::string&>());
+  return out;
+}
+
+std::optional<names> names_of(const json& in, const char* field) {
+  if (!in.contains(field)) return std::nullopt;
+  return in.at(field).get<names>();
+}
+
+json compile(const json& in) {
+  crl::registry all;
+  all.set_runtime_classes(names_of(in, "runtimeClasses"));
+  for (const auto& one : in.at("configMaps")) {
+    crl::config_map_view view;
+    const auto& metadata = one.at("metadata");
+    view.key = {metadata.value("namespace", "kube-public"), metadata.at("name").get<std::string>()};
+    view.labels = entries_of(one, json::json_pointer("/metadata/labels"));
+    view.data = entries_of(one, json::json_pointer("/data"));
+    all.put(view);
+  }
+  const auto offered = names_of(in, "offered");
+  crl::compile_options how;
+  how.fill_optional = in.value("fillOptional", false);
+  how.offered = offered ? &*offered : nullptr;
+  auto fits = crl::fitting(all.compile(how));
+  auto spec = crl::spec_of(fits.rules);
+  auto refused = json::array();
+  for (const auto& one : all.judge_all()) {
+    if (crl::has_error(one.findings)) refused.push_back(one.config_map.name);
+  }
+  const auto bytes = spec.dump().size();
+  return {{"spec", std::move(spec)}, {"refused", std::move(refused)}, {"bytes", bytes}, {"leftOut", fits.left_out}};
+}
+
+/// A key as a member of a path (RFC 6901).
+std::string escaped(const std::string& key) {
+  std::string out;
+  for (const char c : key) out += c == '~' ? std::string("~0") : c == '/' ? std::string("~1") : std::string(1, c);
+  return out;
+}
+
+json judge(const json& in) {
+  const auto rules = crl::rules_of(in.at("rules"));
+  const auto pod = crl::parse_pod_spec(in.at("pod").at("spec").dump());
+  if (!pod) return {{"error", pod.error().what}};
+  crl::evaluation how;
+  how.fill = in.at("enforcement") == "Deny";
+  const auto ruling = crl::evaluate(rules, pod->containers, pod->runtime_class, how);
+  auto fills = json::array();
+  for (const auto& one : ruling.fills)
+    fills.push_back({{"path", pod->path(one.container) + "/resources/limits/" + escaped(one.key)},
+                     {"value", std::to_string(one.amount)}});
+  return {{"allowed", ruling.allowed()},
+          {"refusals", crl::texts_of(ruling.refused)},
+          {"advice", crl::texts_of(ruling.said)},
+          {"fills", std::move(fills)},
+          {"runtimeClassName", ruling.runtime_class}};
+}
+
+}  // namespace
+
+int main() {
+  std::ios::sync_with_stdio(false);
+  for (std::string line; std::getline(std::cin, line);) {
+    json out;
+    try {
+      const auto in = json::parse(line);
+      out = in.contains("configMaps") ? compile(in) : judge(in);
+    } catch (const std::exception& problem) {
+      out = {{"error", problem.what()}};
+    }
+    std::cout << out.dump() << std::endl;
+  }
+}

@@ -1,0 +1,106 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// Each part of the CEL form, spoiled: random rules and pods must notice every one of them, or they would not notice a mistake there.
+func TestRandomPodsNoticeAMistakeInAnyPartOfTheCELForm(t *testing.T) {
+	for _, mutant := range []struct{ name, is, becomes string }{
+		{"init containers are not looked at", "'init container ' + c.name", "'container ' + c.name"},
+		{"zero counts as used", "sign(quantity(c.limits[k])) > 0", "sign(quantity(c.limits[k])) >= 0"},
+		{"keys are not sorted", "dyn(size(all) < 2 ? all", "dyn(size(all) < 20 ? all"},
+		{"many keys are not sorted", "dyn(params.spec.keys.filter(k, k in all))", "all"},
+		{"a request that is larger passes", ".compareTo(quantity(c.requests[k])) == 0", ".compareTo(quantity(c.requests[k])) <= 0"},
+		{"a disabled key passes", "has(u.rule.forbidden) && u.rule.forbidden", "false"},
+		{"the vocabulary is forgotten", "!has(u.rule.whole) || u.amount % u.rule.whole == 0", "true"},
+		{"of two as near the larger", "u.amount % u.rule.whole <= u.rule.whole / 2", "u.amount % u.rule.whole < u.rule.whole / 2"},
+		{"no memory is fine", "u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0)", "u.rule.partner in c.limits"},
+		{"exclusion is said twice", "u.key < x", "true"},
+		{"exclusion within declared keys only", "(!(x in params.spec.rules) || u.key < x)", "(x in params.spec.rules && u.key < x)"},
+		{"excluded by nothing", "x in d.limits && sign(quantity(d.limits[x])) > 0", "x in d.limits"},
+		{"what is filled in excludes nothing", "|| variables.judged.exists(d, x in d.used)", ""},
+		{"required is optional", "has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used)", "false && !(m in c.used)"},
+		{"required though requested", "!(m in c.used) && !(m in c.requests && !(m in c.limits)) &&", "!(m in c.used) &&"},
+		{"whole cards need memory", "quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom", "false"},
+		{"whole cards that are filled in need memory", "int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom", "false"},
+		{"of each group the last", ".indexOf(k) == 0", ".indexOf(k) >= 0"},
+		{"filled over what is there", "has(params.spec.rules[m].fill) &&\n    !(m in c.limits)", "has(params.spec.rules[m].fill)"},
+		{"filled over a request", "&& !(m in c.requests)).join(' ')", ").join(' ')"},
+		{"the pod is not patched where only the class is absent", "has(params.spec.rules[k].runtimeClassName) && !(has(dyn(object.spec).runtimeClassName)", "false && !(has(dyn(object.spec).runtimeClassName)"},
+		{"the class is written over another", "has(variables.spec.runtimeClassName) && variables.spec.runtimeClassName != ''", "false"},
+		{"an empty class is one", "&& variables.spec.runtimeClassName != ''", ""},
+		{"undeclared related keys are said", "m in params.spec.rules && !(m in c.used)", "!(m in c.used)"},
+		{"related and required are both said", "params.spec.rules[m].group == u.rule.group", "false"},
+		{"offered or not", "has(u.rule.notOffered) && u.rule.notOffered", "false"},
+		{"requests of init containers are overlooked", "has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules)", "false"},
+		{"templates are told of what will be filled in", "dyn(params).metadata.labels['quartermaster.io/enforcement'] == 'Deny'", "false"},
+		{"texts are too long", "size(variables.refusals) > 3800 ? variables.refusals.substring(0, 3800)", "size(variables.refusals) > 300 ? variables.refusals.substring(0, 300)"},
+	} {
+		t.Run(strings.ReplaceAll(mutant.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			policies, err := Render(true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if spoil(policies, mutant.is, mutant.becomes) == 0 {
+				t.Fatalf("%q is nowhere in the policies", mutant.is)
+			}
+			engine, err := NewEngine(policies, 35)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judge := cppForm(t)
+			const enough = 4000
+			for n := range enough {
+				trial, err := RandomTrial(judge, 7, n)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if said, err := Disagreement(judge, engine, trial); err != nil {
+					t.Fatal(err)
+				} else if said != "" {
+					t.Logf("noticed by trial %d", n)
+					return
+				}
+			}
+			t.Errorf("%d trials do not notice it", enough)
+		})
+	}
+}
+
+// spoil replaces a text wherever it is, whatever blanks are around it, and says how often.
+func spoil(in *Policies, is, becomes string) int {
+	count := 0
+	change := func(expression *string) {
+		flat := strings.Join(strings.Fields(*expression), " ")
+		what := strings.Join(strings.Fields(is), " ")
+		if n := strings.Count(flat, what); n > 0 {
+			count += n
+			*expression = strings.ReplaceAll(flat, what, becomes)
+		}
+	}
+	variables := func(of []admissionv1.Variable, conditions []admissionv1.MatchCondition) {
+		for i := range of {
+			change(&of[i].Expression)
+		}
+		for i := range conditions {
+			change(&conditions[i].Expression)
+		}
+	}
+	for _, policy := range []*admissionv1.ValidatingAdmissionPolicy{in.Rules, in.Advice, in.Templates} {
+		variables(policy.Spec.Variables, policy.Spec.MatchConditions)
+		for i := range policy.Spec.Validations {
+			change(&policy.Spec.Validations[i].Expression)
+			change(&policy.Spec.Validations[i].MessageExpression)
+		}
+	}
+	variables(in.Defaults.Spec.Variables, in.Defaults.Spec.MatchConditions)
+	for i := range in.Defaults.Spec.Mutations {
+		change(&in.Defaults.Spec.Mutations[i].JSONPatch.Expression)
+	}
+	return count
+}

@@ -1,0 +1,239 @@
+#include "reconcilers/crl/evaluate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/crl/pod_spec.hpp"
+#include "reconcilers/crl/registry.hpp"
+#include "reconcilers/crl/vocabulary.hpp"
+#include "test/reconcilers/crl/config_maps.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using role = kube::container::role;
+
+kube::container box(std::string name, kube::quantities limits, role as = role::main) {
+  kube::container out;
+  out.name = std::move(name);
+  out.as = as;
+  out.limits = limits;
+  out.requests = std::move(limits);
+  return out;
+}
+
+rule_set rules_from(const std::vector<config_map_text>& config_maps, const compile_options& how = {}) {
+  registry all;
+  for (const auto& one : config_maps) all.put(one.view());
+  return all.compile(how);
+}
+
+const auto core = sound("tencent.com/vcuda-core", "gpu-manager").with("defaultValue", "20");
+const auto memory = sound("tencent.com/vcuda-memory", "gpu-manager").with("defaultValue", "10");
+
+ruling judge_one(const rule_set& rules, const kube::container& only, const evaluation& how = {}) {
+  return evaluate(rules, std::span(&only, 1), "", how);
+}
+
+TEST(evaluate, a_pod_that_names_no_declared_key_is_left_alone) {
+  EXPECT_EQ(judge_one(rules_from({core}), box("main", {{"nvidia.com/gpu", 3}})), ruling());
+}
+
+TEST(evaluate, S24_a_disabled_key_must_not_be_set) {
+  const auto rules = rules_from({sound().with("limits", "disabled").without("defaultValue")});
+  const auto got = judge_one(rules, box("main", {{"example.com/fpga", 2}}));
+  EXPECT_EQ(texts_of(got.refused),
+            "container main: example.com/fpga is 2, but must not be set (ConfigMap kube-public/cf-crl-lab-fpga)");
+  EXPECT_TRUE(judge_one(rules, box("main", {{"example.com/fpga", 0}})).allowed()) << "none is asked for";
+}
+
+TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refused_otherwise) {
+  const auto with = rules_from({core, memory.with("limits", "required")});
+  const auto filled_in = judge_one(with, box("main", {{"tencent.com/vcuda-core", 30}}));
+  EXPECT_TRUE(filled_in.allowed());
+  EXPECT_THAT(filled_in.fills, ElementsAre(filled{0, "tencent.com/vcuda-memory", 10}));
+
+  const auto a = sound("example.com/a", "g");
+  const auto b = sound("example.com/b", "g").with("limits", "required").without("defaultValue");
+  const auto without = judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}}));
+  EXPECT_THAT(without.fills, IsEmpty());
+  EXPECT_EQ(texts_of(without.refused),
+            "container main: example.com/b must be set to 1 or more beside example.com/a (ConfigMap "
+            "kube-public/cf-crl-g-b)");
+}
+
+TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-memory", 0}}));
+  EXPECT_THAT(got.fills, IsEmpty());
+  EXPECT_TRUE(got.allowed());
+  const auto a = sound("example.com/a", "g");
+  const auto b = sound("example.com/b", "g").with("limits", "required");
+  EXPECT_FALSE(judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}, {"example.com/b", 0}})).allowed());
+}
+
+TEST(evaluate, S24_what_a_warning_says_is_not_filled_in) {
+  evaluation how;
+  how.fill = false;
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 100}}), how);
+  EXPECT_TRUE(got.allowed()) << "a whole card";
+  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}), how);
+  EXPECT_THAT(share.fills, IsEmpty());
+  ASSERT_EQ(share.refused.size(), 2U);
+  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
+  EXPECT_EQ(share.refused[1].what, objected::missing);
+}
+
+TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  EXPECT_EQ(judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}})), ruling());
+}
+
+TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
+  const auto rules = rules_from({core, memory});
+  for (std::int64_t amount = 0; amount <= 1000; ++amount) {
+    const auto alone = judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}}));
+    const auto beside =
+        judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}, {"tencent.com/vcuda-memory", 4}}));
+    const bool whole = amount % 100 == 0;
+    const bool share = amount > 0 && amount < 100;
+    EXPECT_EQ(alone.allowed(), whole) << amount;
+    EXPECT_EQ(beside.allowed(), whole || share) << amount;
+    if (whole || share) continue;
+    ASSERT_EQ(beside.refused.size(), 1U);
+    const auto nearest = beside.refused[0].nearest;
+    EXPECT_EQ(nearest % 100, 0) << amount;
+    EXPECT_LE(std::abs(nearest - amount), 50) << amount;
+    EXPECT_GE(nearest, 100);
+    EXPECT_THAT(texts_of(beside.refused), HasSubstr("nearest " + std::to_string(nearest)));
+  }
+}
+
+TEST(evaluate, S25_exclusion_counts_over_the_whole_pod_and_is_said_once) {
+  const auto a = sound("example.com/a", "x").with("excludeResources", "example.com/b,example.com/undeclared");
+  const auto b = sound("example.com/b", "y").with("excludeResources", "example.com/a");
+  const auto rules = rules_from({a, b});
+  const std::vector<kube::container> two{box("fetch", {{"example.com/b", 1}}, role::init),
+                                         box("main", {{"example.com/a", 2}})};
+  EXPECT_EQ(texts_of(evaluate(rules, two, "").refused),
+            "container main: example.com/a is 2, which must not be in one pod with example.com/b (ConfigMap "
+            "kube-public/cf-crl-x-a)");
+  const std::vector<kube::container> other{box("side", {{"example.com/undeclared", 1}}, role::sidecar),
+                                           box("main", {{"example.com/a", 2}})};
+  EXPECT_FALSE(evaluate(rules, other, "").allowed());
+}
+
+TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
+  const std::set<std::string, std::less<>> offered{"example.com/b"};
+  compile_options how;
+  how.offered = &offered;
+  const auto rules = rules_from(
+      {sound("example.com/a", "g").with("relatedResources", "example.com/b"), sound("example.com/b", "g")}, how);
+  const auto got = judge_one(rules, box("main", {{"example.com/a", 1}}));
+  EXPECT_TRUE(got.allowed());
+  ASSERT_EQ(got.said.size(), 2U);
+  EXPECT_EQ(got.said[0].what, objected::related_missing);
+  EXPECT_EQ(got.said[1].what, objected::not_offered);
+}
+
+TEST(evaluate, S72_requests_that_differ_from_limits_are_refused_in_words) {
+  const auto rules = rules_from({sound()});
+  auto differs = box("main", {{"example.com/fpga", 2}});
+  differs.requests = {{"example.com/fpga", 1}};
+  EXPECT_THAT(texts_of(judge_one(rules, differs).refused), HasSubstr("Kubernetes wants both equal"));
+  auto alone = box("main", {});
+  alone.requests = {{"example.com/fpga", 1}};
+  EXPECT_FALSE(judge_one(rules, alone).allowed());
+  auto absent = box("main", {{"example.com/fpga", 2}});
+  absent.requests.clear();
+  EXPECT_TRUE(judge_one(rules, absent).allowed()) << "a template, or before they are copied";
+}
+
+TEST(evaluate, the_runtime_class_is_filled_in_where_the_pod_has_none) {
+  const auto rules = rules_from({sound().with("runtimeClassName", "nvidia")});
+  const auto one = box("main", {{"example.com/fpga", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "nvidia");
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "kata").runtime_class, "");
+}
+
+TEST(evaluate, S26_says_everything_in_chinese_too) {
+  const auto rules = rules_from({core, memory, sound().with("limits", "disabled").without("defaultValue")});
+  const auto got =
+      judge_one(rules, box("main", {{"example.com/fpga", 1}, {"tencent.com/vcuda-core", 130}}, role::init));
+  EXPECT_EQ(texts_of(got.refused, language::zh),
+            "初始化容器 main：example.com/fpga 的值为 1，但不允许设置（ConfigMap kube-public/cf-crl-lab-fpga）；"
+            "初始化容器 main：tencent.com/vcuda-core 的值为 130；允许 1 到 99（共享一张卡）或 100 "
+            "的倍数（整卡），最接近的是 100");
+}
+
+TEST(evaluate, what_is_said_stays_within_what_cel_may_return) {
+  std::vector<kube::container> many;
+  for (int i = 0; i < 200; ++i) many.push_back(box("c" + std::to_string(i), {{"tencent.com/vcuda-core", 130}}));
+  EXPECT_EQ(texts_of(evaluate(rules_from({core}), many, "").refused).size(), 3800U);
+}
+
+TEST(compiled, comes_back_as_it_was) {
+  const std::set<std::string, std::less<>> offered{"example.com/b"};
+  compile_options how;
+  how.offered = &offered;
+  const auto rules =
+      rules_from({core, memory.with("limits", "required"), sound().with("limits", "disabled").without("defaultValue"),
+                  sound("example.com/a", "x")
+                      .with("excludeResources", "tencent.com/vcuda-core")
+                      .with("runtimeClassName", "nvidia")},
+                 how);
+  EXPECT_EQ(rules_of(spec_of(rules)), rules);
+  const auto spec = spec_of(rules);
+  EXPECT_THAT(spec["keys"],
+              ElementsAre("example.com/a", "example.com/fpga", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["whole"], 100);
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
+}
+
+TEST(compiled, F36_what_others_wrote_into_the_object_is_read_without_harm) {
+  using nlohmann::json;
+  for (const auto* text :
+       {"null", "[]", "3", R"({"rules":[]})", R"({"rules":{"a/b":3}})", R"({"rules":{"a/b":{"fill":7,"must":"x"}}})",
+        R"({"groups":{"g":{"a":1}}})", R"({"rules":{"a/b":{"fill":"-7","source":"no-slash"}}})"})
+    EXPECT_NO_THROW(rules_of(json::parse(text))) << text;
+  EXPECT_FALSE(rules_of(json::parse(R"({"rules":{"a/b":{"fill":"-7"}}})")).rules[0].fill);
+}
+
+TEST(compiled, what_does_not_fit_is_left_out_and_counted) {
+  std::vector<config_map_text> many;
+  for (int i = 0; i < 12'000; ++i)
+    many.push_back(sound("example.com/r" + std::to_string(i), "g").with("limits", "required"));
+  const auto whole = rules_from(many);
+  const auto part = fitting(whole);
+  EXPECT_GT(part.left_out, 0U);
+  EXPECT_EQ(part.rules.rules.size() + part.left_out, whole.rules.size());
+  EXPECT_LE(spec_of(part.rules).dump().size(), max_spec_bytes);
+  EXPECT_EQ(part.rules.groups[0].members.size(), part.rules.rules.size());
+}
+
+TEST(pod_spec, reads_what_counts_and_in_the_order_of_the_projection) {
+  const auto got = parse_pod_spec(R"({"runtimeClassName":"kata","containers":[{"name":"main","resources":{"limits":{
+    "cpu":"1","example.com/b":2,"example.com/a":"1k"},"requests":{"example.com/b":"2"}}}],"initContainers":[
+    {"name":"one"},{"name":"two","restartPolicy":"Always","resources":{"limits":{"example.com/a":"x"}}}]})");
+  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_EQ(got->containers.size(), 3U);
+  EXPECT_EQ(got->init, 2U);
+  EXPECT_EQ(got->runtime_class, "kata");
+  EXPECT_EQ(got->containers[1].as, role::sidecar);
+  EXPECT_THAT(got->containers[1].limits, IsEmpty());
+  EXPECT_THAT(got->containers[2].limits, ElementsAre(std::pair<std::string, std::int64_t>("example.com/a", 1000),
+                                                     std::pair<std::string, std::int64_t>("example.com/b", 2)));
+  EXPECT_EQ(got->path(1), "/spec/initContainers/1");
+  EXPECT_EQ(got->path(2), "/spec/containers/0");
+  EXPECT_FALSE(parse_pod_spec("{\"containers\":"));
+}
+
+}  // namespace
+}  // namespace reconcilers::crl

@@ -19,8 +19,9 @@ using nlohmann::json;
 constexpr auto between_writes = 1s;
 constexpr auto lag_allowed = 2s;
 constexpr auto look_at_policies_every = 10min;
-constexpr std::array<const char*, 3> policy_names{"resource-rules.quartermaster.io", "resource-advice.quartermaster.io",
-                                                  "resource-templates.quartermaster.io"};
+constexpr std::array<const char*, 4> policy_names{"resource-rules.quartermaster.io", "resource-advice.quartermaster.io",
+                                                  "resource-templates.quartermaster.io",
+                                                  "declarations.quartermaster.io"};
 
 const kube::object_key only{{}, "default"};
 const std::vector<kube::object_key> again{only};

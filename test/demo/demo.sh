@@ -88,13 +88,14 @@ pod() {
 P
 }
 try_pods() {
+  kubectl patch acceleratorpolicy default --type merge -p '{"spec":{"customResources":{"enforcement":"Deny"}}}'
   wait_for 15 bash -c '[ "$(kubectl get resourcerules default -o json | jq ".spec.keys|length")" -ge 2 ]'
   refused() { ! pod '{"tencent.com/vcuda-core":"150"}' | grep -q '"kind": "Pod"'; }
   wait_for 15 refused
   local limits answer
   for limits in '{"tencent.com/vcuda-core":"30","tencent.com/vcuda-memory":"4"}' '{"tencent.com/vcuda-core":"200"}' \
     '{"tencent.com/vcuda-core":"30"}' '{"tencent.com/vcuda-core":"150","tencent.com/vcuda-memory":"4"}'; do
-    answer=$(pod "$limits")
+    answer=$(pod "$limits" | sed '/^Warning:/d' || true)
     if jq -e . >/dev/null 2>&1 <<<"$answer"; then answer="accepted"; else answer="refused: ${answer##*denied request: }"; fi
     printf '  %s\n      %s\n' "$limits" "$answer" >>"$work/pods"
   done
@@ -111,8 +112,8 @@ step "chart installed: CRDs, ServiceAccount, RBAC" install_chart
 step "operator ready, under its own ServiceAccount" start_operator
 step "policy: pgpu, vgpu and mps on; three DaemonSets made" apply_policy
 step "three declarations applied and judged" apply_declarations
-step "four pods tried against the declared rules" try_pods
 step "four nodes labelled (one wrongly); three enrolled" label_nodes
+step "enforcement: Deny; four pods tried against the rules" try_pods
 
 echo; bold "Nodes"; echo
 kubectl get acceleratornodes -o wide
@@ -146,5 +147,6 @@ $(bold "The cluster is yours until Ctrl-C.") In another shell:
   kubectl label node ${nodes[3]} nvidia-device-enable=mps --overwrite && kubectl get anode -w
   kubectl patch apol default --type merge -p '{"spec":{"modules":{"vgpu":{"enabled":false}}}}' && kubectl get ds -A
   kubectl describe cm -n kube-public cf-crl-lab-fpga
+  kubectl run try --image=x --overrides='{"spec":{"containers":[{"name":"main","image":"x","resources":{"limits":{"tencent.com/vcuda-core":"150"}}}]}}'
 T
 while :; do sleep 3600 & wait $!; done

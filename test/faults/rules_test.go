@@ -2,6 +2,9 @@ package faults
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -69,8 +72,10 @@ func TestS24_F36_rules_hold_while_the_operator_is_dead(t *testing.T) {
 
 	o = b.startBehind(o.Proxy)
 	b.must(o.WaitReady(20 * time.Second))
+	// An error that the policy on declarations cannot tell; others do not get as far as here.
 	b.Expected.Declarations["cf-crl-cards-memory"] = "refused"
-	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "sometimes")))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "required", "relatedResources", "example.com/a",
+		"excludeResources", "example.com/a")))
 	b.must(b.Await(b.ctx, 20*time.Second))
 	b.refused(words, lone)
 	o.Kill()
@@ -81,10 +86,69 @@ func TestS24_F36_rules_hold_while_the_operator_is_dead(t *testing.T) {
 	b.refused(words, lone)
 
 	b.Expected.Declarations["cf-crl-cards-memory"] = "good"
-	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "optional")))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "optional", "relatedResources", "", "excludeResources", "")))
 	b.allowed(lone)
 	b.must(b.Enforce(b.ctx, "Off"))
 	b.stable(o, 20*time.Second, 2*time.Second)
+}
+
+// A broken declaration is refused when it is written, with what is wrong as the text; the published ones are not.
+func TestS23_S24_broken_declarations_are_refused_when_they_are_written(t *testing.T) {
+	b := take(t, "calm")
+	o := b.converged("written")
+	b.must(b.Enforce(b.ctx, "Deny"))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-card", cards))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "required", "defaultValue", "")))
+	b.refused("example.com/memory must be set", map[string]string{"example.com/card": "2"}) // the rules are seen
+	apply := func(file string) (string, error) {
+		return b.Run("", "kubectl", "apply", "--dry-run=server", "-f", file)
+	}
+	golden := filepath.Join(kit.Root(), "test/golden")
+	said := []string{"missing", "not_in_vocabulary", "key_without_domain", "key_native", "key_malformed", "default_not_a_number", "default_not_legal",
+		"group_differs", "impossible_requests"}
+	files, err := filepath.Glob(filepath.Join(golden, "lint/broken/*.yaml"))
+	b.must(err)
+	tried := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		b.must(err)
+		code := strings.TrimSpace(strings.TrimPrefix(strings.SplitN(string(text), "\n", 2)[0], "# expect:"))
+		if !slices.Contains(said, code) || strings.Contains(string(text), "device-plugin.cpaas.io/config") || strings.Contains(string(text), "\n---\n") ||
+			strings.Contains(string(text), "features.alauda.io") && strings.Contains(string(text), "features.cpaas.io") {
+			continue
+		}
+		tried++
+		out, err := apply(file)
+		if err == nil || !strings.Contains(out+err.Error(), "declarations.quartermaster.io' with binding 'declarations-deny.quartermaster.io' denied request: ") {
+			t.Errorf("%s (%s) is not refused: %s %v", filepath.Base(file), code, out, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("only %d broken declarations were tried", tried)
+	}
+	sound, err := filepath.Glob(filepath.Join(golden, "crl/platform-*.yaml"))
+	b.must(err)
+	for _, file := range append(sound, filepath.Join(golden, "crl/manual-vcuda.yaml")) {
+		if strings.Contains(file, "manual") { // the scenario declares one of its keys already
+			b.must(b.Client.CoreV1().ConfigMaps("kube-public").Delete(b.ctx, "cf-crl-gpu-manager-vcuda-core", metav1.DeleteOptions{}))
+			delete(b.Expected.Declarations, "cf-crl-gpu-manager-vcuda-core")
+			time.Sleep(4 * time.Second)
+		}
+		if out, err := apply(file); err != nil && !strings.Contains(out+err.Error(), "which ConfigMap kube-public/cf-crl-nvidia-gpu declares already") {
+			t.Errorf("%s is refused: %s %v", filepath.Base(file), out, err)
+		}
+	}
+	err = b.Declare(b.ctx, "cf-crl-cards-again", cards)
+	if err == nil || !strings.Contains(err.Error(), `data.key is "example.com/card", which ConfigMap kube-public/cf-crl-cards-card declares already`) {
+		t.Errorf("a key declared twice: %v", err)
+	}
+	delete(b.Expected.Declarations, "cf-crl-cards-again")
+	err = b.Declare(b.ctx, "cf-crl-cards-card", with(cards, "limits", "sometimes"))
+	if err == nil || !strings.Contains(err.Error(), `data.limits is "sometimes"; allowed: disabled, required, optional`) {
+		t.Errorf("edited into an error: %v", err)
+	}
+	b.must(b.Enforce(b.ctx, "Off"))
+	b.stable(o, 20*time.Second, 2*time.Second) // what was broken before has its verdict all the same
 }
 
 // F34: ten thousand ConfigMaps of others in the namespace are filtered by the server: not a byte of them arrives, memory is the same.

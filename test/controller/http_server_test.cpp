@@ -129,6 +129,27 @@ TEST_F(http_server, F38_a_body_beyond_the_limit_is_refused_however_it_comes) {
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="too_large"})"), 2);
 }
 
+TEST_F(http_server, F38_large_bodies_share_their_room_and_small_ones_need_none) {
+  options.small_body = 100;
+  options.bodies_limit = 1500;
+  start();
+  const auto post = [](std::size_t size) {
+    return "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n";
+  };
+  client first(*this), second(*this), small(*this), third(*this);
+  first.send(post(900) + "x");
+  settle();
+  second.send(post(900) + "x");
+  EXPECT_EQ(second.until("at once\n").substr(0, 12), "HTTP/1.1 503");
+  small.send(post(100) + std::string(100, 's'));
+  EXPECT_NE(small.until(std::string(100, 's')).find("200"), std::string::npos);
+  first.send(std::string(899, 'x'));
+  EXPECT_NE(first.until(std::string(900, 'x')).find("200"), std::string::npos);
+  third.send(post(900) + std::string(900, 'y'));
+  EXPECT_NE(third.until(std::string(900, 'y')).find("200"), std::string::npos) << "the room was given back";
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="busy"})"), 1);
+}
+
 TEST_F(http_server, F38_garbage_is_answered_with_400_and_an_endless_head_with_431) {
   start();
   client garbage(*this);
@@ -324,6 +345,49 @@ TEST_F(certificate, F22_a_good_pair_is_taken_and_every_bad_one_is_not) {
   expired.valid_from = -1000;
   bad(ca.issue(expired));
   good("after an expired one");
+}
+
+TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_not) {
+  options.tls = controller::certificate_files();
+  options.certificate_period = 5ms;
+  start();
+  EXPECT_FALSE(server->serving());
+  EXPECT_NE(shown(), "none") << "closed, not hung";
+  const auto pair = [&](const std::string& name, long valid_for = 3600) {
+    const auto made = ca.issue(named(name, valid_for));
+    return controller::pem_pair{made.certificate, made.key};
+  };
+  const auto rejected = [&] { return metric(R"(quartermaster_certificate_rejected{server="test"})"); };
+  ASSERT_TRUE(server->show(pair("first")));
+  EXPECT_TRUE(server->serving());
+  EXPECT_EQ(shown(), "first");
+  auto mixed = pair("second");
+  mixed.key = pair("other").key;
+  auto half = pair("half");
+  half.certificate.resize(half.certificate.size() / 2);
+  for (const auto& bad : {mixed, half, controller::pem_pair(), controller::pem_pair{"garbage", "garbage"}}) {
+    const auto taken = server->show(bad);
+    ASSERT_FALSE(taken);
+    EXPECT_NE(taken.error().what.find("server test"), std::string::npos) << taken.error().what;
+    EXPECT_EQ(rejected(), 1);
+    EXPECT_EQ(shown(), "first");
+  }
+  ASSERT_TRUE(server->show(pair("third")));
+  EXPECT_EQ(rejected(), 0);
+  EXPECT_EQ(shown(), "third");
+  server->reject_certificate("not yet");
+  EXPECT_EQ(rejected(), 1);
+  EXPECT_EQ(shown(), "third");
+}
+
+TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_asked_for) {
+  folder.write("ca.pem", ca.pem());
+  options.tls = controller::certificate_files{{}, {}, folder.path("ca.pem")};
+  start();
+  const auto made = ca.issue(named("first"));
+  ASSERT_TRUE(server->show({made.certificate, made.key}));
+  EXPECT_NE(shown(), "first");
+  EXPECT_TRUE(turn([&] { return metric(R"(quartermaster_http_refused_total{server="test",reason="tls"})") == 1; }));
 }
 
 TEST_F(certificate, F22_a_bad_pair_at_the_start_is_an_error_that_names_the_file) {

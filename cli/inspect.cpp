@@ -64,14 +64,16 @@ kube::task<std::vector<kube::object_key>> list_not_selected(kube::transport& ove
   co_return out;
 }
 
-/// One of our own objects named "default"; null where there is none or we may not read it.
-kube::task<nlohmann::json> read_default(kube::transport& over, const kube::resource& type) {
+/// One of our own objects named "default": null where there is none, absent where we may not read it.
+kube::task<std::optional<nlohmann::json>> read_default(kube::transport& over, const kube::resource& type) {
   kube::client api(over);
   const auto path = kube::path_of(type, {}, "default");
   const auto answer = co_await api.raw(path);
   if (!answer) co_return std::unexpected(answer.error());
-  auto object = answer->status == 200 ? nlohmann::json::parse(answer->body, nullptr, false) : nlohmann::json();
-  co_return object.is_object() ? std::move(object) : nlohmann::json();
+  if (answer->status == 404) co_return nlohmann::json();
+  auto object = nlohmann::json::parse(answer->body, nullptr, false);
+  const bool readable = answer->status == 200 && object.is_object();
+  co_return readable ? std::optional(std::move(object)) : std::nullopt;
 }
 
 std::string text_at(const nlohmann::json& in, const char* pointer) {
@@ -91,8 +93,10 @@ kube::task<rules_in_force> read_rules(kube::transport& over, const crl::registry
   const auto policy = co_await read_default(over, kube::resources::accelerator_policies);
   if (!policy) co_return std::unexpected(policy.error());
   rules_in_force out;
-  out.rules = compiled->contains("spec") ? crl::rules_of(compiled->at("spec")) : from.compile();
-  out.enforcement = text_at(*policy, "/spec/customResources/enforcement");
+  const auto& object = *compiled;
+  out.rules = object && object->contains("spec") ? crl::rules_of(object->at("spec")) : from.compile();
+  const auto& how = *policy;
+  out.enforcement = how ? text_at(*how, "/spec/customResources/enforcement") : "unknown";
   if (out.enforcement == "Off") out.enforcement.clear();
   co_return out;
 }
@@ -178,8 +182,7 @@ std::string audit_line(const audit& of, language in) {
   const auto all = std::to_string(of.looked_at);
   if (in == language::zh) {
     const auto mode = of.enforcement.empty() ? std::string("规则未强制执行") : "enforcement: " + of.enforcement;
-    return "审计（" + mode + "）：正在运行的 " + all + " 个 Pod 中，有 " + count +
-           " 个若现在创建会被拒绝；不会改动它们";
+    return "审计（" + mode + "）：" + all + " 个 Pod 中，有 " + count + " 个若现在创建会被拒绝；不会改动它们";
   }
   const auto mode = of.enforcement.empty() ? std::string("nothing is enforced") : "enforcement: " + of.enforcement;
   return "Audit (" + mode + "): " + count + " of " + all +

@@ -29,7 +29,7 @@ struct audit {
     kube::object_key pod;
     std::vector<reconcilers::crl::objection> reasons;
   };
-  std::string enforcement;  ///< Warn or Deny; empty: Off, or no policy we may read
+  std::string enforcement;  ///< Warn, Deny, or unknown where we may not read the policy; empty: Off
   std::size_t looked_at = 0;
   std::vector<row> refused;  ///< in the order of their keys
 };

@@ -150,10 +150,11 @@ class linter {
   void not_selected(const manifest& of, const crl::config_map_view& view) {
     for (const auto domain : {crl::names::cpaas, crl::names::alauda}) {
       const auto label = std::string(domain) + "type";
-      if (!view.label(label)) continue;
+      const auto value = view.label(label);
+      if (!value) continue;
       const auto field = "metadata.labels[" + label + "]";
       return say(lint_code::not_selected, of, place_of(of, field),
-                 {.field = field, .value = *view.label(label), .hint = crl::names::type_value});
+                 {.field = field, .value = *value, .hint = crl::names::type_value});
     }
     say(lint_code::not_selected, of, place_of(of, "metadata.labels[]"), {.field = "metadata.labels"});
   }

@@ -90,13 +90,14 @@ class builder final : public YAML::EventHandler {
   }
   /// The parser lets a quote run to the end of the file.
   void end() const {
-    auto rest = last_quoted_ ? from(*last_quoted_) : std::string_view();
+    const auto mark = last_quoted_.value_or(YAML::Mark());
+    auto rest = last_quoted_ ? from(mark) : std::string_view();
     if (rest.empty()) return;
     const auto quote = rest.substr(0, 1);
     const std::string_view escaped = quote == "'" ? "''" : "\\";  // what begins two characters that do not close it
     for (rest.remove_prefix(1); !rest.empty() && (!rest.starts_with(quote) || rest.starts_with(escaped));)
       rest.remove_prefix(std::min<std::size_t>(rest.starts_with(escaped) ? 2 : 1, rest.size()));
-    if (rest.empty()) throw YAML::ParserException(*last_quoted_, "this quote is never closed");
+    if (rest.empty()) throw YAML::ParserException(mark, "this quote is never closed");
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -232,82 +233,6 @@ std::string without_surrogates(std::string_view text) {
   return out += text.substr(done);
 }
 
-bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::find(words, text) != words.end();
-}
-bool is_false(std::string_view text) {
-  return one_of(text, {"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"});
-}
-bool is_true(std::string_view text) {
-  return one_of(text, {"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"});
-}
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// As Go's ParseInt with base 0 reads it after the underscores are out; beyond 64 bits the digits stay text.
-std::optional<std::string> whole_number(std::string_view text) {
-  if (text.empty() || (!is_digit(text.front()) && text.front() != '+' && text.front() != '-')) return std::nullopt;
-  std::string digits(text);
-  std::erase(digits, '_');
-  const bool negative = digits.starts_with('-');
-  if (negative || digits.starts_with('+')) digits.erase(0, 1);
-  int base = 10;
-  const auto prefixed = [&](char letter) {
-    return digits.size() > 2 && digits[0] == '0' && (digits[1] == letter || digits[1] == letter - 'a' + 'A');
-  };
-  if (prefixed('x'))
-    base = 16;
-  else if (prefixed('o'))
-    base = 8;
-  else if (prefixed('b'))
-    base = 2;
-  if (base != 10)
-    digits.erase(0, 2);
-  else if (digits.size() > 1 && digits[0] == '0')
-    base = 8;
-  const auto is_figure = [&](char c) {
-    const int value = is_digit(c)            ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : 99;
-    return value < base;
-  };
-  if (digits.empty() || !std::ranges::all_of(digits, is_figure)) return std::nullopt;
-  if (base != 10) {
-    errno = 0;
-    const auto value = std::strtoull(digits.c_str(), nullptr, base);
-    if (errno != 0) return std::nullopt;
-    digits = std::to_string(value);
-  }
-  return (negative ? "-" : "") + digits;
-}
-
-/// ^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$, and the words for infinity and no number.
-bool is_real(std::string_view text) {
-  if (one_of(text,
-             {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"}))
-    return true;
-  const auto take_digits = [&] {
-    const auto end = std::ranges::find_if_not(text, is_digit);
-    const auto count = static_cast<std::size_t>(end - text.begin());
-    text.remove_prefix(count);
-    return count;
-  };
-  const auto take = [&](std::string_view any) {
-    if (text.empty() || !any.contains(text.front())) return false;
-    text.remove_prefix(1);
-    return true;
-  };
-  take("+-");
-  const auto whole = take_digits();
-  const auto fraction = take(".") ? take_digits() : 0;
-  if (whole + fraction == 0) return false;
-  if (take("eE")) {
-    take("+-");
-    if (take_digits() == 0) return false;
-  }
-  return text.empty();
-}
-
 void add_json(const node& of, nlohmann::json& to, std::size_t& left, int depth = 0) {
   if (depth > max_depth) left = 0;
   if (left == 0) return;
@@ -333,7 +258,7 @@ void add_json(const node& of, nlohmann::json& to, std::size_t& left, int depth =
       to = nullptr;
       return;
     case type::boolean:
-      to = is_true(of.text);
+      to = canonical(of) == "true";
       return;
     case type::integer: {
       const auto digits = canonical(of);
@@ -368,29 +293,12 @@ std::string slurp(std::istream& in) {
 
 type type_of(const node& scalar) {
   if (scalar.is == node::shape::null) return type::null;
-  const std::string_view text = scalar.text;
-  if (scalar.quoted) return type::text;
-  if (one_of(text, {"", "~", "null", "Null", "NULL"})) return type::null;
-  if (is_true(text) || is_false(text)) return type::boolean;
-  if (whole_number(text)) return type::integer;
-  return is_real(text) ? type::real : type::text;
+  return scalar.quoted ? type::text : type_of_plain(scalar.text);
 }
 
 std::string canonical(const node& of) {
-  if (of.scalar()) {
-    switch (type_of(of)) {
-      case type::null:
-        return {};
-      case type::boolean:
-        return is_true(of.text) ? "true" : "false";
-      case type::integer:
-        return *whole_number(of.text);
-      case type::text:
-      case type::real:
-        return of.text;
-    }
-  }
   if (of.is == node::shape::null) return {};
+  if (of.scalar()) return of.quoted ? of.text : canonical_plain(of.text);
   const auto json = to_json(of, 512);
   auto out = json ? json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : std::string();
   return out.size() > 65'536 ? std::string() : out;

@@ -1,8 +1,7 @@
 #pragma once
 // YAML (several documents) and JSON as people write them, with the place of every key and value, so that a finding can
-// say where. Scalars are told apart as kubectl does (go-yaml, YAML 1.1): `on` and `yes` are booleans. Aliases and merge
-// keys are resolved. Whatever a file holds, time and memory are bounded by its size: an alias is a pointer, never a
-// copy.
+// say where. Aliases and merge keys are resolved. Whatever a file holds, time and memory are bounded by its size: an
+// alias is a pointer, never a copy.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/yaml_scalar.hpp"
 
 namespace cli::yaml {
 
@@ -42,12 +43,9 @@ struct node {
   bool sequence() const { return is == shape::sequence; }
 };
 
-/// What kubectl makes of a scalar before Kubernetes sees it.
-enum class type : std::uint8_t { null, text, boolean, integer, real };
 type type_of(const node& scalar);
 
-/// The text Kubernetes would see: "on" is true, 0x10 is 16. Empty for null; a list or mapping as a line of JSON of at
-/// most 64 KiB.
+/// The text Kubernetes would see (yaml_scalar.hpp); a list or mapping as a line of JSON of at most 64 KiB.
 std::string canonical(const node& of);
 
 /// The last entry of that name, as kubectl takes it; null when there is none or `in` is no mapping.

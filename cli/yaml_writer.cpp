@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/yaml_source.hpp"
+#include "cli/yaml_scalar.hpp"
 
 namespace cli::yaml {
 namespace {
@@ -17,10 +17,7 @@ bool is_plain(std::string_view text) {
     return is_letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '/' || c == '-';
   };
   if (text.empty() || !is_letter(text.front()) || !std::ranges::all_of(text, is_safe)) return false;
-  node as_read;
-  as_read.is = node::shape::scalar;
-  as_read.text = text;
-  return type_of(as_read) == type::text;
+  return type_of_plain(text) == type::text;
 }
 
 std::string scalar(const json& value) {

@@ -174,7 +174,7 @@ TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
       "device-plugin.cpaas.io/config=true，因此没有人读取：\n"
       "  kube-public/cf-crl-lab-dsp\n"
       "\n"
-      "审计（规则未强制执行）：正在运行的 0 个 Pod 中，有 0 个若现在创建会被拒绝；不会改动它们\n");
+      "审计（规则未强制执行）：0 个 Pod 中，有 0 个若现在创建会被拒绝；不会改动它们\n");
   const auto en = printed(found, "en", "wide");
   EXPECT_THAT(en, HasSubstr("RESOURCE                  LABEL  GROUP"));
   EXPECT_THAT(en, HasSubstr("Laboratory"));
@@ -254,6 +254,12 @@ TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
   EXPECT_EQ(found.resources.size(), 3U);
   EXPECT_THAT(printed(found, "en"), testing::Not(HasSubstr("Audit")));
   EXPECT_EQ(nlohmann::json::parse(printed(found, "en", "json")).at("audit"), nullptr);
+}
+
+TEST(inspect, a_policy_that_may_not_be_read_is_not_taken_for_off) {
+  cluster one;
+  one.policy = recording_transport::refused(403, "Forbidden");
+  EXPECT_THAT(printed(one.look(), "en"), HasSubstr("Audit (enforcement: unknown): 0 of 0 pods"));
 }
 
 TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {

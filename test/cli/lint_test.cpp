@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
 #include <sstream>
 
@@ -264,6 +265,41 @@ TEST(lint, declarations_of_a_cluster_count_beside_those_in_files) {
   auto same_name = again;
   same_name.replace(same_name.find("cf-crl-lab-2"), 12, "cf-crl-lab-fpga");
   EXPECT_THAT(said(same_name), ElementsAre("runtime_class_unknown")) << "it takes the place of its namesake";
+}
+
+TEST(lint, F35_files_of_any_bytes_are_judged_or_refused_in_one_line) {
+  std::mt19937 random(7);
+  const auto any = [&](std::size_t below) { return std::uniform_int_distribution<std::size_t>(0, below - 1)(random); };
+  const std::string marks = "{}[]:-,&*!|>'\"%@`#?\n\t \x01\xff<~01";
+  std::size_t judged = 0, refused = 0;
+  for (const auto* name : {"lint/pods.yaml", "lint/traps.yaml", "lint/list.json", "crl/everything-wrong.yaml"}) {
+    const auto sound = slurp(golden / name);
+    for (int i = 0; i < 150; ++i) {
+      auto text = sound;
+      for (auto changes = 1 + any(6); changes > 0; --changes) {
+        const auto at = any(text.size());
+        const auto how = any(4);
+        if (how == 0)
+          text[at] = marks[any(marks.size())];
+        else if (how == 1)
+          text.insert(at, 1 + any(3), marks[any(marks.size())]);
+        else if (how == 2)
+          text.erase(at, 1 + any(40));
+        else
+          text.insert(any(text.size()), text.substr(at, any(200)));
+      }
+      const auto said = run({"-"}, i % 2 == 0 ? "en" : "zh", "json", false, text);
+      ++(said.rc == 1 ? refused : judged);
+      if (said.rc == 1) {
+        EXPECT_THAT(said.err, testing::StartsWith("<stdin>:"));
+        EXPECT_EQ(std::ranges::count(said.err, '\n'), 1) << said.err;
+      } else {
+        EXPECT_TRUE(nlohmann::json::parse(said.out).is_array());
+      }
+    }
+  }
+  EXPECT_GT(judged, 50U);
+  EXPECT_GT(refused, 50U);
 }
 
 TEST(lint, help_teaches_and_wrong_usage_is_refused) {

@@ -67,7 +67,7 @@ TEST(yaml_source, tells_scalars_apart_as_kubectl_does) {
     EXPECT_EQ(type(text), type::boolean) << text;
   for (const auto* text : {"1", "-1", "+1", "1_000", "0x1F", "0b11", "0o17", "017", "99999999999999999999"})
     EXPECT_EQ(type(text), type::integer) << text;
-  for (const auto* text : {"1.5", ".5", "5.", "1e3", "1.5E+3", ".inf", "-.inf", ".nan", "08"})
+  for (const auto* text : {"1.5", ".5", "5.", "1e3", "1.5E+3", ".inf", "-.inf", ".nan", "08", "1_000.5"})
     EXPECT_EQ(type(text), type::real) << text;
   for (const auto* text : {"~", "null", "Null", ""}) EXPECT_EQ(type(text), type::null) << text;
   for (const auto* text : {"\"on\"", "'1'", "!!str on", "|\n  on", "oN", "tRue", "1.2.3", "20Mi", "500m", "1:30", ".",

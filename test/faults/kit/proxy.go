@@ -1,8 +1,10 @@
 package kit
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +39,7 @@ type Rule struct {
 	Drop       bool                 // instead of forwarding, close the connection
 	CutAfter   func(*Request) int64 // close the connection after so many bytes of the body; negative: do not
 	HoldBody   <-chan struct{}      // not a byte of the body passes until it is closed
+	Repeat     int                  // each frame of a protobuf watch is sent so many times; 0: once
 	EndOnReply bool                 // the server's answer is swallowed: the connection closes instead
 }
 
@@ -272,6 +275,10 @@ func (p *Proxy) copyBody(w http.ResponseWriter, from io.Reader, entry *Entry, ru
 			return
 		}
 	}
+	if rule.Repeat > 1 && strings.HasPrefix(w.Header().Get("Content-Type"), "application/vnd.kubernetes.protobuf;stream=watch") {
+		p.repeat(w, bufio.NewReader(from), entry, rule.Repeat)
+		return
+	}
 	buffer, sent := make([]byte, 32<<10), int64(0)
 	for {
 		n, err := from.Read(buffer)
@@ -304,6 +311,31 @@ func (p *Proxy) copyBody(w http.ResponseWriter, from io.Reader, entry *Entry, ru
 		if err != nil {
 			panic(http.ErrAbortHandler) // the server broke off: so do we
 		}
+	}
+}
+
+// repeat forwards a watch frame by frame: four bytes of length, then an event.
+func (p *Proxy) repeat(w http.ResponseWriter, from *bufio.Reader, entry *Entry, times int) {
+	head := make([]byte, 4)
+	for {
+		if _, err := io.ReadFull(from, head); err != nil {
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			panic(http.ErrAbortHandler)
+		}
+		frame := make([]byte, 4+binary.BigEndian.Uint32(head))
+		copy(frame, head)
+		if _, err := io.ReadFull(from, frame[4:]); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if _, err := w.Write(bytes.Repeat(frame, times)); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		p.mu.Lock()
+		entry.Bytes += int64(len(frame) * times)
+		p.mu.Unlock()
 	}
 }
 

@@ -136,7 +136,9 @@ func TestF24_conflicting_writer(t *testing.T) {
 	if got := b.managed(d.Name).Annotations["rival.example.com/count"]; got != fmt.Sprint(count) {
 		t.Errorf("O6 the rival's own annotation is %q, want %d", got, count)
 	}
-	ours := func() bool { return !strings.HasPrefix(b.managed(d.Name).Spec.Template.Spec.Containers[0].Image, "rival") }
+	ours := func() bool {
+		return !strings.HasPrefix(b.managed(d.Name).Spec.Template.Spec.Containers[0].Image, "rival")
+	}
 	for end := time.Now().Add(10 * time.Second); !ours() && time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // it is put back twice a second at most
 	}
 	if !ours() {

@@ -7,6 +7,36 @@
 
 #include "cli/verbs.hpp"
 
+namespace {
+
+/// How far the words of the command line name verbs: "quartermaster inspect", and the word that is none, if there is
+/// one.
+struct named {
+  std::string path = "quartermaster";
+  std::string unknown;  ///< with what there is instead
+};
+
+named verbs_of(CLI::App& app, int argc, char** argv) {
+  named out;
+  auto* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const auto choices = at->get_subcommands([](const CLI::App*) { return true; });
+    if (choices.empty() || word.starts_with("-")) break;
+    if (auto* verb = at->get_subcommand_no_throw(word)) {
+      at = verb;
+      out.path += " " + word;
+      continue;
+    }
+    for (const auto* one : choices) out.unknown += (out.unknown.empty() ? "" : ", ") + one->get_name();
+    out.unknown = "no verb '" + word + "'; there are " + out.unknown;
+    break;
+  }
+  return out;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   CLI::App app{"Accelerators on Kubernetes: enrols nodes, rolls out device plugins, judges declarations.",
                "quartermaster"};
@@ -21,12 +51,17 @@ int main(int argc, char** argv) {
   cli::add_lint(app, rc);
   cli::add_render(app, rc);
   cli::add_version(app, rc);
+  const auto words = verbs_of(app, argc, argv);
+  if (!words.unknown.empty()) {
+    std::cerr << "quartermaster: " << words.unknown << " (see " << words.path << " --help)\n";
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {
-    std::cerr << "quartermaster: " << wrong.what() << " (see quartermaster --help)\n";
+    std::cerr << "quartermaster: " << wrong.what() << " (see " << words.path << " --help)\n";
     return 2;
   } catch (const std::exception& bug) {
     std::cerr << "quartermaster: internal error: " << bug.what() << "\n";

@@ -143,10 +143,10 @@ printf '\n  operator: %s KiB resident, %s s of CPU so far\n' "$(awk '/VmRSS/ {pr
 cat <<T
 
 $(bold "The cluster is yours until Ctrl-C.") In another shell:
-  export KUBECONFIG=$KUBECONFIG PATH=$(dirname "$(command -v kubectl)"):\$PATH
-  kubectl label node ${nodes[3]} nvidia-device-enable=mps --overwrite && kubectl get anode -w
-  kubectl patch apol default --type merge -p '{"spec":{"modules":{"vgpu":{"enabled":false}}}}' && kubectl get ds -A
-  kubectl describe cm -n kube-public cf-crl-lab-fpga
+  export KUBECONFIG=$KUBECONFIG PATH=$(dirname "$(command -v kubectl)"):$(dirname "$(command -v helm)"):\$PATH
+  kubectl label node ${nodes[3]} nvidia-device-enable=mps --overwrite && sleep 3 && kubectl get anode -o wide
   kubectl run try --image=x --overrides='{"spec":{"containers":[{"name":"main","image":"x","resources":{"limits":{"tencent.com/vcuda-core":"150"}}}]}}'
+  kubectl patch apol default --type merge -p '{"spec":{"modules":{"vgpu":{"enabled":false}}}}' && kubectl get ds -A
+The operator's log is $work/operator.log, its metrics are at http://$(cat "$work/address")/metrics
 T
-while :; do sleep 3600 & wait $!; done
+while :; do sleep 3600 & started+=($!); wait $!; done

@@ -58,7 +58,12 @@ class reflector {
         into_(into),
         metrics_(metrics),
         options_(std::move(options)),
-        name_(options_.name.empty() ? std::string(type.plural) : options_.name) {}
+        name_(options_.name.empty() ? std::string(type.plural) : options_.name),
+        events_(metrics.events.with({name_})),
+        lists_(metrics.lists.with({name_})),
+        watches_(metrics.watches.with({name_})),
+        undecodable_(metrics.undecodable.with({name_})),
+        objects_(metrics.objects.with({name_})) {}
 
   kube::task<void> run() {
     metrics_.synced.with({name_}).set(0);
@@ -114,6 +119,7 @@ class reflector {
         if (!restart) apply(next);
         return !restart;
       });
+      publish();
       if (!fed) failed(fed.error());
       return fed.has_value() && !restart;
     };
@@ -167,7 +173,7 @@ class reflector {
 
   void report(const kube::result<void>& read, std::string_view object) {
     if (read) return;
-    metrics_.undecodable.with({name_}).add();
+    undecodable_.add();
     const auto key = key_of(object, wire_);
     if (key) into_.keep(*key);
     if (unreadable_.size() >= 1000) return;  // counted is enough then
@@ -226,15 +232,15 @@ class reflector {
 
   void publish() {
     const auto& now = machine_.count();
-    const auto add = [&](family<counter>& to, std::uint64_t is, std::uint64_t was) {
-      if (is > was) to.with({name_}).add(static_cast<double>(is - was));
+    const auto add = [](counter& to, std::uint64_t is, std::uint64_t was) {
+      if (is > was) to.add(static_cast<double>(is - was));
     };
-    add(metrics_.events, now.events, told_.events);
-    add(metrics_.lists, now.lists + now.watch_lists, told_.lists + told_.watch_lists);
-    add(metrics_.watches, now.watches, told_.watches);
-    add(metrics_.undecodable, now.undecodable, told_.undecodable);
+    add(events_, now.events, told_.events);
+    add(lists_, now.lists + now.watch_lists, told_.lists + told_.watch_lists);
+    add(watches_, now.watches, told_.watches);
+    add(undecodable_, now.undecodable, told_.undecodable);
     told_ = now;
-    metrics_.objects.with({name_}).set(static_cast<double>(into_.size()));
+    objects_.set(static_cast<double>(into_.size()));
   }
 
   kube::transport& over_;
@@ -245,6 +251,8 @@ class reflector {
   reflector_metrics& metrics_;
   reflector_options options_;
   std::string name_;
+  counter &events_, &lists_, &watches_, &undecodable_;
+  gauge& objects_;
 
   kube::watch_machine::counters told_;
   std::unordered_set<std::string> unreadable_;  // already logged

@@ -2,6 +2,7 @@
 // line that says why and what to do, 2 wrong usage, 3 found problems.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -21,10 +22,11 @@ named verbs_of(CLI::App& app, int argc, char** argv) {
   auto* at = &app;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const auto choices = at->get_subcommands([](const CLI::App*) { return true; });
+    const auto choices = at->get_subcommands([](CLI::App*) { return true; });
     if (choices.empty() || word.starts_with("-")) break;
-    if (auto* verb = at->get_subcommand_no_throw(word)) {
-      at = verb;
+    const auto named_so = std::ranges::find_if(choices, [&](const auto* one) { return one->get_name() == word; });
+    if (named_so != choices.end()) {
+      at = *named_so;
       out.path += " " + word;
       continue;
     }

@@ -118,7 +118,8 @@ class operator_program {
   }
 
   int run() {
-    loop_.stop_on_signals([this] { manager_.stop(); });
+    // Before the first answer of the cluster there is nothing to hand over.
+    loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
     loop_.spawn("main", main());
     loop_.run();
     log::flush();
@@ -136,6 +137,7 @@ class operator_program {
     const auto form = co_await choose_form(reading_, options_.admission == "webhook");
     if (!form) co_return fail(form.error().what);
     form_ = *form;
+    managing_ = true;
     const auto served = co_await manager_.run();
     if (!served) fail(served.error().what);
     loop_.quit();
@@ -235,6 +237,7 @@ class operator_program {
 
   controller_options options_;
   int rc_ = 0;
+  bool managing_ = false;
   reconcilers::admission_form form_ = reconcilers::admission_form::policies;
 
   // The ground: metrics, the loop, the way to the API server. `reading_` may be used by every replica, `client_` writes

@@ -5,9 +5,20 @@
 #include <CLI/CLI.hpp>
 
 namespace cli {
+namespace {
+
+std::string a_namespace(const std::string& name) {
+  const bool chars = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
+  if (name.size() <= 63 && chars && !name.starts_with('-') && !name.ends_with('-')) return {};
+  return "is not the name of a namespace: at most 63 of a-z 0-9 -, no dash first or last";
+}
+
+}  // namespace
 
 void add_controller_options(CLI::App& verb, controller_options& into) {
-  verb.set_config("--config", "", "Read flags from this file: lines of flag=value, without the dashes");
+  // Its flags are put beside the others before the command line is read (config_file.hpp); here it is only known.
+  verb.add_option("--config", into.config,
+                  "Read flags from this file: lines of flag=value, without the dashes; the command line wins");
   const auto text = [&verb](const char* flags, std::string& to, const char* variable, const char* help) {
     return verb.add_option(flags, to, help)->envname(variable)->capture_default_str();
   };
@@ -15,11 +26,13 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
        "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
   text("--context", into.context, "QUARTERMASTER_CONTEXT", "Context of the kubeconfig; without it its current-context");
   text("-n,--namespace", into.ns, "POD_NAMESPACE",
-       "Namespace of the lease and of the modules' DaemonSets; without it the namespace of the context");
+       "Namespace of the lease and of the modules' DaemonSets; without it the namespace of the context")
+      ->check(a_namespace);
   text("--pod-name", into.pod_name, "POD_NAME",
        "Our own pod, which gets the label quartermaster.io/leader=true while it leads");
   text("--declarations-namespace", into.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
-       "Where declarations (ConfigMaps cf-crl-*) are looked for");
+       "Where declarations (ConfigMaps cf-crl-*) are looked for")
+      ->check(a_namespace);
   text("--image", into.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--metrics-address", into.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");

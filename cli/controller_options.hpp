@@ -14,6 +14,7 @@ class App;
 namespace cli {
 
 struct controller_options {
+  std::string config;  ///< the file more of these came from
   std::string kubeconfig, context;
   std::string ns;        ///< where the lease and the modules live; empty: POD_NAMESPACE, the kubeconfig's, kube-system
   std::string pod_name;  ///< our own pod, which the leader labels; empty outside a cluster

@@ -6,6 +6,7 @@
 #include <exception>
 #include <iostream>
 
+#include "cli/config_file.hpp"
 #include "cli/verbs.hpp"
 
 namespace {
@@ -58,8 +59,21 @@ int main(int argc, char** argv) {
     std::cerr << "quartermaster: " << words.unknown << " (see " << words.path << " --help)\n";
     return 2;
   }
+  std::vector<std::string> command(argv + 1, argv + argc);
+  if (!command.empty() && command[0] == "controller") {
+    std::vector<std::string> known;
+    for (const auto* option : app.get_subcommand("controller")->get_options())
+      known.push_back("--" + option->get_single_name());
+    auto whole = cli::with_config_file(std::move(command), known);
+    if (!whole) {
+      std::cerr << "quartermaster: " << whole.error().what << "\n";
+      return 2;
+    }
+    command = std::move(*whole);
+  }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(command);  // CLI11 takes them last first
+    app.parse(std::move(command));
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& wrong) {

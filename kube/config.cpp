@@ -59,14 +59,22 @@ std::string base64_encode(std::string_view bytes) {
   return text;
 }
 
+/// A kubeconfig of a thousand clusters has a few.
+constexpr std::size_t max_file_bytes = 8U << 20U;
+
 result<std::string> read_file(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
   if (in && fs::is_directory(path)) errno = EISDIR;
   if (!in || errno == EISDIR) return bad("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
-  text << in.rdbuf();
-  return std::move(text).str();
+  std::string text;
+  char part[16 << 10];
+  while (in.read(part, sizeof part), in.gcount() > 0) {
+    text.append(part, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_file_bytes)
+      return bad(path + " is larger than " + std::to_string(max_file_bytes >> 20) + " MiB: that is no configuration");
+  }
+  return text;
 }
 
 result<cluster_config> load_in_cluster(const environment& env) {

@@ -204,7 +204,8 @@ task<void> credentials::refresh_exec(steady_time deadline) {
                           plugin.mode != exec_config::interactive::never && have_terminal());
     boost::asio::co_spawn(on_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
   }
-  const auto why = co_await wait_list::wait(state->done, deadline);
+  // A plugin that cannot even be started is over before there is anybody to wake.
+  const auto why = state->running ? co_await wait_list::wait(state->done, deadline) : woken::by_event;
   if (why == woken::by_cancellation)
     co_return std::unexpected(error{errc::cancelled, 0, "cancelled while the credential plugin ran", {}});
   if (why == woken::by_deadline)

@@ -1,0 +1,22 @@
+#pragma once
+// `--config FILE`: more flags, one a line, as flag=value without the dashes; blank lines and lines that begin with #
+// are passed over. They are put before those of the command line, which win.
+
+#include <string>
+#include <vector>
+
+#include "kube/error.hpp"
+
+namespace cli {
+
+/// "--flag=value" for each line of the file; errc::config in one line: the file, the line, what is wrong. A flag that
+/// is not among `known` ("--log-level", ...) or in `given` twice is wrong, one that is in `given` is left out.
+kube::result<std::vector<std::string>> flags_of_file(const std::string& file, const std::vector<std::string>& known,
+                                                     const std::vector<std::string>& given);
+
+/// The words of a command line with those of its --config FILE put in behind the verb; the words as they are where
+/// there is none.
+kube::result<std::vector<std::string>> with_config_file(std::vector<std::string> words,
+                                                        const std::vector<std::string>& known);
+
+}  // namespace cli

@@ -170,6 +170,16 @@ TEST(credentials, a_failing_plugin_is_an_error_that_goes_away_with_its_cause) {
   EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
 }
 
+TEST(credentials, O7_a_plugin_that_cannot_be_started_is_said_at_once) {
+  fixture f;
+  user_config user = f.counting_plugin();
+  user.exec->command = f.files.path("nowhere");
+  auto who = f.of(user);
+  const auto got = run(f.loop, who.current(std::chrono::steady_clock::now() + 100s));
+  ASSERT_FALSE(got);
+  EXPECT_THAT(got.error().what, HasSubstr("not found"));
+}
+
 TEST(credentials, a_caller_waits_for_the_plugin_no_longer_than_its_deadline) {
   fixture f;
   user_config user = f.counting_plugin();

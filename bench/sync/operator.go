@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"quartermaster.io/bench/figures"
 )
 
 // operator is the product itself, run as a person would outside a cluster: no chart, leader election on.
@@ -78,7 +80,7 @@ func startOperator(ctx context.Context, o options, kubeconfig string) (*operator
 }
 
 // operatorStage measures the real program on the loaded cluster. It writes there (it enrols nodes), so this stage is the last.
-func (b *bench) operatorStage(ctx context.Context, found series) error {
+func (b *bench) operatorStage(ctx context.Context, found figures.Series) error {
 	if err := b.cluster.installCRDs(ctx); err != nil {
 		return err
 	}
@@ -92,12 +94,12 @@ func (b *bench) operatorStage(ctx context.Context, found series) error {
 		if round == 0 && err == nil { // the first start makes what is missing; it is let finish, and the later ones are restarts
 			err = pause(ctx, b.idle)
 			memory, memoryErr = memoryOf(o.pid())
-			found.add("first-steady", memory["VmRSS"])
+			found.Add("first-steady", memory["VmRSS"])
 		} else {
-			found.add("ready", milliseconds(o.wall))
-			found.add("cpu", milliseconds(o.cpu))
-			found.add("peak", memory["VmHWM"])
-			found.add("steady", memory["VmRSS"])
+			found.Add("ready", milliseconds(o.wall))
+			found.Add("cpu", milliseconds(o.cpu))
+			found.Add("peak", memory["VmHWM"])
+			found.Add("steady", memory["VmRSS"])
 		}
 		o.kill()
 		if err != nil || memoryErr != nil {
@@ -108,7 +110,7 @@ func (b *bench) operatorStage(ctx context.Context, found series) error {
 }
 
 // quiet is what an idle program costs: memory in MiB and CPU in percent of a core over o.idle.
-func quiet(ctx context.Context, o options, pid int, found series) error {
+func quiet(ctx context.Context, o options, pid int, found figures.Series) error {
 	if err := pause(ctx, 10*time.Second); err != nil {
 		return err
 	}
@@ -125,10 +127,10 @@ func quiet(ctx context.Context, o options, pid int, found series) error {
 		return err
 	}
 	memory, err := memoryOf(pid)
-	found.add("percent", 100*float64(after-before)/float64(time.Since(began)))
-	found.add("anon", memory["RssAnon"])
-	found.add("rss", memory["VmRSS"])
-	found.add("peak", memory["VmHWM"])
+	found.Add("percent", 100*float64(after-before)/float64(time.Since(began)))
+	found.Add("anon", memory["RssAnon"])
+	found.Add("rss", memory["VmRSS"])
+	found.Add("peak", memory["VmHWM"])
 	return err
 }
 
@@ -143,11 +145,11 @@ func benchIdle(ctx context.Context, o options) error {
 	if err := c.installCRDs(ctx); err != nil {
 		return err
 	}
-	ours, peer := series{}, series{}
+	ours, peer := figures.Series{}, figures.Series{}
 	started, failed := startOperator(ctx, o, c.kubeconfig)
 	if failed == nil {
 		failed = quiet(ctx, o, started.pid(), ours)
-		ours.add("ready", milliseconds(started.wall))
+		ours.Add("ready", milliseconds(started.wall))
 		started.kill()
 	}
 	informer, err := spawn(o.programCore, filepath.Join(o.peers, "informer"), "-kubeconfig", c.kubeconfig)
@@ -161,16 +163,16 @@ func benchIdle(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	rows := []row{
-		absolute("idle RssAnon", "MiB", 8, ours["anon"]), absolute("idle VmRSS", "MiB", 25, ours["rss"]),
-		absolute("idle CPU, percent of a core", "%", 0.3, ours["percent"]), absolute("start to ready", "ms", 0, ours["ready"]),
-		compare("idle RssAnon, beside a bare informer", "MiB", 0, ours, peer, "anon"), compare("idle VmRSS, beside a bare informer", "MiB", 0, ours, peer, "rss"),
-		compare("idle CPU, beside a bare informer", "%", 0, ours, peer, "percent"),
+	rows := []figures.Row{
+		figures.Absolute("idle RssAnon", "MiB", 8, ours["anon"]), figures.Absolute("idle VmRSS", "MiB", 25, ours["rss"]),
+		figures.Absolute("idle CPU, percent of a core", "%", 0.3, ours["percent"]), figures.Absolute("start to ready", "ms", 0, ours["ready"]),
+		figures.Compare("idle RssAnon, beside a bare informer", "MiB", 0, ours, peer, "anon"), figures.Compare("idle VmRSS, beside a bare informer", "MiB", 0, ours, peer, "rss"),
+		figures.Compare("idle CPU, beside a bare informer", "%", 0, ours, peer, "percent"),
 	}
 	fmt.Printf("\nidle: the operator on an empty cluster, over %s; the bare informer is client-go with pods, nodes and ConfigMaps only\nload average at the end: %s\n\n",
 		o.idle, loadAverage())
-	print(os.Stdout, rows, !o.short)
-	if err := writeJSON(o.json, rows); err != nil {
+	figures.Print(os.Stdout, rows, !o.short)
+	if err := figures.WriteJSON(o.json, rows); err != nil {
 		return err
 	}
 	return failed

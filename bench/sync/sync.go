@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"quartermaster.io/bench/figures"
 )
 
 // contender is a program of the comparison and what was measured of it.
@@ -17,7 +19,7 @@ type contender struct {
 	name    string
 	command []string
 	events  bool // takes part in the event phase and the restart
-	found   series
+	found   figures.Series
 	failed  error
 }
 
@@ -40,7 +42,7 @@ func contenders(o options, kubeconfig string) map[string]*contender {
 		"floor":   {command: peer("-floor")},
 	}
 	for name, c := range all {
-		c.name, c.found = name, series{}
+		c.name, c.found = name, figures.Series{}
 		if _, err := os.Stat(c.command[0]); err != nil {
 			c.failed = err
 		}
@@ -90,12 +92,12 @@ func (b *bench) once(ctx context.Context, c *contender) error {
 	}
 	defer func() { p.kill() }()
 	serverAfter, _ := cpuOf(server)
-	c.found.add("server", milliseconds(serverAfter-serverBefore))
-	c.found.add("wall", milliseconds(wall))
+	c.found.Add("server", milliseconds(serverAfter-serverBefore))
+	c.found.Add("wall", milliseconds(wall))
 	if c.name == "floor" {
 		return nil
 	}
-	c.found.add("cpu", milliseconds(cpu))
+	c.found.Add("cpu", milliseconds(cpu))
 	if err := pause(ctx, b.settle); err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (b *bench) once(ctx context.Context, c *contender) error {
 	if err != nil {
 		return err
 	}
-	c.found.add("peak", memory["VmHWM"])
+	c.found.Add("peak", memory["VmHWM"])
 	if !c.events {
 		return nil
 	}
@@ -116,7 +118,7 @@ func (b *bench) once(ctx context.Context, c *contender) error {
 		return err
 	}
 	p = again
-	c.found.add("restart", milliseconds(wall))
+	c.found.Add("restart", milliseconds(wall))
 	return nil
 }
 
@@ -155,12 +157,12 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 	if seen := int(values[0]); seen < sent*95/100 {
 		return fmt.Errorf("%s saw %d of %d changes", c.name, seen, sent)
 	}
-	c.found.add("event", float64((after-before).Nanoseconds())/1000/values[0])
-	c.found.add("p50", values[1]/1e6)
-	c.found.add("p99", values[2]/1e6)
+	c.found.Add("event", float64((after-before).Nanoseconds())/1000/values[0])
+	c.found.Add("p50", values[1]/1e6)
+	c.found.Add("p99", values[2]/1e6)
 	serverAfter, _ := cpuOf(b.cluster.pid("kube-apiserver"))
-	c.found.add("rate", float64(sent)/took.Seconds())
-	c.found.add("server-event", float64((serverAfter-serverBefore).Microseconds())/float64(sent))
+	c.found.Add("rate", float64(sent)/took.Seconds())
+	c.found.Add("server-event", float64((serverAfter-serverBefore).Microseconds())/float64(sent))
 	return nil
 }
 
@@ -193,8 +195,8 @@ func (b *bench) steady(ctx context.Context, order []*contender, rounds int) erro
 				if err != nil {
 					return err
 				}
-				c.found.add("steady", memory["VmRSS"])
-				c.found.add("steady-anon", memory["RssAnon"])
+				c.found.Add("steady", memory["VmRSS"])
+				c.found.Add("steady-anon", memory["RssAnon"])
 				p.kill()
 			}
 			clear(round)
@@ -304,14 +306,14 @@ func benchSync(ctx context.Context, o options) (err error) {
 	}
 	rows := verdict(o, all)
 	if o.stage("operator") && !o.short {
-		found := series{}
+		found := figures.Series{}
 		if err := b.operatorStage(ctx, found); err != nil {
 			say("%v", err)
 			all["operator"] = &contender{name: "operator", failed: err}
 		}
-		rows = append(rows, absolute("operator: restart to ready", "ms", 3000, found["ready"]), absolute("operator: CPU to ready", "ms", 0, found["cpu"]),
-			absolute("operator: peak RSS", "MiB", 600, found["peak"]), absolute("operator: RSS after restart", "MiB", 400, found["steady"]),
-			absolute("operator: RSS after the first start", "MiB", 400, found["first-steady"]))
+		rows = append(rows, figures.Absolute("operator: restart to ready", "ms", 3000, found["ready"]), figures.Absolute("operator: CPU to ready", "ms", 0, found["cpu"]),
+			figures.Absolute("operator: peak RSS", "MiB", 600, found["peak"]), figures.Absolute("operator: RSS after restart", "MiB", 400, found["steady"]),
+			figures.Absolute("operator: RSS after the first start", "MiB", 400, found["first-steady"]))
 	}
 	for i := range rows {
 		if o.short && rows[i].Note == "" {
@@ -319,7 +321,7 @@ func benchSync(ctx context.Context, o options) (err error) {
 		}
 	}
 	report(o, rows)
-	if err := writeJSON(o.json, rows); err != nil {
+	if err := figures.WriteJSON(o.json, rows); err != nil {
 		return err
 	}
 	return anyFailed(all)
@@ -359,44 +361,44 @@ func anyFailed(all map[string]*contender) error {
 	return errors.Join(failures...)
 }
 
-func verdict(o options, all map[string]*contender) []row {
+func verdict(o options, all map[string]*contender) []figures.Row {
 	ours, peer, trimmed, own, floor := all["ours"].found, all["default"].found, all["trimmed"].found, all["own"].found, all["floor"].found
-	var rows []row
+	var rows []figures.Row
 	if o.stage("sync") {
 		rows = append(rows,
-			compare("CPU to synced", "ms", 0.25, ours, peer, "cpu"),
-			compare("wall to synced", "ms", 0.95, ours, peer, "wall"),
-			compare("peak RSS", "MiB", 0.15, ours, peer, "peak"),
-			compare("CPU per watch event", "us", 0.4, ours, peer, "event"),
-			compare("write to handler, p50", "ms", 1.1, ours, peer, "p50"),
-			compare("write to handler, p99", "ms", 1.1, ours, peer, "p99"),
-			compare("restart to synced", "ms", 0.95, ours, peer, "restart"),
-			compare("peak RSS, peer with SetTransform", "MiB", 0.3, ours, trimmed, "peak"),
-			compare("CPU to synced, peer with SetTransform", "ms", 0, ours, trimmed, "cpu"),
-			compare("wall: read and thrown away (server's share)", "ms", 0, floor, peer, "wall"),
-			compare("changes a second that were written", "1/s", 0, ours, peer, "rate"),
-			compare("API server CPU per change", "us", 0, ours, peer, "server-event"),
-			compare("API server CPU of one sync", "ms", 0, ours, peer, "server"),
+			figures.Compare("CPU to synced", "ms", 0.25, ours, peer, "cpu"),
+			figures.Compare("wall to synced", "ms", 0.95, ours, peer, "wall"),
+			figures.Compare("peak RSS", "MiB", 0.15, ours, peer, "peak"),
+			figures.Compare("CPU per watch event", "us", 0.4, ours, peer, "event"),
+			figures.Compare("write to handler, p50", "ms", 1.1, ours, peer, "p50"),
+			figures.Compare("write to handler, p99", "ms", 1.1, ours, peer, "p99"),
+			figures.Compare("restart to synced", "ms", 0.95, ours, peer, "restart"),
+			figures.Compare("peak RSS, peer with SetTransform", "MiB", 0.3, ours, trimmed, "peak"),
+			figures.Compare("CPU to synced, peer with SetTransform", "ms", 0, ours, trimmed, "cpu"),
+			figures.Compare("wall: read and thrown away (server's share)", "ms", 0, floor, peer, "wall"),
+			figures.Compare("changes a second that were written", "1/s", 0, ours, peer, "rate"),
+			figures.Compare("API server CPU per change", "us", 0, ours, peer, "server-event"),
+			figures.Compare("API server CPU of one sync", "ms", 0, ours, peer, "server"),
 		)
 		if !o.short {
-			rows = append(rows, compare("CPU to synced, peer with JSON LIST", "ms", 0, ours, all["json"].found, "cpu"),
-				compare("peak RSS, peer with JSON LIST", "MiB", 0, ours, all["json"].found, "peak"))
+			rows = append(rows, figures.Compare("CPU to synced, peer with JSON LIST", "ms", 0, ours, all["json"].found, "cpu"),
+				figures.Compare("peak RSS, peer with JSON LIST", "MiB", 0, ours, all["json"].found, "peak"))
 		}
 	}
 	if o.stage("steady") {
 		rows = append(rows,
-			compare("steady RSS", "MiB", 0.12, ours, peer, "steady"),
-			compare("steady RSS, peer with SetTransform", "MiB", 0.27, ours, trimmed, "steady"),
-			compare("steady RSS, peer with structs of its own", "MiB", 0, ours, own, "steady"))
+			figures.Compare("steady RSS", "MiB", 0.12, ours, peer, "steady"),
+			figures.Compare("steady RSS, peer with SetTransform", "MiB", 0.27, ours, trimmed, "steady"),
+			figures.Compare("steady RSS, peer with structs of its own", "MiB", 0, ours, own, "steady"))
 	}
 	return rows
 }
 
-func report(o options, rows []row) {
+func report(o options, rows []figures.Row) {
 	fmt.Printf("\nsync: %d nodes, %d pods of about %d bytes, %d pairs, %d pod changes/s; the peer is client-go v0.36.3 (protobuf, WatchList, GOGC=100)\n",
 		o.content.Nodes, o.content.Pods, o.content.Size, o.pairs, o.rate)
 	fmt.Printf("load average at the end: %s\n\n", loadAverage())
-	print(os.Stdout, rows, !o.short)
+	figures.Print(os.Stdout, rows, !o.short)
 	if o.short {
 		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
 	}

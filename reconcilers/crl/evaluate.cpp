@@ -48,6 +48,7 @@ class judge {
     if (how_.judge) {
       note_named();
       for (const auto& each : users_) object(each);
+      for (const auto& each : users_) together(each);
     }
     return std::move(out_);
   }
@@ -124,13 +125,22 @@ class judge {
       refuse({objected::needs_partner, in.title, of.key, amount, partner, words->whole, {}});
   }
 
+  /// What the pod as a whole must not have, after what is wrong with each container.
+  void together(const user& in) {
+    for (const auto& [key, amount] : in.limits) {
+      const auto* of = amount > 0 ? rules_.find(key) : nullptr;
+      if (!of) continue;
+      if (out_.refused.size() >= max_refusals) return;
+      for (const auto& other : of->excluded) {
+        // Where both are declared, both exclude each other: said once.
+        if (anywhere(other) && (key < other || !rules_.find(other)))
+          refuse({objected::excluded, in.title, key, amount, other, 0, of->config_map.to_string()});
+      }
+    }
+  }
+
   void beside(const user& in, const rule& of, std::int64_t amount) {
     const auto source = of.config_map.to_string();
-    for (const auto& key : of.excluded) {
-      // Where both are declared, both exclude each other: said once.
-      if (anywhere(key) && (of.key < key || !rules_.find(key)))
-        refuse({objected::excluded, in.title, of.key, amount, key, 0, source});
-    }
     for (const auto& key : of.related) {
       if (rules_.find(key) && !in.uses(key) && !waived(in.limits, key) && !required(of, key))
         say({objected::related_missing, in.title, of.key, amount, key, 0, source});
@@ -268,6 +278,7 @@ std::string texts_of(std::span<const objection> all, language in) {
   if (out.size() <= max_text) return out;
   auto end = max_text;
   while ((static_cast<unsigned char>(out[end]) & 0xC0U) == 0x80U) --end;  // not within a character
+  while (out[end - 1] == ' ') --end;                                      // the API server trims what CEL returns
   out.resize(end);
   return out;
 }

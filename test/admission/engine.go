@@ -39,6 +39,7 @@ type compiled struct {
 	options   plugincel.OptionalVariableDeclarations
 	variables []string
 	matcher   matchconditions.Matcher
+	matching  plugincel.ConditionEvaluator // what the matcher asks
 }
 
 type validation struct {
@@ -127,8 +128,10 @@ func (c *compiled) begin(base *environment.EnvSet, name string, variables []admi
 		}
 		c.note(wrong, "match condition "+conditions[i].Name, alone.CompileCELExpression(accessors[i], c.options, environment.NewExpressions))
 	}
-	ignore := admissionv1.Ignore
-	c.matcher = matchconditions.NewMatcher(c.compiler.CompileCondition(accessors, c.options, environment.NewExpressions), &ignore, "policy", "validate", name)
+	c.matching = c.compiler.CompileCondition(accessors, c.options, environment.NewExpressions)
+	// Fail where the policy says Ignore: here an error must be seen.
+	fail := admissionv1.Fail
+	c.matcher = matchconditions.NewMatcher(c.matching, &fail, "policy", "validate", name)
 }
 
 func (c *compiled) note(wrong *[]error, what string, result plugincel.CompilationResult) {
@@ -154,7 +157,6 @@ func newValidation(base *environment.EnvSet, from *admissionv1.ValidatingAdmissi
 	texts := v.compiler.CompileCondition(messages, without, environment.NewExpressions)
 	none := v.compiler.CompileCondition(nil, v.options, environment.NewExpressions)
 	v.expressions = []plugincel.ConditionEvaluator{conditions, texts}
-	// Fail where the policy says Ignore: here an error must be seen.
 	fail := admissionv1.Fail
 	v.validator = validating.NewValidator(conditions, v.matcher, none, texts, &fail, nil)
 	return v
@@ -285,6 +287,7 @@ func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcem
 // Cost is what the server's budget is charged for one policy: each expression with the variables it needs, and each variable alone.
 type Cost struct {
 	Policy    string
+	Match     int64            // of budget celconfig.RuntimeCELCostBudgetMatchConditions
 	Total     int64            // of budget celconfig.RuntimeCELCostBudget
 	Variables map[string]int64 // with those each needs; each alone has celconfig.PerCallLimit
 }
@@ -333,6 +336,11 @@ func (e *Engine) Costs(pod *corev1.Pod, rules Spec) ([]Cost, error) {
 // cost of the variables: each is asked for alone, in the order they are written, and pays for those before it that it needs.
 func (c *compiled) cost(r request) (Cost, error) {
 	out := Cost{Policy: c.name, Variables: map[string]int64{}}
+	_, left, err := c.matching.ForInput(context.Background(), r.attributes, r.review(), r.bindings(), everyday, celconfig.RuntimeCELCostBudgetMatchConditions)
+	if err != nil {
+		return out, fmt.Errorf("%s, match conditions: %w", c.name, err)
+	}
+	out.Match = celconfig.RuntimeCELCostBudgetMatchConditions - left
 	for _, name := range c.variables {
 		one := c.compiler.CompileCondition([]plugincel.ExpressionAccessor{condition{"variables." + name, celgo.AnyType}}, c.options, environment.NewExpressions)
 		results, left, err := one.ForInput(context.Background(), r.attributes, r.review(), r.bindings(), everyday, celconfig.RuntimeCELCostBudget)

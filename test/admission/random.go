@@ -39,8 +39,8 @@ func (t Trial) String() string {
 
 // Few keys, groups and amounts, so that rules meet.
 var (
-	poolKeys    = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", Core, Memory}
-	moreKeys    = func() (out []string) { // so many that a container may name more than are sorted one by one
+	poolKeys = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", Core, Memory}
+	moreKeys = func() (out []string) { // so many that a container may name more than are sorted one by one
 		for i := range 24 {
 			out = append(out, fmt.Sprintf("d.test/%d", i))
 		}
@@ -48,7 +48,7 @@ var (
 	}()
 	undeclared  = "z.test/undeclared"
 	poolGroups  = []string{"", "g1", "g1", "g2"}
-	poolAmounts = []string{"0", "1", "1", "2", "7", "50", "99", "100", "100", "100", "101", "149", "150", "151", "200", "200", "1k", "1050", "8Gi"}
+	poolAmounts = []string{"0", "0", "0", "1", "1", "2", "7", "50", "99", "100", "100", "100", "101", "149", "150", "151", "200", "200", "1k", "1050", "8Gi"}
 )
 
 type source struct{ *rand.Rand }
@@ -223,8 +223,14 @@ func RandomTrial(j *Judge, seed int64, n int) (Trial, error) {
 	r := rand.New(rand.NewSource(seed*1_000_003 + int64(n)))
 	in := source{r}
 	keys := poolKeys
-	if in.chance(4) {
+	switch draw := in.Intn(100); {
+	case draw == 0: // many at once
 		keys = append(slices.Clone(poolKeys), moreKeys...)
+	case draw < 20: // one thing at a time
+		keys = []string{poolKeys[in.Intn(len(poolKeys)-2)], Core, Memory}
+	case draw < 35:
+		at := in.Intn(len(poolKeys) - 1)
+		keys = poolKeys[at : at+2]
 	}
 	var t Trial
 	if in.chance(30) {

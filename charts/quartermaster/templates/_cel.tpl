@@ -11,7 +11,11 @@ of declarations. Maps have no order, so the keys of a container are sorted where
   named       those that name a declared key, with these: {..., keys: sorted}
   users       those that use one (ask for more than none): {..., asked: sorted keys}
   judged      users as they will be: {at, limits, used: sorted keys with those that are filled in, uses: [{key, amount, rule}]}
-  refusals    one text, empty when nothing is wrong      advice    the same for what is only said
+  unequal, broken, together    texts of what is wrong, empty when nothing is: requests, containers each for itself, the pod as a whole
+  refusals    all three in one text                      advice    the same for what is only said
+
+The three are asked for one by one (`a == '' && b == ''`): where one of them would cost more than the server grants an expression, a pod
+that breaks another rule is refused all the same.
 
 Kubernetes 1.30 has no sort, no flatten and no index in a comprehension: a list of up to sixteen is sorted by the rank of each
 (a longer one by the list of all keys), lists of keys are flattened as text, and `[x].map(y, ...)[0]` gives x a name.
@@ -98,31 +102,33 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
 - name: broken
   expression: >-
     variables.judged.map(c, (
-      c.uses.map(u, ([
-          has(u.rule.forbidden) && u.rule.forbidden
-            ? c.at + ': ' + u.key + ' is ' + string(u.amount) + ', but must not be set (ConfigMap ' + u.rule.source + ')'
-          : !has(u.rule.whole) || u.amount % u.rule.whole == 0 ? ''
-          : u.amount > u.rule.whole
-            ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are 1 to ' + string(u.rule.whole - 1) +
-              ' (a share of a card) and multiples of ' + string(u.rule.whole) + ' (whole cards), nearest ' +
-              string(u.amount - u.amount % u.rule.whole + (u.amount % u.rule.whole <= u.rule.whole / 2 ? 0 : u.rule.whole))
-          : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) ? ''
-          : c.at + ': ' + u.key + ' is ' + string(u.amount) + ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' +
-            string(u.rule.whole) + ' is a whole card and needs none'
-        ] + (has(u.rule.excluded)
-          ? u.rule.excluded.filter(x, (!(x in params.spec.rules) || u.key < x) && (
-              variables.containers.exists(d, x in d.limits && sign(quantity(d.limits[x])) > 0)
-              {{- if . }} || variables.judged.exists(d, x in d.used){{ end }})).map(x,
-              c.at + ': ' + u.key + ' is ' + string(u.amount) + ', which must not be in one pod with ' + x + ' (ConfigMap ' + u.rule.source + ')')
-          : [])).filter(s, s != '').join('; ')) +
+      c.uses.map(u,
+        has(u.rule.forbidden) && u.rule.forbidden
+          ? c.at + ': ' + u.key + ' is ' + string(u.amount) + ', but must not be set (ConfigMap ' + u.rule.source + ')'
+        : !has(u.rule.whole) || u.amount % u.rule.whole == 0 ? ''
+        : u.amount > u.rule.whole
+          ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are 1 to ' + string(u.rule.whole - 1) +
+            ' (a share of a card) and multiples of ' + string(u.rule.whole) + ' (whole cards), nearest ' +
+            string(u.amount - u.amount % u.rule.whole + (u.amount % u.rule.whole <= u.rule.whole / 2 ? 0 : u.rule.whole))
+        : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) ? ''
+        : c.at + ': ' + u.key + ' is ' + string(u.amount) + ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' +
+          string(u.rule.whole) + ' is a whole card and needs none') +
       c.used.filter(k, {{- include "quartermaster.cel.first" "c.used" | nindent 10 }}).map(k,
         params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules &&
             has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used) && !(m in c.requests && !(m in c.limits)) &&
             !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }})).map(m,
           c.at + ': ' + m + ' must be set to 1 or more beside ' + k + ' (ConfigMap ' + params.spec.rules[m].source + ')').join('; '))
     ).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
+- name: together
+  expression: >-
+    variables.judged.map(c, c.uses.filter(u, has(u.rule.excluded)).map(u,
+      u.rule.excluded.filter(x, (!(x in params.spec.rules) || u.key < x) && (
+          variables.containers.exists(d, x in d.limits && sign(quantity(d.limits[x])) > 0)
+          {{- if . }} || variables.judged.exists(d, x in d.used){{ end }})).map(x,
+        c.at + ': ' + u.key + ' is ' + string(u.amount) + ', which must not be in one pod with ' + x + ' (ConfigMap ' + u.rule.source + ')')
+      .join('; ')).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
 - name: refusals
-  expression: "[variables.unequal, variables.broken].filter(s, s != '').join('; ')"
+  expression: "[variables.unequal, variables.broken, variables.together].filter(s, s != '').join('; ')"
 {{- end }}
 
 {{- /* Whole cards of the key that key `m` is the partner of are in container `c`. */}}
@@ -151,17 +157,37 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
 (dyn({{ . }}).containers + (has(dyn({{ . }}).initContainers) ? dyn({{ . }}).initContainers : []))
 {{- end }}
 
-{{- /* What a request must be about before anything else is looked at. */}}
-{{- define "quartermaster.cel.named" -}}
-{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && (
-(has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules)) ||
-(has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules))))
+{{- /*
+Match conditions: a cheap look at whether anything can be wrong, said or absent, before the variables above are worked out, which costs the
+server as much as a fifth of making a pod. They may say yes too often, never no too often; the same tests hold them to it.
+
+`spec`: what they look at; `fills`: whether keys that will be filled in count.
+*/}}
+{{- define "quartermaster.cel.suspect" -}}
+[{{ include "quartermaster.cel.all" .spec }}].exists(all,
+[all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)].exists(held, all.exists(c, has(c.resources) && (
+(has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+  (has(r.forbidden) && r.forbidden) ||
+  (has(r.whole) && quantity(c.resources.limits[k]).asInteger() % r.whole != 0 && !(quantity(c.resources.limits[k]).asInteger() < r.whole &&
+    r.partner in c.resources.limits && sign(quantity(c.resources.limits[r.partner])) > 0)) ||
+  (has(r.excluded) && r.excluded.exists(x, (!(x in params.spec.rules) || k < x) && held.exists(d, x in d))) ||
+  (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules &&
+    ((has(params.spec.rules[m].must) && params.spec.rules[m].must){{ if .fills }} || has(params.spec.rules[m].fill){{ end }}) &&
+    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0)))))) ||
+(has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules &&
+  !(has(c.resources.limits) && k in c.resources.limits && c.resources.limits[k] == c.resources.requests[k])))))))
 {{- end }}
 
-{{- /* Before the pod is patched, which costs the server more than looking: whether something may be absent. */}}
+{{- define "quartermaster.cel.worth_saying" -}}
+{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+  (has(r.notOffered) && r.notOffered) || (has(r.related) && r.related.exists(m, m in params.spec.rules &&
+    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0))))))
+{{- end }}
+
 {{- define "quartermaster.cel.lacking" -}}
-{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && (
-(has(params.spec.rules[k].runtimeClassName) && !(has(dyn({{ . }}).runtimeClassName) && dyn({{ . }}).runtimeClassName != '')) ||
-(has(params.spec.rules[k].group) && params.spec.rules[k].group in params.spec.groups && params.spec.groups[params.spec.rules[k].group].exists(m,
-m in params.spec.rules && has(params.spec.rules[m].fill) && !(m in c.resources.limits))))))
+{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+  (has(r.runtimeClassName) && !(has(dyn({{ . }}).runtimeClassName) && dyn({{ . }}).runtimeClassName != '')) ||
+  (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
+    !(m in c.resources.limits) && !(has(params.spec.rules[m].waivedBy) && params.spec.rules[m].waivedBy in c.resources.limits &&
+      quantity(c.resources.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom))))))
 {{- end }}

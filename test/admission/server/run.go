@@ -66,13 +66,11 @@ type Enforcer interface {
 type Policies struct {
 	Server *Server
 	Judge  *admission.Judge
-	held   int
 }
 
 func (p *Policies) Hold(ctx context.Context, batch *Batch, enforcement string) error {
-	p.held++
-	domain := fmt.Sprintf("p%d.probe.test/", p.held)
-	group := fmt.Sprintf("probe-%d", p.held)
+	own := time.Now().UnixNano() // no earlier object has such a probe, of whatever run
+	domain, group := fmt.Sprintf("p%d.probe.test/", own), fmt.Sprintf("probe-%d", own)
 	spec := admission.NewSpec()
 	spec.Merge(batch.Spec)
 	probe := admission.NewSpec()

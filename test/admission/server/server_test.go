@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/admission"
 )
@@ -168,12 +165,12 @@ func TestS24_TheSystemsOwnPodsAreLeftAlone(t *testing.T) {
 // failurePolicy Ignore means that a policy beyond the budget lets everything pass in silence, so a pod that must be refused has to be.
 func TestS24_500KeysAndAPodOf60ContainersAreJudgedOnARealAPIServer(t *testing.T) {
 	ctx := context.Background()
-	spec := admission.ManyRules(500)
-	if err := (&Policies{Server: server, Judge: judge}).Hold(ctx, &Batch{Spec: spec}, "Deny"); err != nil {
-		t.Fatal(err)
-	}
-	for _, named := range []int{1, 4, 8, 20} {
-		large(t, spec, named)
+	for _, of := range admission.LargePods {
+		spec := admission.ManyRules(500, of.Excluded)
+		if err := (&Policies{Server: server, Judge: judge}).Hold(ctx, &Batch{Spec: spec}, "Deny"); err != nil {
+			t.Fatal(err)
+		}
+		large(t, spec, of.Named)
 	}
 }
 
@@ -222,17 +219,7 @@ func large(t *testing.T, spec admission.Spec, named int) {
 	if reply.Refusal() == "" {
 		t.Errorf("60 containers that name %d keys each pass in silence: %d %s", named, reply.Code, reply.Message)
 	}
-	good := admission.NewPod()
-	groups := slices.Sorted(maps.Keys(spec.Groups))
-	for i := range 60 {
-		c := corev1.Container{Name: fmt.Sprintf("c-%d", i), Image: "none", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{}}}
-		for _, key := range spec.Groups[groups[i%len(groups)]] {
-			if spec.Rules[key].Must {
-				c.Resources.Limits[corev1.ResourceName(key)] = resource.MustParse("1")
-			}
-		}
-		good.Spec.Containers = append(good.Spec.Containers, c)
-	}
+	good := admission.GoodContainers(spec, 60)
 	if reply, err := server.Pod(ctx, good); err != nil || reply.Code != 201 {
 		t.Errorf("a good pod of 60 containers: %d %s %v", reply.Code, reply.Message, err)
 	}

@@ -163,6 +163,56 @@ TEST(evaluate, the_runtime_class_is_filled_in_where_the_pod_has_none) {
   EXPECT_EQ(evaluate(rules, std::span(&one, 1), "kata").runtime_class, "");
 }
 
+TEST(evaluate, the_runtime_class_of_what_is_filled_in_counts_and_a_warning_writes_none) {
+  const auto rules =
+      rules_from({sound("example.com/a", "g"),
+                  sound("example.com/b", "g").with("limits", "required").with("runtimeClassName", "kata")});
+  const auto one = box("main", {{"example.com/a", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "kata") << "a second look at the pod would find it";
+  evaluation how;
+  how.fill = false;
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "", how).runtime_class, "");
+}
+
+TEST(evaluate, S24_a_request_without_a_limit_is_neither_filled_over_nor_said_twice) {
+  const auto rules = rules_from({sound("example.com/a", "g"), sound("example.com/b", "g").with("limits", "required")});
+  auto one = box("main", {{"example.com/a", 1}});
+  one.requests.emplace_back("example.com/b", 3);
+  const auto got = judge_one(rules, one);
+  EXPECT_THAT(got.fills, IsEmpty());
+  ASSERT_EQ(got.refused.size(), 1U);
+  EXPECT_EQ(got.refused[0].what, objected::unequal);
+}
+
+TEST(evaluate, S25_whole_cards_that_are_filled_in_get_no_memory_either) {
+  const auto rules = rules_from({core.with("limits", "required").with("defaultValue", "100"),
+                                 memory.with("limits", "required"), sound("example.com/third", "gpu-manager")});
+  EXPECT_THAT(judge_one(rules, box("main", {{"example.com/third", 1}})).fills,
+              ElementsAre(filled{0, "tencent.com/vcuda-core", 100}));
+}
+
+TEST(evaluate, related_keys_that_nobody_declares_are_not_asked_for) {
+  const auto rules = rules_from({sound("example.com/a", "g").with("relatedResources", "example.com/undeclared")});
+  EXPECT_EQ(judge_one(rules, box("main", {{"example.com/a", 1}})), ruling());
+}
+
+TEST(evaluate, S25_what_the_pod_must_not_have_together_is_said_after_each_container) {
+  const auto a = sound("example.com/a", "x").with("excludeResources", "example.com/b");
+  const auto c = sound("example.com/c", "y").with("limits", "disabled").without("defaultValue");
+  const std::vector<kube::container> two{box("one", {{"example.com/a", 1}}),
+                                         box("two", {{"example.com/b", 1}, {"example.com/c", 1}})};
+  const auto got = evaluate(rules_from({a, sound("example.com/b", "z"), c}), two, "");
+  ASSERT_EQ(got.refused.size(), 2U);
+  EXPECT_EQ(got.refused[0].what, objected::forbidden);
+  EXPECT_EQ(got.refused[1].what, objected::excluded);
+}
+
+TEST(compiled, a_group_without_its_members_does_no_harm) {
+  const auto rules = rules_of(nlohmann::json::parse(
+      R"({"keys":["a.b/c"],"rules":{"a.b/c":{"source":"x/y","group":"g","must":true}},"groups":{"g":["d.e/f"]}})"));
+  EXPECT_EQ(judge_one(rules, box("main", {{"a.b/c", 1}})), ruling());
+}
+
 TEST(evaluate, S26_says_everything_in_chinese_too) {
   const auto rules = rules_from({core, memory, sound().with("limits", "disabled").without("defaultValue")});
   const auto got =

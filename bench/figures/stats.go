@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"math"
@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-func median(values []float64) float64 {
+// Median of the values; NaN of none.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
@@ -41,7 +42,7 @@ func interval(values []float64) (low, high float64) {
 		for j := range drawn {
 			drawn[j] = values[r.Intn(len(values))]
 		}
-		medians[i] = median(drawn)
+		medians[i] = Median(drawn)
 	}
 	slices.Sort(medians)
 	return medians[250], medians[9749]

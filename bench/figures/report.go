@@ -1,4 +1,5 @@
-package main
+// Package figures is what the benches have in common: pairs of measurements, their ratios with an interval, and how they are shown.
+package figures
 
 import (
 	"encoding/json"
@@ -8,8 +9,8 @@ import (
 	"os"
 )
 
-// row is one figure. Ratio and Target are ours / peer; a row without Target informs and judges nothing.
-type row struct {
+// Row is one figure. Ratio and Target are ours / peer; a row without Target informs and judges nothing.
+type Row struct {
 	Name   string   `json:"name"`
 	Ours   *float64 `json:"ours"`
 	Peer   *float64 `json:"peer"`
@@ -22,10 +23,11 @@ type row struct {
 	Note   string   `json:"note,omitempty"`
 }
 
-// series are the values of one program by figure, one a round.
-type series map[string][]float64
+// Series are the values of one program by figure, one a round.
+type Series map[string][]float64
 
-func (s series) add(name string, value float64) { s[name] = append(s[name], value) }
+// Add a value.
+func (s Series) Add(name string, value float64) { s[name] = append(s[name], value) }
 
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -35,9 +37,9 @@ func number(v float64) *float64 {
 	return &v
 }
 
-// compare makes a row of figure `key`: it passes when the upper end of the interval of the per-round ratios meets the target.
-func compare(name, unit string, target float64, ours, peer series, key string) row {
-	r := row{Name: name, Unit: unit, Ours: number(median(ours[key])), Peer: number(median(peer[key]))}
+// Compare makes a row of figure `key`: it passes when the upper end of the interval of the per-round ratios meets the target.
+func Compare(name, unit string, target float64, ours, peer Series, key string) Row {
+	r := Row{Name: name, Unit: unit, Ours: number(Median(ours[key])), Peer: number(Median(peer[key]))}
 	if target > 0 {
 		r.Target = &target
 	}
@@ -50,16 +52,16 @@ func compare(name, unit string, target float64, ours, peer series, key string) r
 		return r
 	}
 	low, high := interval(pairs)
-	r.Ratio, r.Low, r.High = number(median(pairs)), number(low), number(high)
+	r.Ratio, r.Low, r.High = number(Median(pairs)), number(low), number(high)
 	r.OK = target == 0 || high <= target
 	return r
 }
 
-// absolute makes a row without peer; `most` is the value ours must not exceed, 0 for none.
-func absolute(name, unit string, most float64, ours []float64) row {
-	r := row{Name: name, Unit: unit, Ours: number(median(ours)), OK: len(ours) > 0}
+// Absolute makes a row without peer; `most` is the value ours must not exceed, 0 for none.
+func Absolute(name, unit string, most float64, ours []float64) Row {
+	r := Row{Name: name, Unit: unit, Ours: number(Median(ours)), OK: len(ours) > 0}
 	if most > 0 {
-		r.Target, r.OK = &most, r.OK && median(ours) <= most
+		r.Target, r.OK = &most, r.OK && Median(ours) <= most
 		r.Note = "target is absolute"
 	}
 	if len(ours) == 0 {
@@ -80,7 +82,8 @@ func text(v *float64) string {
 	return fmt.Sprintf("%.3g", *v)
 }
 
-func print(out io.Writer, rows []row, judged bool) {
+// Print a table; judged: with the verdicts.
+func Print(out io.Writer, rows []Row, judged bool) {
 	fmt.Fprintf(out, "%-46s %9s %9s %-6s %7s %-17s %7s  %s\n", "", "ours", "peer", "unit", "ratio", "95 % interval", "target", "ok")
 	for _, r := range rows {
 		span, verdict := "", ""
@@ -100,7 +103,8 @@ func print(out io.Writer, rows []row, judged bool) {
 	}
 }
 
-func writeJSON(path string, rows []row) error {
+// WriteJSON writes the rows into a file; "": nowhere.
+func WriteJSON(path string, rows []Row) error {
 	if path == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"math"
@@ -16,7 +16,7 @@ func TestTheIntervalHoldsTheMedianAndWidensWithScatter(t *testing.T) {
 	tight, wide := []float64{1, 1.01, 0.99, 1, 1, 1.02, 0.98}, []float64{1, 2, 0.5, 1, 3, 0.2, 1}
 	for _, values := range [][]float64{tight, wide} {
 		low, high := interval(values)
-		if m := median(values); m < low || m > high {
+		if m := Median(values); m < low || m > high {
 			t.Fatalf("median %v is outside [%v, %v]", m, low, high)
 		}
 	}
@@ -28,14 +28,14 @@ func TestTheIntervalHoldsTheMedianAndWidensWithScatter(t *testing.T) {
 }
 
 func TestARowPassesByItsUpperEndAndNeedsAPeer(t *testing.T) {
-	r := compare("x", "ms", 0.25, series{"x": {1, 1, 1}}, series{"x": {5, 5, 5}}, "x")
+	r := Compare("x", "ms", 0.25, Series{"x": {1, 1, 1}}, Series{"x": {5, 5, 5}}, "x")
 	if !r.OK || r.Ratio == nil || *r.Ratio != 0.2 {
 		t.Fatalf("0.2 meets 0.25: %+v", r)
 	}
-	if r = compare("x", "ms", 0.25, series{"x": {1, 1, 2}}, series{"x": {5, 5, 5}}, "x"); r.OK {
+	if r = Compare("x", "ms", 0.25, Series{"x": {1, 1, 2}}, Series{"x": {5, 5, 5}}, "x"); r.OK {
 		t.Fatal("an upper end of 0.4 does not meet 0.25")
 	}
-	if r = compare("x", "ms", 0.25, series{"x": {1}}, nil, "x"); r.OK || r.Note == "" {
+	if r = Compare("x", "ms", 0.25, Series{"x": {1}}, nil, "x"); r.OK || r.Note == "" {
 		t.Fatal("a row without peer says so and is not ok")
 	}
 }

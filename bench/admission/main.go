@@ -1,0 +1,212 @@
+// What holding pods to declared rules costs an API server: the wall time of creating pods with the chart's admission policies against the
+// same without them, in alternating pairs. README.md beside this file says what is measured; bench/admission/run.sh builds and calls this from
+// the repository's root.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/sync/load"
+)
+
+type options struct {
+	pairs, pods, keys, workers int
+	short, keep                bool
+	json                       string
+}
+
+func parse(arguments []string) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("admission", flag.ContinueOnError)
+	flags.BoolVar(&o.short, "short", false, "200 pods, 2 pairs; no verdict is taken from it")
+	flags.IntVar(&o.pairs, "pairs", 7, "alternating runs of each, for each kind of pod")
+	flags.IntVar(&o.pods, "pods", 2000, "pods a run creates")
+	flags.IntVar(&o.keys, "keys", 500, "declared keys")
+	flags.IntVar(&o.workers, "workers", 4, "clients that create at the same time")
+	flags.StringVar(&o.json, "json", "", "write the figures to this file")
+	flags.BoolVar(&o.keep, "keep", false, "leave the cluster running")
+	if err := flags.Parse(arguments); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.short {
+		given := map[string]bool{}
+		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		if !given["pairs"] {
+			o.pairs = 2
+		}
+		if !given["pods"] {
+			o.pods = 200
+		}
+	}
+	return o, nil
+}
+
+// kinds of pods: what they name decides how far the policies go with them.
+var kinds = []struct {
+	name   string
+	limits map[string]string
+	filled string // must be there afterwards
+	target float64
+}{
+	{"complete: two declared keys, nothing to fill in", map[string]string{"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "40"}, "", 1.15},
+	{"one declared key, another is filled in", map[string]string{"tencent.com/vcuda-core": "30"}, "tencent.com/vcuda-memory", 1.15},
+	{"no declared key", map[string]string{"example.org/undeclared": "1"}, "", 1.15},
+}
+
+func main() {
+	o, err := parse(os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func say(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
+}
+
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+func run(ctx context.Context, o options) error {
+	c, err := clusterUp(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.down(o.keep)
+	if err := c.install(ctx, o.keys); err != nil {
+		return err
+	}
+	before := loadAverage()
+	var rows []figures.Row
+	for _, kind := range kinds {
+		ours, peer := figures.Series{}, figures.Series{}
+		for round := -1; round < o.pairs; round++ { // the first does not count
+			order := []bool{true, false}
+			if round%2 == 0 {
+				order = []bool{false, true}
+			}
+			for _, enforced := range order {
+				if err := c.enforce(ctx, enforced); err != nil {
+					return err
+				}
+				wall, cpu, err := c.create(ctx, o, kind.limits, enforced, kind.filled)
+				if err != nil {
+					return fmt.Errorf("%s: %w", kind.name, err)
+				}
+				into, what := peer, "none"
+				if enforced {
+					into, what = ours, "enforced"
+				}
+				say("%s, round %d, %s: %.0f ms, API server CPU %.0f ms", kind.name, round, what, milliseconds(wall), milliseconds(cpu))
+				if round >= 0 {
+					into.Add("wall", milliseconds(wall))
+					into.Add("cpu", milliseconds(cpu)*1000/float64(o.pods))
+				}
+			}
+		}
+		rows = append(rows, figures.Compare("wall, "+kind.name, "ms", kind.target, ours, peer, "wall"),
+			figures.Compare("API server CPU a pod, "+kind.name, "us", 0, ours, peer, "cpu"))
+	}
+	fmt.Printf("\nadmission: %d pods, %d at a time, %d declared keys, %d pairs; peer is the same server without the policies\n", o.pods, o.workers, o.keys, o.pairs)
+	fmt.Printf("load average before: %s, at the end: %s\n\n", before, loadAverage())
+	for i := range rows {
+		if o.short {
+			rows[i].OK, rows[i].Note = false, "short form: judges nothing"
+		}
+	}
+	figures.Print(os.Stdout, rows, !o.short)
+	if o.short {
+		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
+	}
+	return figures.WriteJSON(o.json, rows)
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// create makes the pods and takes them away again; the time is that of the making.
+func (c *cluster) create(ctx context.Context, o options, limits map[string]string, enforced bool, filled string) (wall, cpu time.Duration, err error) {
+	pods := make([]*corev1.Pod, o.pods)
+	for i := range pods {
+		pods[i] = podOf(i, limits)
+	}
+	rand.New(rand.NewSource(1)).Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	cpuBefore, err := cpuOf(c.pid("kube-apiserver"))
+	if err != nil {
+		return 0, 0, err
+	}
+	var next atomic.Int64
+	var failed atomic.Value
+	var workers sync.WaitGroup
+	api := c.client.CoreV1().Pods(namespace)
+	began := time.Now()
+	for range o.workers {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(pods)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				made, err := api.Create(ctx, pods[i], metav1.CreateOptions{})
+				if err == nil && enforced && filled != "" {
+					if _, there := made.Spec.Containers[0].Resources.Limits[corev1.ResourceName(filled)]; !there {
+						err = fmt.Errorf("%s was not filled in", filled)
+					}
+				}
+				if err != nil {
+					failed.Store(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	wall = time.Since(began)
+	cpuAfter, err := cpuOf(c.pid("kube-apiserver"))
+	if bad, is := failed.Load().(error); is {
+		return 0, 0, bad
+	}
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return 0, 0, err
+	}
+	now := int64(0)
+	return wall, cpuAfter - cpuBefore, api.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+}
+
+// podOf is a pod as people run them (bench/sync/load), before it is bound, with these limits in its first container.
+func podOf(i int, limits map[string]string) *corev1.Pod {
+	full := load.Pod(1, i, 1, 20)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: full.Name, Labels: full.Labels, Annotations: full.Annotations}, Spec: full.Spec}
+	pod.Spec.NodeName, pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = "", "", nil, nil
+	of := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("16Gi")}
+	for key, amount := range limits {
+		of[corev1.ResourceName(key)] = resource.MustParse(amount)
+	}
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Limits: of}
+	return pod
+}

@@ -106,7 +106,7 @@ class state {
     if (!authorities_.empty() && told_all(told_, authorities_.back())) return out;
     for (const auto& list : told_) {
       for (auto& one : living(list, now_)) {
-        const bool ours = one.name.starts_with(how_.name + " authority ");
+        const bool ours = one.name.starts_with(how_.name + " authority ") || how_.earlier.contains(one.pem);
         const bool known =
             std::ranges::find(authorities_, one) != authorities_.end() || std::ranges::find(out, one) != out.end();
         if (ours && !known && out.size() < 4) out.push_back(std::move(one));

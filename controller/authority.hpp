@@ -39,6 +39,7 @@ struct authority_keys {
 struct authority_settings {
   std::string name;                ///< authorities are named "<name> authority <time>", leaves <name>
   std::vector<std::string> names;  ///< DNS names and IP addresses the leaf is for
+  std::string earlier;             ///< authorities that were stored when all was well last, whoever made them
   std::chrono::seconds authority_life = std::chrono::days(365);
   std::chrono::seconds leaf_life = std::chrono::days(90);
   std::chrono::seconds overlap = std::chrono::days(1);  ///< an older authority stays told after the last leaf of it

@@ -154,6 +154,7 @@ kube::task<action> webhook_config::reconcile(kube::object_key key) {
     return std::ranges::any_of(of.webhooks, [&](const auto& one) { return !right(one, step.keys.authorities); });
   };
   if (std::ranges::any_of(configurations(), wrong)) co_return co_await tell(step.keys.authorities);
+  issuing_.earlier = std::move(step.keys.authorities);
   co_return action::again(std::min<milliseconds>(step.again, at_least_every));
 }
 

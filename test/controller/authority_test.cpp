@@ -230,6 +230,15 @@ TEST_F(authority, F23_a_store_that_was_replaced_by_hand_does_not_cut_off_what_is
   EXPECT_EQ(untrusted, 0);
   EXPECT_EQ(shown, stored.leaf);
   EXPECT_NE(told[0].find(x509::read(before)[0].pem), std::string::npos) << "the old one stays for a day";
+  // And then all of that is lost, too: its authority was not made by us.
+  const auto by_hand = x509::make_authority("by hand", {now - 10, now + 300 * day});
+  stored = {by_hand.certificate, by_hand.key, *x509::issue(by_hand, "x", how.names, {now - 10, now + 80 * day})};
+  settle();
+  how.earlier = stored.authorities;
+  stored = {};
+  settle();
+  EXPECT_EQ(untrusted, 0);
+  EXPECT_EQ(shown, stored.leaf);
 }
 
 TEST_F(authority, F23_a_replica_waits_until_every_caller_has_been_told) {

@@ -88,8 +88,8 @@ TEST(chart, S26_names_the_webhooks_and_paths_of_the_program) {
   for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route}) {
     const auto at = webhooks.find("name: " + std::string(one.webhook));
     ASSERT_NE(at, std::string::npos) << one.webhook;
-    const auto path = webhooks.find("path: ", at);
-    EXPECT_EQ(webhooks.compare(path + 6, one.path.size(), one.path), 0) << one.webhook;
+    const auto path = webhooks.find("(list . \"", at) + 9;
+    EXPECT_EQ(webhooks.substr(path, webhooks.find('"', path) - path), one.path) << one.webhook;
   }
 }
 

@@ -26,8 +26,17 @@ beside the new policy, so that no pod is missed while the server gets to know th
 {{- $fills := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
 {{- $was := lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" "quartermaster" }}
 {{- $is := and $fills (lookup "admissionregistration.k8s.io/v1" "MutatingAdmissionPolicy" "" "resource-defaults.quartermaster.io") }}
-{{- if or (eq .Values.admission.webhook "always") (and (eq .Values.admission.webhook "auto") (gt (int .Values.replicaCount) 0) (or (not $fills) (and $was (not $is)))) -}}
+{{- if or (eq .Values.admission.webhook "always") (and (eq .Values.admission.webhook "auto") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) (or (not $fills) (and $was (not $is)))) -}}
 true
+{{- end }}
+{{- end }}
+
+{{- define "quartermaster.webhook.at" -}}
+{{- $chart := first . }}
+{{- if $chart.Values.admission.url -}}
+url: {{ $chart.Values.admission.url }}{{ last . }}
+{{- else -}}
+service: {name: quartermaster-webhook, namespace: {{ $chart.Release.Namespace }}, path: {{ last . }}, port: 443}
 {{- end }}
 {{- end }}
 

@@ -46,7 +46,7 @@ inline constexpr resource leases{"coordination.k8s.io", "v1", "leases", "Lease",
 inline constexpr resource events{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr resource accelerator_policies{"quartermaster.io", "v1alpha1", "acceleratorpolicies",
                                                "AcceleratorPolicy", false};
-inline constexpr resource runtime_classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
+inline constexpr resource runtime_classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};  // clang-format off
 inline constexpr resource mutating_webhook_configurations{"admissionregistration.k8s.io", "v1",
                                                           "mutatingwebhookconfigurations",
                                                           "MutatingWebhookConfiguration", false};
@@ -55,7 +55,7 @@ inline constexpr resource validating_webhook_configurations{"admissionregistrati
                                                             "ValidatingWebhookConfiguration", false};
 inline constexpr resource validating_admission_policies{"admissionregistration.k8s.io", "v1",
                                                         "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
-                                                        false};
+                                                        false};  // clang-format on
 inline constexpr resource resource_rules{"quartermaster.io", "v1alpha1", "resourcerules", "ResourceRules", false};
 inline constexpr resource accelerator_nodes{"quartermaster.io", "v1alpha1", "acceleratornodes", "AcceleratorNode",
                                             false};

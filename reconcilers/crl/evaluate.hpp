@@ -56,7 +56,7 @@ struct filled {
 struct ruling {
   std::vector<filled> fills;
   std::string runtime_class;       ///< to be written; empty: nothing to write
-  std::vector<objection> refused;  ///< at most 1,000; of the pod after the fills, in the order of its containers and keys
+  std::vector<objection> refused;  ///< at most 1,000; of the pod after the fills, in its order
   std::vector<objection> said;
 
   bool allowed() const { return refused.empty(); }

@@ -154,8 +154,8 @@ func TestF10_streams_cut_at_every_offset(t *testing.T) {
 	remove() // a stream that is always cut within its first event never gets on, which is nobody's fault
 	b.must(b.Await(b.ctx, 90*time.Second))
 	log := o.Proxy.Since(since, nil)
-	// A client that backs off sees few cuts in short form; every offset of a stream is in the unit tests of the watch machine.
-	if cuts.Load() < form[int64](5, 100) {
+	// A dozen streams that back off to half a minute see few cuts, about fifteen a minute; every offset of a stream is in the unit tests of the watch machine.
+	if cuts.Load() < form[int64](5, 50) {
 		t.Errorf("only %d streams were cut", cuts.Load())
 	}
 	t.Logf("%d streams cut", cuts.Load())

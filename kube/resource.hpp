@@ -45,8 +45,8 @@ inline constexpr resource endpoint_slices{"discovery.k8s.io", "v1", "endpointsli
 inline constexpr resource leases{"coordination.k8s.io", "v1", "leases", "Lease", true};
 inline constexpr resource events{"events.k8s.io", "v1", "events", "Event", true};
 inline constexpr resource accelerator_policies{"quartermaster.io", "v1alpha1", "acceleratorpolicies",
-                                               "AcceleratorPolicy", false};
-inline constexpr resource runtime_classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};  // clang-format off
+                                               "AcceleratorPolicy", false};  // clang-format off
+inline constexpr resource runtime_classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
 inline constexpr resource mutating_webhook_configurations{"admissionregistration.k8s.io", "v1",
                                                           "mutatingwebhookconfigurations",
                                                           "MutatingWebhookConfiguration", false};

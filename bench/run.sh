@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/run.sh micro|sync|idle|short [--json FILE] [...]: called by ./dev bench, which has built what is needed.
+# bench/run.sh micro|sync|idle|admission|webhook|short [--json FILE] [...]: called by ./dev bench, which has built what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1; shift
@@ -14,5 +14,7 @@ case $name in
   micro) micro 0.5 ;;
   sync) bench/sync/run.sh sync "$@" ;;
   idle) bench/sync/run.sh idle "$@" ;;
-  short) micro 0.05; bench/sync/run.sh sync --short "$@" ;;
+  admission) bench/admission/run.sh "$@" ;;
+  webhook) bench/webhook/run.sh "$@" ;;
+  short) micro 0.05; bench/admission/run.sh --short; bench/webhook/run.sh --short; bench/sync/run.sh sync --short "$@" ;;
 esac

@@ -10,6 +10,7 @@
 #include "reconcilers/crl/pod_spec.hpp"
 #include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/names.hpp"
 
 namespace cli {
 namespace {
@@ -242,6 +243,6 @@ bool is_whole(std::string_view text) {
   return decimals <= exponent;
 }
 
-bool is_exempt(std::string_view ns) { return ns == "kube-system" || ns == "kube-public" || ns == "kube-node-lease"; }
+bool is_exempt(std::string_view ns) { return reconcilers::names::is_system(ns); }
 
 }  // namespace cli

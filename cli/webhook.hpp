@@ -21,6 +21,7 @@ std::string webhook_problem(const controller_options& options);
 struct webhook {
   struct given {
     controller::loop& loop;
+    controller::registry& metrics;
     controller::http_server_metrics& serving;
     controller::runner_metrics& running;
     kube::client& client;

@@ -82,8 +82,13 @@ kube::result<certificate::loaded> certificate::read() const {
 }
 
 kube::result<void> certificate::load() {
-  if (files_.certificate.empty() && !given_) return {};
-  return reload();
+  if (!files_.certificate.empty() || given_) return reload();
+  if (files_.client_ca.empty()) return {};
+  boost::system::error_code failed;
+  ssl::context(ssl::context::tls_server).load_verify_file(files_.client_ca, failed);
+  if (!failed) return {};
+  return std::unexpected(
+      kube::error{kube::errc::config, 0, fmt::format("client CA {}: {}", files_.client_ca, failed.message()), {}});
 }
 
 kube::result<void> certificate::reload() {

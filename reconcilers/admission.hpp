@@ -54,7 +54,8 @@ inline constexpr std::size_t max_config_map_review = 20u << 20;  ///< bytes: two
 
 struct review_answer {
   int status = 200;
-  std::string body;  ///< an AdmissionReview; one line of text where the status is not 200
+  std::string body;                        ///< an AdmissionReview; one line of text where the status is not 200
+  std::string_view outcome = "malformed";  ///< allowed, warned, filled, refused, malformed: a metric label
 };
 
 struct pod_admission {

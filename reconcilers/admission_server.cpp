@@ -11,7 +11,7 @@ namespace {
 
 const kube::object_key rules_key{{}, "default"};
 
-const review_answer not_synced{503, "not synced yet\n"};
+const review_answer not_synced{503, "not synced yet\n", "not_synced"};
 
 controller::http_response http(review_answer of) {
   return {of.status, std::move(of.body), of.status == 200 ? "application/json" : "text/plain; charset=utf-8"};
@@ -21,8 +21,15 @@ controller::http_response http(review_answer of) {
 
 admission_server::admission_server(const controller::store<accelerator_policy>& policies,
                                    controller::store<compiled_rules>& rules, std::string ns,
-                                   crl::parse_settings declarations)
-    : policies_(policies), compiled_(rules), ns_(std::move(ns)), declarations_(std::move(declarations)) {
+                                   crl::parse_settings declarations, controller::registry& metrics)
+    : policies_(policies),
+      compiled_(rules),
+      ns_(std::move(ns)),
+      declarations_(std::move(declarations)),
+      answers_(metrics.counters("quartermaster_admission_answers_total",
+                                "Answers of the admission webhook: allowed, warned, filled, refused, malformed, "
+                                "not_synced.",
+                                {"webhook", "outcome"})) {
   take_in(rules.find(rules_key));
   rules.observe([this](const compiled_rules* before, const compiled_rules* after) {
     const bool same = before && after && before->spec == after->spec;
@@ -55,17 +62,20 @@ review_answer admission_server::validate_config_map(std::string_view review) con
   return reconcilers::validate_config_map(review, declarations_);
 }
 
+void admission_server::add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
+                                 review_answer (admission_server::*by)(std::string_view) const) {
+  const auto answered = [this, by, webhook = at.webhook](const controller::http_request& asked) {
+    auto out = (this->*by)(asked.body);
+    answers_.with({webhook, out.outcome}).add();
+    return http(std::move(out));
+  };
+  to.route("POST", std::string(at.path), answered, body_limit);
+}
+
 void admission_server::add_routes(controller::http_server& to) {
-  using asked = const controller::http_request&;
-  to.route(
-      "POST", std::string(mutate_pods_route.path), [this](asked of) { return http(mutate_pod(of.body)); },
-      max_pod_review);
-  to.route(
-      "POST", std::string(validate_pods_route.path), [this](asked of) { return http(validate_pod(of.body)); },
-      max_pod_review);
-  to.route(
-      "POST", std::string(validate_config_maps_route.path),
-      [this](asked of) { return http(validate_config_map(of.body)); }, max_config_map_review);
+  add_route(to, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
+  add_route(to, validate_pods_route, max_pod_review, &admission_server::validate_pod);
+  add_route(to, validate_config_maps_route, max_config_map_review, &admission_server::validate_config_map);
 }
 
 }  // namespace reconcilers

@@ -18,7 +18,7 @@ class admission_server {
  public:
   /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace.
   admission_server(const controller::store<accelerator_policy>& policies, controller::store<compiled_rules>& rules,
-                   std::string ns, crl::parse_settings declarations);
+                   std::string ns, crl::parse_settings declarations, controller::registry& metrics);
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
@@ -30,6 +30,8 @@ class admission_server {
 
  private:
   void take_in(const compiled_rules* now);
+  void add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
+                 review_answer (admission_server::*by)(std::string_view) const);
   /// Empty before the caches are filled: nothing may be judged by half a picture.
   std::optional<pod_admission> pods() const;
 
@@ -38,6 +40,7 @@ class admission_server {
   std::string ns_;
   crl::parse_settings declarations_;
   crl::rule_set rules_;
+  controller::family<controller::counter>& answers_;
 };
 
 }  // namespace reconcilers

@@ -1,6 +1,8 @@
 #pragma once
 // Keys that people, scripts and DaemonSets rely on; the table is in docs/architecture.md. Changing one breaks clusters.
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace reconcilers::names {
@@ -23,6 +25,12 @@ inline constexpr std::string_view managed_by = "quartermaster";
 inline constexpr std::string_view field_owner = "quartermaster";
 /// Field owner of the controller's part of AcceleratorNode; the agent has the rest.
 inline constexpr std::string_view node_field_owner = "quartermaster-controller";
+
+/// Namespaces whose pods are never held to declared rules; nor are those of our own.
+inline constexpr std::array<std::string_view, 3> system_namespaces{"kube-system", "kube-public", "kube-node-lease"};
+constexpr bool is_system(std::string_view ns) {
+  return std::ranges::find(system_namespaces, ns) != system_namespaces.end();
+}
 
 /// The AcceleratorPolicy that counts.
 inline constexpr std::string_view policy = "default";

@@ -209,7 +209,10 @@ func (c *cluster) enforce(ctx context.Context, on bool) error {
 		if failed != nil && !apierrors.IsInvalid(failed) { // of the policies the server sees one earlier than the other
 			return failed
 		}
-		_, has := got.Spec.Containers[0].Resources.Limits["tencent.com/vcuda-memory"]
+		has := false
+		if failed == nil {
+			_, has = got.Spec.Containers[0].Resources.Limits["tencent.com/vcuda-memory"]
+		}
 		if on == apierrors.IsInvalid(err) && on == has && failed == nil && (on || err == nil) {
 			return nil
 		}

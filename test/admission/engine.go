@@ -45,6 +45,7 @@ type compiled struct {
 type validation struct {
 	compiled
 	validator   validating.Validator
+	count       int
 	expressions []plugincel.ConditionEvaluator // the validations and their messages, as the server evaluates them: one after the other
 }
 
@@ -141,7 +142,7 @@ func (c *compiled) note(wrong *[]error, what string, result plugincel.Compilatio
 }
 
 func newValidation(base *environment.EnvSet, from *admissionv1.ValidatingAdmissionPolicy, wrong *[]error) *validation {
-	v := &validation{}
+	v := &validation{count: len(from.Spec.Validations)}
 	v.begin(base, from.Name, from.Spec.Variables, from.Spec.MatchConditions, wrong)
 	var validations, messages []plugincel.ExpressionAccessor
 	for _, one := range from.Spec.Validations {
@@ -203,19 +204,28 @@ func (r request) review() *reviewv1.AdmissionRequest {
 
 var everyday = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
 
-// text is why the policy does not like the request; empty: it does, or it is not concerned.
-func (v *validation) text(r request) (string, error) {
+// texts are what the policy does not like about the request, one of each validation; empty: nothing, or it is not concerned.
+func (v *validation) texts(r request) ([]string, error) {
 	result := v.validator.Validate(context.Background(), r.resource, r.attributes, r.params, everyday, celconfig.RuntimeCELCostBudget, nil)
-	var texts []string
-	for _, decision := range result.Decisions {
+	texts := make([]string, v.count)
+	for i, decision := range result.Decisions {
 		switch decision.Evaluation {
 		case validating.EvalError:
-			return "", fmt.Errorf("%s: %s", v.name, decision.Message)
+			return nil, fmt.Errorf("%s: %s", v.name, decision.Message)
 		case validating.EvalDeny:
-			texts = append(texts, decision.Message)
+			texts[i] = decision.Message
 		}
 	}
-	return strings.Join(texts, " | "), nil
+	return texts, nil
+}
+
+// text of a policy with one validation.
+func (v *validation) text(r request) (string, error) {
+	texts, err := v.texts(r)
+	if err != nil {
+		return "", err
+	}
+	return texts[0], nil
 }
 
 // apply returns the pod as the policy changes it, with the server's defaults.
@@ -271,17 +281,17 @@ func (e *Engine) Pod(in *corev1.Pod, rules Spec, enforcement string) (Answer, *c
 const TemplatePrefix = "its pods would be refused: "
 
 // Template sends a workload with this pod spec in its template through the policy for templates.
-func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcement string) (string, error) {
+func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcement string) (refusals, advice string, err error) {
 	object, of, resource := Workload(kind, spec)
-	text, err := e.templates.text(newRequest(object, of, resource, "default", rules.Object("default", enforcement)))
-	if err != nil || text == "" {
-		return "", err
+	texts, err := e.templates.texts(newRequest(object, of, resource, "default", rules.Object("default", enforcement)))
+	if err != nil {
+		return "", "", err
 	}
-	without, ok := strings.CutPrefix(text, TemplatePrefix)
-	if !ok {
-		return "", fmt.Errorf("the text of a template begins otherwise: %.200s", text)
+	refusals, ok := strings.CutPrefix(texts[0], TemplatePrefix)
+	if !ok && refusals != "" {
+		return "", "", fmt.Errorf("the text of a template begins otherwise: %.200s", refusals)
 	}
-	return without, nil
+	return refusals, texts[1], nil
 }
 
 // Cost is what the server's budget is charged for one policy: each expression with the variables it needs, and each variable alone.

@@ -262,11 +262,14 @@ func Disagreement(j *Judge, e *Engine, t Trial) (string, error) {
 		return "", err
 	}
 	if t.Template != "" {
-		text, err := e.Template(t.Template, pod.Spec, t.Rules, t.Enforcement)
+		refusals, advice, err := e.Template(t.Template, pod.Spec, t.Rules, t.Enforcement)
 		if err != nil {
 			return "CEL fails: " + err.Error(), nil
 		}
-		return differs("text", ours.Refusals, text), nil
+		if said := differs("text", ours.Refusals, refusals); said != "" {
+			return said, nil
+		}
+		return differs("advice", ours.Advice, advice), nil
 	}
 	theirs, changed, err := e.Pod(pod, t.Rules, t.Enforcement)
 	if err != nil {

@@ -126,13 +126,13 @@ func batches(t *testing.T) []*server.Batch {
 }
 
 // Below 1.36, as the chart has it: the webhook fills in, the policies refuse what is still wrong.
-func TestS24_S25_S26_TheTruthTableWhereTheWebhookFillsIn(t *testing.T) {
+func TestS24_S25_TheTruthTableWhereTheWebhookFillsIn(t *testing.T) {
 	operator(t, fills)
 	server.RunCases(t, api, judge, &webhook{as: fills}, batches(t))
 }
 
 // The webhook alone: the same verdict, the same mutation, the same words as the C++ form, which CEL is held against elsewhere.
-func TestS24_S25_S26_TheTruthTableByTheWebhookAlone(t *testing.T) {
+func TestS24_S25_TheTruthTableByTheWebhookAlone(t *testing.T) {
 	operator(t, forced)
 	ctx := context.Background()
 	hook := &webhook{as: forced}
@@ -275,7 +275,7 @@ func TestS24_ABrokenDeclarationIsRefusedAtTheDoor(t *testing.T) {
 }
 
 // The operator is gone: pods are made all the same, and nobody waits for long.
-func TestS26_PodsAreMadeWhileTheOperatorIsGone(t *testing.T) {
+func TestS24_PodsAreMadeWhileTheOperatorIsGone(t *testing.T) {
 	op := operator(t, forced)
 	ctx := context.Background()
 	if err := (&webhook{as: forced}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {

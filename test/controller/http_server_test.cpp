@@ -380,6 +380,17 @@ TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_no
   EXPECT_EQ(shown(), "third");
 }
 
+TEST_F(certificate, a_client_ca_that_cannot_be_read_ends_the_start_with_a_line_that_names_it) {
+  folder.write("ca.pem", "garbage");
+  for (const auto* file : {"ca.pem", "nowhere.pem"}) {
+    options.tls = controller::certificate_files{{}, {}, folder.path(file)};
+    controller::http_server none(loop, serving, options);
+    const auto started = none.start();
+    ASSERT_FALSE(started) << file;
+    EXPECT_NE(started.error().what.find(file), std::string::npos) << started.error().what;
+  }
+}
+
 TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_asked_for) {
   folder.write("ca.pem", ca.pem());
   options.tls = controller::certificate_files{{}, {}, folder.path("ca.pem")};

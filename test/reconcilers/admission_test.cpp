@@ -93,7 +93,7 @@ struct admission : testing::Test {
   }
 };
 
-TEST_F(admission, S26_fills_limits_requests_and_runtime_class) {
+TEST_F(admission, S24_fills_limits_requests_and_runtime_class) {
   const auto response = mutated(review_of(pod_with({{"example.com/fpga", "1"}})));
   EXPECT_EQ(response["allowed"], true);
   EXPECT_FALSE(response.contains("warnings")) << "said once, where the pod is judged";
@@ -105,7 +105,7 @@ TEST_F(admission, S26_fills_limits_requests_and_runtime_class) {
   EXPECT_EQ(untouched(review_of(object)), "") << "once filled in there is nothing more to do";
 }
 
-TEST_F(admission, S26_fills_the_container_that_uses_the_group) {
+TEST_F(admission, S24_fills_the_container_that_uses_the_group) {
   auto pod = pod_of(json::array({container("idle", json::object()), container("main", {{"example.com/fpga", 2}})}));
   pod["spec"]["initContainers"] = json::array({container("fetch", {{"example.com/fpga", "1"}})});
   std::vector<std::string> paths;
@@ -116,7 +116,7 @@ TEST_F(admission, S26_fills_the_container_that_uses_the_group) {
                                  "/spec/containers/1/resources/requests/example.com~1mem", "/spec/runtimeClassName"));
 }
 
-TEST_F(admission, S26_refuses_with_the_reason) {
+TEST_F(admission, S24_refuses_with_the_reason) {
   const auto review = review_of(pod_with({{"example.com/fpga", "1"}, {"example.com/mem", "0"}}));
   EXPECT_EQ(mutated(review)["allowed"], true) << "others may still change it";
   const auto response = validated(review);
@@ -128,7 +128,7 @@ TEST_F(admission, S26_refuses_with_the_reason) {
             "kube-public/cf-crl-lab-mem)");
 }
 
-TEST_F(admission, S26_warn_says_it_and_changes_nothing) {
+TEST_F(admission, S24_warn_says_it_and_changes_nothing) {
   const auto review = review_of(pod_with({{"example.com/fpga", "1"}}));
   EXPECT_FALSE(mutated(review, enforcement::warn).contains("patch"));
   const auto response = validated(review, enforcement::warn);
@@ -137,7 +137,7 @@ TEST_F(admission, S26_warn_says_it_and_changes_nothing) {
               ElementsAre(HasSubstr("example.com/mem must be set to 1 or more beside example.com/fpga")));
 }
 
-TEST_F(admission, S26_off_and_what_is_not_ours_goes_through_untouched) {
+TEST_F(admission, S24_off_and_what_is_not_ours_goes_through_untouched) {
   const auto bad = pod_with({{"example.com/fpga", "1"}, {"example.com/chip", "1"}});
   auto review = review_of(bad);
   EXPECT_FALSE(validated(review)["allowed"]);

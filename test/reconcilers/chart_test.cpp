@@ -11,6 +11,7 @@
 
 #include "reconcilers/admission.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/names.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {
@@ -83,7 +84,7 @@ TEST(chart, S2_names_every_object_of_the_catalogue) {
   }
 }
 
-TEST(chart, S26_names_the_webhooks_and_paths_of_the_program) {
+TEST(chart, S24_names_the_webhooks_and_paths_of_the_program) {
   const auto webhooks = text_of(chart / "templates/webhook.yaml");
   for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route}) {
     const auto at = webhooks.find("name: " + std::string(one.webhook));
@@ -91,6 +92,12 @@ TEST(chart, S26_names_the_webhooks_and_paths_of_the_program) {
     const auto path = webhooks.find("(list . \"", at) + 9;
     EXPECT_EQ(webhooks.substr(path, webhooks.find('"', path) - path), one.path) << one.webhook;
   }
+}
+
+TEST(chart, leaves_out_the_namespaces_that_the_program_leaves_out) {
+  std::string list = "list";
+  for (const auto& ns : names::system_namespaces) list += " \"" + std::string(ns) + "\"";
+  EXPECT_THAT(text_of(chart / "templates/_helpers.tpl"), testing::HasSubstr(list + " .Release.Namespace"));
 }
 
 TEST(chart, carries_true_copies_of_the_crds) {

@@ -138,12 +138,13 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
   : {{ if . }}params.spec.rules[m].waivedBy in c.used && int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom{{ else }}false{{ end }})
 {{- end }}
 
+{{- /* `.`: as above. */}}
 {{- define "quartermaster.cel.advice" -}}
 - name: advice
   expression: >-
     variables.judged.map(c, c.uses.map(u, ((has(u.rule.related)
         ? u.rule.related.filter(m, m in params.spec.rules && !(m in c.used) &&
-            !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" "" | nindent 10 }}) &&
+            !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }}) &&
             !(has(params.spec.rules[m].must) && params.spec.rules[m].must && has(params.spec.rules[m].group) &&
               has(u.rule.group) && params.spec.rules[m].group == u.rule.group)).map(m,
             c.at + ': ' + u.key + ' usually goes with ' + m + ', which is not set (ConfigMap ' + u.rule.source + ')')

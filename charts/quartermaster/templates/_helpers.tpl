@@ -50,3 +50,8 @@ service: {name: quartermaster-webhook, namespace: {{ $chart.Release.Namespace }}
 - name: no-mirror-pod
   expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
 {{- end }}
+
+{{- /* Namespaces whose pods are held to the rules: reconcilers/names.hpp has the same list. */}}
+{{- define "quartermaster.everyday" -}}
+matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: {{ list "kube-system" "kube-public" "kube-node-lease" .Release.Namespace | uniq | toJson }}}]
+{{- end }}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -276,11 +277,14 @@ func inTemplate(ctx context.Context, s *Server, judge *admission.Judge, batch *B
 	if reply.Code != 201 {
 		return []string{fmt.Sprintf("the %s is refused: %q", kind, reply.Message)}
 	}
-	want := answer.Refusals
-	if want != "" {
-		want = admission.TemplatePrefix + want
+	var want []string
+	if answer.Refusals != "" {
+		want = append(want, admission.TemplatePrefix+answer.Refusals)
 	}
-	if got := reply.Warned("resource-templates"); got != want {
+	if answer.Advice != "" {
+		want = append(want, answer.Advice)
+	}
+	if got := reply.WarnedAll("resource-templates"); !slices.Equal(got, want) {
 		return []string{fmt.Sprintf("warned of the %s: %q, not %q", kind, got, want)}
 	}
 	return nil

@@ -153,12 +153,16 @@ func (r Reply) Refusal() string {
 	return text
 }
 
-// Warned is what a policy warned about.
-func (r Reply) Warned(policy string) string {
+// Warned is what a policy warned about; empty: nothing.
+func (r Reply) Warned(policy string) string { return strings.Join(r.WarnedAll(policy), " | ") }
+
+// WarnedAll is the same, each warning for itself.
+func (r Reply) WarnedAll(policy string) []string {
+	var out []string
 	for _, warning := range r.Warnings {
 		if text := said(warning, policy); text != "" {
-			return text
+			out = append(out, text)
 		}
 	}
-	return ""
+	return out
 }

@@ -162,6 +162,26 @@ func TestS24_TheSystemsOwnPodsAreLeftAlone(t *testing.T) {
 	}
 }
 
+// Nobody reads what a controller is told of the pods it makes; whoever wrote the template was told.
+func TestS24_WhatIsOnlySaidIsSaidToPeople(t *testing.T) {
+	ctx := context.Background()
+	spec := admission.NewSpec()
+	spec.Rules["said.test/a"] = admission.Rule{Source: "kube-public/cf-crl-said-a", NotOffered: true}
+	spec.Finish()
+	if err := (&Policies{Server: server, Judge: judge}).Hold(ctx, &Batch{Spec: spec}, "Deny"); err != nil {
+		t.Fatal(err)
+	}
+	pod := admission.NewPod()
+	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Limits: admission.Amounts("said.test/a", "1")}}}
+	for label, speaks := range map[string]bool{"app": true, "pod-template-hash": false, "controller-revision-hash": false, "batch.kubernetes.io/job-name": false} {
+		pod.Labels = map[string]string{label: "x"}
+		reply, err := server.Pod(ctx, pod)
+		if err != nil || reply.Code != 201 || (reply.Warned("resource-advice") != "") != speaks {
+			t.Errorf("a pod with label %s: %d %v %v", label, reply.Code, reply.Warnings, err)
+		}
+	}
+}
+
 // failurePolicy Ignore means that a policy beyond the budget lets everything pass in silence, so a pod that must be refused has to be.
 func TestS24_500KeysAndAPodOf60ContainersAreJudgedOnARealAPIServer(t *testing.T) {
 	ctx := context.Background()

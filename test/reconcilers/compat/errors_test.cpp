@@ -1,0 +1,144 @@
+// What errors are known by, and that docs/troubleshooting*.md say the same words; QM_GOLDEN=write writes them there.
+#include "reconcilers/compat/errors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "reconcilers/crl/text.hpp"
+
+namespace reconcilers::compat {
+namespace {
+
+using crl::language;
+using testing::ElementsAre;
+using ids = std::vector<std::string>;
+
+ids named(std::string_view text) {
+  ids out;
+  for (const auto* one : errors_in(text)) out.emplace_back(one->id);
+  return out;
+}
+
+TEST(errors, S31_are_known_by_code_and_by_name) {
+  const std::pair<const char*, const char*> table[] = {
+      {"INVALID_IMAGE", "invalid-image"},
+      {"CUDA_ERROR_INVALID_IMAGE", "invalid-image"},
+      {"cudaErrorInvalidKernelImage", "invalid-image"},
+      {"200", "invalid-image"},
+      {"ILLEGAL_ADDRESS", "illegal-address"},
+      {"illegal_address", "illegal-address"},
+      {"700", "illegal-address"},
+      {"UNSUPPORTED_PTX_VERSION", "unsupported-ptx-version"},
+      {"222", "unsupported-ptx-version"},
+      {"999", "unknown-error"},
+      {"CUDA_ERROR_UNKNOWN (999)", "unknown-error"},
+      {" error 999 ", "unknown-error"},
+      {"802", "system-not-ready"},
+      {"Error 802", "system-not-ready"},
+      {"CUDA error: 802", "system-not-ready"},
+      {"35", "insufficient-driver"},
+      {"209", "no-binary-for-gpu"},
+      {"803", "driver-mismatch"},
+      {"804", "forward-package-not-supported"},
+      {"vllm-bf16", "vllm-bf16"},
+      {"unsatisfied condition: cuda>=12.4", "unsatisfied-condition"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
+TEST(errors, S31_S78_S91_are_found_in_pasted_lines) {
+  const std::pair<const char*, const char*> table[] = {
+      {"nvidia-container-cli: requirement error: unsatisfied condition: cuda>=11.7, please update your driver to a "
+       "newer "
+       "version, or use an earlier cuda container: unknown",
+       "unsatisfied-condition"},
+      {"ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has "
+       "compute capability 7.5.",
+       "vllm-bf16"},
+      {"UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet "
+       "initialized (Triggered internally at CUDAFunctions.cpp:109.)",
+       "system-not-ready"},
+      {"time=2025 level=DEBUG\ncuInit err: 802\nmore", "system-not-ready"},
+      {"cudaGetDeviceCount returned 35\n-> CUDA driver version is insufficient for CUDA runtime version",
+       "insufficient-driver"},
+      {"RuntimeError: CUDA error: an illegal memory access was encountered", "illegal-address"},
+      {"CUDA error at main.cu:256 code=999(cudaErrorUnknown) \"cudaSetDevice(0)\"", "unknown-error"},
+      {"RuntimeError: CUDA error: device kernel image is invalid", "invalid-image"},
+      {"the provided PTX was compiled with an unsupported toolchain.", "unsupported-ptx-version"},
+      {"no kernel image is available for execution on the device", "no-binary-for-gpu"},
+      {"paddle::memory::allocation::AutoGrowthBestFitAllocator::AllocImpl(unsigned long)", "paddle-auto-growth"},
+      {"Error 804: forward compatibility was attempted on non supported HW", "forward-package-not-supported"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
+TEST(errors, what_is_none_is_not_found) {
+  for (const auto* text :
+       {"", " ", "0", "1", "HTTP status 200", "exit code 35", "error 12002", "GET / 200 OK cuda", "cuda 12.4.999",
+        "took 700 ms", "unknown", "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
+    EXPECT_THAT(named(text), ElementsAre()) << text;
+}
+
+TEST(errors, ids_codes_and_both_languages_are_whole) {
+  std::set<std::string_view> seen;
+  std::set<int> codes;
+  for (const auto& one : known_errors()) {
+    EXPECT_TRUE(seen.insert(one.id).second) << one.id;
+    if (one.code != 0) EXPECT_TRUE(codes.insert(one.code).second) << one.code;
+    EXPECT_EQ(std::string(one.phrases), crl::lower_case(one.phrases));
+    EXPECT_FALSE(one.source.empty());
+    for (const auto in : {language::en, language::zh}) {
+      for (const auto text : {one.in(in).title, one.in(in).symptom, one.in(in).check, one.in(in).cure}) {
+        EXPECT_FALSE(text.empty()) << one.id;
+        EXPECT_EQ(crl::has_cjk(text), in == language::zh) << one.id << ": " << text;
+      }
+    }
+  }
+}
+
+std::string list(std::string_view lines) {
+  std::string out = "- ";
+  for (const char c : lines) out += c == '\n' ? std::string("\n- ") : std::string(1, c);
+  return out + "\n";
+}
+
+std::string sections(language in) {
+  const bool zh = in == language::zh;
+  std::string out;
+  for (const auto& one : known_errors()) {
+    const auto& say = one.in(in);
+    out += "\n## " + std::string(say.title) + "\n\n";
+    out += (zh ? "**现象** " : "**Symptom** ") + std::string(say.symptom) + "\n\n";
+    out += (zh ? "**检查**\n\n" : "**Check**\n\n") + list(say.check) + "\n";
+    out += (zh ? "**处理**\n\n" : "**Cure**\n\n") + list(say.cure) + "\n";
+    out += "`quartermaster explain error " + std::string(one.id) + (zh ? " --lang zh`" : "`") +
+           (one.source.starts_with("http") ? (zh ? " · 来源：<" : " · source: <") + std::string(one.source) + ">\n"
+                                           : "\n");
+  }
+  return out;
+}
+
+TEST(errors, S31_the_troubleshooting_pages_say_the_same) {
+  const bool write = std::getenv("QM_GOLDEN") && std::string_view(std::getenv("QM_GOLDEN")) == "write";
+  for (const auto& [name, in] :
+       {std::pair("docs/troubleshooting.md", language::en), {"docs/troubleshooting.zh.md", language::zh}}) {
+    const auto file = std::filesystem::path(SOURCE_ROOT) / name;
+    std::ostringstream read;
+    read << std::ifstream(file).rdbuf();
+    const auto page = read.str();
+    const auto head = page.substr(0, page.find("\n## "));
+    ASSERT_FALSE(head.empty()) << file;
+    const auto want = head + sections(in);
+    if (write) std::ofstream(file) << want;
+    EXPECT_TRUE(write || page == want) << "QM_GOLDEN=write writes " << name;
+  }
+}
+
+}  // namespace
+}  // namespace reconcilers::compat

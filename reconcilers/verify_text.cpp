@@ -1,0 +1,221 @@
+#include <array>
+
+#include "reconcilers/verify.hpp"
+
+namespace reconcilers::verify {
+namespace {
+
+using crl::language;
+
+struct words {
+  std::string_view en, zh;
+  std::string_view in(language of) const { return of == language::zh ? zh : en; }
+};
+
+struct stage_row {
+  stage at;
+  std::string_view name;
+  words good;
+};
+struct code_row {
+  code why;
+  std::string_view name;
+  words text, remedy;
+};
+
+// {value} {other} {node}
+// clang-format off
+constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1> stages{{
+  {stage::types, "types", {"the custom resource types are there", "自定义资源类型齐全"}},
+  {stage::policy, "policy", {"AcceleratorPolicy default is ready: {value}", "AcceleratorPolicy default 已就绪：{value}"}},
+  {stage::daemon_sets, "daemonsets", {"{value}: {other} pods available", "{value}：{other} 个 Pod 可用"}},
+  {stage::leader, "leader", {"{value} leads", "{value} 是当前的 leader"}},
+  {stage::label, "label", {"{value} asks for {other}", "{value} 请求 {other}"}},
+  {stage::node, "node", {"Ready, and takes new pods", "Ready，可调度"}},
+  {stage::module, "module", {"{value} is on in AcceleratorPolicy default", "{value} 已在 AcceleratorPolicy default 中启用"}},
+  {stage::enrolment, "enrolment", {"{value}, mode {other}", "{value}，模式 {other}"}},
+  {stage::preflight, "preflight", {"{value}", "{value}"}},
+  {stage::module_label, "module-label", {"quartermaster.io/module={value}", "quartermaster.io/module={value}"}},
+  {stage::plugin, "plugin", {"pod {value} is ready", "Pod {value} 已就绪"}},
+  {stage::other_plugins, "other-plugins", {"nobody else advertises cards", "没有其他插件上报卡"}},
+  {stage::resources, "resources", {"allocatable of capacity: {value}", "可分配/容量：{value}"}},
+  {stage::pods, "pods", {"{value} hold cards{other}", "{value} 个 Pod 占用卡{other}"}},
+  {stage::taint, "taint", {"none of ours", "没有本产品的污点"}},
+  {stage::allocation, "allocation", {"{value}", "{value}"}},
+}};
+
+constexpr std::array<code_row, code_count> codes{{
+  {code::none, "", {}, {}},
+  {code::types_missing, "types_missing",
+   {"the API server does not know {value} of quartermaster.io", "API 服务器缺少 quartermaster.io 的 {value}"},
+   {"install the chart, or kubectl apply -f crds/", "请安装 chart，或执行 kubectl apply -f crds/"}},
+  {code::policy_missing, "policy_missing",
+   {"there is no AcceleratorPolicy named default", "没有名为 default 的 AcceleratorPolicy"},
+   {"create it with the modules you want under spec.modules; a policy of another name has no effect", "请创建它，并在 spec.modules 中启用所需模块；其他名称的 AcceleratorPolicy 不生效"}},
+  {code::policy_not_ready, "policy_not_ready",
+   {"AcceleratorPolicy default is not ready: {value}: {other}", "AcceleratorPolicy default 未就绪：{value}：{other}"},
+   {"mend what it says; kubectl describe apol default shows the events", "请按其提示处理；kubectl describe apol default 可查看事件"}},
+  {code::policy_not_looked_at, "policy_not_looked_at",
+   {"the newest AcceleratorPolicy default has not been looked at by the operator", "Operator 尚未处理最新的 AcceleratorPolicy default"},
+   {"look again in a few seconds; if it stays so, read the operator's log", "请几秒后再试；若仍如此，请查看 Operator 日志"}},
+  {code::daemon_set_missing, "daemonset_missing",
+   {"module {other} is on, but its DaemonSet {value} is not there", "模块 {other} 已启用，但 DaemonSet {value} 不存在"},
+   {"read the operator's log and kubectl describe apol default", "请查看 Operator 日志与 kubectl describe apol default"}},
+  {code::daemon_set_not_rolled_out, "daemonset_not_rolled_out",
+   {"DaemonSet {value} is not rolled out: {other} pods available", "DaemonSet {value} 尚未完成部署：{other} 个 Pod 可用"},
+   {"kubectl describe ds {value} shows what it waits for", "kubectl describe ds {value} 可查看原因"}},
+  {code::leader_missing, "leader_missing",
+   {"no operator leads: the lease quartermaster is not there or released", "没有 Operator 担任 leader：租约 quartermaster 不存在或已释放"},
+   {"start the operator: kubectl get deploy quartermaster -A", "请启动 Operator：kubectl get deploy quartermaster -A"}},
+  {code::leader_silent, "leader_silent",
+   {"the operator {value} has not renewed its lease for {other} s", "Operator {value} 已有 {other} 秒未续租"},
+   {"look at its pod and log; until one leads, nothing is enrolled or repaired", "请检查其 Pod 与日志；在有 leader 之前不会接入或修复任何节点"}},
+  {code::unknown_mode, "unknown_mode",
+   {"{other}", "标签 {value} 的值不是已知的模式"},
+   {"kubectl label node {node} nvidia-device-enable=MODE --overwrite", "请改正：kubectl label node {node} nvidia-device-enable=模式 --overwrite"}},
+  {code::conflicting_labels, "conflicting_labels",
+   {"{other}", "标签互相矛盾：{value}"},
+   {"keep one: kubectl label node {node} KEY-", "请只保留一个：kubectl label node {node} 键名-"}},
+  {code::foreign_label, "foreign_label",
+   {"{other}", "另一个标签把该节点交给了其他产品的设备插件：{value}"},
+   {"remove that label, or take ours off and leave the node to them", "请删除该标签，或去掉本产品的标签，把节点留给对方"}},
+  {code::refused, "refused",
+   {"the operator refuses it: {value}: {other}", "Operator 拒绝了请求：{value}：{other}"},
+   {"do what it says; kubectl describe anode {node}", "请按其提示处理；kubectl describe anode {node}"}},
+  {code::node_not_ready, "node_not_ready",
+   {"the node is not Ready", "节点不是 Ready"},
+   {"kubectl describe node {node}; look at its kubelet", "kubectl describe node {node}；请检查 kubelet"}},
+  {code::node_cordoned, "node_cordoned",
+   {"the node is cordoned: no new pod comes to it", "节点已被 cordon：不会再调度新的 Pod"},
+   {"kubectl uncordon {node}", "kubectl uncordon {node}"}},
+  {code::module_off, "module_off",
+   {"module {value} is off in AcceleratorPolicy default", "模块 {value} 未在 AcceleratorPolicy default 中启用"},
+   {"kubectl patch apol default --type=merge -p '{\"spec\":{\"modules\":{\"{value}\":{\"enabled\":true}}}}'", "kubectl patch apol default --type=merge -p '{\"spec\":{\"modules\":{\"{value}\":{\"enabled\":true}}}}'"}},
+  {code::not_enrolled, "not_enrolled",
+   {"the operator has not looked at the node: it has no AcceleratorNode", "Operator 尚未处理该节点：没有对应的 AcceleratorNode"},
+   {"look again in a few seconds; if it stays so, read the operator's log", "请几秒后再试；若仍如此，请查看 Operator 日志"}},
+  {code::enrolment_behind, "enrolment_behind",
+   {"the operator has not seen the label yet: it knows {value}, asked is {other}", "Operator 尚未看到新标签：它记录的是 {value}，请求的是 {other}"},
+   {"look again in a few seconds; if it stays so, read the operator's log", "请几秒后再试；若仍如此，请查看 Operator 日志"}},
+  {code::waits_for_pods, "waits_for_pods",
+   {"the change of mode waits for pods that hold the old mode's cards: {value}", "模式切换正在等待占用旧模式资源的 Pod：{value}"},
+   {"let them end or delete them", "请等待其结束，或删除它们"}},
+  {code::change_under_way, "change_under_way",
+   {"{value}: {other}", "{value}：{other}"},
+   {"wait; kubectl get anode {node} -w follows it", "请等待；kubectl get anode {node} -w 可跟踪进度"}},
+  {code::stuck, "stuck",
+   {"stuck: {value}: {other}", "已卡住：{value}：{other}"},
+   {"do what it says; kubectl describe anode {node}", "请按其提示处理；kubectl describe anode {node}"}},
+  {code::rolled_back, "rolled_back",
+   {"the change was given up, the node is {value}: {other}", "模式切换已放弃，节点仍为 {value}：{other}"},
+   {"mend what it says, then set the label again", "请按其提示处理，然后重新设置标签"}},
+  {code::preflight_failed, "preflight_failed", {"", ""}, {"", ""}},
+  {code::module_label_missing, "module_label_missing",
+   {"label quartermaster.io/module={value} is gone, so no plugin runs here", "标签 quartermaster.io/module={value} 已丢失，插件不会在此运行"},
+   {"the operator puts it back; if it does not, read its log for {node}", "Operator 会自动恢复；否则请查看其日志中关于 {node} 的内容"}},
+  {code::module_label_other, "module_label_other",
+   {"label quartermaster.io/module is {value}; it should be {other}", "标签 quartermaster.io/module 的值为 {value}，应为 {other}"},
+   {"the operator puts it right; if it does not, read its log for {node}", "Operator 会自动改正；否则请查看其日志中关于 {node} 的内容"}},
+  {code::plugin_missing, "plugin_missing",
+   {"DaemonSet {value} has no pod on this node", "DaemonSet {value} 在该节点上没有 Pod"},
+   {"kubectl describe ds {value}: a taint it does not tolerate, or too little CPU or memory on the node", "请查看 kubectl describe ds {value}：可能有未容忍的污点，或节点 CPU、内存不足"}},
+  {code::plugin_not_ready, "plugin_not_ready",
+   {"plugin pod {value} is not ready: {other}", "插件 Pod {value} 未就绪：{other}"},
+   {"kubectl describe pod and kubectl logs --previous of it; an image that cannot be pulled is set in spec.modules of the policy", "请查看该 Pod 的 kubectl describe 与 kubectl logs --previous；镜像拉取失败时，请在策略的 spec.modules 中设置镜像"}},
+  {code::foreign_plugin, "foreign_plugin",
+   {"{value} comes from a plugin that does not belong to this mode: a card could be given out twice", "{value} 来自不属于该模式的插件：同一张卡可能被重复分配"},
+   {"find it: kubectl get pods -A --field-selector spec.nodeName={node}; then remove it", "请查找并移除：kubectl get pods -A --field-selector spec.nodeName={node}"}},
+  {code::nothing_advertised, "nothing_advertised",
+   {"the plugin is ready, but {value} is not allocatable", "插件已就绪，但 {value} 不可分配"},
+   {"read the log of the pod of {other} on this node, and nvidia-smi there", "请查看该节点上 {other} 的 Pod 日志，并在节点上执行 nvidia-smi"}},
+  {code::cards_unhealthy, "cards_unhealthy",
+   {"part of the cards is unhealthy: {value} allocatable", "部分卡不健康：可分配 {value}"},
+   {"nvidia-smi and dmesg (Xid) on the node; a plugin that has given a card up offers it again after a restart", "请在节点上查看 nvidia-smi 与 dmesg（Xid）；插件放弃的卡在其重启后会重新上报"}},
+  {code::cards_missing, "cards_missing",
+   {"fewer cards than the node has: {value}", "上报的卡少于节点实有：{value}"},
+   {"read the log of the plugin's pod on this node, and nvidia-smi -L there", "请查看该节点上插件 Pod 的日志，并在节点上执行 nvidia-smi -L"}},
+  {code::overbooked, "overbooked",
+   {"pods hold more than there is: {value}", "Pod 占用超过总量：{value}"},
+   {"a card went away under them; delete a pod or mend the card", "其使用的卡已减少；请删除部分 Pod 或修复卡"}},
+  {code::pod_of_other_mode, "pod_of_other_mode",
+   {"pods hold resources of another mode on cards that are given out again: {value}", "有 Pod 占用其他模式的资源，而卡已被重新分配：{value}"},
+   {"delete them", "请删除它们"}},
+  {code::taint_left, "taint_left",
+   {"taint quartermaster.io/switching is there, and no change is under way: no new pod comes here", "存在污点 quartermaster.io/switching，但没有切换在进行：不会调度新的 Pod"},
+   {"kubectl taint node {node} quartermaster.io/switching-", "kubectl taint node {node} quartermaster.io/switching-"}},
+  {code::allocation_failed, "allocation_failed",
+   {"a test pod for {other} did not run: {value}", "测试 Pod（{other}）未能运行：{value}"},
+   {"kubectl get events -A --field-selector reason=FailedScheduling", "kubectl get events -A --field-selector reason=FailedScheduling"}},
+}};
+// clang-format on
+
+std::string filled(std::string_view text, const step& of, std::string_view node) {
+  std::string out;
+  while (!text.empty()) {
+    const auto open = text.find('{');
+    out += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    text.remove_prefix(open);
+    const auto take = [&](std::string_view mark, std::string_view value) {
+      if (!text.starts_with(mark)) return false;
+      out += value;
+      text.remove_prefix(mark.size());
+      return true;
+    };
+    if (take("{value}", of.value) || take("{other}", of.other) || take("{node}", node)) continue;
+    out += '{';
+    text.remove_prefix(1);
+  }
+  return out;
+}
+
+std::string good_text(const step& of, language in) {
+  const bool zh = in == language::zh;
+  if (of.at == stage::label && of.value.empty() && !of.other.empty())
+    return zh ? "没有标签；按策略的默认值为 " + of.other : "no label; the policy's default is " + of.other;
+  if (of.at == stage::label && of.other.empty())
+    return of.value.empty() ? (zh ? "没有请求模式的标签" : "no label asks for a mode")
+                            : of.value + (zh ? "：不请求任何模式" : " asks for no mode");
+  if (of.at == stage::policy && of.value.empty())
+    return zh ? "AcceleratorPolicy default 已就绪" : "AcceleratorPolicy default is ready";
+  if (of.at == stage::pods) {
+    auto words = of;
+    words.other = of.other.empty() ? "" : (zh ? "：" : ": ") + of.other;
+    if (!zh) words.value += of.value == "1" ? " pod" : " pods";
+    if (!zh && of.value == "1") return words.value + " holds cards" + words.other;
+    return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), words, {});
+  }
+  return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), of, {});
+}
+
+}  // namespace
+
+std::string_view to_string(stage at) noexcept { return stages[static_cast<std::size_t>(at)].name; }
+
+std::string_view to_string(outcome is) noexcept {
+  constexpr std::array<std::string_view, 5> all{"good", "wrong", "warning", "unknown", "skipped"};
+  return all[static_cast<std::size_t>(is)];
+}
+
+std::string_view to_string(code why) noexcept { return codes[static_cast<std::size_t>(why)].name; }
+
+std::string text_of(const step& of, language in) {
+  if (of.row) return reconcilers::text_of(*of.row, in);
+  if (of.is == outcome::skipped)
+    return in == language::zh ? "未检查：取决于另一处问题" : "not looked at: it follows from something else";
+  if (of.is == outcome::good) return good_text(of, in);
+  const auto& row = codes[static_cast<std::size_t>(of.why)];
+  if (of.why == code::none) return of.value;
+  auto out = filled(row.text.in(in), of, {});
+  if (of.why == code::policy_missing && !of.value.empty())
+    out += (in == language::zh ? "；现有：" : "; there is ") + of.value;
+  return out;
+}
+
+std::string remedy_of(const step& of, std::string_view node, language in) {
+  if (of.row) return reconcilers::remedy_of(*of.row, in);
+  if (of.is != outcome::wrong) return {};
+  return filled(codes[static_cast<std::size_t>(of.why)].remedy.in(in), of, node);
+}
+
+}  // namespace reconcilers::verify

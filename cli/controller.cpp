@@ -212,7 +212,7 @@ class operator_program {
 
   void add_webhook() {
     webhook_ = std::make_unique<webhook>(
-        webhook::given{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_}, options_);
+        webhook::given{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_, nodes_}, options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
     cache(webhook::only(known::webhook_configuration), webhook_->mutating);

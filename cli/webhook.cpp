@@ -52,7 +52,7 @@ kube::watch_settings webhook::only(std::string_view name, std::string ns) {
 
 webhook::webhook(given from, const controller_options& options)
     : server_(from.loop, from.serving, listening(options)),
-      answers_(from.policies, from.rules, options.ns, judged_in(options), from.metrics),
+      answers_(from.policies, from.rules, options.ns, judged_in(options), from.metrics, &from.nodes),
       config_({secrets, mutating, validating}, from.client, told(options)),
       certificate_({secrets, mutating, validating}, told(options), server_),
       keeping_(from.loop, config_, from.running) {

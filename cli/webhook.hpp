@@ -27,6 +27,7 @@ struct webhook {
     kube::client& client;
     const controller::store<reconcilers::accelerator_policy>& policies;
     controller::store<reconcilers::compiled_rules>& rules;
+    const controller::store<kube::node>& nodes;
   };
   webhook(given from, const controller_options& options);
 

@@ -64,6 +64,11 @@ void read_spec(json::value of, accelerator_policy& into) {
       });
     } else if (key == "enrolment") {
       into.enrolment = read_enrolment(field);
+    } else if (key == "compatibility") {
+      json::each_member(field, [&](std::string_view name, json::value of) {
+        if (name == "enforcement") into.compatibility.enforcement = json::text_or(of, "Warn");
+        if (name == "paddleAllocator") into.compatibility.paddle_allocator = json::flag_or(of, false);
+      });
     } else if (key == "customResources") {
       json::each_member(field, [&](std::string_view name, json::value of) {
         if (name == "enforcement") into.resources.enforcement = json::text_or(of, "Off");

@@ -47,10 +47,18 @@ struct custom_resources_spec {
   friend bool operator==(const custom_resources_spec&, const custom_resources_spec&) = default;
 };
 
+/// spec.compatibility: what is done about pods that say which CUDA or which cards they need.
+struct compatibility_spec {
+  std::string enforcement = "Warn";  ///< Off, Warn, Deny
+  bool paddle_allocator = false;     ///< FLAGS_allocator_strategy is written into Paddle pods that share a card
+  friend bool operator==(const compatibility_spec&, const compatibility_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
   custom_resources_spec resources;
+  compatibility_spec compatibility;
   std::string status;  ///< JSON; empty where there is none yet
 
   bool enabled(std::string_view module) const {

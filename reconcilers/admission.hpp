@@ -71,6 +71,8 @@ struct webhook_route {
 inline constexpr webhook_route mutate_pods_route{"resource-defaults.quartermaster.io", "/mutate/pods"};
 inline constexpr webhook_route validate_pods_route{"resource-rules.quartermaster.io", "/validate/pods"};
 inline constexpr webhook_route validate_config_maps_route{"declarations.quartermaster.io", "/validate/configmaps"};
+/// Judged by compat/admission.hpp.
+inline constexpr webhook_route compatibility_route{"compatibility.quartermaster.io", "/mutate/compatibility"};
 
 /// Fills in what the rules say is missing. Refuses nothing: others may still change the pod.
 review_answer mutate_pod(std::string_view review, const pod_admission& by);

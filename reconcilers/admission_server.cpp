@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "reconcilers/compat/admission.hpp"
 #include "reconcilers/crl/compiled.hpp"
 #include "reconcilers/names.hpp"
 
@@ -21,7 +22,8 @@ controller::http_response http(review_answer of) {
 
 admission_server::admission_server(const controller::store<accelerator_policy>& policies,
                                    controller::store<compiled_rules>& rules, std::string ns,
-                                   crl::parse_settings declarations, controller::registry& metrics)
+                                   crl::parse_settings declarations, controller::registry& metrics,
+                                   const controller::store<kube::node>* nodes)
     : policies_(policies),
       compiled_(rules),
       ns_(std::move(ns)),
@@ -29,7 +31,8 @@ admission_server::admission_server(const controller::store<accelerator_policy>& 
       answers_(metrics.counters("quartermaster_admission_answers_total",
                                 "Answers of the admission webhook: allowed, warned, filled, refused, malformed, "
                                 "not_synced.",
-                                {"webhook", "outcome"})) {
+                                {"webhook", "outcome"})),
+      nodes_(nodes) {
   take_in(rules.find(rules_key));
   rules.observe([this](const compiled_rules* before, const compiled_rules* after) {
     const bool same = before && after && before->spec == after->spec;
@@ -62,6 +65,17 @@ review_answer admission_server::validate_config_map(std::string_view review) con
   return reconcilers::validate_config_map(review, declarations_);
 }
 
+review_answer admission_server::admit_compatible(std::string_view review) const {
+  if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
+  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  compat::admission_settings by;
+  if (policy) by = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
+  std::vector<const kube::node*> nodes;
+  nodes.reserve(nodes_->size());
+  for (const auto& one : nodes_->all()) nodes.push_back(&one);
+  return compat::admit_review(review, nodes, by, ns_);
+}
+
 void admission_server::add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
                                  review_answer (admission_server::*by)(std::string_view) const) {
   const auto answered = [this, by, webhook = at.webhook](const controller::http_request& asked) {
@@ -76,6 +90,7 @@ void admission_server::add_routes(controller::http_server& to) {
   add_route(to, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
   add_route(to, validate_pods_route, max_pod_review, &admission_server::validate_pod);
   add_route(to, validate_config_maps_route, max_config_map_review, &admission_server::validate_config_map);
+  if (nodes_) add_route(to, compatibility_route, max_pod_review, &admission_server::admit_compatible);
 }
 
 }  // namespace reconcilers

@@ -8,6 +8,7 @@
 
 #include "controller/http_server.hpp"
 #include "controller/store.hpp"
+#include "kube/projections/node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/admission.hpp"
 #include "reconcilers/resource_rules.hpp"
@@ -16,9 +17,11 @@ namespace reconcilers {
 
 class admission_server {
  public:
-  /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace.
+  /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace. `nodes`: what pods that say what
+  /// they need are held against; null: that webhook is not served.
   admission_server(const controller::store<accelerator_policy>& policies, controller::store<compiled_rules>& rules,
-                   std::string ns, crl::parse_settings declarations, controller::registry& metrics);
+                   std::string ns, crl::parse_settings declarations, controller::registry& metrics,
+                   const controller::store<kube::node>* nodes = nullptr);
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
@@ -27,6 +30,7 @@ class admission_server {
   review_answer mutate_pod(std::string_view review) const;
   review_answer validate_pod(std::string_view review) const;
   review_answer validate_config_map(std::string_view review) const;
+  review_answer admit_compatible(std::string_view review) const;
 
  private:
   void take_in(const compiled_rules* now);
@@ -41,6 +45,7 @@ class admission_server {
   crl::parse_settings declarations_;
   crl::rule_set rules_;
   controller::family<controller::counter>& answers_;
+  const controller::store<kube::node>* nodes_;
 };
 
 }  // namespace reconcilers

@@ -42,7 +42,7 @@ controller::authority_settings issuing(const webhook_settings& how) {
 const kube::object_key configuration_key{{}, std::string(names::webhook_configuration)};
 
 std::string path_of(std::string_view webhook) {
-  for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route}) {
+  for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route, compatibility_route}) {
     if (one.webhook == webhook) return std::string(one.path);
   }
   return {};

@@ -46,6 +46,12 @@ if [ -d charts/quartermaster/crds-source ] || [ -d charts/quartermaster/files ];
   done
 fi
 
+# What people are told: documents, chart, help texts.
+mapfile -t told < <(git ls-files -co --exclude-standard README.md docs charts crds cli | grep -E '\.(md|yaml|tpl|json|txt|cpp|hpp)$')
+if ! hits=$(test/forbidden_claims.sh "${told[@]}"); then
+  while IFS= read -r hit; do finding "a claim we do not make: $hit"; done <<<"$hits"
+fi
+
 if [ "${1:-}" = --tidy ]; then
   [ -f build/dev/compile_commands.json ] || ./dev build dev
   printf '%s\n' "${cxx[@]}" | grep -E '^(kube|controller|reconcilers|cli)/.*\.cpp$' | grep -v impl.cpp |

@@ -49,12 +49,14 @@ node_facts facts_of(const kube::node& node) {
   return out;
 }
 
-std::string describe(const node_facts& of) {
-  std::string out = "CUDA " + (of.cuda ? to_string(*of.cuda) : std::string("unknown"));
-  if (of.driver) out += ", driver " + to_string(*of.driver);
-  out += ", compute capability " + (of.capability ? to_string(*of.capability) : std::string("unknown"));
-  if (!of.product.empty()) out += ", " + crl::shown(of.product, 63);
-  if (of.mig) out += ", cut by MIG";
+std::string describe(const node_facts& of, crl::language in) {
+  const bool zh = in == crl::language::zh;
+  const std::string unknown = zh ? "未知" : "unknown", comma = zh ? "，" : ", ";
+  std::string out = "CUDA " + (of.cuda ? to_string(*of.cuda) : unknown);
+  if (of.driver) out += comma + (zh ? "驱动 " : "driver ") + to_string(*of.driver);
+  out += comma + (zh ? "计算能力 " : "compute capability ") + (of.capability ? to_string(*of.capability) : unknown);
+  if (!of.product.empty()) out += comma + crl::shown(of.product, 63);
+  if (of.mig) out += comma + (zh ? "已用 MIG 切分" : "cut by MIG");
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/compat/rules.hpp"
 #include "reconcilers/compat/version.hpp"
+#include "reconcilers/crl/finding.hpp"
 
 namespace reconcilers::compat {
 
@@ -46,7 +47,7 @@ struct node_facts {
 node_facts facts_of(const kube::node& node);
 
 /// "CUDA 12.2, driver 535.54.03, compute capability 7.0, Tesla-V100": what is known, for people.
-std::string describe(const node_facts& of);
+std::string describe(const node_facts& of, crl::language in = crl::language::en);
 
 /// Nodes grouped by what they have, bounded: "CUDA 12.2, compute capability 7.5, Tesla-T4: gpu-1, gpu-2 and 3 more".
 std::string describe(const std::vector<const node_facts*>& nodes);

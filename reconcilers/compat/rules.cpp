@@ -40,7 +40,13 @@ constexpr std::array<first_toolkit_row, 8> first_table{{
 }};
 
 constexpr std::array<shim_row, 1> shim_table{{
-    {"vgpu", "GPU-Manager's vGPU library", {12, 4}, "tencent.com/vcuda-core", 100, sources::gpu_manager},
+    {"vgpu",
+     "GPU-Manager's vGPU library",
+     "GPU-Manager 的 vGPU 库",
+     {12, 4},
+     "tencent.com/vcuda-core",
+     100,
+     sources::gpu_manager},
 }};
 
 /// Words of a card's name, in lower case. The first that is found decides.

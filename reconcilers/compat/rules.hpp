@@ -57,7 +57,7 @@ std::optional<version> first_toolkit_for(const version& capability);
 /// A library between program and driver that shares a card. It wraps the driver interface of one CUDA version.
 struct shim_row {
   std::string_view mode;      ///< of the node: "vgpu"
-  std::string_view name;      ///< of the library, for people
+  std::string_view name, zh;  ///< of the library, for people
   version baseline;           ///< newest runtime it knows
   std::string_view resource;  ///< who asks for it
   int whole;                  ///< multiples of so many are whole cards, which do not go through it

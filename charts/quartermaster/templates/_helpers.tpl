@@ -19,14 +19,32 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- end }}
 
-{{- /* "true" where the webhook is installed: not for an operator that runs elsewhere, which its Service does not reach,
+{{- /* "true" where the webhook fills in pods: not for an operator that runs elsewhere, which its Service does not reach,
 unless it is asked for. On a server that has learned to fill in pods it stays for one more upgrade,
 beside the new policy, so that no pod is missed while the server gets to know that. */}}
-{{- define "quartermaster.webhook" -}}
+{{- define "quartermaster.webhook.fills" -}}
 {{- $fills := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
-{{- $was := lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" "quartermaster" }}
+{{- $was := false }}
+{{- range (lookup "admissionregistration.k8s.io/v1" "MutatingWebhookConfiguration" "" "quartermaster").webhooks }}
+{{- if eq .name "resource-defaults.quartermaster.io" }}{{ $was = true }}{{ end }}
+{{- end }}
 {{- $is := and $fills (lookup "admissionregistration.k8s.io/v1" "MutatingAdmissionPolicy" "" "resource-defaults.quartermaster.io") }}
 {{- if or (eq .Values.admission.webhook "always") (and (eq .Values.admission.webhook "auto") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) (or (not $fills) (and $was (not $is)))) -}}
+true
+{{- end }}
+{{- end }}
+
+{{- /* "true" where the webhook judges what pods say they need of driver and card: on every server, because no policy of
+the API server can look at nodes. */}}
+{{- define "quartermaster.webhook.compatibility" -}}
+{{- if and .Values.admission.compatibility (ne .Values.admission.webhook "never") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) -}}
+true
+{{- end }}
+{{- end }}
+
+{{- /* "true" where there is a webhook at all. */}}
+{{- define "quartermaster.webhook" -}}
+{{- if or (include "quartermaster.webhook.fills" .) (include "quartermaster.webhook.compatibility" .) -}}
 true
 {{- end }}
 {{- end }}
@@ -49,6 +67,23 @@ service: {name: quartermaster-webhook, namespace: {{ $chart.Release.Namespace }}
     (has(c.resources.requests) && c.resources.requests.exists(k, k.contains('/') && !k.contains('kubernetes.io/')))))
 - name: no-mirror-pod
   expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
+{{- end }}
+
+{{- /* Pods that ask for an accelerator and say what they need, share a card for a known framework, or have an affinity on
+CUDA versions: no others cause a call. The names are those of reconcilers/compat. */}}
+{{- define "quartermaster.webhook.compatibility.conditions" -}}
+{{- include "quartermaster.webhook.conditions" . }}
+- name: says-what-it-needs
+  expression: >-
+    (has(object.metadata.annotations) && ('quartermaster.io/cuda' in object.metadata.annotations ||
+    'quartermaster.io/compute-capability' in object.metadata.annotations)) ||
+    (dyn(has(object.spec.initContainers) ? object.spec.initContainers : []) + dyn(object.spec.containers)).exists(c,
+    (has(c.env) && c.env.exists(e, e.name == 'CUDA_VERSION' || e.name.startsWith('NVIDIA_REQUIRE_'))) ||
+    (has(c.resources) && has(c.resources.limits) && 'tencent.com/vcuda-core' in c.resources.limits)) ||
+    (has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) &&
+    has(object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) &&
+    object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.exists(t,
+    has(t.matchExpressions) && t.matchExpressions.exists(x, x.key == 'cuda-major-version' || x.key == 'cuda-minor-version')))
 {{- end }}
 
 {{- /* Namespaces whose pods are held to the rules: reconcilers/names.hpp has the same list. */}}

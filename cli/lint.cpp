@@ -170,53 +170,16 @@ class linter {
   void refuse(const manifest& of, std::string_view field) { refused_.emplace(&of, std::string(field)); }
 
   void judge() {
-    for (const auto* of : judged_) {
-      const auto all = registry_.judge(of->key).findings;
-      if (crl::has_error(all)) broken_[of->key.to_string()] = of;
-      judgements_[of] = all;
-    }
+    for (const auto* of : judged_) judgements_[of] = registry_.judge(of->key).findings;
     for (const auto& [of, all] : not_text_) {
       for (const auto& one : all) say_not_text(*of, one);
     }
     for (const auto* of : judged_) {
       for (const auto& f : judgements_.at(of)) {
-        if (!refused_.contains({of, f.field}) && !follows(*of, f))
+        if (!refused_.contains({of, f.field}))
           out_.findings.push_back(finding_of(f, *of, place_of(*of, f.field), in_));
       }
     }
-  }
-
-  /// Another finding of this report says the same mistake, where it was made.
-  bool follows(const manifest& of, const crl::finding& f) const {
-    switch (f.what) {
-      case crl::code::has_duplicate:
-        return says(crl::code::duplicate_key, f.value);
-      case crl::code::related_not_in_force:
-        return broken_.contains(f.other);
-      case crl::code::related_unknown:
-        return has_broken_key(of);
-      case crl::code::device_label_shared:
-        return judged_before(of, f.other);
-      default:
-        return false;
-    }
-  }
-  bool says(crl::code what, std::string_view value) const {
-    const auto is = [&](const crl::finding& f) { return f.what == what && f.value == value; };
-    return std::ranges::any_of(judgements_, [&](const auto& one) { return std::ranges::any_of(one.second, is); });
-  }
-  /// A key of the same group that cannot be read may be the one that is named.
-  bool has_broken_key(const manifest& of) const {
-    const auto* own = registry_.find(of.key);
-    return std::ranges::any_of(broken_, [&](const auto& one) {
-      const auto* other = registry_.find(one.second->key);
-      return other && other->what.key.empty() && !other->what.group.empty() && other->what.group == own->what.group;
-    });
-  }
-  /// Of two with one label the later in the files is told.
-  bool judged_before(const manifest& of, std::string_view other) const {
-    const auto at = std::ranges::find_if(judged_, [&](const auto* one) { return one->key.to_string() == other; });
-    return at != judged_.end() && std::ranges::find(judged_, &of) < at;
   }
 
   const lint_settings& settings_;
@@ -227,7 +190,6 @@ class linter {
   std::map<kube::object_key, const manifest*> last_;       ///< of ConfigMaps with one name the last
   std::vector<const manifest*> judged_;
   std::map<const manifest*, std::vector<crl::finding>> judgements_;
-  std::map<std::string, const manifest*, std::less<>> broken_;  ///< ConfigMaps with an error, by namespace/name
   std::set<std::pair<const manifest*, std::string>> refused_;
   std::map<const manifest*, std::vector<config_map_file::not_text>> not_text_;
   lint_report out_;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reconcilers/crl/compiled.hpp"
 #include "reconcilers/crl/verdict.hpp"
 
 namespace reconcilers {
@@ -58,9 +59,11 @@ crl::config_map_view view_of(const kube::config_map& of) {
 }
 
 custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
-                                 crl::parse_settings settings, controller::store<owned_runtime_class>* runtime_classes)
+                                 crl::parse_settings settings, controller::store<owned_runtime_class>* runtime_classes,
+                                 controller::store<compiled_rules>* compiled)
     : stores_(std::move(stores)),
       runtime_classes_(runtime_classes),
+      compiled_(compiled),
       client_(client),
       events_(events),
       registry_(std::move(settings)) {
@@ -72,6 +75,23 @@ custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client&
     take_in_runtime_classes();
     runtime_classes_->observe([this](const auto*, const auto*) { take_in_runtime_classes(); });
   }
+  if (compiled_) {
+    take_in(compiled_->find(compiled_rules::only()));
+    compiled_->observe([this](const compiled_rules* before, const compiled_rules* after) {
+      const bool same = before && after && before->spec == after->spec;
+      if (!same && (after ? after : before)->key == compiled_rules::only()) take_in(after);
+    });
+  }
+}
+
+void custom_resource::take_in(const compiled_rules* now) {
+  sources_ = now ? crl::sources_of(now->spec) : std::vector<kube::object_key>();
+}
+
+/// resource_rules keeps the rule of a declaration that was edited into an error; the object says whether there is one.
+bool custom_resource::kept(const crl::judgement& refused) const {
+  const auto* found = registry_.find(refused.config_map);
+  return found && !found->what.switched_off && std::ranges::binary_search(sources_, refused.config_map);
 }
 
 void custom_resource::take_in_runtime_classes() {
@@ -90,7 +110,7 @@ const kube::config_map* custom_resource::newest(const kube::object_key& key) con
 }
 
 bool custom_resource::synced() const {
-  return (!runtime_classes_ || runtime_classes_->synced()) &&
+  return (!runtime_classes_ || runtime_classes_->synced()) && (!compiled_ || compiled_->synced()) &&
          std::ranges::all_of(stores_, [](const config_maps* store) { return store->synced(); });
 }
 
@@ -129,12 +149,24 @@ std::vector<kube::object_key> custom_resource::affected_by(const owned_runtime_c
   return registry_.with_runtime_class();
 }
 
+std::vector<kube::object_key> custom_resource::affected_by(const compiled_rules* before,
+                                                           const compiled_rules* after) const {
+  if (before && after && before->spec == after->spec) return {};
+  const auto sources = [](const compiled_rules* of) {
+    return of ? crl::sources_of(of->spec) : std::vector<kube::object_key>();
+  };
+  std::vector<kube::object_key> out;
+  std::ranges::set_symmetric_difference(sources(before), sources(after), std::back_inserter(out));
+  return out;
+}
+
 kube::task<action> custom_resource::reconcile(kube::object_key key) {
   // Half a picture would find fault with keys that are declared in the other half.
   if (!synced()) co_return look_again;
   const auto* now = newest(key);
   if (!now) co_return co_await clean_up(std::move(key));
-  const auto judged = registry_.judge(key);
+  auto judged = registry_.judge(key);
+  judged.kept = crl::verdict_of(judged) == crl::verdict::refused && kept(judged);
   if (judged.of == crl::kind::none || now->deleting) co_return action::await_change();
   auto text = crl::annotation_of(judged);
   const std::string before(now->annotations.value_or(crl::verdict_annotation, ""));

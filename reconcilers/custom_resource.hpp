@@ -15,6 +15,7 @@
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/config_map.hpp"
+#include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/crl/registry.hpp"
 #include "reconcilers/owned_object.hpp"
 
@@ -28,7 +29,8 @@ class custom_resource final : public controller::reconciler {
   /// `affected_by`.
   custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
                   crl::parse_settings settings = crl::parse_settings(),
-                  controller::store<owned_runtime_class>* runtime_classes = nullptr);
+                  controller::store<owned_runtime_class>* runtime_classes = nullptr,
+                  controller::store<compiled_rules>* compiled = nullptr);
   custom_resource(const custom_resource&) = delete;
   custom_resource& operator=(const custom_resource&) = delete;
 
@@ -41,6 +43,10 @@ class custom_resource final : public controller::reconciler {
 
   /// RuntimeClasses came or went: the declarations to judge again.
   std::vector<kube::object_key> affected_by(const owned_runtime_class* before, const owned_runtime_class* after) const;
+
+  /// The compiled rules changed: the declarations whose rules came or went, because a refused one says whether what was
+  /// accepted before stays in force.
+  std::vector<kube::object_key> affected_by(const compiled_rules* before, const compiled_rules* after) const;
 
   /// Every declaration has been seen.
   bool synced() const;
@@ -65,9 +71,13 @@ class custom_resource final : public controller::reconciler {
   kube::task<controller::action> clean_up(kube::object_key key);
 
   void take_in_runtime_classes();
+  void take_in(const compiled_rules* now);
+  bool kept(const crl::judgement& refused) const;
 
   std::vector<config_maps*> stores_;
   controller::store<owned_runtime_class>* runtime_classes_;
+  controller::store<compiled_rules>* compiled_;
+  std::vector<kube::object_key> sources_;  ///< the ConfigMaps the compiled rules came from, sorted
   kube::client& client_;
   controller::recorder& events_;
   crl::registry registry_;

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "kube/json_object.hpp"
 #include "reconcilers/crl/compiled.hpp"
 #include "reconcilers/names.hpp"
 
@@ -23,7 +22,7 @@ constexpr std::array<const char*, 4> policy_names{"resource-rules.quartermaster.
                                                   "resource-templates.quartermaster.io",
                                                   "declarations.quartermaster.io"};
 
-const kube::object_key only{{}, "default"};
+const kube::object_key only = compiled_rules::only();
 const std::vector<kube::object_key> again{only};
 
 std::uint64_t version_of(const json& object) {
@@ -50,14 +49,6 @@ std::string plural(std::size_t count, std::string_view one) {
 }
 
 }  // namespace
-
-kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
-  return kube::json::decode<compiled_rules>(
-      bytes, kube::keep_none, [](compiled_rules& into, std::string_view key, kube::json::value field) {
-        std::string_view raw;
-        if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.spec = raw;
-      });
-}
 
 resource_rules::resource_rules(stores from, custom_resource& declared, kube::client& client, settings how)
     : from_(from), declared_(declared), client_(client), how_(std::move(how)) {
@@ -87,18 +78,33 @@ bool resource_rules::synced() const {
   return from_.policies.synced() && from_.nodes.synced() && from_.rules.synced() && declared_.synced();
 }
 
+/// What was compiled last: as the object has it, but for what we know better.
+crl::rule_set resource_rules::last_good(const compiled_rules* is) const {
+  auto out = is ? crl::rules_of(json::parse(is->spec, nullptr, false)) : crl::rule_set();
+  if (kept_.empty()) return out;
+  std::set<kube::object_key> known;
+  for (const auto& one : kept_) known.insert(one.config_map);
+  std::erase_if(out.rules, [&](const crl::rule& of) { return known.contains(of.config_map); });
+  out.rules.insert(out.rules.end(), kept_.begin(), kept_.end());
+  std::ranges::sort(out.rules, {}, &crl::rule::key);
+  return out;
+}
+
 json resource_rules::object_of(const accelerator_policy& policy, const compiled_rules* is) {
-  std::optional<crl::rule_set> last;
-  if (is) last = crl::rules_of(json::parse(is->spec, nullptr, false));
   crl::compile_options how;
   how.fill_optional = policy.resources.fill_optional;
   how.offered = &offered_;
-  how.last = last ? &*last : nullptr;
-  auto compiled = crl::fitting(declared_.registry().compile(how));
+  const auto of_now = declared_.registry().compile(how);
+  const auto last = last_good(is);
+  how.last = &last;
+  auto all = declared_.registry().compile(how);
+  kept_.clear();
+  for (const auto& one : all.rules) {
+    if (!of_now.find(one.key)) kept_.push_back(one);
+  }
+  auto compiled = crl::fitting(std::move(all));
   keys_ = compiled.rules.rules.size();
   left_out_ = compiled.left_out;
-  how.last = nullptr;
-  kept_ = last ? keys_ + left_out_ - declared_.registry().compile(how).rules.size() : 0;
   const auto& type = kube::resources::resource_rules;
   const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
   return {{"apiVersion", type.api_version()},
@@ -116,6 +122,7 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
   const auto* object = from_.rules.find(only);
   if (!policy || policy->deleting) {
     say(std::nullopt);
+    kept_.clear();
     if (!object || !ours(*object)) co_return action::await_change();
     co_return co_await remove(*object);
   }
@@ -182,8 +189,9 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
   out.generation = policy.generation;
   const auto& mode = policy.resources.enforcement;
   std::string counts = plural(keys_, "declared key");
-  if (kept_ > 0)
-    counts += "; " + plural(kept_, "declaration") + " edited into an error: the last accepted content stays in force";
+  if (!kept_.empty())
+    counts +=
+        "; " + plural(kept_.size(), "declaration") + " edited into an error: the last accepted content stays in force";
   if (left_out_ > 0) counts += "; " + plural(left_out_, "key") + " left out, because more does not fit into one object";
   if (mode == "Off") {
     out.status = "False";

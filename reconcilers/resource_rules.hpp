@@ -19,21 +19,11 @@
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/owned_object.hpp"
 
 namespace reconcilers {
-
-/// What we keep of a ResourceRules object.
-struct compiled_rules : kube::object {
-  // labels: all. annotations: none.
-  std::string spec;  ///< JSON
-
-  static const kube::resource& of() { return kube::resources::resource_rules; }
-  static constexpr kube::encoding wire = kube::encoding::json;
-  static kube::result<compiled_rules> decode(std::string_view bytes);
-  friend bool operator==(const compiled_rules&, const compiled_rules&) = default;
-};
 
 class resource_rules final : public controller::reconciler {
  public:
@@ -71,6 +61,7 @@ class resource_rules final : public controller::reconciler {
  private:
   bool synced() const;
   void count(const kube::node* before, const kube::node* after);
+  crl::rule_set last_good(const compiled_rules* is) const;
   nlohmann::json object_of(const accelerator_policy& policy, const compiled_rules* is);
   kube::task<controller::action> remove(const compiled_rules& object);
   kube::task<void> look_at_policies();
@@ -83,9 +74,12 @@ class resource_rules final : public controller::reconciler {
   settings how_;
   std::map<std::string, int, std::less<>> offering_;  ///< nodes that offer a key
   std::set<std::string, std::less<>> offered_;        ///< the keys of `offering_`
-  std::size_t keys_ = 0, left_out_ = 0, kept_ = 0;    ///< of the last compilation
-  std::string policies_problem_;                      ///< what is wrong with the chart's policies; empty: nothing
-  std::optional<controller::milliseconds> looked_;    ///< at the policies
+  std::size_t keys_ = 0, left_out_ = 0;               ///< of the last compilation
+  /// Rules of declarations that are in error now, as of the last compilation. The object has them too, and is where
+  /// they survive us; but a hand that edits or deletes it does not change what they are.
+  std::vector<crl::rule> kept_;
+  std::string policies_problem_;                    ///< what is wrong with the chart's policies; empty: nothing
+  std::optional<controller::milliseconds> looked_;  ///< at the policies
   controller::milliseconds wrote_{-1'000'000};
   std::uint64_t wrote_version_ = 0;  ///< the store may be behind it
   std::optional<controller::condition> state_;

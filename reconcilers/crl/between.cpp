@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "reconcilers/crl/nearest.hpp"
 #include "reconcilers/crl/reader.hpp"
@@ -36,30 +37,34 @@ std::string enabled_path(const declaration& of) {
 
 }  // namespace
 
+/// Said of those that do not count: the one that does is in order.
 void registry::say_duplicates(const declaration& of, std::vector<finding>& to) const {
-  const auto* same = with_key(of.key);
-  if (!same || !of.enabled) return;
-  const auto& first = **same->begin();
-  if (&first != &of) {
-    if (first.enabled) say(to, of, code::duplicate_key, "data.key", of.key).other = name_of(first.config_map);
-    return;
-  }
-  finding* said = nullptr;
-  for (const auto* other : *same) {
-    if (other == &of || !other->enabled) continue;
-    if (!said) {
-      said = &say(to, of, code::has_duplicate, "data.key", of.key);
-      said->other = name_of(other->config_map);
-    }
-    ++said->count;
-  }
+  const auto* first = first_with_key(of.key);
+  if (!first || first == &of || !of.enabled || !first->enabled) return;
+  say(to, of, code::duplicate_key, "data.key", of.key).other = name_of(first->config_map);
+}
+
+/// A member that the group asks for is switched off: a finding of its own.
+bool registry::is_missed(const declaration& of) const {
+  const auto at = by_group_.find(of.group);
+  return at != by_group_.end() && of.sound && !of.enabled && of.required() && (*at->second.begin())->in_force();
+}
+
+/// A key of the group that cannot be read may be the one that is named.
+bool registry::has_unreadable_neighbour(const declaration& of) const {
+  const auto at = by_group_.find(of.group);
+  const auto is = [&](const declaration* other) { return other != &of && other->key.empty(); };
+  return at != by_group_.end() && std::ranges::any_of(at->second, is);
 }
 
 void registry::say_related(const declaration& of, std::vector<finding>& to) const {
   std::size_t count = 0;
   for (const auto& key : of.related) {
     const auto* other = first_with_key(key);
-    if (other && other->in_force()) continue;
+    // What only follows from a finding of the other's own is not said.
+    if (other ? other->enabled || !other->sound || (other->group == of.group && is_missed(*other))
+              : has_unreadable_neighbour(of))
+      continue;
     if (++count > named) return;
     auto& f = say(to, of, other ? code::related_not_in_force : code::related_unknown, "data.relatedResources", key);
     if (other) {
@@ -114,8 +119,7 @@ void registry::say_group(const declaration& of, std::vector<finding>& to) const 
   if (!of.runtime_class.empty() && !first.runtime_class.empty() && of.runtime_class != first.runtime_class) {
     say(to, of, code::group_runtime_differs, "data.runtimeClassName", of.runtime_class).other = other;
   }
-  if (of.sound && !of.enabled && of.required())
-    say(to, of, code::group_member_off, enabled_path(of), "false").other = other;
+  if (is_missed(of)) say(to, of, code::group_member_off, enabled_path(of), "false").other = other;
 }
 
 void registry::say_runtime_class(const declaration& of, std::vector<finding>& to) const {
@@ -140,10 +144,12 @@ judgement registry::judge(const device_item& of) const {
   const auto& what = of.about.what;
   judgement out{kind::device_config, what.config_map, what.sound ? what.label_key + "=" + what.label_value : "",
                 of.about.findings, of.observed};
+  const auto age = [](const device_config& one) { return std::tie(one.created, one.config_map); };
   for (const auto& [key, other] : devices_) {
     const auto& its = other.about.what;
+    const bool before = age(its) < age(what);  // of two the later is told
     if (!what.sound || !its.sound || its.label_key != what.label_key || its.label_value != what.label_value ||
-        its.name == what.name)
+        its.name == what.name || !before)
       continue;
     auto& f = out.findings.emplace_back();
     f.what = code::device_label_shared;

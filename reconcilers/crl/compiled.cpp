@@ -51,12 +51,17 @@ std::vector<std::string> texts(const json& in, const char* name) {
   return out;
 }
 
+kube::object_key source_of(const json& rule) {
+  const auto source = text(rule, "source");
+  const auto slash = source.find('/');
+  return slash == std::string::npos ? kube::object_key()
+                                    : kube::object_key{source.substr(0, slash), source.substr(slash + 1)};
+}
+
 rule rule_of(const std::string& key, const json& in) {
   rule out;
   out.key = key;
-  const auto source = text(in, "source");
-  const auto slash = source.find('/');
-  if (slash != std::string::npos) out.config_map = {source.substr(0, slash), source.substr(slash + 1)};
+  out.config_map = source_of(in);
   out.group = text(in, "group");
   out.forbidden = flag(in, "forbidden");
   out.must = flag(in, "must");
@@ -96,6 +101,18 @@ rule_set rules_of(const json& spec) {
     for (const auto& [name, members] : at->items()) out.groups.push_back({name, texts(*at, name.c_str())});
     std::ranges::sort(out.groups, {}, &group_rule::name);
   }
+  return out;
+}
+
+std::vector<kube::object_key> sources_of(std::string_view spec) {
+  std::vector<kube::object_key> out;
+  const auto all = json::parse(spec, nullptr, false);
+  if (!all.is_object() || !all.contains("rules") || !all["rules"].is_object()) return out;
+  for (const auto& [key, of] : all["rules"].items()) {
+    if (of.is_object()) out.push_back(source_of(of));
+  }
+  std::ranges::sort(out);
+  out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
 }
 

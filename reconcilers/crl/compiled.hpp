@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "reconcilers/crl/rule_set.hpp"
 
@@ -16,6 +18,8 @@ namespace reconcilers::crl {
 nlohmann::json spec_of(const rule_set& rules);
 /// What `spec_of` made; unknown members are ignored, malformed ones are left out.
 rule_set rules_of(const nlohmann::json& spec);
+/// The ConfigMaps the rules of a spec, as text, came from; sorted. None where it is no spec.
+std::vector<kube::object_key> sources_of(std::string_view spec);
 
 /// As many of the rules, in the order of their keys, as fit into an object; the API server takes 1.5 MiB at most.
 inline constexpr std::size_t max_spec_bytes = 1'000'000;

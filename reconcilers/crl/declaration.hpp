@@ -56,6 +56,7 @@ struct declaration {
   std::string key;  ///< extended resource name; empty when it is missing or not legal
   std::string group;
   bool enabled = false;
+  bool switched_off = false;  ///< it says so; neither of the two where it cannot be read
   use limits = use::optional;
   use requests = use::disabled;
   std::optional<std::int64_t>
@@ -89,6 +90,7 @@ struct declaration {
 /// `device-plugin.cpaas.io/config="true"`: the node label that enrols a node with a device plugin.
 struct device_config {
   kube::object_key config_map;
+  std::int64_t created = 0;
   std::string name;                    ///< for people: "HAMi"
   std::string label_key, label_value;  ///< gpu=on
   bool sound = false;

@@ -54,7 +54,6 @@ enum class code : std::uint8_t {
   wrong_namespace,
   // between declarations
   duplicate_key,
-  has_duplicate,
   group_excludes_member,
   related_unknown,
   related_not_in_force,

@@ -105,6 +105,7 @@ void read_enabled(reader& in, declaration& to) {
   const auto word = in.word(path, *value, booleans, code::not_in_vocabulary);
   if (!word) in.drop(code::label_domains_differ, label_path(std::string(names::alauda) + "enabled"));
   to.enabled = word == "true";
+  to.switched_off = word == "false";
 }
 
 /// Limits and requests, alone and together.
@@ -255,6 +256,7 @@ parsed parse(const config_map_view& from, const parse_settings& settings) {
 parsed_device parse_device(const config_map_view& from, const parse_settings& settings) {
   parsed_device out;
   out.what.config_map = from.key;
+  out.what.created = from.created;
   reader in(from);
   in.place(settings.ns);
   const auto required = [&](std::string_view name) {

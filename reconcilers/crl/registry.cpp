@@ -69,7 +69,7 @@ bool registry::holds(const config_map_view& of) const {
     return at->second.about.what.created == of.created && at->second.observed == content_hash(of);
   }
   const auto at = devices_.find(of.key);
-  return at != devices_.end() && at->second.observed == content_hash(of);
+  return at != devices_.end() && at->second.about.what.created == of.created && at->second.observed == content_hash(of);
 }
 
 const registry::ranked* registry::with_key(const std::string& key) const {
@@ -162,15 +162,20 @@ rule compiled(const declaration& of, const compile_options& how) {
 
 }  // namespace
 
-/// Rules of declarations that are in error now and were not when `last` was compiled.
-void registry::keep_last_good(rule_set& into, const rule_set& last) const {
-  for (const auto& old : last.rules) {
+/// Rules of declarations that are in error now and were not when `how.last` was compiled. What the policy and the nodes
+/// have a say in is as they say now.
+void registry::keep_last_good(rule_set& into, const compile_options& how) const {
+  std::set<kube::object_key> compiled;
+  for (const auto& one : into.rules) compiled.insert(one.config_map);
+  for (const auto& old : how.last->rules) {
     const auto at = items_.find(old.config_map);
-    if (at == items_.end() || !at->second.about.what.enabled || into.find(old.key)) continue;
-    const auto same = [&](const rule& of) { return of.config_map == old.config_map; };
-    if (std::ranges::any_of(into.rules, same)) continue;
+    if (at == items_.end() || at->second.about.what.switched_off || into.find(old.key) ||
+        !compiled.insert(old.config_map).second)
+      continue;
     const auto place = std::ranges::lower_bound(into.rules, old.key, {}, &rule::key);
-    into.rules.insert(place, old);
+    auto& kept = *into.rules.insert(place, old);
+    if (!kept.must && !how.fill_optional) kept.fill.reset();
+    if (!kept.offered) kept.offered = !how.offered || how.offered->contains(kept.key);
   }
 }
 
@@ -183,7 +188,7 @@ rule_set registry::compile(const compile_options& how) const {
     if (!runtime_classes_ || runtime_classes_->contains(of.runtime_class))
       out.rules.back().runtime_class = of.runtime_class;
   }
-  if (how.last) keep_last_good(out, *how.last);
+  if (how.last) keep_last_good(out, how);
   std::map<std::string, group_rule> groups;
   std::map<std::string, std::vector<std::string>> also;  // exclusions hold both ways
   for (auto& of : out.rules) {

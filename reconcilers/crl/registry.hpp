@@ -25,6 +25,7 @@ struct judgement {
   std::string key;                ///< the resource, or the node label as "key=value"
   std::vector<finding> findings;  ///< sorted
   std::uint64_t observed = 0;     ///< hash of the labels and data that were judged
+  bool kept = false;              ///< refused, and what was accepted last stays in force (custom_resource knows)
 
   friend bool operator==(const judgement&, const judgement&) = default;
 };
@@ -90,13 +91,15 @@ class registry {
   const declaration* first_with_key(const std::string& key) const;
 
   void add_neighbours(const declaration& of, std::set<kube::object_key>& to) const;
+  bool is_missed(const declaration& of) const;
+  bool has_unreadable_neighbour(const declaration& of) const;
   void say_duplicates(const declaration& of, std::vector<finding>& to) const;
   void say_related(const declaration& of, std::vector<finding>& to) const;
   void say_exclusions(const declaration& of, std::vector<finding>& to) const;
   void say_group(const declaration& of, std::vector<finding>& to) const;
   std::vector<finding> between(const declaration& of) const;
   void say_runtime_class(const declaration& of, std::vector<finding>& to) const;
-  void keep_last_good(rule_set& into, const rule_set& last) const;
+  void keep_last_good(rule_set& into, const compile_options& how) const;
   judgement judge(const item& of) const;
   judgement judge(const device_item& of) const;
 

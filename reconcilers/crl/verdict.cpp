@@ -12,6 +12,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t max_note_bytes = 1000;
+constexpr std::string_view meanwhile_en = "the content that was accepted last stays in force";
+constexpr std::string_view meanwhile_zh = "上次被接受的内容继续生效";
 
 json as_json(const finding& f) {
   return {{"severity", to_string(severity_of(f))},
@@ -61,8 +63,9 @@ verdict verdict_of(const judgement& of) {
 std::string annotation_of(const judgement& of) {
   constexpr auto replace = json::error_handler_t::replace;
   json out{{"v", 1}, {"verdict", to_string(verdict_of(of))}, {"key", shown(of.key, 330)}};
+  if (of.kept) out["meanwhile"] = meanwhile_en;
   auto findings = json::array();
-  std::size_t room = max_verdict_bytes - 512;  // the frame: names, key (its quotes may be escaped), count, hash
+  std::size_t room = max_verdict_bytes - 640;  // the frame: names, key (its quotes may be escaped), count, hash
   for (const auto& f : of.findings) {
     auto one = as_json(f);
     const auto size = one.dump(-1, ' ', false, replace).size() + 1;
@@ -86,6 +89,7 @@ std::string note_of(const judgement& of, language in) {
   const bool chinese = in == language::zh;
   if (of.findings.empty()) return of.key + (chinese ? "：声明有效" : ": the declaration is in order");
   std::string out;
+  if (of.kept) out = chinese ? std::string(meanwhile_zh) + "；" : std::string(meanwhile_en) + "; ";
   std::size_t told = 0;
   for (const auto& f : of.findings) {
     const auto message = message_of(f, in);

@@ -21,7 +21,8 @@ verdict verdict_of(const judgement& of);
 /// {"v":1,"verdict":"refused","key":"example.com/fpga","findings":[{"severity","code","field","value","allowed","remedy","message"}],
 ///  "more":N,"observed":"<16 hex figures>"}
 /// in English; `more` counts findings that found no room and is absent when all are there. The code lets readers have
-/// it in Chinese.
+/// it in Chinese. Of a refused declaration whose last accepted content stays in force, "meanwhile" says so, before the
+/// findings.
 std::string annotation_of(const judgement& of);
 
 /// `annotation` says the same as `other` but for the hash: no news for people.

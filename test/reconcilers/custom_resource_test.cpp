@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/crl/compiled.hpp"
 #include "reconcilers/crl/verdict.hpp"
 #include "test/reconcilers/crl/config_maps.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
@@ -35,10 +36,11 @@ class api_server {
   };
 
   custom_resource::config_maps alauda, cpaas, devices;
+  controller::store<compiled_rules> compiled;
   recording_transport transport;
   kube::client client{transport};
   recording_recorder recorder;
-  custom_resource judge{{&alauda, &cpaas, &devices}, client, recorder};
+  custom_resource judge{{&alauda, &cpaas, &devices}, client, recorder, {}, nullptr, &compiled};
   std::map<std::string, config_map> objects;
   std::uint64_t version = 100;
   bool watches_lag = false;  ///< changes are not handed to the stores until catch_up()
@@ -48,7 +50,23 @@ class api_server {
       store->begin();
       store->commit();
     }
+    compiled.begin();
+    compiled.commit();
     transport.answer = [this](const kube::request& request) { return patch(request); };
+  }
+
+  /// The ResourceRules object has a rule of each of these.
+  std::vector<kube::object_key> compile(const std::vector<config_map_text>& from) {
+    crl::registry all;
+    for (const auto& one : from) all.put(one.view());
+    const auto* now = compiled.find(compiled_rules::only());
+    const auto before = now ? std::optional(*now) : std::nullopt;
+    compiled_rules after;
+    after.key = compiled_rules::only();
+    after.resource_version = ++version;
+    after.spec = crl::spec_of(all.compile()).dump();
+    compiled.put(after);
+    return judge.affected_by(before ? &*before : nullptr, &after);
   }
 
   void put(const config_map_text& text, const json& annotations = json::object()) {
@@ -167,6 +185,32 @@ TEST(custom_resource, S23_writes_the_verdict_and_one_event_and_then_nothing_more
   for (int i = 0; i < 5; ++i) ASSERT_TRUE(server.reconcile(bad));
   EXPECT_EQ(server.writes(), 1U);
   EXPECT_EQ(server.recorder.events.size(), 1U);
+}
+
+TEST(custom_resource, F36_a_refused_one_says_whether_what_was_accepted_last_stays_in_force) {
+  api_server server;
+  const auto good = sound(), bad = sound().with("limits", "requried");
+  const auto said = [&] {
+    return json::parse(std::string(server.annotations(good.key.name)["quartermaster.io/verdict"]))
+        .value("meanwhile", "");
+  };
+  server.put(good);
+  EXPECT_THAT(server.compile({good}), ElementsAre(good.key));
+  ASSERT_TRUE(server.reconcile(good));
+  EXPECT_EQ(said(), "");
+  server.put(bad);
+  ASSERT_TRUE(server.reconcile(bad));
+  EXPECT_EQ(server.verdict(bad.key.name), "refused");
+  EXPECT_EQ(said(), "the content that was accepted last stays in force");
+  EXPECT_THAT(server.recorder.events.back().note, HasSubstr("accepted last stays in force"));
+  EXPECT_THAT(server.compile({}), ElementsAre(good.key)) << "the policy was deleted";
+  ASSERT_TRUE(server.reconcile(bad));
+  EXPECT_EQ(said(), "") << "nothing is in force any more";
+  server.compile({good});
+  server.put(bad.labelled("features.cpaas.io/enabled", "false"));
+  ASSERT_TRUE(server.reconcile(bad));
+  EXPECT_EQ(said(), "") << "switched off: the rule is about to go";
+  EXPECT_THAT(server.compile({good}), IsEmpty()) << "the same rules";
 }
 
 TEST(custom_resource, creates_the_annotations_of_an_object_that_has_none) {

@@ -187,6 +187,30 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_resta
   EXPECT_EQ(what.state()->message, "1 declared key");
 }
 
+TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_or_deletes_the_object) {
+  declare(sound().with("limits", "required"));
+  policy("Deny");
+  settle();
+  declare(sound().with("limits", "maybe"));
+  settle();
+  const auto good = object()["spec"];
+  auto edited = object();
+  edited["spec"]["rules"]["example.com/fpga"]["forbidden"] = true;
+  edited["spec"]["rules"]["example.com/forged"] = {{"source", "kube-public/cf-crl-lab-fpga"}, {"must", true}};
+  server.put(path, edited);
+  settle();
+  EXPECT_EQ(object()["spec"], good);
+  server.erase(path);
+  settle();
+  EXPECT_EQ(object()["spec"], good);
+  EXPECT_THAT(what.state()->message, HasSubstr("1 declaration edited into an error"));
+  policies.erase(*policies.find({{}, "default"}));
+  settle();
+  policy("Deny");
+  settle();
+  EXPECT_THAT(object()["spec"]["rules"], IsEmpty()) << "with the policy everything was given up";
+}
+
 TEST_F(resource_rules_test, marks_what_no_node_offers) {
   declare(sound());
   offer("a", {{"example.com/other", 1}});

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "reconcilers/crl/compiled.hpp"
 #include "reconcilers/crl/pod_spec.hpp"
@@ -96,24 +98,32 @@ TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
   EXPECT_EQ(judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}})), ruling());
 }
 
+/// The table that the API server's form is held to as well (test/admission).
 TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
   const auto rules = rules_from({core, memory});
-  for (std::int64_t amount = 0; amount <= 1000; ++amount) {
+  const auto verdict = [](const ruling& of) {
+    if (of.allowed()) return "allowed";
+    return of.refused.size() == 1 && of.refused[0].what == objected::not_legal ? "not_legal" : "needs_memory";
+  };
+  std::ifstream table("test/admission/cases/vcuda-core.tsv");
+  std::int64_t rows = 0;
+  for (std::string line; std::getline(table, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    std::int64_t amount = -1, nearest = -1;
+    std::string want_alone, want_beside;
+    fields >> amount >> want_alone >> want_beside >> nearest;
+    ASSERT_EQ(amount, rows++);
     const auto alone = judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}}));
     const auto beside =
         judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}, {"tencent.com/vcuda-memory", 4}}));
-    const bool whole = amount % 100 == 0;
-    const bool share = amount > 0 && amount < 100;
-    EXPECT_EQ(alone.allowed(), whole) << amount;
-    EXPECT_EQ(beside.allowed(), whole || share) << amount;
-    if (whole || share) continue;
-    ASSERT_EQ(beside.refused.size(), 1U);
-    const auto nearest = beside.refused[0].nearest;
-    EXPECT_EQ(nearest % 100, 0) << amount;
-    EXPECT_LE(std::abs(nearest - amount), 50) << amount;
-    EXPECT_GE(nearest, 100);
-    EXPECT_THAT(texts_of(beside.refused), HasSubstr("nearest " + std::to_string(nearest)));
+    EXPECT_EQ(verdict(alone), want_alone) << amount;
+    EXPECT_EQ(verdict(beside), want_beside) << amount;
+    if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->nearest(amount), nearest) << amount;
+    if (want_beside == "not_legal")
+      EXPECT_THAT(texts_of(beside.refused), testing::EndsWith("nearest " + std::to_string(nearest)));
   }
+  EXPECT_EQ(rows, 1001);
 }
 
 TEST(evaluate, S25_exclusion_counts_over_the_whole_pod_and_is_said_once) {
@@ -254,6 +264,13 @@ TEST(compiled, F36_what_others_wrote_into_the_object_is_read_without_harm) {
         R"({"groups":{"g":{"a":1}}})", R"({"rules":{"a/b":{"fill":"-7","source":"no-slash"}}})"})
     EXPECT_NO_THROW(rules_of(json::parse(text))) << text;
   EXPECT_FALSE(rules_of(json::parse(R"({"rules":{"a/b":{"fill":"-7"}}})")).rules[0].fill);
+}
+
+TEST(compiled, names_the_config_maps_its_rules_came_from) {
+  const auto rules = rules_from({core, memory});
+  EXPECT_THAT(sources_of(spec_of(rules).dump()), testing::ElementsAre(core.key, memory.key));
+  for (const auto* other : {"", "null", "[]", "{\"rules\":[]}", "{\"rules\":{\"a/b\":1}}", "{\"rules\":"})
+    EXPECT_THAT(sources_of(other), testing::IsEmpty()) << other;
 }
 
 TEST(compiled, what_does_not_fit_is_left_out_and_counted) {

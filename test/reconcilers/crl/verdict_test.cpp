@@ -65,6 +65,18 @@ TEST(verdict, tells_new_words_from_a_new_hash) {
   EXPECT_FALSE(same_words("", before));
 }
 
+TEST(verdict, F36_says_that_the_last_accepted_content_stays_in_force) {
+  auto of = judged(three_mistakes());
+  const auto without = annotation_of(of);
+  EXPECT_FALSE(nlohmann::json::parse(without).contains("meanwhile"));
+  of.kept = true;
+  const auto with = annotation_of(of);
+  EXPECT_EQ(nlohmann::json::parse(with)["meanwhile"], "the content that was accepted last stays in force");
+  EXPECT_FALSE(same_words(with, without)) << "news for people";
+  EXPECT_THAT(note_of(of), testing::StartsWith("the content that was accepted last stays in force; data.limits is"));
+  EXPECT_THAT(note_of(of, language::zh), testing::StartsWith("上次被接受的内容继续生效；"));
+}
+
 TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
   const auto note = note_of(judged(three_mistakes()));
   for (const auto* part :

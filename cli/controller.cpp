@@ -159,6 +159,7 @@ class operator_program {
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, ours), services_);
     cache(in_namespace(options_.ns, ours), service_accounts_);
+    cache(in_namespace(options_.ns, ours), config_maps_);
     cache({}, runtime_classes_);
     cache({}, compiled_rules_);
     cache(in_namespace(options_.declarations, std::string(declared::alauda_selector)), declared_alauda_);
@@ -193,12 +194,14 @@ class operator_program {
     wake(daemon_sets_, policy_, governing_);
     wake(services_, policy_, governing_);
     wake(service_accounts_, policy_, governing_);
+    wake(config_maps_, policy_, governing_);
     wake(nodes_, policy_, governing_);
     wake(policies_, enrolment_, enrolling_);
     wake(nodes_, enrolment_, enrolling_);
     wake(pods_, enrolment_, enrolling_);
     wake(accelerator_nodes_, enrolment_, enrolling_);
     for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_}) {
+      wake(*store, policy_, governing_);
       wake(*store, custom_resource_, judging_);
       wake(*store, resource_rules_, compiling_);
     }
@@ -207,6 +210,7 @@ class operator_program {
     wake(policies_, resource_rules_, compiling_);
     wake(nodes_, resource_rules_, compiling_);
     wake(compiled_rules_, resource_rules_, compiling_);
+    wake(compiled_rules_, custom_resource_, judging_);
     for (auto* runner : {&governing_, &enrolling_, &judging_, &compiling_}) manager_.add_runner(*runner);
   }
 
@@ -262,6 +266,7 @@ class operator_program {
   controller::store<kube::daemon_set> daemon_sets_;
   controller::store<reconcilers::owned_service> services_;
   controller::store<reconcilers::owned_service_account> service_accounts_;
+  controller::store<reconcilers::owned_config_map> config_maps_;
   controller::store<reconcilers::accelerator_policy> policies_;
   controller::store<reconcilers::accelerator_node> accelerator_nodes_;
   controller::store<reconcilers::owned_runtime_class> runtime_classes_;
@@ -271,17 +276,29 @@ class operator_program {
   // What we do about it.
   controller::runner_metrics running_{metrics_};
   reconcilers::policy policy_{
-      {policies_, nodes_, {daemon_sets_, services_, service_accounts_}},
+      {policies_,
+       nodes_,
+       {daemon_sets_,
+        services_,
+        service_accounts_,
+        config_maps_,
+        {&declared_alauda_, &declared_cpaas_, &device_configs_}}},
       client_,
       events_,
-      {.ns = options_.ns, .own_image = options_.image, .conditions = [this] { return conditions(); }}};
+      {.ns = options_.ns, .own_image = options_.image, .declarations = options_.declarations, .conditions = [this] {
+         return conditions();
+       }}};
   reconcilers::enrolment enrolment_{
-      {policies_, nodes_, pods_, accelerator_nodes_}, client_, events_, {.ns = options_.ns}};
+      {policies_, nodes_, pods_, accelerator_nodes_},
+      client_,
+      events_,
+      {.ns = options_.ns, .wake = [this](const kube::object_key& node) { enrolling_.add(node); }}};
   reconcilers::custom_resource custom_resource_{{&declared_alauda_, &declared_cpaas_, &device_configs_},
                                                 client_,
                                                 events_,
                                                 judged_in(options_.declarations),
-                                                &runtime_classes_};
+                                                &runtime_classes_,
+                                                &compiled_rules_};
   reconcilers::resource_rules resource_rules_{
       {policies_, nodes_, compiled_rules_},
       custom_resource_,

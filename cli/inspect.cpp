@@ -155,6 +155,19 @@ std::string group_of(const crl::declaration& of, language in) {
   return name.empty() ? of.group : name;
 }
 
+/// A word that cannot be read is no word: a finding of the same field says so.
+bool unreadable(const crl::judgement& judged, std::string_view field) {
+  return std::ranges::any_of(judged.findings, [&](const crl::finding& f) {
+    const bool no_word = f.what == crl::code::not_in_vocabulary || f.what == crl::code::missing;
+    return no_word && (f.field == field || f.field == "data");
+  });
+}
+std::string word_of(crl::use use, const crl::judgement& judged, std::string_view field) {
+  return unreadable(judged, field) ? std::string("?") : std::string(to_string(use));
+}
+/// Neither true nor false where its label cannot be read.
+bool known_enabled(const crl::declaration& of) { return of.enabled || of.switched_off; }
+
 void print_resources(const inspection& what, language in, bool wide, std::ostream& to) {
   const auto& say = words_in(in);
   auto header = say.header;
@@ -166,9 +179,9 @@ void print_resources(const inspection& what, language in, bool wide, std::ostrea
                                  shown(group_of(of, in), 256),
                                  of.unit,
                                  default_of(of),
-                                 std::string(to_string(of.limits)),
-                                 std::string(to_string(of.requests)),
-                                 of.enabled ? say.yes : say.no,
+                                 word_of(of.limits, judged, "data.limits"),
+                                 word_of(of.requests, judged, "data.requests"),
+                                 !known_enabled(of) ? "?" : of.enabled ? say.yes : say.no,
                                  verdict_in(judged, in),
                                  of.config_map.name};
     if (wide) row.push_back(shown(of.description(in), crl::max_text_bytes));
@@ -220,13 +233,16 @@ json as_json(const resource_row& of) {
               {"groupName", both(what.group_en, what.group_zh)},
               {"unit", what.unit}};
   out["default"] = what.default_value ? json(*what.default_value) : json();
-  out["limits"] = to_string(what.limits);
-  out["requests"] = to_string(what.requests);
+  const auto word = [&](crl::use use, const char* field) {
+    return unreadable(of.judged, field) ? json() : json(to_string(use));
+  };
+  out["limits"] = word(what.limits, "data.limits");
+  out["requests"] = word(what.requests, "data.requests");
   out["relatedResources"] = what.related;
   out["excludeResources"] = what.excluded;
   out["ignoreNodeCheck"] = what.ignore_node_check;
   out["runtimeClassName"] = what.runtime_class;
-  out["enabled"] = what.enabled;
+  out["enabled"] = known_enabled(what) ? json(what.enabled) : json();
   out["verdict"] = crl::to_string(crl::verdict_of(of.judged));
   out["configMap"] = {{"namespace", what.config_map.ns}, {"name", what.config_map.name}};
   out["findings"] = json::array();
@@ -323,6 +339,7 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
 void add_inspect(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("inspect", "Show what is in a cluster");
   verb->require_subcommand(1);
+  add_inspect_fleet(*verb, rc);
   auto* resources = verb->add_subcommand("resources", "Declared resources, and pods their rules would refuse");
   auto options = std::make_shared<inspect_options>();
   resources->add_option("--lang", options->language, "en or zh; the other where a text is missing")

@@ -18,11 +18,10 @@ struct named {
   std::string unknown;  ///< with what there is instead
 };
 
-named verbs_of(CLI::App& app, int argc, char** argv) {
+named verbs_of(CLI::App& app, const std::vector<std::string>& command) {
   named out;
   auto* at = &app;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
+  for (const auto& word : command) {
     const auto choices = at->get_subcommands([](CLI::App*) { return true; });
     if (choices.empty() || word.starts_with("-")) break;
     const auto named_so = std::ranges::find_if(choices, [&](const auto* one) { return one->get_name() == word; });
@@ -54,13 +53,14 @@ int main(int argc, char** argv) {
   cli::add_inspect(app, rc);
   cli::add_lint(app, rc);
   cli::add_render(app, rc);
+  cli::add_verify(app, rc);
   cli::add_version(app, rc);
-  const auto words = verbs_of(app, argc, argv);
+  auto command = cli::command_of(argc > 0 ? argv[0] : "", {argv + std::min(argc, 1), argv + argc});
+  const auto words = verbs_of(app, command);
   if (!words.unknown.empty()) {
     std::cerr << "quartermaster: " << words.unknown << " (see " << words.path << " --help)\n";
     return 2;
   }
-  std::vector<std::string> command(argv + 1, argv + argc);
   if (!command.empty() && command[0] == "controller") {
     std::vector<std::string> known;
     for (const auto* option : app.get_subcommand("controller")->get_options())

@@ -70,18 +70,28 @@ const node* key_shown(const node* in, std::string_view shown) {
 
 std::vector<manifest> manifests_in(const yaml::source& file) {
   std::vector<manifest> out;
-  for (const auto* root : file.documents) {
-    const auto kind = yaml::text_at(root, "kind");
+  struct part {
+    const node* root;
+    std::string_view kind;
+  };
+  std::vector<part> left;  // the next one last
+  for (const auto* root : file.documents) left.push_back({root, yaml::text_at(root, "kind")});
+  std::ranges::reverse(left);
+  std::unordered_set<const node*> taken_apart;  // each list once: aliases multiply
+  while (!left.empty()) {
+    const auto [root, kind] = left.back();
+    left.pop_back();
     const auto* items = yaml::find(root, "items");
     if (!kind.ends_with("List") || !items || !items->sequence()) {
       out.push_back(made(file, *root, kind));
       continue;
     }
+    if (!taken_apart.insert(items).second) continue;
     // The items of a ConfigMapList straight from the API do not say what they are.
     const auto of_list = kind.substr(0, kind.size() - 4);
-    for (const auto* item : items->items) {
-      const auto own = yaml::text_at(item, "kind");
-      out.push_back(made(file, *item, own.empty() ? of_list : own));
+    for (auto item = items->items.rbegin(); item != items->items.rend(); ++item) {
+      const auto own = yaml::text_at(*item, "kind");
+      left.push_back({*item, own.empty() ? of_list : own});
     }
   }
   return out;

@@ -3,6 +3,7 @@
 // in `rc`.
 
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -13,16 +14,24 @@ namespace cli {
 /// "quartermaster 0.1.0".
 std::string version_line();
 
+/// The command line as typed, by whatever name the program was called: as kubectl-inspect-cgpu it is
+/// `inspect nodes --compat cgpu`.
+std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words);
+
 /// `quartermaster controller`: the operator itself, until a signal or a lost lease.
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.
 void add_explain(CLI::App& app, int& rc);
 /// `quartermaster inspect resources`: what is declared in a cluster, and which pods the rules would refuse.
 void add_inspect(CLI::App& app, int& rc);
+/// `inspect nodes`, `inspect modules` and `inspect pods`, below `inspect`.
+void add_inspect_fleet(CLI::App& inspect, int& rc);
 /// `quartermaster lint FILE...`: declarations and workloads in files, judged without a cluster.
 void add_lint(CLI::App& app, int& rc);
 /// `quartermaster render declaration`: a correct ConfigMap.
 void add_render(CLI::App& app, int& rc);
+/// `quartermaster verify [node]`: what is wrong between a label and what pods can ask for.
+void add_verify(CLI::App& app, int& rc);
 /// `quartermaster version [-o json]`.
 void add_version(CLI::App& app, int& rc);
 

@@ -1,5 +1,6 @@
 #include "cli/yaml_source.hpp"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/mark.h>
@@ -359,6 +360,10 @@ std::expected<source, std::string> read(std::string name, std::string text) {
     while (parser.HandleNextDocument(events)) {
     }
     events.end();
+  } catch (const YAML::DeepRecursion& wrong) {
+    const auto levels = std::to_string(wrong.depth());
+    return std::unexpected(
+        located(out.name, where(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"));
   } catch (const YAML::Exception& wrong) {
     return std::unexpected(located(out.name, where(wrong.mark), wrong.msg));
   }

@@ -39,6 +39,14 @@ std::string text(const parts& p, std::string_view fraction) {
 
 std::string rfc3339_seconds(wall_time at) { return text(split(at), ""); }
 
+std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view written) {
+  std::tm date{};
+  const std::string text(written);
+  const auto* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &date);
+  if (!end || *end != 0) return std::nullopt;
+  return timegm(&date);
+}
+
 std::string rfc3339_millis(wall_time at) {
   const auto p = split(at);
   return text(p, fmt::format(".{:03}", p.micros / 1000));

@@ -1,10 +1,14 @@
 #pragma once
 // Two clocks, kept apart on purpose. Decisions use milliseconds since boot: they never jump, and they go on while the
 // process is stopped or the machine sleeps, so a leader that was frozen sees that its time is over. Wall time is only
-// ever written for people (renewTime, lastTransitionTime, log lines) and never compared.
+// written for people (renewTime, lastTransitionTime, log lines); it is compared only to take up a wait where an earlier
+// process left it, where a wrong clock costs no more than a wait that is too short or too long.
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace controller {
 
@@ -17,6 +21,8 @@ using wall_time = std::chrono::system_clock::time_point;
 
 /// "2026-01-31T12:00:00Z": metav1.Time.
 std::string rfc3339_seconds(wall_time at);
+/// What rfc3339_seconds wrote, as seconds since 1970; empty for anything else.
+std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view text);
 /// "2026-01-31T12:00:00.123Z": log lines.
 std::string rfc3339_millis(wall_time at);
 /// "2026-01-31T12:00:00.123456Z", always six decimals: metav1.MicroTime.

@@ -1,10 +1,30 @@
 #include "reconcilers/accelerator_node.hpp"
 
+#include "controller/clock.hpp"
 #include "kube/json_object.hpp"
 
 namespace reconcilers {
 
 namespace json = kube::json;
+
+namespace {
+
+rolled_back read_given_up(json::value of) {
+  rolled_back made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "request") made.request = json::text_or(field);
+    if (key == "reason") made.reason = json::text_or(field);
+    if (key == "message") made.message = json::text_or(field);
+    if (key == "at") made.at = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
+    if (key == "attempts") made.attempts = json::number_or(field, 1);
+    if (key == "policyGeneration") made.policy_generation = json::number_or(field, 0);
+    if (key == "blockers")
+      json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
+  });
+  return made;
+}
+
+}  // namespace
 
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
   return json::decode<accelerator_node>(
@@ -18,6 +38,7 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "reason") made.reason = json::text_or(field);
           if (key == "message") made.message = json::text_or(field);
           if (key == "since") made.since = json::text_or(field);
+          if (key == "rolledBack") made.given_up = read_given_up(field);
           if (key == "blockers") {
             json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
           }

@@ -2,6 +2,8 @@
 // What we keep of an AcceleratorNode: the controller's part of its status, which is also our memory of what the node
 // went through (a phase and since when), so that a restart goes on where it was.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,17 @@
 #include "kube/object.hpp"
 
 namespace reconcilers {
+
+/// A change that was given up: what was asked for, why, and what it takes to try it again.
+struct rolled_back {
+  std::string request;  ///< the mode that was asked for
+  std::string reason, message;
+  std::int64_t at = 0;  ///< seconds since 1970; 0: it is being tried again
+  std::int64_t attempts = 0;
+  std::int64_t policy_generation = 0;
+  std::vector<std::string> blockers;  ///< pods that hindered it
+  friend bool operator==(const rolled_back&, const rolled_back&) = default;
+};
 
 /// The controller's part of AcceleratorNode.status; crds/acceleratornodes.quartermaster.io.yaml says what each means.
 struct mode_status {
@@ -19,6 +32,7 @@ struct mode_status {
   std::string message;
   std::string since;  ///< RFC 3339
   std::vector<std::string> blockers;
+  std::optional<rolled_back> given_up;
   friend bool operator==(const mode_status&, const mode_status&) = default;
 };
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,20 @@
 #include "kube/object.hpp"
 
 namespace reconcilers {
+
+namespace modules {
+class offer;
+}
+
+/// By name, as written; what is no text is its JSON.
+using settings_map = std::map<std::string, std::string, std::less<>>;
+
+/// Nodes of a module with settings of their own: those with the label quartermaster.io/node-set=<name>.
+struct node_set {
+  std::string name;
+  settings_map settings;  ///< instead of the module's, one by one
+  friend bool operator==(const node_set&, const node_set&) = default;
+};
 
 /// spec.modules.<name>. Parts that go into the DaemonSet as they are stay JSON text; empty where the policy has none.
 struct module_spec {
@@ -24,6 +39,10 @@ struct module_spec {
   std::string env;          ///< array of {name, value}
   std::string tolerations;  ///< array
   std::string priority_class;
+  bool adopt = false;  ///< objects of others that bear one of our names are taken over
+  settings_map settings;
+  std::vector<node_set> node_sets;
+  std::string device;  ///< object; only a module of the policy's own has it
   friend bool operator==(const module_spec&, const module_spec&) = default;
 };
 
@@ -36,7 +55,9 @@ struct label_alias {
 struct enrolment_spec {
   std::string default_mode;  ///< of a node with cards and no asking label; empty: none
   std::vector<label_alias> aliases;
-  std::chrono::seconds verify_timeout{300};
+  std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
+  bool evict = false;                 ///< drain.mode is Evict
+  std::string max_unavailable = "1";  ///< a number of nodes, or "25%"
   friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
 };
 
@@ -44,7 +65,14 @@ struct enrolment_spec {
 struct custom_resources_spec {
   std::string enforcement = "Off";  ///< Off, Warn, Deny
   bool fill_optional = false;       ///< keys with limits: optional get their default too
+  bool publish = true;              ///< modules declare what they advertise
   friend bool operator==(const custom_resources_spec&, const custom_resources_spec&) = default;
+};
+
+/// The catalogue as a policy has it (modules/catalogue.hpp). It follows from the policy, so it is never compared.
+struct offered_modules {
+  std::shared_ptr<const modules::offer> of;
+  friend bool operator==(const offered_modules&, const offered_modules&) { return true; }
 };
 
 /// spec.compatibility: what is done about pods that say which CUDA or which cards they need.
@@ -59,7 +87,8 @@ struct accelerator_policy : kube::object {
   enrolment_spec enrolment;
   custom_resources_spec resources;
   compatibility_spec compatibility;
-  std::string status;  ///< JSON; empty where there is none yet
+  std::string status;       ///< JSON; empty where there is none yet
+  offered_modules offered;  ///< made when decoded
 
   bool enabled(std::string_view module) const {
     const auto at = modules.find(module);
@@ -71,6 +100,9 @@ struct accelerator_policy : kube::object {
   static kube::result<accelerator_policy> decode(std::string_view bytes);
   friend bool operator==(const accelerator_policy&, const accelerator_policy&) = default;
 };
+
+/// How many of `nodes` may change their mode at once; at least 1. A percentage is rounded up.
+std::int64_t allowed_changes(std::string_view max_unavailable, std::int64_t nodes);
 
 /// "1h30m", "90s"; empty where it is neither.
 std::optional<std::chrono::seconds> parse_duration(std::string_view text);

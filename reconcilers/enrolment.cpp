@@ -16,6 +16,8 @@ using nlohmann::json;
 
 constexpr auto label_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto look_again = 250ms;
+/// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
+constexpr auto ask_again = 5s;
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
 
@@ -28,15 +30,51 @@ std::uint64_t version_of(const json& object) {
   return out;
 }
 
-/// A `test` for null is true where the member is absent (evanphx/json-patch, which the API server uses).
-json label_patch(const std::string& uid, const std::string& from, const std::string& to) {
-  auto out = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", uid}},
-                          {{"op", "test"}, {"path", label_path}, {"value", from.empty() ? json() : json(from)}}});
-  if (to.empty()) {
+json operation(const char* op, std::string path, json value) {
+  return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
+}
+
+/// Where our taint is in the list.
+std::optional<std::size_t> taint_at(const kube::node& node) {
+  const auto at = std::ranges::find(node.taints, names::switching_taint, &kube::taint::key);
+  return at == node.taints.end() ? std::nullopt : std::optional<std::size_t>(at - node.taints.begin());
+}
+
+void patch_label(const kube::node& node, const std::string& to, json& out) {
+  const auto from = node.labels.find(names::module_label);
+  // A `test` for null is true where the member is absent (evanphx/json-patch, which the API server uses).
+  out.push_back(operation("test", label_path, from ? json(*from) : json()));
+  if (!to.empty())
+    out.push_back(operation("add", label_path, to));
+  else if (from)
     out.push_back({{"op", "remove"}, {"path", label_path}});
-  } else {
-    out.push_back({{"op", "add"}, {"path", label_path}, {"value", to}});
+}
+
+/// The list of taints is others' too: only our own entry is named, by its place and its key.
+void patch_taint(const kube::node& node, const mode_step& step, json& out) {
+  const std::string list = "/spec/taints";
+  const auto at = taint_at(node);
+  const auto ours = list + "/" + std::to_string(at.value_or(0));
+  if (at) out.push_back(operation("test", ours + "/key", names::switching_taint));
+  if (step.change == mode_step::taint_change::remove) {
+    if (at) out.push_back({{"op", "remove"}, {"path", ours}});
+    return;
   }
+  const json made = {{"key", names::switching_taint}, {"value", step.taint.to_string()}, {"effect", "NoSchedule"}};
+  if (at) {
+    out.push_back(operation("replace", ours, made));
+  } else if (node.taints.empty()) {
+    out.push_back(operation("test", list, json()));
+    out.push_back(operation("add", list, json::array({made})));
+  } else {
+    out.push_back(operation("add", list + "/-", made));
+  }
+}
+
+json patch_of(const kube::node& node, const mode_step& step) {
+  auto out = json::array({operation("test", "/metadata/uid", node.id.to_string())});
+  if (step.label) patch_label(node, *step.label, out);
+  if (step.change != mode_step::taint_change::keep) patch_taint(node, step, out);
   return out;
 }
 
@@ -64,6 +102,17 @@ json status_of(const std::string& name, const mode_status& from) {
             {"message", from.message},
             {"since", from.since}};
   if (!from.blockers.empty()) status["blockers"] = from.blockers;
+  if (from.given_up) {
+    const auto& last = *from.given_up;
+    status["rolledBack"] = {{"request", last.request},
+                            {"reason", last.reason},
+                            {"message", last.message},
+                            {"attempts", last.attempts},
+                            {"policyGeneration", last.policy_generation}};
+    if (last.at > 0)
+      status["rolledBack"]["at"] = controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.at)));
+    if (!last.blockers.empty()) status["rolledBack"]["blockers"] = last.blockers;
+  }
   return out;
 }
 
@@ -92,10 +141,60 @@ bool overtaken(kube::errc code) { return code == kube::errc::conflict || code ==
 
 enrolment::enrolment(stores from, kube::client& client, controller::recorder& events, settings how)
     : from_(from), client_(client), events_(events), how_(std::move(how)), pods_(from.pods, how_.ns) {
+  for (const auto& node : from_.nodes.all()) follow(node.key.name);
+  from_.nodes.observe(
+      [this](const kube::node* before, const kube::node* after) { follow((after ? after : before)->key.name); });
   from_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
-    if (after || !before) return;
-    if (const auto at = written_.find(before->key.name); at != written_.end()) at->second.status_version = 0;
+    const auto& name = (after ? after : before)->key.name;
+    if (!after) {
+      if (const auto at = written_.find(name); at != written_.end()) at->second.status_version = 0;
+    }
+    follow(name);
   });
+}
+
+/// As the stores show it; a node that we are writing to counts already, and until the watch has shown what we wrote.
+bool enrolment::changing(const kube::node& node) const {
+  const auto wrote = written_.find(node.key.name);
+  if (writing_.contains(node.key.name) ||
+      (wrote != written_.end() && node.resource_version < wrote->second.node_version))
+    return true;
+  const auto* object = from_.accelerator_nodes.find(node.key);
+  const bool same = object && owner_of(*object, node) != belongs::to_another;
+  return is_changing(taint_at(node).has_value(), node.labels.value_or(names::module_label, ""),
+                     same ? std::string_view(object->mode.actual_mode) : std::string_view());
+}
+
+void enrolment::follow(const std::string& name) {
+  const auto* node = from_.nodes.find({{}, name});
+  if (node && changing(*node)) {
+    changing_.insert(name);
+    return;
+  }
+  if (!node) waiting_.erase(name);
+  if (changing_.erase(name) == 0) return;
+  auto free = slots();
+  for (const auto& next : waiting_) {
+    if (free-- <= 0) break;
+    how_.wake({{}, next});
+  }
+}
+
+std::int64_t enrolment::slots() const {
+  const auto* rules = policy();
+  const auto allowed = allowed_changes(rules ? std::string_view(rules->enrolment.max_unavailable) : std::string_view(),
+                                       static_cast<std::int64_t>(from_.accelerator_nodes.size()));
+  return allowed - static_cast<std::int64_t>(changing_.size());
+}
+
+std::string enrolment::who_is_changing() const {
+  std::string out;
+  std::size_t named = 0;
+  for (const auto& name : changing_) {
+    if (named++ == 3) return out + " and " + std::to_string(changing_.size() - 3) + " more";
+    (out += out.empty() ? "" : ", ") += name;
+  }
+  return out;
 }
 
 bool enrolment::synced() const {
@@ -108,7 +207,7 @@ const accelerator_policy* enrolment::policy() const {
 }
 
 bool enrolment::concerns(const kube::node& node) const {
-  return node.labels.contains(names::module_label) || from_.accelerator_nodes.find(node.key) ||
+  return node.labels.contains(names::module_label) || taint_at(node) || from_.accelerator_nodes.find(node.key) ||
          intent_of(node, policy()).of != node_intent::kind::none;
 }
 
@@ -123,22 +222,45 @@ bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
   return false;
 }
 
+controller::milliseconds enrolment::lasted(const std::string& name, const mode_status& status) {
+  auto& seen = phases_[name];
+  if (seen.phase != status.phase || seen.began != status.since) {
+    seen = {status.phase, status.since, how_.now(), controller::milliseconds(0)};
+    const auto wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+    if (const auto began = controller::parse_rfc3339_seconds(status.since); began && *began < wall)
+      seen.before = std::chrono::seconds(wall - *began);
+  }
+  return how_.now() - seen.since + seen.before;
+}
+
 node_state enrolment::state_of(const kube::node& node, const accelerator_node* object) {
   const auto* rules = policy();
+  const auto& name = node.key.name;
   node_state out;
   out.wanted = intent_of(node, rules);
   out.placed = node.labels.value_or(names::module_label, "");
   out.placed_enabled = rules && rules->enabled(out.placed);
+  if (const auto at = taint_at(node)) {
+    out.taint = switching::parse(node.taints[*at].value);
+    out.from_enabled = rules && rules->enabled(out.taint->from);
+  }
+  out.answers = node.ready == kube::condition_status::yes;
+  out.may_begin = changing_.contains(name) || slots() > 0;
+  if (!out.may_begin) out.in_the_way = who_is_changing();
   out.allocatable = node.allocatable;
-  out.plugins = pods_.plugins(node.key.name);
-  out.holders = pods_.holders(node.key.name);
-  out.now = controller::rfc3339_seconds(how_.wall());
-  if (rules) out.verify_timeout = rules->enrolment.verify_timeout;
+  out.plugins = pods_.plugins(name);
+  out.holders = pods_.holders(name);
+  for (auto& one : out.holders) one.protected_now = protected_.contains(one.pod);
+  out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+  if (rules) {
+    out.verify_timeout = rules->enrolment.verify_timeout;
+    out.drain_timeout = rules->enrolment.drain_timeout;
+    out.evict = rules->enrolment.evict;
+    out.policy_generation = rules->generation;
+  }
   if (object && !object->mode.phase.empty()) {
     out.before = object->mode;
-    auto& seen = phases_[node.key.name];
-    if (seen.phase != object->mode.phase) seen = {object->mode.phase, how_.now()};
-    out.in_phase = how_.now() - seen.since;
+    out.in_phase = lasted(name, object->mode);
   }
   return out;
 }
@@ -150,6 +272,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   if (!node) {
     written_.erase(key.name);
     phases_.erase(key.name);
+    waiting_.erase(key.name);
     if (!object || object->deleting) co_return action::await_change();
     co_return co_await remove(*object);
   }
@@ -165,22 +288,20 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
   const auto step = next_step(is);
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
-  const controller::object_reference about(kube::resources::nodes, node);
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
   const bool says_so = step.status ? !create && is.before == step.status : !object;
   const std::optional<accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
+  // What is told is about the node as it is now: after a write it may have gone from the store.
+  const controller::object_reference about(kube::resources::nodes, node);
+  if (step.status && step.status->reason == "MaxUnavailable")
+    waiting_.insert(name);
+  else
+    waiting_.erase(name);
 
-  if (step.relabel) {
-    const auto version = node.resource_version;
-    const auto done = co_await relabel(name, uid, is.placed, step.label);
-    if (!done) {
-      const auto* later = from_.nodes.find({{}, name});
-      const bool moved = !later || later->resource_version != version;
-      // A failed test reads like any other 422: only where the node has moved on is it the one we expect.
-      if (overtaken(done.error().code) || (moved && done.error().code == kube::errc::invalid))
-        co_return action::again(look_again);
-      co_return std::unexpected(done.error());
-    }
+  if (step.writes_node() && !(step.status_first && !says_so)) {
+    const auto done = co_await write(node, step);
+    if (!done) co_return std::unexpected(done.error());
+    if (!*done) co_return action::again(look_again);
   }
   if (!says_so && step.status) {
     const auto done = co_await write_status(name, uid, create, *step.status);
@@ -189,20 +310,81 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
       co_return std::unexpected(done.error());
     }
   }
-  if (step.tell) events_.record(about, step.tell->type, step.tell->reason, step.tell->action, step.tell->note);
+  tell(about, step, is);
   if (last) co_return co_await remove(*last);
-  co_return action{step.again_in};
+  auto again_in = step.again_in;
+  if (!step.evict.empty()) {
+    const auto later = co_await evict(step.evict);
+    if (!later) co_return std::unexpected(later.error());
+    if (*later && (!again_in || **later < *again_in)) again_in = *later;
+  }
+  co_return action{again_in};
 }
 
-kube::task<void> enrolment::relabel(std::string name, std::string uid, std::string from, std::string to) {
-  const auto patch = label_patch(uid, from, to);
+/// False: the world moved on meanwhile.
+kube::task<bool> enrolment::write(const kube::node& node, const mode_step& step) {
+  const auto name = node.key.name;
+  const auto version = node.resource_version;
+  const auto patch = patch_of(node, step);
   const auto options = as_owner(names::field_owner);
+  writing_.insert(name);
+  follow(name);
   auto answer = co_await client_.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
-  if (!answer) co_return std::unexpected(std::move(answer.error()));
-  auto& wrote = written_[name];
-  wrote.node_version = version_of(*answer);
-  wrote.at = how_.now();
-  co_return kube::result<void>();
+  if (answer) {
+    auto& wrote = written_[name];
+    wrote.node_version = version_of(*answer);
+    wrote.at = how_.now();
+  }
+  writing_.erase(name);
+  follow(name);
+  if (answer) co_return true;
+  const auto* later = from_.nodes.find({{}, name});
+  const bool moved = !later || later->resource_version != version;
+  // A failed test reads like any other 422: only where the node has moved on is it the one we expect.
+  if (overtaken(answer.error().code) || (moved && answer.error().code == kube::errc::invalid)) co_return false;
+  co_return std::unexpected(answer.error());
+}
+
+/// When to ask again; empty when nobody refused.
+kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
+  std::optional<controller::milliseconds> later;
+  for (const auto& one : pods) {
+    kube::preconditions only_if;
+    only_if.uid = one.id.to_string();
+    const auto key = one.pod;
+    const auto done = co_await client_.evict(key, only_if);
+    if (done || overtaken(done.error().code)) {
+      protected_.erase(key);
+    } else if (done.error().code == kube::errc::too_many_requests) {
+      protected_.insert(key);
+      later = ask_again;
+    } else {
+      co_return std::unexpected(done.error());
+    }
+  }
+  co_return later;
+}
+
+void enrolment::tell(const controller::object_reference& about, const mode_step& step, const node_state& is) {
+  if (step.tell) events_.record(about, step.tell->type, step.tell->reason, step.tell->action, step.tell->note);
+  for (const auto& one : step.blockers) {
+    const auto name = one.name();
+    const bool told = is.before && std::ranges::any_of(is.before->blockers, [&](const std::string& text) {
+                        return text == name || text.starts_with(name + " ");
+                      });
+    if (told || !step.status ||
+        std::ranges::none_of(step.status->blockers, [&](const std::string& text) { return text.starts_with(name); }))
+      continue;
+    controller::object_reference pod;
+    pod.api_version = "v1";
+    pod.kind = "Pod";
+    pod.key = one.pod;
+    pod.uid = one.id.to_string();
+    events_.record(pod, controller::event_type::normal, "HoldsModeChange", "Enrol",
+                   "node " + about.key.name + " waits for this pod to end: it is to change to mode " +
+                       (step.status->requested_mode) +
+                       (one.stays.empty() ? "" : "; this pod " + std::string(one.stays) + " and is not evicted"));
+  }
 }
 
 kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create, mode_status status) {
@@ -220,6 +402,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
   auto& wrote = written_[name];
   wrote.status_version = version_of(*answer);
   wrote.at = how_.now();
+  lasted(name, status);  // its time begins now, not when the watch shows it
   co_return kube::result<void>();
 }
 
@@ -249,6 +432,15 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_node* bef
   return {after ? after->key : before->key};
 }
 
+/// Any edit of the policy is a reason to try again what was given up.
+std::vector<kube::object_key> enrolment::given_up() const {
+  std::vector<kube::object_key> out;
+  for (const auto& object : from_.accelerator_nodes.all()) {
+    if (object.mode.given_up) out.push_back(object.key);
+  }
+  return out;
+}
+
 std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* before,
                                                      const accelerator_policy* after) const {
   const auto& any = after ? *after : *before;
@@ -258,7 +450,7 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
   };
   if (before && after && before->id == after->id && before->deleting == after->deleting &&
       before->enrolment == after->enrolment && std::ranges::all_of(modules::catalogue(), same_switch))
-    return {};
+    return before->generation == after->generation ? std::vector<kube::object_key>() : given_up();
   std::vector<kube::object_key> out;
   for (const auto& node : from_.nodes.all()) {
     if (concerns(node)) out.push_back(node.key);

@@ -1,9 +1,12 @@
 #pragma once
 // Brings every node to the mode it asks for. What to do next is mode_change.hpp (pure); here is what it looks at and
-// what it writes: our label on the Node by a JSON patch that names the uid and the old value, AcceleratorNode by
-// server-side apply, events on the Node. Keys are node names.
+// what it writes: our label and our taint on the Node by one JSON patch that names the uid and the old values,
+// AcceleratorNode by server-side apply, evictions, events on the Node and on the pods it waits for. And who may begin:
+// no more nodes are under way at once than spec.enrolment.maxUnavailable says. Keys are node names.
 
 #include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,14 +28,17 @@ class enrolment final : public controller::reconciler {
  public:
   struct stores {
     const controller::store<accelerator_policy>& policies;
-    const controller::store<kube::node>& nodes;
+    controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
     controller::store<accelerator_node>& accelerator_nodes;
   };
+
   struct settings {
     std::string ns;  ///< where our DaemonSets are
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;
+    /// Is called when a node that waits for its turn should be looked at again.
+    std::function<void(const kube::object_key&)> wake = [](const kube::object_key&) {};
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
@@ -57,19 +63,28 @@ class enrolment final : public controller::reconciler {
     std::uint64_t node_version = 0, status_version = 0;
     controller::milliseconds at{0};
   };
-  /// Since when this process has seen a node in a phase. Wall times are for people only.
+  /// How long a node has been in a phase: what an earlier process left, and the time since this one has seen it.
   struct phase_seen {
-    std::string phase;
-    controller::milliseconds since{0};
+    std::string phase, began;
+    controller::milliseconds since{0}, before{0};
   };
 
   bool synced() const;
   bool behind(const kube::node& node, const accelerator_node* object);
   const accelerator_policy* policy() const;
   bool concerns(const kube::node& node) const;
+  bool changing(const kube::node& node) const;
+  /// Keeps `changing_` true to the stores; the next that waits goes on when one is done.
+  void follow(const std::string& name);
+  std::vector<kube::object_key> given_up() const;
+  std::int64_t slots() const;
+  std::string who_is_changing() const;
+  controller::milliseconds lasted(const std::string& name, const mode_status& phase);
   node_state state_of(const kube::node& node, const accelerator_node* object);
   kube::task<controller::action> bring(const kube::node& node, const accelerator_node* object);
-  kube::task<void> relabel(std::string name, std::string uid, std::string from, std::string to);
+  kube::task<bool> write(const kube::node& node, const mode_step& step);
+  kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
+  void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
   kube::task<void> write_status(std::string name, std::string uid, bool create, mode_status status);
   kube::task<controller::action> remove(const accelerator_node& object);
 
@@ -80,6 +95,10 @@ class enrolment final : public controller::reconciler {
   node_pods pods_;
   std::unordered_map<std::string, written> written_;
   std::unordered_map<std::string, phase_seen> phases_;
+  std::set<std::string> changing_;        ///< nodes on their way, as the stores show them or as we have just written
+  std::set<std::string> waiting_;         ///< nodes whose turn has not come
+  std::set<std::string> writing_;         ///< nodes to which a write of ours is on its way
+  std::set<kube::object_key> protected_;  ///< pods whose PodDisruptionBudget refused our last eviction
 };
 
 }  // namespace reconcilers

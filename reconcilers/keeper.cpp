@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/covers.hpp"
+#include "reconcilers/hash.hpp"
 #include "reconcilers/names.hpp"
 
 namespace reconcilers {
@@ -43,10 +44,26 @@ std::string value_at(const json& object, const char* map, std::string_view key) 
 
 std::string label_at(const json& object, std::string_view key) { return value_at(object, "/metadata/labels", key); }
 
+/// Of what we may have an opinion about: the data, and the labels by which it is found.
+std::uint64_t fingerprint(const kube::config_map& of) {
+  auto hash = fnv1a({});
+  for (const auto* map : {&of.data, &of.labels}) {
+    for (const auto& [name, value] : *map) hash = fnv1a(value, fnv1a(name, hash));
+  }
+  return hash;
+}
+
 std::string called(const kube::resource& type, const std::string& name) { return std::string(type.kind) + " " + name; }
 
 /// Who made an object that has our name, as far as it says.
 std::string owner_of(const json& object) {
+  const auto release = value_at(object, "/metadata/annotations", "meta.helm.sh/release-name");
+  if (!release.empty())
+    return "Helm release " + value_at(object, "/metadata/annotations", "meta.helm.sh/release-namespace") + "/" +
+           release;
+  if (const auto plugin = label_at(object, "cpaas.io/module-name"); !plugin.empty()) return "ACP plugin " + plugin;
+  if (const auto owners = object.value("/metadata/ownerReferences"_json_pointer, json::array()); !owners.empty())
+    return owners.front().value("kind", "an owner") + " " + owners.front().value("name", "");
   if (const auto by = label_at(object, names::managed_by_label); !by.empty()) return by;
   if (const auto chart = label_at(object, "helm.sh/chart"); !chart.empty()) return chart;
   for (const auto& field : object.value("/metadata/managedFields"_json_pointer, json::array())) {
@@ -58,36 +75,66 @@ std::string owner_of(const json& object) {
 
 }  // namespace
 
-keeper::keeper(stores from, kube::client& client, controller::recorder& events, std::string ns,
+keeper::keeper(stores from, kube::client& client, controller::recorder& events, places where,
                std::function<controller::milliseconds()> now)
-    : from_(from), client_(client), events_(events), ns_(std::move(ns)), now_(std::move(now)) {
+    : from_(std::move(from)), client_(client), events_(events), where_(std::move(where)), now_(std::move(now)) {
   const auto forget = [this](std::string_view kind) {
     return [this, kind](const kube::object* before, const kube::object* after) {
-      if (after || !before || before->key.ns != ns_) return;
-      const auto at = spoken_.find({kind, before->key.name});
+      if (after || !before) return;
+      const auto at = spoken_.find({kind, before->key});
       if (at != spoken_.end() && at->second.id == before->id) at->second.hash.clear();
     };
   };
   from_.daemon_sets.observe(forget(kube::resources::daemon_sets.kind));
   from_.services.observe(forget(kube::resources::services.kind));
   from_.service_accounts.observe(forget(kube::resources::service_accounts.kind));
+  from_.config_maps.observe(forget(kube::resources::config_maps.kind));
+  for (auto* store : from_.declared) store->observe(forget(kube::resources::config_maps.kind));
 }
 
 bool keeper::synced() const {
-  return from_.daemon_sets.synced() && from_.services.synced() && from_.service_accounts.synced();
+  return from_.daemon_sets.synced() && from_.services.synced() && from_.service_accounts.synced() &&
+         from_.config_maps.synced() && std::ranges::all_of(from_.declared, [](auto* one) { return one->synced(); });
 }
 
 bool keeper::is_ours(const kube::object& object) const {
-  return object.key.ns == ns_ && object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
+  return (object.key.ns == where_.ours || object.key.ns == where_.declared) &&
+         object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
          object.labels.contains(names::module_label);
 }
 
-keeper::seen keeper::look(const kube::resource& type, const std::string& name) const {
-  const kube::object_key key{ns_, name};
+const kube::config_map* keeper::declaration(const kube::object_key& key) const {
+  const kube::config_map* out = nullptr;
+  for (const auto* store : from_.declared) {
+    const auto* found = store->find(key);
+    if (found && (!out || found->resource_version > out->resource_version)) out = found;
+  }
+  return out;
+}
+
+std::set<std::string, std::less<>> keeper::declared_by_others() const {
+  std::set<std::string, std::less<>> out;
+  for (const auto* store : from_.declared) {
+    for (const auto& one : store->all()) {
+      if (is_ours(one) || one.key.ns != where_.declared) continue;
+      out.insert(one.key.name);
+      if (const auto key = one.data.find("key")) out.insert(std::string(*key));
+      if (const auto label = one.data.find("nodeLabelKey"))
+        out.insert(std::string(*label) + "=" + std::string(one.data.value_or("nodeLabelValue", "")));
+    }
+  }
+  return out;
+}
+
+keeper::seen keeper::look(const kube::resource& type, const kube::object_key& key) const {
   const auto found = [](const auto* object, auto mark) { return seen{object, object ? mark(*object) : 0}; };
   const auto content = [](const auto& object) { return object.content; };
   if (type.kind == kube::resources::services.kind) return found(from_.services.find(key), content);
   if (type.kind == kube::resources::service_accounts.kind) return found(from_.service_accounts.find(key), content);
+  if (type.kind == kube::resources::config_maps.kind) {
+    if (const auto* declared = declaration(key)) return found(declared, fingerprint);
+    return found(from_.config_maps.find(key), content);
+  }
   return found(from_.daemon_sets.find(key),
                [](const kube::daemon_set& set) { return static_cast<std::uint64_t>(set.generation); });
 }
@@ -105,8 +152,8 @@ bool keeper::at_peace(const modules::intent& want, const seen& is, spoken& said)
 
 kube::task<keeper::outcome> keeper::ensure(modules::intent want, controller::object_reference about) {
   outcome out;
-  auto& said = spoken_[{want.type->kind, want.key.name}];
-  const auto is = look(*want.type, want.key.name);
+  auto& said = spoken_[{want.type->kind, want.key}];
+  const auto is = look(*want.type, want.key);
   if (at_peace(want, is, said)) {
     out.settled = true;
     co_return out;
@@ -137,10 +184,17 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
     }
     co_return out;
   }
-  if (!live->is_null() && label_at(*live, names::managed_by_label) != names::managed_by) {
+  const bool foreign = !live->is_null() && label_at(*live, names::managed_by_label) != names::managed_by;
+  if (foreign && want.yields) {
+    out.settled = true;
+    out.again_in = refused_again;
+    co_return out;
+  }
+  if (foreign && !want.adopt) {
     out.problem = "ForeignObject";
     out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
-                  "; it is left as it is. Remove it, and the module goes on";
+                  "; it is left as it is. Remove it, or let it be taken over with spec.modules." + want.module +
+                  ".adopt: true";
     out.again_in = refused_again;
     co_return out;
   }
@@ -148,6 +202,7 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
     out.again_in = 1s;
     co_return out;
   }
+  if (foreign) co_return co_await take_over(std::move(want), std::move(about), *std::move(live));
   const auto body = json::parse(want.body);
   if (covers(*live, body)) {
     remember(want, *live);
@@ -159,7 +214,7 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
 
 kube::task<keeper::outcome> keeper::write(modules::intent want, controller::object_reference about, json live) {
   outcome out;
-  spoken_[{want.type->kind, want.key.name}].wrote = now_();
+  spoken_[{want.type->kind, want.key}].wrote = now_();
   const auto body = json::parse(want.body);
   kube::write_options options;
   options.field_manager = names::field_owner;
@@ -198,6 +253,25 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
   co_return out;
 }
 
+/// What is somebody else's is made anew: the selector of a DaemonSet cannot be changed, an apply would keep whatever
+/// containers, node selectors and variables it had, and two plugins on a node would give a card out twice. So its pods
+/// have to be gone (foreground) before ours come. Pods that use cards do not notice: the kubelet knows what they have.
+kube::task<keeper::outcome> keeper::take_over(modules::intent want, controller::object_reference about, json live) {
+  outcome out;
+  spoken_[{want.type->kind, want.key}].wrote = now_();
+  kube::preconditions only_if;
+  only_if.uid = text_at(live, "/metadata/uid");
+  auto done = co_await client_.remove(*want.type, want.key, only_if, kube::propagation::foreground);
+  out.again_in = between_writes;
+  if (done)
+    events_.record(about, event_type::normal, "Adopted", "Delete",
+                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is made anew as module " +
+                       want.module + "'s; what installed it must let it be");
+  else if (done.error().code != kube::errc::conflict)
+    out.failed = done.error();
+  co_return out;
+}
+
 /// The ports of a Service are told apart by their numbers, so an apply keeps an edited one beside ours, and the server
 /// refuses the two for their one name. Nothing runs in a Service: it is made anew at the next look.
 kube::task<keeper::outcome> keeper::make_room(modules::intent want, std::string uid) {
@@ -211,7 +285,7 @@ kube::task<keeper::outcome> keeper::make_room(modules::intent want, std::string 
 }
 
 void keeper::remember(const modules::intent& want, const json& live) {
-  auto& said = spoken_[{want.type->kind, want.key.name}];
+  auto& said = spoken_[{want.type->kind, want.key}];
   said.hash = want.hash;
   said.id = kube::uid::parse(text_at(live, "/metadata/uid"));
   said.version = number_of(text_at(live, "/metadata/resourceVersion"));
@@ -226,14 +300,18 @@ std::vector<keeper::victim> keeper::victims(const std::set<identity>& kept, cons
   const auto collect = [&](const kube::resource& type, const auto& store) {
     for (const auto& object : store.all()) {
       std::string of(object.labels.value_or(names::module_label, ""));
-      if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key.name}) || spared.contains(of))
+      if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key}) || spared.contains(of))
         continue;
+      if (std::ranges::any_of(out, [&](const victim& one) { return one.type == &type && one.key == object.key; }))
+        continue;  // several stores have it
       out.push_back({&type, object.key, object.id.to_string(), std::move(of)});
     }
   };
   collect(kube::resources::daemon_sets, from_.daemon_sets);
   collect(kube::resources::services, from_.services);
   collect(kube::resources::service_accounts, from_.service_accounts);
+  collect(kube::resources::config_maps, from_.config_maps);
+  for (const auto* store : from_.declared) collect(kube::resources::config_maps, *store);
   return out;
 }
 
@@ -244,7 +322,7 @@ kube::task<keeper::outcome> keeper::prune(std::set<identity> kept, std::set<std:
   for (const auto& one : victims(kept, spared_modules)) {
     kube::preconditions only_if;
     only_if.uid = one.uid;
-    spoken_.erase({one.type->kind, one.key.name});
+    spoken_.erase({one.type->kind, one.key});
     auto done = co_await client_.remove(*one.type, one.key, only_if);
     if (!done && done.error().code == kube::errc::conflict) {
       out.again_in = between_writes;
@@ -252,7 +330,7 @@ kube::task<keeper::outcome> keeper::prune(std::set<identity> kept, std::set<std:
       out.failed = done.error();
     } else if (!about.uid.empty()) {
       events_.record(about, event_type::normal, "Removed", "Delete",
-                     called(*one.type, one.key.name) + ": module " + one.module + " is off");
+                     called(*one.type, one.key.name) + ": module " + one.module + " does not want it any more");
     }
   }
   co_return out;

@@ -21,6 +21,7 @@
 #include "controller/recorder.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
+#include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 #include "reconcilers/owned_object.hpp"
@@ -29,11 +30,19 @@ namespace reconcilers {
 
 class keeper {
  public:
-  /// `daemon_sets` holds all of our namespace; the two others may hold only what carries our label.
+  /// `daemon_sets` holds all of our namespace; the next three may hold only what carries our label.
   struct stores {
     controller::store<kube::daemon_set>& daemon_sets;
     controller::store<owned_service>& services;
     controller::store<owned_service_account>& service_accounts;
+    controller::store<owned_config_map>& config_maps;
+    /// Declarations and device configurations, of us and of others; one object may be in several.
+    std::vector<controller::store<kube::config_map>*> declared;
+  };
+  /// Where our objects are; elsewhere nothing is looked at.
+  struct places {
+    std::string ours;      ///< our own namespace
+    std::string declared;  ///< that of the declarations
   };
   /// What came of one object.
   struct outcome {
@@ -43,17 +52,19 @@ class keeper {
     std::optional<controller::milliseconds> again_in;
     std::optional<kube::error> failed;  ///< to be tried again with back-off
   };
-  using identity = std::pair<std::string_view, std::string>;  ///< kind, name
+  using identity = std::pair<std::string_view, kube::object_key>;  ///< kind and key
 
-  /// Everything given must outlive this. `ns` is our own namespace; objects elsewhere are not looked at.
-  keeper(stores from, kube::client& client, controller::recorder& events, std::string ns,
+  /// Everything given must outlive this.
+  keeper(stores from, kube::client& client, controller::recorder& events, places where,
          std::function<controller::milliseconds()> now);
   keeper(const keeper&) = delete;
   keeper& operator=(const keeper&) = delete;
 
   bool synced() const;
-  /// Carries our label, in our namespace.
+  /// Carries our label, where our objects are.
   bool is_ours(const kube::object& object) const;
+  /// What others declare: keys of resources, node labels as "key=value", and names of the ConfigMaps.
+  std::set<std::string, std::less<>> declared_by_others() const;
   /// Events are about `about`.
   kube::task<outcome> ensure(modules::intent want, controller::object_reference about);
   /// Deletes what is ours and neither kept nor of one of these modules.
@@ -82,10 +93,12 @@ class keeper {
     std::string uid, module;
   };
 
-  seen look(const kube::resource& type, const std::string& name) const;
+  seen look(const kube::resource& type, const kube::object_key& key) const;
+  const kube::config_map* declaration(const kube::object_key& key) const;
   bool at_peace(const modules::intent& want, const seen& is, spoken& said) const;
   kube::task<outcome> compare(modules::intent want, controller::object_reference about);
   kube::task<outcome> write(modules::intent want, controller::object_reference about, nlohmann::json live);
+  kube::task<outcome> take_over(modules::intent want, controller::object_reference about, nlohmann::json live);
   kube::task<outcome> make_room(modules::intent want, std::string uid);
   void remember(const modules::intent& want, const nlohmann::json& live);
   std::vector<victim> victims(const std::set<identity>& kept, const std::set<std::string>& spared) const;
@@ -93,7 +106,7 @@ class keeper {
   stores from_;
   kube::client& client_;
   controller::recorder& events_;
-  std::string ns_;
+  places where_;
   std::function<controller::milliseconds()> now_;
   std::map<identity, spoken> spoken_;
 };

@@ -1,7 +1,10 @@
 #include "reconcilers/mode_change.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
+
+#include "controller/clock.hpp"
 
 namespace reconcilers {
 namespace {
@@ -15,12 +18,17 @@ constexpr std::string_view none = "none";
 constexpr std::size_t most_blockers = 16;
 /// A plugin that starts normally is not worth a status write for each of its stages.
 constexpr auto patience = 10s;
+/// Before what was given up is tried again by itself: doubled each time.
+constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
 
 /// Phase, reason and message of the status to be.
 struct finding {
   std::string_view phase;
   std::string reason, message;
 };
+
+std::string_view name_of(const module_type* mode) { return mode ? mode->name : none; }
+std::string_view or_none(std::string_view label) { return label.empty() ? none : label; }
 
 std::string join(std::span<const std::string_view> words) {
   std::string out;
@@ -32,189 +40,451 @@ bool advertised(const node_state& is, const module_type& mode) {
   return std::ranges::all_of(mode.resources, [&](auto name) { return kube::amount(is.allocatable, name) > 0; });
 }
 
-const plugin_pod* other_plugin(const node_state& is, std::string_view than) {
-  const auto at = std::ranges::find_if(is.plugins, [&](const plugin_pod& one) { return one.module != than; });
-  return at == is.plugins.end() ? nullptr : &*at;
-}
-
-/// The first resource that a module other than `than` advertises and that is not 0 yet.
-std::string_view other_resource(const node_state& is, std::string_view than) {
-  for (const auto& one : modules::catalogue()) {
-    if (one.name == than) continue;
-    for (const auto name : one.resources) {
-      if (kube::amount(is.allocatable, name) > 0) return name;
-    }
-  }
-  return {};
-}
-
-std::vector<std::string> holders_of_others(const node_state& is, const module_type* than) {
-  std::vector<std::string> out;
-  for (const auto& one : is.holders) {
-    if (one.of != than) out.push_back(one.pod);
-  }
-  return out;
-}
-
-finding draining(std::size_t pods) {
-  return {phases::draining, "PodsHoldCards",
-          std::to_string(pods) + (pods == 1 ? " pod holds" : " pods hold") +
-              " resources of the old mode; the change waits until they end (see blockers)"};
-}
-
 std::string leaving(const plugin_pod& pod) {
   return "waits until plugin pod " + pod.name + " of mode " + pod.module + " is gone";
 }
 
-/// Is the plugin of the placed mode there and working? Empty: yes.
-std::optional<finding> unverified(const node_state& is, const module_type& mode) {
-  const std::string set(mode.daemon_set);
-  if (const auto* old = other_plugin(is, mode.name)) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
-  const plugin_pod* best = nullptr;
-  for (const auto& one : is.plugins) {
-    if (!best || (one.ready && !one.deleting)) best = &one;
-  }
-  const bool works = best && best->ready && !best->deleting;
-  if (works && advertised(is, mode)) return std::nullopt;
-  const bool late = is.before && (is.before->phase == phases::stuck ||
-                                  (is.before->phase == phases::verifying && is.in_phase >= patience));
-  if (!late)
-    return finding{phases::verifying, "PluginStarting",
-                   "waits for a ready pod of " + set + " and for " + join(mode.resources) + " to be allocatable"};
-  if (!best)
-    return finding{phases::verifying, "NoPlugin", "no pod of DaemonSet " + set + " on this node; see its events"};
-  if (!works)
-    return finding{phases::verifying, "PluginNotReady",
-                   "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason)};
-  return finding{phases::verifying, "NothingAdvertised",
-                 "plugin pod " + best->name + " is ready, but " + join(mode.resources) +
-                     " is not allocatable; look at its log and at nvidia-smi on the node"};
+/// Why a plugin is not up, while it is waited for.
+constexpr std::array<std::string_view, 4> verifying_reasons{"PluginStarting", "NoPlugin", "PluginNotReady",
+                                                            "NothingAdvertised"};
+
+bool same_trouble(std::string_view one, std::string_view other) {
+  const auto verifying = [](auto reason) {
+    return std::ranges::find(verifying_reasons, reason) != verifying_reasons.end();
+  };
+  return one == other || (verifying(one) && verifying(other));
 }
 
-/// The node has our label for the mode it shall have.
-finding settled(const node_state& is, const module_type& mode, mode_step& out) {
-  auto found = unverified(is, mode);
-  if (!found) {
-    return {phases::ready, "Enrolled", join(mode.resources) + " allocatable"};
-  }
-  const bool same = is.before && (is.before->phase == phases::verifying || is.before->phase == phases::stuck);
-  const auto waited = same ? is.in_phase : 0ms;
-  if ((is.before && is.before->phase == phases::stuck) || waited >= is.verify_timeout) {
-    found->phase = phases::stuck;
-    return *found;
-  }
-  const std::chrono::milliseconds end = is.verify_timeout;
-  out.again_in = (waited < patience ? std::min<std::chrono::milliseconds>(patience, end) : end) - waited;
-  return *found;
+std::int64_t back_off(std::int64_t attempts) {
+  auto out = first_back_off;
+  for (; attempts > 1 && out < longest_back_off; --attempts) out *= 2;
+  return std::min(out, longest_back_off);
 }
 
-/// The node has not our label yet, and shall have it.
-finding arriving(const node_state& is, const module_type& mode, mode_step& out) {
-  if (const auto* old = other_plugin(is, mode.name)) return {phases::removing, "PluginLeaving", leaving(*old)};
-  if (const auto held = holders_of_others(is, &mode).size(); held > 0) return draining(held);
-  if (const auto name = other_resource(is, mode.name); !name.empty())
+class transaction {
+ public:
+  explicit transaction(const node_state& of) : is_(of) {
+    asked_ = asked();
+    if (given_up_still()) memory_ = is_.before->given_up;
+    to_ = memory_ ? way_back() : asked_;
+  }
+
+  mode_step next() {
+    auto found = decide();
+    if (!found) {
+      if (is_.before && (is_.before->actual_mode != none || is_tainted() || in(phases::removing)))
+        out_.tell = {event_type::normal, "Released", "Enrol", "the node has no accelerator mode any more"};
+      return std::move(out_);
+    }
+    mode_status now;
+    now.requested_mode = is_.wanted.requested.empty() ? std::string(none) : is_.wanted.requested;
+    const bool found_ready = found->phase == phases::ready;
+    now.phase = found->phase;
+    now.reason = std::move(found->reason);
+    now.message = std::move(found->message);
+    now.actual_mode = actual_mode(found->phase);
+    now.given_up = memory_ ? memory_ : earlier_attempts(found_ready);
+    if (found->phase == phases::draining || found->phase == phases::stuck) name_blockers(now);
+    if (found->phase == phases::draining) {
+      for (const auto* one : others()) out_.blockers.push_back(*one);
+    }
+    const bool goes_on =
+        is_.before && is_.before->phase == now.phase && is_.before->requested_mode == now.requested_mode;
+    now.since = goes_on && !is_.before->since.empty() ? is_.before->since : rfc3339(is_.wall);
+    if (!out_.tell) out_.tell = worth_telling(now);
+    out_.status = std::move(now);
+    return std::move(out_);
+  }
+
+ private:
+  // What there is -----------------------------------------------------------------------------------------------------
+
+  static std::string rfc3339(std::int64_t wall) {
+    return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(wall)));
+  }
+  bool is_tainted() const { return is_.taint.has_value(); }
+  bool in(std::string_view phase) const { return is_.before && is_.before->phase == phase; }
+  std::chrono::milliseconds waited(std::string_view in_phase) const { return in(in_phase) ? is_.in_phase : 0ms; }
+
+  const plugin_pod* other_plugin() const {
+    const auto at = std::ranges::find_if(is_.plugins, [&](const auto& one) { return !to_ || one.module != to_->name; });
+    return at == is_.plugins.end() ? nullptr : &*at;
+  }
+
+  /// The first resource that a module other than the target advertises and that is not 0 yet.
+  std::string_view other_resource() const {
+    for (const auto& one : modules::catalogue()) {
+      if (to_ && one.name == to_->name) continue;
+      for (const auto name : one.resources) {
+        const bool shared = to_ && std::ranges::find(to_->resources, name) != to_->resources.end();
+        if (!shared && kube::amount(is_.allocatable, name) > 0) return name;
+      }
+    }
+    return {};
+  }
+
+  std::vector<const holder*> others() const {
+    std::vector<const holder*> out;
+    for (const auto& one : is_.holders) {
+      if (one.of != to_) out.push_back(&one);
+    }
+    std::ranges::sort(out, {}, [](const holder* one) { return one->pod; });
+    return out;
+  }
+
+  // What is wanted ----------------------------------------------------------------------------------------------------
+
+  /// A request that is refused leaves the node what it is, or was before a change that was under way.
+  const module_type* asked() const {
+    if (is_.wanted.of == kind::mode) return is_.wanted.mode;
+    if (is_.wanted.of != kind::refused) return nullptr;
+    if (is_tainted()) return is_.from_enabled ? modules::find(is_.taint->from) : nullptr;
+    return is_.placed_enabled ? modules::find(is_.placed) : nullptr;
+  }
+
+  bool given_up_still() const {
+    if (!is_.before || !is_.before->given_up || is_.before->given_up->at == 0 || is_.wanted.of == kind::refused)
+      return false;
+    const auto& last = *is_.before->given_up;
+    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return false;
+    if (!last.blockers.empty() && std::ranges::none_of(is_.holders, [&](const holder& one) {
+          return std::ranges::find(last.blockers, one.name()) != last.blockers.end();
+        }))
+      return false;
+    return is_.wall < last.at + back_off(last.attempts);
+  }
+
+  /// While it is tried again, how often that was is kept: each time it fails the back-off is longer.
+  std::optional<rolled_back> earlier_attempts(bool done) const {
+    if (done || !is_.before || !is_.before->given_up) return std::nullopt;
+    auto last = *is_.before->given_up;
+    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return std::nullopt;
+    last.at = 0;
+    last.blockers.clear();
+    return last;
+  }
+
+  const module_type* way_back() const {
+    if (is_tainted()) return modules::find(is_.taint->from);
+    return is_.placed == name_of(asked_) ? nullptr : modules::find(is_.placed);
+  }
+
+  bool has_way_back() const {
+    if (memory_ || is_.wanted.of == kind::refused) return false;
+    if (!is_tainted()) return is_.placed == name_of(asked_) || is_.placed_enabled;
+    return is_.taint->from != name_of(to_) && (is_.taint->from == none || is_.from_enabled);
+  }
+
+  // Steps -------------------------------------------------------------------------------------------------------------
+
+  /// A change that is not under way yet: may it begin?
+  std::optional<finding> held_back() const {
+    if (!is_.answers) return finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
+    if (!is_.may_begin)
+      return finding{
+          phases::waiting, "MaxUnavailable",
+          "spec.enrolment.maxUnavailable lets no more nodes change at once; now it is the turn of " + is_.in_the_way};
+    return std::nullopt;
+  }
+
+  void set_taint(std::string_view from) {
+    out_.change = mode_step::taint_change::set;
+    out_.taint = {std::string(from), std::string(name_of(to_))};
+  }
+
+  /// The target has changed while a change was under way. Going back needs no other taint.
+  void retarget() {
+    if (is_.taint->to != name_of(to_) && is_.taint->from != name_of(to_)) set_taint(is_.taint->from);
+  }
+
+  /// Waits in a phase; too long is Stuck.
+  finding wait(finding found, std::chrono::seconds longest, std::string_view remedy) {
+    const bool stuck = in(phases::stuck) && same_trouble(is_.before->reason, found.reason);
+    const auto so_far = waited(found.phase);
+    if (stuck || so_far >= longest) {
+      found.phase = phases::stuck;
+      if (!remedy.empty()) (found.message += "; ") += remedy;
+    } else {
+      out_.again_in = std::chrono::milliseconds(longest) - so_far;
+    }
+    return found;
+  }
+
+  /// Goes back to what the node was, and remembers that. What is left to do is the next step's business: the memory
+  /// has to be in the API before anything is undone.
+  finding give_up(finding why, std::string reason, std::vector<std::string> blockers) {
+    rolled_back made;
+    made.request = name_of(asked_);
+    made.reason = std::move(reason);
+    made.at = is_.wall;
+    made.attempts = 1;
+    if (is_.before && is_.before->given_up && is_.before->given_up->request == made.request &&
+        is_.before->given_up->policy_generation == is_.policy_generation)
+      made.attempts = is_.before->given_up->attempts + 1;
+    made.policy_generation = is_.policy_generation;
+    made.blockers = std::move(blockers);
+    const auto back = is_tainted()                 ? std::string_view(is_.taint->from)
+                      : is_.placed == made.request ? none
+                                                   : or_none(is_.placed);
+    made.message = "mode " + made.request + " was given up: " + why.message + ". The node goes back to " +
+                   (back == none ? "no mode" : "mode " + std::string(back)) + "; " +
+                   "it is tried again when the label or the policy changes" +
+                   (made.blockers.empty() ? "" : ", when these pods are gone") + ", or after " +
+                   std::to_string(back_off(made.attempts) / 60) + " min";
+    why.reason = made.reason;
+    why.message = made.message;
+    out_.tell = {event_type::warning, made.reason, "Enrol", made.message};
+    out_.status_first = true;
+    out_.again_in = 0ms;
+    memory_ = std::move(made);
+    return why;
+  }
+
+  std::string drain_message(const std::vector<const holder*>& held) const {
+    const auto count = std::to_string(held.size()) + (held.size() == 1 ? " pod holds" : " pods hold");
+    const auto fixed = std::ranges::count_if(held, [](const holder* one) { return !one->stays.empty(); });
+    std::string what = "the change waits until they end";
+    if (is_.evict && fixed == 0)
+      what = "they are evicted";
+    else if (is_.evict)
+      what = std::to_string(fixed) + " of them cannot be evicted and must be ended by hand";
+    return count + " resources of the old mode; " + what + " (see blockers)";
+  }
+
+  /// Pods hold what goes away.
+  finding drain(const std::vector<const holder*>& held) {
+    finding found{phases::draining, "PodsHoldCards", drain_message(held)};
+    if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
+      std::vector<std::string> names;
+      for (const auto* one : held) names.push_back(one->name());
+      if (names.size() > most_blockers) names.resize(most_blockers);
+      return give_up(std::move(found), "DrainTimeout", std::move(names));
+    }
+    for (const auto* one : held) {
+      if (is_.evict && one->stays.empty() && !one->deleting) out_.evict.push_back(*one);
+    }
+    return wait(std::move(found), is_.drain_timeout, "end these pods, or put the label back");
+  }
+
+  finding not_answering(std::string_view phase) {
+    return wait({phase, "NodeNotReady", "the node's kubelet does not answer"}, is_.verify_timeout,
+                "start the kubelet again, or delete the Node if the machine is gone");
+  }
+
+  finding plugin_leaving(const plugin_pod& pod) {
+    return wait({phases::removing, "PluginLeaving", leaving(pod)}, is_.verify_timeout,
+                is_.answers
+                    ? "look at the pod's events; a pod that cannot end blocks its node"
+                    : "the node's kubelet does not answer: start it again, or delete the Node if the machine is gone");
+  }
+
+  /// The node has our label for another mode than it shall have.
+  finding departing() {
+    const bool to_nothing_quietly = !is_tainted() && memory_;  // it never came up in its first mode
+    if (is_tainted()) {
+      retarget();
+    } else if (!to_nothing_quietly) {
+      if (auto no = held_back()) return *std::move(no);
+      set_taint(or_none(is_.placed));
+      return {phases::draining, "Begun",
+              "no new pods come here while the node changes from " + is_.placed + " to " + std::string(name_of(to_))};
+    }
+    if (const auto held = others(); !held.empty()) return drain(held);
+    if (!is_.answers && !memory_) return not_answering(phases::draining);
+    if (const auto* pod = other_plugin()) {
+      out_.label = "";
+      return {phases::removing, "PluginLeaving", leaving(*pod)};
+    }
+    if (to_ && other_resource().empty()) return place();
+    out_.label = "";
+    return {phases::removing, "LabelRemoved", "waits until what the old plugin advertised is gone"};
+  }
+
+  finding place() {
+    out_.label = to_->name;
+    return {phases::verifying, "PluginStarting", starting()};
+  }
+
+  std::string starting() const {
+    return "waits for a ready pod of " + std::string(to_->daemon_set) + " and for " + join(to_->resources) +
+           " to be allocatable";
+  }
+
+  /// The node has no label of ours, and shall have one.
+  finding arriving() {
+    const auto held = others();
+    const auto* old = other_plugin();
+    const auto advertised = other_resource();
+    if (!is_tainted()) {
+      if (auto no = held_back()) return *std::move(no);
+      if (!held.empty()) {
+        set_taint(none);
+        return {phases::draining, "Begun", drain_message(held)};
+      }
+      if (old) return {phases::removing, "PluginLeaving", leaving(*old)};
+      if (!advertised.empty()) return still_advertised(advertised);
+      return place();
+    }
+    retarget();
+    if (old) return plugin_leaving(*old);
+    if (!held.empty()) return drain(held);
+    if (!advertised.empty()) {
+      auto found = still_advertised(advertised);
+      if (waited(found.phase) >= is_.verify_timeout && has_way_back())
+        return give_up(std::move(found), "StillAdvertised", {});
+      return wait(std::move(found), is_.verify_timeout, "remove the other device plugin");
+    }
+    if (!is_.answers) return not_answering(phases::enrolling);
+    return place();
+  }
+
+  static finding still_advertised(std::string_view name) {
     return {phases::enrolling, "StillAdvertised",
             "waits until " + std::string(name) + " is 0; if it stays, another device plugin runs on this node"};
-  out.relabel = true;
-  out.label = mode.name;
-  return *unverified(node_state(), mode);
-}
-
-/// The node has our label for another mode than it shall have.
-std::optional<finding> departing(const node_state& is, const module_type* to, mode_step& out) {
-  const auto* from = modules::find(is.placed);
-  if (from && is.placed_enabled) {
-    if (const auto held = holders_of_others(is, to).size(); held > 0) return draining(held);
   }
-  out.relabel = true;
-  if (const auto* pod = other_plugin(is, to ? to->name : std::string_view()))
-    return finding{phases::removing, "PluginLeaving", leaving(*pod)};
-  return std::nullopt;
-}
 
-/// Nothing to do and nothing to wait for any more.
-std::optional<finding> at_rest(const node_state& is) {
-  if (is.wanted.of == kind::refused) {
-    const bool off = is.wanted.reason == module_disabled && (is.placed.empty() || !is.placed_enabled);
-    return finding{off ? phases::disabled : phases::refused, is.wanted.reason, is.wanted.message};
+  /// Is the plugin of the placed mode there and working? Empty: yes.
+  std::optional<finding> unverified() const {
+    const std::string set(to_->daemon_set);
+    if (const auto* old = other_plugin()) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
+    const plugin_pod* best = nullptr;
+    for (const auto& one : is_.plugins) {
+      if (!best || (one.ready && !one.deleting)) best = &one;
+    }
+    const bool works = best && best->ready && !best->deleting;
+    if (works && advertised(is_, *to_)) return std::nullopt;
+    const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
+    if (!late) return finding{phases::verifying, "PluginStarting", starting()};
+    if (!best)
+      return finding{phases::verifying, "NoPlugin", "no pod of DaemonSet " + set + " on this node; see its events"};
+    if (!works)
+      return finding{phases::verifying, "PluginNotReady",
+                     "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason)};
+    return finding{phases::verifying, "NothingAdvertised",
+                   "plugin pod " + best->name + " is ready, but " + join(to_->resources) +
+                       " is not allocatable; look at its log and at nvidia-smi on the node"};
   }
-  if (is.wanted.of == kind::left_alone) return finding{phases::left_alone, is.wanted.reason, is.wanted.message};
-  return std::nullopt;
-}
 
-std::optional<finding> decide(const node_state& is, const module_type* to, mode_step& out) {
-  const std::string_view target = to ? to->name : std::string_view();
-  if (!is.placed.empty() && is.placed != target) {
-    if (auto waits = departing(is, to, out)) return waits;
-    if (to) return arriving(is, *to, out);
-    return at_rest(is);
+  bool on_its_way() const {
+    return is_changing(is_tainted(), is_.placed,
+                       is_.before ? std::string_view(is_.before->actual_mode) : std::string_view());
   }
-  if (!to) {
-    if (const auto* pod = other_plugin(is, {})) return finding{phases::removing, "PluginLeaving", leaving(*pod)};
-    return at_rest(is);
+
+  /// The node has our label for the mode it shall have.
+  finding settled() {
+    if (auto found = unverified()) {
+      if (is_.wanted.of == kind::refused && !is_tainted()) return *at_rest();
+      if (is_tainted()) retarget();
+      if (waited(phases::verifying) >= is_.verify_timeout && on_its_way() && has_way_back())
+        return give_up(*std::move(found), "VerifyTimeout", {});
+      const auto so_far = waited(phases::verifying);
+      auto made = wait(*std::move(found), is_.verify_timeout, "");
+      if (out_.again_in && so_far < patience)
+        out_.again_in = std::min<std::chrono::milliseconds>(*out_.again_in, patience - so_far);
+      return made;
+    }
+    if (is_tainted()) out_.change = mode_step::taint_change::remove;
+    if (auto rests = at_rest()) return *std::move(rests);
+    return {phases::ready, "Enrolled", join(to_->resources) + " allocatable"};
   }
-  if (is.wanted.of == kind::refused) return at_rest(is);  // keeps what it has
-  return is.placed == target ? settled(is, *to, out) : arriving(is, *to, out);
-}
 
-/// What the node shall be now: a refused request leaves it what it is, as long as that module is on.
-const module_type* target_of(const node_state& is) {
-  if (is.wanted.of == kind::mode) return is.wanted.mode;
-  if (is.wanted.of == kind::refused && is.placed_enabled) return modules::find(is.placed);
-  return nullptr;
-}
+  /// No label, and none wanted.
+  std::optional<finding> released() {
+    if (const auto* pod = other_plugin()) {
+      if (is_tainted()) return plugin_leaving(*pod);
+      return finding{phases::removing, "PluginLeaving", leaving(*pod)};
+    }
+    if (is_tainted()) {
+      if (const auto held = others(); !held.empty() && has_way_back()) return drain(held);
+      if (const auto name = other_resource(); !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
+        return wait(still_advertised(name), is_.verify_timeout, "");
+      out_.change = mode_step::taint_change::remove;
+    }
+    return at_rest();
+  }
 
-std::string actual_mode(const node_state& is, const mode_step& out, std::string_view phase) {
-  const bool stays = !is.placed.empty() && !out.relabel;
-  if (!stays) return std::string(none);
-  if (phase == phases::ready || phase == phases::draining || phase == phases::refused) return is.placed;
-  return is.before && is.before->actual_mode == is.placed ? is.placed : std::string(none);
-}
+  /// Nothing to do and nothing to wait for any more.
+  std::optional<finding> at_rest() {
+    if (is_.wanted.of == kind::refused) {
+      const bool off = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
+      return finding{off ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
+    }
+    if (memory_) {
+      out_.again_in = std::chrono::seconds(memory_->at + back_off(memory_->attempts) - is_.wall);
+      return finding{phases::rolled_back, memory_->reason, memory_->message};
+    }
+    if (is_.wanted.of == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
+    return std::nullopt;
+  }
 
-std::optional<mode_step::event> worth_telling(const node_state& is, const mode_status& now) {
-  const auto before = is.before.value_or(mode_status());
-  const bool entered = before.phase != now.phase;
-  const bool refused = now.phase == phases::refused || now.phase == phases::disabled;
-  if (refused && (entered || before.message != now.message))
-    return {{event_type::warning, now.reason, "Enrol", now.message}};
-  if (now.phase == phases::ready &&
-      (entered && (before.actual_mode != now.actual_mode || before.phase == phases::stuck)))
-    return {{event_type::normal, "Enrolled", "Enrol", "mode " + now.actual_mode + ": " + now.message}};
-  if (!entered) return std::nullopt;
-  if (now.phase == phases::stuck)
-    return {
-        {event_type::warning, "VerifyTimeout", "Verify", "mode " + is.placed + " does not come up: " + now.message}};
-  if (now.phase == phases::draining || now.phase == phases::left_alone)
-    return {{event_type::normal, now.reason, "Enrol", now.message}};
-  return std::nullopt;
-}
+  std::optional<finding> decide() {
+    if (!is_.placed.empty() && is_.placed != (to_ ? to_->name : std::string_view())) return departing();
+    if (is_.placed.empty()) return to_ ? std::optional(arriving()) : released();
+    return settled();
+  }
+
+  // What is said ------------------------------------------------------------------------------------------------------
+
+  std::string actual_mode(std::string_view phase) const {
+    if (is_.placed.empty() || out_.label) return std::string(none);
+    const bool was = is_.before && is_.before->actual_mode == is_.placed;
+    const bool kept = phase == phases::ready || phase == phases::rolled_back || phase == phases::refused;
+    const bool not_begun = phase == phases::waiting || (phase == phases::draining && !is_tainted());
+    if (was || kept || not_begun || (is_tainted() && is_.taint->from == is_.placed)) return is_.placed;
+    return std::string(none);
+  }
+
+  void name_blockers(mode_status& now) const {
+    for (const auto* one : others()) {
+      if (now.blockers.size() == most_blockers) break;
+      auto text = one->name();
+      if (is_.evict && !one->stays.empty())
+        (text += " (") += std::string(one->stays) + ")";
+      else if (is_.evict && one->protected_now)
+        text += " (its PodDisruptionBudget allows no eviction now)";
+      now.blockers.push_back(std::move(text));
+    }
+  }
+
+  std::optional<mode_step::event> worth_telling(const mode_status& now) const {
+    const auto before = is_.before.value_or(mode_status());
+    const bool entered = before.phase != now.phase;
+    const bool refused = now.phase == phases::refused || now.phase == phases::disabled;
+    if (refused && (entered || before.message != now.message))
+      return {{event_type::warning, now.reason, "Enrol", now.message}};
+    if (!entered) return std::nullopt;
+    if (now.phase == phases::ready) {
+      if (before.actual_mode != now.actual_mode || before.phase == phases::stuck)
+        return {{event_type::normal, "Enrolled", "Enrol", "mode " + now.actual_mode + ": " + now.message}};
+      if (out_.change == mode_step::taint_change::remove)
+        return {{event_type::normal, "Cancelled", "Enrol", "the node stays in mode " + now.actual_mode}};
+    }
+    if (now.phase == phases::stuck)
+      return {{event_type::warning, in(phases::verifying) ? "VerifyTimeout" : now.reason, "Enrol", now.message}};
+    if (now.phase == phases::draining || now.phase == phases::left_alone)
+      return {{event_type::normal, now.reason, "Enrol", now.message}};
+    return std::nullopt;
+  }
+
+  const node_state& is_;
+  mode_step out_;
+  const module_type* asked_ = nullptr;  ///< what the labels and the policy want; null: no mode
+  const module_type* to_ = nullptr;     ///< what the node shall be now: the same, unless that was given up
+  std::optional<rolled_back> memory_;
+};
 
 }  // namespace
 
-mode_step next_step(const node_state& is) {
-  mode_step out;
-  const auto found = decide(is, target_of(is), out);
-  if (!found) {
-    if (is.before && is.before->phase != phases::refused && is.before->phase != phases::disabled)
-      out.tell = {event_type::normal, "Released", "Enrol", "the node has no accelerator mode any more"};
-    return out;
-  }
-  mode_status now;
-  now.requested_mode = is.wanted.requested.empty() ? std::string(none) : is.wanted.requested;
-  now.phase = found->phase;
-  now.reason = found->reason;
-  now.message = found->message;
-  now.actual_mode = actual_mode(is, out, found->phase);
-  if (found->phase == phases::draining) {
-    now.blockers = holders_of_others(is, target_of(is));
-    std::ranges::sort(now.blockers);
-    if (now.blockers.size() > most_blockers) now.blockers.resize(most_blockers);
-  }
-  const bool goes_on = is.before && is.before->phase == now.phase && is.before->requested_mode == now.requested_mode;
-  now.since = goes_on && !is.before->since.empty() ? is.before->since : is.now;
-  out.tell = worth_telling(is, now);
-  out.status = std::move(now);
-  return out;
+switching switching::parse(std::string_view value) {
+  const auto dot = value.find('.');
+  if (dot == std::string_view::npos) return {std::string(none), std::string(none)};
+  return {std::string(value.substr(0, dot)), std::string(value.substr(dot + 1))};
 }
+
+bool is_changing(bool tainted, std::string_view placed, std::string_view actual_mode) {
+  return tainted || (!placed.empty() && actual_mode != placed);
+}
+
+mode_step next_step(const node_state& is) { return transaction(is).next(); }
 
 }  // namespace reconcilers

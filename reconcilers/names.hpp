@@ -15,6 +15,11 @@ inline constexpr std::string_view switching_taint = "quartermaster.io/switching"
 /// On our objects: the hash of the intent that was applied last.
 inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
 
+/// On nodes, by people: the node set of its module whose settings count there.
+inline constexpr std::string_view node_set_label = "quartermaster.io/node-set";
+/// On pods of a module: the hash of the files they read, so that a change replaces them.
+inline constexpr std::string_view files_annotation = "quartermaster.io/files";
+
 /// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
 inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";
 

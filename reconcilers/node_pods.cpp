@@ -1,5 +1,7 @@
 #include "reconcilers/node_pods.hpp"
 
+#include <algorithm>
+
 #include "reconcilers/names.hpp"
 
 namespace reconcilers {
@@ -14,6 +16,14 @@ const modules::module_type* held_mode(const kube::pod& pod) {
     }
   }
   return nullptr;
+}
+
+std::string_view why_it_stays(const kube::pod& pod) {
+  if (pod.mirror) return "is a static pod of the kubelet";
+  const auto at = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
+  if (at == pod.owners.end()) return "has no controller and would be lost";
+  if (at->kind == "DaemonSet") return "is of a DaemonSet";
+  return {};
 }
 
 node_pods::node_pods(controller::store<kube::pod>& pods, std::string ns) : pods_(pods), ns_(std::move(ns)) {
@@ -60,7 +70,7 @@ std::vector<holder> node_pods::holders(const std::string& node) const {
   for (const auto& key : at->second) {
     const auto* pod = pods_.find(key);
     if (!pod || is_plugin(*pod)) continue;
-    if (const auto* of = held_mode(*pod)) out.push_back({key.to_string(), of});
+    if (const auto* of = held_mode(*pod)) out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
   }
   return out;
 }

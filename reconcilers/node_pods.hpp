@@ -44,4 +44,7 @@ class node_pods {
 /// The module whose resources a pod asks for; null where it asks for none of ours. (Of several the catalogue's first.)
 const modules::module_type* held_mode(const kube::pod& pod);
 
+/// Why a pod is never evicted, as kubectl drain has it; empty: it may be.
+std::string_view why_it_stays(const kube::pod& pod);
+
 }  // namespace reconcilers

@@ -22,10 +22,11 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
         case wire::bytes_field(1):
           wire::read_metadata(wire::text(message), into, kube::keep_all, {annotation_patterns});
           break;
-        case wire::bytes_field(2):  // spec; secrets of a ServiceAccount
+        case wire::bytes_field(2):  // spec; secrets of a ServiceAccount; each entry of data
+        case wire::bytes_field(3):  // each entry of binaryData
           hash = fnv1a(wire::text(message), hash);
           break;
-        case wire::number_field(4):  // automountServiceAccountToken
+        case wire::number_field(4):  // automountServiceAccountToken; immutable
           hash = fnv1a(wire::flag(message) ? "1" : "0", hash);
           break;
         default:

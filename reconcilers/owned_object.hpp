@@ -1,7 +1,7 @@
 #pragma once
-// Small objects that we made and that have no generation (Service, ServiceAccount): metadata, and a fingerprint of
-// everything else, so that an edit by others is noticed. Watched with the label app.kubernetes.io/managed-by, so there
-// are a handful.
+// Small objects that we made and that have no generation (Service, ServiceAccount, ConfigMap): metadata, and a
+// fingerprint of everything else, so that an edit by others is noticed. Watched with the label
+// app.kubernetes.io/managed-by, so there are a handful.
 
 #include <cstdint>
 #include <string_view>
@@ -34,5 +34,6 @@ using owned_service = owned<kube::resources::services>;
 /// Somebody else's; the same reading does.
 using owned_runtime_class = owned<kube::resources::runtime_classes>;
 using owned_service_account = owned<kube::resources::service_accounts>;
+using owned_config_map = owned<kube::resources::config_maps>;
 
 }  // namespace reconcilers

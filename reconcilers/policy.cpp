@@ -1,6 +1,8 @@
 #include "reconcilers/policy.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "controller/conditions.hpp"
 #include "reconcilers/names.hpp"
@@ -18,6 +20,17 @@ constexpr auto between_writes = 500ms;
 
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
+/// What nobody else declares: a person's word on a key, or on a node label, counts before ours.
+void add_declarations(std::vector<modules::intent> ours, const std::set<std::string, std::less<>>& others,
+                      std::vector<modules::intent>& to) {
+  for (auto& one : ours) {
+    const auto data = json::parse(one.body).at("data");
+    const auto label = data.value("nodeLabelKey", "") + "=" + data.value("nodeLabelValue", "");
+    if (others.contains(one.key.name) || others.contains(data.value("key", label))) continue;
+    to.push_back(std::move(one));
+  }
+}
+
 json parsed(const std::string& text) {
   auto out = text.empty() ? json::object() : json::parse(text, nullptr, false);
   return out.is_object() ? out : json::object();
@@ -30,7 +43,7 @@ policy::policy(stores from, kube::client& client, controller::recorder& events, 
       client_(client),
       events_(events),
       how_(std::move(how)),
-      keeper_(from.objects, client, events, how_.ns, how_.now) {
+      keeper_(from.objects, client, events, {how_.ns, how_.declarations}, how_.now) {
   if (how_.own_image.empty()) how_.own_image = "quartermaster:" QUARTERMASTER_VERSION;
   for (const auto& node : from_.nodes.all()) count(nullptr, &node);
   from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
@@ -65,11 +78,19 @@ policy::wanted policy::wanted_by(const accelerator_policy* rules) const {
   wanted out;
   if (!rules) return out;
   const modules::facts known{how_.ns, how_.own_image, rules->key.name, rules->id.to_string()};
+  const auto& offered = modules::offered_by(rules);
+  std::set<std::string, std::less<>> others;
+  if (rules->resources.publish) others = keeper_.declared_by_others();
   for (const auto& [name, spec] : rules->modules) {
-    const auto* of = modules::find(name);
+    const auto* of = offered.find(name);
     if (!of || !spec.enabled) continue;
     try {
-      for (auto& one : modules::intents_of(*of, spec, known)) out.objects.push_back(std::move(one));
+      auto made = modules::intents_of(*of, spec, known);
+      if (rules->resources.publish)
+        add_declarations(modules::declarations_of(*of, spec, known, how_.declarations), others, made);
+      std::ranges::move(made, std::back_inserter(out.objects));
+    } catch (const modules::invalid_policy& wrong) {
+      out.broken[name] = wrong.what();
     } catch (const json::exception& wrong) {
       out.broken[name] = "spec.modules." + name + " cannot be used: " + wrong.what();
     }
@@ -79,16 +100,22 @@ policy::wanted policy::wanted_by(const accelerator_policy* rules) const {
 
 std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const wanted& want, const round& did) const {
   std::vector<module_row> out;
-  for (const auto& of : modules::catalogue()) {
+  for (const auto& of : modules::offered_by(&rules).rows()) {
     const std::string name(of.name);
+    const auto at_spec = rules.modules.find(name);
+    const auto spec = at_spec == rules.modules.end() ? module_spec() : at_spec->second;
     module_row row;
     row.name = of.name;
-    row.enabled = rules.enabled(name);
-    const auto* set = from_.objects.daemon_sets.find({how_.ns, std::string(of.daemon_set)});
-    if (set && keeper_.is_ours(*set)) {
-      row.desired = set->desired;
-      row.ready = set->ready;
-      row.rolled_out = set->rolled_out();
+    row.isolation = modules::to_string(modules::isolation_of(of, spec));
+    row.enabled = spec.enabled;
+    row.rolled_out = true;
+    for (const auto& set_name : modules::daemon_sets_of(of, spec)) {
+      const auto* set = from_.objects.daemon_sets.find({how_.ns, set_name});
+      const bool there = set && keeper_.is_ours(*set);
+      row.rolled_out = row.rolled_out && there && set->rolled_out();
+      if (!there) continue;
+      row.desired += set->desired;
+      row.ready += set->ready;
     }
     if (const auto at = nodes_in_.find(name); at != nodes_in_.end()) row.nodes = at->second;
     if (const auto at = did.modules.find(name); at != did.modules.end()) {
@@ -96,9 +123,16 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
       row.problem = at->second.problem;
       row.message = at->second.message;
     }
+    if (!row.enabled && row.nodes > 0 && row.message.empty())
+      row.message = "switched off; its plugin stays until " + std::to_string(row.nodes) +
+                    (row.nodes == 1 ? " node has left it" : " nodes have left it");
     if (const auto at = want.broken.find(name); at != want.broken.end()) {
       row.problem = "InvalidPolicy";
       row.message = at->second;
+    }
+    if (row.enabled && row.problem.empty() && of.not_offered) {
+      row.message = of.not_offered(spec);
+      if (!row.message.empty()) row.problem = "NotOffered";
     }
     out.push_back(std::move(row));
   }
@@ -129,7 +163,13 @@ kube::task<action> policy::govern(const accelerator_policy* rules) {
   std::set<keeper::identity> kept;
   std::set<std::string> spared;  // a module whose part of the policy cannot be used keeps its last good objects
   for (const auto& [name, why] : want.broken) spared.insert(name);
-  for (const auto& one : want.objects) kept.insert({one.type->kind, one.key.name});
+  // A module that was switched off goes when the last node has left it: pods may hold its cards.
+  if (rules) {
+    for (const auto& [name, nodes] : nodes_in_) {
+      if (nodes > 0 && !rules->enabled(name)) spared.insert(name);
+    }
+  }
+  for (const auto& one : want.objects) kept.insert({one.type->kind, one.key});
   for (const auto& one : want.objects) {
     auto done = co_await keeper_.ensure(one, about);
     if (!done) co_return std::unexpected(done.error());
@@ -213,7 +253,7 @@ std::vector<kube::object_key> policy::affected_by(const kube::node* before, cons
 
 std::vector<kube::object_key> policy::affected_by(const kube::object* before, const kube::object* after) const {
   const auto& any = after ? *after : *before;
-  if (any.key.ns != how_.ns) return {};
+  if (any.key.ns != how_.ns && any.key.ns != how_.declarations) return {};
   return {policy_key};
 }
 

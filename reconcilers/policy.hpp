@@ -34,6 +34,7 @@ class policy final : public controller::reconciler {
   struct settings {
     std::string ns;         ///< where the objects are made: our own namespace
     std::string own_image;  ///< of this program, for plugins that are part of it; empty: quartermaster:<version>
+    std::string declarations = "kube-public";  ///< where modules declare what they advertise
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;
     /// Conditions of the policy that others work out.
@@ -54,7 +55,8 @@ class policy final : public controller::reconciler {
   /// What to look at again after a change, as a store's observer sees it (either may be null).
   std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
-  /// Of DaemonSets, Services and ServiceAccounts: whatever is in our namespace may bear one of our names.
+  /// Of DaemonSets, Services, ServiceAccounts and ConfigMaps: whatever is where our objects are may bear one of our
+  /// names, or declare one of our keys.
   std::vector<kube::object_key> affected_by(const kube::object* before, const kube::object* after) const;
 
  private:

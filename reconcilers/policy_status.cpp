@@ -65,11 +65,8 @@ json policy_status(const std::vector<module_row>& rows, std::int64_t generation,
 
   auto modules = json::array();
   for (const auto& row : rows) {
-    json one = {{"name", row.name},
-                {"enabled", row.enabled},
-                {"desired", row.desired},
-                {"ready", row.ready},
-                {"nodes", row.nodes}};
+    json one = {{"name", row.name},   {"enabled", row.enabled}, {"desired", row.desired},
+                {"ready", row.ready}, {"nodes", row.nodes},     {"isolation", row.isolation}};
     if (!row.message.empty()) one["message"] = row.message;
     modules.push_back(std::move(one));
   }

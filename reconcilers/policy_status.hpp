@@ -15,6 +15,7 @@ namespace reconcilers {
 /// One module as its DaemonSet and our attempts at it show it.
 struct module_row {
   std::string_view name;
+  std::string_view isolation;  ///< of pods that share a card
   bool enabled = false;
   bool applied = false;     ///< all its objects are there as we want them
   bool rolled_out = false;  ///< and every pod is up

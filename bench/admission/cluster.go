@@ -103,6 +103,46 @@ func cpuOf(pid int) (time.Duration, error) {
 	return time.Duration(at.Nano()), nil
 }
 
+// cpu of API server and etcd so far.
+func (c *cluster) cpu() (sum time.Duration, err error) {
+	for _, component := range []string{"kube-apiserver", "etcd"} {
+		at, err := cpuOf(c.pid(component))
+		if err != nil {
+			return 0, err
+		}
+		sum += at
+	}
+	return sum, nil
+}
+
+// settle waits until the server has done with what came before: compiled policies, published schemas, deleted pods. Two quiet seconds in a row.
+func (c *cluster) settle(ctx context.Context) error {
+	const window, busy = time.Second, 100 * time.Millisecond
+	quiet := 0
+	for deadline := time.Now().Add(2 * time.Minute); quiet < 2; {
+		before, err := c.cpu()
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(window):
+		}
+		after, err := c.cpu()
+		if err != nil {
+			return err
+		}
+		if quiet++; after-before > busy {
+			quiet = 0
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the API server is still busy two minutes after the last run")
+		}
+	}
+	return nil
+}
+
 func (c *cluster) tool(input []byte, name string, arguments ...string) ([]byte, error) {
 	program := name
 	for _, dir := range filepath.SplitList(c.tools) {

@@ -38,10 +38,14 @@ std::string text_in(const json* of, std::string_view name) {
 struct container {
   std::string path;  ///< "/spec/containers/0"
   std::string name, image;
-  kube::quantities asks;                                 ///< extended resources above zero
-  std::vector<std::pair<std::string, std::string>> env;  ///< with a value written in the pod; the last of a name counts
-  bool has_env = false;
+  kube::quantities asks;  ///< extended resources above zero
+  /// The last of a name counts; empty: its value comes from elsewhere and is not known here.
+  std::vector<std::pair<std::string, std::optional<std::string>>> env;
+  bool has_env = false, has_more_env = false;  ///< env; envFrom
 
+  bool names(std::string_view variable) const {
+    return std::ranges::any_of(env, [&](const auto& one) { return one.first == variable; });
+  }
   std::optional<std::string> value_of(std::string_view variable) const {
     for (auto at = env.rbegin(); at != env.rend(); ++at) {
       if (at->first == variable) return at->second;
@@ -79,10 +83,10 @@ std::vector<container> containers_of(const json* spec) {
       made.has_env = env && env->is_array();
       for (std::size_t each = 0; made.has_env && each < env->size(); ++each) {
         const auto* variable = &(*env)[each];
-        // A value from elsewhere is not known here.
-        if (!member(variable, "valueFrom"))
-          made.env.emplace_back(text_in(variable, "name"), text_in(variable, "value"));
+        auto value = member(variable, "valueFrom") ? std::nullopt : std::optional(text_in(variable, "value"));
+        made.env.emplace_back(text_in(variable, "name"), std::move(value));
       }
+      made.has_more_env = member(one, "envFrom") != nullptr;
       if (!made.asks.empty()) out.push_back(std::move(made));
     }
   }
@@ -140,8 +144,9 @@ void read_env(const container& of, needs& into) {
   for (const auto& [name, value] : of.env) {
     const bool requires_something =
         name.starts_with(names::require_prefix) && !name.starts_with(names::require_jetpack);
-    if (checked && requires_something && seen.insert(name).second)
-      into.add(parse_requirement(*of.value_of(name)), from(name), false);
+    const auto counts = of.value_of(name);
+    if (checked && requires_something && counts && seen.insert(name).second)
+      into.add(parse_requirement(*counts), from(name), false);
   }
   // The toolkit looks at CUDA_VERSION only where the image says nothing better.
   const auto runtime = of.value_of(names::cuda_env);
@@ -280,10 +285,11 @@ class decision {
     for (const auto& one : containers_) {
       if (!shim_for(one) || !crl::lower_case(one.image).contains("paddle")) continue;
       const auto set = one.value_of(paddle_env);
-      if (set == paddle_value) continue;
+      const bool known = set || !one.names(paddle_env);
+      if (!known || set == paddle_value) continue;
       const auto who = "container " + shown(one.name, 63);
       const auto wanted = std::string(paddle_env) + "=" + std::string(paddle_value);
-      if (!set && by_.paddle_allocator) {
+      if (!set && by_.paddle_allocator && !one.has_more_env) {
         const json variable = {{"name", paddle_env}, {"value", paddle_value}};
         if (one.has_env)
           add(one.path + "/env/-", variable);
@@ -320,19 +326,19 @@ class decision {
                               std::to_string(nodes_.offering.size()) + " nodes that offer " + what +
                               " it would not start (" + said(all) + "): " + describe(nodes_.no) + ". The annotation " +
                               std::string(names::cuda_annotation) + " keeps it away from them");
-    limits(written.empty() ? all : written);
+    limits();
     write(written);
   }
 
   /// Where it would run on some nodes only within the limits of minor version compatibility.
-  void limits(const std::vector<requirement>& needed) {
+  void limits() {
     const auto runtime = runtime_from_env();
     if (!runtime || shared_) return;
     std::vector<const node_facts*> limited;
     for (const auto* one : nodes_.yes) {
       if (compat::judge(*runtime, machine_of(*one)).is == outcome::minor_version) limited.push_back(one);
     }
-    if (limited.empty() || needed.empty()) return;
+    if (limited.empty()) return;
     out_.warnings.push_back("CUDA " + to_string(*runtime) +
                             " works on some nodes by minor version compatibility only (no newer "
                             "driver interface, no PTX): " +

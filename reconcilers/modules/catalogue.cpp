@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "reconcilers/hash.hpp"
+#include "reconcilers/modules/custom.hpp"
+#include "reconcilers/modules/settings.hpp"
 #include "reconcilers/names.hpp"
 
 namespace reconcilers::modules {
@@ -13,7 +15,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const kube::resource* types[] = {&kube::resources::service_accounts, &kube::resources::services,
-                                           &kube::resources::daemon_sets};
+                                           &kube::resources::config_maps, &kube::resources::daemon_sets};
 
 std::string hex(std::uint64_t number) {
   std::string out(16, '0');
@@ -30,12 +32,13 @@ const kube::resource& type_of(const json& object) {
 }
 
 /// What all our objects have: a namespace, labels to be found by, an owner to go with, and the mark of this intent.
-intent stamped(json object, const module_type& of, const facts& known) {
+intent stamped(json object, const module_type& of, const module_spec& spec, const facts& known, const std::string& ns) {
   intent out;
   out.type = &type_of(object);
   out.module = of.name;
+  out.adopt = spec.adopt;
   auto& metadata = object["metadata"];
-  metadata["namespace"] = known.ns;
+  metadata["namespace"] = ns;
   metadata["labels"][names::managed_by_label] = names::managed_by;
   metadata["labels"][names::module_label] = of.name;
   if (!known.policy_uid.empty()) {
@@ -46,20 +49,123 @@ intent stamped(json object, const module_type& of, const facts& known) {
                                                 {"uid", known.policy_uid},
                                                 {"controller", true}}});
   }
-  out.key = {known.ns, metadata.at("name").get<std::string>()};
+  out.key = {ns, metadata.at("name").get<std::string>()};
   out.hash = hex(fnv1a(object.dump()));
   metadata["annotations"][names::applied_annotation] = out.hash;
   out.body = object.dump();
   return out;
 }
 
+bool is_a(const json& object, const kube::resource& type) { return object.at("kind") == type.kind; }
+
+void roll_out(json& set, const rollout& how) {
+  auto& spec = set["spec"];
+  if (how.how == rollout::strategy::on_delete)
+    spec["updateStrategy"] = {{"type", "OnDelete"}};
+  else
+    spec["updateStrategy"] = {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", 1}}}};
+  if (how.min_ready_seconds > 0) spec["minReadySeconds"] = how.min_ready_seconds;
+}
+
+/// The nodes of no set: a pod template that says nothing where there are no sets.
+void leave_out(json& set, const std::vector<node_set>& sets) {
+  if (sets.empty()) return;
+  auto& needed = set["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+                    ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+  auto values = json::array();
+  for (const auto& one : sets) values.push_back(one.name);
+  needed = json::array({{{"matchExpressions",
+                          {{{"key", names::node_set_label}, {"operator", "NotIn"}, {"values", std::move(values)}}}}}});
+}
+
+void keep_to(json& set, const std::string& node_set) {
+  set["metadata"]["name"] = set.at("metadata").at("name").get<std::string>() + "-" + node_set;
+  auto& spec = set["spec"];
+  for (auto* labels : {&spec["selector"]["matchLabels"], &spec["template"]["metadata"]["labels"],
+                       &spec["template"]["spec"]["nodeSelector"]})
+    (*labels)[names::node_set_label] = node_set;
+}
+
+/// The objects for the nodes of one set, or of none. Plugins read their files once, so a pod is replaced when one
+/// changes.
+std::vector<json> made_for(const module_type& of, const module_spec& spec, const facts& known) {
+  auto made = of.objects(spec, known);
+  std::string files;
+  for (const auto& one : made) {
+    if (is_a(one, kube::resources::config_maps)) files += one.at("data").dump();
+  }
+  const auto rolls_out = custom::rollout_of(of, spec);
+  for (auto& one : made) {
+    if (!is_a(one, kube::resources::daemon_sets)) continue;
+    roll_out(one, rolls_out);
+    if (!files.empty()) one["spec"]["template"]["metadata"]["annotations"][names::files_annotation] = hex(fnv1a(files));
+    if (known.node_set.empty())
+      leave_out(one, spec.node_sets);
+    else
+      keep_to(one, known.node_set);
+  }
+  return made;
+}
+
+/// DaemonSets beside those that are there, files into the ConfigMap that is there; the rest is the same for all.
+void merge(std::vector<json>& into, std::vector<json> from) {
+  for (auto& one : from) {
+    const auto same = std::ranges::find_if(into, [&](const json& other) {
+      return other.at("kind") == one.at("kind") && other.at("metadata").at("name") == one.at("metadata").at("name");
+    });
+    if (same == into.end())
+      into.push_back(std::move(one));
+    else if (is_a(one, kube::resources::config_maps))
+      (*same)["data"].update(one.at("data"));
+  }
+}
+
+void check(const module_type& of, const module_spec& spec) {
+  const auto where = "spec.modules." + std::string(of.name);
+  check_settings(of, spec.settings, where + ".settings");
+  std::vector<std::string_view> seen;
+  for (const auto& set : spec.node_sets) {
+    constexpr std::string_view chars = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    const auto& name = set.name;
+    if (name.empty() || name.size() > 20 || name.find_first_not_of(chars) != std::string::npos || name.front() == '-' ||
+        name.back() == '-')
+      throw invalid_policy(where + ".nodeSets has a set named \"" + name.substr(0, 80) +
+                           "\"; allowed: at most 20 of a-z 0-9 -, no dash first or last");
+    if (std::ranges::find(seen, name) != seen.end())
+      throw invalid_policy(where + ".nodeSets has two sets named \"" + name + "\"");
+    seen.push_back(name);
+    const auto path = where + ".nodeSets[" + name + "].settings";
+    check_settings(of, set.settings, path);
+    for (const auto& one : of.settings) {
+      if (one.of == setting::kind::resource && set.settings.contains(one.name))
+        throw invalid_policy(path + "." + std::string(one.name) +
+                             " cannot differ from node to node: a resource has one name in a cluster; set it in " +
+                             where + ".settings");
+    }
+  }
+}
+
 }  // namespace
+
+std::string_view to_string(isolation of) {
+  switch (of) {
+    case isolation::none:
+      return "none";
+    case isolation::soft:
+      return "soft";
+    case isolation::mps:
+      return "mps";
+    case isolation::mig:
+      return "mig";
+    case isolation::exclusive:
+      return "exclusive";
+  }
+  return {};
+}
 
 std::span<const module_type> catalogue() {
   static const module_type table[] = {
-      pgpu,
-      vgpu,
-      mps,
+      pgpu, vgpu, mps, hami, share, gpushare,
   };
   return table;
 }
@@ -70,12 +176,17 @@ const module_type* find(std::string_view name) {
   return at == all.end() ? nullptr : &*at;
 }
 
-const module_type* advertiser(std::string_view resource) {
-  const auto all = catalogue();
+namespace {
+
+const module_type* advertiser_in(std::span<const module_type> rows, std::string_view resource) {
   const auto at = std::ranges::find_if(
-      all, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
-  return at == all.end() ? nullptr : &*at;
+      rows, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
+  return at == rows.end() ? nullptr : &*at;
 }
+
+}  // namespace
+
+const module_type* advertiser(std::string_view resource) { return advertiser_in(catalogue(), resource); }
 
 std::string names_for_people() {
   std::string out;
@@ -87,12 +198,90 @@ std::string names_for_people() {
   return out;
 }
 
+offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
+  rows_.assign(catalogue().begin(), catalogue().end());
+  for (auto& row : rows_) {
+    const auto at = modules.find(row.name);
+    if (at != modules.end() && row.resources_with) row.resources = keep(row.resources_with(at->second));
+  }
+  for (const auto& [name, spec] : modules) {
+    if (!spec.device.empty() && !modules::find(name)) add(name, spec);
+  }
+}
+
+void offer::add(const std::string& name, const module_spec& spec) {
+  auto row = custom::row_of(spec);
+  row.name = keep(name);
+  row.label_values = keep(std::vector{name});
+  row.title = keep(custom::title_of(name, spec));
+  row.resources = keep(row.resources_with(spec));
+  row.needs.architectures = keep(custom::architectures_of(spec));
+  row.daemon_set = keep(custom::daemon_set_of(name, spec));
+  if (auto alias = custom::alias_of(name, spec)) aliases_.push_back(*std::move(alias));
+  rows_.push_back(row);
+}
+
+std::string_view offer::keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+
+std::span<const std::string_view> offer::keep(const std::vector<std::string>& texts) {
+  std::vector<std::string_view> kept;
+  for (const auto& one : texts) kept.push_back(keep(one));
+  return lists_.emplace_back(std::move(kept));
+}
+
+const module_type* offer::find(std::string_view name) const {
+  const auto at = std::ranges::find(rows_, name, &module_type::name);
+  return at == rows_.end() ? nullptr : &*at;
+}
+
+const module_type* offer::advertiser(std::string_view resource) const { return advertiser_in(rows_, resource); }
+
+const offer& offered_by(const accelerator_policy* policy) {
+  static const offer table_alone;
+  return policy && policy->offered.of ? *policy->offered.of : table_alone;
+}
+
+isolation isolation_of(const module_type& of, const module_spec& spec) {
+  return of.isolates_with ? of.isolates_with(spec) : of.isolates;
+}
+
 std::vector<intent> intents_of(const module_type& of, const module_spec& spec, const facts& known) {
+  check(of, spec);
+  auto about = known;
+  about.module = of.name;
+  auto all = made_for(of, spec, about);
+  for (const auto& set : spec.node_sets) {
+    auto special = spec;
+    for (const auto& [name, value] : set.settings) special.settings[name] = value;
+    about.node_set = set.name;
+    merge(all, made_for(of, special, about));
+  }
   std::vector<intent> made, out;
-  for (auto& object : of.objects(spec, known)) made.push_back(stamped(std::move(object), of, known));
+  for (auto& object : all) made.push_back(stamped(std::move(object), of, spec, known, known.ns));
   for (const auto* type : types) {
     std::ranges::copy_if(made, std::back_inserter(out), [&](const intent& one) { return one.type == type; });
   }
+  return out;
+}
+
+std::vector<intent> declarations_of(const module_type& of, const module_spec& spec, const facts& known,
+                                    const std::string& ns) {
+  std::vector<intent> out;
+  if (!of.declarations) return out;
+  check(of, spec);
+  auto about = known;
+  about.module = of.name;
+  for (auto& one : of.declarations(spec, about)) {
+    out.push_back(stamped(std::move(one), of, spec, known, ns));
+    out.back().adopt = false;  // a person's ConfigMap counts, whatever the policy says of workloads
+    out.back().yields = true;
+  }
+  return out;
+}
+
+std::vector<std::string> daemon_sets_of(const module_type& of, const module_spec& spec) {
+  std::vector<std::string> out{std::string(of.daemon_set)};
+  for (const auto& set : spec.node_sets) out.push_back(out.front() + "-" + set.name);
   return out;
 }
 

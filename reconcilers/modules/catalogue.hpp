@@ -2,10 +2,14 @@
 // The catalogue: everything that is particular to one way of offering cards. A module is a name, the label values that
 // ask for it, the resources it advertises, what it needs of a node, and one pure function from the policy to the
 // objects it needs. Adding one is one file and one line in catalogue.cpp (and a reason for every privilege, in
-// privileges.cpp).
+// privileges.cpp). A policy may add modules of its own (custom.cpp) and choose names of resources; `offer` is the
+// catalogue as a policy has it.
 
+#include <cstdint>
+#include <deque>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +25,8 @@ struct facts {
   std::string own_image;  ///< of the operator, for plugins that are part of it
   /// The AcceleratorPolicy that owns them, so that they go with it even when we are gone.
   std::string policy_name, policy_uid;
+  std::string module = {};    ///< whose objects are made; set by intents_of
+  std::string node_set = {};  ///< for which node set; empty: for the nodes of none
 };
 
 /// What is known of a node by its labels (GPU Feature Discovery); what no label says is not held against it.
@@ -31,6 +37,48 @@ struct node_needs {
   bool mig = true;             ///< may cards be cut by MIG?
 };
 
+/// What keeps pods on one card apart, and nothing stronger is ever said.
+enum class isolation : std::uint8_t {
+  none,       ///< nothing: each sees and may take all memory and all of the compute
+  soft,       ///< a library in the container counts and refuses; who goes round it is not held
+  mps,        ///< limits kept by NVIDIA's MPS server; one address space of faults
+  mig,        ///< cut by the hardware
+  exclusive,  ///< one pod, one card
+};
+/// As it stands in quartermaster.io/isolation.
+std::string_view to_string(isolation of);
+
+/// How a new version of the plugin comes to the nodes. Never by surge: two plugins on a node would take each other's
+/// socket from the kubelet, and a card would be given out twice.
+struct rollout {
+  enum class strategy : std::uint8_t {
+    rolling,    ///< node after node; the next when the last is available
+    on_delete,  ///< a pod is replaced when somebody deletes it, which is when no pod of its node uses a card
+  };
+  strategy how = strategy::rolling;
+  std::int32_t min_ready_seconds = 0;
+  std::string_view why;
+};
+
+/// One thing of a module that a policy may set, in spec.modules.<name>.settings. Values are text.
+struct setting {
+  enum class kind : std::uint8_t {
+    flag,      ///< true, false
+    number,    ///< whole, `from` to `to`
+    decimal,   ///< above 0, at most `to`
+    word,      ///< one of `words`
+    words,     ///< some of `words`, by commas
+    resource,  ///< name of an extended resource
+    name,      ///< of a Kubernetes object
+    text,      ///< anything in one line
+  };
+  std::string_view name;
+  kind of = kind::text;
+  std::string_view fallback = {};  ///< without it
+  std::span<const std::string_view> words = {};
+  std::int64_t from = 0, to = 0;
+};
+
 struct module_type {
   std::string_view name;
   std::string_view title;
@@ -38,35 +86,91 @@ struct module_type {
   std::span<const std::string_view> resources;     ///< the first one says that the plugin works
   std::string_view daemon_set;                     ///< the name people look for
   node_needs needs;
-  /// Without the labels and annotations that all our objects have.
-  std::vector<nlohmann::json> (*objects)(const module_spec& spec, const facts& known);
+  /// Without the labels and annotations that all our objects have. Every setting in `spec` is known and legal.
+  std::vector<nlohmann::json> (*objects)(const module_spec& spec, const facts& known) = nullptr;
+
+  isolation isolates = isolation::none;  ///< unless `isolates_with` says otherwise
+  rollout rolls_out = {};
+  std::span<const setting> settings = {};
+  /// Where they depend on the settings; null where they do not.
+  std::vector<std::string> (*resources_with)(const module_spec& spec) = nullptr;
+  isolation (*isolates_with)(const module_spec& spec) = nullptr;
+  /// What it declares in the namespace of declarations (publish.hpp).
+  std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
+  /// Why its resources cannot be had although it is on; empty when they can.
+  std::string (*not_offered)(const module_spec& spec) = nullptr;
 };
 
-/// In the order in which they are shown.
+/// The modules that are built in, in the order in which they are shown.
 std::span<const module_type> catalogue();
-/// Null for a name that is none.
+/// Null for a name that is none of them.
 const module_type* find(std::string_view name);
-/// Who advertises this resource; null when none of ours does.
+/// Who of them advertises this resource; null when none does.
 const module_type* advertiser(std::string_view resource);
 /// "pgpu, vgpu and mps".
 std::string names_for_people();
+
+/// The catalogue as one policy has it: resources as its settings name them, and a row for each module of its own.
+/// Immutable; the rows live as long as it.
+class offer {
+ public:
+  /// Without a policy.
+  offer() : offer(std::map<std::string, module_spec, std::less<>>()) {}
+  explicit offer(const std::map<std::string, module_spec, std::less<>>& modules);
+  offer(const offer&) = delete;
+  offer& operator=(const offer&) = delete;
+
+  std::span<const module_type> rows() const { return rows_; }
+  const module_type* find(std::string_view name) const;
+  const module_type* advertiser(std::string_view resource) const;
+  /// The node labels by which modules of the policy's own are asked for.
+  std::vector<label_alias> aliases() const { return aliases_; }
+
+ private:
+  std::string_view keep(std::string text);
+  std::span<const std::string_view> keep(const std::vector<std::string>& texts);
+  void add(const std::string& name, const module_spec& spec);
+
+  std::vector<module_type> rows_;
+  std::deque<std::string> texts_;
+  std::deque<std::vector<std::string_view>> lists_;
+  std::vector<label_alias> aliases_;
+};
+
+/// That of the policy; the catalogue alone where there is none, or it was made by hand.
+const offer& offered_by(const accelerator_policy* policy);
+
+/// A part of a policy that cannot be used, for people: which, its value, what is allowed.
+struct invalid_policy : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+isolation isolation_of(const module_type& of, const module_spec& spec);
 
 /// One object as it is applied.
 struct intent {
   const kube::resource* type = nullptr;
   kube::object_key key;
   std::string module;
-  std::string hash;  ///< of the whole intent; also in its annotation quartermaster.io/applied
-  std::string body;  ///< JSON
+  std::string hash;     ///< of the whole intent; also in its annotation quartermaster.io/applied
+  std::string body;     ///< JSON
+  bool adopt = false;   ///< take it over from somebody else
+  bool yields = false;  ///< somebody else's of that name is as good
 };
 
-/// The complete objects of one module, in the order they are applied. Throws nlohmann::json::exception where a part of
-/// the policy is not what the API server's schema promises.
+/// The complete objects of one module, in the order they are applied. Throws invalid_policy, or
+/// nlohmann::json::exception where a part of the policy is not what the API server's schema promises.
 std::vector<intent> intents_of(const module_type& of, const module_spec& spec, const facts& known);
+/// What the module declares, in namespace `ns`. Throws as above.
+std::vector<intent> declarations_of(const module_type& of, const module_spec& spec, const facts& known,
+                                    const std::string& ns);
+
+/// Every DaemonSet of its plugin: one, and one for each node set.
+std::vector<std::string> daemon_sets_of(const module_type& of, const module_spec& spec);
 
 /// Their types, in the order they are applied.
 std::span<const kube::resource* const> object_types();
 
-extern const module_type pgpu, vgpu, mps;
+extern const module_type pgpu, vgpu, mps, hami, share, gpushare;
 
 }  // namespace reconcilers::modules

@@ -1,11 +1,12 @@
 // mps: shares of a card by NVIDIA MPS: nvidia.com/mps-core (100 a card) and nvidia.com/mps-memory (1 GiB units). NVIDIA
-// ships the control daemon (k8s-device-plugin v0.20.0, cmd/mps-control-daemon), but its plugin offers equal shares of
-// nvidia.com/gpu only; no public plugin advertises these two. The plugin container is the operator's own image, whose
-// plugin is still to be written: until then the policy names an image that has one.
+// ships the control daemon and a device plugin (k8s-device-plugin v0.20.0, cmd/mps-control-daemon), but that plugin
+// offers equal shares only, as nvidia.com/gpu.shared; no public plugin advertises the two.
 
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/modules/plugin.hpp"
+#include "reconcilers/modules/publish.hpp"
+#include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -16,20 +17,40 @@ constexpr std::string_view values[] = {"mps"};
 constexpr std::string_view resources[] = {"nvidia.com/mps-core", "nvidia.com/mps-memory"};
 constexpr std::string_view architectures[] = {"amd64"};
 constexpr std::string_view name = "nvidia-mps-device-plugin-daemonset";
-constexpr std::string_view control_image = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0";
+constexpr std::string_view config = "nvidia-mps-device-plugin-config", config_file = "config.yaml";
+
+enum class plugin_of : std::uint8_t { nvidia, agent };
+/// The choice: `agent` from the day `quartermaster agent device-plugin --module=mps` advertises mps-core and -memory.
+constexpr auto chosen = plugin_of::nvidia;
+
+/// NVIDIA's plugin gives at most 48 shares of a card (16 below compute capability 7.5).
+constexpr setting known_settings[] = {
+    {.name = "replicas", .of = setting::kind::number, .fallback = "10", .from = 2, .to = 48},
+};
+
+/// The policy's image is somebody's plugin that advertises the two resources.
+bool by_nvidia(const module_spec& spec) { return spec.image.empty() && chosen == plugin_of::nvidia; }
 
 json plugin(const module_spec& spec, const facts& known) {
   json out = {
       {"name", "nvidia-mps-device-plugin"},
-      {"image", image_of(spec, known.own_image)},
-      {"env",
-       {variable("NVIDIA_VISIBLE_DEVICES", "all"), variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
-        node_name_variable()}},
+      {"image", image_of(spec, by_nvidia(spec) ? nvidia_image : std::string_view(known.own_image))},
+      {"env", nvidia_variables()},
       {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
       {"securityContext", confined()},
       {"volumeMounts", {mount("device-plugins", plugin_folder, false), mount("mps", "/mps", true)}},
   };
-  auto args = spec.image.empty() ? json{"agent", "device-plugin", "--module=mps"} : json::array();
+  out["env"].push_back(node_name_variable());
+  auto args = json::array();
+  if (by_nvidia(spec)) {
+    out["env"].push_back(variable("CONFIG_FILE", "/config/config.yaml"));
+    out["env"].push_back(variable("MPS_ROOT", "/run/nvidia/mps"));
+    // It asks the control daemon for its health over that.
+    out["volumeMounts"].push_back(mount("mps-shm", "/dev/shm", false));
+    out["volumeMounts"].push_back(mount("config", "/config", true));
+  } else if (spec.image.empty()) {
+    args = {"agent", "device-plugin", "--module=mps"};
+  }
   if (!spec.args.empty()) {
     for (auto& one : json::parse(spec.args)) args.push_back(std::move(one));
   }
@@ -39,23 +60,32 @@ json plugin(const module_spec& spec, const facts& known) {
 
 /// Sets the cards to EXCLUSIVE_PROCESS and runs nvidia-cuda-mps-control.
 json control_daemon() {
-  return {
+  json out = {
       {"name", "mps-control-daemon"},
-      {"image", control_image},
+      {"image", nvidia_image},
       {"command", {"mps-control-daemon"}},
-      {"env",
-       {variable("NVIDIA_VISIBLE_DEVICES", "all"), variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
-        node_name_variable()}},
+      {"env", nvidia_variables()},
       {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
       {"securityContext", {{"privileged", true}}},
-      {"volumeMounts", {mount("mps", "/mps", false), mount("mps-shm", "/dev/shm", false)}},
+      {"volumeMounts",
+       {mount("mps", "/mps", false), mount("mps-shm", "/dev/shm", false), mount("config", "/config", true)}},
   };
+  out["env"].push_back(node_name_variable());
+  out["env"].push_back(variable("CONFIG_FILE", "/config/config.yaml"));
+  return out;
+}
+
+/// Without `sharing.mps` the control daemon has nothing to do.
+std::string config_of(const module_spec& spec) {
+  return "version: v1\nflags:\n  migStrategy: none\n  failOnInitError: true\nsharing:\n  mps:\n"
+         "    renameByDefault: true\n    resources:\n      - name: nvidia.com/gpu\n        replicas: " +
+         setting_of(known_settings, spec, "replicas") + "\n";
 }
 
 std::vector<json> objects(const module_spec& spec, const facts& known) {
   json mount_shm = {
       {"name", "mps-mount-shm"},
-      {"image", control_image},
+      {"image", nvidia_image},
       {"command", {"mps-control-daemon", "mount-shm"}},
       {"securityContext", {{"privileged", true}}},
       {"volumeMounts", {{{"name", "mps"}, {"mountPath", "/mps"}, {"mountPropagation", "Bidirectional"}}}},
@@ -64,19 +94,65 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
       host_path("device-plugins", plugin_folder, "Directory"),
       host_path("mps", "/run/nvidia/mps", "DirectoryOrCreate"),
       host_path("mps-shm", "/run/nvidia/mps/shm", "DirectoryOrCreate"),
+      file_volume(known, "config", config, config_file),
   };
   auto set = daemon_set("mps", name, spec, json::array({plugin(spec, known), control_daemon()}), volumes,
                         {"nvidia.com/gpu", "nvidia.com/mps-core"});
   auto& pod = set["spec"]["template"]["spec"];
   pod["initContainers"] = json::array({std::move(mount_shm)});
   pod["hostPID"] = true;
-  return {std::move(set)};
+  return {file(known, config, config_file, config_of(spec)), std::move(set)};
+}
+
+std::string not_offered(const module_spec& spec) {
+  if (!by_nvidia(spec)) return {};
+  return "not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own agent. Until "
+         "then NVIDIA's plugin runs, which offers " +
+         setting_of(known_settings, spec, "replicas") +
+         " equal shares a card as nvidia.com/gpu.shared; or name an image that advertises the two in "
+         "spec.modules.mps.image";
+}
+
+std::vector<json> declarations(const module_spec&, const facts&) {
+  const published group{"nvidia-mps", "NVIDIA MPS", "英伟达 MPS"};
+  declared core, memory;
+  core.config_map = "cf-crl-nvidia-mps-core";
+  core.key = "nvidia.com/mps-core";
+  core.default_value = "20";
+  core.unit = "%";
+  core.label_en = "MPS core";
+  core.label_zh = "MPS 算力";
+  core.description_en = "hundredths of a card's compute";
+  core.description_zh = "一张卡算力的百分比";
+  core.related = "nvidia.com/mps-memory";
+  memory.config_map = "cf-crl-nvidia-mps-memory";
+  memory.key = "nvidia.com/mps-memory";
+  memory.unit = "GiB";
+  memory.label_en = "MPS memory";
+  memory.label_zh = "MPS 显存";
+  memory.description_en = "memory of the card, in GiB";
+  memory.description_zh = "显存，单位 GiB";
+  memory.related = "nvidia.com/mps-core";
+  return {declaration(group, core), declaration(group, memory), device_config({"mps", "MPS", "MPS"})};
 }
 
 }  // namespace
 
 /// Volta (7.0) or newer, CUDA 11.5: the first with a memory limit for MPS clients. MPS and MIG are not mixed.
-constinit const module_type mps = {"mps", "shares of a card by NVIDIA MPS", values, resources,
-                                   name,  {architectures, 70, 1105, false}, objects};
+constinit const module_type mps = {
+    .name = "mps",
+    .title = "shares of a card by NVIDIA MPS",
+    .label_values = values,
+    .resources = resources,
+    .daemon_set = name,
+    .needs = {.architectures = architectures, .compute_capability = 70, .cuda = 1105, .mig = false},
+    .objects = objects,
+    .isolates = isolation::mps,
+    .rolls_out = {rollout::strategy::on_delete, 10,
+                  "the control daemon is in the pod: when it ends, every process that uses the card ends with it"},
+    .settings = known_settings,
+    .declarations = declarations,
+    .not_offered = not_offered,
+};
 
 }  // namespace reconcilers::modules

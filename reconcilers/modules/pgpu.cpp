@@ -1,40 +1,222 @@
 // pgpu: whole cards, by NVIDIA's own device plugin. Facts: NVIDIA/k8s-device-plugin v0.20.0,
-// deployments/static/nvidia-device-plugin.yml and README.md.
+// deployments/static/nvidia-device-plugin.yml, README.md, and for named configurations and discovery its Helm chart
+// (templates/daemonset-device-plugin.yml, daemonset-gfd.yml, _helpers.tpl).
 
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/modules/plugin.hpp"
+#include "reconcilers/modules/publish.hpp"
+#include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::modules {
 namespace {
 
 using nlohmann::json;
+using kind = setting::kind;
 
 constexpr std::string_view values[] = {"pgpu"};
 constexpr std::string_view resources[] = {"nvidia.com/gpu"};
 constexpr std::string_view architectures[] = {"amd64", "arm64"};
 constexpr std::string_view name = "nvidia-device-plugin-ds";
-constexpr std::string_view image = "nvcr.io/nvidia/k8s-device-plugin:v0.20.0";
+constexpr std::string_view account = "nvidia-device-plugin";
 
-std::vector<json> objects(const module_spec& spec, const facts&) {
-  json plugin = {
-      {"name", "nvidia-device-plugin-ctr"},
-      {"image", image_of(spec, image)},
-      {"env",
-       {variable("NVIDIA_VISIBLE_DEVICES", "all"), variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility"),
-        // Without a card or a driver it shall fail for all to see, not idle.
-        variable("FAIL_ON_INIT_ERROR", "true")}},
-      {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
-      {"securityContext", confined()},
-      {"volumeMounts", {mount("device-plugins", plugin_folder, false)}},
-  };
-  if (!spec.args.empty()) plugin["args"] = json::parse(spec.args);
-  return {daemon_set("pgpu", name, spec, json::array({std::move(plugin)}),
-                     json::array({host_path("device-plugins", plugin_folder, "Directory")}), {"nvidia.com/gpu"})};
+constexpr std::string_view mig_strategies[] = {"none", "single", "mixed"};
+constexpr std::string_view list_strategies[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
+constexpr std::string_view id_strategies[] = {"uuid", "index"};
+constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra", "vfio"};
+/// Where drivers are: on the host, by the GPU Operator, on GKE. A folder of the host that is mounted is never free
+/// text.
+constexpr std::string_view roots[] = {"/", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"};
+
+/// Those in capitals are the plugin's environment.
+constexpr setting known_settings[] = {
+    {"MIG_STRATEGY", kind::word, "", mig_strategies},
+    {"FAIL_ON_INIT_ERROR", kind::flag, "true"},
+    {"PASS_DEVICE_SPECS", kind::flag},
+    {"DEVICE_LIST_STRATEGY", kind::words, "", list_strategies},
+    {"DEVICE_ID_STRATEGY", kind::word, "", id_strategies},
+    {"DEVICE_DISCOVERY_STRATEGY", kind::word, "", discovery_strategies},
+    {"NVIDIA_DRIVER_ROOT", kind::word, "", roots},
+    {"NVIDIA_DEV_ROOT", kind::word, "", roots},
+    {"NVIDIA_CDI_HOOK_PATH"},
+    {"CDI_FEATURE_FLAGS"},
+    {"GDRCOPY_ENABLED", kind::flag},
+    {"GDS_ENABLED", kind::flag},
+    {"MOFED_ENABLED", kind::flag},
+    {"configMap", kind::name},      // named configurations; a node takes one by nvidia.com/device-plugin.config
+    {"defaultConfig", kind::name},  // the one of nodes without that label
+    {"featureDiscovery", kind::flag, "false"},
+};
+
+bool is_variable(const setting& of) { return of.name.find_first_of("abcdefghijklmnopqrstuvwxyz") == of.name.npos; }
+
+class builder {
+ public:
+  explicit builder(const module_spec& of)
+      : spec_(of),
+        configs_(value("configMap")),
+        mig_(!value("MIG_STRATEGY").empty() && value("MIG_STRATEGY") != "none") {}
+
+  std::vector<json> objects() const {
+    std::vector<json> out;
+    if (!configs_.empty()) out.push_back(service_account(account));
+    if (value("featureDiscovery") == "true") out.push_back(discovery());
+    auto containers = json::array({plugin()});
+    auto volumes = json::array({host_path("device-plugins", plugin_folder, "Directory")});
+    if (!value("NVIDIA_DRIVER_ROOT").empty())
+      volumes.push_back(host_path("driver-root", value("NVIDIA_DRIVER_ROOT"), "Directory"));
+    if (uses_cdi()) volumes.push_back(host_path("cdi", "/var/run/cdi", "DirectoryOrCreate"));
+    if (!configs_.empty()) {
+      containers.push_back(config_manager("nvidia-device-plugin-sidecar", true));
+      volumes.push_back({{"name", "available-configs"}, {"configMap", {{"name", configs_}}}});
+      volumes.push_back({{"name", "config"}, {"emptyDir", json::object()}});
+    }
+    auto set = daemon_set("pgpu", name, spec_, std::move(containers), std::move(volumes), {"nvidia.com/gpu"});
+    if (!configs_.empty()) use_config_manager(set["spec"]["template"]["spec"]);
+    out.push_back(std::move(set));
+    return out;
+  }
+
+ private:
+  std::string value(std::string_view of) const { return setting_of(known_settings, spec_, of); }
+  bool uses_cdi() const { return value("DEVICE_LIST_STRATEGY").find("cdi") != std::string::npos; }
+
+  json security() const {
+    if (value("PASS_DEVICE_SPECS") == "true") return {{"privileged", true}};
+    auto out = confined();
+    if (mig_) {
+      out["capabilities"]["add"] = {"SYS_ADMIN"};
+      out["allowPrivilegeEscalation"] = true;  // which the API server asks for beside that capability
+    }
+    return out;
+  }
+
+  json environment() const {
+    auto out = nvidia_variables();
+    for (const auto& one : known_settings) {
+      const auto set = value(one.name);
+      if (is_variable(one) && !set.empty()) out.push_back(variable(one.name, set));
+    }
+    if (mig_) out.push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));
+    if (!configs_.empty()) out.push_back(variable("CONFIG_FILE", "/config/config.yaml"));
+    return out;
+  }
+
+  json plugin() const {
+    json out = {
+        {"name", "nvidia-device-plugin-ctr"},
+        {"image", image_of(spec_, nvidia_image)},
+        {"env", environment()},
+        {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
+        {"securityContext", security()},
+        {"volumeMounts", {mount("device-plugins", plugin_folder, false)}},
+    };
+    auto& mounts = out["volumeMounts"];
+    if (!value("NVIDIA_DRIVER_ROOT").empty()) mounts.push_back(mount("driver-root", "/driver-root", true));
+    if (uses_cdi()) mounts.push_back(mount("cdi", "/var/run/cdi", false));
+    if (!configs_.empty()) mounts.push_back(mount("config", "/config", false));
+    if (!spec_.args.empty()) out["args"] = json::parse(spec_.args);
+    return out;
+  }
+
+  /// Copies the configuration that the node's label names to where the plugin reads it, and tells the plugin by a
+  /// signal when that changes.
+  json config_manager(std::string_view called, bool goes_on) const {
+    return {
+        {"name", called},
+        {"image", image_of(spec_, nvidia_image)},
+        {"command", {"config-manager"}},
+        {"env",
+         {variable("ONESHOT", goes_on ? "false" : "true"), variable("KUBECONFIG", ""), node_name_variable(),
+          variable("NODE_LABEL", "nvidia.com/device-plugin.config"),
+          variable("CONFIG_FILE_SRCDIR", "/available-configs"), variable("CONFIG_FILE_DST", "/config/config.yaml"),
+          variable("DEFAULT_CONFIG", value("defaultConfig")), variable("FALLBACK_STRATEGIES", "named,single"),
+          variable("SEND_SIGNAL", goes_on ? "true" : "false"), variable("SIGNAL", goes_on ? "1" : ""),
+          variable("PROCESS_TO_SIGNAL", goes_on ? "nvidia-device-plugin" : "")}},
+        {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
+        {"securityContext", goes_on ? signalling() : confined()},
+        {"volumeMounts", {mount("available-configs", "/available-configs", true), mount("config", "/config", false)}},
+    };
+  }
+  /// Root of the same pod signals root without any capability; a plugin with more is signalled by one with as much.
+  json signalling() const { return security(); }
+
+  void use_config_manager(json& pod) const {
+    pod["initContainers"] = json::array({config_manager("nvidia-device-plugin-init", false)});
+    pod["shareProcessNamespace"] = true;
+    pod["serviceAccountName"] = account;
+    pod["automountServiceAccountToken"] = true;
+  }
+
+  /// GPU Feature Discovery writes what it finds into a file; Node Feature Discovery, which is not installed by us,
+  /// makes labels of it. Its pods do not carry our module label: they are no plugins.
+  json discovery() const {
+    json container = {
+        {"name", "gpu-feature-discovery-ctr"},
+        {"image", image_of(spec_, nvidia_image)},
+        {"command", {"gpu-feature-discovery"}},
+        {"env", nvidia_variables()},
+        {"resources", {{"requests", {{"cpu", "10m"}, {"memory", "32Mi"}}}}},
+        {"securityContext", confined()},
+        {"volumeMounts",
+         {mount("features", "/etc/kubernetes/node-feature-discovery/features.d", false), mount("sys", "/sys", true)}},
+    };
+    container["env"].push_back(node_name_variable());
+    if (mig_) {
+      container["env"].push_back(variable("MIG_STRATEGY", value("MIG_STRATEGY")));
+      container["env"].push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));
+      container["securityContext"]["capabilities"]["add"] = {"SYS_ADMIN"};
+      container["securityContext"]["allowPrivilegeEscalation"] = true;
+    }
+    auto beside = spec_;  // resources, env and args of the policy are the plugin's
+    beside.resources.clear(), beside.env.clear(), beside.args.clear();
+    const json volumes = {
+        host_path("features", "/etc/kubernetes/node-feature-discovery/features.d", "DirectoryOrCreate"),
+        host_path("sys", "/sys", "Directory"),
+    };
+    auto set = daemon_set("pgpu", "gpu-feature-discovery", beside, json::array({std::move(container)}), volumes,
+                          {"nvidia.com/gpu"});
+    const json selector = {{"app.kubernetes.io/name", "gpu-feature-discovery"}};
+    set["spec"]["selector"]["matchLabels"] = selector;
+    set["spec"]["template"]["metadata"]["labels"].erase("quartermaster.io/module");
+    return set;
+  }
+
+  const module_spec& spec_;
+  std::string configs_;
+  bool mig_;
+};
+
+std::vector<json> objects(const module_spec& spec, const facts&) { return builder(spec).objects(); }
+
+std::vector<json> declarations(const module_spec&, const facts&) {
+  const published group{"nvidia-gpu", "NVIDIA GPU", "英伟达 GPU"};
+  declared gpu;
+  gpu.config_map = "cf-crl-nvidia-gpu";
+  gpu.key = "nvidia.com/gpu";
+  gpu.default_value = "1";
+  gpu.label_en = "GPU";
+  gpu.label_zh = "GPU 卡";
+  gpu.description_en = "whole NVIDIA cards, none of them shared";
+  gpu.description_zh = "独占的英伟达 GPU 卡数";
+  return {declaration(group, gpu), device_config({"pgpu", "pGPU", "pGPU"})};
 }
 
 }  // namespace
 
-constinit const module_type pgpu = {"pgpu", "whole cards", values, resources, name, {architectures}, objects};
+constinit const module_type pgpu = {
+    .name = "pgpu",
+    .title = "whole cards",
+    .label_values = values,
+    .resources = resources,
+    .daemon_set = name,
+    .needs = {.architectures = architectures},
+    .objects = objects,
+    .isolates = isolation::exclusive,
+    .rolls_out = {rollout::strategy::rolling, 5,
+                  "the kubelet remembers which container has which card, and running ones do not need the plugin"},
+    .settings = known_settings,
+    .declarations = declarations,
+};
 
 }  // namespace reconcilers::modules

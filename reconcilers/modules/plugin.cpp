@@ -64,7 +64,6 @@ json daemon_set(std::string_view of, std::string_view name, const module_spec& s
       {"metadata", {{"name", name}, {"labels", {{"app.kubernetes.io/name", name}}}}},
       {"spec",
        {{"selector", {{"matchLabels", selector}}},
-        {"updateStrategy", {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", "10%"}}}}},
         {"template", {{"metadata", {{"labels", std::move(labels)}}}, {"spec", std::move(pod)}}}}},
   };
 }
@@ -87,6 +86,37 @@ json mount(std::string_view volume, std::string_view path, bool read_only) {
   json out = {{"name", volume}, {"mountPath", path}};
   if (read_only) out["readOnly"] = true;
   return out;
+}
+
+json service_account(std::string_view name) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ServiceAccount"},
+          {"metadata", {{"name", name}}},
+          {"automountServiceAccountToken", false}};
+}
+
+namespace {
+
+std::string key_of(const facts& known, std::string_view name) {
+  return known.node_set.empty() ? std::string(name) : known.node_set + "." + std::string(name);
+}
+
+}  // namespace
+
+json file(const facts& known, std::string_view config_map, std::string_view name, std::string text) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", {{"name", config_map}}},
+          {"data", {{key_of(known, name), std::move(text)}}}};
+}
+
+json file_volume(const facts& known, std::string_view volume, std::string_view config_map, std::string_view name) {
+  return {{"name", volume},
+          {"configMap", {{"name", config_map}, {"items", {{{"key", key_of(known, name)}, {"path", name}}}}}}};
+}
+
+json nvidia_variables() {
+  return {variable("NVIDIA_VISIBLE_DEVICES", "all"), variable("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")};
 }
 
 json confined() {

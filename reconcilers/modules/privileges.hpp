@@ -11,7 +11,7 @@
 namespace reconcilers::modules {
 
 struct privilege {
-  std::string_view module;
+  std::string_view module;     ///< empty: every module of a policy's own
   std::string_view container;  ///< empty: the whole pod
   /// "privileged", "add NAME", "hostPID", "hostNetwork", "hostIPC", "hostPort", "token" (of a ServiceAccount),
   /// "read PATH", "write PATH", "share PATH" (mounts made inside appear on the host), "root" (no user is set).

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/modules/plugin.hpp"
+#include "reconcilers/modules/publish.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -60,11 +61,6 @@ std::vector<json> objects(const module_spec& spec, const facts&) {
   pod["hostPID"] = true;
   pod["serviceAccountName"] = account;
   pod["automountServiceAccountToken"] = true;
-  set["spec"]["minReadySeconds"] = 10;
-  json service_account = {{"apiVersion", "v1"},
-                          {"kind", "ServiceAccount"},
-                          {"metadata", {{"name", account}}},
-                          {"automountServiceAccountToken", false}};
   json metrics = {
       {"apiVersion", "v1"},
       {"kind", "Service"},
@@ -79,12 +75,47 @@ std::vector<json> objects(const module_spec& spec, const facts&) {
         {"selector", {{"quartermaster.io/module", "vgpu"}}},
         {"ports", {{{"name", "metrics"}, {"port", metrics_port}, {"targetPort", metrics_port}, {"protocol", "TCP"}}}}}},
   };
-  return {std::move(service_account), std::move(metrics), std::move(set)};
+  return {service_account(account), std::move(metrics), std::move(set)};
+}
+
+std::vector<json> declarations(const module_spec&, const facts&) {
+  const published group{"gpu-manager", "GPU-Manager", "GPU-Manager"};
+  declared core, memory;
+  core.config_map = "cf-crl-gpu-manager-vcuda-core";
+  core.key = "tencent.com/vcuda-core";
+  core.default_value = "20";
+  core.unit = "%";
+  core.label_en = "vGPU core";
+  core.label_zh = "vGPU 算力";
+  core.description_en = "hundredths of a card: 1 to 99, or whole cards as multiples of 100";
+  core.description_zh = "一张卡的百分比：1 到 99，或 100 的整数倍（整卡）";
+  core.related = "tencent.com/vcuda-memory";
+  memory.config_map = "cf-crl-gpu-manager-vcuda-memory";
+  memory.key = "tencent.com/vcuda-memory";
+  memory.unit = "256Mi";
+  memory.label_en = "vGPU memory";
+  memory.label_zh = "vGPU 显存";
+  memory.description_en = "memory of the card, in units of 256 MiB";
+  memory.description_zh = "显存，单位 256 MiB";
+  memory.related = "tencent.com/vcuda-core";
+  return {declaration(group, core), declaration(group, memory), device_config({"vgpu", "vGPU", "vGPU"})};
 }
 
 }  // namespace
 
-constinit const module_type vgpu = {"vgpu", "shares of a card by GPU-Manager", values, resources,
-                                    name,   {architectures, 0, 0, false},      objects};
+constinit const module_type vgpu = {
+    .name = "vgpu",
+    .title = "shares of a card by GPU-Manager",
+    .label_values = values,
+    .resources = resources,
+    .daemon_set = name,
+    .needs = {.architectures = architectures, .mig = false},
+    .objects = objects,
+    .isolates = isolation::soft,
+    .rolls_out = {rollout::strategy::on_delete, 10,
+                  "the library in running containers asks GPU-Manager for its limits over a socket that goes with the "
+                  "pod"},
+    .declarations = declarations,
+};
 
 }  // namespace reconcilers::modules

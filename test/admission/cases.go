@@ -48,12 +48,12 @@ type Box struct {
 	Ask map[string]json.Number `json:"ask"`
 }
 
-// Sweep makes a pod of each amount of a key; what must come of it is a formula in the test.
+// Sweep makes a pod of each amount of a key; what must come of it is in the table, a file beside.
 type Sweep struct {
 	Key    string                 `json:"key"`
-	From   int64                  `json:"from"`
-	To     int64                  `json:"to"`
+	Table  string                 `json:"table"`
 	Beside map[string]json.Number `json:"beside"`
+	rows   [][4]string
 }
 
 // Case is one pod, made, with what must come of it.
@@ -95,6 +95,11 @@ func LoadSets() ([]Set, error) {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			set := content.Sets[i]
+			if set.Sweep != nil {
+				if set.Sweep.rows, err = readTable(filepath.Join(filepath.Dir(file), set.Sweep.Table)); err != nil {
+					return nil, err
+				}
+			}
 			set.Name = strings.TrimSuffix(filepath.Base(file), ".yaml") + "/" + set.Name
 			all = append(all, set)
 		}
@@ -200,53 +205,50 @@ func quantities(of map[string]json.Number) corev1.ResourceList {
 	return out
 }
 
-// Cases of a sweep: of a resource counted in shares of a card, where 1 to 99 is a share and needs `partner` beside it, a multiple of 100 is
-// whole cards, and nothing else is legal. Written without a look at either implementation: all legal amounts are listed, and the nearest is
-// looked for among them, the smaller of two.
+// readTable of a sweep: amount, verdict alone, verdict with what it needs beside it, nearest legal amount.
+func readTable(file string) ([][4]string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var rows [][4]string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("%s: %q has not four fields", file, line)
+		}
+		rows = append(rows, [4]string(fields))
+	}
+	return rows, nil
+}
+
+// SweepCases are a pod of each amount of the table; `partner` is what a share needs beside it.
 func (s Set) SweepCases(partner string) []Case {
 	if s.Sweep == nil {
 		return nil
 	}
-	var legal []int64
-	for amount := int64(1); amount < 100; amount++ {
-		legal = append(legal, amount)
-	}
-	for amount := int64(100); amount <= s.Sweep.To+100; amount += 100 {
-		legal = append(legal, amount)
-	}
-	nearest := func(amount int64) int64 {
-		best := legal[0]
-		for _, candidate := range legal {
-			if abs(candidate-amount) < abs(best-amount) {
-				best = candidate
-			}
-		}
-		return best
-	}
 	var out []Case
-	for amount := s.Sweep.From; amount <= s.Sweep.To; amount++ {
-		row := Row{Say: fmt.Sprint(amount), Ask: map[string]json.Number{s.Sweep.Key: json.Number(fmt.Sprint(amount))}}
+	for _, row := range s.Sweep.rows {
+		amount, verdict, nearest := row[0], row[1], row[3]
+		if _, beside := s.Sweep.Beside[partner]; beside {
+			verdict = row[2]
+		}
+		pod := Row{Say: amount, Ask: map[string]json.Number{s.Sweep.Key: json.Number(amount)}}
 		for key, beside := range s.Sweep.Beside {
-			row.Ask[key] = beside
+			pod.Ask[key] = beside
 		}
-		_, hasPartner := s.Sweep.Beside[partner]
-		switch {
-		case amount == 0:
-		case !slices.Contains(legal, amount):
-			row.Refuse = fmt.Sprintf("%s is %d; allowed are 1 to 99 (a share of a card) and multiples of 100 (whole cards), nearest %d", s.Sweep.Key, amount, nearest(amount))
-		case amount < 100 && !hasPartner:
-			row.Refuse = fmt.Sprintf("%s is %d, a share of a card, and needs %s beside it", s.Sweep.Key, amount, partner)
+		switch verdict {
+		case "not_legal":
+			pod.Refuse = fmt.Sprintf("%s is %s; allowed are 1 to 99 (a share of a card) and multiples of 100 (whole cards), nearest %s", s.Sweep.Key, amount, nearest)
+		case "needs_memory":
+			pod.Refuse = fmt.Sprintf("%s is %s, a share of a card, and needs %s beside it; 100 is a whole card and needs none", s.Sweep.Key, amount, partner)
 		}
-		out = append(out, row.made(s.Name, []Box{{In: "container", Ask: row.Ask}}, nil))
+		out = append(out, pod.made(s.Name, []Box{{In: "container", Ask: pod.Ask}}, nil))
 	}
 	return out
-}
-
-func abs(n int64) int64 {
-	if n < 0 {
-		return -n
-	}
-	return n
 }
 
 // Wrong is what an answer of either form has wrong about the case, in words; the fills are those the pod got.

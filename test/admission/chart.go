@@ -16,6 +16,7 @@ import (
 // Policies are the chart's, as helm renders them.
 type Policies struct {
 	Rules, Advice, Templates *admissionv1.ValidatingAdmissionPolicy
+	Declarations             *admissionv1.ValidatingAdmissionPolicy
 	Defaults                 *admissionv1.MutatingAdmissionPolicy // nil for a server without them
 	Text                     []byte                               // the manifests
 }
@@ -35,7 +36,7 @@ func Helm() string {
 // Render the chart's policies for a server that has MutatingAdmissionPolicies, or has not.
 func Render(mutating bool) (*Policies, error) {
 	arguments := []string{"template", "quartermaster", filepath.Join(Root(), "charts/quartermaster"), "--namespace", "quartermaster",
-		"--show-only", "templates/admission.yaml", "--kube-version", "1.30.0"}
+		"--show-only", "templates/admission.yaml", "--show-only", "templates/admission-declarations.yaml", "--kube-version", "1.30.0"}
 	if mutating {
 		arguments = append(arguments, "--kube-version", "1.36.0", "--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
 	}
@@ -66,6 +67,9 @@ func Render(mutating bool) (*Policies, error) {
 		case "ValidatingAdmissionPolicy resource-templates.quartermaster.io":
 			out.Templates = &admissionv1.ValidatingAdmissionPolicy{}
 			into = out.Templates
+		case "ValidatingAdmissionPolicy declarations.quartermaster.io":
+			out.Declarations = &admissionv1.ValidatingAdmissionPolicy{}
+			into = out.Declarations
 		case "MutatingAdmissionPolicy resource-defaults.quartermaster.io":
 			out.Defaults = &admissionv1.MutatingAdmissionPolicy{}
 			into = out.Defaults
@@ -76,7 +80,7 @@ func Render(mutating bool) (*Policies, error) {
 			return nil, fmt.Errorf("%s %s: %w", head.Kind, head.Metadata.Name, err)
 		}
 	}
-	if out.Rules == nil || out.Advice == nil || out.Templates == nil || (out.Defaults != nil) != mutating {
+	if out.Rules == nil || out.Advice == nil || out.Templates == nil || out.Declarations == nil || (out.Defaults != nil) != mutating {
 		return nil, fmt.Errorf("the chart does not render the policies that are looked for:\n%.2000s", text)
 	}
 	return out, nil

@@ -168,7 +168,10 @@ func BenchmarkAPodThroughEachPolicy(b *testing.B) {
 			"defaults": func(r request) error { _, err := engine.apply(r); return err },
 			"rules":    func(r request) error { _, err := engine.rules.text(r); return err },
 			"advice":   func(r request) error { _, err := engine.advice.text(r); return err },
-			"reading":  func(r request) error { _, err := nothing.Match(context.Background(), r.attributes, r.params, nil), error(nil); return err },
+			"reading": func(r request) error {
+				_, err := nothing.Match(context.Background(), r.attributes, r.params, nil), error(nil)
+				return err
+			},
 		} {
 			b.Run(name+"/"+policy, func(b *testing.B) {
 				began := cpu()

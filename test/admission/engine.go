@@ -28,6 +28,7 @@ import (
 // k8s.io/apiserver/pkg/admission/plugin/policy/{validating,mutating} do it, whose constructors are not exported.
 type Engine struct {
 	rules, advice, templates *validation
+	declarations             *validation
 	defaults                 *mutation // nil: as on a server without MutatingAdmissionPolicies
 	interfaces               admission.ObjectInterfaces
 }
@@ -61,9 +62,10 @@ func NewEngine(from *Policies, minor uint) (*Engine, error) {
 	base := environment.MustBaseEnvSet(version.MajorMinor(1, minor))
 	var wrong []error
 	e := &Engine{
-		rules:     newValidation(base, from.Rules, &wrong),
-		advice:    newValidation(base, from.Advice, &wrong),
-		templates: newValidation(base, from.Templates, &wrong),
+		rules:        newValidation(base, from.Rules, &wrong),
+		advice:       newValidation(base, from.Advice, &wrong),
+		templates:    newValidation(base, from.Templates, &wrong),
+		declarations: newValidation(base, from.Declarations, &wrong),
 	}
 	if from.Defaults != nil {
 		e.defaults = newMutation(base, from.Defaults, &wrong)
@@ -292,6 +294,12 @@ func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcem
 		return "", "", fmt.Errorf("the text of a template begins otherwise: %.200s", refusals)
 	}
 	return refusals, texts[1], nil
+}
+
+// Declaration sends a ConfigMap through the policy for declarations: what it is refused with, empty when it is not.
+func (e *Engine) Declaration(configMap *corev1.ConfigMap, rules Spec) (string, error) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	return e.declarations.text(newRequest(configMap.DeepCopy(), kind, "configmaps", configMap.Namespace, rules.Object("default", "Deny")))
 }
 
 // Cost is what the server's budget is charged for one policy: each expression with the variables it needs, and each variable alone.

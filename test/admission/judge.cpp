@@ -2,8 +2,8 @@
 // in, one out:
 //
 //   {"configMaps": [ConfigMap], "fillOptional": bool, "runtimeClasses": [name], "offered": [key]}
-//     -> {"spec": of a ResourceRules object, "refused": [names of declarations in error], "bytes": of the spec,
-//     "leftOut": rules}
+//     -> {"spec": of a ResourceRules object, "refused": [names of declarations in error], "faults": [their fields that
+//     are], "bytes": of the spec, "leftOut": rules}
 //   {"rules": spec of a ResourceRules object, "pod": Pod, "enforcement": "Deny" | "Warn"}
 //     -> {"allowed", "refusals", "advice", "fills": [{"path", "value"}], "runtimeClassName"}
 //
@@ -55,12 +55,19 @@ json compile(const json& in) {
   how.offered = offered ? &*offered : nullptr;
   auto fits = crl::fitting(all.compile(how));
   auto spec = crl::spec_of(fits.rules);
-  auto refused = json::array();
+  auto refused = json::array(), faults = json::array();
   for (const auto& one : all.judge_all()) {
     if (crl::has_error(one.findings)) refused.push_back(one.config_map.name);
+    for (const auto& f : one.findings) {
+      if (crl::severity_of(f) == crl::severity::error) faults.push_back(f.field);
+    }
   }
   const auto bytes = spec.dump().size();
-  return {{"spec", std::move(spec)}, {"refused", std::move(refused)}, {"bytes", bytes}, {"leftOut", fits.left_out}};
+  return {{"spec", std::move(spec)},
+          {"refused", std::move(refused)},
+          {"faults", std::move(faults)},
+          {"bytes", bytes},
+          {"leftOut", fits.left_out}};
 }
 
 /// A key as a member of a path (RFC 6901).

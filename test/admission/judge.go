@@ -85,6 +85,7 @@ func (j *Judge) ask(question, answer any) error {
 type Compiled struct {
 	Spec    Spec     `json:"spec"`
 	Refused []string `json:"refused"` // declarations in error
+	Faults  []string `json:"faults"`  // the fields that are in error, of all
 	Bytes   int      `json:"bytes"`
 	LeftOut int      `json:"leftOut"`
 }

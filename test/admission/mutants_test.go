@@ -29,7 +29,7 @@ func TestRandomPodsNoticeAMistakeInAnyPartOfTheCELForm(t *testing.T) {
 		{"what is filled in excludes nothing", "|| variables.judged.exists(d, x in d.used)", ""},
 		{"required is optional", "has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used)", "false && !(m in c.used)"},
 		{"required though requested", "!(m in c.used) && !(m in c.requests && !(m in c.limits)) &&", "!(m in c.used) &&"},
-		{"whole cards need memory", "quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom", "false"},
+		{"whole cards need memory", "(quantity(c.limits[params.spec.rules[m].waivedBy]).isInteger() ? quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() : 9223372036854775807) >= params.spec.rules[m].waivedFrom", "false"},
 		{"whole cards that are filled in need memory", "int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom", "false"},
 		{"of each group the last", ".indexOf(k) == 0", ".indexOf(k) >= 0"},
 		{"filled over what is there", "has(params.spec.rules[m].fill) &&\n    !(m in c.limits)", "has(params.spec.rules[m].fill)"},
@@ -43,7 +43,7 @@ func TestRandomPodsNoticeAMistakeInAnyPartOfTheCELForm(t *testing.T) {
 		{"texts are too long", "size(variables.refusals) > 3800 ? variables.refusals.substring(0, 3800)", "size(variables.refusals) > 300 ? variables.refusals.substring(0, 300)"},
 		// The match conditions, which must never say no too often.
 		{"condition: a disabled key", "(has(r.forbidden) && r.forbidden) ||", ""},
-		{"condition: neither share nor whole", "quantity(c.resources.limits[k]).asInteger() < r.whole && r.partner in c.resources.limits", "r.partner in c.resources.limits"},
+		{"condition: neither share nor whole", ": 9223372036854775807) < r.whole && r.partner in c.resources.limits", ": 9223372036854775807) < 9223372036854775807 && r.partner in c.resources.limits"},
 		{"condition: a share with a partner of zero", "&& sign(quantity(c.resources.limits[r.partner])) > 0", ""},
 		{"condition: exclusion", "has(r.excluded) && r.excluded.exists", "false && r.excluded.exists"},
 		{"condition: required", "((has(params.spec.rules[m].must) && params.spec.rules[m].must)", "((false)"},
@@ -56,7 +56,8 @@ func TestRandomPodsNoticeAMistakeInAnyPartOfTheCELForm(t *testing.T) {
 		{"condition: related", "has(r.related) && r.related.exists", "false && r.related.exists"},
 		{"condition: the class", "has(r.runtimeClassName) && !(has", "false && !(has"},
 		{"condition: fills", "has(params.spec.rules[m].fill) && !(m in c.resources.limits)", "false"},
-		{"condition: whole cards waive too much", ".asInteger() >= params.spec.rules[m].waivedFrom", ".asInteger() >= 0"},
+		{"condition: whole cards waive too much", ": 9223372036854775807) >= params.spec.rules[m].waivedFrom", ": 9223372036854775807) >= 0"},
+		{"condition: amounts that no integer holds", "(quantity(c.resources.limits[k]).isInteger() ? quantity(c.resources.limits[k]).asInteger() : 9223372036854775807) % r.whole", "quantity(c.resources.limits[k]).asInteger() % r.whole"},
 	} {
 		t.Run(strings.ReplaceAll(mutant.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -164,7 +164,7 @@ TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
   EXPECT_EQ(
       printed(found, "zh"),
       "资源名                    名称  组           单位  默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
-      "example.com/fpga          FPGA  实验室       -     -       optional  fromLimits  是    被拒绝  cf-crl-lab-fpga\n"
+      "example.com/fpga          FPGA  实验室       -     -       ?         fromLimits  是    被拒绝  cf-crl-lab-fpga\n"
       "tencent.com/vcuda-core    核心  gpu-manager  -     20      optional  disabled    是    有效    "
       "cf-crl-gpu-manager-vcuda-core\n"
       "tencent.com/vcuda-memory  -     gpu-manager  -     20      optional  disabled    是    有效    "
@@ -192,6 +192,9 @@ TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
   EXPECT_EQ(fpga.at("groupName"), (nlohmann::json{{"en", "Laboratory"}, {"zh", "实验室"}}));
   EXPECT_EQ(fpga.at("verdict"), "refused");
   EXPECT_EQ(fpga.at("default"), nullptr);
+  EXPECT_EQ(fpga.at("limits"), nullptr) << "what stands there cannot be read";
+  EXPECT_EQ(fpga.at("requests"), "fromLimits");
+  EXPECT_EQ(fpga.at("enabled"), true);
   EXPECT_EQ(fpga.at("findings").at(0).at("code"), "not_in_vocabulary");
   EXPECT_THAT(fpga.at("findings").at(0).at("message").at("zh").get<std::string>(), HasSubstr("请改为"));
   EXPECT_EQ(json.at("resources").at(1).at("label"), (nlohmann::json{{"en", ""}, {"zh", "核心"}}));

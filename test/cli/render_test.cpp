@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <sstream>
 
 #include "cli/lint.hpp"
@@ -131,6 +132,57 @@ TEST(render, S24_refuses_an_illegal_value_in_one_line) {
                 o.requests = "required";
               }),
               HasSubstr("no pod could satisfy both"));
+}
+
+/// Whatever the flags: refused in one line with nothing written, or what is written has no error and no doubt but those
+/// that cannot be seen from here.
+TEST(render, S24_whatever_it_writes_passes_lint) {
+  std::mt19937 random(4);
+  const auto any = [&](std::initializer_list<const char*> of) {
+    return std::string(*(of.begin() + static_cast<std::ptrdiff_t>(random() % of.size())));
+  };
+  const auto text = [&] {
+    return any({"",        "",  "FPGA", "卡",   "on",         "1",          "~",  "null", "- a",
+                "a: b",    "#", "'",    "\"",   "two\nlines", " ",          "{}", "[",    "&a *a",
+                "!!int 3", "%", "a\tb", "0x1F", "1e3",        "2026-11-21", "<<", "|",    "\xe2\x80\xa8"});
+  };
+  std::size_t written = 0, refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    declaration_options options;
+    options.key = any({"example.com/fpga", "tencent.com/vcuda-core", "huawei.com/Ascend310P", "nvidia.com/gpu", "fpga",
+                       "a.kubernetes.io/b", "Example.com/a", "x.y/a_b.c"});
+    options.group = any({"lab", "gpu-manager", "hami-nvidia", "G.1_x", "1", "true", "a b", "null"});
+    options.dialect = any({"cpaas", "alauda"});
+    options.limits = any({"required", "optional", "disabled", "requried"});
+    options.requests = any({"required", "optional", "disabled", "fromLimits"});
+    options.default_value = any({"", "", "0", "1", "20", "100", "150", "9223372036854775807", "-1", "1e3", " 7 "});
+    options.unit = any({"", "count", "%", "Mi", "个"});
+    options.related = any({"", "", "example.com/fpga-memory", "tencent.com/vcuda-memory,nvidia.com/gpu", ",", "x"});
+    options.excluded = any({"", "", "nvidia.com/mps-core", "example.com/fpga"});
+    options.runtime_class = any({"", "", "nvidia", "1", "NVIDIA"});
+    options.label_en = text(), options.label_zh = text();
+    options.description_en = text(), options.description_zh = text();
+    options.ignore_node_check = random() % 2 == 0, options.disabled = random() % 2 == 0;
+    const auto got = render(options);
+    if (got.rc != 0) {
+      ++refused;
+      EXPECT_EQ(got.rc, 2);
+      EXPECT_EQ(got.out, "");
+      EXPECT_EQ(std::ranges::count(got.err, '\n'), 1) << got.err;
+      continue;
+    }
+    ++written;
+    lint_options how;
+    how.files = {"-"};
+    std::istringstream in(got.out);
+    std::ostringstream out, err;
+    EXPECT_EQ(run_lint(how, in, out, err), 0) << got.out << out.str() << err.str();
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(line.ends_with("[related_unknown]") || line.ends_with("[unusable]")) << line << "\n" << got.out;
+  }
+  EXPECT_GT(written, 200U);
+  EXPECT_GT(refused, 200U);
 }
 
 TEST(render, a_resource_nobody_may_use_is_written_and_said) {

@@ -137,7 +137,7 @@ TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
   EXPECT_FALSE(to_json(*find(file.documents.at(0), "a30")));
   EXPECT_EQ(canonical(*find(file.documents.at(0), "a30")), "");
   // Deep by brackets, and deeper by aliases than any stack.
-  EXPECT_THAT(problem(std::string(100'000, '[')), testing::StartsWith("f.yaml:"));
+  EXPECT_THAT(problem(std::string(100'000, '[')), testing::EndsWith("levels deep; allowed are fewer"));
   std::string chain = "a0: &a0 x\n";
   for (int i = 1; i < 20'000; ++i)
     chain += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";

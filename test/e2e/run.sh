@@ -48,8 +48,8 @@ trap 'exit 130' INT TERM
 free_port() { local p; while p=$((32000 + RANDOM % 700)); { exec 3<>"/dev/tcp/127.0.0.1/$p"; } 2>/dev/null; do exec 3>&-; done; echo "$p"; }
 soon() { local end=$((SECONDS + $1)); shift; until "$@" >/dev/null 2>&1; do ((SECONDS < end)) || return 1; sleep 0.1; done; }
 
+for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
 if [[ -z $kubeconfig ]]; then
-  for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
   [[ -n $operator ]] || die "no operator: ./dev build release"
   name=e2e-$$
   kubeconfig=$("$root/test/cluster/cluster.sh" up --name "$name" --k8s "$k8s" | tail -n1)
@@ -67,7 +67,7 @@ kubectl --kubeconfig "$kubeconfig" apply -f "$here/policy.yaml" >/dev/null
 # end; nothing here needs one.
 passed=0 failed=()
 for test in "${tests[@]}"; do
-  if KUBECONFIG=$kubeconfig "$chainsaw" test --namespace default --no-color --quiet "$test" >"$work/test.txt" 2>&1; then passed=$((passed + 1))
+  if KUBECONFIG=$kubeconfig QUARTERMASTER=$operator "$chainsaw" test --namespace default --no-color --quiet "$test" >"$work/test.txt" 2>&1; then passed=$((passed + 1))
   else failed+=("$(basename "$test")"); cat "$work/test.txt"; fi
   grep -E '^ *--- (PASS|FAIL): chainsaw/' "$work/test.txt" || true
 

@@ -74,8 +74,7 @@ func TestS24_F36_rules_hold_while_the_operator_is_dead(t *testing.T) {
 	b.must(o.WaitReady(20 * time.Second))
 	// An error that the policy on declarations cannot tell; others do not get as far as here.
 	b.Expected.Declarations["cf-crl-cards-memory"] = "refused"
-	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "required", "relatedResources", "example.com/a",
-		"excludeResources", "example.com/a")))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "required", "excludeResources", "example.com/card")))
 	b.must(b.Await(b.ctx, 20*time.Second))
 	b.refused(words, lone)
 	o.Kill()
@@ -86,7 +85,7 @@ func TestS24_F36_rules_hold_while_the_operator_is_dead(t *testing.T) {
 	b.refused(words, lone)
 
 	b.Expected.Declarations["cf-crl-cards-memory"] = "good"
-	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "optional", "relatedResources", "", "excludeResources", "")))
+	b.must(b.Declare(b.ctx, "cf-crl-cards-memory", with(cards, "key", "example.com/memory", "limits", "optional", "excludeResources", "")))
 	b.allowed(lone)
 	b.must(b.Enforce(b.ctx, "Off"))
 	b.stable(o, 20*time.Second, 2*time.Second)
@@ -105,7 +104,7 @@ func TestS23_S24_broken_declarations_are_refused_when_they_are_written(t *testin
 	}
 	golden := filepath.Join(kit.Root(), "test/golden")
 	said := []string{"missing", "not_in_vocabulary", "key_without_domain", "key_native", "key_malformed", "default_not_a_number", "default_not_legal",
-		"group_differs", "impossible_requests"}
+		"group_differs", "impossible_requests", "related_and_excluded"}
 	files, err := filepath.Glob(filepath.Join(golden, "lint/broken/*.yaml"))
 	b.must(err)
 	tried := 0
@@ -137,6 +136,10 @@ func TestS23_S24_broken_declarations_are_refused_when_they_are_written(t *testin
 		if out, err := apply(file); err != nil && !strings.Contains(out+err.Error(), "which ConfigMap kube-public/cf-crl-nvidia-gpu declares already") {
 			t.Errorf("%s is refused: %s %v", filepath.Base(file), out, err)
 		}
+	}
+	_, err = b.Run("", "kubectl", "create", "configmap", "cf-crl-nobody", "-n", "kube-public", "--from-literal=a=b", "--dry-run=server", "--warnings-as-errors")
+	if err == nil || !strings.Contains(err.Error(), "the name says declaration, the labels do not: nobody reads it") {
+		t.Errorf("a ConfigMap that only looks like a declaration: %v", err)
 	}
 	err = b.Declare(b.ctx, "cf-crl-cards-again", cards)
 	if err == nil || !strings.Contains(err.Error(), `data.key is "example.com/card", which ConfigMap kube-public/cf-crl-cards-card declares already`) {

@@ -50,10 +50,12 @@ class cluster {
   controller::store<accelerator_node> objects;
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
+  std::vector<kube::object_key> woken;
   enrolment subject{{policies, nodes, pods, objects},
                     client,
                     recorder,
-                    {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [this] { return now; }}};
+                    {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [this] { return now; },
+                     [this](const kube::object_key& next) { woken.push_back(next); }}};
 
   cluster() {
     auto sync = [](auto& store) { store.begin(), store.commit(); };
@@ -69,6 +71,9 @@ class cluster {
     if (path.starts_with("/api/v1/nodes/")) {
       kube::node node;
       read_metadata(any, node);
+      node.ready = kube::condition_status::yes;
+      for (const auto& one : any.value("/spec/taints"_json_pointer, json::array()))
+        node.taints.push_back({one.at("key"), one.value("value", ""), one.at("effect")});
       for (const auto& [name, amount] : any.value("/status/allocatable"_json_pointer, json::object()).items())
         node.allocatable.emplace_back(name, amount.get<std::int64_t>());
       is.is_null() ? nodes.erase(node) : nodes.put(node);
@@ -92,8 +97,9 @@ class cluster {
   void node(const json& labels, const json& allocatable = json::object()) {
     json with = labels;
     with["kubernetes.io/hostname"] = "gpu-1";
-    server.put(node_path,
-               {{"metadata", {{"name", "gpu-1"}, {"labels", with}}}, {"status", {{"allocatable", allocatable}}}});
+    server.put(node_path, {{"metadata", {{"name", "gpu-1"}, {"labels", with}}},
+                           {"spec", json::object()},
+                           {"status", {{"allocatable", allocatable}}}});
   }
   /// Changes the present node.
   void node_now(const std::function<void(json&)>& change) {
@@ -128,13 +134,25 @@ class cluster {
     const auto at = server.objects.find(object_path);
     return at == server.objects.end() ? json("no object") : at->second["status"].value(field, json());
   }
-  void enrolled(const std::string& mode) {
-    node({{"nvidia-device-enable", mode}});
-    reconcile();
+  /// "key=value key" of all taints.
+  std::string taints() const {
+    std::string out;
+    for (const auto& one : server.objects.at(node_path).value("/spec/taints"_json_pointer, json::array())) {
+      (out += out.empty() ? "" : " ") += one.at("key").get<std::string>();
+      if (one.contains("value")) out += "=" + one.at("value").get<std::string>();
+    }
+    return out;
+  }
+  void up(const std::string& mode) {
     pod(mode + "-x", mode);
     node_now([&](json& object) {
       for (const auto name : modules::find(mode)->resources) object["status"]["allocatable"][std::string(name)] = 8;
     });
+  }
+  void enrolled(const std::string& mode) {
+    node({{"nvidia-device-enable", mode}});
+    reconcile();
+    up(mode);
     reconcile();
     ASSERT_EQ(status("phase"), "Ready");
     server.forget();
@@ -196,7 +214,7 @@ TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone
   ASSERT_EQ(it.recorder.events.size(), 1u);
   EXPECT_EQ(it.recorder.events[0].type, controller::event_type::warning);
   EXPECT_THAT(it.recorder.events[0].note, HasSubstr("nvidia-device-enable=vgpus"));
-  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("pgpu, vgpu, enable and mps"));
+  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("allowed are pgpu, vgpu, enable, mps"));
   it.server.forget();
   it.reconcile();
   EXPECT_THAT(it.server.transport.sent, IsEmpty());
@@ -205,7 +223,14 @@ TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone
 TEST(enrolment, C61_changes_the_mode_by_removing_first) {
   cluster it;
   it.enrolled("pgpu");
-  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  it.node_now([](json& object) {
+    object["metadata"]["labels"]["nvidia-device-enable"] = "mps";
+    object["spec"]["taints"] = json::array({{{"key", "theirs"}, {"effect", "NoSchedule"}}});
+  });
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+  EXPECT_EQ(it.taints(), "theirs quartermaster.io/switching=pgpu.mps");
+  EXPECT_EQ(it.status("phase"), "Draining");
   it.reconcile();
   EXPECT_EQ(it.label(), json());
   EXPECT_EQ(it.status("phase"), "Removing");
@@ -217,6 +242,90 @@ TEST(enrolment, C61_changes_the_mode_by_removing_first) {
   it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
   it.reconcile();
   EXPECT_EQ(it.label(), "mps");
+  it.up("mps");
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Ready");
+  EXPECT_EQ(it.taints(), "theirs");
+}
+
+TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
+  cluster it;
+  it.enrolled("pgpu");
+  kube::node other;
+  other.key.name = "gpu-0";
+  other.resource_version = 1;
+  other.taints = {{"quartermaster.io/switching", "pgpu.mps", "NoSchedule"}};
+  it.nodes.put(other);
+  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Waiting");
+  EXPECT_THAT(it.status("message").get<std::string>(), HasSubstr("gpu-0"));
+  EXPECT_EQ(it.taints(), "");
+  EXPECT_THAT(it.woken, IsEmpty());
+  other.taints.clear();
+  other.resource_version = 2;
+  it.nodes.put(other);
+  EXPECT_THAT(it.woken, ElementsAre(key));
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Draining");
+}
+
+TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
+  cluster it;
+  it.enrolled("pgpu");
+  auto policy = *it.policies.find({{}, "default"});
+  policy.enrolment.evict = true;
+  ++policy.resource_version;
+  it.policies.put(policy);
+  for (const auto* name : {"guarded", "train"}) {
+    kube::pod made;
+    made.key = {"team", name};
+    made.resource_version = 1;
+    made.id = kube::uid::parse("00000000-0000-4000-8000-00000000000a");
+    made.node_name = "gpu-1";
+    made.owners = {{"ReplicaSet", "rs", {}, true}};
+    made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
+    it.pods.put(made);
+  }
+  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.ends_with("/eviction")) return std::nullopt;
+    const bool no = request.target.contains("guarded");
+    return no ? recording_transport::refused(429, "TooManyRequests")
+              : recording_transport::answered(201, json::object());
+  };
+  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "quartermaster.io/switching=pgpu.mps");
+  ASSERT_EQ(it.recorder.events.size(), 3u) << "one on the node, one on each pod";
+  EXPECT_EQ(it.recorder.events[1].about.kind, "Pod");
+  EXPECT_THAT(it.recorder.events[1].note, HasSubstr("node gpu-1 waits for this pod"));
+  it.server.forget();
+  EXPECT_EQ(it.reconcile().again_in, 5s);
+  EXPECT_THAT(it.server.writes(),
+              ElementsAre("apply " + object_path + "/status", "create /api/v1/namespaces/team/pods/guarded/eviction",
+                          "create /api/v1/namespaces/team/pods/train/eviction"));
+  EXPECT_THAT(it.server.transport.sent.at(1).body, HasSubstr("00000000-0000-4000-8000-00000000000a"));
+  it.reconcile();
+  EXPECT_THAT(it.status("blockers")[0].get<std::string>(), HasSubstr("PodDisruptionBudget"));
+  EXPECT_EQ(it.recorder.events.size(), 3u) << "said once";
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST(enrolment, what_was_given_up_is_in_the_api_before_anything_is_undone) {
+  cluster it;
+  it.node({{"nvidia-device-enable", "pgpu"}});
+  it.reconcile();
+  it.now += 301s;
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + object_path + "/status"));
+  EXPECT_EQ(it.status("rolledBack")["reason"], "VerifyTimeout");
+  EXPECT_EQ(it.status("rolledBack")["at"], "2027-01-15T08:00:00Z");
+  it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "RolledBack");
+  EXPECT_EQ(it.status("rolledBack")["request"], "pgpu");
 }
 
 TEST(enrolment, a_pod_elsewhere_that_wears_our_label_holds_nobody_up) {
@@ -231,10 +340,12 @@ TEST(enrolment, asking_for_nothing_takes_label_and_object_away) {
   cluster it;
   it.enrolled("pgpu");
   it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
-  it.reconcile();
+  it.reconcile(), it.reconcile();
   EXPECT_EQ(it.label(), json());
   it.pod_gone("pgpu-x");
+  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
   it.reconcile();
+  EXPECT_EQ(it.taints(), "");
   EXPECT_EQ(it.status("phase"), "no object");
 }
 
@@ -367,9 +478,10 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
 
   it.enrolled("pgpu");
   it.switch_modules({"vgpu"});
-  it.reconcile();
+  it.reconcile(), it.reconcile();
   EXPECT_EQ(it.label(), json());
   it.pod_gone("pgpu-x");
+  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
   it.reconcile();
   EXPECT_EQ(it.status("phase"), "Disabled");
   EXPECT_EQ(it.status("reason"), "ModuleDisabled");

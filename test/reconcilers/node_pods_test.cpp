@@ -29,6 +29,17 @@ class lab {
   std::uint64_t version_ = 0;
 };
 
+TEST(node_pods, C62_says_which_pods_are_never_evicted) {
+  kube::pod pod;
+  EXPECT_THAT(why_it_stays(pod), testing::HasSubstr("lost"));
+  pod.owners = {{"Foo", "other", {}, false}, {"ReplicaSet", "web", {}, true}};
+  EXPECT_EQ(why_it_stays(pod), "");
+  pod.owners[1].kind = "DaemonSet";
+  EXPECT_THAT(why_it_stays(pod), testing::HasSubstr("DaemonSet"));
+  pod.mirror = true;
+  EXPECT_THAT(why_it_stays(pod), testing::HasSubstr("static"));
+}
+
 TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_ask_for) {
   lab it;
   it.pods.put(it.pod("quartermaster", "p", "n1", "pgpu", nullptr));
@@ -39,8 +50,9 @@ TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_as
   ASSERT_EQ(it.index.plugins("n1").size(), 1u);
   EXPECT_EQ(it.index.plugins("n1")[0].name, "quartermaster/p");
   ASSERT_EQ(it.index.holders("n1").size(), 1u);
-  EXPECT_EQ(it.index.holders("n1")[0].pod, "team/train");
+  EXPECT_EQ(it.index.holders("n1")[0].name(), "team/train");
   EXPECT_EQ(it.index.holders("n1")[0].of->name, "pgpu");
+  EXPECT_EQ(it.index.holders("n1")[0].stays, "has no controller and would be lost");
   EXPECT_THAT(it.index.plugins("n2"), IsEmpty());
   EXPECT_EQ(it.index.size(), 2u);
 }

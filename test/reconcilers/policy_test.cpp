@@ -25,7 +25,10 @@ const std::string sets = "/apis/apps/v1/namespaces/quartermaster/daemonsets/";
 const std::string core = "/api/v1/namespaces/quartermaster/";
 const std::string pgpu_set = sets + "nvidia-device-plugin-ds", vgpu_set = sets + "gpu-manager-daemonset",
                   mps_set = sets + "nvidia-mps-device-plugin-daemonset", account = core + "serviceaccounts/gpu-manager",
-                  metrics = core + "services/gpu-manager-metric";
+                  metrics = core + "services/gpu-manager-metric", hami_set = sets + "hami-device-plugin",
+                  share_set = sets + "nvidia-share-device-plugin-daemonset",
+                  gpushare_set = sets + "gpushare-device-plugin-ds";
+const std::string declared_path = "/api/v1/namespaces/kube-public/configmaps/";
 const kube::object_key key{{}, "default"};
 
 kube::packed_map packed(const json& map) {
@@ -45,7 +48,9 @@ T projection_of(const json& object) {
   out.generation = metadata.value("generation", 0);
   out.labels = packed(metadata.value("labels", json::object()));
   out.annotations = packed(metadata.value("annotations", json::object()));
-  if constexpr (requires { out.content; }) out.content = std::hash<json>{}(object.value("spec", json()));
+  if constexpr (requires { out.content; })
+    out.content = std::hash<json>{}(object.value("spec", object.value("data", json())));
+  if constexpr (requires { out.data; }) out.data = packed(object.value("data", json::object()));
   if constexpr (requires { out.desired; }) {
     const auto status = object.value("status", json::object());
     out.observed_generation = status.value("observedGeneration", 0);
@@ -65,24 +70,28 @@ class cluster {
   controller::store<kube::daemon_set> daemon_sets;
   controller::store<owned_service> services;
   controller::store<owned_service_account> accounts;
+  controller::store<owned_config_map> files;
+  controller::store<kube::config_map> declared, devices;
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   policy subject{made()};
 
   cluster() {
     auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(policies), sync(nodes), sync(daemon_sets), sync(services), sync(accounts);
+    sync(policies), sync(nodes), sync(daemon_sets), sync(services), sync(accounts), sync(files), sync(declared),
+        sync(devices);
     server.watch = [this](const std::string& path, const json& is, const json& last) {
       if (!lag) show(path, is, last);
     };
   }
   /// One more, as after a restart.
   policy made() {
-    return policy{{policies, nodes, {daemon_sets, services, accounts}},
-                  client,
-                  recorder,
-                  {"quartermaster", "quartermaster:test", [] { return controller::wall_time(1'800'000'000s); },
-                   [this] { return now; }, [] { return std::vector<controller::condition>(); }}};
+    return policy{
+        {policies, nodes, {daemon_sets, services, accounts, files, {&declared, &devices}}},
+        client,
+        recorder,
+        {"quartermaster", "quartermaster:test", "kube-public", [] { return controller::wall_time(1'800'000'000s); },
+         [this] { return now; }, [] { return std::vector<controller::condition>(); }}};
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
@@ -96,6 +105,13 @@ class cluster {
       into(services, projection_of<owned_service>(any));
     else if (path.find("/serviceaccounts/") != std::string::npos && ours)
       into(accounts, projection_of<owned_service_account>(any));
+    else if (path.starts_with(declared_path)) {
+      const auto labels = any["metadata"].value("labels", json::object());
+      const auto item = projection_of<kube::config_map>(any);
+      if (labels.contains("features.cpaas.io/type")) into(declared, item);
+      if (labels.contains("device-plugin.cpaas.io/config")) into(devices, item);
+    } else if (path.find("/configmaps/") != std::string::npos && ours)
+      into(files, projection_of<owned_config_map>(any));
     else if (path.find("/acceleratorpolicies/") != std::string::npos)
       into(policies, *accelerator_policy::decode(any.dump()));
   }
@@ -104,8 +120,10 @@ class cluster {
     json object =
         at == server.objects.end() ? json({{"metadata", {{"name", path.substr(path.rfind('/') + 1)}}}}) : at->second;
     object["spec"]["modules"] = modules;
+    object["spec"]["customResources"]["publish"] = publish;
     server.put(path, object);
   }
+  bool publish = false;
   /// Modules by a bit each, in the order of the catalogue.
   void switch_to(unsigned bits) {
     json modules;
@@ -113,6 +131,7 @@ class cluster {
       modules[std::string(of.name)]["enabled"] = (bits & 1) != 0;
       bits >>= 1;
     }
+    modules["mps"]["image"] = "mps-plugin:test";
     write_policy(modules);
   }
   controller::action reconcile(const kube::object_key& which = key) {
@@ -161,12 +180,16 @@ std::set<std::string> expected(unsigned bits) {
   std::set<std::string> out;
   if (bits & 1) out.insert(pgpu_set);
   if (bits & 2) out.insert({vgpu_set, account, metrics});
-  if (bits & 4) out.insert(mps_set);
+  if (bits & 4) out.insert({mps_set, core + "configmaps/nvidia-mps-device-plugin-config"});
+  if (bits & 8)
+    out.insert({hami_set, core + "serviceaccounts/hami-device-plugin", core + "configmaps/hami-device-plugin-config"});
+  if (bits & 16) out.insert({share_set, core + "configmaps/nvidia-share-device-plugin-config"});
+  if (bits & 32) out.insert({gpushare_set, core + "serviceaccounts/gpushare-device-plugin"});
   return out;
 }
 
-TEST(policy, S2_all_eight_combinations_of_switches_make_exactly_their_objects) {
-  for (unsigned bits = 0; bits < 8; ++bits) {
+TEST(policy, S2_all_combinations_of_switches_make_exactly_their_objects) {
+  for (unsigned bits = 0; bits < 64; ++bits) {
     cluster it;
     it.switch_to(bits);
     it.settle();
@@ -228,7 +251,7 @@ TEST(policy, a_restart_reads_every_object_once_and_writes_none) {
   auto again = it.made();
   ASSERT_TRUE(run(again.reconcile(key)));
   EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.server.reads().size(), 5u);
+  EXPECT_EQ(it.server.reads().size(), 6u);
   it.server.forget();
   ASSERT_TRUE(run(again.reconcile(key)));
   EXPECT_THAT(it.server.transport.sent, IsEmpty());
@@ -330,6 +353,217 @@ TEST(policy, S74_an_object_of_others_with_our_name_is_never_applied_over) {
   EXPECT_TRUE(it.server.objects.contains(pgpu_set));
 }
 
+/// The product's own plugin, TKE's, gpushare's and ACK's installers, as their objects say who made them.
+TEST(policy, S74_names_the_owner_of_an_object_with_our_name) {
+  const std::pair<json, std::string> owners[] = {
+      {{{"annotations",
+         {{"meta.helm.sh/release-name", "ack-ai-installer"}, {"meta.helm.sh/release-namespace", "kube-system"}}},
+        {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}},
+       "belongs to Helm release kube-system/ack-ai-installer"},
+      {{{"labels", {{"cpaas.io/module-name", "gpu-device-plugin"}}}}, "belongs to ACP plugin gpu-device-plugin"},
+      {{{"ownerReferences", {{{"kind", "GPUManager"}, {"name", "gm-x2"}}}}}, "belongs to GPUManager gm-x2"},
+      {{{"managedFields", {{{"manager", "kubectl-client-side-apply"}}}}}, "belongs to kubectl-client-side-apply"},
+      {json::object(), "belongs to somebody else"},
+  };
+  for (const auto& [metadata, words] : owners) {
+    cluster it;
+    json foreign = {{"metadata", metadata}};
+    foreign["metadata"]["name"] = "nvidia-device-plugin-ds";
+    foreign["metadata"]["namespace"] = "quartermaster";
+    it.server.put(pgpu_set, foreign);
+    it.switch_to(1);
+    it.settle();
+    EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr(words));
+    EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("spec.modules.pgpu.adopt: true"));
+  }
+}
+
+/// A DaemonSet whose selector is another cannot be applied over.
+TEST(policy, S74_adopts_when_told_to_and_the_selector_is_immutable) {
+  cluster it;
+  const json theirs = {{"name", "nvidia-device-plugin-ds"}};
+  it.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}},
+                           {"spec",
+                            {{"selector", {{"matchLabels", theirs}}},
+                             {"template", {{"spec", {{"nodeSelector", {{"nvidia-device-enable", "pgpu"}}}}}}}}}});
+  const auto uid = it.server.objects.at(pgpu_set)["metadata"]["uid"];
+  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (fake_server::verb_of(request) != "apply" || !request.target.starts_with(pgpu_set) ||
+        !it.server.objects.contains(pgpu_set))
+      return std::nullopt;
+    const auto want = json::parse(request.body)["spec"]["selector"];
+    if (it.server.objects[pgpu_set]["spec"]["selector"] == want) return std::nullopt;
+    return recording_transport::refused(422, "Invalid", "spec.selector: field is immutable");
+  };
+  it.switch_to(1);
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(pgpu_set)["metadata"]["uid"], uid) << "not before it is said";
+  it.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
+  it.reconcile();
+  const auto deleted = std::ranges::find_if(
+      it.server.transport.sent, [](const kube::request& one) { return fake_server::verb_of(one) == "delete"; });
+  ASSERT_NE(deleted, it.server.transport.sent.end());
+  EXPECT_THAT(deleted->body, HasSubstr("Foreground")) << "their pods go before ours come";
+  EXPECT_THAT(deleted->body, HasSubstr(uid.get<std::string>()));
+  it.now += 1s;
+  it.settle();
+  const auto now = it.server.objects.at(pgpu_set);
+  EXPECT_NE(now["metadata"]["uid"], uid);
+  EXPECT_EQ(now["spec"]["selector"]["matchLabels"], json({{"quartermaster.io/module", "pgpu"}}));
+  EXPECT_EQ(now["spec"]["template"]["spec"]["nodeSelector"], json({{"quartermaster.io/module", "pgpu"}}));
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  EXPECT_TRUE(std::ranges::any_of(it.recorder.events, [](const auto& one) { return one.reason == "Adopted"; }));
+}
+
+TEST(policy, S74_waits_until_what_it_adopts_is_gone) {
+  cluster it;
+  it.server.put(pgpu_set, {{"metadata",
+                            {{"name", "nvidia-device-plugin-ds"},
+                             {"namespace", "quartermaster"},
+                             {"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
+  it.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
+  EXPECT_EQ(it.reconcile().again_in, 1s);
+  for (const auto& write : it.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
+}
+
+TEST(policy, S21_a_module_that_is_on_declares_what_it_advertises_and_takes_it_back) {
+  cluster it;
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  const auto gpu = declared_path + "cf-crl-nvidia-gpu", config = declared_path + "cf-crl-pgpu-config";
+  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set, gpu, config}));
+  EXPECT_EQ(it.server.objects.at(gpu)["data"]["key"], "nvidia.com/gpu");
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  it.edit(gpu, [](json& object) { object["data"]["defaultValue"] = "7"; });
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(gpu)["data"]["defaultValue"], "1") << "ours is kept as it is wanted";
+  it.publish = false;
+  it.switch_to(1);
+  it.settle();
+  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set}));
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  it.switch_to(0);
+  it.settle();
+  EXPECT_THAT(it.made_objects(), IsEmpty());
+}
+
+TEST(policy, S21_a_persons_declaration_of_the_key_wins_whatever_its_name) {
+  const json labels = {{"features.cpaas.io/type", "CustomResourceLimitation"}};
+  for (const auto* name : {"cf-crl-nvidia-gpu", "cf-crl-team-cards"}) {
+    cluster it;
+    it.publish = true;
+    it.switch_to(1);
+    it.settle();
+    const json theirs = {{"metadata", {{"name", name}, {"namespace", "kube-public"}, {"labels", labels}}},
+                         {"data", {{"key", "nvidia.com/gpu"}, {"defaultValue", "2"}}}};
+    it.server.erase(declared_path + "cf-crl-nvidia-gpu");
+    it.server.put(declared_path + name, theirs);
+    it.settle();
+    EXPECT_EQ(it.made_objects(),
+              (std::set<std::string>{pgpu_set, declared_path + name, declared_path + "cf-crl-pgpu-config"}));
+    EXPECT_EQ(it.server.objects.at(declared_path + name)["data"], theirs["data"]);
+    EXPECT_EQ(it.condition("Degraded")["status"], "False");
+    it.server.erase(declared_path + name);
+    it.settle();
+    EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+  }
+}
+
+TEST(policy, S21_ours_goes_when_a_person_declares_the_key_beside_it) {
+  cluster it;
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  it.server.put(declared_path + "cf-crl-team-cards",
+                {{"metadata",
+                  {{"name", "cf-crl-team-cards"},
+                   {"namespace", "kube-public"},
+                   {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                 {"data", {{"key", "nvidia.com/gpu"}}}});
+  it.settle();
+  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+  EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-team-cards"));
+}
+
+/// It is in none of our watches: nobody reads it, and it is still somebody's.
+TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
+  cluster it;
+  it.publish = true;
+  it.server.put(declared_path + "cf-crl-nvidia-gpu",
+                {{"metadata", {{"name", "cf-crl-nvidia-gpu"}, {"namespace", "kube-public"}}}, {"data", {{"a", "b"}}}});
+  it.switch_to(1);
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(declared_path + "cf-crl-nvidia-gpu")["data"], json({{"a", "b"}}));
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+}
+
+TEST(policy, S17_mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
+  cluster it;
+  it.write_policy({{"mps", {{"enabled", true}}}});
+  it.settle();
+  EXPECT_EQ(it.condition("Degraded")["reason"], "NotOffered");
+  EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("mps: not offered yet"));
+  it.write_policy({{"mps", {{"enabled", true}, {"image", "ours:1"}}}});
+  it.settle();
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+}
+
+const json ascend = {{"enabled", true},
+                     {"image", "ascend-device-plugin:v6"},
+                     {"device", {{"resources", {{{"name", "huawei.com/Ascend910"}}}}}}};
+
+TEST(policy, S27_modules_of_the_policys_own_live_side_by_side_and_go_with_their_part) {
+  cluster it;
+  auto fpga = ascend;
+  fpga["device"]["resources"][0]["name"] = "example.com/fpga";
+  it.publish = true;
+  it.write_policy({{"ascend", ascend}, {"fpga", fpga}});
+  it.settle();
+  EXPECT_EQ(it.made_objects(),
+            (std::set<std::string>{sets + "ascend-device-plugin", sets + "fpga-device-plugin",
+                                   declared_path + "cf-crl-ascend-huawei-com-ascend910",
+                                   declared_path + "cf-crl-fpga-example-com-fpga",
+                                   declared_path + "cf-crl-ascend-config", declared_path + "cf-crl-fpga-config"}));
+  const auto rows = it.server.objects.at(policy_path)["status"]["modules"];
+  EXPECT_EQ(rows[6]["name"], "ascend");
+  EXPECT_EQ(rows[6]["isolation"], "exclusive");
+  it.write_policy({{"fpga", fpga}});
+  it.settle();
+  EXPECT_FALSE(it.server.objects.contains(sets + "ascend-device-plugin"));
+  EXPECT_TRUE(it.server.objects.contains(sets + "fpga-device-plugin"));
+}
+
+TEST(policy, S52_a_setting_that_is_not_legal_is_said_and_the_last_good_objects_stay) {
+  cluster it;
+  it.write_policy({{"hami", {{"enabled", true}}}});
+  it.settle();
+  const auto before = it.server.objects.at(hami_set);
+  it.write_policy({{"hami", {{"enabled", true}, {"settings", {{"deviceSplitCount", 0}}}}}});
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(hami_set), before);
+  EXPECT_EQ(it.condition("Degraded")["reason"], "InvalidPolicy");
+  EXPECT_EQ(it.condition("Degraded")["message"],
+            "hami: spec.modules.hami.settings.deviceSplitCount is \"0\"; allowed: a whole number from 1 to 1000");
+}
+
+TEST(policy, S52_pods_of_all_node_sets_count_as_the_modules) {
+  cluster it;
+  it.write_policy({{"hami", {{"enabled", true}, {"nodeSets", {{{"name", "big"}}}}}}});
+  it.settle();
+  it.pods_of(hami_set, 3, 3);
+  it.pods_of(hami_set + "-big", 2, 1);
+  it.settle();
+  EXPECT_EQ(it.server.objects.at(policy_path)["status"]["summary"], "hami 4/5");
+  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");
+  it.write_policy({{"hami", {{"enabled", true}}}});
+  it.settle();
+  EXPECT_FALSE(it.server.objects.contains(hami_set + "-big"));
+}
+
 TEST(policy, S2_reports_each_module_and_when_all_is_well) {
   cluster it;
   it.switch_to(5);
@@ -352,8 +586,10 @@ TEST(policy, S2_reports_each_module_and_when_all_is_well) {
   EXPECT_EQ(it.condition("Ready")["status"], "True");
   EXPECT_EQ(it.condition("Ready")["observedGeneration"], it.server.objects.at(policy_path)["metadata"]["generation"]);
   EXPECT_EQ(status["summary"], "pgpu 2/2, mps 0/0");
-  EXPECT_EQ(status["modules"][0], json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2})"));
-  EXPECT_EQ(status["modules"][1], json::parse(R"({"name":"vgpu","enabled":false,"desired":0,"ready":0,"nodes":0})"));
+  EXPECT_EQ(status["modules"][0],
+            json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2,"isolation":"exclusive"})"));
+  EXPECT_EQ(status["modules"][1],
+            json::parse(R"({"name":"vgpu","enabled":false,"desired":0,"ready":0,"nodes":0,"isolation":"soft"})"));
 }
 
 TEST(policy, a_roll_out_writes_the_status_at_most_twice_a_second) {
@@ -452,7 +688,8 @@ TEST(policy, F3_an_object_replaced_by_another_of_its_name_is_noticed) {
 TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
   cluster it;
   std::vector<kube::request> asked;
-  for (const unsigned bits : {7u, 0u, 7u}) {
+  it.publish = true;
+  for (const unsigned bits : {63u, 0u, 63u}) {
     it.switch_to(bits);
     for (int i = 0; i < 5; ++i, it.now += 1s) it.reconcile();
     asked.insert(asked.end(), it.server.transport.sent.begin(), it.server.transport.sent.end());

@@ -60,7 +60,9 @@ inline std::vector<right> not_listed(const std::vector<kube::request>& requests,
     for (const auto& one : needed_by(request, own)) {
       auto any = one;
       std::get<3>(any) = "*";
-      if (!listed.contains(one) && !listed.contains(any)) out.push_back(one);
+      auto anywhere = any;
+      std::get<0>(anywhere) = "cluster";
+      if (!listed.contains(one) && !listed.contains(any) && !listed.contains(anywhere)) out.push_back(one);
     }
   }
   return out;

@@ -26,6 +26,21 @@ dyn([{{ . }}.map(k, {{ . }}.filter(o, o < k).size())].map(ranks, [0, 1, 2, 3, 4,
 i < size({{ . }})).map(i, {{ . }}[ranks.indexOf(i)]))[0]))
 {{- end }}
 
+{{- /* The text `.` as a whole number. More than an int64 holds (1e30) is taken by Kubernetes, and is the largest here, as in C++; a fraction
+is refused by Kubernetes afterwards. */}}
+{{- define "quartermaster.cel.whole" -}}
+(quantity({{ . }}).isInteger() ? quantity({{ . }}).asInteger() : 9223372036854775807)
+{{- end }}
+
+{{- /* More than any pod has, of containers in the list `.` or of their limits, so that judging a pod costs little whatever somebody sends. Refused
+when it names a declared key, by the webhook too (reconcilers/crl/pod_spec.hpp counts the requests that are copied). */}}
+{{- define "quartermaster.cel.too_many" -}}
+(size({{ . }}) > 256 || {{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? size(c.resources.limits) : 0).sum() > 2048)
+{{- end }}
+{{- define "quartermaster.cel.too_many_text" -}}
+'the pod has more than 256 containers, or more than 2048 limits: more than is judged'
+{{- end }}
+
 {{- define "quartermaster.cel.amounts" -}}
 'limits': dyn(has(c.resources) && has(c.resources.limits) ? dyn(c.resources.limits) : dyn({})),
 'requests': dyn(has(c.resources) && has(c.resources.requests) ? dyn(c.resources.requests) : dyn({}))
@@ -43,11 +58,12 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
   params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
     !(m in c.limits) && !(m in c.requests)).join(' ')).filter(s, s != '').join(' ').split(' ').filter(s, s != '')].map(all, all.filter(m,
   !(has(params.spec.rules[m].waivedBy) && (params.spec.rules[m].waivedBy in c.limits
-    ? quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom
+    ? {{ include "quartermaster.cel.whole" "c.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom
     : params.spec.rules[m].waivedBy in all && int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom))))[0]
 {{- end }}
 
 {{- define "quartermaster.cel.containers" -}}
+- {name: all, expression: {{ include "quartermaster.cel.all" "variables.spec" | quote }}}
 - name: containers
   expression: >-
     (has(variables.spec.initContainers) ? dyn(variables.spec.initContainers.map(c, {
@@ -85,18 +101,19 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
       'at': dyn(c.at), 'limits': dyn(c.limits), 'requests': dyn(c.requests), 'used': dyn(c.used),
       'uses': dyn(c.used.map(k, {
         'key': dyn(k), 'rule': dyn(params.spec.rules[k]),
-        'amount': dyn({{ if . }}!(k in c.limits) ? int(params.spec.rules[k].fill) : {{ end }}quantity(c.limits[k]).asInteger())}))
+        'amount': dyn({{ if . }}!(k in c.limits) ? int(params.spec.rules[k].fill) : {{ end }}{{ include "quartermaster.cel.whole" "c.limits[k]" }})}))
     })
 {{- end }}
 
 {{- /* `.`: as above. */}}
 {{- define "quartermaster.cel.refusals" -}}
+- {name: fits, expression: {{ printf "!%s" (include "quartermaster.cel.too_many" "variables.all") | quote }}}
 - name: unequal
   expression: >-
     variables.named.map(c, c.keys.filter(k, k in c.requests &&
         !(k in c.limits && quantity(c.limits[k]).compareTo(quantity(c.requests[k])) == 0)).map(k,
-      c.at + ': the request of ' + k + ' is ' + string(quantity(c.requests[k]).asInteger()) + ', its limit ' +
-      (k in c.limits ? string(quantity(c.limits[k]).asInteger()) : '0') +
+      c.at + ': the request of ' + k + ' is ' + string({{ include "quartermaster.cel.whole" "c.requests[k]" }}) + ', its limit ' +
+      (k in c.limits ? string({{ include "quartermaster.cel.whole" "c.limits[k]" }}) : '0') +
       '; Kubernetes wants both equal for such a resource: set the limit and leave the request out').join('; '))
     .filter(s, s != '').join('; ')
 - name: broken
@@ -134,7 +151,7 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
 {{- /* Whole cards of the key that key `m` is the partner of are in container `c`. */}}
 {{- define "quartermaster.cel.waived" -}}
 (params.spec.rules[m].waivedBy in c.limits
-  ? quantity(c.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom
+  ? {{ include "quartermaster.cel.whole" "c.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom
   : {{ if . }}params.spec.rules[m].waivedBy in c.used && int(params.spec.rules[params.spec.rules[m].waivedBy].fill) >= params.spec.rules[m].waivedFrom{{ else }}false{{ end }})
 {{- end }}
 
@@ -165,11 +182,12 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 `spec`: what they look at; `fills`: whether keys that will be filled in count.
 */}}
 {{- define "quartermaster.cel.suspect" -}}
-[{{ include "quartermaster.cel.all" .spec }}].exists(all,
+[{{ include "quartermaster.cel.all" .spec }}].exists(all, {{ include "quartermaster.cel.too_many" "all" }}
+? all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules)) :
 [all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)].exists(held, all.exists(c, has(c.resources) && (
 (has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
   (has(r.forbidden) && r.forbidden) ||
-  (has(r.whole) && quantity(c.resources.limits[k]).asInteger() % r.whole != 0 && !(quantity(c.resources.limits[k]).asInteger() < r.whole &&
+  (has(r.whole) && {{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} % r.whole != 0 && !({{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} < r.whole &&
     r.partner in c.resources.limits && sign(quantity(c.resources.limits[r.partner])) > 0)) ||
   (has(r.excluded) && r.excluded.exists(x, (!(x in params.spec.rules) || k < x) && held.exists(d, x in d))) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules &&
@@ -180,15 +198,20 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 {{- end }}
 
 {{- define "quartermaster.cel.worth_saying" -}}
-{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.too_many" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
   (has(r.notOffered) && r.notOffered) || (has(r.related) && r.related.exists(m, m in params.spec.rules &&
-    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0))))))
+    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0)))))))
 {{- end }}
 
 {{- define "quartermaster.cel.lacking" -}}
-{{ include "quartermaster.cel.all" . }}.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.too_many" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
   (has(r.runtimeClassName) && !(has(dyn({{ . }}).runtimeClassName) && dyn({{ . }}).runtimeClassName != '')) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
     !(m in c.resources.limits) && !(has(params.spec.rules[m].waivedBy) && params.spec.rules[m].waivedBy in c.resources.limits &&
-      quantity(c.resources.limits[params.spec.rules[m].waivedBy]).asInteger() >= params.spec.rules[m].waivedFrom))))))
+      {{ include "quartermaster.cel.whole" "c.resources.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom)))))))
+{{- end }}
+
+{{- /* Whether the text `.` is a legal name of an extended resource: reconcilers/crl/resource_name.cpp. */}}
+{{- define "quartermaster.cel.legal_key" -}}
+{{ . }}.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && {{ . }}.indexOf('/') <= 244 && !{{ . }}.contains('kubernetes.io/') && !{{ . }}.startsWith('requests.')
 {{- end }}

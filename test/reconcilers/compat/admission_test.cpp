@@ -277,6 +277,13 @@ TEST(compatibility, S33_paddle_on_a_share_gets_a_warning_or_its_allocator) {
   EXPECT_THAT(in.admit(paddle(20, json(), "pytorch"), enforcement::warn, true).warnings, IsEmpty());
   EXPECT_THAT(in.admit(paddle(20, env({{"FLAGS_allocator_strategy", "naive_best_fit"}})), enforcement::warn).warnings,
               IsEmpty());
+  const auto elsewhere =
+      json::array({{{"name", "FLAGS_allocator_strategy"}, {"valueFrom", {{"configMapKeyRef", {{"name", "x"}}}}}}});
+  EXPECT_EQ(in.admit(paddle(20, elsewhere), enforcement::warn, true).patch, json::array())
+      << "what it is cannot be seen";
+  auto from = paddle(20);
+  from["spec"]["containers"][0]["envFrom"] = json::array({{{"configMapRef", {{"name", "x"}}}}});
+  EXPECT_EQ(in.admit(from, enforcement::warn, true).patch, json::array()) << "it may stand there";
   const auto chosen = in.admit(paddle(20, env({{"FLAGS_allocator_strategy", "auto_growth"}})), enforcement::warn, true);
   EXPECT_THAT(chosen.warnings, ElementsAre(HasSubstr("FLAGS_allocator_strategy=auto_growth fails")))
       << "what a person wrote is not changed";

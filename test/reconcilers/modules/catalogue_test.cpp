@@ -10,7 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "reconcilers/crl/registry.hpp"
 #include "reconcilers/modules/privileges.hpp"
+#include "reconcilers/modules/settings.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -36,6 +38,48 @@ module_spec wishful() {
   return out;
 }
 
+/// Every setting that changes what the pods are, and a node set.
+std::vector<module_spec> set_up(const module_type& of) {
+  const std::map<std::string_view, std::vector<settings_map>> all = {
+      {"pgpu",
+       {{{"MIG_STRATEGY", "mixed"},
+         {"DEVICE_LIST_STRATEGY", "envvar,cdi-cri"},
+         {"NVIDIA_DRIVER_ROOT", "/run/nvidia/driver"},
+         {"GDRCOPY_ENABLED", "true"},
+         {"configMap", "my-configs"},
+         {"defaultConfig", "plain"},
+         {"featureDiscovery", "true"}},
+        {{"PASS_DEVICE_SPECS", "true"}, {"configMap", "my-configs"}, {"FAIL_ON_INIT_ERROR", "false"}}}},
+      {"hami",
+       {{{"deviceSplitCount", "4"},
+         {"deviceMemoryScaling", "1.5"},
+         {"migStrategy", "mixed"},
+         {"disablecorelimit", "true"},
+         {"resourceName", "nvidia.com/gpu"},
+         {"GPU_CORE_UTILIZATION_POLICY", "force"},
+         {"ACTIVE_OOM_KILLER", "true"}}}},
+      {"gpushare", {{{"mps", "true"}, {"memoryUnit", "MiB"}}}},
+      {"share", {{{"replicas", "4"}}}},
+      {"mps", {{{"replicas", "4"}}}},
+  };
+  std::vector<module_spec> out;
+  const auto at = all.find(of.name);
+  if (at == all.end()) return out;
+  for (const auto& settings : at->second) {
+    auto& spec = out.emplace_back();
+    spec.settings = settings;
+    spec.node_sets = {{"big", {*settings.begin()}}, {"plain", {}}};
+  }
+  return out;
+}
+
+/// What a policy may say of a module, from nothing to everything.
+std::vector<module_spec> specs_of(const module_type& of) {
+  std::vector<module_spec> out{module_spec(), wishful()};
+  for (auto& one : set_up(of)) out.push_back(std::move(one));
+  return out;
+}
+
 json shown(const module_type& of, const module_spec& spec) {
   auto out = json::array();
   for (const auto& one : intents_of(of, spec, known())) out.push_back(json::parse(one.body));
@@ -57,6 +101,9 @@ TEST(catalogue, S2_objects_of_each_module_are_the_golden_files) {
   for (const auto& one : catalogue()) {
     expect_golden(std::string(one.name), shown(one, {}));
     expect_golden(std::string(one.name) + ".wishes", shown(one, wishful()));
+    int number = 0;
+    for (const auto& spec : set_up(one))
+      expect_golden(std::string(one.name) + ".settings" + std::to_string(++number), shown(one, spec));
   }
 }
 
@@ -64,6 +111,8 @@ TEST(catalogue, S3_keeps_the_names_people_look_for) {
   EXPECT_EQ(pgpu.daemon_set, "nvidia-device-plugin-ds");
   EXPECT_EQ(vgpu.daemon_set, "gpu-manager-daemonset");
   EXPECT_EQ(mps.daemon_set, "nvidia-mps-device-plugin-daemonset");
+  EXPECT_EQ(hami.daemon_set, "hami-device-plugin");
+  EXPECT_EQ(gpushare.daemon_set, "gpushare-device-plugin-ds");
   for (const auto& one : catalogue()) {
     const auto last = json::parse(intents_of(one, {}, known()).back().body);
     EXPECT_EQ(last["kind"], "DaemonSet");
@@ -73,7 +122,7 @@ TEST(catalogue, S3_keeps_the_names_people_look_for) {
   }
   EXPECT_EQ(find("warp"), nullptr);
   EXPECT_EQ(advertiser("example.com/fpga"), nullptr);
-  EXPECT_EQ(names_for_people(), "pgpu, vgpu and mps");
+  EXPECT_EQ(names_for_people(), "pgpu, vgpu, mps, hami, share and gpushare");
 }
 
 TEST(catalogue, S2_no_object_belongs_to_two_modules) {
@@ -126,11 +175,292 @@ TEST(catalogue, a_part_of_the_policy_that_is_not_what_the_schema_promises_is_an_
   EXPECT_THROW(intents_of(pgpu, broken, known()), json::exception);
 }
 
+TEST(catalogue, no_two_modules_advertise_one_resource_so_a_pod_says_whose_it_is) {
+  std::set<std::string_view> seen;
+  for (const auto& one : catalogue()) {
+    ASSERT_FALSE(one.resources.empty());
+    for (const auto name : one.resources) EXPECT_TRUE(seen.insert(name).second) << name;
+    EXPECT_THAT(one.label_values, testing::Contains(one.name)) << "nvidia-device-enable takes the name of each";
+  }
+}
+
+TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
+  std::map<std::string_view, std::string_view> said;
+  for (const auto& one : catalogue()) said[one.name] = to_string(isolation_of(one, {}));
+  EXPECT_EQ(said, (std::map<std::string_view, std::string_view>{{"pgpu", "exclusive"},
+                                                                {"vgpu", "soft"},
+                                                                {"mps", "mps"},
+                                                                {"hami", "soft"},
+                                                                {"share", "none"},
+                                                                {"gpushare", "none"}}));
+  module_spec with_mps;
+  with_mps.settings["mps"] = "true";
+  EXPECT_EQ(isolation_of(gpushare, with_mps), isolation::mps);
+}
+
+/// A DaemonSet that surges would run two plugins on a node.
+TEST(catalogue, every_plugin_rolls_out_as_its_module_says_and_why_is_said) {
+  for (const auto& one : catalogue()) {
+    EXPECT_GT(one.rolls_out.why.size(), 20u) << one.name;
+    const auto spec = json::parse(intents_of(one, {}, known()).back().body)["spec"];
+    EXPECT_EQ(spec["minReadySeconds"], one.rolls_out.min_ready_seconds);
+    const bool by_hand = one.rolls_out.how == rollout::strategy::on_delete;
+    EXPECT_EQ(spec["updateStrategy"]["type"], by_hand ? "OnDelete" : "RollingUpdate");
+    if (!by_hand) EXPECT_EQ(spec["updateStrategy"]["rollingUpdate"], json({{"maxUnavailable", 1}}));
+  }
+  EXPECT_EQ(vgpu.rolls_out.how, rollout::strategy::on_delete) << "running containers call into its pod";
+  EXPECT_EQ(mps.rolls_out.how, rollout::strategy::on_delete) << "clients end with its pod";
+}
+
+json only(const std::vector<intent>& made, std::string_view kind, std::string_view name) {
+  for (const auto& one : made) {
+    if (one.type->kind == kind && one.key.name == name) return json::parse(one.body);
+  }
+  ADD_FAILURE() << kind << " " << name << " is not made";
+  return {};
+}
+
+TEST(catalogue, S52_a_node_set_is_a_daemon_set_of_its_own_and_the_others_keep_away) {
+  module_spec spec;
+  spec.settings["deviceSplitCount"] = "10";
+  spec.node_sets = {{"a100", {{"deviceSplitCount", "4"}, {"disablecorelimit", "true"}}}};
+  const auto made = intents_of(hami, spec, known());
+  const auto base = only(made, "DaemonSet", "hami-device-plugin")["spec"]["template"];
+  const auto set = only(made, "DaemonSet", "hami-device-plugin-a100");
+  const auto files = only(made, "ConfigMap", "hami-device-plugin-config")["data"];
+  EXPECT_THAT(files["device-config.yaml"].get<std::string>(), HasSubstr("deviceSplitCount: 10\n"));
+  EXPECT_THAT(files["a100.device-config.yaml"].get<std::string>(), HasSubstr("deviceSplitCount: 4\n"));
+  const auto pod = set["spec"]["template"]["spec"];
+  EXPECT_EQ(pod["nodeSelector"], json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/node-set", "a100"}}));
+  EXPECT_EQ(set["spec"]["selector"]["matchLabels"], pod["nodeSelector"]);
+  EXPECT_THAT(pod["containers"][0]["command"], testing::Contains("--disable-core-limit=true"));
+  EXPECT_THAT(base["spec"]["containers"][0]["command"], testing::Contains("--disable-core-limit=false"));
+  EXPECT_EQ(base["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+                ["nodeSelectorTerms"][0]["matchExpressions"][0],
+            json::parse(R"({"key":"quartermaster.io/node-set","operator":"NotIn","values":["a100"]})"));
+  EXPECT_NE(base["metadata"]["annotations"], set["spec"]["template"]["metadata"]["annotations"])
+      << "a change of one set's file replaces that set's pods only";
+  EXPECT_EQ(daemon_sets_of(hami, spec), (std::vector<std::string>{"hami-device-plugin", "hami-device-plugin-a100"}));
+}
+
+std::string wrong(const module_type& of, const module_spec& spec) {
+  try {
+    intents_of(of, spec, known());
+  } catch (const invalid_policy& why) {
+    return why.what();
+  }
+  return "nothing";
+}
+
+TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
+  const auto set = [](std::string name, std::string value) {
+    module_spec out;
+    out.settings[std::move(name)] = std::move(value);
+    return out;
+  };
+  EXPECT_THAT(
+      wrong(hami, set("deviceSplitcount", "4")),
+      testing::AllOf(HasSubstr("spec.modules.hami.settings.deviceSplitcount is not a setting of module hami"),
+                     HasSubstr("did you mean deviceSplitCount?"), HasSubstr("its settings are deviceSplitCount")));
+  EXPECT_EQ(wrong(vgpu, set("a", "b")), "spec.modules.vgpu.settings.a: module vgpu has no settings");
+  EXPECT_EQ(wrong(pgpu, set("MIG_STRATEGY", "all")),
+            "spec.modules.pgpu.settings.MIG_STRATEGY is \"all\"; allowed: none, single, mixed");
+  EXPECT_THAT(wrong(pgpu, set("DEVICE_LIST_STRATEGY", "envvar,")), HasSubstr("some of envvar, volume-mounts"));
+  EXPECT_THAT(wrong(pgpu, set("NVIDIA_DRIVER_ROOT", "/etc")), HasSubstr("allowed: /, /run/nvidia/driver"));
+  EXPECT_THAT(wrong(pgpu, set("configMap", "My Configs")), HasSubstr("the name of an object"));
+  EXPECT_THAT(wrong(pgpu, set("CDI_FEATURE_FLAGS", "a\nb")), HasSubstr("one line"));
+  for (const auto* number : {"", "-1", "1001", "4x", "0", "99999999999999999999"})
+    EXPECT_THAT(wrong(hami, set("deviceSplitCount", number)), HasSubstr("a whole number from 1 to 1000")) << number;
+  for (const auto* scale : {"", "0", "0.0", "-1", "101", "1.", ".5", "1e3", "nan"})
+    EXPECT_THAT(wrong(hami, set("deviceMemoryScaling", scale)), HasSubstr("a number above 0, at most 100")) << scale;
+  for (const auto* name : {"gpu", "nvidia.com/", "requests.nvidia.com/gpu", "kubernetes.io/gpu", "a.b/c/d", "A.com/x"})
+    EXPECT_THAT(wrong(hami, set("resourceName", name)), HasSubstr("an extended resource")) << name;
+  for (const auto* good : {"1.5", "100", "0.25"}) EXPECT_EQ(wrong(hami, set("deviceMemoryScaling", good)), "nothing");
+  module_spec sets;
+  sets.node_sets = {{"a", {{"resourceName", "nvidia.com/other"}}}};
+  EXPECT_THAT(wrong(hami, sets), HasSubstr("cannot differ from node to node"));
+  sets.node_sets = {{"a", {}}, {"a", {}}};
+  EXPECT_THAT(wrong(hami, sets), HasSubstr("two sets named \"a\""));
+  sets.node_sets = {{"Big Ones", {}}};
+  EXPECT_THAT(wrong(hami, sets), HasSubstr("at most 20 of a-z 0-9 -"));
+}
+
+TEST(settings, S52_each_has_a_legal_value_without_the_policy) {
+  for (const auto& of : catalogue()) {
+    for (const auto& one : of.settings) {
+      if (!one.fallback.empty()) EXPECT_TRUE(is_legal(one, one.fallback)) << of.name << " " << one.name;
+    }
+  }
+  const auto files = only(intents_of(hami, {}, known()), "ConfigMap", "hami-device-plugin-config")["data"];
+  for (const auto* line : {"deviceSplitCount: 10\n", "deviceMemoryScaling: 1\n", "defaultMemory: 5000\n",
+                           "defaultCores: 0\n", "defaultGPUNum: 1\n", "gpuCorePolicy: default\n"})
+    EXPECT_THAT(files["device-config.yaml"].get<std::string>(), HasSubstr(line));
+}
+
+TEST(offer, S52_has_the_resources_that_the_policy_names) {
+  std::map<std::string, module_spec, std::less<>> modules;
+  EXPECT_EQ(offer(modules).advertiser("nvidia.com/gpualloc")->name, "hami");
+  modules["hami"].settings["resourceName"] = "example.com/slice";
+  const offer of(modules);
+  EXPECT_EQ(of.advertiser("example.com/slice")->name, "hami");
+  EXPECT_EQ(of.advertiser("nvidia.com/gpualloc"), nullptr);
+  EXPECT_EQ(of.advertiser("nvidia.com/gpu")->name, "pgpu");
+  EXPECT_EQ(of.rows().size(), catalogue().size());
+  EXPECT_EQ(of.find("hami")->daemon_set, hami.daemon_set);
+}
+
+module_spec device(const json& what) {
+  module_spec out;
+  out.enabled = true;
+  out.image = "vendor/plugin:1";
+  out.device = what.dump();
+  return out;
+}
+
+/// The one DaemonSet of a module called `name`.
+json device_set(const std::string& name, const module_spec& spec) {
+  const offer of({{name, spec}});
+  return json::parse(intents_of(*of.find(name), spec, known()).back().body);
+}
+
+json plain_device() { return device_set("fpga", device({{"resources", {{{"name", "example.com/fpga"}}}}})); }
+
+TEST(custom, S27_ascend_amd_intel_and_fpga_are_modules_side_by_side) {
+  std::map<std::string, module_spec, std::less<>> modules;
+  const std::pair<const char*, const char*> all[] = {{"ascend", "huawei.com/Ascend910"},
+                                                     {"amd", "amd.com/gpu"},
+                                                     {"intel", "gpu.intel.com/i915"},
+                                                     {"fpga", "example.com/fpga"}};
+  for (const auto& [name, resource] : all) modules[name] = device({{"resources", {{{"name", resource}}}}});
+  const offer of(modules);
+  for (const auto& [name, resource] : all) {
+    const auto* row = of.find(name);
+    ASSERT_TRUE(row);
+    EXPECT_EQ(of.advertiser(resource), row);
+    EXPECT_THAT(row->label_values, ElementsAre(name));
+    EXPECT_EQ(row->needs.architectures.size(), 2u);
+    const auto made = intents_of(*row, modules.at(name), known());
+    ASSERT_EQ(made.size(), 1u);
+    const auto set = json::parse(made[0].body);
+    EXPECT_EQ(set["metadata"]["name"], std::string(name) + "-device-plugin");
+    EXPECT_EQ(set["spec"]["template"]["spec"]["nodeSelector"], json({{"quartermaster.io/module", name}}));
+    EXPECT_EQ(set["spec"]["template"]["spec"]["containers"][0]["image"], "vendor/plugin:1");
+  }
+}
+
+TEST(custom, S27_what_the_policy_says_of_a_device_is_what_the_pods_are) {
+  const auto what = json::parse(R"({"title":"Huawei NPU","resources":[{"name":"huawei.com/Ascend910"}],
+    "nodeLabel":{"key":"ascend","value":"on"},"architectures":["arm64"],"isolation":"soft","command":["/bin/plugin"],
+    "hostPID":true,"hostNetwork":true,"capabilities":["SYS_ADMIN"],"serviceAccountName":"ascend","daemonSet":"ascend-ds",
+    "hostPaths":[{"path":"/usr/local/Ascend/driver","readOnly":true},{"path":"/a","mountPath":"/b","type":"Directory"}],
+    "configMaps":[{"name":"ascend-files","mountPath":"/etc/ascend"}],"updateStrategy":"OnDelete"})");
+  const auto spec = device(what);
+  const offer of({{"ascend", spec}});
+  const auto* row = of.find("ascend");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->title, "Huawei NPU");
+  EXPECT_EQ(row->daemon_set, "ascend-ds");
+  EXPECT_THAT(row->needs.architectures, ElementsAre("arm64"));
+  EXPECT_EQ(isolation_of(*row, spec), isolation::soft);
+  EXPECT_EQ(row->rolls_out.how, rollout::strategy::on_delete);
+  EXPECT_EQ(of.aliases(), (std::vector<label_alias>{{"ascend", "on", "ascend"}}));
+  expect_golden("custom.ascend", shown(*row, spec));
+  const auto set = device_set("ascend", spec);
+  EXPECT_EQ(set["spec"]["updateStrategy"]["type"], "OnDelete");
+  EXPECT_THAT(privileges_in(set["spec"]["template"]["spec"]),
+              ElementsAre("device-plugin: add SYS_ADMIN", "device-plugin: read /usr/local/Ascend/driver",
+                          "device-plugin: root", "device-plugin: write /a",
+                          "device-plugin: write /var/lib/kubelet/device-plugins", "hostNetwork", "hostPID", "token"))
+      << "no privilege but the plugin folder that the policy does not name";
+}
+
+TEST(custom, S27_what_is_missing_or_taken_is_said) {
+  const auto wrong_with = [](const module_spec& spec) {
+    const offer of({{"fpga", spec}});
+    return wrong(*of.find("fpga"), spec);
+  };
+  auto spec = device({{"resources", {{{"name", "example.com/fpga"}}}}});
+  spec.image.clear();
+  EXPECT_EQ(wrong_with(spec), "spec.modules.fpga.image is missing; name the image of the device plugin");
+  EXPECT_THAT(wrong_with(device(json::object())), HasSubstr("spec.modules.fpga.device.resources names no resource"));
+  EXPECT_THAT(wrong_with(device({{"resources", {{{"name", "nvidia.com/gpu"}}}}})),
+              HasSubstr("names nvidia.com/gpu, which module pgpu advertises"));
+  EXPECT_THAT(wrong_with(device({{"daemonSet", "hami-device-plugin"}, {"resources", {{{"name", "a.com/b"}}}}})),
+              HasSubstr("is hami-device-plugin, the name of module hami's"));
+  module_spec unreadable;
+  unreadable.image = "x";
+  for (const auto* text : {"[]", "\"x\"", "{\"resources\":7}", "{\"resources\":[7]}", "{"}) {
+    unreadable.device = text;
+    const offer of({{"fpga", unreadable}});
+    EXPECT_ANY_THROW(intents_of(*of.find("fpga"), unreadable, known())) << text;
+  }
+}
+
+crl::config_map_view view_of(const json& object) {
+  crl::config_map_view out;
+  const auto& metadata = object["metadata"];
+  out.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
+  for (const auto& [name, value] : metadata["labels"].items())
+    out.labels.emplace_back(name, value.get_ref<const std::string&>());
+  for (const auto& [name, value] : object["data"].items())
+    out.data.emplace_back(name, value.get_ref<const std::string&>());
+  return out;
+}
+
+/// What modules declare is judged like anybody's; all of them together, as in a cluster where all are on.
+TEST(declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
+  std::map<std::string, module_spec, std::less<>> modules;
+  for (const auto& one : catalogue()) modules[std::string(one.name)];
+  modules["ascend"] = device({{"title", "Huawei NPU"},
+                              {"resources", {{{"name", "huawei.com/Ascend910"}, {"default", "1"}, {"label", "NPU"}}}},
+                              {"nodeLabel", {{"key", "ascend"}, {"value", "on"}}}});
+  const offer of(modules);
+  std::vector<json> made;
+  for (const auto& row : of.rows()) {
+    std::set<std::string> declared;
+    for (const auto& one : declarations_of(row, modules.at(std::string(row.name)), known(), "kube-public")) {
+      made.push_back(json::parse(one.body));
+      EXPECT_TRUE(one.yields);
+      EXPECT_EQ(one.key.ns, "kube-public");
+      declared.insert(made.back()["data"].value("key", "config"));
+    }
+    EXPECT_TRUE(declared.contains("config")) << row.name;
+    EXPECT_TRUE(declared.contains(std::string(row.resources[0]))) << row.name;
+  }
+  std::vector<crl::config_map_view> views;
+  for (const auto& one : made) views.push_back(view_of(one));
+  const auto judged = crl::judge_all(views);
+  EXPECT_EQ(judged.size(), made.size());
+  for (const auto& one : judged) {
+    for (const auto& finding : one.findings)
+      ADD_FAILURE() << one.config_map.to_string() << ": " << static_cast<int>(finding.what) << " " << finding.field
+                    << " " << finding.value;
+  }
+}
+
+TEST(declarations, S21_keep_the_platforms_names_and_values) {
+  const auto data = [](const module_type& of, std::string_view name) {
+    return only(declarations_of(of, {}, known(), "kube-public"), "ConfigMap", name)["data"];
+  };
+  EXPECT_EQ(data(pgpu, "cf-crl-nvidia-gpu")["defaultValue"], "1");
+  EXPECT_EQ(data(vgpu, "cf-crl-gpu-manager-vcuda-core")["defaultValue"], "20");
+  EXPECT_EQ(data(hami, "cf-crl-hami-nvidia-gpualloc")["relatedResources"], "nvidia.com/gpucores,nvidia.com/gpumem");
+  EXPECT_EQ(data(hami, "cf-crl-hami-nvidia-gpucores")["ignoreNodeCheck"], "true");
+  EXPECT_EQ(data(hami, "cf-crl-hami-nvidia-gpumem")["resourceUnit"], "Mi");
+  EXPECT_EQ(data(pgpu, "cf-crl-pgpu-config"),
+            json({{"deviceName", "pGPU"}, {"nodeLabelKey", "nvidia-device-enable"}, {"nodeLabelValue", "pgpu"}}));
+  module_spec renamed;
+  renamed.settings["resourceName"] = "nvidia.com/gpu";
+  EXPECT_EQ(only(declarations_of(hami, renamed, known(), "kube-public"), "ConfigMap",
+                 "cf-crl-hami-nvidia-gpualloc")["data"]["key"],
+            "nvidia.com/gpu");
+}
+
 /// S5: a reason for every privilege, and no privilege that nobody needs any more.
 TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
   std::set<std::string> wanted, said;
   for (const auto& one : catalogue()) {
-    for (const auto& spec : {module_spec(), wishful()}) {
+    for (const auto& spec : specs_of(one)) {
       for (const auto& made : intents_of(one, spec, known())) {
         const auto object = json::parse(made.body);
         if (object["kind"] != "DaemonSet") continue;
@@ -139,6 +469,7 @@ TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
       }
     }
   }
+  for (const auto& what : privileges_in(plain_device()["spec"]["template"]["spec"])) wanted.insert(" " + what);
   for (const auto& row : privileges()) {
     const auto container = row.container.empty() ? std::string() : std::string(row.container) + ": ";
     EXPECT_TRUE(said.insert(std::string(row.module) + " " + container + std::string(row.what)).second) << row.what;

@@ -1,0 +1,219 @@
+#include "cli/verify.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/fleet.hpp"
+#include "cli/table.hpp"
+#include "cli/verbs.hpp"
+#include "cli/yaml_writer.hpp"
+
+namespace cli {
+namespace {
+
+namespace verify = reconcilers::verify;
+using reconcilers::crl::language;
+using verify::outcome;
+using json = nlohmann::ordered_json;
+
+struct words {
+  std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, no_node;
+};
+const words& words_in(language in) {
+  static const words en{"ok",
+                        "WRONG",
+                        "warning",
+                        "unknown",
+                        "-",
+                        "cluster",
+                        "do",
+                        "nothing wrong",
+                        "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
+  static const words zh{
+      "正常", "错误",     "警告",
+      "未知", "-",        "集群",
+      "处理", "没有问题", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
+  return in == language::zh ? zh : en;
+}
+
+std::string_view mark(outcome is, const words& say) {
+  switch (is) {
+    case outcome::good:
+      return say.good;
+    case outcome::wrong:
+      return say.wrong;
+    case outcome::warning:
+      return say.warning;
+    case outcome::unknown:
+      return say.unknown;
+    case outcome::skipped:
+      return say.skipped;
+  }
+  return {};
+}
+
+std::string text_in(const verify::step& of, language in) {
+  const bool zh = in == language::zh;
+  if (of.at != verify::stage::allocation) return text_of(of, in);
+  if (of.is == outcome::skipped && !of.other.empty())
+    return zh ? "未尝试：" + of.value + " 已没有空闲" : "not tried: no " + of.value + " is free";
+  if (of.is != outcome::good) return text_of(of, in);
+  const auto ran = zh ? "测试 Pod（" + of.other + "）已运行" : "a test pod for " + of.other + " ran";
+  if (of.value.empty()) return ran + (zh ? "；无法读取其日志" : "; its log could not be read");
+  return ran + (zh ? "，并看到：" : " and saw: ") + of.value;
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  const auto is = width_of(text);
+  return std::string(text) + std::string(is < width ? width - is : 0, ' ');
+}
+
+void print_steps(const std::vector<verify::step>& steps, std::string_view node, language in, bool all,
+                 std::ostream& to) {
+  const auto& say = words_in(in);
+  for (const auto& one : steps) {
+    if (!all && one.is != outcome::wrong && one.is != outcome::warning && one.at != verify::stage::allocation) continue;
+    to << "  " << padded(mark(one.is, say), 8) << padded(to_string(one.at), 15) << text_in(one, in) << "\n";
+    const auto remedy = remedy_of(one, node, in);
+    if (!remedy.empty())
+      to << "  " << padded("", 8) << padded("", 15) << say.remedy << (in == language::zh ? "：" : ": ") << remedy
+         << "\n";
+  }
+}
+
+std::size_t wrong_in(const std::vector<verify::step>& steps) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(steps, [](const verify::step& one) { return one.is == outcome::wrong; }));
+}
+
+std::string count_in(std::size_t problems, language in) {
+  if (problems == 0) return std::string(words_in(in).nothing);
+  const auto number = std::to_string(problems);
+  if (in == language::zh) return number + " 个问题";
+  return number + (problems == 1 ? " problem" : " problems");
+}
+
+void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language in,
+                bool all, std::ostream& to) {
+  to << title << (in == language::zh ? "：" : ": ") << count_in(wrong_in(steps), in) << "\n";
+  print_steps(steps, node, in, all, to);
+}
+
+json as_json(const verify::step& of, std::string_view node) {
+  json out = {{"step", to_string(of.at)}, {"outcome", to_string(of.is)}};
+  out["code"] = to_string(of.why);
+  if (of.row) out["check"] = reconcilers::to_string(of.row->what);
+  out["text"] = {{"en", text_in(of, language::en)}, {"zh", text_in(of, language::zh)}};
+  if (const auto remedy = remedy_of(of, node, language::en); !remedy.empty())
+    out["remedy"] = {{"en", remedy}, {"zh", remedy_of(of, node, language::zh)}};
+  return out;
+}
+
+json as_json(const std::vector<verify::step>& steps, std::string_view node) {
+  auto out = json::array();
+  for (const auto& one : steps) out.push_back(as_json(one, node));
+  return out;
+}
+
+json as_json(const verify::report& of) {
+  json out = {{"problems", problems(of)}, {"cluster", as_json(of.cluster, {})}, {"nodes", json::array()}};
+  for (const auto& one : of.nodes) {
+    out["nodes"].push_back({{"name", one.node},
+                            {"mode", one.mode.empty() ? "none" : one.mode},
+                            {"problems", wrong_in(one.steps)},
+                            {"steps", as_json(one.steps, one.node)}});
+  }
+  return out;
+}
+
+/// Only where the walk found the plugin working is there something to ask for.
+bool worth_trying(const verify::node_walk& of) {
+  return std::ranges::any_of(of.steps, [](const verify::step& one) {
+    return one.at == verify::stage::resources && (one.is == outcome::good || one.is == outcome::wrong) &&
+           one.why != verify::code::nothing_advertised;
+  });
+}
+
+kube::task<void> look(kube::transport& over, const verify_options& options, verify::report& into) {
+  fleet_options what;
+  what.ns = options.ns;
+  what.node = options.node;
+  const auto found = co_await read_fleet(over, what);
+  if (!found) co_return std::unexpected(found.error());
+  const auto view = view_of(*found, options.node, std::chrono::system_clock::now());
+  into = walk(view);
+  if (!options.allocate) co_return kube::result<void>();
+  for (std::size_t i = 0; i < into.nodes.size(); ++i) {
+    auto& one = into.nodes[i];
+    const auto* mode = reconcilers::modules::find(one.mode);
+    if (!mode || !worth_trying(one)) continue;
+    auto tried = co_await try_allocation(over, view.nodes[i], *mode, options.with);
+    if (!tried) co_return std::unexpected(tried.error());
+    one.steps.push_back(std::move(*tried));
+  }
+  co_return kube::result<void>();
+}
+
+constexpr std::string_view example = R"(Examples:
+  $ quartermaster verify                    # every node that has or asks for a mode, and the cluster around them
+  $ quartermaster verify gpu-1 --allocate   # one node, and a pod that takes the smallest unit there
+  gpu-1 (vgpu): 1 problem
+    WRONG   plugin         plugin pod quartermaster/gpu-manager-daemonset-7xk2p is not ready: ImagePullBackOff
+                           do: kubectl describe pod and kubectl logs --previous of it; ...
+
+One cause is told once: what only follows from it is left out. -o wide shows every step, good ones too.
+Reads only; --allocate makes one pod a node and removes it again, on Ctrl-C too.
+Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems.)";
+
+}  // namespace
+
+void print(const verify::report& what, const verify_options& how, std::ostream& to) {
+  const auto in = how.language == "zh" ? language::zh : language::en;
+  if (how.output == "json" || how.output == "yaml") {
+    const auto all = as_json(what);
+    to << (how.output == "yaml" ? yaml::write(all) : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+    return;
+  }
+  const bool all = how.output == "wide";
+  print_part(words_in(in).cluster, what.cluster, {}, in, all, to);
+  for (const auto& one : what.nodes)
+    print_part(one.node + (one.mode.empty() ? "" : " (" + one.mode + ")"), one.steps, one.node, in, all, to);
+  if (what.nodes.empty()) to << words_in(in).no_node << "\n";
+}
+
+int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
+  verify::report found;
+  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) { return look(over, options, found); });
+  if (!asked) {
+    err << "quartermaster: " << asked.error().what << "\n";
+    return 1;
+  }
+  print(found, options, out);
+  return problems(found) == 0 ? 0 : 3;
+}
+
+void add_verify(CLI::App& app, int& rc) {
+  auto* verb =
+      app.add_subcommand("verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
+  auto options = std::make_shared<verify_options>();
+  verb->add_option("node", options->node, "Only this node");
+  verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
+  verb->add_option("-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
+      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
+      ->capture_default_str();
+  verb->add_option("-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  verb->add_flag("--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
+  verb->add_option("--allocate-namespace", options->with.ns, "Where that pod is made")->capture_default_str();
+  verb->add_option("--image", options->with.image, "Of that pod: with sh and glibc")->capture_default_str();
+  verb->add_option("--timeout", options->with.timeout_seconds, "Seconds that pod may take")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  add_cluster_options(*verb, options->cluster);
+  verb->footer(std::string(example));
+  verb->callback([options, &rc] { rc = run_verify(*options, std::cout, std::cerr); });
+}
+
+}  // namespace cli

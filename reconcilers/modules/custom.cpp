@@ -1,0 +1,190 @@
+#include "reconcilers/modules/custom.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/modules/plugin.hpp"
+#include "reconcilers/modules/publish.hpp"
+
+namespace reconcilers::modules::custom {
+namespace {
+
+using nlohmann::json;
+
+/// An empty object where it is none.
+json device_in(const module_spec& spec) {
+  auto out = json::parse(spec.device, nullptr, false);
+  return out.is_object() ? out : json::object();
+}
+
+std::string text_in(const json& of, const char* name) {
+  const auto at = of.find(name);
+  return at != of.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+json list_in(const json& of, const char* name) {
+  const auto at = of.find(name);
+  return at != of.end() && at->is_array() ? *at : json::array();
+}
+
+std::vector<std::string> texts_in(const json& of, const char* name) {
+  std::vector<std::string> out;
+  for (const auto& one : list_in(of, name)) {
+    if (one.is_string()) out.push_back(one.get<std::string>());
+  }
+  return out;
+}
+
+std::vector<std::string> resources(const module_spec& spec) {
+  std::vector<std::string> out;
+  for (const auto& one : list_in(device_in(spec), "resources")) {
+    if (auto name = one.is_object() ? text_in(one, "name") : std::string(); !name.empty())
+      out.push_back(std::move(name));
+  }
+  return out;
+}
+
+isolation isolates(const module_spec& spec) {
+  const auto said = text_in(device_in(spec), "isolation");
+  for (const auto one : {isolation::none, isolation::soft, isolation::mps, isolation::mig}) {
+    if (said == to_string(one)) return one;
+  }
+  return isolation::exclusive;
+}
+
+json security_of(const json& device) {
+  if (device.value("privileged", false)) return {{"privileged", true}};
+  auto out = confined();
+  if (const auto added = texts_in(device, "capabilities"); !added.empty()) {
+    out["capabilities"]["add"] = added;
+    out["allowPrivilegeEscalation"] = true;  // which the API server asks for beside CAP_SYS_ADMIN
+  }
+  return out;
+}
+
+/// The plugin folder, and what the policy names.
+void add_mounts(const json& device, json& container, json& volumes) {
+  int number = 0;
+  for (const auto& one : list_in(device, "hostPaths")) {
+    const auto volume = "host-" + std::to_string(number++);
+    const auto path = one.at("path").get<std::string>();
+    volumes.push_back(host_path(volume, path, one.value("type", "")));
+    auto made = mount(volume, one.value("mountPath", path), one.value("readOnly", false));
+    if (const auto how = one.value("mountPropagation", std::string()); !how.empty()) made["mountPropagation"] = how;
+    container["volumeMounts"].push_back(std::move(made));
+  }
+  number = 0;
+  for (const auto& one : list_in(device, "configMaps")) {
+    const auto volume = "files-" + std::to_string(number++);
+    volumes.push_back({{"name", volume}, {"configMap", {{"name", one.at("name")}}}});
+    container["volumeMounts"].push_back(mount(volume, one.at("mountPath").get<std::string>(), true));
+  }
+}
+
+std::vector<json> objects(const module_spec& spec, const facts& known) {
+  const auto device = json::parse(spec.device);
+  const auto where = "spec.modules." + known.module;
+  if (spec.image.empty()) throw invalid_policy(where + ".image is missing; name the image of the device plugin");
+  if (resources(spec).empty())
+    throw invalid_policy(where + ".device.resources names no resource; name those the plugin advertises");
+  for (const auto& name : resources(spec)) {
+    if (const auto* other = advertiser(name))
+      throw invalid_policy(where + ".device.resources names " + name + ", which module " + std::string(other->name) +
+                           " advertises; a resource has one plugin on a node");
+  }
+  for (const auto& other : catalogue()) {
+    if (daemon_set_of(known.module, spec) == other.daemon_set)
+      throw invalid_policy(where + ".device.daemonSet is " + std::string(other.daemon_set) + ", the name of module " +
+                           std::string(other.name) + "'s; choose another");
+  }
+  json plugin = {
+      {"name", "device-plugin"},
+      {"image", spec.image},
+      {"env", {node_name_variable()}},
+      {"securityContext", security_of(device)},
+      {"volumeMounts", {mount("device-plugins", plugin_folder, false)}},
+  };
+  if (const auto command = texts_in(device, "command"); !command.empty()) plugin["command"] = command;
+  if (!spec.args.empty()) plugin["args"] = json::parse(spec.args);
+  auto volumes = json::array({host_path("device-plugins", plugin_folder, "Directory")});
+  add_mounts(device, plugin, volumes);
+  auto set = daemon_set(known.module, daemon_set_of(known.module, spec), spec, json::array({std::move(plugin)}),
+                        std::move(volumes), {});
+  auto& pod = set["spec"]["template"]["spec"];
+  for (const auto& name : resources(spec))
+    pod["tolerations"].push_back({{"key", name}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
+  for (const auto* flag : {"hostPID", "hostNetwork"}) {
+    if (device.value(flag, false)) pod[flag] = true;
+  }
+  if (const auto account = text_in(device, "serviceAccountName"); !account.empty()) {
+    pod["serviceAccountName"] = account;
+    pod["automountServiceAccountToken"] = true;
+  }
+  return {std::move(set)};
+}
+
+std::vector<json> declarations(const module_spec& spec, const facts& known) {
+  const auto device = device_in(spec);
+  published group{known.module, title_of(known.module, spec), title_of(known.module, spec)};
+  std::vector<json> out;
+  for (const auto& one : list_in(device, "resources")) {
+    if (!one.is_object() || text_in(one, "name").empty()) continue;
+    declared what;
+    what.key = text_in(one, "name");
+    what.label_en = text_in(one, "label").empty() ? what.key : text_in(one, "label");
+    what.label_zh = what.label_en;
+    what.default_value = text_in(one, "default");
+    what.unit = text_in(one, "unit").empty() ? "count" : text_in(one, "unit");
+    out.push_back(declaration(group, what));
+  }
+  const auto alias = alias_of(known.module, spec);
+  out.push_back(alias ? device_config(group, alias->key, alias->value) : device_config(group));
+  return out;
+}
+
+}  // namespace
+
+module_type row_of(const module_spec& spec) {
+  module_type out;
+  out.objects = objects;
+  out.resources_with = resources;
+  out.isolates = isolates(spec);
+  out.isolates_with = isolates;
+  out.declarations = declarations;
+  out.rolls_out = rollout_of(out, spec);
+  return out;
+}
+
+std::string title_of(const std::string& name, const module_spec& spec) {
+  const auto said = text_in(device_in(spec), "title");
+  return said.empty() ? name : said;
+}
+
+std::string daemon_set_of(const std::string& name, const module_spec& spec) {
+  const auto said = text_in(device_in(spec), "daemonSet");
+  return said.empty() ? name + "-device-plugin" : said;
+}
+
+std::vector<std::string> architectures_of(const module_spec& spec) {
+  auto out = texts_in(device_in(spec), "architectures");
+  if (out.empty()) out = {"amd64", "arm64"};
+  return out;
+}
+
+std::optional<label_alias> alias_of(const std::string& name, const module_spec& spec) {
+  const auto device = device_in(spec);
+  const auto at = device.find("nodeLabel");
+  if (at == device.end() || !at->is_object()) return std::nullopt;
+  label_alias out{text_in(*at, "key"), text_in(*at, "value"), name};
+  return out.key.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
+rollout rollout_of(const module_type& of, const module_spec& spec) {
+  if (of.objects != objects) return of.rolls_out;
+  if (text_in(device_in(spec), "updateStrategy") == "OnDelete")
+    return {rollout::strategy::on_delete, 5, "the policy says that a restart of this plugin disturbs its pods"};
+  return {rollout::strategy::rolling, 5,
+          "running containers keep their devices while a plugin restarts; the policy may say otherwise"};
+}
+
+}  // namespace reconcilers::modules::custom

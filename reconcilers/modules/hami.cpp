@@ -1,0 +1,202 @@
+// hami: shares of a card by HAMi's device plugin and its library (Project-HAMi/HAMi v2.10.0, charts/hami:
+// templates/device-plugin/daemonsetnvidia.yaml, templates/scheduler/device-configmap.yaml, values.yaml). Only the count
+// is a resource of the node; memory and cores are kept in annotations. Resource names are those of the Alauda platform
+// where HAMi's would collide with whole cards: nvidia.com/gpualloc instead of nvidia.com/gpu.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/modules/plugin.hpp"
+#include "reconcilers/modules/publish.hpp"
+#include "reconcilers/modules/settings.hpp"
+
+namespace reconcilers::modules {
+namespace {
+
+using nlohmann::json;
+using kind = setting::kind;
+
+constexpr std::string_view values[] = {"hami"};
+constexpr std::string_view resources[] = {"nvidia.com/gpualloc"};
+constexpr std::string_view architectures[] = {"amd64", "arm64"};
+constexpr std::string_view name = "hami-device-plugin";
+constexpr std::string_view account = "hami-device-plugin";
+constexpr std::string_view image = "docker.io/projecthami/hami:v2.10.0";
+constexpr std::string_view config = "hami-device-plugin-config", config_file = "device-config.yaml";
+
+constexpr std::string_view mig_strategies[] = {"none", "mixed"};
+constexpr std::string_view core_policies[] = {"default", "force", "disable"};
+
+constexpr setting known_settings[] = {
+    {.name = "deviceSplitCount", .of = kind::number, .fallback = "10", .from = 1, .to = 1000},
+    {.name = "deviceMemoryScaling", .of = kind::decimal, .fallback = "1", .to = 100},
+    {.name = "deviceCoreScaling", .of = kind::decimal, .fallback = "1", .to = 100},
+    {.name = "migStrategy", .of = kind::word, .fallback = "none", .words = mig_strategies},
+    {.name = "disablecorelimit", .of = kind::flag, .fallback = "false"},
+    {.name = "defaultMem", .of = kind::number, .fallback = "5000", .from = 0, .to = 10'000'000},  // MiB
+    {.name = "defaultCores", .of = kind::number, .fallback = "0", .from = 0, .to = 100},
+    {.name = "defaultGPUNum", .of = kind::number, .fallback = "1", .from = 1, .to = 64},
+    {.name = "resourceName", .of = kind::resource, .fallback = "nvidia.com/gpualloc"},
+    {.name = "resourceMem", .of = kind::resource, .fallback = "nvidia.com/gpumem"},
+    {.name = "resourceMemPercentage", .of = kind::resource, .fallback = "nvidia.com/gpumem-percentage"},
+    {.name = "resourceCores", .of = kind::resource, .fallback = "nvidia.com/gpucores"},
+    {.name = "resourcePriority", .of = kind::resource, .fallback = "nvidia.com/priority"},
+    {.name = "GPU_CORE_UTILIZATION_POLICY", .of = kind::word, .fallback = "default", .words = core_policies},
+    {.name = "ACTIVE_OOM_KILLER", .of = kind::flag},
+};
+
+std::string value(const module_spec& spec, std::string_view of) { return setting_of(known_settings, spec, of); }
+
+/// Read by the plugin; whoever places pods has to read the same numbers.
+std::string config_of(const module_spec& spec) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"resourceCountName", "resourceName"},
+      {"resourceMemoryName", "resourceMem"},
+      {"resourceMemoryPercentageName", "resourceMemPercentage"},
+      {"resourceCoreName", "resourceCores"},
+      {"resourcePriorityName", "resourcePriority"},
+      {"defaultMemory", "defaultMem"},
+      {"defaultCores", "defaultCores"},
+      {"defaultGPUNum", "defaultGPUNum"},
+      {"deviceSplitCount", "deviceSplitCount"},
+      {"deviceMemoryScaling", "deviceMemoryScaling"},
+      {"deviceCoreScaling", "deviceCoreScaling"},
+      {"gpuCorePolicy", "GPU_CORE_UTILIZATION_POLICY"},
+  };
+  std::string out = "nvidia:\n  overwriteEnv: false\n  memoryFactor: 1\n";
+  for (const auto& [theirs, ours] : lines) out += "  " + std::string(theirs) + ": " + value(spec, ours) + "\n";
+  return out;
+}
+
+json plugin(const module_spec& spec) {
+  json command = {"nvidia-device-plugin", "--config-file=/device-config.yaml",
+                  "--mig-strategy=" + value(spec, "migStrategy"),
+                  "--disable-core-limit=" + value(spec, "disablecorelimit")};
+  json out = {
+      {"name", "device-plugin"},
+      {"image", image_of(spec, image)},
+      {"command", std::move(command)},
+      {"env",
+       {node_name_variable(), variable("NVIDIA_MIG_MONITOR_DEVICES", "all"), variable("DEVICE_LIST_STRATEGY", "envvar"),
+        variable("HOOK_PATH", "/usr/local"),
+        variable("GPU_CORE_UTILIZATION_POLICY", value(spec, "GPU_CORE_UTILIZATION_POLICY"))}},
+      {"lifecycle",
+       {{"postStart", {{"exec", {{"command", {"/bin/sh", "-c", "/k8s-vgpu/bin/vgpu-init.sh /usr/local/vgpu/"}}}}}}}},
+      {"resources", {{"requests", {{"cpu", "50m"}, {"memory", "64Mi"}}}}},
+      {"securityContext", {{"privileged", true}}},
+      {"volumeMounts",
+       {mount("device-plugins", plugin_folder, false), mount("lib", "/usr/local/vgpu", false),
+        mount("usrbin", "/usrbin", true), mount("locks", "/tmp/vgpulock", false), mount("cdi", "/var/run/cdi", false)}},
+  };
+  out["volumeMounts"].push_back(
+      {{"name", "config"}, {"mountPath", "/device-config.yaml"}, {"subPath", config_file}, {"readOnly", true}});
+  if (const auto killer = value(spec, "ACTIVE_OOM_KILLER"); !killer.empty())
+    out["env"].push_back(variable("ACTIVE_OOM_KILLER", killer));
+  if (!spec.args.empty()) out["args"] = json::parse(spec.args);
+  return out;
+}
+
+json monitor(const module_spec& spec) {
+  return {
+      {"name", "vgpu-monitor"},
+      {"image", image_of(spec, image)},
+      {"command", {"vGPUmonitor"}},
+      {"env",
+       {node_name_variable(), variable("NVIDIA_VISIBLE_DEVICES", "all"), variable("NVIDIA_MIG_MONITOR_DEVICES", "all"),
+        variable("HOOK_PATH", "/usr/local/vgpu"), variable("HAMI_RESYNC_INTERVAL", "5m")}},
+      {"ports", {{{"name", "metrics"}, {"containerPort", 9394}, {"protocol", "TCP"}}}},
+      {"resources", {{"requests", {{"cpu", "20m"}, {"memory", "64Mi"}}}}},
+      {"securityContext",
+       {{"capabilities", {{"drop", {"ALL"}}, {"add", {"SYS_ADMIN"}}}},
+        {"allowPrivilegeEscalation", true},  // which the API server asks for beside that capability
+        {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+      {"volumeMounts",
+       {mount("containers", "/usr/local/vgpu/containers", false), mount("containerd", "/run/containerd", true),
+        mount("sys", "/sysinfo", true), mount("var", "/hostvar", true), mount("locks", "/tmp/vgpulock", false)}},
+  };
+}
+
+std::vector<json> objects(const module_spec& spec, const facts& known) {
+  const json volumes = {
+      host_path("device-plugins", plugin_folder, "Directory"),
+      host_path("lib", "/usr/local/vgpu", "DirectoryOrCreate"),
+      host_path("containers", "/usr/local/vgpu/containers", "DirectoryOrCreate"),
+      host_path("usrbin", "/usr/bin", "Directory"),
+      host_path("locks", "/tmp/vgpulock", "DirectoryOrCreate"),
+      host_path("cdi", "/var/run/cdi", "DirectoryOrCreate"),
+      host_path("containerd", "/run/containerd", "Directory"),
+      host_path("sys", "/sys", "Directory"),
+      host_path("var", "/var", "Directory"),
+      file_volume(known, "config", config, config_file),
+  };
+  auto set = daemon_set("hami", name, spec, json::array({plugin(spec), monitor(spec)}), volumes,
+                        {"nvidia.com/gpu", "nvidia.com/gpualloc"});
+  set["spec"]["template"]["metadata"]["labels"]["hami.io/webhook"] = "ignore";
+  auto& pod = set["spec"]["template"]["spec"];
+  pod["hostPID"] = true;
+  pod["serviceAccountName"] = account;
+  pod["automountServiceAccountToken"] = true;
+  return {service_account(account), file(known, config, config_file, config_of(spec)), std::move(set)};
+}
+
+std::vector<std::string> resources_with(const module_spec& spec) { return {value(spec, "resourceName")}; }
+
+std::vector<json> declarations(const module_spec& spec, const facts&) {
+  const published group{"hami-nvidia", "HAMi NVIDIA", "HAMi 英伟达"};
+  const auto count_key = value(spec, "resourceName"), core_key = value(spec, "resourceCores"),
+             memory_key = value(spec, "resourceMem");
+  const std::string others =
+      "nvidia.com/mps-core,nvidia.com/mps-memory,tencent.com/vcuda-core,tencent.com/vcuda-memory";
+  declared count, cores, memory;
+  count.config_map = "cf-crl-hami-nvidia-gpualloc";
+  count.key = count_key;
+  count.default_value = value(spec, "defaultGPUNum");
+  count.label_en = "HAMi GPU count";
+  count.label_zh = "HAMi GPU 数量";
+  count.description_en = "on how many cards the pod gets a share";
+  count.description_zh = "使用多少张卡的份额";
+  count.related = core_key + "," + memory_key;
+  count.excluded = others;
+  cores.config_map = "cf-crl-hami-nvidia-gpucores";
+  cores.key = core_key;
+  cores.default_value = "20";
+  cores.unit = "%";
+  cores.label_en = "HAMi GPU cores";
+  cores.label_zh = "HAMi GPU 算力";
+  cores.description_en = "hundredths of a card's compute, for each card";
+  cores.description_zh = "每张卡算力的百分比";
+  cores.related = count_key;
+  cores.ignore_node_check = true;
+  memory.config_map = "cf-crl-hami-nvidia-gpumem";
+  memory.key = memory_key;
+  memory.default_value = "4000";
+  memory.unit = "Mi";
+  memory.label_en = "HAMi GPU memory";
+  memory.label_zh = "HAMi GPU 显存";
+  memory.description_en = "memory of each card, in MiB";
+  memory.description_zh = "每张卡的显存，单位 MiB";
+  memory.related = count_key;
+  memory.ignore_node_check = true;
+  return {declaration(group, count), declaration(group, cores), declaration(group, memory),
+          device_config({"hami", "HAMi", "HAMi"})};
+}
+
+}  // namespace
+
+constinit const module_type hami = {
+    .name = "hami",
+    .title = "shares of a card by HAMi",
+    .label_values = values,
+    .resources = resources,
+    .daemon_set = name,
+    .needs = {.architectures = architectures},
+    .objects = objects,
+    .isolates = isolation::soft,
+    .rolls_out = {rollout::strategy::on_delete, 10,
+                  "a new version replaces the library that running containers have mapped"},
+    .settings = known_settings,
+    .resources_with = resources_with,
+    .declarations = declarations,
+};
+
+}  // namespace reconcilers::modules

@@ -1,0 +1,67 @@
+#include "reconcilers/modules/publish.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/crl/declaration.hpp"
+
+namespace reconcilers::modules {
+namespace {
+
+using nlohmann::json;
+
+/// "nvidia.com/gpu.shared" as part of a name: "nvidia-com-gpu-shared".
+std::string as_name(std::string_view key) {
+  std::string out;
+  for (const char c : key) {
+    const bool upper = c >= 'A' && c <= 'Z', plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    out += upper ? static_cast<char>(c - 'A' + 'a') : plain ? c : '-';
+  }
+  return out;
+}
+
+json config_map(const std::string& name, json labels, json data) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", {{"name", name}, {"labels", std::move(labels)}}},
+          {"data", std::move(data)}};
+}
+
+}  // namespace
+
+json declaration(const published& group, const declared& what) {
+  const std::string domain(crl::names::cpaas);
+  const json labels = {
+      {domain + "type", crl::names::type_value}, {domain + "group", group.id}, {domain + "enabled", "true"}};
+  const json data = {
+      {"key", what.key},
+      {"dataType", "integer"},
+      {"defaultValue", what.default_value},
+      {"labelEn", what.label_en},
+      {"labelZh", what.label_zh},
+      {"descriptionEn", what.description_en.empty() ? what.label_en : what.description_en},
+      {"descriptionZh", what.description_zh.empty() ? what.label_zh : what.description_zh},
+      {"group", group.id},
+      {"groupI18n", json({{"zh", group.name_zh}, {"en", group.name_en}}).dump()},
+      {"limits", "optional"},
+      {"requests", what.requests},
+      {"resourceUnit", what.unit},
+      {"relatedResources", what.related},
+      {"excludeResources", what.excluded},
+      {"runtimeClassName", ""},
+      {"ignoreNodeCheck", what.ignore_node_check ? "true" : "false"},
+  };
+  return config_map(what.config_map.empty() ? "cf-crl-" + group.id + "-" + as_name(what.key) : what.config_map, labels,
+                    data);
+}
+
+json device_config(const published& group, std::string_view label_key, std::string_view label_value) {
+  const json data = {
+      {"deviceName", group.name_en},
+      {"nodeLabelKey", label_key.empty() ? "nvidia-device-enable" : label_key},
+      {"nodeLabelValue", label_key.empty() ? std::string_view(group.id) : label_value},
+  };
+  return config_map("cf-crl-" + group.id + "-config", {{crl::names::device_label, "true"}}, data);
+}
+
+}  // namespace reconcilers::modules

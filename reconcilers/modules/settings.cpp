@@ -1,0 +1,158 @@
+#include "reconcilers/modules/settings.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "reconcilers/crl/nearest.hpp"
+
+namespace reconcilers::modules {
+namespace {
+
+constexpr std::size_t longest = 128;
+
+bool is_number(std::string_view text, std::int64_t from, std::int64_t to) {
+  std::int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return failed == std::errc() && end == text.data() + text.size() && !text.empty() && number >= from && number <= to;
+}
+
+bool is_decimal(std::string_view text, std::int64_t to) {
+  const auto dot = text.find('.');
+  const auto figures = [](std::string_view part) {
+    return !part.empty() && part.size() <= 6 && part.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  if (!figures(text.substr(0, dot)) || (dot != std::string_view::npos && !figures(text.substr(dot + 1)))) return false;
+  double number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number > 0 && number <= static_cast<double>(to);
+}
+
+bool is_label_text(std::string_view text, std::string_view chars) {
+  const auto end = [](char c) { return std::string_view(".-_").find(c) == std::string_view::npos; };
+  return !text.empty() && text.find_first_not_of(chars) == std::string_view::npos && end(text.front()) &&
+         end(text.back());
+}
+
+constexpr std::string_view dns = "abcdefghijklmnopqrstuvwxyz0123456789-.";
+constexpr std::string_view part = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
+bool is_resource(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == std::string_view::npos) return false;
+  const auto domain = text.substr(0, slash), name = text.substr(slash + 1);
+  const bool native = domain == "kubernetes.io" || domain.ends_with(".kubernetes.io") || text.starts_with("requests.");
+  return !native && domain.size() <= 253 && name.size() <= 63 && is_label_text(domain, dns) &&
+         is_label_text(name, part);
+}
+
+bool all_words(std::string_view text, std::span<const std::string_view> words) {
+  for (;;) {
+    const auto comma = text.find(',');
+    if (std::ranges::find(words, text.substr(0, comma)) == words.end()) return false;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string joined(std::span<const std::string_view> words) {
+  std::string out;
+  for (const auto word : words) (out += out.empty() ? "" : ", ") += word;
+  return out;
+}
+
+/// For people: no line of a policy is so long that it hides what is wrong with it.
+std::string shown(std::string_view value) { return std::string(value.substr(0, 80)) + (value.size() > 80 ? "…" : ""); }
+
+const setting* find(std::span<const setting> known, std::string_view name) {
+  const auto at = std::ranges::find(known, name, &setting::name);
+  return at == known.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
+bool is_legal(const setting& of, std::string_view value) {
+  using enum setting::kind;
+  if (value.size() > longest || std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; }))
+    return false;
+  switch (of.of) {
+    case flag:
+      return value == "true" || value == "false";
+    case number:
+      return is_number(value, of.from, of.to);
+    case decimal:
+      return is_decimal(value, of.to);
+    case word:
+      return std::ranges::find(of.words, value) != of.words.end();
+    case words:
+      return all_words(value, of.words);
+    case resource:
+      return is_resource(value);
+    case name:
+      return value.size() <= 63 && is_label_text(value, dns);
+    case text:
+      return true;
+  }
+  return false;
+}
+
+std::string allowed_for_people(const setting& of) {
+  using enum setting::kind;
+  switch (of.of) {
+    case flag:
+      return "true, false";
+    case number:
+      return "a whole number from " + std::to_string(of.from) + " to " + std::to_string(of.to);
+    case decimal:
+      return "a number above 0, at most " + std::to_string(of.to);
+    case word:
+      return joined(of.words);
+    case words:
+      return "some of " + joined(of.words) + ", separated by commas";
+    case resource:
+      return "an extended resource, <domain>/<name>, outside kubernetes.io";
+    case name:
+      return "the name of an object: at most 63 of a-z 0-9 - .";
+    case text:
+      return "one line of at most 128 characters";
+  }
+  return {};
+}
+
+std::string names_of(std::span<const setting> settings) {
+  std::string out;
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    if (i > 0) out += i + 1 == settings.size() ? " and " : ", ";
+    out += settings[i].name;
+  }
+  return out;
+}
+
+void check_settings(const module_type& of, const settings_map& settings, const std::string& where) {
+  for (const auto& [name, value] : settings) {
+    const auto* known = find(of.settings, name);
+    if (!known && of.settings.empty())
+      throw invalid_policy(where + "." + shown(name) + ": module " + std::string(of.name) + " has no settings");
+    if (!known) {
+      std::vector<std::string_view> names;
+      for (const auto& one : of.settings) names.push_back(one.name);
+      const auto near = crl::nearest(name, names);
+      throw invalid_policy(where + "." + shown(name) + " is not a setting of module " + std::string(of.name) +
+                           (near.empty() ? "" : " (did you mean " + std::string(near) + "?)") + "; its settings are " +
+                           names_of(of.settings));
+    }
+    if (!is_legal(*known, value))
+      throw invalid_policy(where + "." + name + " is \"" + shown(value) + "\"; allowed: " + allowed_for_people(*known));
+  }
+}
+
+std::string setting_of(std::span<const setting> known, const module_spec& spec, std::string_view name) {
+  if (const auto at = spec.settings.find(name); at != spec.settings.end()) return at->second;
+  const auto* row = find(known, name);
+  return row ? std::string(row->fallback) : std::string();
+}
+
+bool flag_of(std::span<const setting> known, const module_spec& spec, std::string_view name) {
+  return setting_of(known, spec, name) == "true";
+}
+
+}  // namespace reconcilers::modules

@@ -1,0 +1,86 @@
+package admission
+
+import (
+	"math/rand"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What the policy on declarations refuses at the door is what the operator would refuse afterwards, field by field: nothing sound is turned
+// away, nothing broken slips in.
+func TestS23_S24_TheDoorAndTheOperatorRefuseTheSameDeclarations(t *testing.T) {
+	judge, engine := cppForm(t), celForm(t)
+	random := rand.New(rand.NewSource(20261121))
+	rules, refused := NewSpec(), 0
+	rules.Finish()
+	const count = 6_000
+	for n := range count {
+		configMap := randomDeclaration(random)
+		compiled, err := judge.Compile([]corev1.ConfigMap{*configMap}, CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := engine.Declaration(configMap, rules)
+		if err != nil {
+			t.Fatalf("trial %d: %v\n%v %v", n, err, configMap.Labels, configMap.Data)
+		}
+		if text != "" {
+			refused++
+		}
+		missing := slices.IndexFunc(compiled.Faults, func(field string) bool { return !strings.Contains(text, field+" ") })
+		if (text != "") != (len(compiled.Refused) > 0) || missing >= 0 || len(strings.Split(text, "; allowed: ")) != len(compiled.Faults)+1 {
+			t.Fatalf("trial %d: the operator finds fault with %q, the door says %q\n%v %v", n, compiled.Faults, text, configMap.Labels, configMap.Data)
+		}
+	}
+	if refused < count/5 || refused > count*4/5 {
+		t.Errorf("%d of %d refused: too one-sided to show anything", refused, count)
+	}
+}
+
+func randomDeclaration(random *rand.Rand) *corev1.ConfigMap {
+	any := func(of ...string) string { return of[random.Intn(len(of))] }
+	rarely := func(good string, bad ...string) string {
+		if random.Intn(8) > 0 {
+			return good
+		}
+		return any(bad...)
+	}
+	long := strings.Repeat("a", 63)
+	domain := any("features.cpaas.io/", "features.alauda.io/")
+	group := any("lab", "g.1_X")
+	out := ConfigMap("cf-crl-lab-fpga", map[string]string{
+		"key": rarely(any("example.com/fpga", " example.com/fpga\n", "tencent.com/vcuda-core", "a/"+long, long+".b/c", "x-y.0/A_b.C-d"), "", " ", "fpga", "/", "/a", "a/",
+			"a//b", "kubernetes.io/a", "a.kubernetes.io/b", "notkubernetes.io/b", "requests.a.b/c", "requests.nvidia.com/gpu", "Example.com/a", "a..b/c", "-a.b/c", "a-.b/c", "a/"+long+"a",
+			"a"+long+".b/c", strings.Repeat("a.", 121)+"aa/b", strings.Repeat("a.", 122)+"a/b", strings.Repeat("a.", 122)+"/b", "a/-b", "a/b_", "a/b c", "卡.com/a", "a/卡", "a_b/c"),
+		"limits":   rarely(any("optional", "required", "disabled", " required "), "", "Required", "fromLimits", "requried", "disabled,required"),
+		"requests": rarely(any("optional", "required", "disabled", "fromLimits"), "", "from-limits", "none"),
+		"group":    rarely(group, "", "other", " "+group+" ", "a b"),
+		"defaultValue": rarely(any("", "1", "20", "100", "300"), "0", "150", "-1", "+1", "1.5", "1e3", "4Gi", "half", "9223372036854775807", "9223372036854775808",
+			"999999999999999999", "10000000000000000000", "00000000000000000000000000007", "00000000009223372036854775808", "１", "0x10", " 7 "),
+		"relatedResources": rarely("", "example.com/a,example.com/b", " example.com/a , ,example.com/c", "example.com/fpga,x", "Example.com/a", strings.Repeat("example.com/z,", 60)),
+		"excludeResources": rarely("", "example.com/b", "example.com/c, example.com/a,example.com/a", "example.com/fpga,x", "Example.com/a"),
+		"dataType":         any("integer", "vGPU"),
+	})
+	out.Labels = map[string]string{domain + "type": "CustomResourceLimitation", domain + "group": group, domain + "enabled": rarely("true", "false", "yes", "", "True")}
+	if random.Intn(6) == 0 { // labels of the other domain too
+		other := any("features.cpaas.io/", "features.alauda.io/")
+		out.Labels[other+any("type", "group", "enabled")] = any("CustomResourceLimitation", "lab", "true", "false", "")
+	}
+	for _, label := range []string{"group", "enabled"} {
+		if random.Intn(10) == 0 {
+			delete(out.Labels, domain+label)
+		}
+	}
+	for field := range out.Data {
+		if random.Intn(16) == 0 {
+			delete(out.Data, field)
+		}
+	}
+	if random.Intn(50) == 0 {
+		out.Data = nil
+	}
+	return &out
+}

@@ -36,6 +36,7 @@ Options:
   --count N           nodes: how many in all, for profiles without a number of their own
   --profile LIST      nodes: which profiles
   --grace D           plugins: how long capacity outlives a plugin (default 0s; a kubelet takes 5m, allocatable goes at once)
+  --broken MODULE     plugins: this module's runs and never finds a card
 
 A node that exists is left as it is, so the same command may be run again. Remove the fleet with
   kubectl delete nodes -l sim.quartermaster.io/profile
@@ -69,7 +70,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	verb, flags := args[0], flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(nowhere{})
-	kubeconfig, count, wanted, grace := os.Getenv("KUBECONFIG"), 0, "", time.Duration(0)
+	kubeconfig, count, wanted, grace, broken := os.Getenv("KUBECONFIG"), 0, "", time.Duration(0), ""
 	switch verb {
 	case "-h", "--help", "help":
 		fmt.Print(help)
@@ -82,6 +83,7 @@ func run(ctx context.Context, args []string) error {
 	case "plugins":
 		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		flags.DurationVar(&grace, "grace", 0, "")
+		flags.StringVar(&broken, "broken", "", "")
 	default:
 		return wrong("unknown verb %q: it is list, nodes or plugins (sim --help)", verb)
 	}
@@ -122,6 +124,12 @@ func run(ctx context.Context, args []string) error {
 	modules, err := loadModules()
 	if err != nil {
 		return err
+	}
+	if broken != "" {
+		if _, known := modules[broken]; !known {
+			return wrong("--broken %q is no module of modules.yaml", broken)
+		}
+		modules[broken] = module{Resources: modules[broken].Resources}
 	}
 	p := &plugins{client: client, profiles: profiles, modules: modules, grace: grace}
 	return p.run(ctx, 8)

@@ -93,13 +93,19 @@ func Install(ctx context.Context, c *Cluster) (*Scenario, error) {
 	return s, s.Prepare(ctx)
 }
 
-func (s *Scenario) startPlugins() error {
+// Break lets the plugins of a module run and never find a card; an empty name mends them.
+func (s *Scenario) Break(module string) error {
+	s.Close()
+	return s.startPlugins("--broken", module)
+}
+
+func (s *Scenario) startPlugins(further ...string) error {
 	log, err := os.Create(filepath.Join(s.Dir, "sim-plugins.log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	s.plugins = exec.Command(s.Tool("sim"), "plugins", "--kubeconfig", s.Kubeconfig)
+	s.plugins = exec.Command(s.Tool("sim"), append([]string{"plugins", "--kubeconfig", s.Kubeconfig}, further...)...)
 	s.plugins.Stdout, s.plugins.Stderr = log, log
 	s.plugins.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	return s.plugins.Start()

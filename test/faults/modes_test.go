@@ -1,0 +1,382 @@
+package faults
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"quartermaster.io/test/faults/kit"
+)
+
+// unit is the smallest thing a pod can ask for in a mode.
+var unit = map[string]string{"pgpu": "nvidia.com/gpu", "vgpu": "tencent.com/vcuda-core", "mps": "nvidia.com/mps-core"}
+
+// witness watches nodes and plugin pods by itself and writes down what must never be: plugins of two modules on one node, and more nodes
+// on their way than are allowed.
+type witness struct {
+	mu       sync.Mutex
+	plugins  map[string]map[types.UID]string // node -> plugin pods -> module
+	tainted  map[string]bool
+	most     int
+	wrong    []string
+	allowed  int
+	finished sync.WaitGroup
+	stop     context.CancelFunc
+}
+
+func (b *bench) witness(allowed int) *witness {
+	ctx, stop := context.WithCancel(b.ctx)
+	w := &witness{plugins: map[string]map[types.UID]string{}, tainted: map[string]bool{}, allowed: allowed, stop: stop}
+	follow := func(list cache.Lister, watcher cache.WatcherWithContext, see func(watch.Event)) {
+		began, err := list.List(metav1.ListOptions{Limit: 1})
+		b.must(err)
+		from, err := watchtools.NewRetryWatcherWithContext(ctx, began.(metav1.ListInterface).GetResourceVersion(), watcher)
+		b.must(err)
+		w.finished.Go(func() {
+			for event := range from.ResultChan() {
+				w.mu.Lock()
+				see(event)
+				if event.Type == watch.Error {
+					w.wrong = append(w.wrong, "the witness lost its watch")
+				}
+				w.mu.Unlock()
+			}
+		})
+	}
+	pods := cache.NewFilteredListWatchFromClient(b.Client.CoreV1().RESTClient(), "pods", kit.Namespace,
+		func(o *metav1.ListOptions) { o.LabelSelector = kit.ModuleLabel })
+	nodes := cache.NewListWatchFromClient(b.Client.CoreV1().RESTClient(), "nodes", "", fields.Everything())
+	follow(pods, pods, func(e watch.Event) {
+		pod, ok := e.Object.(*corev1.Pod)
+		if !ok || pod.Spec.NodeName == "" {
+			return
+		}
+		on := w.plugins[pod.Spec.NodeName]
+		if on == nil {
+			on = map[types.UID]string{}
+			w.plugins[pod.Spec.NodeName] = on
+		}
+		delete(on, pod.UID)
+		if e.Type != watch.Deleted {
+			on[pod.UID] = pod.Labels[kit.ModuleLabel]
+		}
+		modes := map[string]bool{}
+		for _, module := range on {
+			modes[module] = true
+		}
+		if len(modes) > 1 {
+			w.wrong = append(w.wrong, fmt.Sprintf("plugins of %d modes on node %s: %v", len(modes), pod.Spec.NodeName, on))
+		}
+	})
+	follow(nodes, nodes, func(e watch.Event) {
+		node, ok := e.Object.(*corev1.Node)
+		if !ok {
+			return
+		}
+		delete(w.tainted, node.Name)
+		if e.Type != watch.Deleted && slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == kit.SwitchingTaint }) {
+			w.tainted[node.Name] = true
+		}
+		w.most = max(w.most, len(w.tainted))
+		if len(w.tainted) > w.allowed {
+			w.wrong = append(w.wrong, fmt.Sprintf("%d nodes change at once, %d may: %v", len(w.tainted), w.allowed, w.tainted))
+		}
+	})
+	b.t.Cleanup(func() { stop(); w.finished.Wait() })
+	return w
+}
+
+func (w *witness) seen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.wrong)
+}
+
+// enrol changes spec.enrolment of the policy.
+func (b *bench) enrol(fields map[string]any) {
+	b.t.Helper()
+	body, _ := json.Marshal(map[string]any{"spec": map[string]any{"enrolment": fields}})
+	_, err := b.Dynamic.Resource(kit.Policies).Patch(b.ctx, "default", types.MergePatchType, body, metav1.PatchOptions{})
+	b.must(err)
+}
+
+// status of an AcceleratorNode; empty where there is none.
+func (b *bench) status(node string) map[string]any {
+	b.t.Helper()
+	a, err := b.Dynamic.Resource(kit.AccelNodes).Get(b.ctx, node, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	b.must(err)
+	out, _, _ := unstructured.NestedMap(a.Object, "status")
+	return out
+}
+
+// until waits for a status of a node.
+func (b *bench) until(node string, patience time.Duration, is func(status map[string]any) bool) map[string]any {
+	b.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		last := b.status(node)
+		if is(last) {
+			return last
+		}
+		if time.Now().After(deadline) {
+			b.must(fmt.Errorf("node %s is after %s still %v", node, patience, last))
+		}
+	}
+}
+
+func inPhase(phase string) func(map[string]any) bool {
+	return func(s map[string]any) bool { return s["phase"] == phase }
+}
+
+// podOf holds one unit of a mode on a node.
+func (b *bench) podOf(node, mode string) corev1.PodSpec {
+	limits := corev1.ResourceList{corev1.ResourceName(unit[mode]): resource.MustParse("1")}
+	return corev1.PodSpec{NodeSelector: map[string]string{"kubernetes.io/hostname": node}, TerminationGracePeriodSeconds: new(int64),
+		Tolerations: []corev1.Toleration{{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpExists}},
+		Containers:  []corev1.Container{{Name: "main", Image: "x", Resources: corev1.ResourceRequirements{Limits: limits}}}}
+}
+
+// user is a pod that holds one unit of a mode on a node.
+func (b *bench) user(name, node, mode string) *corev1.Pod {
+	b.t.Helper()
+	pod, err := b.Client.CoreV1().Pods("default").Create(b.ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: b.podOf(node, mode)}, metav1.CreateOptions{})
+	b.must(err)
+	b.t.Cleanup(func() {
+		now := int64(0)
+		_ = b.Client.CoreV1().Pods("default").Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	})
+	for deadline := time.Now().Add(20 * time.Second); pod.Status.Phase != corev1.PodRunning; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			b.must(fmt.Errorf("pod %s does not run: %v", name, pod.Status.Conditions))
+		}
+		pod, err = b.Client.CoreV1().Pods("default").Get(b.ctx, name, metav1.GetOptions{})
+		b.must(err)
+	}
+	return pod
+}
+
+func (b *bench) forget(pod string) {
+	b.t.Helper()
+	now := int64(0)
+	b.must(b.Client.CoreV1().Pods("default").Delete(b.ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+}
+
+// Every ordered pair of modes, none among them, each with the operator killed around one of the writes of the change and a pod that
+// holds the old mode's cards: the change waits for the pod, ends where it was asked to, and no node ever runs two plugins.
+func TestC61_F1_every_change_of_mode_killed_on_its_way(t *testing.T) {
+	b := take(t, "calm")
+	w := b.witness(1)
+	modes := []string{"pgpu", "vgpu", "mps", ""}
+	moments := []string{"lost", "unanswered", "answered"}
+	const node = "t4-0"
+	pairs, deaths := 0, 0
+	o := b.converged("first")
+	for i, from := range modes {
+		for j, to := range modes {
+			if from == to {
+				continue
+			}
+			pairs++
+			for _, k := range form([]int{1 + (i*len(modes)+j+int(seed))%7}, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}) {
+				b.must(b.Ask(b.ctx, node, from))
+				b.must(wrap(b.Await(b.ctx, 40*time.Second), "to begin with %q", from))
+				held := from != "" && (i+j+k)%2 == 0
+				if held {
+					b.user("holder", node, from)
+				}
+				o.Terminate(10 * time.Second)
+				b.must(b.ExpireLease(b.ctx))
+				b.must(b.Ask(b.ctx, node, to))
+				name := fmt.Sprintf("%s-%s-%d", named(from), named(to), k)
+				b.dieAt(name, k, moments[(i+j+k)%3])
+				deaths++
+				b.must(b.ExpireLease(b.ctx))
+				o = b.start("after-" + name)
+				b.must(o.WaitReady(20 * time.Second))
+				if held {
+					s := b.until(node, 20*time.Second, inPhase("Draining"))
+					if got := fmt.Sprint(s["blockers"]); !strings.Contains(got, "default/holder") {
+						t.Errorf("%s: blockers are %s", name, got)
+					}
+					if p, err := b.Client.CoreV1().Pods("default").Get(b.ctx, "holder", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
+						t.Errorf("%s: the pod was taken away although nobody asked: %v", name, err)
+					}
+					b.forget("holder")
+				}
+				b.must(wrap(b.Await(b.ctx, 40*time.Second), "%s, killed at write %d", name, k))
+				b.clean(w.seen())
+			}
+		}
+	}
+	b.rest(o, time.Second)
+	t.Logf("%d pairs of modes, %d deaths", pairs, deaths)
+}
+
+func named(mode string) string {
+	if mode == "" {
+		return "none"
+	}
+	return mode
+}
+
+// The new mode's cards never appear: the node goes back, says why, and remembers it.
+func TestC61_a_mode_that_does_not_come_up_is_taken_back(t *testing.T) {
+	b := take(t, "calm")
+	w := b.witness(1)
+	b.converged("only")
+	b.enrol(map[string]any{"verifyTimeout": "4s"})
+	const node = "t4-0"
+	b.must(b.Break("vgpu"))
+	t.Cleanup(func() { _ = b.Break("") })
+	b.must(b.Ask(b.ctx, node, "vgpu"))
+	s := b.until(node, 40*time.Second, inPhase("RolledBack"))
+	b.must(b.Break(""))
+	if s["actualMode"] != "pgpu" || s["requestedMode"] != "vgpu" || s["reason"] != "VerifyTimeout" {
+		t.Errorf("rolled back to %v", s)
+	}
+	b.Expected.Nodes[node] = "pgpu"
+	if n, _ := b.Client.CoreV1().Nodes().Get(b.ctx, node, metav1.GetOptions{}); slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == kit.SwitchingTaint }) {
+		t.Errorf("the taint is still there")
+	}
+	b.enrol(map[string]any{"verifyTimeout": "5m"}) // an edit of the policy is a reason to try again
+	b.Expected.Nodes[node] = "vgpu"
+	b.must(b.Await(b.ctx, 40*time.Second))
+	b.clean(w.seen())
+}
+
+// A node that is deleted in mid-flight leaves nothing; one of the same name begins anew.
+func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
+	b := take(t, "calm")
+	b.converged("only")
+	const node = "t4-0"
+	b.user("holder", node, "pgpu")
+	b.must(b.Ask(b.ctx, node, "mps"))
+	b.until(node, 20*time.Second, inPhase("Draining"))
+	old, err := b.Client.CoreV1().Nodes().Get(b.ctx, node, metav1.GetOptions{})
+	b.must(err)
+	b.must(b.Client.CoreV1().Nodes().Delete(b.ctx, node, metav1.DeleteOptions{}))
+	b.until(node, 20*time.Second, func(s map[string]any) bool { return s == nil })
+	b.forget("holder") // as the control plane does for pods of nodes that are gone, after a while
+	again := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: old.Labels, Annotations: old.Annotations}, Status: old.Status}
+	delete(again.Labels, kit.ModuleLabel)
+	for name := range again.Status.Allocatable {
+		if strings.Contains(string(name), "/") {
+			delete(again.Status.Allocatable, name)
+			delete(again.Status.Capacity, name)
+		}
+	}
+	_, err = b.Client.CoreV1().Nodes().Create(b.ctx, again, metav1.CreateOptions{})
+	b.must(err)
+	b.must(b.Await(b.ctx, 40*time.Second))
+}
+
+// Evict asks the Eviction API, so a PodDisruptionBudget holds, and is named.
+func TestC62_evicts_as_far_as_budgets_allow(t *testing.T) {
+	b := take(t, "calm")
+	b.converged("only")
+	b.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
+	const node = "t4-0"
+	b.user("bare", node, "pgpu")
+	none := intstr.FromInt32(0)
+	_, err := b.Client.PolicyV1().PodDisruptionBudgets("default").Create(b.ctx, &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guarded"}}}}, metav1.CreateOptions{})
+	b.must(err)
+	remove := func() {
+		_ = b.Client.PolicyV1().PodDisruptionBudgets("default").Delete(context.Background(), "guarded", metav1.DeleteOptions{})
+	}
+	t.Cleanup(remove)
+	one, now := int32(1), int64(0)
+	pod := b.podOf(node, "pgpu")
+	_, err = b.Client.AppsV1().ReplicaSets("default").Create(b.ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "guarded"}, Spec: appsv1.ReplicaSetSpec{
+		Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guarded"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "guarded"}}, Spec: pod}}}, metav1.CreateOptions{})
+	b.must(err)
+	t.Cleanup(func() {
+		_ = b.Client.AppsV1().ReplicaSets("default").Delete(context.Background(), "guarded", metav1.DeleteOptions{GracePeriodSeconds: &now})
+	})
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		set, err := b.Client.AppsV1().ReplicaSets("default").Get(b.ctx, "guarded", metav1.GetOptions{})
+		b.must(err)
+		if set.Status.ReadyReplicas == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the guarded pod does not run")
+		}
+	}
+	b.must(b.Ask(b.ctx, node, "vgpu"))
+	b.until(node, 30*time.Second, func(s map[string]any) bool {
+		text := fmt.Sprint(s["blockers"])
+		return strings.Contains(text, "default/guarded-") && strings.Contains(text, "its PodDisruptionBudget") && strings.Contains(text, "default/bare (has no controller")
+	})
+	remove()
+	b.until(node, 30*time.Second, func(s map[string]any) bool {
+		return !strings.Contains(fmt.Sprint(s["blockers"]), "guarded")
+	})
+	b.forget("bare")
+	b.must(b.Await(b.ctx, 40*time.Second))
+}
+
+// All nodes are relabelled at once: no more than maxUnavailable change at any instant, and all arrive.
+func TestC61_many_nodes_at_once_and_never_more_than_allowed(t *testing.T) {
+	b := take(t, "calm")
+	count := form(24, 1000)
+	allowed := form(3, 20)
+	b.enrol(map[string]any{"maxUnavailable": allowed})
+	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", fmt.Sprintf("l40s=%d", count))
+	b.must(err)
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("l40s-%d", i)
+	}
+	t.Cleanup(func() {
+		for _, name := range names {
+			delete(b.Expected.Nodes, name)
+			_ = b.Client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
+		}
+	})
+	o := b.converged("only")
+	w := b.witness(allowed)
+	for _, mode := range []string{"pgpu", "vgpu"} {
+		began := time.Now()
+		for _, name := range names {
+			b.must(b.Ask(b.ctx, name, mode))
+		}
+		before := len(o.Proxy.Since(began, kit.Writes))
+		b.must(b.Await(b.ctx, form(2*time.Minute, 50*time.Minute)))
+		b.clean(w.seen())
+		b.rest(o, time.Second)
+		writes := len(o.Proxy.Since(began, func(r *kit.Request) bool {
+			return r.Write() && r.Resource != "events" && r.Resource != "acceleratorpolicies"
+		}))
+		t.Logf("%d nodes to %s, %d at once: %s, %.1f writes a node (%d before the last was asked)", count, mode, allowed, time.Since(began).Round(100*time.Millisecond), float64(writes)/float64(count), before)
+		if most := 12.0; float64(writes)/float64(count) > most {
+			t.Errorf("%.1f writes a node, at most %.0f are needed", float64(writes)/float64(count), most)
+		}
+	}
+	if w.most < allowed {
+		t.Errorf("only %d changed at once, %d were allowed: this proved nothing", w.most, allowed)
+	}
+}

@@ -125,6 +125,7 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   core.description_en = "hundredths of a card's compute";
   core.description_zh = "一张卡算力的百分比";
   core.related = "nvidia.com/mps-memory";
+  core.excluded = memory.excluded = "nvidia.com/gpualloc";
   memory.config_map = "cf-crl-nvidia-mps-memory";
   memory.key = "nvidia.com/mps-memory";
   memory.unit = "GiB";

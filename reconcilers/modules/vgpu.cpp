@@ -90,6 +90,7 @@ std::vector<json> declarations(const module_spec&, const facts&) {
   core.description_en = "hundredths of a card: 1 to 99, or whole cards as multiples of 100";
   core.description_zh = "一张卡的百分比：1 到 99，或 100 的整数倍（整卡）";
   core.related = "tencent.com/vcuda-memory";
+  core.excluded = memory.excluded = "nvidia.com/gpualloc";
   memory.config_map = "cf-crl-gpu-manager-vcuda-memory";
   memory.key = "tencent.com/vcuda-memory";
   memory.unit = "256Mi";

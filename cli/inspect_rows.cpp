@@ -72,6 +72,10 @@ std::int64_t cards_of(std::string_view resource, std::int64_t amount) {
   return resource == "tencent.com/vcuda-core" || resource == "nvidia.com/mps-core" ? amount / 100 : 0;
 }
 
+const reconcilers::modules::offer& offered(const fleet& of) {
+  return reconcilers::modules::offered_by(of.policy ? &*of.policy : nullptr);
+}
+
 std::vector<resource_use> use_of(const fleet& of, const listed_node& node, const module_type& mode) {
   std::vector<resource_use> out;
   for (const auto name : mode.resources)
@@ -99,6 +103,7 @@ void add_cards(node_row& to, const fleet& of, const listed_node& node) {
     return;
   }
   for (const auto& one : to.resources) {
+    if (to.mode == "share") break;  // several of one card
     if (to.cards == 0) to.cards = cards_of(one.name, one.capacity);
     if (to.unhealthy == 0) to.unhealthy = cards_of(one.name, one.capacity - one.allocatable);
   }
@@ -125,11 +130,25 @@ node_row row_of(const fleet& of, const listed_node& node) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
-  const auto* mode = reconcilers::modules::find(out.mode);
-  if (!mode) mode = reconcilers::modules::find(node.labels.value_or(names::module_label, ""));
+  const auto* mode = offered(of).find(out.mode);
+  if (!mode) mode = offered(of).find(node.labels.value_or(names::module_label, ""));
   if (mode) out.resources = use_of(of, node, *mode);
   add_cards(out, of, node);
   return out;
+}
+
+/// That of its node where it offers what the pod asks for, else whoever would offer it.
+std::string mode_of(const fleet& of, const kube::pod& pod, const kube::quantities& asked) {
+  const auto node = std::ranges::find(of.nodes, pod.node_name, [](const listed_node& one) { return one.key.name; });
+  const auto* here =
+      node == of.nodes.end() ? nullptr : offered(of).find(node->labels.value_or(names::module_label, ""));
+  for (const auto& [name, amount] : asked) {
+    if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
+  }
+  for (const auto& [name, amount] : asked) {
+    if (const auto* mode = offered(of).advertiser(name)) return std::string(mode->name);
+  }
+  return {};
 }
 
 bool listed(const fleet& of, const listed_node& node) {
@@ -168,7 +187,7 @@ std::vector<node_row> node_rows(const fleet& of, const std::vector<std::string>&
 std::vector<module_row> module_rows(const fleet& of) {
   std::vector<module_row> out;
   const auto status = of.policy ? json::parse(of.policy->status, nullptr, false) : json();
-  for (const auto& mode : reconcilers::modules::catalogue()) {
+  for (const auto& mode : offered(of).rows()) {
     module_row row;
     row.name = mode.name;
     row.title = mode.title;
@@ -203,9 +222,7 @@ std::vector<pod_row> pod_rows(const fleet& of, std::string_view ns) {
     if (row.asked.empty()) continue;
     row.key = pod.key;
     row.node = pod.node_name;
-    for (const auto& [name, amount] : row.asked) {
-      if (const auto* mode = reconcilers::modules::advertiser(name); mode && row.mode.empty()) row.mode = mode->name;
-    }
+    row.mode = mode_of(of, pod, row.asked);
     row.phase = pod.deleting ? "Terminating" : std::string(kube::to_string(pod.phase));
     row.reason = pod.reason;
     row.isolation = std::string(pod.annotations.value_or("quartermaster.io/isolation", ""));

@@ -148,7 +148,7 @@ kube::task<void> look(kube::transport& over, const verify_options& options, veri
   if (!options.allocate) co_return kube::result<void>();
   for (std::size_t i = 0; i < into.nodes.size(); ++i) {
     auto& one = into.nodes[i];
-    const auto* mode = reconcilers::modules::find(one.mode);
+    const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(one.mode);
     if (!mode || !worth_trying(one)) continue;
     auto tried = co_await try_allocation(over, view.nodes[i], *mode, options.with);
     if (!tried) co_return std::unexpected(tried.error());

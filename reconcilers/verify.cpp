@@ -13,8 +13,6 @@ using kind = node_intent::kind;
 using modules::module_type;
 
 constexpr std::size_t most_named = 5;
-/// What AcceleratorNode says where a change was given up, as its phase; and where a node's turn has not come yet.
-constexpr std::string_view given_up = "RolledBack", waiting = "Waiting";
 /// Why a plugin pod is not ready that has nothing to do with the node's driver or cards.
 constexpr std::string_view image_reasons[] = {"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
                                               "ImageInspectError", "ErrImageNeverPull"};
@@ -63,14 +61,15 @@ class node_walker {
       : in_(in),
         is_(is),
         policy_(in.policy ? &*in.policy : nullptr),
+        offered_(modules::offered_by(policy_)),
         leaderless_(leaderless),
         wanted_(intent_of(is.node, policy_)),
-        serving_(modules::find(is.node.labels.value_or(names::module_label, ""))) {}
+        serving_(offered_.find(is.node.labels.value_or(names::module_label, ""))) {}
 
   node_walk walk() {
     node_walk out;
     out.node = is_.node.key.name;
-    const auto* mode = wanted_.mode ? wanted_.mode : serving_;
+    const auto* mode = wanted_.mode ? offered_.find(wanted_.mode->name) : serving_;
     if (mode) out.mode = mode->name;
     auto& to = out.steps;
     to.push_back(label());
@@ -106,7 +105,7 @@ class node_walker {
   bool followed() const { return is_.status && is_.status->requested_mode == expected(); }
   bool changing() const {
     return phase() == phases::draining || phase() == phases::removing || phase() == phases::enrolling ||
-           phase() == waiting;
+           phase() == phases::waiting;
   }
   bool tainted() const {
     return std::ranges::any_of(is_.node.taints, [](const auto& one) { return one.key == names::switching_taint; });
@@ -161,8 +160,9 @@ class node_walker {
     if (!followed()) {
       return leaderless_ ? skipped(at) : wrong(at, code::enrolment_behind, says.requested_mode, expected());
     }
-    if (says.phase == phases::ready || says.phase == given_up) {
-      const bool back = says.phase == given_up || (wanted_.of == kind::mode && says.actual_mode != wanted_.mode->name);
+    if (says.phase == phases::ready || says.phase == phases::rolled_back) {
+      const bool back =
+          says.phase == phases::rolled_back || (wanted_.of == kind::mode && says.actual_mode != wanted_.mode->name);
       return back ? wrong(at, code::rolled_back, says.actual_mode, says.message)
                   : good(at, says.phase, says.actual_mode);
     }
@@ -185,7 +185,7 @@ class node_walker {
     const std::string placed(is_.node.labels.value_or(names::module_label, ""));
     const auto* target = wanted_.of == kind::mode ? wanted_.mode : nullptr;
     if (target && placed == target->name) return good(at, placed);
-    if (phase() == given_up && placed == is_.status->actual_mode) return good(at, placed);
+    if (phase() == phases::rolled_back && placed == is_.status->actual_mode) return good(at, placed);
     if (refused_ || changing() || !followed() || phase() == phases::stuck)
       return placed.empty() ? skipped(at) : good(at, placed);
     if (!target) return placed.empty() ? good(at, "-") : wrong(at, code::module_label_other, placed, "-");
@@ -225,9 +225,9 @@ class node_walker {
     if (!serving_ && !(wanted_.of == kind::mode && phase() == phases::enrolling)) return skipped(at);
     if (phase() == phases::draining || phase() == phases::removing) return skipped(at);
     for (const auto& [name, amount] : is_.node.allocatable) {
-      if (amount <= 0 || (serving_ && offers(*serving_, name)) || !modules::advertiser(name)) continue;
+      if (amount <= 0 || (serving_ && offers(*serving_, name)) || !offered_.advertiser(name)) continue;
       const auto mine = [&](const module_type& one) { return offers(one, name) && plugin_of(one); };
-      if (std::ranges::none_of(modules::catalogue(), mine))
+      if (std::ranges::none_of(offered_.rows(), mine))
         return wrong(at, code::foreign_plugin, name + " " + std::to_string(amount));
     }
     if (phase() == phases::ready) {
@@ -236,6 +236,12 @@ class node_walker {
       }
     }
     return good(at);
+  }
+
+  /// Cards that are cut have resources of their own, and their number is not that of the cards.
+  bool cut() const {
+    const auto piece = [](const auto& one) { return one.first.starts_with("nvidia.com/mig-") && one.second > 0; };
+    return std::ranges::any_of(is_.node.allocatable, piece);
   }
 
   step resources(bool plugin_works, bool unfit) const {
@@ -247,6 +253,7 @@ class node_walker {
       const auto cards = per_card(name) * is_.known.cards;
       const auto said = std::string(name) + " ";
       append(all, said + of_total(can, has));
+      if (cut()) continue;
       if (can <= 0)
         append(nothing, name);
       else if (can < has)
@@ -269,7 +276,7 @@ class node_walker {
     for (const auto& one : is_.claims) {
       bool strange = false, ours = false;
       for (const auto& [name, amount] : one.asked) {
-        if (amount <= 0 || !modules::advertiser(name)) continue;
+        if (amount <= 0 || !offered_.advertiser(name)) continue;
         ours = true;
         held[name] += amount;
         strange = strange || (serving_ && !offers(*serving_, name));
@@ -304,6 +311,7 @@ class node_walker {
   const cluster_view& in_;
   const node_view& is_;
   const accelerator_policy* policy_;
+  const modules::offer& offered_;
   bool leaderless_, refused_ = false, plugin_explained_ = false;
   node_intent wanted_;
   const module_type* serving_;
@@ -361,7 +369,7 @@ std::vector<step> daemon_set_steps(const cluster_view& of, const report& so_far,
   const auto at = stage::daemon_sets;
   std::vector<step> out;
   if (!of.policy) return out;
-  for (const auto& mode : modules::catalogue()) {
+  for (const auto& mode : modules::offered_by(&*of.policy).rows()) {
     if (!of.policy->enabled(mode.name)) continue;
     const auto serves = [&](const node_walk& one) { return one.mode == mode.name; };
     if (!of.whole && std::ranges::none_of(so_far.nodes, serves)) continue;

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -33,7 +34,7 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 		containers, limits int
 		key, refused       string
 	}{
-		{256, 8, named, "must be set to 1 or more"},
+		{60, 8, named, "must be set to 1 or more"},
 		{257, 1, named, words},
 		{257, 1, other, ""},
 		{8000, 1, named, words},
@@ -43,10 +44,12 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 		{1, 10_000, other, ""},
 	} {
 		of := pod(c.containers, c.limits, c.key)
+		began := time.Now()
 		answer, _, err := engine.Pod(of, rules, "Deny")
 		if err != nil || !strings.Contains(answer.Refusals, c.refused) || answer.Allowed != (c.refused == "") || (c.refused == words && answer.Advice != "") {
 			t.Errorf("%d containers with %d limits of %s: %v %.200q %.100q", c.containers, c.limits, c.key, err, answer.Refusals, answer.Advice)
 		}
+		t.Logf("%d containers with %d limits of %s: %s", c.containers, c.limits, c.key, time.Since(began).Round(time.Millisecond))
 		said, _, err := engine.Template("Deployment", of.Spec, rules, "Deny")
 		if err != nil || !strings.Contains(said, c.refused) || (said == "") != (c.refused == "") {
 			t.Errorf("a template of %d containers with %d limits of %s: %v %.200q", c.containers, c.limits, c.key, err, said)

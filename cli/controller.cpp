@@ -34,6 +34,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/crl/text.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/enrolment.hpp"
 #include "reconcilers/names.hpp"
@@ -189,6 +190,14 @@ class operator_program {
       for (const auto& key : what.affected_by(before, after)) runner.add(key, priority());
     });
   }
+  /// The labels that device configurations name ask for a mode of ours where the device is one.
+  void declare_labels() {
+    std::vector<reconcilers::label_alias> labels;
+    for (const auto& one : custom_resource_.devices()) {
+      if (one.sound) labels.push_back({one.label_key, one.label_value, reconcilers::crl::lower_case(one.name)});
+    }
+    for (const auto& node : enrolment_.declare(std::move(labels))) enrolling_.add(node, priority());
+  }
   void add_observers() {
     wake(policies_, policy_, governing_);
     wake(daemon_sets_, policy_, governing_);
@@ -205,6 +214,7 @@ class operator_program {
       wake(*store, custom_resource_, judging_);
       wake(*store, resource_rules_, compiling_);
     }
+    device_configs_.observe([this](const auto*, const auto*) { declare_labels(); });
     wake(runtime_classes_, custom_resource_, judging_);
     wake(runtime_classes_, resource_rules_, compiling_);
     wake(policies_, resource_rules_, compiling_);

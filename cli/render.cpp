@@ -103,12 +103,14 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
   made.push_back(std::move(*read_back));
   lint_settings settings;
   settings.ns = options.ns;
+  std::string meant;
   for (const auto& f : lint(made, settings).findings) {
     // What else is declared cannot be seen from here; and a resource nobody may use can be meant.
     if (f.code == "related_unknown") continue;
     if (f.code != "unusable") return refuse(flag_of(f.field) + f.message);
-    err << "quartermaster: " << flag_of(f.field) << f.message << "\n";
+    meant += "quartermaster: " + flag_of(f.field) + f.message + "\n";
   }
+  err << meant;
   out << text;
   return 0;
 }

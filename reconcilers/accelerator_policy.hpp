@@ -57,7 +57,7 @@ struct enrolment_spec {
   std::vector<label_alias> aliases;
   std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
   bool evict = false;                 ///< drain.mode is Evict
-  std::string max_unavailable = "1";  ///< a number of nodes, or "25%"
+  std::string max_unavailable = "10%";  ///< a number of nodes, or "25%"
   friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
 };
 

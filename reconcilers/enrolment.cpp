@@ -208,7 +208,7 @@ const accelerator_policy* enrolment::policy() const {
 
 bool enrolment::concerns(const kube::node& node) const {
   return node.labels.contains(names::module_label) || taint_at(node) || from_.accelerator_nodes.find(node.key) ||
-         intent_of(node, policy()).of != node_intent::kind::none;
+         intent_of(node, policy(), declared_).of != node_intent::kind::none;
 }
 
 bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
@@ -237,7 +237,7 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
   const auto* rules = policy();
   const auto& name = node.key.name;
   node_state out;
-  out.wanted = intent_of(node, rules);
+  out.wanted = intent_of(node, rules, declared_);
   out.placed = node.labels.value_or(names::module_label, "");
   out.placed_enabled = rules && rules->enabled(out.placed);
   if (const auto at = taint_at(node)) {
@@ -249,7 +249,9 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
   if (!out.may_begin) out.in_the_way = who_is_changing();
   out.allocatable = node.allocatable;
   out.plugins = pods_.plugins(name);
-  out.holders = pods_.holders(name);
+  if (rules) out.offered = rules->offered.of;
+  const auto& offered = modules::offered_by(rules);
+  out.holders = pods_.holders(name, offered, offered.find(out.taint ? out.taint->from : out.placed));
   for (auto& one : out.holders) one.protected_now = protected_.contains(one.pod);
   out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
   if (rules) {
@@ -432,6 +434,20 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_node* bef
   return {after ? after->key : before->key};
 }
 
+std::vector<kube::object_key> enrolment::declare(std::vector<label_alias> labels) {
+  if (labels == declared_) return {};
+  std::vector<kube::object_key> out;
+  const auto add_concerned = [&] {
+    for (const auto& node : from_.nodes.all()) {
+      if (concerns(node) && std::ranges::find(out, node.key) == out.end()) out.push_back(node.key);
+    }
+  };
+  add_concerned();
+  declared_ = std::move(labels);
+  add_concerned();
+  return out;
+}
+
 /// Any edit of the policy is a reason to try again what was given up.
 std::vector<kube::object_key> enrolment::given_up() const {
   std::vector<kube::object_key> out;
@@ -445,11 +461,16 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                                                      const accelerator_policy* after) const {
   const auto& any = after ? *after : *before;
   if (any.key != policy_key) return {};
-  const auto same_switch = [&](const modules::module_type& one) {
-    return before->enabled(one.name) == after->enabled(one.name);
+  const auto same_modules = [&] {
+    return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
+                              [&](const modules::module_type& one, const modules::module_type& other) {
+                                return one.name == other.name && std::ranges::equal(one.resources, other.resources) &&
+                                       std::ranges::equal(one.needs.architectures, other.needs.architectures) &&
+                                       before->enabled(one.name) == after->enabled(one.name);
+                              });
   };
   if (before && after && before->id == after->id && before->deleting == after->deleting &&
-      before->enrolment == after->enrolment && std::ranges::all_of(modules::catalogue(), same_switch))
+      before->enrolment == after->enrolment && same_modules())
     return before->generation == after->generation ? std::vector<kube::object_key>() : given_up();
   std::vector<kube::object_key> out;
   for (const auto& node : from_.nodes.all()) {

@@ -47,6 +47,9 @@ class enrolment final : public controller::reconciler {
   enrolment(const enrolment&) = delete;
   enrolment& operator=(const enrolment&) = delete;
 
+  /// The labels that device configurations name, from now on; returns the nodes to look at again.
+  std::vector<kube::object_key> declare(std::vector<label_alias> labels);
+
   std::string_view name() const override { return "enrolment"; }
   kube::task<controller::action> reconcile(kube::object_key key) override;
 
@@ -93,6 +96,7 @@ class enrolment final : public controller::reconciler {
   controller::recorder& events_;
   settings how_;
   node_pods pods_;
+  std::vector<label_alias> declared_;
   std::unordered_map<std::string, written> written_;
   std::unordered_map<std::string, phase_seen> phases_;
   std::set<std::string> changing_;        ///< nodes on their way, as the stores show them or as we have just written

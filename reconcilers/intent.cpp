@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "reconcilers/crl/nearest.hpp"
@@ -25,10 +26,29 @@ struct other_owner {
 constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
 /// Labels by which other products start their device plugin on a node; two plugins on one node give a card out twice.
 constexpr other_owner foreign[] = {
-    {"gpu", "on", "HAMi"},
-    {"gpushare", "true", "gpushare"},
     {"vgpu-manager", "device-plugin", "vgpu-manager"},
     {"nvidia.com/gpu.deploy.device-plugin", "true", "the NVIDIA GPU Operator"},
+};
+/// Labels that other products' users have on their nodes already. They ask for a mode of ours where that module is on;
+/// where it is off they are the other product's.
+struct product_alias {
+  std::string_view key, value, mode, who;
+  std::string_view refusal;  ///< why we cannot grant it; empty where we can
+};
+constexpr std::string_view ack_label = "ack.node.gpu.schedule";
+constexpr std::string_view no_isolation =
+    "asks for memory or cores held apart, and no isolation back end is installed; share asks for the same without "
+    "isolation, vgpu and mps have their own";
+constexpr product_alias aliases[] = {
+    {"gpu", "on", "hami", "HAMi", {}},
+    {"gpushare", "true", "gpushare", "gpushare", {}},
+    {ack_label, "default", "pgpu", "ACK", {}},
+    {ack_label, "topology", "pgpu", "ACK", {}},
+    {ack_label, "share", "gpushare", "ACK", {}},
+    {ack_label, "mps", "mps", "ACK", {}},
+    {ack_label, "cgpu", "gpushare", "ACK", no_isolation},
+    {ack_label, "core_mem", "gpushare", "ACK", no_isolation},
+    {ack_label, "mig", "", "ACK", "asks for MIG instances, and this version has no mode for them"},
 };
 constexpr std::string_view card_labels[] = {
     "nvidia.com/gpu.present",
@@ -44,11 +64,12 @@ struct claim {
   std::string_view left_to;  ///< somebody else
   std::vector<std::string_view> allowed;
   std::string value;
+  std::string_view refusal;  ///< what it asks for cannot be granted
 };
 
-claim product_claim(std::string_view written) {
-  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written)};
-  for (const auto& one : modules::catalogue()) {
+claim product_claim(std::string_view written, const modules::offer& offered) {
+  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  for (const auto& one : offered.rows()) {
     out.allowed.insert(out.allowed.end(), one.label_values.begin(), one.label_values.end());
     if (std::ranges::find(one.label_values, out.value) != one.label_values.end()) out.mode = one.name;
   }
@@ -58,24 +79,64 @@ claim product_claim(std::string_view written) {
   return out;
 }
 
-claim our_claim(std::string_view written) {
-  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written)};
-  for (const auto& one : modules::catalogue()) out.allowed.push_back(one.name);
+claim our_claim(std::string_view written, const modules::offer& offered) {
+  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  for (const auto& one : offered.rows()) out.allowed.push_back(one.name);
   out.allowed.push_back(no_mode);
   if (std::ranges::find(out.allowed, out.value) != out.allowed.end()) out.mode = out.value;
   return out;
 }
 
-std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* policy) {
-  std::vector<claim> out;
-  if (const auto written = node.labels.find(product_label)) out.push_back(product_claim(*written));
-  if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written));
-  if (!policy) return out;
-  for (const auto& alias : policy->enrolment.aliases) {
-    const auto written = node.labels.find(alias.key);
-    if (written && crl::lower_case(*written) == crl::lower_case(alias.value))
-      out.push_back({alias.key + "=" + std::string(*written), alias.mode, {}, {}, {}});
+bool on(const accelerator_policy* policy, std::string_view mode) { return policy && policy->enabled(mode); }
+
+/// A label of another product. A value of theirs that nobody knows is a mistake only where we serve the others.
+std::optional<claim> alias_claim(std::string_view key, std::string_view written, const accelerator_policy* policy) {
+  claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  bool served = false;
+  for (const auto& one : aliases) {
+    if (one.key != key) continue;
+    served = served || on(policy, one.mode);
+    out.allowed.push_back(one.value);
+    if (one.value != out.value) continue;
+    out.mode = one.mode;
+    out.refusal = one.refusal;
+    if (!one.mode.empty() && !on(policy, one.mode)) out.left_to = one.who;
   }
+  const bool understood = !out.mode.empty() || !out.refusal.empty();
+  if (!understood && (key != ack_label || !served)) return std::nullopt;
+  return out;
+}
+
+/// Those that a person wrote to the policy or in a device configuration.
+void add_declared(const kube::node& node, std::span<const label_alias> declared, std::vector<claim>& out) {
+  for (const auto& alias : declared) {
+    const auto written = node.labels.find(alias.key);
+    if (!written || crl::lower_case(*written) != crl::lower_case(alias.value)) continue;
+    auto label = alias.key + "=" + std::string(*written);
+    std::erase_if(out, [&](const claim& one) { return one.label == label; });  // a person's word for it
+    out.push_back({std::move(label), alias.mode, {}, {}, {}, {}});
+  }
+}
+
+std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* policy,
+                             std::span<const label_alias> declared) {
+  std::vector<claim> out;
+  if (const auto written = node.labels.find(product_label))
+    out.push_back(product_claim(*written, modules::offered_by(policy)));
+  if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written, modules::offered_by(policy)));
+  std::string_view last;
+  for (const auto& one : aliases) {
+    if (one.key == last) continue;
+    last = one.key;
+    const auto written = node.labels.find(one.key);
+    if (!written) continue;
+    if (auto made = alias_claim(one.key, *written, policy)) out.push_back(*std::move(made));
+  }
+  std::vector<label_alias> ours;  // a device configuration may be about a device that is not of our catalogue
+  std::ranges::copy_if(declared, std::back_inserter(ours),
+                       [&](const label_alias& one) { return modules::offered_by(policy).find(one.mode); });
+  add_declared(node, ours, out);
+  if (policy) add_declared(node, policy->enrolment.aliases, out);
   return out;
 }
 
@@ -94,7 +155,7 @@ node_intent refused(const module_type* mode, std::string requested, std::string 
 
 std::optional<node_intent> unclear(const std::vector<claim>& claims) {
   for (const auto& one : claims) {
-    if (!one.mode.empty() || !one.left_to.empty()) continue;
+    if (!one.mode.empty() || !one.left_to.empty() || !one.refusal.empty()) continue;
     auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
                    "; allowed are " + list(one.allowed) + " (any case)";
     if (const auto near = crl::nearest(one.value, one.allowed); !near.empty())
@@ -104,6 +165,10 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims) {
   for (const auto& one : claims) {
     const auto& first = claims.front();
     if (one.mode == first.mode && one.left_to == first.left_to) continue;
+    if (!one.left_to.empty() && !first.mode.empty() && first.left_to.empty())
+      return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
+                     "label " + one.label + " gives the node to " + std::string(one.left_to) +
+                         ", and two device plugins would give a card out twice; remove that label");
     return refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
                    "labels " + first.label + " and " + one.label + " disagree; remove one of them");
   }
@@ -138,7 +203,15 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
   return {};
 }
 
-std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode) {
+/// An alias makes such a label ours: its owner's plugin is one of our modules then.
+bool asks_us(const other_owner& label, const accelerator_policy* policy) {
+  return policy && std::ranges::any_of(policy->enrolment.aliases, [&](const label_alias& one) {
+           return one.key == label.key && crl::lower_case(one.value) == label.value;
+         });
+}
+
+std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode,
+                                      const accelerator_policy* policy) {
   const std::string name(mode.name);
   const auto& arch = node.architecture;
   if (!node.operating_system.empty() && node.operating_system != "linux")
@@ -149,7 +222,7 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
     return refused(&mode, name, "UnsuitableNode",
                    "mode " + name + " needs " + list({allowed.begin(), allowed.end()}) + ", and the node is " + arch);
   for (const auto& one : foreign) {
-    if (crl::lower_case(node.labels.value_or(one.key, "")) == one.value)
+    if (crl::lower_case(node.labels.value_or(one.key, "")) == one.value && !asks_us(one, policy))
       return refused(&mode, name, "ForeignPlugin",
                      "label " + std::string(one.key) + "=" + std::string(one.value) + " gives the node to " +
                          std::string(one.who) +
@@ -161,7 +234,7 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
 }
 
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy) {
-  if (auto no = unsuitable(node, mode)) return *std::move(no);
+  if (auto no = unsuitable(node, mode, policy)) return *std::move(no);
   const std::string name(mode.name);
   if (!policy)
     return refused(
@@ -177,7 +250,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
 /// A mode that nobody on this node asked for is not worth a refusal.
 node_intent by_default(const kube::node& node, const accelerator_policy* policy) {
   if (!policy || !has_cards(node)) return {};
-  const auto* mode = modules::find(policy->enrolment.default_mode);
+  const auto* mode = modules::offered_by(policy).find(policy->enrolment.default_mode);
   if (!mode) return {};
   auto out = judged(node, *mode, policy);
   return out.of == kind::mode ? out : node_intent();
@@ -189,16 +262,20 @@ bool has_cards(const kube::node& node) {
   return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
 }
 
-node_intent intent_of(const kube::node& node, const accelerator_policy* policy) {
-  const auto claims = claims_of(node, policy);
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy, std::span<const label_alias> declared) {
+  const auto claims = claims_of(node, policy, declared);
   if (claims.empty()) return by_default(node, policy);
   if (auto no = unclear(claims)) return *std::move(no);
   const auto& asked = claims.front();
   if (!asked.left_to.empty())
     return {kind::left_alone, nullptr, asked.value, "LeftAlone",
-            "label " + asked.label + " gives the node to " + std::string(asked.left_to) + "; we keep away"};
+            "label " + asked.label + " gives the node to " + std::string(asked.left_to) + "; we keep away" +
+                (asked.mode.empty() ? "" : " until spec.modules." + asked.mode + ".enabled is true")};
+  if (!asked.refusal.empty())
+    return refused(modules::find(asked.mode), asked.value, "NotOffered",
+                   "label " + asked.label + " " + std::string(asked.refusal));
   if (asked.mode == no_mode) return {};
-  const auto* mode = modules::find(asked.mode);
+  const auto* mode = modules::offered_by(policy).find(asked.mode);
   if (!mode)  // an alias of a policy made for a newer version
     return refused(nullptr, asked.mode, "UnknownMode",
                    "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");

@@ -2,6 +2,7 @@
 // What a node asks for, from its labels and the policy: a mode, nothing, or something that has to be refused in words.
 // Pure. Labels are people's: we read them and never write them.
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,9 +28,12 @@ struct node_intent {
 
 inline constexpr std::string_view module_disabled = "ModuleDisabled";
 
-/// `policy` is null where there is none. Reasons of a refusal: UnknownMode, ConflictingLabels, ForeignPlugin,
-/// UnsuitableNode, UnsuitableCards, NoPolicy, ModuleDisabled.
-node_intent intent_of(const kube::node& node, const accelerator_policy* policy);
+/// `policy` is null where there is none; `declared` are the labels that device configurations name. Reasons of a
+/// refusal: UnknownMode, ConflictingLabels, ForeignPlugin, UnsuitableNode, UnsuitableCards, NotOffered, NoPolicy,
+/// ModuleDisabled. Labels of other products (gpu=on, gpushare=true, ack.node.gpu.schedule) ask for a mode where its
+/// module is on; where it is off the node is theirs.
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
+                      std::span<const label_alias> declared = {});
 
 /// Has cards of a vendor we have modules for, as discovery labels say.
 bool has_cards(const kube::node& node);

@@ -42,6 +42,15 @@ std::string value_at(const json& object, const char* map, std::string_view key) 
   return found.is_object() ? found.value(std::string(key), std::string()) : std::string();
 }
 
+/// Somebody else wrote what the object says, not only beside it.
+bool data_of_others(const json& object) {
+  const auto fields = object.value("/metadata/managedFields"_json_pointer, json::array());
+  return std::ranges::any_of(fields, [](const json& one) {
+    return one.is_object() && one.value("manager", "") != names::field_owner &&
+           one.value("fieldsV1", json::object()).contains("f:data");
+  });
+}
+
 std::string label_at(const json& object, std::string_view key) { return value_at(object, "/metadata/labels", key); }
 
 /// Of what we may have an opinion about: the data, and the labels by which it is found.
@@ -209,7 +218,30 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
     out.settled = true;
     co_return out;
   }
+  if (want.yields && !live->is_null() && data_of_others(*live))
+    co_return co_await hand_over(std::move(want), std::move(about), *std::move(live));
   co_return co_await write(std::move(want), std::move(about), *std::move(live));
+}
+
+/// A person has written into what we declared: it is theirs from now on, and nothing of it goes with the module.
+kube::task<keeper::outcome> keeper::hand_over(modules::intent want, controller::object_reference about, json live) {
+  outcome out;
+  spoken_[{want.type->kind, want.key}].wrote = now_();
+  auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", text_at(live, "/metadata/uid")}},
+                            {{"op", "remove"}, {"path", "/metadata/labels/app.kubernetes.io~1managed-by"}}});
+  for (const auto* path : {"/metadata/labels/quartermaster.io~1module", "/metadata/ownerReferences"}) {
+    if (live.contains(json::json_pointer(path))) patch.push_back({{"op", "remove"}, {"path", path}});
+  }
+  auto done = co_await client_.patch(*want.type, want.key, kube::patch_kind::json, patch);
+  out.again_in = between_writes;
+  if (done)
+    events_.record(
+        about, event_type::normal, "HandedOver", "Patch",
+        called(*want.type, want.key.to_string()) + " was edited: it is no longer kept by module " + want.module);
+  else if (done.error().code != kube::errc::not_found && done.error().code != kube::errc::conflict &&
+           done.error().code != kube::errc::invalid)
+    out.failed = done.error();
+  co_return out;
 }
 
 kube::task<keeper::outcome> keeper::write(modules::intent want, controller::object_reference about, json live) {

@@ -99,6 +99,7 @@ class keeper {
   kube::task<outcome> compare(modules::intent want, controller::object_reference about);
   kube::task<outcome> write(modules::intent want, controller::object_reference about, nlohmann::json live);
   kube::task<outcome> take_over(modules::intent want, controller::object_reference about, nlohmann::json live);
+  kube::task<outcome> hand_over(modules::intent want, controller::object_reference about, nlohmann::json live);
   kube::task<outcome> make_room(modules::intent want, std::string uid);
   void remember(const modules::intent& want, const nlohmann::json& live);
   std::vector<victim> victims(const std::set<identity>& kept, const std::set<std::string>& spared) const;

@@ -102,6 +102,7 @@ class transaction {
   static std::string rfc3339(std::int64_t wall) {
     return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(wall)));
   }
+  const modules::offer& offered() const { return is_.offered ? *is_.offered : modules::offered_by(nullptr); }
   bool is_tainted() const { return is_.taint.has_value(); }
   bool in(std::string_view phase) const { return is_.before && is_.before->phase == phase; }
   std::chrono::milliseconds waited(std::string_view in_phase) const { return in(in_phase) ? is_.in_phase : 0ms; }
@@ -113,7 +114,7 @@ class transaction {
 
   /// The first resource that a module other than the target advertises and that is not 0 yet.
   std::string_view other_resource() const {
-    for (const auto& one : modules::catalogue()) {
+    for (const auto& one : offered().rows()) {
       if (to_ && one.name == to_->name) continue;
       for (const auto name : one.resources) {
         const bool shared = to_ && std::ranges::find(to_->resources, name) != to_->resources.end();
@@ -138,8 +139,8 @@ class transaction {
   const module_type* asked() const {
     if (is_.wanted.of == kind::mode) return is_.wanted.mode;
     if (is_.wanted.of != kind::refused) return nullptr;
-    if (is_tainted()) return is_.from_enabled ? modules::find(is_.taint->from) : nullptr;
-    return is_.placed_enabled ? modules::find(is_.placed) : nullptr;
+    if (is_tainted()) return is_.from_enabled ? offered().find(is_.taint->from) : nullptr;
+    return is_.placed_enabled ? offered().find(is_.placed) : nullptr;
   }
 
   bool given_up_still() const {
@@ -165,8 +166,8 @@ class transaction {
   }
 
   const module_type* way_back() const {
-    if (is_tainted()) return modules::find(is_.taint->from);
-    return is_.placed == name_of(asked_) ? nullptr : modules::find(is_.placed);
+    if (is_tainted()) return offered().find(is_.taint->from);
+    return is_.placed == name_of(asked_) ? nullptr : offered().find(is_.placed);
   }
 
   bool has_way_back() const {

@@ -15,6 +15,7 @@
 // or the policy changes, when the pods that hindered it are gone, or after a back-off.
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,7 @@ struct switching {
 };
 
 struct node_state {
+  std::shared_ptr<const modules::offer> offered;  ///< the modules as the policy has them; null: as built in
   node_intent wanted;
   std::string placed;                     ///< value of our module label; empty: none
   bool placed_enabled = false;            ///< the policy has that module switched on

@@ -6,16 +6,31 @@
 
 namespace reconcilers {
 
-const modules::module_type* held_mode(const kube::pod& pod) {
+namespace {
+
+/// Calls `found(name)` for each extended resource that a pod asks for, until it says true.
+bool any_resource(const kube::pod& pod, auto&& found) {
   for (const auto& container : pod.containers) {
     for (const auto* asked : {&container.limits, &container.requests}) {
       for (const auto& [name, amount] : *asked) {
-        if (amount <= 0) continue;
-        if (const auto* of = modules::advertiser(name)) return of;
+        if (amount > 0 && std::string_view(name).find('/') != std::string_view::npos && found(name)) return true;
       }
     }
   }
-  return nullptr;
+  return false;
+}
+
+}  // namespace
+
+const modules::module_type* held_mode(const kube::pod& pod, const modules::offer& offered,
+                                      const modules::module_type* mode) {
+  const modules::module_type* out = nullptr;
+  any_resource(pod, [&](std::string_view name) {
+    const bool by_mode = mode && std::ranges::find(mode->resources, name) != mode->resources.end();
+    out = by_mode ? mode : offered.advertiser(name);
+    return out != nullptr;
+  });
+  return out;
 }
 
 std::string_view why_it_stays(const kube::pod& pod) {
@@ -36,7 +51,7 @@ bool node_pods::is_plugin(const kube::pod& pod) const {
 }
 
 bool node_pods::matters(const kube::pod& pod) const {
-  return !pod.node_name.empty() && !pod.finished() && (is_plugin(pod) || held_mode(pod));
+  return !pod.node_name.empty() && !pod.finished() && (is_plugin(pod) || any_resource(pod, [](auto) { return true; }));
 }
 
 void node_pods::take_in(const kube::pod* before, const kube::pod* after) {
@@ -63,14 +78,16 @@ std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
   return out;
 }
 
-std::vector<holder> node_pods::holders(const std::string& node) const {
+std::vector<holder> node_pods::holders(const std::string& node, const modules::offer& offered,
+                                       const modules::module_type* mode) const {
   std::vector<holder> out;
   const auto at = by_node_.find(node);
   if (at == by_node_.end()) return out;
   for (const auto& key : at->second) {
     const auto* pod = pods_.find(key);
     if (!pod || is_plugin(*pod)) continue;
-    if (const auto* of = held_mode(*pod)) out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
+    if (const auto* of = held_mode(*pod, offered, mode))
+      out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
   }
   return out;
 }

@@ -22,9 +22,11 @@ class node_pods {
   node_pods& operator=(const node_pods&) = delete;
 
   std::vector<plugin_pod> plugins(const std::string& node) const;
-  std::vector<holder> holders(const std::string& node) const;
+  /// `mode` is the module that serves the node, null: none.
+  std::vector<holder> holders(const std::string& node, const modules::offer& offered = modules::offered_by(nullptr),
+                              const modules::module_type* mode = nullptr) const;
 
-  /// Bound, not finished, and a plugin pod or a holder.
+  /// Bound, not finished, and a plugin pod or perhaps a holder: which resources are a module's is the policy's to say.
   bool matters(const kube::pod& pod) const;
   /// The nodes to look at again after a change of a pod, as a store's observer sees it.
   std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
@@ -41,8 +43,10 @@ class node_pods {
   std::size_t size_ = 0;
 };
 
-/// The module whose resources a pod asks for; null where it asks for none of ours. (Of several the catalogue's first.)
-const modules::module_type* held_mode(const kube::pod& pod);
+/// The module whose resources a pod asks for; null where it asks for none of ours. Of several that advertise one
+/// resource `mode`, then the first.
+const modules::module_type* held_mode(const kube::pod& pod, const modules::offer& offered,
+                                      const modules::module_type* mode);
 
 /// Why a pod is never evicted, as kubectl drain has it; empty: it may be.
 std::string_view why_it_stays(const kube::pod& pod);

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "reconcilers/compat/rules.hpp"
 #include "reconcilers/crl/text.hpp"
 
 namespace reconcilers {
@@ -20,20 +21,17 @@ constexpr dotted_version rdma_driver{{470, 0, 0}};
 /// Machines whose cards are joined by NVSwitch have eight or more of them.
 constexpr int nvswitch_cards = 8;
 
-struct toolkit_driver {
-  int cuda;
-  std::string_view driver;
-};
-constexpr std::array<toolkit_driver, 20> smallest_drivers{{
-    {1301, "590.44.01"}, {1300, "580.65.06"}, {1209, "575.51.03"}, {1208, "570.26"},    {1206, "560.28.03"},
-    {1205, "555.42.02"}, {1204, "550.54.14"}, {1203, "545.23.06"}, {1202, "535.54.03"}, {1201, "530.30.02"},
-    {1200, "525.60.13"}, {1108, "520.61.05"}, {1107, "515.43.04"}, {1106, "510.39.01"}, {1105, "495.29.05"},
-    {1104, "470.42.01"}, {1103, "465.19.01"}, {1102, "460.27.03"}, {1101, "455.23"},    {1100, "450.36.06"},
-}};
-
 std::string dotted(int packed, int base) { return std::to_string(packed / base) + "." + std::to_string(packed % base); }
 
 std::optional<dotted_version> of(const std::string& text) { return parse_version(text); }
+
+/// The newest CUDA that a driver runs, where nobody has said; empty where it is older than NVIDIA's table.
+std::string cuda_of_driver(const std::string& driver) {
+  const auto is = of(driver);
+  if (!is) return {};
+  const auto cuda = compat::cuda_of({is->parts[0], is->parts[1], is->parts[2]});
+  return cuda ? compat::to_string(*cuda) : std::string();
+}
 
 bool older(const std::string& text, const dotted_version& than) {
   const auto is = of(text);
@@ -289,20 +287,6 @@ std::optional<dotted_version> parse_version(std::string_view text) {
     text.remove_prefix(1);
   }
   return any ? std::optional(out) : std::nullopt;
-}
-
-std::string cuda_of_driver(std::string_view driver) {
-  const auto is = parse_version(driver);
-  if (!is) return {};
-  for (const auto& [cuda, smallest] : smallest_drivers) {
-    if (*is >= *parse_version(smallest)) return dotted(cuda, 100);
-  }
-  return {};
-}
-
-std::string_view driver_for_cuda(int cuda) {
-  const auto at = std::ranges::find(smallest_drivers, cuda, &toolkit_driver::cuda);
-  return at == smallest_drivers.end() ? std::string_view() : at->driver;
 }
 
 node_facts facts_of(const kube::node& node) {

@@ -94,10 +94,4 @@ struct dotted_version {
 };
 std::optional<dotted_version> parse_version(std::string_view text);
 
-/// The newest CUDA that a Linux driver runs, by NVIDIA's table of smallest drivers; empty where it is older than the
-/// table. Source: CUDA Toolkit release notes, table of minimum driver versions.
-std::string cuda_of_driver(std::string_view driver);
-/// The smallest Linux driver for a CUDA version written as 100 x major + minor; empty where it is not in the table.
-std::string_view driver_for_cuda(int cuda);
-
 }  // namespace reconcilers

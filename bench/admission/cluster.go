@@ -117,7 +117,7 @@ func (c *cluster) cpu() (sum time.Duration, err error) {
 
 // settle waits until the server has done with what came before: compiled policies, published schemas, deleted pods. Two quiet seconds in a row.
 func (c *cluster) settle(ctx context.Context) error {
-	const window, busy = time.Second, 100 * time.Millisecond
+	const window, busy = time.Second, 250 * time.Millisecond // an API server with nothing to do takes half of that
 	quiet := 0
 	for deadline := time.Now().Add(2 * time.Minute); quiet < 2; {
 		before, err := c.cpu()

@@ -163,30 +163,9 @@ std::string_view to_string(isolation of) {
   return {};
 }
 
-std::span<const module_type> catalogue() {
-  static const module_type table[] = {
-      pgpu, vgpu, mps, hami, share, gpushare,
-  };
-  return table;
-}
-
-const module_type* find(std::string_view name) {
-  const auto all = catalogue();
-  const auto at = std::ranges::find(all, name, &module_type::name);
-  return at == all.end() ? nullptr : &*at;
-}
-
-namespace {
-
-const module_type* advertiser_in(std::span<const module_type> rows, std::string_view resource) {
-  const auto at = std::ranges::find_if(
-      rows, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
-  return at == rows.end() ? nullptr : &*at;
-}
-
-}  // namespace
-
-const module_type* advertiser(std::string_view resource) { return advertiser_in(catalogue(), resource); }
+std::span<const module_type> catalogue() { return offered_by(nullptr).rows(); }
+const module_type* find(std::string_view name) { return offered_by(nullptr).find(name); }
+const module_type* advertiser(std::string_view resource) { return offered_by(nullptr).advertiser(resource); }
 
 std::string names_for_people() {
   std::string out;
@@ -199,13 +178,15 @@ std::string names_for_people() {
 }
 
 offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
-  rows_.assign(catalogue().begin(), catalogue().end());
+  rows_ = {
+      pgpu, vgpu, mps, hami, share, gpushare,
+  };
   for (auto& row : rows_) {
     const auto at = modules.find(row.name);
     if (at != modules.end() && row.resources_with) row.resources = keep(row.resources_with(at->second));
   }
   for (const auto& [name, spec] : modules) {
-    if (!spec.device.empty() && !modules::find(name)) add(name, spec);
+    if (!spec.device.empty() && !find(name)) add(name, spec);
   }
 }
 
@@ -234,7 +215,11 @@ const module_type* offer::find(std::string_view name) const {
   return at == rows_.end() ? nullptr : &*at;
 }
 
-const module_type* offer::advertiser(std::string_view resource) const { return advertiser_in(rows_, resource); }
+const module_type* offer::advertiser(std::string_view resource) const {
+  const auto at = std::ranges::find_if(
+      rows_, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
+  return at == rows_.end() ? nullptr : &*at;
+}
 
 const offer& offered_by(const accelerator_policy* policy) {
   static const offer table_alone;

@@ -71,7 +71,7 @@ apply_policy() {
 }
 apply_declarations() {
   kubectl apply -f $objects/declarations.yaml
-  wait_for 15 bash -c '[ "$(kubectl get cm -n kube-public -o json | jq "[.items[]|select(.metadata.annotations[\"quartermaster.io/verdict\"])]|length")" -eq 3 ]'
+  wait_for 15 bash -c '[ "$(kubectl get cm -n kube-public -o json | jq "[.items[]|select(.metadata.annotations[\"quartermaster.io/verdict\"])]|length")" -eq 9 ]'
 }
 label_nodes() {
   kubectl label node "${nodes[0]}" nvidia-device-enable=pgpu

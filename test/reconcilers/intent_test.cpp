@@ -66,12 +66,13 @@ TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_near
   EXPECT_EQ(is.of, kind::refused);
   EXPECT_EQ(is.reason, "UnknownMode");
   EXPECT_EQ(is.requested, "vgpus");
-  EXPECT_EQ(
-      is.message,
-      "label nvidia-device-enable=vgpus names no mode we know; allowed are pgpu, vgpu, enable and mps (any case). "
-      "Did you mean vgpu?");
+  EXPECT_EQ(is.message,
+            "label nvidia-device-enable=vgpus names no mode we know; allowed are pgpu, vgpu, enable, mps, hami, "
+            "share and gpushare (any case). "
+            "Did you mean vgpu?");
   EXPECT_THAT(asked({{"nvidia-device-enable", ""}}).message, HasSubstr("has no value"));
-  EXPECT_THAT(asked({{"quartermaster.io/mode", "enable"}}).message, HasSubstr("allowed are pgpu, vgpu, mps and none"));
+  EXPECT_THAT(asked({{"quartermaster.io/mode", "enable"}}).message,
+              HasSubstr("allowed are pgpu, vgpu, mps, hami, share, gpushare and none"));
   EXPECT_EQ(asked({{"nvidia-device-enable", "zzzzzzzz"}}).message.find("Did you mean"), std::string::npos);
 }
 
@@ -140,13 +141,55 @@ TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
 }
 
 TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
+  auto policy = all_on();
+  policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
   for (const auto& [key, value] :
        {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"nvidia.com/gpu.deploy.device-plugin", "true"}}) {
-    const auto is = asked({{"nvidia-device-enable", "pgpu"}, {key, value}});
+    const auto is = asked({{"nvidia-device-enable", "pgpu"}, {key, value}}, policy);
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
     EXPECT_THAT(is.message, HasSubstr(key));
-    EXPECT_EQ(asked({{key, value}}).of, kind::none) << "it is no business of ours";
+    EXPECT_NE(asked({{key, value}}, policy).of, kind::mode) << "it is no business of ours";
   }
+  EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
+}
+
+TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) {
+  const std::tuple<const char*, const char*, const char*> table[] = {
+      {"gpu", "on", "hami"},
+      {"gpu", "ON", "hami"},
+      {"gpushare", "true", "gpushare"},
+      {"ack.node.gpu.schedule", "default", "pgpu"},
+      {"ack.node.gpu.schedule", "topology", "pgpu"},
+      {"ack.node.gpu.schedule", "share", "gpushare"},
+      {"ack.node.gpu.schedule", "MPS", "mps"},
+  };
+  for (const auto& [key, value, mode] : table) {
+    const auto is = asked({{key, value}});
+    EXPECT_EQ(is.of, kind::mode) << key << "=" << value << ": " << is.message;
+    EXPECT_EQ(is.requested, mode);
+    auto off = all_on();
+    off.modules[mode].enabled = false;
+    EXPECT_EQ(asked({{key, value}}, off).of, kind::left_alone) << key << "=" << value;
+  }
+  for (const auto* value : {"cgpu", "core_mem", "mig"}) {
+    const auto is = asked({{"ack.node.gpu.schedule", value}});
+    EXPECT_EQ(is.of, kind::refused) << value;
+    EXPECT_EQ(is.reason, "NotOffered") << value;
+  }
+  const auto typo = asked({{"ack.node.gpu.schedule", "shared"}});
+  EXPECT_EQ(typo.reason, "UnknownMode");
+  EXPECT_THAT(typo.message, HasSubstr("Did you mean share?"));
+  EXPECT_EQ(asked({{"gpu", "off"}}).of, kind::none) << "a word of their own";
+  EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "pgpu"}}).reason, "ConflictingLabels");
+  EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "hami"}}).requested, "hami");
+}
+
+TEST(intent, device_configurations_name_labels_that_ask) {
+  const std::vector<label_alias> declared{{"gpu", "on", "vgpu"}, {"cards", "yes", "pgpu"}};
+  const auto policy = all_on();
+  EXPECT_EQ(intent_of(node_with({{"cards", "Yes"}}), &policy, declared).requested, "pgpu");
+  EXPECT_EQ(intent_of(node_with({{"gpu", "on"}}), &policy, declared).requested, "vgpu")
+      << "what a person declares goes before what we know of a product";
 }
 
 TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
@@ -154,7 +197,8 @@ TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
   policy.enrolment.aliases = {
       {"ack.node.gpu.schedule", "cgpu", "vgpu"}, {"team/cards", "OFF", "none"}, {"new", "x", "warp"}};
   EXPECT_EQ(asked({{"ack.node.gpu.schedule", "CGPU"}}, policy).requested, "vgpu");
-  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "topology"}}, policy).of, kind::none) << "no word about that value";
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "topology"}}, policy).requested, "pgpu")
+      << "the policy says nothing of it";
   EXPECT_EQ(asked({{"team/cards", "off"}}, policy).of, kind::none);
   EXPECT_EQ(asked({{"ack.node.gpu.schedule", "cgpu"}, {"nvidia-device-enable", "pgpu"}}, policy).reason,
             "ConflictingLabels");
@@ -169,10 +213,40 @@ TEST(intent, S59_the_default_mode_is_for_nodes_with_cards_and_without_a_label) {
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "false"}}, policy).of, kind::none);
   EXPECT_EQ(asked({}, policy).of, kind::none);
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).of, kind::none);
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).of, kind::none)
+  policy.modules["hami"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).of, kind::left_alone)
       << "nobody asked: nothing to refuse";
   policy.modules["pgpu"].enabled = false;
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).of, kind::none);
+}
+
+TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_label) {
+  const auto policy = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
+    {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}],"architectures":["arm64"],
+     "nodeLabel":{"key":"ascend","value":"on"}}}}}})");
+  ASSERT_TRUE(policy);
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"nvidia-device-enable", "Ascend"}, {"quartermaster.io/mode", "ascend"}, {"ascend", "on"}}) {
+    const auto is = intent_of(node_with({{key, value}}, "linux", "arm64"), &*policy);
+    ASSERT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.mode->name, "ascend");
+    EXPECT_EQ(is.mode->resources[0], "huawei.com/Ascend910");
+  }
+  EXPECT_EQ(intent_of(node_with({{"ascend", "on"}}, "linux", "amd64"), &*policy).reason, "UnsuitableNode");
+  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), nullptr).reason, "UnknownMode");
+}
+
+TEST(intent, S74_an_alias_makes_the_label_of_another_product_ours) {
+  const auto with = [](const char* aliases) {
+    return *accelerator_policy::decode(
+        std::string(R"({"metadata":{"name":"default"},"spec":{"modules":{"hami":{"enabled":
+      true}},"enrolment":{"labelAliases":)") +
+        aliases + "}}}");
+  };
+  const auto node = node_with({{"gpu", "on"}, {"quartermaster.io/mode", "hami"}});
+  const auto without = with("[]"), aliased = with(R"([{"key":"gpu","value":"on","mode":"hami"}])");
+  EXPECT_EQ(intent_of(node, &without).of, kind::mode);
+  EXPECT_EQ(intent_of(node, &aliased).of, kind::mode);
 }
 
 }  // namespace

@@ -54,7 +54,23 @@ TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_as
   EXPECT_EQ(it.index.holders("n1")[0].of->name, "pgpu");
   EXPECT_EQ(it.index.holders("n1")[0].stays, "has no controller and would be lost");
   EXPECT_THAT(it.index.plugins("n2"), IsEmpty());
-  EXPECT_EQ(it.index.size(), 2u);
+  EXPECT_EQ(it.index.size(), 3u);
+}
+
+TEST(node_pods, S27_resources_of_a_policys_own_modules_are_held_like_any_other) {
+  lab it;
+  it.pods.put(it.pod("team", "fpga", "n1", nullptr, "example.com/fpga"));
+  it.pods.put(it.pod("team", "train", "n1", nullptr, "nvidia.com/gpu"));
+  std::map<std::string, module_spec, std::less<>> modules;
+  modules["fpga"].device = R"({"resources":[{"name":"example.com/fpga"}]})";
+  modules["hami"].settings["resourceName"] = "nvidia.com/gpu";
+  const modules::offer offered(modules);
+  const auto held = it.index.holders("n1", offered);
+  ASSERT_EQ(held.size(), 2u);
+  EXPECT_EQ(held[0].of->name, "fpga");
+  EXPECT_EQ(held[1].of->name, "pgpu");
+  EXPECT_EQ(it.index.holders("n1", offered, offered.find("hami"))[1].of->name, "hami")
+      << "where two modules have one name for it, the one that serves the node";
 }
 
 TEST(node_pods, a_pod_that_has_ended_or_is_gone_counts_no_more) {

@@ -473,6 +473,31 @@ TEST(policy, S21_a_persons_declaration_of_the_key_wins_whatever_its_name) {
   }
 }
 
+/// kubectl apply of a file with the name of ours, or kubectl edit.
+TEST(policy, S21_what_a_person_writes_into_ours_is_theirs_from_then_on) {
+  cluster it;
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  const auto gpu = declared_path + "cf-crl-nvidia-gpu";
+  it.edit(gpu, [](json& object) {
+    object["data"]["defaultValue"] = "2";
+    object["metadata"]["managedFields"] = {{{"manager", "quartermaster"}, {"fieldsV1", {{"f:data", json::object()}}}},
+                                           {{"manager", "kubectl-edit"}, {"fieldsV1", {{"f:data", json::object()}}}}};
+  });
+  it.settle();
+  const auto now = it.server.objects.at(gpu);
+  EXPECT_EQ(now["data"]["defaultValue"], "2");
+  EXPECT_FALSE(now["metadata"]["labels"].contains("app.kubernetes.io/managed-by"));
+  EXPECT_FALSE(now["metadata"].contains("ownerReferences"));
+  EXPECT_EQ(it.recorder.events.back().reason, "HandedOver");
+  it.reconcile();
+  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  it.switch_to(0);
+  it.settle();
+  EXPECT_TRUE(it.server.objects.contains(gpu)) << "a person's does not go with the module";
+}
+
 TEST(policy, S21_ours_goes_when_a_person_declares_the_key_beside_it) {
   cluster it;
   it.publish = true;

@@ -238,15 +238,5 @@ TEST(preflight, what_the_agent_found_takes_the_place_of_labels) {
   EXPECT_EQ(known.cgroup, "");
 }
 
-TEST(preflight, S28_cuda_of_a_driver_by_nvidias_table) {
-  const std::pair<const char*, const char*> table[] = {
-      {"590.44.01", "13.1"},  {"580.65.06", "13.0"}, {"550.144.03", "12.4"}, {"550.54.14", "12.4"},
-      {"550.54.13", "12.3"},  {"495.29.05", "11.5"}, {"495.29.04", "11.4"},  {"470.42.01", "11.4"},
-      {"470.256.02", "11.4"}, {"450.36.06", "11.0"}, {"440.33", ""},         {"nonsense", ""},
-  };
-  for (const auto& [driver, cuda] : table) EXPECT_EQ(cuda_of_driver(driver), cuda) << driver;
-  EXPECT_EQ(driver_for_cuda(1105), "495.29.05");
-}
-
 }  // namespace
 }  // namespace reconcilers

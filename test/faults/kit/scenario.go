@@ -281,7 +281,8 @@ func (s *Scenario) SetModules(ctx context.Context, on map[string]bool) error {
 	s.Expected.Modules = on
 	policy := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy", "metadata": map[string]any{"name": "default"},
-		"spec": map[string]any{"modules": modules},
+		// What is declared here is the scenario's own.
+		"spec": map[string]any{"modules": modules, "customResources": map[string]any{"publish": false}},
 	}}
 	_, err := s.Dynamic.Resource(Policies).Apply(ctx, "default", policy, metav1.ApplyOptions{FieldManager: "fault-test", Force: true})
 	return err

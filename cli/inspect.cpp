@@ -181,7 +181,9 @@ void print_resources(const inspection& what, language in, bool wide, std::ostrea
                                  default_of(of),
                                  word_of(of.limits, judged, "data.limits"),
                                  word_of(of.requests, judged, "data.requests"),
-                                 !known_enabled(of) ? "?" : of.enabled ? say.yes : say.no,
+                                 !known_enabled(of) ? "?"
+                                 : of.enabled       ? say.yes
+                                                    : say.no,
                                  verdict_in(judged, in),
                                  of.config_map.name};
     if (wide) row.push_back(shown(of.description(in), crl::max_text_bytes));

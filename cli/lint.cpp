@@ -176,8 +176,7 @@ class linter {
     }
     for (const auto* of : judged_) {
       for (const auto& f : judgements_.at(of)) {
-        if (!refused_.contains({of, f.field}))
-          out_.findings.push_back(finding_of(f, *of, place_of(*of, f.field), in_));
+        if (!refused_.contains({of, f.field})) out_.findings.push_back(finding_of(f, *of, place_of(*of, f.field), in_));
       }
     }
   }

@@ -56,7 +56,7 @@ struct enrolment_spec {
   std::string default_mode;  ///< of a node with cards and no asking label; empty: none
   std::vector<label_alias> aliases;
   std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
-  bool evict = false;                 ///< drain.mode is Evict
+  bool evict = false;                   ///< drain.mode is Evict
   std::string max_unavailable = "10%";  ///< a number of nodes, or "25%"
   friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
 };

@@ -113,8 +113,11 @@ void add_declared(const kube::node& node, std::span<const label_alias> declared,
     const auto written = node.labels.find(alias.key);
     if (!written || crl::lower_case(*written) != crl::lower_case(alias.value)) continue;
     auto label = alias.key + "=" + std::string(*written);
-    std::erase_if(out, [&](const claim& one) { return one.label == label; });  // a person's word for it
-    out.push_back({std::move(label), alias.mode, {}, {}, {}, {}});
+    const auto same = std::ranges::find(out, label, &claim::label);
+    if (same == out.end())
+      out.push_back({std::move(label), alias.mode, {}, {}, {}, {}});
+    else if (same->mode != alias.mode || !same->left_to.empty() || !same->refusal.empty())
+      *same = {std::move(label), alias.mode, {}, {}, {}, {}};  // a person's word for it
   }
 }
 

@@ -190,6 +190,11 @@ TEST(intent, device_configurations_name_labels_that_ask) {
   EXPECT_EQ(intent_of(node_with({{"cards", "Yes"}}), &policy, declared).requested, "pgpu");
   EXPECT_EQ(intent_of(node_with({{"gpu", "on"}}), &policy, declared).requested, "vgpu")
       << "what a person declares goes before what we know of a product";
+  const std::vector<label_alias> known{{"nvidia-device-enable", "pgpu", "pgpu"}};
+  EXPECT_EQ(intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}}), &policy, known)
+                .message,
+            "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them")
+      << "one that says what we know changes nothing";
 }
 
 TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {

@@ -408,7 +408,7 @@ crl::config_map_view view_of(const json& object) {
 }
 
 /// What modules declare is judged like anybody's; all of them together, as in a cluster where all are on.
-TEST(declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
+TEST(module_declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
   std::map<std::string, module_spec, std::less<>> modules;
   for (const auto& one : catalogue()) modules[std::string(one.name)];
   modules["ascend"] = device({{"title", "Huawei NPU"},
@@ -438,7 +438,7 @@ TEST(declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
   }
 }
 
-TEST(declarations, S21_keep_the_platforms_names_and_values) {
+TEST(module_declarations, S21_keep_the_platforms_names_and_values) {
   const auto data = [](const module_type& of, std::string_view name) {
     return only(declarations_of(of, {}, known(), "kube-public"), "ConfigMap", name)["data"];
   };

@@ -147,7 +147,7 @@ TEST(render, S24_whatever_it_writes_passes_lint) {
                 "!!int 3", "%", "a\tb", "0x1F", "1e3",        "2026-11-21", "<<", "|",    "\xe2\x80\xa8"});
   };
   std::size_t written = 0, refused = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 3000; ++round) {
     declaration_options options;
     options.key = any({"example.com/fpga", "tencent.com/vcuda-core", "huawei.com/Ascend310P", "nvidia.com/gpu", "fpga",
                        "a.kubernetes.io/b", "Example.com/a", "x.y/a_b.c"});

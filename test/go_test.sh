@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# go_test.sh sim|faults|admission: the Go tests that need no server, of the simulator, of the fault kit and of the rules for pods, with the Go
-# that built the control plane.
+# go_test.sh sim|faults|admission|chart: the Go tests that need no server, of the simulator, of the fault kit, of the rules for pods and of the
+# chart, with the Go that built the control plane.
 set -euo pipefail
 cd "$(dirname "$0")/$1"
 go=go
@@ -8,7 +8,7 @@ if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
   go=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -maxdepth 3 -path '*/go-1.*/bin/go' | sort -V | tail -n1)
 fi
 case $1 in
-  admission) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false -count=1 -v . ;;
+  admission|chart) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false -count=1 -v . ;;
   faults) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false ./kit/... ;;
   *) GOWORK=off CGO_ENABLED=0 "$go" test -buildvcs=false ./... ;;
 esac

@@ -3,7 +3,7 @@ app.kubernetes.io/name: quartermaster
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- define "quartermaster.selector" -}}
@@ -12,10 +12,83 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "quartermaster.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
-{{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- $registry := .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}
+{{- with $registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}
+{{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- /* What a platform says to all its charts: global.registry. */}}
+{{- define "quartermaster.global" -}}
+{{- (.Values.global | default dict).registry | default dict | toYaml }}
+{{- end }}
+
+{{- /* A list of {name}: imagePullSecrets, else the platform's, which may be names alone. */}}
+{{- define "quartermaster.pull_secrets" -}}
+{{- $out := list }}
+{{- range .Values.imagePullSecrets | default (include "quartermaster.global" . | fromYaml).imagePullSecrets }}
+{{- $out = append $out (kindIs "string" . | ternary (dict "name" .) .) }}
+{{- end }}
+{{- $out | toYaml }}
+{{- end }}
+
+{{- /* Where and as whom pods of ours run: the operator's, and those of hooks. */}}
+{{- define "quartermaster.pod" -}}
+{{- with include "quartermaster.pull_secrets" . | fromYamlArray }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "quartermaster.container" -}}
+image: {{ include "quartermaster.image" . | quote }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* The spec of the AcceleratorPolicy that values say, or nothing. The switches are another way of saying
+policy.modules.<module>.enabled; said both ways they must agree. */}}
+{{- define "quartermaster.policy.spec" -}}
+{{- $spec := deepCopy (.Values.policy | default dict) }}
+{{- range $module := list "pgpu" "vgpu" "mps" }}
+{{- $switch := get $.Values (printf "%s_enable" $module) }}
+{{- if kindIs "bool" $switch }}
+{{- $said := dig "modules" $module "enabled" $switch $spec }}
+{{- if ne $said $switch }}
+{{- fail (printf "%s_enable is %t, but policy.modules.%s.enabled is %t; allowed: the same in both; set one of them" $module $switch $module $said) }}
+{{- end }}
+{{- $spec = mergeOverwrite $spec (dict "modules" (dict $module (dict "enabled" $switch))) }}
+{{- end }}
+{{- end }}
+{{- if $spec }}
+{{- $secrets := include "quartermaster.pull_secrets" . | fromYamlArray }}
+{{- if and $secrets (not (hasKey $spec "imagePullSecrets")) }}{{ $_ := set $spec "imagePullSecrets" $secrets }}{{ end }}
+{{- toYaml $spec }}
+{{- end }}
+{{- end }}
+
+{{- define "quartermaster.policy" -}}
+{{- with include "quartermaster.policy.spec" . -}}
+apiVersion: quartermaster.io/v1alpha1
+kind: AcceleratorPolicy
+metadata:
+  name: default
+spec: {{- . | nindent 2 }}
 {{- end }}
 {{- end }}
 
@@ -89,4 +162,11 @@ CUDA versions: no others cause a call. The names are those of reconcilers/compat
 {{- /* Namespaces whose pods are held to the rules: reconcilers/names.hpp has the same list. */}}
 {{- define "quartermaster.everyday" -}}
 matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: {{ list "kube-system" "kube-public" "kube-node-lease" .Release.Namespace | uniq | toJson }}}]
+{{- end }}
+
+{{- /* The annotations of an object that is there while a hook runs: (list event weight). */}}
+{{- define "quartermaster.hook" -}}
+helm.sh/hook: {{ first . }}
+helm.sh/hook-weight: {{ last . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end }}

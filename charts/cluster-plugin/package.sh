@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# package.sh: the chart as the Alauda Container Platform takes it. `package.sh --help` says how it is used.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+usage() {
+  cat <<'H'
+usage: package.sh FOLDER
+Writes into FOLDER (made; must not exist):
+  quartermaster/      the chart, with module-plugin.yaml, scripts/plugin-config.yaml and the list of images in values.yaml:
+                      helm package --version VERSION, helm push to oci://REGISTRY/accelerators/charts, violet create, package, push
+  moduleconfig.yaml   what the platform makes of the two; to look at, or to apply where there is no violet
+H
+}
+case ${1:-} in
+  -h|--help) usage; exit 0 ;;
+  ''|-*) echo "package.sh: it needs a folder to write (see --help)" >&2; exit 2 ;;
+esac
+[[ $# -eq 1 ]] || { echo "package.sh: one folder (see --help)" >&2; exit 2; }
+out=$1
+[[ ! -e $out ]] || { echo "package.sh: $out is there already" >&2; exit 1; }
+
+version=$(awk '$1 == "version:" { print $2; exit }' "$here/module-plugin.yaml")
+mkdir -p "$out"
+cp -r "$here/../quartermaster" "$out/quartermaster"
+cp -r "$here/module-plugin.yaml" "$here/scripts" "$out/quartermaster/"
+sed -i "s/^version: .*/version: $version/" "$out/quartermaster/Chart.yaml"
+# `global: {}` is the chart's last line: the list takes its place.
+sed -i '/^global: {}$/d' "$out/quartermaster/values.yaml"
+grep -v '^#' "$here/images.yaml" >>"$out/quartermaster/values.yaml"
+
+# ModuleConfig: the ModulePlugin of one version, with what is in plugin-config.yaml (but mustUpgrade, which is not of it).
+{
+  sed -n '1,/^spec:/p' "$here/module-plugin.yaml" | sed \
+    -e 's/^kind: ModulePlugin/kind: ModuleConfig/' \
+    -e "s/^  name: quartermaster\$/  name: quartermaster-$version/" \
+    -e "s|^    cpaas.io/module-type: plugin\$|&\n    cpaas.io/module-version: $version|"
+  echo "  version: $version"
+  sed -e '1,/^spec:/d' "$here/module-plugin.yaml"
+  sed -e '/^mustUpgrade:/d' -e 's/^./  &/' "$here/scripts/plugin-config.yaml"
+} >"$out/moduleconfig.yaml"

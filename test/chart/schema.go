@@ -1,0 +1,202 @@
+package chart
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// values.schema.json is written by hand down to its line `"definitions": {`; the rest is made here, of the CRD's own schema, so that
+// helm refuses what the API server would refuse, with the path, before anything is installed.
+
+// object is a piece of a schema.
+type object = map[string]any
+
+// writtenByUs are fields of the spec that no value may say: `quartermaster uninstall` writes them and takes them back.
+var writtenByUs = []string{"removing"}
+
+var (
+	builtIn    = regexp.MustCompile(`self\.all\(name, name in \[([^\]]*)\] \|\| has\(self\[name\]\.device\)\)`)
+	settingsOf = regexp.MustCompile(`!\('(\w+)' in self\) \|\| !has\(self\['\w+'\]\.settings\) \|\| self\['\w+'\]\.settings\.all\(k, k in\s*\[([^\]]*)\]\)`)
+	noSettings = regexp.MustCompile(`self\.all\(name, name in \[([^\]]*)\] \|\| \(\(!has\(self\[name\]\.settings\)`)
+)
+
+func names(list string) []string {
+	var out []string
+	for _, one := range strings.Split(list, ",") {
+		out = append(out, strings.Trim(strings.TrimSpace(one), "'"))
+	}
+	return out
+}
+
+// plain is a schema of the CRD as draft-07: types and limits stay, unknown keys are refused, Kubernetes' extensions and defaults go.
+func plain(of object) object {
+	out := object{}
+	for key, value := range of {
+		switch key {
+		case "type", "enum", "pattern", "required", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "anyOf":
+			out[key] = value
+		case "items":
+			out[key] = plain(value.(object))
+		case "additionalProperties":
+			if schema, ok := value.(object); ok {
+				value = plain(schema)
+			}
+			out[key] = value
+		case "properties":
+			properties := object{}
+			for name, schema := range value.(object) {
+				properties[name] = plain(schema.(object))
+			}
+			out[key] = properties
+			out["additionalProperties"] = false
+		case "description", "default", "format", "x-kubernetes-validations", "x-kubernetes-list-type", "x-kubernetes-list-map-keys",
+			"x-kubernetes-map-type", "x-kubernetes-int-or-string":
+		default:
+			panic(fmt.Sprintf("crds/ use %q, which the chart's schema of a policy does not know: say here what becomes of it", key))
+		}
+	}
+	return out
+}
+
+// rulesOf are the texts of the CEL rules of a schema.
+func rulesOf(of object) string {
+	var out []string
+	for _, one := range of["x-kubernetes-validations"].([]any) {
+		out = append(out, one.(object)["rule"].(string))
+	}
+	return strings.Join(out, "\n")
+}
+
+func ref(name string) object { return object{"$ref": "#/definitions/" + name} }
+
+// definitions are the schemas that values.schema.json refers to: `policy`, and the parts that several modules share.
+func definitions(crd []byte) (object, error) {
+	var document struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct{ OpenAPIV3Schema object }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(crd, &document); err != nil {
+		return nil, err
+	}
+	spec := document.Spec.Versions[0].Schema.OpenAPIV3Schema["properties"].(object)["spec"].(object)
+	modules := spec["properties"].(object)["modules"].(object)
+	rules := rulesOf(modules)
+	known := builtIn.FindStringSubmatch(rules)
+	if known == nil {
+		return nil, fmt.Errorf("crds/: no rule says which modules are built in")
+	}
+	without := noSettings.FindStringSubmatch(rules)
+	if without == nil {
+		return nil, fmt.Errorf("crds/: no rule says which modules have settings")
+	}
+	settings := map[string][]string{}
+	for _, one := range settingsOf.FindAllStringSubmatch(rules, -1) {
+		settings[one[1]] = names(one[2])
+	}
+
+	out := object{}
+	module := plain(modules["additionalProperties"].(object))
+	shared := object{}
+	for name, schema := range module["properties"].(object) {
+		if name != "settings" && name != "nodeSets" && name != "device" {
+			out["module."+name] = schema
+			shared[name] = ref("module." + name)
+		}
+	}
+	parts := module["properties"].(object)
+	value := parts["settings"].(object)["additionalProperties"]
+	forModule := func(extra object) object {
+		properties := object{}
+		for name, schema := range shared {
+			properties[name] = schema
+		}
+		for name, schema := range extra {
+			properties[name] = schema
+		}
+		return object{"type": "object", "additionalProperties": false, "properties": properties}
+	}
+
+	byName := object{}
+	for _, name := range names(known[1]) {
+		if !slices.Contains(names(without[1]), name) {
+			byName[name] = forModule(nil)
+			continue
+		}
+		if settings[name] == nil {
+			return nil, fmt.Errorf("crds/: no rule says which settings %s has", name)
+		}
+		allowed := object{}
+		for _, key := range settings[name] {
+			allowed[key] = value
+		}
+		out["settings."+name] = object{"type": "object", "additionalProperties": false, "properties": allowed}
+		set := object{}
+		for key, schema := range parts["nodeSets"].(object) {
+			set[key] = schema
+		}
+		item := set["items"].(object)
+		inSet := object{}
+		for key, schema := range item["properties"].(object) {
+			inSet[key] = schema
+		}
+		inSet["settings"] = ref("settings." + name)
+		set["items"] = object{"type": "object", "additionalProperties": false, "required": item["required"], "properties": inSet}
+		byName[name] = forModule(object{"settings": ref("settings." + name), "nodeSets": set})
+	}
+	own := forModule(object{"device": parts["device"]})
+	own["required"] = []string{"device"}
+
+	policy := plain(spec)
+	for _, name := range writtenByUs {
+		delete(policy["properties"].(object), name)
+	}
+	policy["properties"].(object)["modules"] = object{
+		"type": "object", "maxProperties": modules["maxProperties"], "properties": byName, "additionalProperties": own}
+	out["policy"] = policy
+	return out, nil
+}
+
+const generated = "  \"definitions\": "
+
+// Schema is values.schema.json as it has to be: what is there by hand, and the definitions.
+func Schema() (is, want []byte, err error) {
+	is, err = os.ReadFile(SchemaFile())
+	if err != nil {
+		return
+	}
+	crd, err := os.ReadFile(filepath.Join(Root(), "crds/acceleratorpolicies.quartermaster.io.yaml"))
+	if err != nil {
+		return
+	}
+	made, err := definitions(crd)
+	if err != nil {
+		return
+	}
+	byHand, _, found := bytes.Cut(is, []byte(generated))
+	if !found {
+		return nil, nil, fmt.Errorf("values.schema.json has no line %q", generated)
+	}
+	var text bytes.Buffer
+	to := json.NewEncoder(&text)
+	to.SetEscapeHTML(false)
+	to.SetIndent("  ", "  ")
+	if err = to.Encode(made); err != nil {
+		return
+	}
+	want = append(append(append([]byte{}, byHand...), generated...), text.Bytes()...)
+	return is, append(want, "}\n"...), nil
+}
+
+// SchemaFile is values.schema.json.
+func SchemaFile() string { return filepath.Join(Chart(), "values.schema.json") }

@@ -1,0 +1,190 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// The objects that values decide about, for two sets of values: nothing said, and everything said.
+func TestS2_what_values_become(t *testing.T) {
+	everything := `
+vgpu_enable: true
+policy:
+  modules: {hami: {enabled: true, settings: {deviceSplitCount: "4"}}}
+  customResources: {enforcement: Warn}
+image: {registry: registry.example/mirror, tag: "1"}
+imagePullSecrets: [{name: pull}]
+podLabels: {team: gpu}
+podAnnotations: {note: x}
+networkPolicy: true
+metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}
+`
+	for name, values := range map[string]string{"default": "", "everything": everything} {
+		objects, err := Template(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text, names strings.Builder
+		for _, one := range objects {
+			names.WriteString(one.Kind + " " + one.Name + "\n")
+			for _, template := range []string{"deployment", "policy", "monitors", "networkpolicy", "poddisruptionbudget", "service", "uninstall-check", "tests/verify"} {
+				if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
+					text.WriteString("---\n" + one.Text)
+				}
+			}
+		}
+		Golden(t, name+".yaml", text.String())
+		Golden(t, name+".objects.txt", names.String())
+	}
+}
+
+// Whatever the values say of the policy is what the document says, to the last figure and text.
+func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
+	for _, said := range []string{
+		`{modules: {pgpu: {enabled: true, tolerations: [{key: a, operator: Exists, tolerationSeconds: 10000000}], args: ["--x=1", "on", "1"]}}}`,
+		`{modules: {mps: {enabled: true, image: "r/i@sha256:1", settings: {replicas: "10"}, resources: {limits: {cpu: 1, memory: 1Gi}}}}}`,
+		`{modules: {ascend: {enabled: true, image: "x:1", device: {resources: [{name: huawei.com/Ascend910}], hostPaths: [{path: /dev/x}]}}}}`,
+		`{enrolment: {default: pgpu, maxUnavailable: 3, drain: {mode: Evict, timeout: 1h}, labelAliases: [{key: a, value: "on", mode: pgpu}]}}`,
+		`{customResources: {enforcement: "Off", publish: false}, compatibility: {enforcement: Deny}}`,
+		`{imagePullSecrets: [{name: theirs}]}`,
+	} {
+		objects, err := Template("policy: "+said, "--set", "imagePullSecrets[0].name=ours")
+		if err != nil {
+			t.Errorf("%s: %v", said, err)
+			continue
+		}
+		var want map[string]any
+		if err := yaml.Unmarshal([]byte(said), &want); err != nil {
+			t.Fatal(err)
+		}
+		if want["imagePullSecrets"] == nil {
+			want["imagePullSecrets"] = []any{map[string]any{"name": "ours"}}
+		}
+		found := false
+		for _, one := range objects {
+			if one.Kind == "ConfigMap" && one.Name == "quartermaster-policy" {
+				found = true
+				document := policyOf(t, one)
+				if !reflect.DeepEqual(document["spec"], any(want)) || document["kind"] != "AcceleratorPolicy" ||
+					document["apiVersion"] != "quartermaster.io/v1alpha1" || document["metadata"].(map[string]any)["name"] != "default" {
+					t.Errorf("%s became %v", said, document)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: no ConfigMap", said)
+		}
+	}
+}
+
+// Values that say nothing of the policy leave no trace of one: no file, no flag, no right to write it.
+func TestS2_values_that_say_nothing(t *testing.T) {
+	for _, values := range []string{"", "pgpu_enable: null\npolicy: {}\n", "policy: null\n", "imagePullSecrets: [{name: x}]\n"} {
+		objects, err := Template(values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range objects {
+			if one.Name == "quartermaster-policy" || (one.Kind == "Deployment" && strings.Contains(one.Text, "policy.yaml")) {
+				t.Errorf("%q: %s %s\n%s", values, one.Kind, one.Name, one.Text)
+			}
+		}
+	}
+}
+
+// Wrong values are refused before anything is sent, with the path.
+func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
+	for values, want := range map[string]string{
+		"replicas: 2":         "at '': additional properties 'replicas' not allowed",
+		"pgpu_enabled: 1":     "at '': additional properties 'pgpu_enabled' not allowed",
+		"pgpu_enable: 1":      "at '/pgpu_enable': got number, want",
+		"policy: {modul: {}}": "at '/policy': additional properties 'modul' not allowed",
+		"policy: {modules: {pgup: {enabled: true}}}":                              "at '/policy/modules/pgup': missing property 'device'",
+		"policy: {modules: {pgpu: {enable: true}}}":                               "at '/policy/modules/pgpu': additional properties 'enable' not allowed",
+		"policy: {modules: {pgpu: {enabled: 'yes'}}}":                             "at '/policy/modules/pgpu/enabled': got string, want boolean",
+		"policy: {modules: {pgpu: {settings: {MIG_STRATEGI: x}}}}":                "at '/policy/modules/pgpu/settings': additional properties 'MIG_STRATEGI' not allowed",
+		"policy: {modules: {hami: {settings: {defaultMem: 5}}}}":                  "at '/policy/modules/hami/settings/defaultMem': got number, want string",
+		"policy: {modules: {vgpu: {settings: {a: b}}}}":                           "at '/policy/modules/vgpu': additional properties 'settings' not allowed",
+		"policy: {modules: {hami: {nodeSets: [{name: a, settings: {x: y}}]}}}":    "at '/policy/modules/hami/nodeSets/0/settings': additional properties 'x' not allowed",
+		"policy: {modules: {pgpu: {device: {resources: [{name: a.b/c}]}}}}":       "at '/policy/modules/pgpu': additional properties 'device' not allowed",
+		"policy: {modules: {own: {device: {resource: []}}}}":                      "at '/policy/modules/own/device': additional properties 'resource' not allowed",
+		"policy: {enrolment: {drain: {mode: Evct}}}":                              "at '/policy/enrolment/drain/mode': value must be one of 'Wait', 'Evict'",
+		"policy: {enrolment: {maxUnavailable: 10%%}}":                             "at '/policy/enrolment/maxUnavailable'",
+		"policy: {customResources: {enforcement: Off}}":                           "at '/policy/customResources/enforcement': got boolean, want string",
+		"policy: {removing: true}":                                                "at '/policy': additional properties 'removing' not allowed",
+		"image: {repo: x}":                                                        "at '/image': additional properties 'repo' not allowed",
+		"metrics: {serviceMonitor: {enable: true}}":                               "at '/metrics/serviceMonitor': additional properties 'enable' not allowed",
+		"metrics: {podMonitor: {interval: 30}}":                                   "at '/metrics/podMonitor/interval': got number, want string",
+		"resources: {limit: {cpu: 1}}":                                            "at '/resources': additional properties 'limit' not allowed",
+		"tolerations: [{key: a, op: Exists}]":                                     "at '/tolerations/0': additional properties 'op' not allowed",
+		"affinity: {nodeAffinitty: {}}":                                           "at '/affinity': additional properties 'nodeAffinitty' not allowed",
+		"podLabels: {app.kubernetes.io/name: x}":                                  "at '/podLabels/app.kubernetes.io~1name': false schema",
+		"podAnnotations: {checksum/policy: x}":                                    "at '/podAnnotations/checksum~1policy': false schema",
+		"uninstallCheck: \"no\"":                                                  "at '/uninstallCheck': got string, want boolean",
+		"{vgpu_enable: true, policy: {modules: {vgpu: {enabled: false}}}}":        "vgpu_enable is true, but policy.modules.vgpu.enabled is false; allowed: the same in both; set one of them",
+		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",
+		"metrics: {service: false, serviceMonitor: {enabled: true}}":              "metrics.serviceMonitor.enabled is true, but metrics.service is false",
+		"metrics: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}": "metrics.serviceMonitor.enabled and metrics.podMonitor.enabled are both true",
+	} {
+		if _, err := Template(values); err == nil {
+			t.Errorf("accepted: %s", values)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nlacks: %s", values, err, want)
+		}
+	}
+}
+
+// After installing: the next command for what is there.
+func TestS2_notes_say_the_next_command(t *testing.T) {
+	// Helm shows notes only where it installs; here they are a template like others.
+	withNotes := filepath.Join(t.TempDir(), "quartermaster")
+	notes, err := os.ReadFile(filepath.Join(Chart(), "templates/NOTES.txt"))
+	if err == nil {
+		err = os.CopyFS(withNotes, os.DirFS(Chart()))
+	}
+	if err == nil {
+		text := "{{- define \"notes\" }}" + string(notes) + "{{ end }}notes: {{ include \"notes\" . | quote }}\n"
+		err = os.WriteFile(filepath.Join(withNotes, "templates/notes.yaml"), []byte(text), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for values, want := range map[string][]string{
+		"replicaCount=2":                    {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
+		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
+		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
+		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
+		"replicaCount=0":                    {"No operator runs here"},
+	} {
+		notes, err := Helm("template", "qm", withNotes, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read struct{ Notes string }
+		if err := yaml.Unmarshal([]byte(notes), &read); err != nil {
+			t.Fatal(err)
+		}
+		notes = read.Notes
+		for _, one := range want {
+			if !strings.Contains(notes, one) {
+				t.Errorf("%s: no %q in\n%s", values, one, notes)
+			}
+		}
+		if strings.Contains(values, "enable") && strings.Contains(notes, "kind: AcceleratorPolicy") {
+			t.Errorf("%s: asks for a policy that values gave:\n%s", values, notes)
+		}
+	}
+}
+
+func TestS57_helm_lint_is_content(t *testing.T) {
+	for _, values := range []string{"pgpu_enable=null", "pgpu_enable=true,metrics.podMonitor.enabled=true,networkPolicy=true"} {
+		if _, err := Helm("lint", "--strict", Chart(), "--set", values); err != nil {
+			t.Error(err)
+		}
+	}
+}

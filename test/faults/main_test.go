@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +23,16 @@ var (
 	prefix  = env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
 	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                              // whoever started us takes them down
 	nightly = os.Getenv("QM_NIGHTLY") != ""
-	seed    = time.Now().UnixNano()
+	seed    = chosenSeed()
 )
+
+// chosenSeed: QM_SEED, or another one each time; it is printed.
+func chosenSeed() int64 {
+	if n, err := strconv.ParseInt(os.Getenv("QM_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return time.Now().UnixNano()
+}
 
 func env(name, otherwise string) string {
 	if v := os.Getenv(name); v != "" {

@@ -28,7 +28,8 @@ import (
 )
 
 // unit is the smallest thing a pod can ask for in a mode.
-var unit = map[string]string{"pgpu": "nvidia.com/gpu", "vgpu": "tencent.com/vcuda-core", "mps": "nvidia.com/mps-core"}
+var unit = map[string]string{"pgpu": "nvidia.com/gpu", "vgpu": "tencent.com/vcuda-core", "mps": "nvidia.com/mps-core",
+	"hami": "nvidia.com/gpualloc", "share": "nvidia.com/gpu.shared", "gpushare": "aliyun.com/gpu-mem"}
 
 // witness watches nodes and plugin pods by itself and writes down what must never be: plugins of two modules on one node, and more nodes
 // on their way than are allowed.

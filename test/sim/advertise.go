@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,9 +62,15 @@ func set(changes map[string]int64, shown corev1.ResourceList, key string, amount
 	}
 }
 
-// serves says whether a module's pod plays its plugin: it runs, is ready and is not on its way out.
+// brokenTag ends the images of plugins that run and never find a card.
+const brokenTag = "-broken"
+
+// serves says whether a module's pod plays its plugin: it runs, is ready and is not on its way out, and its image is not a broken one.
 func serves(pod *corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase != corev1.PodRunning {
+		return false
+	}
+	if len(pod.Spec.Containers) > 0 && strings.HasSuffix(pod.Spec.Containers[0].Image, brokenTag) {
 		return false
 	}
 	for _, c := range pod.Status.Conditions {

@@ -115,6 +115,8 @@ func TestOnlyAReadyPodThatStaysServes(t *testing.T) {
 	}{
 		{"ready", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready}}, true},
 		{"not ready", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: unready}}, false},
+		{"of a broken image", corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "plugin:2-broken"}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready}}, false},
 		{"pending", corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}, false},
 		{"deleting", corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: ready}}, false},

@@ -36,7 +36,7 @@ Options:
   --count N           nodes: how many in all, for profiles without a number of their own
   --profile LIST      nodes: which profiles
   --grace D           plugins: how long capacity outlives a plugin (default 0s; a kubelet takes 5m, allocatable goes at once)
-  --broken MODULE     plugins: this module's runs and never finds a card
+  --broken MODULE     plugins: this module's runs and never finds a card (on one node: label sim.quartermaster.io/broken=MODULE)
 
 A node that exists is left as it is, so the same command may be run again. Remove the fleet with
   kubectl delete nodes -l sim.quartermaster.io/profile

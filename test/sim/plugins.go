@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,9 @@ import (
 
 // moduleLabel is on the pods of a module's DaemonSet; its value is the module's name.
 const moduleLabel = "quartermaster.io/module"
+
+// brokenLabel on a node names modules, with dots between, whose plugins run there and never find a card.
+const brokenLabel = "sim.quartermaster.io/broken"
 
 // plugins plays the device plugins of the simulated nodes: a queue of node names, a worker that compares and patches. Everything is
 // derived from what the API server shows, so it may be stopped and started at any time. What is advertised stays when it ends.
@@ -133,6 +137,9 @@ func (p *plugins) reconcile(ctx context.Context, name string) (time.Duration, er
 	running, err := p.runningOn(name)
 	if err != nil {
 		return 0, err
+	}
+	for module := range strings.SplitSeq(node.Labels[brokenLabel], ".") {
+		delete(running, module)
 	}
 	now := time.Now()
 	patch, again := advertise(kind, p.modules, running, p.remember(name, running, now), p.grace, node.Status, now)

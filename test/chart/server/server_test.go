@@ -1,0 +1,420 @@
+// Package server: the chart on a real API server. Its pods never start (there are no nodes): what is tried is what helm does, what the
+// accounts may do, and what becomes of people's objects.
+package server
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"quartermaster.io/test/chart"
+)
+
+const namespace = "quartermaster"
+
+var (
+	kubeconfig string
+	operator   string
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		script := filepath.Join(chart.Root(), "test/cluster/cluster.sh")
+		k8s := os.Getenv("QM_K8S")
+		if k8s == "" {
+			k8s = "1.36"
+		}
+		operator = os.Getenv("QM_OPERATOR")
+		for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
+			if file := filepath.Join(chart.Root(), built); operator == "" {
+				if _, err := os.Stat(file); err == nil {
+					operator = file
+				}
+			}
+		}
+		if operator == "" {
+			fmt.Println("no program under test: ./dev build release")
+			return 1
+		}
+		name := fmt.Sprintf("chart-%d", os.Getpid())
+		up := exec.Command(script, "up", "--name", name, "--k8s", k8s, "--no-kwok")
+		up.Stderr = os.Stderr
+		out, err := up.Output()
+		defer exec.Command(script, "down", "--name", name).Run()
+		if err != nil {
+			fmt.Println("no cluster:", err)
+			return 1
+		}
+		lines := strings.Fields(string(out))
+		kubeconfig = lines[len(lines)-1]
+		return m.Run()
+	}())
+}
+
+func run(program string, stdin string, arguments ...string) (string, int) {
+	cmd := exec.Command(program, arguments...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		return err.Error(), -1
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func kubectl(t *testing.T, stdin string, arguments ...string) string {
+	t.Helper()
+	out, rc := run(chart.Tool("kubernetes-*", "kubectl"), stdin, arguments...)
+	if rc != 0 {
+		t.Fatalf("kubectl %v: %s", arguments, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func helm(t *testing.T, arguments ...string) string {
+	t.Helper()
+	out, rc := run(chart.Tool("helm-*", "helm"), "", append(arguments, "-n", namespace)...)
+	if rc != 0 {
+		t.Fatalf("helm %v: %s", arguments, out)
+	}
+	return out
+}
+
+// installed is a fresh release, gone with everything of it at the end of the test.
+func installed(t *testing.T, values ...string) {
+	t.Helper()
+	t.Cleanup(func() {
+		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
+		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "resourcerules.quartermaster.io")
+		kubectl(t, "", "delete", "job,pod,serviceaccount,role,rolebinding", "-n", namespace, "--all", "--ignore-not-found", "--grace-period=0", "--force")
+		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall-check")
+	})
+	helm(t, "install", "quartermaster", chart.Chart(), "--create-namespace", "--set", strings.Join(values, ","))
+}
+
+func upgraded(t *testing.T, values ...string) string {
+	t.Helper()
+	return helm(t, "upgrade", "quartermaster", chart.Chart(), "--set", strings.Join(values, ","))
+}
+
+// client is what a pod of a ServiceAccount has, and the kubeconfig of one.
+type client struct {
+	http       *http.Client
+	url, token string
+}
+
+func as(t *testing.T, account string) client {
+	t.Helper()
+	ca, err := base64.StdEncoding.DecodeString(kubectl(t, "", "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster.certificate-authority-data}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca)
+	return client{
+		http:  &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}, Timeout: 10 * time.Second},
+		url:   kubectl(t, "", "config", "view", "--raw", "-o", "jsonpath={.clusters[0].cluster.server}"),
+		token: kubectl(t, "", "create", "token", account, "-n", namespace),
+	}
+}
+
+// call answers the status and the body.
+func (c client) call(t *testing.T, method, path, kind, body string) (int, map[string]any) {
+	t.Helper()
+	request, err := http.NewRequest(method, c.url+path, bytes.NewBufferString(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("Content-Type", kind)
+	answer, err := c.http.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body)
+	var out map[string]any
+	if err := json.Unmarshal(text, &out); err != nil {
+		t.Fatalf("%s %s: %d %s", method, path, answer.StatusCode, text)
+	}
+	return answer.StatusCode, out
+}
+
+const policies = "/apis/quartermaster.io/v1alpha1/acceleratorpolicies/"
+
+// apply is the request with which the operator takes over what values say.
+func (c client) apply(t *testing.T, name, policy string, more string) (int, map[string]any) {
+	t.Helper()
+	return c.call(t, "PATCH", policies+name+"?fieldManager=quartermaster-values&force=true"+more, "application/apply-patch+yaml", policy)
+}
+
+func given(t *testing.T) string {
+	t.Helper()
+	return kubectl(t, "", "get", "configmap", "quartermaster-policy", "-n", namespace, "-o", `jsonpath={.data.policy\.yaml}`)
+}
+
+func modulesOf(object map[string]any) map[string]any {
+	return object["spec"].(map[string]any)["modules"].(map[string]any)
+}
+
+// The operator may apply the policy of values, create it too, and no other; without values it may not write one at all. What a person
+// wrote beside it stays, and so do their objects through every upgrade.
+func TestS2_values_reach_the_policy_with_the_operators_rights(t *testing.T) {
+	installed(t, "replicaCount=0")
+	account := as(t, "quartermaster")
+	if status, _ := account.apply(t, "default", "{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}}", ""); status != 403 {
+		t.Errorf("nothing said of the policy: %d, not 403", status)
+	}
+	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {
+		modules: {pgpu: {enabled: true, image: "mine:1"}, vgpu: {image: "mine:2"}}, enrolment: {maxUnavailable: 2}}}`, "create", "-f", "-")
+	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorNode, metadata: {name: gpu-1}}`, "create", "-f", "-")
+	uids := func() string {
+		return kubectl(t, "", "get", "apol,anode", "-o", "jsonpath={.items[*].metadata.uid}")
+	}
+	before := uids()
+
+	upgraded(t, "replicaCount=0", "vgpu_enable=true", "policy.enrolment.drain.mode=Evict")
+	account = as(t, "quartermaster")
+	status, policy := account.apply(t, "default", given(t), "")
+	if status != 200 {
+		t.Fatalf("%d %v", status, policy["message"])
+	}
+	want := map[string]any{"pgpu": map[string]any{"enabled": true, "adopt": false, "image": "mine:1"},
+		"vgpu": map[string]any{"enabled": true, "adopt": false, "image": "mine:2"}}
+	if is := modulesOf(policy); !reflect.DeepEqual(is, want) {
+		t.Errorf("the modules are %v", is)
+	}
+	enrolment := policy["spec"].(map[string]any)["enrolment"].(map[string]any)
+	if enrolment["maxUnavailable"] != 2.0 || enrolment["drain"].(map[string]any)["mode"] != "Evict" {
+		t.Errorf("enrolment is %v", enrolment)
+	}
+	if now := uids(); now != before {
+		t.Errorf("objects were made anew: %s, then %s", before, now)
+	}
+	if status, _ := account.apply(t, "other", strings.Replace(given(t), "name: default", "name: other", 1), ""); status != 403 {
+		t.Errorf("another policy: %d, not 403", status)
+	}
+	if status, _ := account.call(t, "DELETE", policies+"default", "application/json", ""); status != 403 {
+		t.Errorf("the operator may delete the policy: %d", status)
+	}
+
+	kubectl(t, "", "delete", "apol", "default")
+	if status, answer := account.apply(t, "default", given(t), ""); status != 201 {
+		t.Errorf("a policy that is not there: %d %v", status, answer["message"])
+	}
+	upgraded(t, "replicaCount=0")
+	if said := kubectl(t, "", "get", "configmap", "-n", namespace, "-o", "name"); strings.Contains(said, "quartermaster-policy") {
+		t.Error("the ConfigMap is still there")
+	}
+	if status, _ := account.apply(t, "default", "{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}}", ""); status != 403 {
+		t.Errorf("nothing said of the policy any more: %d, not 403", status)
+	}
+}
+
+// Every combination of the console's switches is a policy the server accepts.
+func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
+	folder, config, _, err := chart.Package(filepath.Join(t.TempDir(), "package"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed(t, "replicaCount=0", "pgpu_enable=true")
+	account := as(t, "quartermaster")
+	for combination := range 8 {
+		answers := map[string]any{"pgpu_enable": combination&4 != 0, "vgpu_enable": combination&2 != 0, "mps_enable": combination&1 != 0}
+		values, err := config.Values(answers)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects, err := chart.TemplateOf(folder, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range objects {
+			if one.Kind != "ConfigMap" {
+				continue
+			}
+			document := one.Content["data"].(map[string]any)["policy.yaml"].(string)
+			status, answer := account.apply(t, "default", document, "&fieldValidation=Strict")
+			if status != 200 && status != 201 {
+				t.Fatalf("%v: %d %v", answers, status, answer["message"])
+			}
+			for name, on := range answers {
+				if is := modulesOf(answer)[strings.TrimSuffix(name, "_enable")].(map[string]any)["enabled"]; is != on {
+					t.Errorf("%v: %s is %v", answers, name, is)
+				}
+			}
+		}
+	}
+}
+
+// A wrong value is refused before anything is changed.
+func TestS2_a_wrong_value_changes_nothing(t *testing.T) {
+	installed(t, "replicaCount=0", "pgpu_enable=true")
+	before := given(t)
+	out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", "replicaCount=0,policy.modules.pgpu.enable=true")
+	if rc == 0 || !strings.Contains(out, "at '/policy/modules/pgpu': additional properties 'enable' not allowed") {
+		t.Errorf("exit code %d: %s", rc, out)
+	}
+	if given(t) != before || !strings.Contains(helm(t, "history", "quartermaster"), "Install complete") {
+		t.Error("something was changed")
+	}
+}
+
+// accountOf makes the ServiceAccount and the rights that a hook brings, as helm would, and answers a kubeconfig of it.
+func accountOf(t *testing.T, name string) string {
+	t.Helper()
+	objects, err := chart.Objects(helm(t, "get", "hooks", "quartermaster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := 0
+	for _, one := range objects {
+		if one.Name == name && one.Kind != "Pod" && one.Kind != "Job" {
+			kubectl(t, one.Text, "apply", "-n", namespace, "-f", "-")
+			made++
+		}
+	}
+	if made == 0 {
+		t.Fatalf("no hook %s", name)
+	}
+	who := as(t, name)
+	text, err := os.ReadFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "", "--kubeconfig", file, "config", "set-credentials", "hook", "--token", who.token)
+	kubectl(t, "", "--kubeconfig", file, "config", "set-context", "--current", "--user", "hook")
+	return file
+}
+
+// commandOf is the command line of a hook's container.
+func commandOf(t *testing.T, kind, name string) []string {
+	t.Helper()
+	objects, err := chart.Objects(helm(t, "get", "hooks", "quartermaster"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range objects {
+		if one.Kind == kind && one.Name == name {
+			spec := one.Content["spec"].(map[string]any)
+			if template, ok := spec["template"].(map[string]any); ok {
+				spec = template["spec"].(map[string]any)
+			}
+			var out []string
+			for _, word := range spec["containers"].([]any)[0].(map[string]any)["args"].([]any) {
+				out = append(out, word.(string))
+			}
+			return out
+		}
+	}
+	t.Fatalf("no hook %s %s", kind, name)
+	return nil
+}
+
+// `helm test` runs verify with rights of its own: enough to look, and it finds that nobody leads and that types are missing.
+func TestS4_helm_test_looks_with_its_own_rights(t *testing.T) {
+	installed(t, "replicaCount=1", "pgpu_enable=true")
+	file := accountOf(t, "quartermaster-test")
+	command := append(commandOf(t, "Pod", "quartermaster-test"), "--kubeconfig", file)
+	out, rc := run(operator, "", command...)
+	if rc != 3 || !strings.Contains(out, "lease") || strings.Contains(strings.ToLower(out), "forbidden") {
+		t.Errorf("%v: exit code %d, not 3:\n%s", command, rc, out)
+	}
+	kubectl(t, "", "delete", "crd", "acceleratornodes.quartermaster.io")
+	if out, rc := run(operator, "", command...); rc != 3 || !strings.Contains(out, "acceleratornodes") {
+		t.Errorf("without a type: exit code %d, not 3:\n%s", rc, out)
+	}
+	kubectl(t, "", "delete", "clusterrolebinding", "quartermaster-test")
+	if out, rc := run(operator, "", command...); rc != 1 {
+		t.Errorf("without rights: exit code %d, not 1:\n%s", rc, out)
+	}
+}
+
+// The pre-delete hook asks with rights of its own: content without nodes in a mode, and it names the command where there is one.
+func TestS2_the_uninstall_check_asks_with_its_own_rights(t *testing.T) {
+	installed(t, "replicaCount=1")
+	file := accountOf(t, "quartermaster-uninstall-check")
+	command := append(commandOf(t, "Job", "quartermaster-uninstall-check"), "--kubeconfig", file)
+	if out, rc := run(operator, "", command...); rc != 0 {
+		t.Errorf("%v: exit code %d, not 0:\n%s", command, rc, out)
+	}
+	kubectl(t, `{apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {quartermaster.io/module: pgpu}}}`, "create", "-f", "-")
+	t.Cleanup(func() { kubectl(t, "", "delete", "node", "gpu-1") })
+	if out, rc := run(operator, "", command...); rc != 3 || strings.Count(strings.TrimSpace(out), "\n") != 0 || !strings.Contains(out, "`quartermaster uninstall`") {
+		t.Errorf("%v: exit code %d, not 3 with one line:\n%s", command, rc, out)
+	}
+	for _, right := range []string{"list pods", "patch nodes", "get secrets", "delete acceleratorpolicies.quartermaster.io"} {
+		words := append([]string{"auth", "can-i", "--all-namespaces"}, strings.Fields(right)...)
+		if out, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", append(words, "--kubeconfig", file)...); rc == 0 {
+			t.Errorf("the check may %s: %s", right, out)
+		}
+	}
+}
+
+// finish gives the waiting pod of the check the phase its container would have reached.
+func finish(t *testing.T, phase string) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		pod := kubectl(t, "", "get", "pod", "-n", namespace, "-l", "job-name=quartermaster-uninstall-check", "--field-selector", "status.phase=Pending", "-o", "jsonpath={.items[*].metadata.name}")
+		if pod != "" && !strings.Contains(pod, " ") {
+			kubectl(t, "", "patch", "pod", pod, "-n", namespace, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"`+phase+`"}}`)
+			return
+		}
+	}
+	t.Error("helm made no pod of the check")
+}
+
+func uninstall(t *testing.T, phase string) (string, int) {
+	done := make(chan struct{})
+	go func() { defer close(done); finish(t, phase) }()
+	out, rc := run(chart.Tool("helm-*", "helm"), "", "uninstall", "quartermaster", "-n", namespace)
+	<-done
+	return out, rc
+}
+
+// A check that fails stops helm before anything is taken away, and the release can go on; one that passes leaves what is people's.
+func TestS2_helm_uninstall_asks_first(t *testing.T) {
+	installed(t, "replicaCount=1", "mps_enable=true")
+	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}}`, "create", "-f", "-")
+	out, rc := uninstall(t, "Failed")
+	if rc == 0 || !strings.Contains(out, "job quartermaster-uninstall-check failed") {
+		t.Fatalf("exit code %d: %s", rc, out)
+	}
+	kubectl(t, "", "get", "deployment/quartermaster", "configmap/quartermaster-policy", "serviceaccount/quartermaster", "-n", namespace)
+	if left := kubectl(t, "", "get", "clusterrole,clusterrolebinding", "-o", "name"); strings.Contains(left, "uninstall-check") {
+		t.Error("the rights of the check stay when it fails")
+	}
+
+	// Whoever decides to stay goes back to the revision that is there; docs/install.md says so.
+	helm(t, "rollback", "quartermaster", "1")
+	upgraded(t, "replicaCount=1", "mps_enable=false")
+
+	if out, rc := uninstall(t, "Succeeded"); rc != 0 {
+		t.Fatalf("exit code %d: %s", rc, out)
+	}
+	if left := kubectl(t, "", "get", "deployment,job,serviceaccount,configmap", "-n", namespace, "-o", "name"); strings.Contains(left, "quartermaster") {
+		t.Errorf("left: %s", left)
+	}
+	kubectl(t, "", "get", "apol", "default")
+}
+
+// With no operator in the cluster there may be no image either: nothing is asked.
+func TestS2_helm_uninstall_of_rights_alone_asks_nothing(t *testing.T) {
+	installed(t, "replicaCount=0")
+	helm(t, "uninstall", "quartermaster")
+}

@@ -223,6 +223,47 @@ func TestS2_values_reach_the_policy_with_the_operators_rights(t *testing.T) {
 	}
 }
 
+// The operator itself, with the account and the flag of the Deployment: what values say is in force, a hand edit beside it stays, one
+// against it is overruled when the operator starts anew.
+func TestS2_the_operator_applies_what_values_say(t *testing.T) {
+	installed(t, "replicaCount=0", "pgpu_enable=true", "policy.customResources.enforcement=Warn")
+	file := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(file, []byte(given(t)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	account := kubeconfigOf(t, "quartermaster")
+	life := func() {
+		t.Helper()
+		var said bytes.Buffer
+		one := exec.Command(operator, "controller", "--kubeconfig", account, "--policy", file, "--metrics-address", "127.0.0.1:0")
+		one.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
+		one.Stdout, one.Stderr = &said, &said
+		if err := one.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ready := func() bool {
+			out, _ := run(chart.Tool("kubernetes-*", "kubectl"), "", "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.enabled} {.spec.customResources.enforcement}")
+			return strings.TrimSpace(out) == "true Warn"
+		}
+		for end := time.Now().Add(30 * time.Second); !ready() && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		}
+		if !ready() {
+			t.Error("the policy is not what values say after 30 s")
+		}
+		_ = one.Process.Signal(os.Interrupt)
+		_ = one.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	}
+	life()
+	kubectl(t, "", "patch", "apol", "default", "--type=merge", "-p", `{"spec":{"modules":{"pgpu":{"enabled":false,"image":"mine:1"},"vgpu":{"enabled":true}}}}`)
+	life()
+	if is := kubectl(t, "", "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.image} {.spec.modules.vgpu.enabled}"); is != "mine:1 true" {
+		t.Errorf("what a person wrote beside it is %q", is)
+	}
+}
+
 // Every combination of the console's switches is a policy the server accepts.
 func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
 	folder, config, _, err := chart.Package(filepath.Join(t.TempDir(), "package"))
@@ -289,6 +330,12 @@ func accountOf(t *testing.T, name string) string {
 	if made == 0 {
 		t.Fatalf("no hook %s", name)
 	}
+	return kubeconfigOf(t, name)
+}
+
+// kubeconfigOf is a kubeconfig of a ServiceAccount.
+func kubeconfigOf(t *testing.T, name string) string {
+	t.Helper()
 	who := as(t, name)
 	text, err := os.ReadFile(kubeconfig)
 	if err != nil {

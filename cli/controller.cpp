@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/controller_options.hpp"
+#include "cli/policy_file.hpp"
 #include "cli/preflight.hpp"
 #include "cli/verbs.hpp"
 #include "cli/webhook.hpp"
@@ -41,6 +42,7 @@
 #include "reconcilers/owned_object.hpp"
 #include "reconcilers/policy.hpp"
 #include "reconcilers/resource_rules.hpp"
+#include "reconcilers/rollouts.hpp"
 
 namespace cli {
 namespace {
@@ -105,8 +107,10 @@ kube::transport_options patience() {
 /// Everything that lives as long as the operator, in the order it is made.
 class operator_program {
  public:
-  operator_program(controller_options options, kube::cluster_config cluster)
-      : options_(std::move(options)), wire_(loop_.executor(), std::move(cluster), patience()) {
+  operator_program(controller_options options, kube::cluster_config cluster, nlohmann::json policy)
+      : options_(std::move(options)),
+        given_policy_(std::move(policy)),
+        wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
@@ -209,6 +213,11 @@ class operator_program {
     wake(nodes_, enrolment_, enrolling_);
     wake(pods_, enrolment_, enrolling_);
     wake(accelerator_nodes_, enrolment_, enrolling_);
+    wake(policies_, rollouts_, rolling_);
+    wake(daemon_sets_, rollouts_, rolling_);
+    wake(nodes_, rollouts_, rolling_);
+    wake(pods_, rollouts_, rolling_);
+    wake(accelerator_nodes_, rollouts_, rolling_);
     for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_}) {
       wake(*store, policy_, governing_);
       wake(*store, custom_resource_, judging_);
@@ -221,7 +230,7 @@ class operator_program {
     wake(nodes_, resource_rules_, compiling_);
     wake(compiled_rules_, resource_rules_, compiling_);
     wake(compiled_rules_, custom_resource_, judging_);
-    for (auto* runner : {&governing_, &enrolling_, &judging_, &compiling_}) manager_.add_runner(*runner);
+    for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_}) manager_.add_runner(*runner);
   }
 
   void add_webhook() {
@@ -237,6 +246,8 @@ class operator_program {
   void add_leadership() {
     manager_.set_leadership(controller::elector_leadership(elector_));
     manager_.on_leading([this] { loop_.spawn("leader-label", controller::mark_leader(client_, pod_)); });
+    if (!given_policy_.is_null())
+      manager_.on_leading([this] { loop_.spawn("policy", keep_policy(client_, given_policy_)); });
     manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
   }
 
@@ -250,6 +261,7 @@ class operator_program {
   int priority() const { return manager_.leading() ? 10 : 0; }
 
   controller_options options_;
+  nlohmann::json given_policy_;  ///< of --policy; null: none
   int rc_ = 0;
   bool managing_ = false;
   reconcilers::admission_form form_ = reconcilers::admission_form::policies;
@@ -285,24 +297,29 @@ class operator_program {
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
-  reconcilers::policy policy_{
-      {policies_,
-       nodes_,
-       {daemon_sets_,
-        services_,
-        service_accounts_,
-        config_maps_,
-        {&declared_alauda_, &declared_cpaas_, &device_configs_}}},
-      client_,
-      events_,
-      {.ns = options_.ns, .own_image = options_.image, .declarations = options_.declarations, .conditions = [this] {
-         return conditions();
-       }}};
+  reconcilers::policy policy_{{policies_,
+                               nodes_,
+                               {daemon_sets_,
+                                services_,
+                                service_accounts_,
+                                config_maps_,
+                                {&declared_alauda_, &declared_cpaas_, &device_configs_}}},
+                              client_,
+                              events_,
+                              {.ns = options_.ns,
+                               .own_image = options_.image,
+                               .declarations = options_.declarations,
+                               .conditions = [this] { return conditions(); },
+                               .rollout = [this](const std::string& module) { return rollouts_.look(module); }}};
   reconcilers::enrolment enrolment_{
       {policies_, nodes_, pods_, accelerator_nodes_},
       client_,
       events_,
       {.ns = options_.ns, .wake = [this](const kube::object_key& node) { enrolling_.add(node); }}};
+  reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
+                                  client_,
+                                  events_,
+                                  {.ns = options_.ns, .on_news = [this] { report(); }}};
   reconcilers::custom_resource custom_resource_{{&declared_alauda_, &declared_cpaas_, &device_configs_},
                                                 client_,
                                                 events_,
@@ -317,6 +334,7 @@ class operator_program {
        .on_state = [this] { report(); }}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
+  controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};
 
@@ -349,13 +367,20 @@ int run_controller(controller_options options) {
   if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
   if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
 
+  nlohmann::json policy;
+  if (!options.policy.empty()) {
+    auto read = read_policy_file(options.policy);
+    if (!read) return complain(read.error().what, 2);
+    policy = std::move(*read);
+  }
+
   kube::config_options where;
   where.kubeconfig = options.kubeconfig;
   where.context = options.context;
   auto cluster = kube::load_config(where);
   if (!cluster) return complain(cluster.error().what, 1);
   if (options.ns.empty()) options.ns = cluster->ns;
-  auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster));
+  auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
   return program->run();
 }
 

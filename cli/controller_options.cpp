@@ -33,6 +33,9 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
   text("--declarations-namespace", into.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
        "Where declarations (ConfigMaps cf-crl-*) are looked for")
       ->check(a_namespace);
+  text("--policy", into.policy, "QUARTERMASTER_POLICY",
+       "File with the AcceleratorPolicy of this installation, applied by the leader; what it names wins over edits by "
+       "hand");
   text("--image", into.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--metrics-address", into.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");

@@ -30,6 +30,8 @@ void add_inspect_fleet(CLI::App& inspect, int& rc);
 void add_lint(CLI::App& app, int& rc);
 /// `quartermaster render declaration`: a correct ConfigMap.
 void add_render(CLI::App& app, int& rc);
+/// `quartermaster uninstall`: nodes leave their modes, then everything the operator made goes.
+void add_uninstall(CLI::App& app, int& rc);
 /// `quartermaster verify [node]`: what is wrong between a label and what pods can ask for.
 void add_verify(CLI::App& app, int& rc);
 /// `quartermaster version [-o json]`.

@@ -55,6 +55,7 @@ module_spec read_module(json::value of) {
     if (key == "env") made.env = text_of(field);
     if (key == "tolerations") made.tolerations = text_of(field);
     if (key == "priorityClassName") made.priority_class = json::text_or(field);
+    if (key == "rollout") made.rollout = json::text_or(field);
     if (key == "adopt") made.adopt = json::flag_or(field, false);
     if (key == "settings") made.settings = read_settings(field);
     if (key == "device") made.device = text_of(field);
@@ -98,7 +99,10 @@ enrolment_spec read_enrolment(json::value of) {
 }
 
 void read_spec(json::value of, accelerator_policy& into) {
+  std::string pull_secrets;
   json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "removing") into.removing = json::flag_or(field, false);
+    if (key == "imagePullSecrets") pull_secrets = text_of(field);
     if (key == "modules") {
       json::each_member(field, [&](std::string_view name, json::value module) {
         std::string owned(name);  // the view ends with the next string that is read
@@ -119,6 +123,10 @@ void read_spec(json::value of, accelerator_policy& into) {
       });
     }
   });
+  for (auto& [name, module] : into.modules) {
+    module.pull_secrets = pull_secrets;
+    module.enabled = module.enabled && !into.removing;
+  }
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ struct module_spec {
   std::string env;          ///< array of {name, value}
   std::string tolerations;  ///< array
   std::string priority_class;
-  bool adopt = false;  ///< objects of others that bear one of our names are taken over
+  std::string rollout;       ///< Always, WhenIdle, OnDelete; empty: as the module says
+  std::string pull_secrets;  ///< array of {name}; the policy's, for every module
+  bool adopt = false;        ///< objects of others that bear one of our names are taken over
   settings_map settings;
   std::vector<node_set> node_sets;
   std::string device;  ///< object; only a module of the policy's own has it
@@ -87,6 +89,8 @@ struct accelerator_policy : kube::object {
   enrolment_spec enrolment;
   custom_resources_spec resources;
   compatibility_spec compatibility;
+  /// Everything is to go: each module counts as off, whatever it says.
+  bool removing = false;
   std::string status;       ///< JSON; empty where there is none yet
   offered_modules offered;  ///< made when decoded
 

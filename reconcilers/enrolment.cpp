@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/compat/labels.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
 
@@ -206,9 +207,15 @@ const accelerator_policy* enrolment::policy() const {
   return found && !found->deleting ? found : nullptr;
 }
 
+/// What the driver knows of CUDA, as labels people select by.
+compat::label_step enrolment::cuda_labels(const kube::node& node) const {
+  const auto* rules = policy();
+  return rules && !rules->removing ? compat::labels_for(node) : compat::label_step();
+}
+
 bool enrolment::concerns(const kube::node& node) const {
-  return node.labels.contains(names::module_label) || taint_at(node) || from_.accelerator_nodes.find(node.key) ||
-         intent_of(node, policy(), declared_).of != node_intent::kind::none;
+  return !cuda_labels(node).idle() || node.labels.contains(names::module_label) || taint_at(node) ||
+         from_.accelerator_nodes.find(node.key) || intent_of(node, policy(), declared_).of != node_intent::kind::none;
 }
 
 bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
@@ -282,6 +289,12 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   if (behind(*node, object)) co_return action::again(lag_allowed);
   // Another node of the same name: what is said of the earlier one is void.
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
+  if (const auto labels = cuda_labels(*node); !labels.idle()) {
+    const auto patch = compat::patch_of(*node, labels);
+    const auto done = co_await write(*node, patch);
+    if (!done) co_return std::unexpected(done.error());
+    co_return action::again(look_again);  // the store shows it, or somebody else's change, by then
+  }
   co_return co_await bring(*node, object);
 }
 
@@ -301,7 +314,8 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
     waiting_.erase(name);
 
   if (step.writes_node() && !(step.status_first && !says_so)) {
-    const auto done = co_await write(node, step);
+    const auto patch = patch_of(node, step);
+    const auto done = co_await write(node, patch);
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
   }
@@ -324,10 +338,9 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
 }
 
 /// False: the world moved on meanwhile.
-kube::task<bool> enrolment::write(const kube::node& node, const mode_step& step) {
+kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   const auto name = node.key.name;
   const auto version = node.resource_version;
-  const auto patch = patch_of(node, step);
   const auto options = as_owner(names::field_owner);
   writing_.insert(name);
   follow(name);

@@ -20,6 +20,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/compat/labels.hpp"
 #include "reconcilers/node_pods.hpp"
 
 namespace reconcilers {
@@ -50,6 +51,9 @@ class enrolment final : public controller::reconciler {
   /// The labels that device configurations name, from now on; returns the nodes to look at again.
   std::vector<kube::object_key> declare(std::vector<label_alias> labels);
 
+  /// Which pods on a node matter to its mode; lives as long as this.
+  const node_pods& pods() const { return pods_; }
+
   std::string_view name() const override { return "enrolment"; }
   kube::task<controller::action> reconcile(kube::object_key key) override;
 
@@ -75,6 +79,7 @@ class enrolment final : public controller::reconciler {
   bool synced() const;
   bool behind(const kube::node& node, const accelerator_node* object);
   const accelerator_policy* policy() const;
+  compat::label_step cuda_labels(const kube::node& node) const;
   bool concerns(const kube::node& node) const;
   bool changing(const kube::node& node) const;
   /// Keeps `changing_` true to the stores; the next that waits goes on when one is done.
@@ -85,7 +90,7 @@ class enrolment final : public controller::reconciler {
   controller::milliseconds lasted(const std::string& name, const mode_status& phase);
   node_state state_of(const kube::node& node, const accelerator_node* object);
   kube::task<controller::action> bring(const kube::node& node, const accelerator_node* object);
-  kube::task<bool> write(const kube::node& node, const mode_step& step);
+  kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
   kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
   kube::task<void> write_status(std::string name, std::string uid, bool create, mode_status status);

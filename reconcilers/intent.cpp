@@ -236,6 +236,17 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   return std::nullopt;
 }
 
+/// The module is on and its resources cannot be had: no pod of the node should end for that.
+std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
+  const auto spec = policy.modules.find(mode.name);
+  if (!mode.not_offered || spec == policy.modules.end()) return {};
+  const auto why = mode.not_offered(spec->second);
+  if (why.empty()) return {};
+  const std::string name(mode.name);
+  return "mode " + name + " is " + why.substr(0, why.find(". ")) + "; name an image that advertises " +
+         (mode.resources.size() == 1 ? "it" : "them") + " in spec.modules." + name + ".image";
+}
+
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy) {
   if (auto no = unsuitable(node, mode, policy)) return *std::move(no);
   const std::string name(mode.name);
@@ -247,6 +258,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
     return refused(
         &mode, name, std::string(module_disabled),
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
+  if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
   return {kind::mode, &mode, name, {}, {}};
 }
 

@@ -19,6 +19,11 @@ inline constexpr std::string_view applied_annotation = "quartermaster.io/applied
 inline constexpr std::string_view node_set_label = "quartermaster.io/node-set";
 /// On pods of a module: the hash of the files they read, so that a change replaces them.
 inline constexpr std::string_view files_annotation = "quartermaster.io/files";
+/// On pods of a module and on their DaemonSet: what the pod was made from, and what it is to be made from, as
+/// "<all but the image>.<image>" of its first container. A pod whose value is another is of an older version.
+inline constexpr std::string_view template_annotation = "quartermaster.io/template";
+/// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
+inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout";
 
 /// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
 inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";
@@ -30,6 +35,8 @@ inline constexpr std::string_view managed_by = "quartermaster";
 inline constexpr std::string_view field_owner = "quartermaster";
 /// Field owner of the controller's part of AcceleratorNode; the agent has the rest.
 inline constexpr std::string_view node_field_owner = "quartermaster-controller";
+/// Field owner of the record of a roll-out, on DaemonSets that `field_owner` has the rest of.
+inline constexpr std::string_view rollout_field_owner = "quartermaster-rollout";
 
 /// Namespaces whose pods are never held to declared rules; nor are those of our own.
 inline constexpr std::array<std::string_view, 3> system_namespaces{"kube-system", "kube-public", "kube-node-lease"};

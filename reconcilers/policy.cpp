@@ -116,12 +116,20 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
       if (!there) continue;
       row.desired += set->desired;
       row.ready += set->ready;
+      row.updated += set->updated;
+      if (row.image.empty()) row.image = set->image;
     }
     if (const auto at = nodes_in_.find(name); at != nodes_in_.end()) row.nodes = at->second;
     if (const auto at = did.modules.find(name); at != did.modules.end()) {
       row.applied = at->second.settled;
       row.problem = at->second.problem;
       row.message = at->second.message;
+    }
+    if (const auto step = how_.rollout(name); step.is == rollout_step::kind::halted && row.problem.empty()) {
+      row.problem = "RolloutHalted";
+      row.message = step.message;
+    } else if (row.enabled) {
+      row.rolling = step.message;
     }
     if (!row.enabled && row.nodes > 0 && row.message.empty())
       row.message = "switched off; its plugin stays until " + std::to_string(row.nodes) +
@@ -191,8 +199,7 @@ kube::task<keeper::outcome> policy::report(wanted want, round did, controller::o
   if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return keeper::outcome();
   const auto before = parsed(rules->status);
   const auto rows = rows_of(*rules, want, did);
-  const auto status =
-      policy_status(rows, rules->generation, before, controller::rfc3339_seconds(how_.wall()), how_.conditions());
+  const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(how_.wall()), how_.conditions());
   auto said = co_await say(policy_key, about.uid, before, status);
   if (said && said->settled) tell(about, before, status);
   co_return said;

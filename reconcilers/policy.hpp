@@ -20,6 +20,7 @@
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/keeper.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/plugin_rollout.hpp"
 #include "reconcilers/policy_status.hpp"
 
 namespace reconcilers {
@@ -41,6 +42,8 @@ class policy final : public controller::reconciler {
     std::function<std::vector<controller::condition>()> conditions = [] {
       return std::vector<controller::condition>();
     };
+    /// Where a module stands between two versions of its plugin.
+    std::function<rollout_step(const std::string& module)> rollout = [](const std::string&) { return rollout_step(); };
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

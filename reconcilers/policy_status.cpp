@@ -27,6 +27,21 @@ std::string joined(const std::vector<module_row>& rows, auto&& of, auto&& which,
   return out;
 }
 
+std::string progress_of_rollout(const module_row& row) {
+  return progress(row) + (row.rolling.empty() ? "" : " (" + row.rolling + ")");
+}
+
+/// The image a module had before the one it has now, from what its status said last.
+std::string image_before(const json& before, const module_row& row) {
+  if (!before.is_object()) return {};
+  for (const auto& one : before.value("modules", json::array())) {
+    if (!one.is_object() || one.value("name", "") != row.name) continue;
+    const auto was = one.value("image", "");
+    return was.empty() || row.image.empty() || was == row.image ? one.value("previousImage", "") : was;
+  }
+  return {};
+}
+
 bool on(const module_row& row) { return row.enabled; }
 bool wrong(const module_row& row) { return !row.problem.empty(); }
 bool unfinished(const module_row& row) {
@@ -43,7 +58,7 @@ json conditions_of(const json& before, std::initializer_list<std::pair<const cha
 
 }  // namespace
 
-json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const json& before,
+json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of, const json& before,
                    std::string_view now, const std::vector<controller::condition>& further) {
   const auto summary = joined(rows, progress, on, ", ");
   const auto bad = std::ranges::find_if(rows, wrong);
@@ -51,9 +66,9 @@ json policy_status(const std::vector<module_row>& rows, std::int64_t generation,
   const auto said = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
   const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, said, wrong, "; ")}
                                              : verdict{"False", "AsExpected", ""};
-  const verdict progressing =
+  verdict progressing =
       slow != rows.end()
-          ? verdict{"True", "RollingOut", "ready of desired: " + joined(rows, progress, unfinished, ", ")}
+          ? verdict{"True", "RollingOut", "ready of desired: " + joined(rows, progress_of_rollout, unfinished, ", ")}
           : verdict{"False", "AsExpected", ""};
   verdict ready{"True", "RolledOut", summary};
   if (bad != rows.end())
@@ -62,18 +77,32 @@ json policy_status(const std::vector<module_row>& rows, std::int64_t generation,
     ready = {"False", "RollingOut", progressing.message};
   else if (std::ranges::none_of(rows, on))
     ready = {"True", "NothingEnabled", "no module is on"};
+  if (of.removing) {
+    std::int32_t left = 0;
+    for (const auto& row : rows) left += row.nodes;
+    const auto what = left == 0 ? std::string("every node has left its mode")
+                                : std::to_string(left) + (left == 1 ? " node has" : " nodes have") + " still to leave";
+    progressing = {left > 0 ? "True" : "False", "Removing", what};
+    ready = {"False", "Removing",
+             what + "; quartermaster uninstall goes on, quartermaster uninstall --cancel takes it back"};
+  }
 
   auto modules = json::array();
   for (const auto& row : rows) {
     json one = {{"name", row.name},   {"enabled", row.enabled}, {"desired", row.desired},
                 {"ready", row.ready}, {"nodes", row.nodes},     {"isolation", row.isolation}};
-    if (!row.message.empty()) one["message"] = row.message;
+    if (!row.image.empty()) {
+      one["image"] = row.image;
+      one["updated"] = row.updated;
+    }
+    if (auto image = image_before(before, row); !image.empty()) one["previousImage"] = std::move(image);
+    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) one["message"] = word;
     modules.push_back(std::move(one));
   }
-  auto conditions =
-      conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}}, generation, now);
+  auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
+                                  of.generation, now);
   for (const auto& one : further) controller::set_condition(conditions, one, now);
-  return {{"observedGeneration", generation},
+  return {{"observedGeneration", of.generation},
           {"summary", summary.empty() ? "none" : summary},
           {"modules", std::move(modules)},
           {"conditions", std::move(conditions)}};

@@ -20,14 +20,18 @@ struct module_row {
   bool applied = false;     ///< all its objects are there as we want them
   bool rolled_out = false;  ///< and every pod is up
   std::int32_t desired = 0, ready = 0, nodes = 0;
-  std::string problem;  ///< reason, CamelCase; empty when nothing is wrong
+  std::int32_t updated = 0;  ///< plugin pods of the newest version
+  std::string image;         ///< of the plugin, as it is applied
+  std::string rolling;       ///< what a new version waits for; empty when it is everywhere
+  std::string problem;       ///< reason, CamelCase; empty when nothing is wrong
   std::string message;
 };
 
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
 /// `further` are conditions others have worked out.
-nlohmann::json policy_status(const std::vector<module_row>& rows, std::int64_t generation, const nlohmann::json& before,
-                             std::string_view now, const std::vector<controller::condition>& further = {});
+nlohmann::json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of,
+                             const nlohmann::json& before, std::string_view now,
+                             const std::vector<controller::condition>& further = {});
 
 /// For a policy that is not the one that counts.
 nlohmann::json ignored_status(std::int64_t generation, const nlohmann::json& before, std::string_view now);

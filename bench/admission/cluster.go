@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -33,13 +32,12 @@ const (
 type cluster struct {
 	name, kubeconfig string
 	tools            string
-	policies         []byte // the chart's, as manifests
+	made             int // runs so far
 	client           *kubernetes.Clientset
 }
 
 func clusterUp(ctx context.Context) (*cluster, error) {
 	c := &cluster{name: fmt.Sprintf("bench-admission-%d", os.Getpid())}
-	say("starting the control plane")
 	command := exec.CommandContext(ctx, "taskset", "-c", "0", clusterScript, "up", "--name", c.name, "--no-kwok", "--no-scheduler")
 	command.Stderr = os.Stderr
 	out, err := command.Output()
@@ -79,10 +77,8 @@ func clusterUp(ctx context.Context) (*cluster, error) {
 	return c, err
 }
 
-func (c *cluster) down(keep bool) {
-	if keep {
-		say("left running: %s (end it with: ./dev cluster down --name %s)", c.kubeconfig, c.name)
-	} else if out, err := exec.Command(clusterScript, "down", "--name", c.name).CombinedOutput(); err != nil {
+func (c *cluster) down() {
+	if out, err := exec.Command(clusterScript, "down", "--name", c.name).CombinedOutput(); err != nil {
 		say("%v: %s", err, out)
 	}
 }
@@ -163,21 +159,10 @@ func (c *cluster) tool(input []byte, name string, arguments ...string) ([]byte, 
 }
 
 // install the chart, the rules and the namespace, and stop what would work beside the measurement.
-func (c *cluster) install(ctx context.Context, keys int) error {
-	if _, err := c.tool(nil, "helm", "install", "quartermaster", "charts/quartermaster", "--namespace", "quartermaster", "--create-namespace", "--set", "replicaCount=0"); err != nil {
+func (c *cluster) install(ctx context.Context, keys int, enforced bool) error {
+	if _, err := c.tool(nil, "helm", "install", "quartermaster", "charts/quartermaster", "--namespace", "quartermaster", "--create-namespace",
+		"--set", "replicaCount=0", "--set", fmt.Sprintf("admission.policies=%t", enforced)); err != nil {
 		return err
-	}
-	manifest, err := c.tool(nil, "helm", "get", "manifest", "quartermaster", "--namespace", "quartermaster")
-	if err != nil {
-		return err
-	}
-	for _, document := range bytes.Split(manifest, []byte("\n---")) {
-		if bytes.Contains(document, []byte("AdmissionPolicy")) && bytes.Contains(document, []byte("admissionregistration.k8s.io/v1")) {
-			c.policies = append(append(c.policies, document...), "\n---\n"...)
-		}
-	}
-	if len(c.policies) == 0 {
-		return errors.New("the chart has no admission policies")
 	}
 	if _, err := c.tool(nil, "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "resourcerules.quartermaster.io"); err != nil {
 		return err
@@ -185,7 +170,7 @@ func (c *cluster) install(ctx context.Context, keys int) error {
 	if _, err := c.tool(rules(keys), "kubectl", "create", "-f", "-"); err != nil {
 		return err
 	}
-	_, err = c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	_, err := c.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -200,7 +185,7 @@ func (c *cluster) install(ctx context.Context, keys int) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	return nil
+	return c.inForce(ctx, enforced)
 }
 
 const never = "never.bench.test/a"
@@ -232,18 +217,11 @@ func rules(keys int) []byte {
 	return text
 }
 
-// enforce brings the policies there, or takes them away, and waits until the server does so.
-func (c *cluster) enforce(ctx context.Context, on bool) error {
-	arguments := []string{"delete", "--ignore-not-found", "-f", "-"}
-	if on {
-		arguments = []string{"apply", "--server-side", "--force-conflicts", "-f", "-"}
-	}
-	if _, err := c.tool(c.policies, "kubectl", arguments...); err != nil {
-		return err
-	}
+// inForce waits until the server is seen to enforce, or not to.
+func (c *cluster) inForce(ctx context.Context, on bool) error {
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		refused := podOf(0, map[string]string{never: "1"})
-		filled := podOf(1, map[string]string{"tencent.com/vcuda-core": "30"})
+		refused := podOf(0, map[string]string{never: "1"}, true)
+		filled := podOf(1, map[string]string{"tencent.com/vcuda-core": "30"}, true)
 		_, err := c.client.CoreV1().Pods(namespace).Create(ctx, refused, metav1.CreateOptions{DryRun: []string{"All"}})
 		got, failed := c.client.CoreV1().Pods(namespace).Create(ctx, filled, metav1.CreateOptions{DryRun: []string{"All"}})
 		if failed != nil && !apierrors.IsInvalid(failed) { // of the policies the server sees one earlier than the other

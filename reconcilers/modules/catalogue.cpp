@@ -60,11 +60,19 @@ bool is_a(const json& object, const kube::resource& type) { return object.at("ki
 
 void roll_out(json& set, const rollout& how) {
   auto& spec = set["spec"];
-  if (how.how == rollout::strategy::on_delete)
-    spec["updateStrategy"] = {{"type", "OnDelete"}};
-  else
-    spec["updateStrategy"] = {{"type", "RollingUpdate"}, {"rollingUpdate", {{"maxUnavailable", 1}}}};
+  spec["updateStrategy"] = {{"type", "OnDelete"}};
   if (how.min_ready_seconds > 0) spec["minReadySeconds"] = how.min_ready_seconds;
+}
+
+/// After everything else is in the template. An image of its own, so that amounts are compared where only that changed.
+void mark_template(json& set) {
+  auto rest = set.at("spec").at("template");
+  auto& image = rest.at("spec").at("containers").at(0).at("image");
+  const auto of_image = hex(fnv1a(image.get_ref<const std::string&>()));
+  image = "";
+  const auto mark = hex(fnv1a(rest.dump())) + "." + of_image;
+  set["spec"]["template"]["metadata"]["annotations"][names::template_annotation] = mark;
+  set["metadata"]["annotations"][names::template_annotation] = mark;
 }
 
 /// The nodes of no set: a pod template that says nothing where there are no sets.
@@ -94,7 +102,7 @@ std::vector<json> made_for(const module_type& of, const module_spec& spec, const
   for (const auto& one : made) {
     if (is_a(one, kube::resources::config_maps)) files += one.at("data").dump();
   }
-  const auto rolls_out = custom::rollout_of(of, spec);
+  const auto rolls_out = rollout_of(of, spec);
   for (auto& one : made) {
     if (!is_a(one, kube::resources::daemon_sets)) continue;
     roll_out(one, rolls_out);
@@ -103,6 +111,7 @@ std::vector<json> made_for(const module_type& of, const module_spec& spec, const
       leave_out(one, spec.node_sets);
     else
       keep_to(one, known.node_set);
+    mark_template(one);
   }
   return made;
 }
@@ -228,6 +237,14 @@ const offer& offered_by(const accelerator_policy* policy) {
 
 isolation isolation_of(const module_type& of, const module_spec& spec) {
   return of.isolates_with ? of.isolates_with(spec) : of.isolates;
+}
+
+rollout rollout_of(const module_type& of, const module_spec& spec) {
+  auto out = custom::rollout_of(of, spec);
+  if (spec.rollout == "Always") out.how = rollout::strategy::always;
+  if (spec.rollout == "WhenIdle") out.how = rollout::strategy::when_idle;
+  if (spec.rollout == "OnDelete") out.how = rollout::strategy::by_hand;
+  return out;
 }
 
 std::vector<intent> intents_of(const module_type& of, const module_spec& spec, const facts& known) {

@@ -48,16 +48,19 @@ enum class isolation : std::uint8_t {
 /// As it stands in quartermaster.io/isolation.
 std::string_view to_string(isolation of);
 
-/// How a new version of the plugin comes to the nodes. Never by surge: two plugins on a node would take each other's
-/// socket from the kubelet, and a card would be given out twice.
+/// How a new version of the plugin comes to the nodes. Every DaemonSet is OnDelete and one driver (rollouts.hpp) goes
+/// from node to node, so that there is one way and one place where it halts. Never by surge: two plugins on a node
+/// would take each other's socket from the kubelet, and a card would be given out twice.
 struct rollout {
   enum class strategy : std::uint8_t {
-    rolling,    ///< node after node; the next when the last is available
-    on_delete,  ///< a pod is replaced when somebody deletes it, which is when no pod of its node uses a card
+    always,     ///< running containers do not need the plugin: node after node, whatever runs there
+    when_idle,  ///< they do: a node is passed over while a pod holds the module's resources
+    by_hand,    ///< whoever deletes the plugin pod decides
   };
-  strategy how = strategy::rolling;
+  strategy how = strategy::always;
   std::int32_t min_ready_seconds = 0;
   std::string_view why;
+  std::string_view source = {};  ///< where that is known from
 };
 
 /// One thing of a module that a policy may set, in spec.modules.<name>.settings. Values are text.
@@ -146,6 +149,8 @@ struct invalid_policy : std::runtime_error {
 };
 
 isolation isolation_of(const module_type& of, const module_spec& spec);
+/// The module's, unless the policy says otherwise (spec.modules.<name>.rollout).
+rollout rollout_of(const module_type& of, const module_spec& spec);
 
 /// One object as it is applied.
 struct intent {

@@ -151,7 +151,7 @@ module_type row_of(const module_spec& spec) {
   out.isolates = isolates(spec);
   out.isolates_with = isolates;
   out.declarations = declarations;
-  out.rolls_out = rollout_of(out, spec);
+  out.rolls_out = custom::rollout_of(out, spec);
   return out;
 }
 
@@ -182,9 +182,11 @@ std::optional<label_alias> alias_of(const std::string& name, const module_spec& 
 rollout rollout_of(const module_type& of, const module_spec& spec) {
   if (of.objects != objects) return of.rolls_out;
   if (text_in(device_in(spec), "updateStrategy") == "OnDelete")
-    return {rollout::strategy::on_delete, 5, "the policy says that a restart of this plugin disturbs its pods"};
-  return {rollout::strategy::rolling, 5,
-          "running containers keep their devices while a plugin restarts; the policy may say otherwise"};
+    return {rollout::strategy::by_hand, 5, "the policy says that a restart of this plugin disturbs its pods",
+            "spec.modules.<name>.device.updateStrategy"};
+  return {rollout::strategy::always, 5,
+          "running containers keep their devices while a plugin restarts; the policy may say otherwise",
+          "spec.modules.<name>.device.updateStrategy"};
 }
 
 }  // namespace reconcilers::modules::custom

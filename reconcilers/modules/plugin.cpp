@@ -58,6 +58,7 @@ json daemon_set(std::string_view of, std::string_view name, const module_spec& s
       {"containers", std::move(containers)},
       {"volumes", std::move(volumes)},
   };
+  if (!spec.pull_secrets.empty()) pod["imagePullSecrets"] = json::parse(spec.pull_secrets);
   return {
       {"apiVersion", "apps/v1"},
       {"kind", "DaemonSet"},

@@ -75,8 +75,9 @@ constinit const module_type share = {
     .needs = {.architectures = architectures},
     .objects = objects,
     .isolates = isolation::none,
-    .rolls_out = {rollout::strategy::rolling, 5,
-                  "the kubelet remembers which container has which card, and running ones do not need the plugin"},
+    .rolls_out = {rollout::strategy::always, 5,
+                  "the kubelet remembers which container has which card, and running ones do not need the plugin",
+                  "kubelet, pkg/kubelet/cm/devicemanager (its checkpoint); NVIDIA/k8s-device-plugin#339"},
     .settings = known_settings,
     .declarations = declarations,
 };

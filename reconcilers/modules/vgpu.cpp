@@ -113,9 +113,11 @@ constinit const module_type vgpu = {
     .needs = {.architectures = architectures, .mig = false},
     .objects = objects,
     .isolates = isolation::soft,
-    .rolls_out = {rollout::strategy::on_delete, 10,
-                  "the library in running containers asks GPU-Manager for its limits over a socket that goes with the "
-                  "pod"},
+    .rolls_out =
+        {rollout::strategy::when_idle, 10,
+         "the library in containers asks GPU-Manager for its limits, in each new process, over a socket that is "
+         "gone while it restarts",
+         "tkestack/gpu-manager pkg/services/virtual-manager/manager.go"},
     .declarations = declarations,
 };
 

@@ -13,7 +13,7 @@ using std::chrono::seconds;
 constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy",
   "metadata":{"name":"default","uid":"2083d912-a2b9-4844-b4ea-11be59386882","generation":3,"resourceVersion":"305"},
   "spec":{"modules":{"pgpu":{"enabled":true,"image":"a:1","imagePullPolicy":"Always","args":["--x"],
-     "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p"},
+     "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p","rollout":"WhenIdle"},
      "mps":{"enabled":false}},
    "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},
      "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]}},
@@ -35,11 +35,28 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
   EXPECT_EQ(pgpu.env, R"([{"name":"A","value":"b"}])");
   EXPECT_EQ(pgpu.tolerations, R"([{"key":"k"}])");
   EXPECT_EQ(pgpu.priority_class, "p");
+  EXPECT_EQ(pgpu.rollout, "WhenIdle");
   EXPECT_EQ(policy->enrolment.default_mode, "pgpu");
   EXPECT_EQ(policy->enrolment.verify_timeout, seconds(3723));
   ASSERT_EQ(policy->enrolment.aliases.size(), 1u);
   EXPECT_EQ(policy->enrolment.aliases[0], (label_alias{"gpu", "on", "vgpu"}));
   EXPECT_EQ(policy->status, R"({"observedGeneration":2,"conditions":[{"type":"Ready"}]})");
+}
+
+TEST(accelerator_policy, S59_while_everything_is_to_go_every_module_is_off) {
+  const auto policy = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"modules":{"pgpu":{"enabled":true}},"removing":true}})");
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_TRUE(policy->removing);
+  EXPECT_FALSE(policy->enabled("pgpu"));
+}
+
+TEST(accelerator_policy, pull_secrets_reach_every_module) {
+  const auto policy = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"imagePullSecrets":[{"name":"registry"}],"modules":{"pgpu":{},"mps":{}}}})");
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_EQ(policy->modules.at("pgpu").pull_secrets, R"([{"name":"registry"}])");
+  EXPECT_EQ(policy->modules.at("mps").pull_secrets, R"([{"name":"registry"}])");
 }
 
 TEST(accelerator_policy, reads_a_policy_without_anything) {

@@ -92,6 +92,7 @@ class cluster {
     policy.key.name = "default";
     policy.resource_version = ++policy_version_;
     for (const auto& name : on) policy.modules[name].enabled = true;
+    if (policy.modules.contains("mps")) policy.modules["mps"].image = "mps-plugin:test";  // there is no public one
     policies.put(policy);
   }
   void node(const json& labels, const json& allocatable = json::object()) {

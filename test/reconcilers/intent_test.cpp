@@ -24,6 +24,7 @@ accelerator_policy all_on() {
   accelerator_policy out;
   out.key.name = "default";
   for (const auto& one : modules::catalogue()) out.modules[std::string(one.name)].enabled = true;
+  out.modules["mps"].image = "mps-plugin:test";  // there is no public one
   return out;
 }
 
@@ -114,6 +115,21 @@ TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
   EXPECT_EQ(on("linux", "arm64", "vgpu").reason, "UnsuitableNode");
   EXPECT_EQ(on("linux", "arm64", "pgpu").of, kind::mode);
   EXPECT_EQ(on("", "", "vgpu").of, kind::mode) << "what is not known is not held against it";
+}
+
+TEST(intent, S17_a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
+  auto policy = all_on();
+  policy.modules["mps"].image.clear();
+  const auto is = asked({{"nvidia-device-enable", "mps"}}, policy);
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "NotOffered");
+  EXPECT_EQ(is.requested, "mps");
+  EXPECT_EQ(is.message,
+            "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
+            "agent; name an image that advertises them in spec.modules.mps.image");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode) << "the others are offered";
+  policy.modules["mps"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
 }
 
 TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {

@@ -56,6 +56,7 @@ T projection_of(const json& object) {
     out.observed_generation = status.value("observedGeneration", 0);
     out.desired = status.value("desired", 0);
     out.ready = out.updated = out.available = status.value("ready", 0);
+    out.image = object.value("/spec/template/spec/containers/0/image"_json_pointer, "");
   }
   return out;
 }
@@ -74,6 +75,7 @@ class cluster {
   controller::store<kube::config_map> declared, devices;
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
+  rollout_step rollout;  ///< where pgpu stands
   policy subject{made()};
 
   cluster() {
@@ -91,7 +93,8 @@ class cluster {
         client,
         recorder,
         {"quartermaster", "quartermaster:test", "kube-public", [] { return controller::wall_time(1'800'000'000s); },
-         [this] { return now; }, [] { return std::vector<controller::condition>(); }}};
+         [this] { return now; }, [] { return std::vector<controller::condition>(); },
+         [this](const std::string& module) { return module == "pgpu" ? rollout : rollout_step(); }}};
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
@@ -612,9 +615,42 @@ TEST(policy, S2_reports_each_module_and_when_all_is_well) {
   EXPECT_EQ(it.condition("Ready")["observedGeneration"], it.server.objects.at(policy_path)["metadata"]["generation"]);
   EXPECT_EQ(status["summary"], "pgpu 2/2, mps 0/0");
   EXPECT_EQ(status["modules"][0],
-            json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2,"isolation":"exclusive"})"));
+            json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2,"isolation":"exclusive",
+                            "updated":2,"image":"nvcr.io/nvidia/k8s-device-plugin:v0.20.0"})"));
   EXPECT_EQ(status["modules"][1],
             json::parse(R"({"name":"vgpu","enabled":false,"desired":0,"ready":0,"nodes":0,"isolation":"soft"})"));
+}
+
+TEST(policy, C153_says_what_a_new_version_waits_for_where_it_halted_and_what_there_was_before) {
+  cluster it;
+  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
+  it.settle();
+  const auto module = [&](const char* field) {
+    return it.server.objects.at(policy_path)["status"]["modules"][0].value(field, json());
+  };
+  EXPECT_EQ(module("image"), "plugin:1");
+  EXPECT_EQ(module("previousImage"), json());
+  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:2"}}}});
+  it.pods_of(pgpu_set, 3, 2);
+  it.rollout.is = rollout_step::kind::wait;
+  it.rollout.message = "newest version on 1 of 3 nodes; node gpu-2 is under way";
+  it.settle();
+  EXPECT_EQ(module("image"), "plugin:2");
+  EXPECT_EQ(module("previousImage"), "plugin:1");
+  EXPECT_EQ(module("message"), it.rollout.message);
+  EXPECT_EQ(it.condition("Progressing")["message"], "ready of desired: pgpu 2/3 (" + it.rollout.message + ")");
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  it.rollout.is = rollout_step::kind::halted;
+  it.rollout.message = "the new version halted on node gpu-2";
+  it.settle();
+  EXPECT_EQ(it.condition("Degraded")["reason"], "RolloutHalted");
+  EXPECT_EQ(it.condition("Ready")["status"], "False");
+  EXPECT_EQ(it.recorder.events.back().reason, "RolloutHalted");
+  it.rollout = {};
+  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
+  it.settle();
+  EXPECT_EQ(module("previousImage"), "plugin:2");
+  EXPECT_EQ(it.condition("Degraded")["status"], "False");
 }
 
 TEST(policy, a_roll_out_writes_the_status_at_most_twice_a_second) {

@@ -198,18 +198,61 @@ TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
   EXPECT_EQ(isolation_of(gpushare, with_mps), isolation::mps);
 }
 
-/// A DaemonSet that surges would run two plugins on a node.
-TEST(catalogue, every_plugin_rolls_out_as_its_module_says_and_why_is_said) {
+/// A DaemonSet that surges would run two plugins on a node, one that rolls by itself does not look at what is
+/// allocatable.
+TEST(catalogue, C155_every_plugin_rolls_out_by_one_driver_and_why_and_from_where_is_said) {
   for (const auto& one : catalogue()) {
     EXPECT_GT(one.rolls_out.why.size(), 20u) << one.name;
+    EXPECT_GT(one.rolls_out.source.size(), 10u) << one.name;
     const auto spec = json::parse(intents_of(one, {}, known()).back().body)["spec"];
     EXPECT_EQ(spec["minReadySeconds"], one.rolls_out.min_ready_seconds);
-    const bool by_hand = one.rolls_out.how == rollout::strategy::on_delete;
-    EXPECT_EQ(spec["updateStrategy"]["type"], by_hand ? "OnDelete" : "RollingUpdate");
-    if (!by_hand) EXPECT_EQ(spec["updateStrategy"]["rollingUpdate"], json({{"maxUnavailable", 1}}));
+    EXPECT_EQ(spec["updateStrategy"], json({{"type", "OnDelete"}}));
+    module_spec said;
+    EXPECT_EQ(rollout_of(one, said).how, one.rolls_out.how);
+    said.rollout = "Always";
+    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::always);
+    said.rollout = "WhenIdle";
+    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::when_idle);
+    said.rollout = "OnDelete";
+    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::by_hand);
   }
-  EXPECT_EQ(vgpu.rolls_out.how, rollout::strategy::on_delete) << "running containers call into its pod";
-  EXPECT_EQ(mps.rolls_out.how, rollout::strategy::on_delete) << "clients end with its pod";
+  using how = rollout::strategy;
+  EXPECT_EQ(pgpu.rolls_out.how, how::always);
+  EXPECT_EQ(share.rolls_out.how, how::always);
+  EXPECT_EQ(gpushare.rolls_out.how, how::always);
+  EXPECT_EQ(vgpu.rolls_out.how, how::when_idle) << "running containers call into its pod";
+  EXPECT_EQ(mps.rolls_out.how, how::when_idle) << "clients end with its pod";
+  EXPECT_EQ(hami.rolls_out.how, how::when_idle) << "its library is written over";
+}
+
+/// Pods and their DaemonSet say what they are made from; an image alone is told from everything else.
+TEST(catalogue, C155_a_template_is_marked_by_its_content) {
+  const auto mark = [](const module_spec& spec, std::size_t which = 0) {
+    std::vector<json> sets;
+    for (const auto& one : intents_of(hami, spec, known())) {
+      auto object = json::parse(one.body);
+      if (object["kind"] == "DaemonSet") sets.push_back(std::move(object));
+    }
+    const auto& set = sets.at(which);
+    const auto on_set = set["metadata"]["annotations"]["quartermaster.io/template"].get<std::string>();
+    EXPECT_EQ(set["spec"]["template"]["metadata"]["annotations"]["quartermaster.io/template"], on_set);
+    return on_set;
+  };
+  const auto rest = [](const std::string& of) { return of.substr(0, of.find('.')); };
+  const auto plain = mark({});
+  EXPECT_EQ(plain, mark({})) << "of the content alone";
+  module_spec image;
+  image.image = "example.com/hami:2";
+  EXPECT_NE(mark(image), plain);
+  EXPECT_EQ(rest(mark(image)), rest(plain));
+  module_spec files;
+  files.settings["deviceSplitCount"] = "4";
+  EXPECT_NE(rest(mark(files)), rest(plain));
+  files.node_sets = {{"big", {{"deviceSplitCount", "2"}}}};
+  EXPECT_NE(mark(files, 0), mark(files, 1));
+  module_spec how;
+  how.rollout = "OnDelete";
+  EXPECT_EQ(mark(how), plain) << "how it comes is no reason to replace pods";
 }
 
 json only(const std::vector<intent>& made, std::string_view kind, std::string_view name) {
@@ -362,7 +405,7 @@ TEST(custom, S27_what_the_policy_says_of_a_device_is_what_the_pods_are) {
   EXPECT_EQ(row->daemon_set, "ascend-ds");
   EXPECT_THAT(row->needs.architectures, ElementsAre("arm64"));
   EXPECT_EQ(isolation_of(*row, spec), isolation::soft);
-  EXPECT_EQ(row->rolls_out.how, rollout::strategy::on_delete);
+  EXPECT_EQ(row->rolls_out.how, rollout::strategy::by_hand);
   EXPECT_EQ(of.aliases(), (std::vector<label_alias>{{"ascend", "on", "ascend"}}));
   expect_golden("custom.ascend", shown(*row, spec));
   const auto set = device_set("ascend", spec);

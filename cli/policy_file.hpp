@@ -1,0 +1,20 @@
+#pragma once
+// --policy FILE: the AcceleratorPolicy that comes with the installation (the chart's values). It is applied by the
+// leader, because helm cannot make an object of a type that the same release brings. What the file names wins over
+// edits by hand, what it does not name stays as it is.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "kube/client.hpp"
+
+namespace cli {
+
+/// One AcceleratorPolicy named `default`, as YAML or JSON. errc::config, in one line with the place, for anything else.
+kube::result<nlohmann::json> read_policy_file(const std::string& path);
+
+/// Server-side apply as field owner quartermaster-values; again until it is done, or the fence says that we do not
+/// lead. A policy that the server refuses is said in the log and tried again: an upgrade may bring the CRD it fits.
+kube::task<void> keep_policy(kube::client& api, nlohmann::json policy);
+
+}  // namespace cli

@@ -1,0 +1,85 @@
+#include "cli/uninstall.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/policy_file.hpp"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto uid = "2083d912-a2b9-4844-b4ea-11be59386882";
+
+kube::node node_with(std::initializer_list<kube::packed_map::entry> labels,
+                     std::initializer_list<kube::packed_map::entry> annotations, std::vector<kube::taint> taints) {
+  kube::node out;
+  out.key.name = "gpu-1";
+  out.id = kube::uid::parse(uid);
+  out.labels = kube::packed_map::of(labels);
+  out.annotations = kube::packed_map::of(annotations);
+  out.taints = std::move(taints);
+  return out;
+}
+
+kube::taint taint_named(std::string key) {
+  kube::taint out;
+  out.key = std::move(key);
+  return out;
+}
+
+TEST(uninstall, S59_a_node_without_anything_of_ours_is_left_alone) {
+  const auto node = node_with({{"nvidia-device-enable", "pgpu"}, {"cuda-major-version", "12"}}, {},
+                              {taint_named("example.com/reserved")});
+  EXPECT_FALSE(enrolled(node));
+  EXPECT_EQ(tidy_patch(node), json::array());
+}
+
+TEST(uninstall, S59_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
+  const auto node =
+      node_with({{"quartermaster.io/module", "pgpu"}, {"cuda-major-version", "12"}, {"cuda-minor-version", "4"}},
+                {{"quartermaster.io/cuda-labels", "12.4"}},
+                {taint_named("example.com/reserved"), taint_named("quartermaster.io/switching")});
+  EXPECT_TRUE(enrolled(node));
+  EXPECT_EQ(tidy_patch(node), json::parse(R"([
+    {"op":"test","path":"/metadata/uid","value":"2083d912-a2b9-4844-b4ea-11be59386882"},
+    {"op":"remove","path":"/metadata/labels/quartermaster.io~1module"},
+    {"op":"test","path":"/spec/taints/1/key","value":"quartermaster.io/switching"},
+    {"op":"remove","path":"/spec/taints/1"},
+    {"op":"remove","path":"/metadata/labels/cuda-major-version"},
+    {"op":"remove","path":"/metadata/labels/cuda-minor-version"},
+    {"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"}])"));
+}
+
+TEST(uninstall, S59_cuda_labels_that_somebody_changed_since_are_theirs) {
+  const auto node = node_with({{"cuda-major-version", "13"}, {"cuda-minor-version", "0"}},
+                              {{"quartermaster.io/cuda-labels", "12.4"}}, {});
+  const auto patch = tidy_patch(node);
+  ASSERT_EQ(patch.size(), 2u);
+  EXPECT_EQ(patch[1]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
+}
+
+std::string said_of(const std::string& text) {
+  const std::string file = testing::TempDir() + "policy.yaml";
+  std::ofstream(file) << text;
+  const auto read = read_policy_file(file);
+  return read ? read->dump() : read.error().what.substr(file.size() + std::string("--policy ").size());
+}
+
+TEST(policy_file, is_one_policy_that_counts) {
+  EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: default}\n"
+                    "spec: {modules: {pgpu: {enabled: true}}}\n"),
+            R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy","metadata":{"name":"default"},)"
+            R"("spec":{"modules":{"pgpu":{"enabled":true}}}})");
+  EXPECT_EQ(said_of("kind: ConfigMap\n"), ": not an AcceleratorPolicy of quartermaster.io/v1alpha1");
+  EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: other}\n"),
+            ": its name is 'other'; the one that counts is default");
+  EXPECT_EQ(said_of(""), ": 0 documents; it takes one AcceleratorPolicy");
+  EXPECT_NE(said_of("a: [").find(":"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,379 @@
+// Package removal: a cluster that had Quartermaster and has it no more is as it was. Every object of every API group is compared before
+// and after, for each combination of the switches, with an upgrade from the first form of the chart on the way.
+package removal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"quartermaster.io/test/faults/kit"
+)
+
+var modes = []string{"pgpu", "vgpu", "mps"}
+
+// What is there before anything of ours: nodes whose owners have labelled them, a declaration and a device plugin of somebody else.
+const foreign = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: quartermaster}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: cf-crl-example-fpga
+  namespace: kube-public
+  labels: {features.cpaas.io/type: CustomResourceLimitation, features.cpaas.io/group: example}
+  annotations: {example.com/owner: team-fpga}
+data:
+  key: example.com/fpga
+  dataType: integer
+  enabled: "true"
+  group: example
+  limits: required
+  requests: disabled
+  defaultValue: "1"
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: fpga-plugin, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: fpga}}
+  template:
+    metadata: {labels: {app: fpga}}
+    spec:
+      nodeSelector: {example.com/fpga: "true"}
+      containers: [{name: plugin, image: example.com/fpga:1}]
+`
+
+func node(name, mode string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: %s
+  annotations: {kwok.x-k8s.io/node: fake}
+  labels:
+    sim.quartermaster.io/profile: t4
+    kubernetes.io/hostname: %[1]s
+    kubernetes.io/os: linux
+    kubernetes.io/arch: amd64
+    nvidia.com/gpu.present: "true"
+    nvidia.com/gpu.count: "4"
+    nvidia.com/gpu.compute.major: "7"
+    nvidia.com/gpu.compute.minor: "5"
+    nvidia.com/cuda.runtime-version.major: "12"
+    nvidia.com/cuda.runtime-version.minor: "4"
+    nvidia-device-enable: %[2]s
+spec: {taints: [{key: example.com/reserved, value: "yes", effect: PreferNoSchedule}]}
+`, name, mode)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everything in the cluster by kind and name, without what moves by itself.
+func everything(ctx context.Context, c *kit.Cluster) (map[string]string, error) {
+	client := discovery.NewDiscoveryClientForConfigOrDie(c.Config)
+	groups, err := client.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, group := range groups {
+		version, err := schema.ParseGroupVersion(group.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, kind := range group.APIResources {
+			if !strings.Contains(" "+strings.Join(kind.Verbs, " ")+" ", " list ") || kind.Kind == "Event" || kind.Kind == "ComponentStatus" {
+				continue
+			}
+			list, err := c.Dynamic.Resource(version.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return nil, fmt.Errorf("list %s: %w", kind.Name, err)
+			}
+			for i := range list.Items {
+				one := &list.Items[i]
+				out[fmt.Sprintf("%s %s %s/%s", group.GroupVersion, kind.Kind, one.GetNamespace(), one.GetName())] = content(one)
+			}
+		}
+	}
+	return out, nil
+}
+
+func content(of *unstructured.Unstructured) string {
+	if of.GetKind() == "Lease" || of.GetKind() == "APIService" {
+		return "there"
+	}
+	object := of.DeepCopy().Object
+	delete(object, "status")
+	metadata := object["metadata"].(map[string]any)
+	for _, moving := range []string{"managedFields", "resourceVersion", "generation"} {
+		delete(metadata, moving)
+	}
+	text, _ := json.Marshal(object)
+	return string(text)
+}
+
+func differences(before, after map[string]string) (out []string) {
+	for name, was := range before {
+		if is, there := after[name]; !there {
+			out = append(out, "gone: "+name)
+		} else if is != was {
+			out = append(out, "changed: "+name+"\n  was "+was+"\n  is  "+is)
+		}
+	}
+	for name := range after {
+		if _, there := before[name]; !there {
+			out = append(out, "left behind: "+name)
+		}
+	}
+	return out
+}
+
+// output that can be waited for.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func soon(patience time.Duration, what func() error) (err error) {
+	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		if err = what(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+type world struct {
+	*kit.Cluster
+	t       *testing.T
+	ctx     context.Context
+	program string
+	dir     string
+}
+
+func (w *world) helm(arguments ...string) {
+	w.t.Helper()
+	_, err := w.Run("", "helm", append(arguments, "--namespace", kit.Namespace)...)
+	must(w.t, err)
+}
+
+func (w *world) uninstall(to *output, arguments ...string) *exec.Cmd {
+	w.t.Helper()
+	command := exec.Command(w.program, append([]string{"uninstall", "--kubeconfig", w.Kubeconfig}, arguments...)...)
+	command.Stdout, command.Stderr = to, to
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(w.t, command.Start())
+	return command
+}
+
+// operator starts the program as the chart's account, with the policy that the chart's values say.
+func (w *world) operator() *kit.Operator {
+	w.t.Helper()
+	s := kit.Scenario{Cluster: w.Cluster}
+	token, err := s.Token(w.ctx, nil)
+	must(w.t, err)
+	must(w.t, kit.WriteAtomically(filepath.Join(w.dir, "token"), token))
+	must(w.t, kit.WriteKubeconfig(filepath.Join(w.dir, "kubeconfig"), w.Config.Host, w.caFile(), filepath.Join(w.dir, "token")))
+	policy, err := w.Run("", "kubectl", "get", "configmap", "quartermaster-policy", "--namespace", kit.Namespace, "-o", `jsonpath={.data.policy\.yaml}`)
+	must(w.t, err)
+	must(w.t, os.WriteFile(filepath.Join(w.dir, "policy.yaml"), []byte(policy), 0o600))
+	o, err := kit.StartOperator(kit.OperatorOptions{Name: "operator", Program: w.program, Kubeconfig: filepath.Join(w.dir, "kubeconfig"),
+		Namespace: kit.Namespace, Dir: w.dir, Args: []string{"--policy", filepath.Join(w.dir, "policy.yaml")}})
+	must(w.t, err)
+	return o
+}
+
+func (w *world) caFile() string {
+	file := filepath.Join(w.dir, "ca.crt")
+	data := w.Config.CAData
+	if len(data) == 0 {
+		data, _ = os.ReadFile(w.Config.CAFile)
+	}
+	must(w.t, os.WriteFile(file, data, 0o600))
+	return file
+}
+
+func (w *world) phase(node string) string {
+	o, err := w.Dynamic.Resource(kit.AccelNodes).Get(w.ctx, node, metav1.GetOptions{})
+	if err != nil {
+		return err.Error()
+	}
+	mode, _, _ := unstructured.NestedString(o.Object, "status", "actualMode")
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	return mode + " " + phase
+}
+
+// round installs, enrols, upgrades and removes; what is different from `before` is returned.
+func (w *world) round(on map[string]bool, before map[string]string) []string {
+	t := w.t
+	here, _ := filepath.Abs("first-chart")
+	w.helm("install", "quartermaster", here, "--set", "replicaCount=0")
+	arguments := []string{"upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--set", "replicaCount=0", "--set-json", `policy={"customResources":{"enforcement":"Deny"}}`}
+	for _, mode := range modes {
+		arguments = append(arguments, "--set", fmt.Sprintf("%s_enable=%t", mode, on[mode]))
+		if on[mode] && mode == "mps" {
+			arguments = append(arguments, "--set", "policy.modules.mps.image=example.com/mps:1")
+		}
+	}
+	w.helm(arguments...)
+	_, err := w.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io",
+		"acceleratornodes.quartermaster.io", "resourcerules.quartermaster.io")
+	must(t, err)
+	operator := w.operator()
+	defer func() { operator.Kill() }()
+	must(t, soon(60*time.Second, func() error {
+		for _, mode := range modes {
+			want := "none Disabled"
+			if on[mode] {
+				want = mode + " Ready"
+			}
+			if is := w.phase("removal-" + mode); is != want {
+				return fmt.Errorf("node of %s is %q, not %q\n%s", mode, is, want, operator.LogTail(5))
+			}
+		}
+		return nil
+	}))
+	installed, err := everything(w.ctx, w.Cluster)
+	must(t, err)
+	if seen := len(differences(before, installed)); seen < 30 { // the comparison would miss what is left
+		t.Errorf("installed, only %d objects differ", seen)
+	}
+	enrolled := on["pgpu"] || on["vgpu"] || on["mps"]
+	said := &output{}
+	code := w.uninstall(said, "--check").Wait()
+	if (code != nil) != enrolled || (enrolled && !strings.Contains(said.String(), "run `quartermaster uninstall` first")) {
+		t.Errorf("--check says %q (%v), enrolled %t", said, code, enrolled)
+	}
+
+	said = &output{}
+	work := w.uninstall(said, "--yes")
+	if enrolled { // called off in the middle, and called again
+		must(t, soon(20*time.Second, func() error {
+			if !strings.Contains(said.String(), "have left;") {
+				return fmt.Errorf("it says %q", said)
+			}
+			return nil
+		}))
+		must(t, work.Process.Kill())
+		work.Wait()
+		said = &output{}
+		work = w.uninstall(said, "--yes")
+	}
+	must(t, soon(120*time.Second, func() error {
+		if !strings.Contains(said.String(), "waiting for the operator to stop") {
+			return fmt.Errorf("it says %q\n%s", said, operator.LogTail(5))
+		}
+		return nil
+	}))
+	if code := operator.Terminate(20 * time.Second); code != 0 {
+		t.Errorf("the operator ended with %d", code)
+	}
+	if err := work.Wait(); err != nil || !strings.Contains(said.String(), "helm uninstall quartermaster --namespace quartermaster") {
+		t.Errorf("uninstall: %v, it says %q", err, said)
+	}
+	w.helm("uninstall", "quartermaster", "--wait")
+	var left []string
+	_ = soon(30*time.Second, func() error { // the garbage collector
+		after, err := everything(w.ctx, w.Cluster)
+		must(t, err)
+		if left = differences(before, after); len(left) > 0 {
+			return fmt.Errorf("left")
+		}
+		return nil
+	})
+	return left
+}
+
+func TestS59_removal_leaves_nothing_behind(t *testing.T) {
+	program := os.Getenv("QM_OPERATOR")
+	if program == "" {
+		t.Fatal("say QM_OPERATOR=FILE; run.sh does")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+	defer cancel()
+	minor := os.Getenv("QM_K8S")
+	cluster, err := kit.Up(ctx, fmt.Sprintf("removal-%d", os.Getpid()), minor)
+	must(t, err)
+	defer cluster.Down()
+	w := &world{cluster, t, ctx, program, t.TempDir()}
+	input := foreign
+	for _, mode := range modes {
+		input += node("removal-"+mode, mode)
+	}
+	_, err = cluster.Run(input, "kubectl", "apply", "-f", "-")
+	must(t, err)
+	plugins := exec.Command(cluster.Tool("sim"), "plugins", "--kubeconfig", cluster.Kubeconfig)
+	plugins.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	must(t, plugins.Start())
+	defer func() { plugins.Process.Kill(); plugins.Wait() }()
+
+	var before map[string]string
+	must(t, soon(30*time.Second, func() error { // until the controllers of Kubernetes have made what they make by themselves
+		var once map[string]string
+		once, err = everything(ctx, cluster)
+		must(t, err)
+		time.Sleep(2 * time.Second)
+		before, err = everything(ctx, cluster)
+		must(t, err)
+		if d := differences(once, before); len(d) > 0 {
+			return fmt.Errorf("still moving: %v", d)
+		}
+		return nil
+	}))
+	combinations := []int{7, 2}
+	if os.Getenv("QM_NIGHTLY") != "" {
+		combinations = []int{7, 6, 5, 4, 3, 2, 1, 0}
+	}
+	for _, combination := range combinations {
+		on := map[string]bool{}
+		for i, mode := range modes {
+			on[mode] = combination>>i&1 == 1
+		}
+		began := time.Now()
+		left := w.round(on, before)
+		for i, one := range left {
+			if i == 10 {
+				t.Errorf("... and %d more", len(left)-10)
+				break
+			}
+			t.Errorf("switches %v: %s", on, one)
+		}
+		t.Logf("switches %v: %d differences, %s", on, len(left), time.Since(began).Round(time.Second))
+		if t.Failed() {
+			return
+		}
+	}
+}

@@ -61,11 +61,14 @@ func (w writes) perNode(nodes int) (mean, most float64) {
 	return float64(sum) / float64(nodes), most
 }
 
-func (w writes) events() (n int) {
-	for what, count := range w.kinds {
-		if strings.HasSuffix(what, " events") {
-			n += count
-		}
+// others a node: events, and the status of the policy, which counts nodes.
+func (w writes) others(nodes int) float64 {
+	sum := 0
+	for _, n := range w.kinds {
+		sum += n
 	}
-	return n
+	for _, n := range w.onNode {
+		sum -= n
+	}
+	return float64(sum) / float64(nodes)
 }

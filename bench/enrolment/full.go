@@ -94,7 +94,7 @@ func full(ctx context.Context, o options, found figures.Series) (broken, err err
 		return nil, err
 	}
 	mean, most := written.perNode(o.nodes)
-	for name, value := range map[string]float64{"away": float64(away), "bare": float64(bare), "writes": mean, "most-writes": most, "events": float64(written.events()) / float64(o.nodes),
+	for name, value := range map[string]float64{"away": float64(away), "bare": float64(bare), "writes": mean, "most-writes": most, "others": written.others(o.nodes),
 		"wall": made.wall.Seconds(), "peak": made.peak, "cpu-node": milliseconds(made.cpu) / float64(o.nodes)} {
 		found.Add(name, value)
 	}

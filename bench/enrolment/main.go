@@ -142,12 +142,12 @@ func run(ctx context.Context, o options) error {
 			figures.Compare("the same a node", "ms", 0, ours, peer, "cpu-node"),
 			figures.Compare("wall, first label to last node labelled", "s", 0, ours, peer, "wall"),
 			figures.Compare("peak memory (VmHWM)", "MiB", 0, ours, peer, "peak"),
-			figures.Compare("writes a node, events left out", "", 0, ours, peer, "writes"),
-			figures.Compare("events a node", "", 0, ours, peer, "events"))
+			figures.Compare("writes of Node and AcceleratorNode, a node", "", 0, ours, peer, "writes"),
+			figures.Compare("other writes (events, policy status), a node", "", 0, ours, peer, "others"))
 		if !o.short {
 			rows = append(rows,
 				figures.Compare("peer writes as often: CPU", "ms", 0, ours, alike, "cpu"),
-				figures.Compare("peer writes as often: writes a node", "", 0, ours, alike, "writes"))
+				figures.Compare("peer writes as often: writes, a node", "", 0, ours, alike, "writes"))
 		}
 	}
 	if o.stage("full") {
@@ -156,7 +156,7 @@ func run(ctx context.Context, o options) error {
 			figures.Absolute("full: nodes without cards at once, at most", "", float64(allowed(o)), whole["bare"]),
 			figures.Absolute("full: writes a node, mean", "", 0, whole["writes"]),
 			figures.Absolute("full: writes a node, at most", "", mostWrites, whole["most-writes"]),
-			figures.Absolute("full: events a node", "", 0, whole["events"]),
+			figures.Absolute("full: other writes a node", "", 0, whole["others"]),
 			figures.Absolute(fmt.Sprintf("full: a batch of %d nodes", allowed(o)), "s", 0, whole["batch"]),
 			figures.Absolute("full: all nodes", "s", 0, whole["wall"]),
 			figures.Absolute("full: peak memory (VmHWM)", "MiB", 0, whole["peak"]))

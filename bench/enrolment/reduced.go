@@ -108,7 +108,7 @@ func (one *contender) once(ctx context.Context, o options, profile string) (err 
 		return err
 	}
 	if profile != "" {
-		perf, err := spawn(-1, "perf", "record", "--quiet", "-F", "499", "-e", "cpu-clock", "--call-graph", "dwarf,16384", "-o", profile, "-p", fmt.Sprint(p.pid()))
+		perf, err := spawn(-1, "perf", "record", "--quiet", "-F", "199", "-e", "cpu-clock", "--call-graph", "dwarf,8192", "-o", profile, "-p", fmt.Sprint(p.pid()))
 		if err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ func (one *contender) once(ctx context.Context, o options, profile string) (err 
 	}
 	mean, _ := made.perNode(o.nodes)
 	for name, value := range map[string]float64{"cpu": milliseconds(change.cpu), "cpu-node": milliseconds(change.cpu) / float64(o.nodes), "wall": change.wall.Seconds(), "peak": change.peak,
-		"writes": mean, "events": float64(made.events()) / float64(o.nodes)} {
+		"writes": mean, "others": made.others(o.nodes)} {
 		one.found.Add(name, value)
 	}
 	say("%s: %.0f ms CPU, %.1f s, %.1f MiB; writes: %s", one.name, milliseconds(change.cpu), change.wall.Seconds(), change.peak, made)

@@ -46,7 +46,7 @@ inline std::vector<right> needed_by(const kube::request& request, const std::str
   const bool part_of = parts.size() > at + 2;
   const auto resource = group + "/" + parts[at] + (part_of ? "/" + parts[at + 2] : "");
   const auto verb = fake_server::verb_of(request);
-  if (request.verb == kube::method::get) return {{scope, resource, "get", name}};
+  if (request.verb == kube::method::get) return {{scope, resource, name == "*" ? "list" : "get", name}};
   if (verb == "apply" && !part_of) return {{scope, resource, "patch", name}, {scope, resource, "create", name}};
   if (verb == "apply" || verb == "patch") return {{scope, resource, "patch", name}};
   return {{scope, resource, verb == "put" ? "update" : verb, name}};

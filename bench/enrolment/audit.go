@@ -11,8 +11,8 @@ import (
 // writes are the requests of one program that change something, leases left out, as the API server's own log has them.
 type writes struct {
 	kinds  map[string]int // "patch nodes" -> how many
-	onNode map[string]int // node -> those on Node and AcceleratorNode, events left out
-	failed int            // answered with an error; they are counted above as well
+	onNode map[string]int // node -> those on Node and AcceleratorNode that were taken, events left out
+	failed int            // answered with an error; they are counted in kinds
 }
 
 // written reads the log from a moment on; `agent` is the beginning of the program's User-Agent.
@@ -41,11 +41,11 @@ func (c *plane) written(agent string, since time.Time) (writes, error) {
 			what += "/" + e.ObjectRef.Subresource
 		}
 		out.kinds[what]++
-		if e.ObjectRef.Resource == "nodes" || e.ObjectRef.Resource == "acceleratornodes" {
-			out.onNode[e.ObjectRef.Name]++
-		}
-		if e.ResponseStatus.Code >= 400 {
+		switch {
+		case e.ResponseStatus.Code >= 400:
 			out.failed++
+		case e.ObjectRef.Resource == "nodes" || e.ObjectRef.Resource == "acceleratornodes":
+			out.onNode[e.ObjectRef.Name]++
 		}
 	}
 	return out, lines.Err()
@@ -61,7 +61,7 @@ func (w writes) perNode(nodes int) (mean, most float64) {
 	return float64(sum) / float64(nodes), most
 }
 
-// others a node: events, and the status of the policy, which counts nodes.
+// others a node: events, the status of the policy, which counts nodes, and what was refused.
 func (w writes) others(nodes int) float64 {
 	sum := 0
 	for _, n := range w.kinds {

@@ -9,8 +9,10 @@ import (
 	"quartermaster.io/bench/figures"
 )
 
-// mostWrites is what no node may exceed in the full transaction: its turn is waited for, and each step written once or told once more.
-const mostWrites = 12
+// mostWrites is what no node may exceed in the full transaction: four of the Node (taint, label off, label on, taint off); of its status one for
+// each of Waiting, Draining, Removing, Enrolling, Verifying and Ready, three more where the plugin is late and it is said why, one more where
+// its turn is given to another first.
+const mostWrites = 14
 
 // allowed nodes at once, as the operator rounds it: up, at least one.
 func allowed(o options) int { return max(1, (o.nodes*o.percent+99)/100) }

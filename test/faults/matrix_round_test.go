@@ -265,7 +265,9 @@ func (r *round) strike(c *cell, late bool) {
 		err = r.Client.CoreV1().Nodes().Delete(r.ctx, c.node, metav1.DeleteOptions{})
 	}
 	if err == nil && c.fault == remade {
-		err = r.makeNode(c, c.to)
+		if err = r.forgetLease(c.node); err == nil {
+			err = r.makeNode(c, c.to)
+		}
 	}
 	if err != nil {
 		r.say("%s: %v", c.node, err)

@@ -331,6 +331,7 @@ class operator_program {
       custom_resource_,
       client_,
       {.by_policies = [this] { return form_ != reconcilers::admission_form::webhook; },
+       .filled_by_policies = [this] { return form_ == reconcilers::admission_form::policies; },
        .on_state = [this] { report(); }}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};

@@ -18,9 +18,19 @@ using nlohmann::json;
 constexpr auto between_writes = 1s;
 constexpr auto lag_allowed = 2s;
 constexpr auto look_at_policies_every = 10min;
-constexpr std::array<const char*, 4> policy_names{"resource-rules.quartermaster.io", "resource-advice.quartermaster.io",
-                                                  "resource-templates.quartermaster.io",
-                                                  "declarations.quartermaster.io"};
+constexpr kube::resource mutating_policies{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
+                                           "MutatingAdmissionPolicy", false};
+struct chart_policy {
+  const kube::resource* type;
+  const char* name;
+};
+constexpr std::array<chart_policy, 5> chart_policies{{
+    {&kube::resources::validating_admission_policies, "resource-rules.quartermaster.io"},
+    {&kube::resources::validating_admission_policies, "resource-advice.quartermaster.io"},
+    {&kube::resources::validating_admission_policies, "resource-templates.quartermaster.io"},
+    {&kube::resources::validating_admission_policies, "declarations.quartermaster.io"},
+    {&mutating_policies, "resource-defaults.quartermaster.io"},
+}};
 
 const kube::object_key only = compiled_rules::only();
 const std::vector<kube::object_key> again{only};
@@ -163,13 +173,13 @@ kube::task<action> resource_rules::remove(const compiled_rules& object) {
 /// Whether the chart's policies are there, and what the API server's type checker says of them.
 kube::task<void> resource_rules::look_at_policies() {
   std::string problem;
-  for (const auto* name : policy_names) {
-    const auto answer =
-        co_await client_.get(kube::resources::validating_admission_policies, kube::object_key{{}, name});
+  for (const auto& [type, name] : chart_policies) {
+    if (type == &mutating_policies && !how_.filled_by_policies()) continue;
+    const auto answer = co_await client_.get(*type, kube::object_key{{}, name});
     if (!answer) {
       if (answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
       problem = std::string("the admission policy ") + name +
-                " is not there: install the chart with admission.policies=true (helm upgrade)";
+                " is not there: helm upgrade with admission.policies=true, which sees what this API server can do";
       break;
     }
     const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());

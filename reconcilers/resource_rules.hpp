@@ -35,6 +35,8 @@ class resource_rules final : public controller::reconciler {
   struct settings {
     /// False: another part of the program holds pods to the rules, and the policies are to stay out of it.
     std::function<bool()> by_policies = [] { return true; };
+    /// False: the API server cannot fill pods in by itself.
+    std::function<bool()> filled_by_policies = [] { return true; };
     std::function<void()> on_state = [] {};  ///< `state` has changed
     std::function<controller::milliseconds()> now = controller::boot_now;
   };

@@ -110,11 +110,16 @@ func TestO7_wrong_from_the_start(t *testing.T) {
 			}
 		})
 	}
-	t.Run("policy with an unknown module", func(t *testing.T) { // the API refuses it in words
-		_, err := b.Run("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: default}\nspec: {modules: {warp: {enabled: true}}}\n",
-			"kubectl", "apply", "--validate=strict", "-f", "-")
-		if err == nil || !strings.Contains(fmt.Sprint(err), "warp") {
-			t.Errorf("accepted, or refused without naming it: %v", err)
-		}
-	})
+	for what, bad := range map[string]struct{ modules, says string }{ // the API refuses it in words
+		"an unknown module":                       {"{warp: {enabled: true}}", "warp"},
+		"a toleration that no DaemonSet may have": {"{pgpu: {tolerations: [{effect: NoSchedule}]}}", "without a key the operator must be Exists"},
+	} {
+		t.Run("policy with "+what, func(t *testing.T) {
+			_, err := b.Run("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: default}\nspec: {modules: "+bad.modules+"}\n",
+				"kubectl", "apply", "--validate=strict", "-f", "-")
+			if err == nil || !strings.Contains(fmt.Sprint(err), bad.says) {
+				t.Errorf("accepted, or refused without saying %q: %v", bad.says, err)
+			}
+		})
+	}
 }

@@ -36,13 +36,15 @@ class resource_rules_test : public testing::Test {
   controller::store<compiled_rules> rules;
   controller::milliseconds now{10'000};
   int told = 0;
-  bool by_policies = true;
+  bool by_policies = true, filled_by_policies = true;
   custom_resource judge{{&declared}, client, recorder, {}, &runtimes};
-  resource_rules what{
-      {policies, nodes, rules},
-      judge,
-      client,
-      {.by_policies = [this] { return by_policies; }, .on_state = [this] { ++told; }, .now = [this] { return now; }}};
+  resource_rules what{{policies, nodes, rules},
+                      judge,
+                      client,
+                      {.by_policies = [this] { return by_policies; },
+                       .filled_by_policies = [this] { return filled_by_policies; },
+                       .on_state = [this] { ++told; },
+                       .now = [this] { return now; }}};
   std::uint64_t version = 1;
 
   void SetUp() override {
@@ -58,9 +60,10 @@ class resource_rules_test : public testing::Test {
     server.interfere = [this](const kube::request& request) -> std::optional<kube::response> {
       const auto at = server.objects.find(path);
       if (at != server.objects.end() && fake_server::verb_of(request) == "apply") at->second.erase("spec");
-      if (fake_server::path_of_target(request.target).find("validatingadmissionpolicies") == std::string::npos)
-        return std::nullopt;
-      if (policies_missing) return recording_transport::refused(404, "NotFound");
+      const auto at_path = fake_server::path_of_target(request.target);
+      const bool mutating = at_path.find("mutatingadmissionpolicies") != std::string::npos;
+      if (!mutating && at_path.find("validatingadmissionpolicies") == std::string::npos) return std::nullopt;
+      if (policies_missing || (mutating && filling_missing)) return recording_transport::refused(404, "NotFound");
       return recording_transport::answered(200, policy_object);
     };
   }
@@ -104,7 +107,7 @@ class resource_rules_test : public testing::Test {
   }
   json object() const { return server.objects.contains(path) ? server.objects.at(path) : json(); }
 
-  bool policies_missing = false;
+  bool policies_missing = false, filling_missing = false;
   json policy_object = {{"metadata", {{"name", "x"}}}};
 };
 
@@ -253,6 +256,19 @@ TEST_F(resource_rules_test, says_when_the_policies_are_not_there_or_doubted) {
   settle();
   EXPECT_EQ(what.state()->status, "True");
   EXPECT_EQ(told, 3);
+}
+
+TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_could) {
+  declare(sound());
+  policy("Deny");
+  filling_missing = true;
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("resource-defaults.quartermaster.io is not there: helm upgrade"));
+  filled_by_policies = false;  // the webhook does
+  now += 11min;
+  settle();
+  EXPECT_EQ(what.state()->status, "True");
 }
 
 TEST_F(resource_rules_test, leaves_the_policies_out_of_it_when_another_part_holds_pods_to_the_rules) {

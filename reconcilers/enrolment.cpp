@@ -479,7 +479,8 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                               [&](const modules::module_type& one, const modules::module_type& other) {
                                 return one.name == other.name && std::ranges::equal(one.resources, other.resources) &&
                                        std::ranges::equal(one.needs.architectures, other.needs.architectures) &&
-                                       before->enabled(one.name) == after->enabled(one.name);
+                                       before->enabled(one.name) == after->enabled(one.name) &&
+                                       not_offered(one, *before).empty() == not_offered(other, *after).empty();
                               });
   };
   if (before && after && before->id == after->id && before->deleting == after->deleting &&

@@ -236,17 +236,6 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   return std::nullopt;
 }
 
-/// The module is on and its resources cannot be had: no pod of the node should end for that.
-std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
-  const auto spec = policy.modules.find(mode.name);
-  if (!mode.not_offered || spec == policy.modules.end()) return {};
-  const auto why = mode.not_offered(spec->second);
-  if (why.empty()) return {};
-  const std::string name(mode.name);
-  return "mode " + name + " is " + why.substr(0, why.find(". ")) + "; name an image that advertises " +
-         (mode.resources.size() == 1 ? "it" : "them") + " in spec.modules." + name + ".image";
-}
-
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy) {
   if (auto no = unsuitable(node, mode, policy)) return *std::move(no);
   const std::string name(mode.name);
@@ -272,6 +261,13 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy)
 }
 
 }  // namespace
+
+std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
+  const auto spec = policy.modules.find(mode.name);
+  if (!mode.not_offered || spec == policy.modules.end()) return {};
+  auto why = mode.not_offered(spec->second);
+  return why.empty() ? why : "mode " + std::string(mode.name) + " is " + why;
+}
 
 bool has_cards(const kube::node& node) {
   return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });

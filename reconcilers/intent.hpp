@@ -35,6 +35,10 @@ inline constexpr std::string_view module_disabled = "ModuleDisabled";
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
                       std::span<const label_alias> declared = {});
 
+/// Why the resources of a module that is on cannot be had, for people: no pod of a node should end for that. Empty when
+/// they can.
+std::string not_offered(const modules::module_type& mode, const accelerator_policy& policy);
+
 /// Has cards of a vendor we have modules for, as discovery labels say.
 bool has_cards(const kube::node& node);
 

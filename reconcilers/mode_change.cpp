@@ -360,7 +360,8 @@ class transaction {
       return finding{phases::verifying, "NoPlugin", "no pod of DaemonSet " + set + " on this node; see its events"};
     if (!works)
       return finding{phases::verifying, "PluginNotReady",
-                     "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason)};
+                     "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason) +
+                         "; look at its events and its log"};
     return finding{phases::verifying, "NothingAdvertised",
                    "plugin pod " + best->name + " is ready, but " + join(to_->resources) +
                        " is not allocatable; look at its log and at nvidia-smi on the node"};

@@ -473,6 +473,9 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   auto image = off;
   image.modules["vgpu"].image = "x:2";
   EXPECT_THAT(it.subject.affected_by(&off, &image), IsEmpty());
+  auto offered = off;
+  off.modules["mps"].image.clear();
+  EXPECT_THAT(it.subject.affected_by(&off, &offered), ElementsAre(key)) << "what was not offered is, by an image";
   auto other = off;
   other.key.name = "other";
   EXPECT_THAT(it.subject.affected_by(nullptr, &other), IsEmpty());

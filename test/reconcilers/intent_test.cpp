@@ -124,9 +124,11 @@ TEST(intent, S17_a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   EXPECT_EQ(is.of, kind::refused);
   EXPECT_EQ(is.reason, "NotOffered");
   EXPECT_EQ(is.requested, "mps");
-  EXPECT_EQ(is.message,
-            "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
-            "agent; name an image that advertises them in spec.modules.mps.image");
+  EXPECT_EQ(
+      is.message,
+      "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
+      "agent. Name an image that advertises the two in spec.modules.mps.image; module share offers equal shares of "
+      "a card without");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";

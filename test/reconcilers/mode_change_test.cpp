@@ -552,7 +552,8 @@ TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
   one.daemon_sets();
   now = one.step();
   EXPECT_EQ(now.status->reason, "PluginNotReady");
-  EXPECT_EQ(now.status->message, "plugin pod quartermaster/vgpu-x is not ready: ContainerCreating");
+  EXPECT_EQ(now.status->message,
+            "plugin pod quartermaster/vgpu-x is not ready: ContainerCreating; look at its events and its log");
   one.kubelet_starts_pods();
   one.is.allocatable = {{"tencent.com/vcuda-core", 100}};
   now = one.step();

@@ -20,7 +20,7 @@ inline constexpr std::string_view node_set_label = "quartermaster.io/node-set";
 /// On pods of a module: the hash of the files they read, so that a change replaces them.
 inline constexpr std::string_view files_annotation = "quartermaster.io/files";
 /// On pods of a module and on their DaemonSet: what the pod was made from, and what it is to be made from, as
-/// "<all but the image>.<image>" of its first container. A pod whose value is another is of an older version.
+/// "<all but the images>.<images>", as hashes. A pod whose value is another is of an older version.
 inline constexpr std::string_view template_annotation = "quartermaster.io/template";
 /// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
 inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout";

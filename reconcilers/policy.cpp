@@ -36,6 +36,15 @@ json parsed(const std::string& text) {
   return out.is_object() ? out : json::object();
 }
 
+/// Of its plugin, as we want it: what others write into a DaemonSet is put back and is no version of ours.
+std::string image_of(std::string_view module, const std::vector<modules::intent>& wanted) {
+  const auto at = std::ranges::find_if(wanted, [&](const modules::intent& one) {
+    return one.module == module && one.type->kind == kube::resources::daemon_sets.kind;
+  });
+  if (at == wanted.end()) return {};
+  return json::parse(at->body).value("/spec/template/spec/containers/0/image"_json_pointer, std::string());
+}
+
 }  // namespace
 
 policy::policy(stores from, kube::client& client, controller::recorder& events, settings how)
@@ -108,6 +117,7 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
     row.name = of.name;
     row.isolation = modules::to_string(modules::isolation_of(of, spec));
     row.enabled = spec.enabled;
+    row.image = image_of(of.name, want.objects);
     row.rolled_out = true;
     for (const auto& set_name : modules::daemon_sets_of(of, spec)) {
       const auto* set = from_.objects.daemon_sets.find({how_.ns, set_name});
@@ -117,7 +127,6 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
       row.desired += set->desired;
       row.ready += set->ready;
       row.updated += set->updated;
-      if (row.image.empty()) row.image = set->image;
     }
     if (const auto at = nodes_in_.find(name); at != nodes_in_.end()) row.nodes = at->second;
     if (const auto at = did.modules.find(name); at != did.modules.end()) {

@@ -15,6 +15,8 @@ using controller::action;
 using nlohmann::json;
 
 constexpr auto look_again = 250ms;
+/// Between two looks at a module without an old plugin: nodes that enrol make events by the thousand.
+constexpr auto at_rest = 250ms;
 constexpr auto record_path = "/metadata/annotations/quartermaster.io~1rollout";
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
@@ -117,28 +119,37 @@ rollout_state rollouts::state_of(const std::string& module) const {
   if (!rules || rules->deleting || !of || ours.all.empty()) return out;
   out.record = ours.record;
 
-  std::map<std::string_view, rollout_node> nodes;
-  bool any_old = false;
-  if (const auto at = plugins_.find(module); at != plugins_.end()) {
+  const auto template_of = [](const kube::object& object) {
+    return object.annotations.value_or(names::template_annotation, "");
+  };
+  const auto each_plugin = [&](auto&& call) {
+    const auto at = plugins_.find(module);
+    if (at == plugins_.end()) return;
     for (const auto& key : at->second) {
       const auto* pod = from_.pods.find(key);
-      const auto* owner = pod ? owner_of(*pod) : nullptr;
-      if (!owner || pod->node_name.empty()) continue;
+      const auto* owner = pod && !pod->node_name.empty() ? owner_of(*pod) : nullptr;
+      if (!owner) continue;
       const auto set = std::ranges::find(ours.all, owner->id, &kube::daemon_set::id);
-      if (set == ours.all.end()) continue;
-      auto& node = nodes[pod->node_name];
-      const bool going = pod->deleting || removed_.contains(pod->id);
-      if (node.set.empty() || !going) {
-        node.set = (*set)->key.name;
-        node.wanted = (*set)->annotations.value_or(names::template_annotation, "");
-        node.known = (*set)->observed_generation >= (*set)->generation;
-      }
-      node.pods.push_back({pod->key, pod->id, std::string(pod->annotations.value_or(names::template_annotation, "")),
-                           pod->reason, pod->restarts, pod->ready, going});
-      any_old = any_old || node.pods.back().made_from != (*set)->annotations.value_or(names::template_annotation, "");
+      if (set != ours.all.end()) call(*pod, **set);
     }
-  }
-  if (!any_old && !out.record) return out;
+  };
+  bool any_old = out.record.has_value();
+  each_plugin([&](const kube::pod& pod, const kube::daemon_set& set) {
+    any_old = any_old || template_of(pod) != template_of(set);
+  });
+  if (!any_old) return out;
+
+  std::map<std::string_view, rollout_node> nodes;
+  each_plugin([&](const kube::pod& pod, const kube::daemon_set& set) {
+    auto& node = nodes[pod.node_name];
+    const bool going = pod.deleting || removed_.contains(pod.id);
+    if (node.set.empty() || !going) {
+      node.set = set.key.name;
+      node.wanted = template_of(set);
+      node.known = set.observed_generation >= set.generation;
+    }
+    node.pods.push_back({pod.key, pod.id, std::string(template_of(pod)), pod.reason, pod.restarts, pod.ready, going});
+  });
 
   const auto at_spec = rules->modules.find(module);
   const auto spec = at_spec == rules->modules.end() ? module_spec() : at_spec->second;
@@ -165,7 +176,7 @@ rollout_state rollouts::state_of(const std::string& module) const {
       }
       if (!serves) serves = ours.all.front();
       made.set = serves->key.name;
-      made.wanted = serves->annotations.value_or(names::template_annotation, "");
+      made.wanted = template_of(*serves);
       made.known = serves->observed_generation >= serves->generation;
     }
     if (out.how == modules::rollout::strategy::when_idle && !made.pods.empty() && !made.changing) {
@@ -183,6 +194,8 @@ rollout_step rollouts::look(const std::string& module) const { return next_rollo
 kube::task<action> rollouts::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(look_again);
   const auto module = key.name;
+  if (const auto at = at_rest_.find(module); at != at_rest_.end() && how_.now() - at->second < at_rest)
+    co_return action::again(at_rest - (how_.now() - at->second));
   auto is = state_of(module);
   if (!is_well(is)) {
     well_.erase(module);
@@ -191,6 +204,10 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
     is.well_for = 0ms;
   }
   const auto step = next_rollout_step(is);
+  if (step.is == rollout_step::kind::done && !step.clear)
+    at_rest_[module] = how_.now();
+  else
+    at_rest_.erase(module);
   if (step.waits_for_pods)
     waiting_.insert(module);
   else

@@ -64,13 +64,18 @@ void roll_out(json& set, const rollout& how) {
   if (how.min_ready_seconds > 0) spec["minReadySeconds"] = how.min_ready_seconds;
 }
 
-/// After everything else is in the template. An image of its own, so that amounts are compared where only that changed.
+/// After everything else is in the template. Images apart, so that amounts are compared where only they changed.
 void mark_template(json& set) {
   auto rest = set.at("spec").at("template");
-  auto& image = rest.at("spec").at("containers").at(0).at("image");
-  const auto of_image = hex(fnv1a(image.get_ref<const std::string&>()));
-  image = "";
-  const auto mark = hex(fnv1a(rest.dump())) + "." + of_image;
+  std::string images;
+  for (const auto* list : {"containers", "initContainers"}) {
+    if (!rest.at("spec").contains(list)) continue;
+    for (auto& container : rest["spec"][list]) {
+      images += container.at("image").get_ref<const std::string&>() + "\n";
+      container["image"] = "";
+    }
+  }
+  const auto mark = hex(fnv1a(rest.dump())) + "." + hex(fnv1a(images));
   set["spec"]["template"]["metadata"]["annotations"][names::template_annotation] = mark;
   set["metadata"]["annotations"][names::template_annotation] = mark;
 }

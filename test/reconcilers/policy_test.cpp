@@ -56,7 +56,6 @@ T projection_of(const json& object) {
     out.observed_generation = status.value("observedGeneration", 0);
     out.desired = status.value("desired", 0);
     out.ready = out.updated = out.available = status.value("ready", 0);
-    out.image = object.value("/spec/template/spec/containers/0/image"_json_pointer, "");
   }
   return out;
 }

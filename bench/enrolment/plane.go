@@ -136,7 +136,7 @@ func (c *plane) applyPolicy(ctx context.Context, maxUnavailable any) error {
 	return c.kubectl(ctx, text, "apply", "--server-side", "-f", "-")
 }
 
-// fill makes the nodes: those of bench/sync (15 KB: discovery labels, 50 images, nine conditions) that ask for a mode. No device plugin has
+// fill makes the nodes: those of bench/sync (21 KB: discovery labels, 50 images, nine conditions) that ask for a mode. No device plugin has
 // been there yet. With a profile the simulator plays them.
 func (c *plane) fill(ctx context.Context, count int, mode, profile string) error {
 	return c.each(count, 8, func(i int) error {

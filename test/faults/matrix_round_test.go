@@ -44,7 +44,7 @@ func (r *round) say(format string, args ...any) {
 // round makes the nodes of the cells, brings them to their old modes, and puts pods on those that are to be in use.
 func (b *bench) round(name string, cells []*cell, chance *rand.Rand) *round {
 	b.t.Helper()
-	r := &round{bench: b, cells: cells, byNode: map[string]*cell{}, history: &kit.ModeHistory{}}
+	r := &round{bench: b, cells: cells, byNode: map[string]*cell{}, history: &kit.ModeHistory{Units: unit}}
 	like, err := b.Client.CoreV1().Nodes().Get(b.ctx, "t4-0", metav1.GetOptions{})
 	b.must(err)
 	r.status = *like.Status.DeepCopy()

@@ -29,15 +29,17 @@ type NodeSeen struct {
 	Tainted      bool
 }
 
-// PodSeen is a pod on a node; Module is empty for pods that are no plugin.
+// PodSeen is a pod on a node; Module is empty for pods that are no plugin, Holds is the mode whose cards it has.
 type PodSeen struct {
-	Name, Node, Module string
-	UID                types.UID
-	Leaving            bool
+	Name, Node, Module, Holds string
+	UID                       types.UID
+	Leaving                   bool
 }
 
 // ModeHistory collects moments from watches, in any order.
 type ModeHistory struct {
+	Units map[string]string // module -> a resource that pods of it ask for
+
 	mu      sync.Mutex
 	moments []ModeMoment
 }
@@ -61,6 +63,13 @@ func (h *ModeHistory) Note(object any, gone bool) {
 		m.Pod = &PodSeen{Name: o.Namespace + "/" + o.Name, Node: o.Spec.NodeName, UID: o.UID, Leaving: o.DeletionTimestamp != nil}
 		if o.Namespace == Namespace {
 			m.Pod.Module = o.Labels[ModuleLabel]
+		}
+		for module, unit := range h.Units {
+			for _, c := range o.Spec.Containers {
+				if _, asks := c.Resources.Limits[corev1.ResourceName(unit)]; asks {
+					m.Pod.Holds = module
+				}
+			}
 		}
 	default:
 		return
@@ -86,24 +95,39 @@ type ModeRules struct {
 }
 
 // ModeFaults replays a history and says what must never have been, at no version at all: plugins of two modules on a node; a plugin that is
-// to stay on a node that is neither labelled for it nor tainted; a pod of somebody's that is taken away though nobody asked.
+// to stay on a node that is neither labelled for it nor tainted; a node that leaves a mode while a pod has cards of it; a pod of somebody's
+// that is taken away though nobody asked.
 func ModeFaults(moments []ModeMoment, rules ModeRules) (wrong []string) {
 	moments = slices.Clone(moments)
 	slices.SortStableFunc(moments, func(a, b ModeMoment) int { return cmp.Compare(a.Version, b.Version) })
 	nodes := map[string]NodeSeen{}
 	plugins := map[string]map[types.UID]PodSeen{}
+	holders := map[string]map[types.UID]PodSeen{}
 	lost := map[types.UID]bool{}
 	for _, m := range moments {
 		var at string
 		switch {
 		case m.Node != nil:
 			at = m.Node.Name
+			was := nodes[at]
+			for _, p := range holders[at] {
+				if !m.Gone && was.UID == m.Node.UID && was.Module == p.Holds && m.Node.Module != p.Holds {
+					wrong = append(wrong, fmt.Sprintf("version %d: node %s leaves mode %s, of which pod %s has cards", m.Version, at, p.Holds, p.Name))
+				}
+			}
 			if !m.Gone {
 				nodes[at] = *m.Node
 			} else if nodes[at].UID == m.Node.UID {
 				delete(nodes, at)
 			}
 		case m.Pod.Module == "":
+			if holders[m.Pod.Node] == nil {
+				holders[m.Pod.Node] = map[types.UID]PodSeen{}
+			}
+			delete(holders[m.Pod.Node], m.Pod.UID)
+			if m.Pod.Holds != "" && !m.Gone && !m.Pod.Leaving {
+				holders[m.Pod.Node][m.Pod.UID] = *m.Pod
+			}
 			if (m.Gone || m.Pod.Leaving) && !lost[m.Pod.UID] && (rules.MayEnd == nil || !rules.MayEnd(m.Pod.Name)) {
 				lost[m.Pod.UID] = true
 				wrong = append(wrong, fmt.Sprintf("version %d: pod %s on node %s was taken away though nobody asked", m.Version, m.Pod.Name, m.Pod.Node))

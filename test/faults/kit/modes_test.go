@@ -20,6 +20,11 @@ func TestModeFaultsFindsWhatMustNeverBe(t *testing.T) {
 	user := func(v uint64, leaving, gone bool) ModeMoment {
 		return ModeMoment{Version: v, Gone: gone, Pod: &PodSeen{Name: "default/u", Node: "n", UID: "u", Leaving: leaving}}
 	}
+	holds := func(v uint64) ModeMoment {
+		m := user(v, false, false)
+		m.Pod.Holds = "pgpu"
+		return m
+	}
 	for _, test := range []struct {
 		what, finds string
 		history     []ModeMoment
@@ -36,6 +41,10 @@ func TestModeFaultsFindsWhatMustNeverBe(t *testing.T) {
 		{"a taint taken away too early", "version 5", []ModeMoment{onNode(1, "pgpu", false), plugin(2, "a", "pgpu", false, false), onNode(3, "pgpu", true), onNode(4, "", true), onNode(5, "", false)}, ModeRules{}},
 		{"a first mode given up quietly", "", []ModeMoment{onNode(1, "pgpu", false), plugin(2, "a", "pgpu", false, false), onNode(3, "", false), plugin(4, "a", "pgpu", true, false)},
 			ModeRules{MayLeaveQuietly: func(string) bool { return true }}},
+		{"a plugin taken from a pod that has its cards", "version 4: node n leaves mode pgpu, of which pod default/u has cards",
+			[]ModeMoment{onNode(1, "pgpu", false), holds(2), onNode(3, "pgpu", true), onNode(4, "", true)}, ModeRules{}},
+		{"the same when the pod has ended", "", []ModeMoment{onNode(1, "pgpu", false), holds(2), onNode(3, "pgpu", true), user(4, false, true), onNode(5, "", true)},
+			ModeRules{MayEnd: func(string) bool { return true }}},
 		{"a pod evicted", "version 3: pod default/u", []ModeMoment{onNode(1, "pgpu", false), user(2, false, false), user(3, true, false), user(4, true, true)}, ModeRules{}},
 		{"a pod gone at once", "version 3: pod default/u", []ModeMoment{onNode(1, "pgpu", false), user(2, false, false), user(3, false, true)}, ModeRules{}},
 		{"a pod that was ended by its owner", "", []ModeMoment{onNode(1, "pgpu", false), user(2, false, false), user(3, true, false), user(4, true, true)},

@@ -1,0 +1,78 @@
+#pragma once
+// The cards of a node as the engine sees them, and what the node's device plugins make of them. Plain values: whoever
+// reads the API fills them in. Memory is in MiB, compute in hundredths of a card ("cores", 100 a card).
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace quota {
+
+/// What hands out the cards of a node; one bit each. Of pgpu, hami and share a node has at most one, because each has a
+/// meaning of its own for nvidia.com/gpu (card, slot, replica); where there are more the first of this list counts.
+enum class mode : std::uint16_t {
+  pgpu = 1,       ///< NVIDIA's plugin, whole cards
+  vgpu = 2,       ///< gpu-manager
+  mps = 4,        ///< shares by MPS
+  hami = 8,       ///< HAMi's slots
+  share = 16,     ///< NVIDIA's plugin with replicas of each card
+  gpushare = 32,  ///< shares by memory (cgpu, core_mem and share of ACK, gpushare)
+  topology = 64,  ///< ACK's whole cards
+  volcano = 128,  ///< Volcano's slots
+  qgpu = 256,     ///< qGPU
+};
+
+/// How a node's amounts are to be read.
+struct service {
+  std::uint16_t modes = 0;         ///< bits of `mode`; 0: the node serves no cards
+  std::int32_t default_cards = 1;  ///< of a slot request without a count (HAMi's defaultGPUNum); 0: a count is needed
+  std::int32_t default_memory_mib = 0;  ///< of a slot without memory (HAMi's defaultMem); 0: all memory of the card
+  std::int32_t default_cores = 0;       ///< of a slot without cores (HAMi's defaultCores), 0 to 100
+  std::int32_t aliyun_unit_mib = 1024;  ///< one aliyun.com/gpu-mem (gpushare's --memory-unit): 1024 or 1
+
+  bool has(mode of) const { return (modes & static_cast<std::uint16_t>(of)) != 0; }
+  friend bool operator==(const service&, const service&) = default;
+};
+
+struct card {
+  std::string uuid;
+  std::string model;
+  std::int64_t memory_mib = 0;    ///< what may be given out in all
+  std::int32_t numa = -1;         ///< -1: not known
+  std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, HAMi's split count, replicas
+  bool healthy = true;
+  bool cordoned = false;  ///< taken out of use by a person: nothing new
+  bool mig = false;       ///< cut by MIG: neither whole nor shared here
+
+  bool usable() const { return healthy && !cordoned && !mig; }
+  friend bool operator==(const card&, const card&) = default;
+};
+
+/// An amount of a plain counted key: a declared resource the vocabularies do not know.
+struct count {
+  std::string key;
+  std::int64_t amount = 0;
+
+  friend bool operator==(const count&, const count&) = default;
+};
+
+enum class policy : std::uint8_t {
+  binpack,  ///< fill cards and nodes one after the other; cards without a share are kept for those who need them whole
+  spread,   ///< the emptiest first
+};
+
+struct node {
+  std::string name;
+  service serves;
+  std::vector<card> cards;          ///< the first `max_cards` of them are used
+  std::vector<count> counts;        ///< what the node has of counted keys
+  std::optional<policy> placement;  ///< the node's own (ack.node.gpu.placement); wins over the caller's for shares
+
+  friend bool operator==(const node&, const node&) = default;
+};
+
+/// Cards of one node that are looked at.
+inline constexpr std::size_t max_cards = 128;
+
+}  // namespace quota

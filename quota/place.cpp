@@ -1,0 +1,401 @@
+#include "quota/place.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace quota {
+namespace {
+
+using index = std::uint8_t;
+static_assert(max_cards <= 256);
+
+std::size_t cards_of(const node_view& on) { return std::min(on.used.size(), max_cards); }
+
+bool admits(const need& what, const card& of, const card_use& now) {
+  return what.whole ? admits_whole(of, now) : admits_share(of, now, what.cores, what.memory_on(of));
+}
+
+/// How many of a need's parts one card can take as it is now; a whole card, or a share that must lie alone: at most
+/// one.
+std::int64_t room(const need& what, const card& of, const card_use& now) {
+  if (!admits(what, of, now)) return 0;
+  if (what.whole || what.distinct) return 1;
+  std::int64_t most = of.max_sharers - now.sharers;
+  if (const auto mib = what.memory_on(of); mib > 0) most = std::min(most, (of.memory_mib - now.memory_mib) / mib);
+  if (what.cores > 0) most = std::min<std::int64_t>(most, (whole_card - now.cores) / what.cores);
+  return most;
+}
+
+/// Depth first over containers, parts and cards, in the policy's order. Two cards in the same state are one choice.
+class search {
+ public:
+  search(const demand& what, const node_view& on, policy how, placement& out)
+      : needs_(what.needs()), on_(on), how_(how), out_(out) {
+    std::ranges::copy(on.used.first(cards_of(on)), used_.begin());
+    for (std::size_t i = 0; i < needs_.size(); ++i) order_[i] = static_cast<index>(i);
+    // Whole cards first, then the largest shares: what is hardest to place finds the most choice. Shares without cores
+    // before those with: they need something left by others, and take nothing, so no other order fits where this does
+    // not.
+    std::ranges::sort(
+        order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(needs_.size()), {}, [this](index at) {
+          const need& one = needs_[at];
+          return std::tuple{
+              !one.whole, one.cores > 0, -one.memory_percent, -one.memory_mib, -one.cores, -std::int64_t{one.cards},
+              at};
+        });
+  }
+
+  bool run() { return next(0); }
+  bool gave_up() const { return steps_ <= 0; }
+
+ private:
+  using choices = std::array<index, max_cards>;
+
+  bool next(std::size_t which) {
+    if (which == needs_.size()) return true;
+    choices list;
+    const auto size = choose(needs_[order_[which]], list);
+    return part(which, 0, std::span{list}.first(size), 0);
+  }
+
+  /// The cards that take the need as they are now, the best first, cards in the same state side by side.
+  std::size_t choose(const need& what, choices& out) const {
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < cards_of(on_); ++i)
+      if (admits(what, on_.what->cards[i], used_[i])) out[size++] = static_cast<index>(i);
+    std::ranges::sort(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size), {},
+                      [&](index at) { return rank(what, at); });
+    return size;
+  }
+
+  /// Lower is better.
+  using place_in_order = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, index>;
+  place_in_order rank(const need& what, index at) const {
+    const card& of = on_.what->cards[at];
+    const card_use& now = used_[at];
+    const std::int64_t memory = of.memory_mib - now.memory_mib, cores = whole_card - now.cores, sharers = now.sharers;
+    if (what.whole || how_ == policy::binpack)
+      return {now.untouched(), memory, cores, -sharers, of.memory_mib, of.max_sharers, at};
+    return {false, sharers, -memory, -cores, of.memory_mib, of.max_sharers, at};
+  }
+
+  bool same(index a, index b) const {
+    const card &left = on_.what->cards[a], &right = on_.what->cards[b];
+    return used_[a] == used_[b] && left.memory_mib == right.memory_mib && left.max_sharers == right.max_sharers;
+  }
+
+  /// Part `done` of the need, on one of list[from...]: parts are equal, so only ascending picks are tried.
+  bool part(std::size_t which, std::uint32_t done, std::span<const index> list, std::size_t from) {
+    const need& what = needs_[order_[which]];
+    if (done == what.cards) return next(which + 1);
+    if (what.distinct && list.size() - from < what.cards - done) return false;
+    std::size_t failed = list.size();
+    for (std::size_t at = from; at < list.size(); ++at) {
+      const index pick = list[at];
+      const card& of = on_.what->cards[pick];
+      if (failed != list.size() && same(list[failed], pick)) continue;
+      if (!admits(what, of, used_[pick])) continue;
+      if (--steps_ <= 0) return false;
+      if (!out_.add(piece(what, pick))) return false;
+      const auto before = used_[pick];
+      take(what, of, used_[pick]);
+      if (part(which, done + 1, list, what.distinct ? at + 1 : at)) return true;
+      used_[pick] = before;
+      out_.pop();
+      if (gave_up()) return false;
+      failed = at;
+    }
+    return false;
+  }
+
+  static void take(const need& what, const card& of, card_use& now) {
+    if (what.whole) {
+      ++now.wholes;
+      return;
+    }
+    ++now.sharers;
+    now.cores += what.cores;
+    now.memory_mib += what.memory_on(of);
+  }
+
+  placed piece(const need& what, index pick) const {
+    const card& of = on_.what->cards[pick];
+    return {.container = what.container,
+            .card = pick,
+            .whole = what.whole,
+            .cores = what.whole ? whole_card : what.cores,
+            .burst_cores = what.burst_cores,
+            .memory_mib = what.whole ? of.memory_mib : what.memory_on(of)};
+  }
+
+  std::span<const need> needs_;
+  const node_view& on_;
+  policy how_;
+  placement& out_;
+  std::array<card_use, max_cards> used_;
+  std::array<index, demand::max_needs> order_;
+  int steps_ = search_steps;
+};
+
+shortfall short_of(const need& what, reason why, std::int64_t needed, std::int64_t available) {
+  return {.why = why, .container = what.container, .needed = needed, .available = available};
+}
+
+/// Why no usable card takes the share, where none does.
+shortfall nowhere(const need& what, const node_view& on) {
+  std::int64_t memory = -1, cores = -1, needed = 0, usable = 0;
+  bool memory_fits = false, cores_fit = false, seats = false;
+  for (std::size_t i = 0; i < cards_of(on); ++i) {
+    const card& of = on.what->cards[i];
+    const card_use& now = on.used[i];
+    if (!of.usable()) continue;
+    ++usable;
+    const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(of.memory_mib - now.memory_mib, 0);
+    const auto mib = what.memory_on(of);
+    if (left > memory) memory = left, needed = mib;
+    cores = std::max<std::int64_t>(cores, now.wholes > 0 ? 0 : std::max(whole_card - now.cores, 0));
+    if (now.wholes > 0) continue;
+    memory_fits |= mib <= left;
+    cores_fit |= cores_left(now, what.cores);
+    seats |= now.sharers < of.max_sharers;
+  }
+  if (usable == 0) return short_of(what, reason::no_cards, what.cards, 0);
+  if (!memory_fits && needed > 0) return short_of(what, reason::memory, needed, memory);
+  if (!cores_fit) return short_of(what, reason::cores, std::max(what.cores, 1), cores);
+  if (!seats) return short_of(what, reason::sharers, what.cards, 0);
+  return short_of(what, reason::one_card, what.cards, 0);
+}
+
+/// One container by itself. Exact, because its parts are equal.
+shortfall alone(const need& what, const node_view& on) {
+  std::int64_t have = 0;
+  for (std::size_t i = 0; i < cards_of(on); ++i) have += room(what, on.what->cards[i], on.used[i]);
+  if (have >= what.cards) return {};
+  if (what.whole) {
+    const bool any = std::ranges::any_of(on.what->cards, &card::usable);
+    return short_of(what, any ? reason::whole_cards : reason::no_cards, what.cards, have);
+  }
+  return have == 0 ? nowhere(what, on) : short_of(what, reason::cards, what.cards, have);
+}
+
+shortfall count_short(const demand& what, const node_view& on) {
+  for (const counted& one : what.counts()) {
+    const auto at = std::ranges::find(on.what->counts, one.key, &count::key);
+    std::int64_t left = 0;
+    if (at != on.what->counts.end())
+      left = at->amount - on.counts_used[static_cast<std::size_t>(at - on.what->counts.begin())];
+    if (one.amount > left)
+      return {
+          .why = reason::counted, .needed = one.amount, .available = std::max<std::int64_t>(left, 0), .key = one.key};
+  }
+  return {};
+}
+
+/// Sums that cannot come out, so that a full node is not searched.
+bool hopeless(const demand& what, const node_view& on) {
+  std::int64_t parts = 0, wholes = 0, cores = 0, memory = 0, untouched = 0, cores_left_in_all = 0, memory_left = 0;
+  for (const need& one : what.needs()) {
+    parts += one.cards;
+    if (one.whole) wholes += one.cards;
+    cores += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
+    memory += one.whole ? 0 : one.cards * one.memory_mib;
+  }
+  if (parts > static_cast<std::int64_t>(max_units)) return false;
+  for (std::size_t i = 0; i < cards_of(on); ++i) {
+    const card_use& now = on.used[i];
+    if (!on.what->cards[i].usable() || now.wholes > 0) continue;
+    untouched += now.untouched() ? 1 : 0;
+    cores_left_in_all += std::max(whole_card - now.cores, 0);
+    memory_left += std::max<std::int64_t>(on.what->cards[i].memory_mib - now.memory_mib, 0);
+  }
+  return wholes > untouched || cores > cores_left_in_all || memory > memory_left;
+}
+
+/// What is given out of the usable cards, and what they have, in hundredths of a card.
+struct load {
+  std::int64_t used = 0, of = 0;
+};
+
+std::int64_t hundredths(const card& of, const card_use& now) {
+  if (now.wholes > 0) return whole_card;
+  std::int64_t most = now.cores;
+  if (of.memory_mib > 0) most = std::max(most, now.memory_mib * 100 / of.memory_mib);
+  if (of.max_sharers > 0) most = std::max<std::int64_t>(most, std::int64_t{now.sharers} * 100 / of.max_sharers);
+  return std::clamp<std::int64_t>(most, 0, whole_card);
+}
+
+/// Reads the pod anew only where the node's service differs from the one before.
+class reader {
+ public:
+  explicit reader(std::span<const limits> pod) : pod_(pod) {}
+
+  const demand* on(const service& of) {
+    if (!read_ || !(of == last_)) {
+      last_ = of;
+      no_ = read(pod_, of, what_);
+      read_ = true;
+    }
+    return no_ ? nullptr : &what_;
+  }
+  shortfall refused() const {
+    return {.why = reason::refused, .container = no_->container, .needed = no_->value, .available = 0, .key = no_->key};
+  }
+
+ private:
+  std::span<const limits> pod_;
+  service last_;
+  demand what_;
+  std::optional<refusal> no_;
+  bool read_ = false;
+};
+
+}  // namespace
+
+void placement::sort() {
+  std::ranges::sort(units_.begin(), units_.begin() + static_cast<std::ptrdiff_t>(size_), {},
+                    [](const placed& one) { return std::pair{one.container, one.card}; });
+}
+
+shortfall place(const demand& what, const node_view& on, policy how, placement& out) {
+  out.clear();
+  if (on.what == nullptr) return {.why = reason::no_node};
+  if (auto no = count_short(what, on); !no.fits()) return no;
+  for (const need& one : what.needs())
+    if (auto no = alone(one, on); !no.fits()) return no;
+  if (what.needs().size() > 1 && hopeless(what, on)) return {.why = reason::together};
+  search through(what, on, on.what->placement.value_or(how), out);
+  if (through.run()) {
+    out.sort();
+    return {};
+  }
+  std::int64_t parts = 0;
+  for (const need& one : what.needs()) parts += one.cards;
+  const bool limit = through.gave_up() || parts > static_cast<std::int64_t>(max_units);
+  out.clear();
+  return {.why = limit ? reason::search_limit : reason::together};
+}
+
+shortfall fit(const demand& what, const node_view& on) {
+  if (what.needs().size() > 1 || on.what == nullptr) {
+    placement out;
+    return place(what, on, policy::binpack, out);
+  }
+  if (auto no = count_short(what, on); !no.fits() || what.needs().empty()) return no;
+  const need& only = what.needs().front();
+  if (auto no = alone(only, on); !no.fits()) return no;
+  return only.cards <= max_units ? shortfall{} : shortfall{.why = reason::search_limit};
+}
+
+holding holding_of(const demand& what, const placement& where, const node& on) {
+  holding out{.node = on.name, .grants = {}, .counts = {}};
+  out.grants.reserve(where.all().size());
+  for (const placed& one : where.all())
+    out.grants.push_back(
+        {one.container, one.whole, one.cores, one.burst_cores, one.memory_mib, on.cards[one.card].uuid});
+  for (const counted& one : what.counts()) out.counts.push_back({std::string{one.key}, one.amount});
+  return out;
+}
+
+int score(const placement& where, const node_view& on, policy how) {
+  std::array<card_use, max_cards> used;
+  std::ranges::copy(on.used.first(cards_of(on)), used.begin());
+  bool opens = false;
+  for (const placed& one : where.all()) {
+    card_use& now = used[one.card];
+    opens |= !one.whole && on.used[one.card].untouched();
+    if (one.whole) {
+      ++now.wholes;
+      continue;
+    }
+    ++now.sharers;
+    now.cores += one.cores;
+    now.memory_mib += one.memory_mib;
+  }
+  load all;
+  for (std::size_t i = 0; i < cards_of(on); ++i) {
+    if (!on.what->cards[i].usable()) continue;
+    all.of += whole_card;
+    all.used += hundredths(on.what->cards[i], used[i]);
+  }
+  if (all.of == 0) return 0;
+  if (on.what->placement.value_or(how) == policy::spread) return static_cast<int>(10 * (all.of - all.used) / all.of);
+  return static_cast<int>(9 * all.used / all.of) + (opens ? 0 : 1);
+}
+
+void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out) {
+  reader what{pod};
+  for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
+    if (nodes[i].what == nullptr) {
+      out[i] = {.why = reason::no_node};
+      continue;
+    }
+    const demand* const needs = what.on(nodes[i].what->serves);
+    out[i] = needs == nullptr ? what.refused() : fit(*needs, nodes[i]);
+  }
+}
+
+void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out) {
+  reader what{pod};
+  placement where;
+  for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
+    out[i] = 0;
+    if (nodes[i].what == nullptr) continue;
+    const demand* const needs = what.on(nodes[i].what->serves);
+    if (needs != nullptr && place(*needs, nodes[i], how, where).fits())
+      out[i] = static_cast<std::uint8_t>(score(where, nodes[i], how));
+  }
+}
+
+std::string_view text_of(reason of) {
+  switch (of) {
+    case reason::fits:
+      return "fits";
+    case reason::refused:
+      return "request not valid on this node";
+    case reason::no_node:
+      return "cards not known yet";
+    case reason::no_cards:
+      return "no usable card";
+    case reason::whole_cards:
+      return "too few free cards";
+    case reason::memory:
+      return "no card with enough memory left";
+    case reason::cores:
+      return "no card with enough cores left";
+    case reason::sharers:
+      return "cards have as many shares as they may";
+    case reason::cards:
+      return "share fits on too few cards";
+    case reason::one_card:
+      return "memory and cores are left on different cards";
+    case reason::counted:
+      return "too little of a counted resource left";
+    case reason::together:
+      return "containers fit alone, not together";
+    case reason::search_limit:
+      return "too many containers to place";
+  }
+  return "";
+}
+
+std::string text_of(const shortfall& of) {
+  std::string out{text_of(of.why)};
+  switch (of.why) {
+    case reason::whole_cards:
+    case reason::memory:
+    case reason::cores:
+    case reason::cards:
+    case reason::counted:
+      break;
+    case reason::refused:
+      return out + ": " + std::string{of.key} + " is " + std::to_string(of.needed);
+    default:
+      return out;
+  }
+  if (!of.key.empty()) out += ": " + std::string{of.key};
+  const std::string_view unit = of.why == reason::memory ? " MiB" : "";
+  return out + ": needs " + std::to_string(of.needed) + std::string{unit} + ", has " + std::to_string(of.available) +
+         std::string{unit};
+}
+
+}  // namespace quota

@@ -1,0 +1,107 @@
+#pragma once
+// Whether a pod fits on a node, and on which of its cards. Pure and deterministic: the same demand, node and book give
+// the same cards. Nothing here allocates; what is found lies in the caller's `placement`.
+//
+// Exact: when there is a way to place all containers it is found, not only when the first try in the policy's order
+// works (equal cards are tried once, so ordinary nodes take one pass). The search ends after `search_steps` tries of a
+// card; a node where that is not enough is passed over with `search_limit`. Cost of the ordinary case: needs x cards,
+// and cards x log cards for their order.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "quota/ledger.hpp"
+#include "quota/vocabulary.hpp"
+
+namespace quota {
+
+inline constexpr std::size_t max_units = 512;  ///< cards and shares of one pod
+inline constexpr int search_steps = 4096;
+
+enum class reason : std::uint8_t {
+  fits,
+  refused,       ///< the pod's own words: quota::read says which
+  no_node,       ///< not reported
+  no_cards,      ///< the node has no usable card
+  whole_cards,   ///< needs `needed` cards nobody uses, has `available`
+  memory,        ///< needs `needed` MiB of one card, the card with most has `available` left
+  cores,         ///< needs `needed` cores of one card, the card with most has `available` left
+  sharers,       ///< every card with room has as many shares as it may have
+  cards,         ///< needs the share on `needed` cards, has it on `available`
+  one_card,      ///< memory and cores are there, not on one card
+  counted,       ///< needs `needed` of `key`, has `available` left
+  together,      ///< each container fits alone, not all of them
+  search_limit,  ///< too many ways to try, or more than `max_units` parts
+};
+/// Constant and short, as an extender's answer wants it.
+std::string_view text_of(reason of);
+
+struct shortfall {
+  reason why = reason::fits;
+  std::uint16_t container = 0;
+  std::int64_t needed = 0;
+  std::int64_t available = 0;
+  std::string_view key{};  ///< of a counted key or a refused one; valid as long as the pod's limits are
+
+  bool fits() const { return why == reason::fits; }
+  friend bool operator==(const shortfall&, const shortfall&) = default;
+};
+/// With the numbers, for a person.
+std::string text_of(const shortfall& of);
+
+struct placed {
+  std::uint16_t container = 0;
+  std::uint16_t card = 0;  ///< index in the node's cards
+  bool whole = false;
+  std::int32_t cores = 0;
+  std::int32_t burst_cores = 0;
+  std::int64_t memory_mib = 0;
+
+  friend bool operator==(const placed&, const placed&) = default;
+};
+
+class placement {
+ public:
+  std::span<const placed> all() const { return {units_.data(), size_}; }
+  void clear() { size_ = 0; }
+  bool add(const placed& one) {
+    if (size_ == max_units) return false;
+    units_[size_++] = one;
+    return true;
+  }
+  void pop() { --size_; }
+  /// By container, then by card.
+  void sort();
+
+ private:
+  std::array<placed, max_units> units_;
+  std::size_t size_ = 0;
+};
+
+/// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are the
+/// smallest that are free, in the node's order. binpack puts a share on the card that is used already and has the least
+/// left, and on one nobody uses only when it must; spread on the one with the fewest shares and the most left.
+shortfall place(const demand& what, const node_view& on, policy how, placement& out);
+shortfall fit(const demand& what, const node_view& on);
+
+/// What the ledger is told of a placement. Allocates.
+holding holding_of(const demand& what, const placement& where, const node& on);
+
+/// 0 to 10, higher is better: how full (binpack) or empty (spread) the node's usable cards are with this placement. One
+/// point of binpack's ten is for a placement that starts no card nobody uses.
+int score(const placement& where, const node_view& on, policy how);
+
+/// One pod against many nodes: `out[i]` is for `nodes[i]`; one without `what` is no_node. The pod is read once for each
+/// kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in nodes, flat in
+/// placed pods.
+/// @param out as long as nodes
+void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out);
+
+/// As filter, and the scores of those that fit (0 for the others).
+void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out);
+
+}  // namespace quota

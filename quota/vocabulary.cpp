@@ -1,0 +1,350 @@
+#include "quota/vocabulary.hpp"
+
+#include <algorithm>
+
+namespace quota {
+namespace {
+
+enum class role : std::uint8_t { whole, replica, slot, cores, burst, memory, percent, cards, priority, count_ };
+constexpr auto roles = static_cast<std::size_t>(role::count_);
+constexpr std::int64_t most = 1'000'000'000;  // no amount beyond this is legal, so that no sum overflows
+
+struct row {
+  std::string_view key;
+  mode of;
+  role is;
+  std::int64_t from = 1, to = most, step = 1;  // legal: from, from + step, ... to
+  std::int64_t whole = 0;                      // and its multiples; 0: none
+  std::int64_t unit_mib = 0;                   // memory; 0: the node says
+  std::string_view legal = "1 or more";
+};
+
+constexpr std::string_view share_or_whole = "1 to 99 for a share of a card, multiples of 100 for whole cards";
+constexpr std::string_view hundred = "0 to 100", percent = "1 to 100";
+
+// Units and steps: 100 cores a card, 256 MiB (gpu-manager: pkg/types), 1 GiB (MPS as the platform offers it, gpushare),
+// MiB and percent (HAMi), steps of 5 (qGPU; ACK core_mem).
+constexpr row table[] = {
+    {.key = "nvidia.com/gpu", .of = mode::pgpu, .is = role::whole},
+    {.key = "nvidia.com/gpu", .of = mode::hami, .is = role::slot},
+    {.key = "nvidia.com/gpu", .of = mode::share, .is = role::replica},
+    {.key = "nvidia.com/gpu.shared", .of = mode::share, .is = role::replica},
+    {.key = "tencent.com/vcuda-core",
+     .of = mode::vgpu,
+     .is = role::cores,
+     .to = 99,
+     .whole = 100,
+     .legal = share_or_whole},
+    {.key = "tencent.com/vcuda-memory", .of = mode::vgpu, .is = role::memory, .unit_mib = 256},
+    {.key = "tencent.com/vcuda-core-limit",
+     .of = mode::vgpu,
+     .is = role::burst,
+     .to = 100,
+     .whole = 100,
+     .legal = "from tencent.com/vcuda-core to 100 for a share, the same as tencent.com/vcuda-core for whole cards"},
+    {.key = "nvidia.com/mps-core", .of = mode::mps, .is = role::cores, .to = 99, .whole = 100, .legal = share_or_whole},
+    {.key = "nvidia.com/mps-memory", .of = mode::mps, .is = role::memory, .unit_mib = 1024},
+    {.key = "nvidia.com/gpualloc", .of = mode::hami, .is = role::slot},
+    {.key = "nvidia.com/gpumem", .of = mode::hami, .is = role::memory, .unit_mib = 1},
+    {.key = "nvidia.com/gpumem-percentage", .of = mode::hami, .is = role::percent, .to = 100, .legal = percent},
+    {.key = "nvidia.com/gpucores", .of = mode::hami, .is = role::cores, .from = 0, .to = 100, .legal = hundred},
+    {.key = "nvidia.com/priority", .of = mode::hami, .is = role::priority, .from = 0, .to = 1, .legal = "0 or 1"},
+    {.key = "aliyun.com/gpu", .of = mode::topology, .is = role::whole},
+    {.key = "aliyun.com/gpu-mem", .of = mode::gpushare, .is = role::memory},
+    {.key = "aliyun.com/gpu-count", .of = mode::gpushare, .is = role::cards},
+    {.key = "aliyun.com/gpu-core.percentage",
+     .of = mode::gpushare,
+     .is = role::cores,
+     .from = 5,
+     .to = 100,
+     .step = 5,
+     .legal = "5 to 100 in steps of 5"},
+    {.key = "volcano.sh/vgpu-number", .of = mode::volcano, .is = role::slot},
+    {.key = "volcano.sh/vgpu-memory", .of = mode::volcano, .is = role::memory, .unit_mib = 1},
+    {.key = "volcano.sh/vgpu-memory-percentage", .of = mode::volcano, .is = role::percent, .to = 100, .legal = percent},
+    {.key = "volcano.sh/vgpu-cores", .of = mode::volcano, .is = role::cores, .from = 0, .to = 100, .legal = hundred},
+    {.key = "tke.cloud.tencent.com/qgpu-core",
+     .of = mode::qgpu,
+     .is = role::cores,
+     .from = 5,
+     .to = 95,
+     .step = 5,
+     .whole = 100,
+     .legal = "5 to 95 in steps of 5 for a share of a card, multiples of 100 for whole cards"},
+    {.key = "tke.cloud.tencent.com/qgpu-memory", .of = mode::qgpu, .is = role::memory, .unit_mib = 1024},
+};
+
+const row* find(std::string_view key, const service& of) {
+  for (const row& one : table)
+    if (of.has(one.of) && one.key == key) return &one;
+  return nullptr;
+}
+
+std::string_view key_of(mode of, role is) {
+  for (const row& one : table)
+    if (one.of == of && one.is == is) return one.key;
+  return {};
+}
+
+bool legal(const row& of, std::int64_t value) {
+  if (value >= of.from && value <= of.to && (value - of.from) % of.step == 0) return true;
+  return of.whole > 0 && value > 0 && value <= most && value % of.whole == 0;
+}
+
+std::int64_t below(const row& of, std::int64_t value) {
+  std::int64_t best = -1;
+  if (value >= of.from) best = of.from + (std::min(value, of.to) - of.from) / of.step * of.step;
+  if (of.whole > 0 && value >= of.whole) best = std::max(best, std::min(value, most) / of.whole * of.whole);
+  return best;
+}
+
+std::int64_t above(const row& of, std::int64_t value) {
+  if (value <= of.from) return of.from;
+  if (value <= of.to) {
+    const auto next = of.from + (value - of.from + of.step - 1) / of.step * of.step;
+    if (next <= of.to) return next;
+  }
+  return of.whole > 0 && value <= most - of.whole ? (value + of.whole - 1) / of.whole * of.whole : -1;
+}
+
+refusal not_legal(const row& of, std::int64_t value) {
+  return {.what = wrong::not_legal,
+          .key = of.key,
+          .value = value,
+          .below = below(of, value),
+          .above = above(of, value),
+          .legal = of.legal};
+}
+
+/// What one container says, sorted by role. All of one mode.
+struct said {
+  const row* rows[roles] = {};
+  std::int64_t values[roles] = {};
+  const row* first = nullptr;
+
+  std::int64_t operator[](role is) const { return values[static_cast<std::size_t>(is)]; }
+  const row& of(role is) const { return *rows[static_cast<std::size_t>(is)]; }
+
+  std::optional<refusal> hear(const row& one, std::int64_t value) {
+    auto& place = rows[static_cast<std::size_t>(one.is)];
+    const row* other = place != nullptr ? place : first != nullptr && first->of != one.of ? first : nullptr;
+    if (other != nullptr) return refusal{.what = wrong::mixed, .key = one.key, .value = value, .other = other->key};
+    place = &one;
+    if (first == nullptr) first = &one;
+    values[static_cast<std::size_t>(one.is)] = value;
+    return {};
+  }
+  std::int64_t mib(const service& of) const {
+    const auto at = static_cast<std::size_t>(role::memory);
+    if (rows[at] == nullptr) return 0;
+    return values[at] * (rows[at]->unit_mib > 0 ? rows[at]->unit_mib : of.aliyun_unit_mib);
+  }
+  refusal lonely(role is, role partner) const {
+    return {.what = wrong::needs_partner, .key = of(is).key, .value = (*this)[is], .other = key_of(of(is).of, partner)};
+  }
+};
+
+using reading = std::optional<refusal>;
+
+/// gpu-manager, MPS, qGPU: cores and memory; from 100 cores on whole cards, whose memory is theirs anyway.
+reading cores_and_memory(const said& it, const service& of, need& out) {
+  const auto cores = it[role::cores], burst = it[role::burst];
+  if (cores == 0) return it.lonely(burst > 0 ? role::burst : role::memory, role::cores);
+  const auto limit_refused = [&](std::int64_t nearest) {
+    auto no = not_legal(it.of(role::burst), burst);
+    no.below = nearest <= burst ? nearest : -1;
+    no.above = nearest > burst ? nearest : -1;
+    return no;
+  };
+  if (cores >= 100) {
+    // Whole cards have no library in between that could hold them below their own speed.
+    if (burst > 0 && burst != cores) return limit_refused(cores);
+    out.whole = true;
+    out.cards = static_cast<std::uint32_t>(cores / 100);
+    return {};
+  }
+  if (it[role::memory] == 0) return it.lonely(role::cores, role::memory);
+  if (burst > 0 && (burst < cores || burst > 100)) return limit_refused(burst < cores ? cores : 100);
+  out.cards = 1;
+  out.cores = static_cast<std::int32_t>(cores);
+  out.burst_cores = static_cast<std::int32_t>(burst);
+  out.memory_mib = it.mib(of);
+  return {};
+}
+
+/// HAMi and Volcano: a number of cards, and on each the same memory and cores. HAMi's webhook adds the number where
+/// only memory or cores are named; Volcano takes one card for memory, and passes over cores alone, which we refuse.
+reading slots(const said& it, const service& of, need& out) {
+  auto cards = it[role::slot];
+  if (cards == 0) {
+    const role named = it[role::memory] > 0    ? role::memory
+                       : it[role::percent] > 0 ? role::percent
+                       : it[role::cores] > 0   ? role::cores
+                                               : role::priority;
+    if (named == role::priority) return {};
+    if (of.default_cards == 0 || (it.first->of == mode::volcano && named != role::memory))
+      return it.lonely(named, role::slot);
+    cards = it.first->of == mode::volcano ? 1 : of.default_cards;
+  }
+  out.cards = static_cast<std::uint32_t>(cards);
+  const auto cores = it[role::cores];
+  out.cores = static_cast<std::int32_t>(cores > 0 ? cores : of.default_cores);
+  const bool percent_first = it.first->of == mode::volcano;  // where both are given; HAMi takes the MiB
+  if (it[role::memory] > 0 && !(percent_first && it[role::percent] > 0))
+    out.memory_mib = it.mib(of);
+  else if (it[role::percent] > 0)
+    out.memory_percent = static_cast<std::int32_t>(it[role::percent]);
+  else if (of.default_memory_mib > 0)
+    out.memory_mib = of.default_memory_mib;
+  else
+    out.memory_percent = 100;
+  return {};
+}
+
+/// gpushare and ACK: memory in all, spread evenly over gpu-count cards; cores only with one card (ACK: multi-GPU
+/// sharing).
+reading by_memory(const said& it, const service& of, need& out) {
+  const auto memory = it[role::memory], cards = std::max<std::int64_t>(it[role::cards], 1), cores = it[role::cores];
+  if (memory == 0) return it.lonely(cores > 0 ? role::cores : role::cards, role::memory);
+  if (cards > 1 && cores > 0)
+    return refusal{
+        .what = wrong::mixed, .key = it.of(role::cores).key, .value = cores, .other = it.of(role::cards).key};
+  if (memory % cards != 0) {
+    auto no = not_legal(it.of(role::memory), memory);
+    no.below = memory < cards ? -1 : memory / cards * cards;
+    no.above = (memory / cards + 1) * cards;
+    no.legal = "multiples of aliyun.com/gpu-count";
+    return no;
+  }
+  out.cards = static_cast<std::uint32_t>(cards);
+  out.cores = static_cast<std::int32_t>(cores);
+  out.memory_mib = it.mib(of) / cards;
+  return {};
+}
+
+reading understand(const said& it, const service& of, need& out) {
+  switch (it.first->of) {
+    case mode::pgpu:
+    case mode::topology:
+      out.whole = true;
+      out.cards = static_cast<std::uint32_t>(it[role::whole]);
+      return {};
+    case mode::share:  // no limit inside the card: a replica is a seat, not memory
+      out.distinct = false;
+      out.cards = static_cast<std::uint32_t>(it[role::replica]);
+      return {};
+    case mode::vgpu:
+    case mode::mps:
+    case mode::qgpu:
+      return cores_and_memory(it, of, out);
+    case mode::hami:
+    case mode::volcano:
+      return slots(it, of, out);
+    case mode::gpushare:
+      return by_memory(it, of, out);
+  }
+  return {};
+}
+
+reading read_container(limits of, const service& by, need& out, demand& pod) {
+  said it;
+  for (const amount& one : of) {
+    if (one.value == 0 || !one.key.contains('/')) continue;
+    const row* const row = find(one.key, by);
+    if (row == nullptr && known(one.key)) return refusal{.what = wrong::not_served, .key = one.key, .value = one.value};
+    if (row == nullptr) {
+      if (one.value < 0 || one.value > most) return judge(one, by);
+      if (!pod.add(counted{one.key, one.value}))
+        return refusal{
+            .what = wrong::too_many, .key = one.key, .value = demand::max_counts + 1, .above = demand::max_counts};
+      continue;
+    }
+    if (!legal(*row, one.value)) return not_legal(*row, one.value);
+    if (auto no = it.hear(*row, one.value)) return no;
+  }
+  return it.first == nullptr ? reading{} : understand(it, by, out);
+}
+
+}  // namespace
+
+bool demand::add(const need& one) {
+  if (needs_size_ == max_needs) return false;
+  needs_[needs_size_++] = one;
+  return true;
+}
+
+bool demand::add(const counted& one) {
+  const auto end = counts_.begin() + static_cast<std::ptrdiff_t>(counts_size_);
+  const auto same = std::ranges::find(counts_.begin(), end, one.key, &counted::key);
+  if (same != end) {
+    same->amount += one.amount;  // at most 65,536 containers of `most` each
+    return true;
+  }
+  if (counts_size_ == max_counts) return false;
+  counts_[counts_size_++] = one;
+  return true;
+}
+
+bool known(std::string_view key) {
+  return std::ranges::any_of(table, [&](const row& one) { return one.key == key; });
+}
+
+std::optional<refusal> judge(const amount& one, const service& of) {
+  if (one.value == 0) return {};
+  const row* const row = find(one.key, of);
+  if (row != nullptr) return legal(*row, one.value) ? reading{} : not_legal(*row, one.value);
+  if (known(one.key)) return refusal{.what = wrong::not_served, .key = one.key, .value = one.value};
+  if (one.value > 0 && one.value <= most) return {};
+  const struct row plain{.key = one.key, .of = {}, .is = role::count_};
+  return not_legal(plain, one.value);
+}
+
+std::optional<refusal> read(std::span<const limits> containers, const service& of, demand& out) {
+  out.clear();
+  const auto too_many = [](std::size_t have, std::size_t most_of) {
+    return refusal{.what = wrong::too_many,
+                   .key = "containers",
+                   .value = static_cast<std::int64_t>(have),
+                   .above = static_cast<std::int64_t>(most_of)};
+  };
+  if (containers.size() > UINT16_MAX) return too_many(containers.size(), UINT16_MAX);
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    need one{.container = static_cast<std::uint16_t>(i)};
+    if (auto no = read_container(containers[i], of, one, out)) {
+      no->container = one.container;
+      return no;
+    }
+    if (one.cards > 0 && !out.add(one)) return too_many(demand::max_needs + 1, demand::max_needs);
+  }
+  return {};
+}
+
+std::string text_of(const refusal& of) {
+  std::string out{of.key};
+  switch (of.what) {
+    case wrong::not_legal:
+      out += " is " + std::to_string(of.value) + "; allowed: " + std::string{of.legal};
+      if (of.below < 0 && of.above < 0) break;
+      out += "; nearest: ";
+      if (of.below >= 0) out += std::to_string(of.below);
+      if (of.below >= 0 && of.above >= 0 && of.above != of.below) out += " or ";
+      if (of.above >= 0 && of.above != of.below) out += std::to_string(of.above);
+      break;
+    case wrong::needs_partner:
+      out += " is " + std::to_string(of.value) + " and needs " + std::string{of.other} + " beside it: add " +
+             std::string{of.other} + " to the same container";
+      break;
+    case wrong::mixed:
+      out += " and " + std::string{of.other} + " are in one container: remove one of the two";
+      break;
+    case wrong::not_served:
+      out += " is not served by this node's mode";
+      break;
+    case wrong::too_many:
+      out += ": " + std::to_string(of.value) + " or more; at most " + std::to_string(of.above) + " are looked at";
+      break;
+  }
+  return out;
+}
+
+}  // namespace quota

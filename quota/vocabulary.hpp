@@ -1,0 +1,105 @@
+#pragma once
+// From the limits people write to what a container needs of cards. Every vocabulary is rows of one table
+// (vocabulary.cpp); what a row means is told by the node's modes, so a pod is read once for each kind of node. Nothing
+// here allocates but `text_of`; views point into what the caller gave or into the table.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "quota/inventory.hpp"
+
+namespace quota {
+
+/// One limit of a container. Annotations that belong to the request are handed over the same way:
+/// tencent.com/vcuda-core-limit, and ACK's pod label aliyun.com/gpu-count.
+struct amount {
+  std::string_view key{};
+  std::int64_t value = 0;
+};
+
+/// What one container needs of cards: `cards` whole ones, or `cards` equal shares.
+struct need {
+  std::uint32_t cards = 0;
+  std::uint16_t container = 0;  ///< index in what was given
+  bool whole = false;
+  bool distinct = true;             ///< false: shares may lie on one card (replicas)
+  std::int32_t cores = 0;           ///< of each card; 0: whatever the others leave
+  std::int32_t burst_cores = 0;     ///< vcuda-core-limit: up to so many when nobody else computes; 0: not asked for
+  std::int32_t memory_percent = 0;  ///< of each card's memory, instead of memory_mib; 0: memory_mib counts
+  std::int64_t memory_mib = 0;      ///< of each card
+
+  /// Rounded down, as HAMi does.
+  std::int64_t memory_on(const card& of) const {
+    return memory_percent > 0 ? of.memory_mib * memory_percent / 100 : memory_mib;
+  }
+};
+
+/// A plain counted key, summed over the containers.
+struct counted {
+  std::string_view key{};
+  std::int64_t amount = 0;
+};
+
+/// What a pod needs of one kind of node. All containers in it run at the same time: hand over main containers and
+/// sidecars. An ordinary init container is the caller's matter: left out where a main container asks for as much (it
+/// runs on that one's cards before it), handed over as one more container otherwise, which asks for too much, never for
+/// too little.
+class demand {
+ public:
+  static constexpr std::size_t max_needs = 64, max_counts = 16;
+
+  std::span<const need> needs() const { return {needs_.data(), needs_size_}; }
+  std::span<const counted> counts() const { return {counts_.data(), counts_size_}; }
+  bool nothing() const { return needs_size_ == 0 && counts_size_ == 0; }
+
+  /// False where there is no room.
+  bool add(const need& one);
+  bool add(const counted& one);
+  void clear() { needs_size_ = counts_size_ = 0; }
+
+ private:
+  std::array<need, max_needs> needs_;
+  std::array<counted, max_counts> counts_;
+  std::size_t needs_size_ = 0, counts_size_ = 0;
+};
+
+enum class wrong : std::uint8_t {
+  not_legal,      ///< `value` of `key`; `below` and `above` are the nearest legal ones
+  needs_partner,  ///< `key` needs `other` beside it
+  mixed,          ///< `key` and `other` cannot be in one container
+  not_served,     ///< `key` asks for cards in words this node's modes do not know
+  too_many,       ///< more containers or keys than are looked at: `value` of at most `above`
+};
+
+struct refusal {
+  wrong what{};
+  std::uint16_t container = 0;
+  std::string_view key{};
+  std::int64_t value = 0;
+  std::int64_t below = -1;  ///< -1: there is none
+  std::int64_t above = -1;
+  std::string_view other{};
+  std::string_view legal{};  ///< the legal values in words
+};
+/// One line for a person: what, where, what is allowed.
+std::string text_of(const refusal& of);
+
+using limits = std::span<const amount>;
+
+/// Reads a pod for nodes of this service. Amounts of 0 are no request; keys without a slash (cpu, memory) are passed
+/// over; a key the table does not know is a plain count, so hand over only keys that are declared. Cost: containers x
+/// limits x rows of the table, no allocation.
+/// @return nothing where `out` was filled, else why this pod can never run on such a node.
+std::optional<refusal> read(std::span<const limits> containers, const service& of, demand& out);
+
+/// True for a key of the table, whatever the node.
+bool known(std::string_view key);
+
+/// Not a legal amount of this key on such a node? For one amount alone, as a declaration's default is judged.
+std::optional<refusal> judge(const amount& one, const service& of);
+
+}  // namespace quota

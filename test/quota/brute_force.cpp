@@ -1,0 +1,201 @@
+#include "brute_force.hpp"
+
+#include <algorithm>
+
+namespace brute {
+namespace {
+
+long at(const request& of, const std::string& key) {
+  const auto found = of.find(key);
+  return found == of.end() ? 0 : found->second;
+}
+
+struct reading {
+  bool wrong = false;
+  std::optional<ask> what;
+};
+const reading refused{true, {}}, none{false, {}};
+reading asks(const ask& what) { return {false, what}; }
+
+reading tencent(const request& r) {
+  const long core = at(r, "tencent.com/vcuda-core"), memory = at(r, "tencent.com/vcuda-memory");
+  const long limit = at(r, "tencent.com/vcuda-core-limit");
+  if (core <= 0 || memory < 0 || limit < 0) return refused;
+  if (core >= 100) {
+    if (core % 100 != 0 || (limit != 0 && limit != core)) return refused;
+    return asks({.copies = static_cast<int>(core / 100), .whole = true});
+  }
+  if (memory == 0 || (limit != 0 && (limit < core || limit > 100))) return refused;
+  return asks({.copies = 1, .cores = static_cast<int>(core), .mib = memory * 256});
+}
+
+reading mps(const request& r) {
+  const long core = at(r, "nvidia.com/mps-core"), memory = at(r, "nvidia.com/mps-memory");
+  if (core <= 0 || memory < 0) return refused;
+  if (core >= 100) return core % 100 == 0 ? asks({.copies = static_cast<int>(core / 100), .whole = true}) : refused;
+  return memory == 0 ? refused : asks({.copies = 1, .cores = static_cast<int>(core), .mib = memory * 1024});
+}
+
+// Defaults of the tests' nodes: one card, all memory, no cores.
+reading hami(const request& r) {
+  const long slots = at(r, "nvidia.com/gpu"), renamed = at(r, "nvidia.com/gpualloc");
+  const long mib = at(r, "nvidia.com/gpumem"), percent = at(r, "nvidia.com/gpumem-percentage");
+  const long cores = at(r, "nvidia.com/gpucores"), priority = at(r, "nvidia.com/priority");
+  if (slots < 0 || renamed < 0 || mib < 0 || percent < 0 || percent > 100 || cores < 0 || cores > 100) return refused;
+  if (priority < 0 || priority > 1 || (slots > 0 && renamed > 0)) return refused;
+  if (slots + renamed + mib + percent + cores == 0) return none;
+  ask what{.copies = static_cast<int>(std::max(1L, slots + renamed)), .cores = static_cast<int>(cores)};
+  if (mib > 0)
+    what.mib = mib;
+  else
+    what.percent = percent > 0 ? static_cast<int>(percent) : 100;
+  return asks(what);
+}
+
+reading aliyun(const request& r) {
+  const long gib = at(r, "aliyun.com/gpu-mem"), cards = at(r, "aliyun.com/gpu-count");
+  const long cores = at(r, "aliyun.com/gpu-core.percentage");
+  if (gib <= 0 || cards < 0 || cores < 0 || cores > 100 || cores % 5 != 0) return refused;
+  if (cards > 1 && (cores > 0 || gib % cards != 0)) return refused;
+  const long on = std::max(1L, cards);
+  return asks({.copies = static_cast<int>(on), .cores = static_cast<int>(cores), .mib = gib * 1024 / on});
+}
+
+reading whole(long cards) { return cards < 0 ? refused : asks({.copies = static_cast<int>(cards), .whole = true}); }
+
+reading replicas(const request& r) {
+  const long one = at(r, "nvidia.com/gpu"), other = at(r, "nvidia.com/gpu.shared");
+  if (one < 0 || other < 0 || (one > 0 && other > 0)) return refused;
+  return asks({.copies = static_cast<int>(one + other), .apart = false});
+}
+
+std::string family(const std::string& key, const std::set<std::string>& modes) {
+  static const std::set<std::string> of_hami{"nvidia.com/gpualloc", "nvidia.com/gpumem", "nvidia.com/gpumem-percentage",
+                                             "nvidia.com/gpucores", "nvidia.com/priority"};
+  if (key == "nvidia.com/gpu")
+    return modes.contains("pgpu") ? "pgpu" : modes.contains("hami") ? "hami" : modes.contains("share") ? "share" : "?";
+  if (key == "nvidia.com/gpu.shared") return "share";
+  if (key.starts_with("tencent.com/")) return "vgpu";
+  if (key.starts_with("nvidia.com/mps-")) return "mps";
+  if (of_hami.contains(key)) return "hami";
+  if (key.starts_with("aliyun.com/gpu-")) return "gpushare";
+  return "";
+}
+
+}  // namespace
+
+std::optional<understood> understand(const std::vector<request>& containers, const std::set<std::string>& modes) {
+  understood out;
+  for (const request& one : containers) {
+    std::string words;
+    for (const auto& [key, amount] : one) {
+      if (amount == 0) continue;
+      const auto of = family(key, modes);
+      if (of.empty()) {
+        if (amount < 0) return {};
+        out.counts[key] += amount;
+        continue;
+      }
+      if (!modes.contains(of) || (!words.empty() && words != of)) return {};
+      words = of;
+    }
+    const reading got = words.empty()      ? none
+                        : words == "pgpu"  ? whole(at(one, "nvidia.com/gpu"))
+                        : words == "vgpu"  ? tencent(one)
+                        : words == "mps"   ? mps(one)
+                        : words == "hami"  ? hami(one)
+                        : words == "share" ? replicas(one)
+                                           : aliyun(one);
+    if (got.wrong) return {};
+    out.asks.push_back(got.what);
+  }
+  return out;
+}
+
+std::vector<piece> world::on(const std::string& uuid) const {
+  std::vector<piece> out;
+  for (const auto& [uid, one] : pods)
+    for (const piece& part : one.pieces)
+      if (part.card == uuid) out.push_back(part);
+  return out;
+}
+
+long world::counted(const std::string& on_node, const std::string& key) const {
+  long sum = 0;
+  for (const auto& [uid, one] : pods)
+    if (one.node == on_node) sum += at(one.counts, key);
+  return sum;
+}
+
+bool world::sound(const card& of, const std::vector<piece>& there, const std::vector<piece>& joining) const {
+  if (joining.empty()) return true;
+  if (!of.in_use_allowed) return false;
+  long mib = 0, cores = 0, cores_before = 0;
+  std::size_t whole_ones = 0, full = 0;
+  bool coreless_joins = false;
+  for (const piece& one : there) cores_before += one.cores;
+  for (const auto* list : {&there, &joining})
+    for (const piece& one : *list) {
+      whole_ones += one.whole ? 1 : 0;
+      full += !one.whole && one.cores == 100 ? 1 : 0;
+      mib += one.mib;
+      cores += one.cores;
+    }
+  for (const piece& one : joining) coreless_joins |= !one.whole && one.cores == 0;
+  const std::size_t all = there.size() + joining.size();
+  if (whole_ones > 0) return all == 1;
+  if (full > 0 && all > 1) return false;
+  if (coreless_joins && cores_before >= 100) return false;
+  return mib <= of.mib && cores <= 100 && all <= static_cast<std::size_t>(of.seats);
+}
+
+bool world::accepts(const std::string& name, const std::vector<piece>& pieces, const request& counts) const {
+  const node& here = nodes.at(name);
+  std::size_t known = 0;
+  for (const card& one : here.cards) {
+    std::vector<piece> joining;
+    for (const piece& part : pieces)
+      if (part.card == one.uuid) joining.push_back(part);
+    known += joining.size();
+    if (!sound(one, on(one.uuid), joining)) return false;
+  }
+  if (known != pieces.size()) return false;
+  for (const auto& [key, amount] : counts)
+    if (amount > at(here.counts, key) - counted(name, key)) return false;
+  return true;
+}
+
+bool world::fits(const std::string& name, const std::vector<std::optional<ask>>& all, const request& counts) const {
+  const node& here = nodes.at(name);
+  if (!accepts(name, {}, counts)) return false;
+  std::vector<ask> copies;  // one a copy; `copies` of the ask says how many are still to come of the same container
+  for (const auto& one : all)
+    for (int i = 0; one && i < one->copies; ++i) {
+      copies.push_back(*one);
+      copies.back().copies = i;
+      if (copies.size() > 64) return false;
+    }
+  std::vector<std::vector<piece>> there(here.cards.size()), joining(here.cards.size());
+  for (std::size_t i = 0; i < here.cards.size(); ++i) there[i] = on(here.cards[i].uuid);
+  std::vector<std::size_t> chosen(copies.size());
+  const auto every = [&](const auto& self, std::size_t which) -> bool {
+    if (which == copies.size()) return true;
+    const ask& what = copies[which];
+    for (std::size_t i = 0; i < here.cards.size(); ++i) {
+      bool taken = false;
+      for (int back = 1; what.apart && back <= what.copies; ++back)
+        taken |= chosen[which - static_cast<std::size_t>(back)] == i;
+      if (taken) continue;
+      const long mib = what.percent > 0 ? here.cards[i].mib * what.percent / 100 : what.mib;
+      joining[i].push_back({0, here.cards[i].uuid, what.whole, what.whole ? 100 : what.cores, what.whole ? 0 : mib});
+      chosen[which] = i;
+      const bool found = sound(here.cards[i], there[i], joining[i]) && self(self, which + 1);
+      joining[i].pop_back();
+      if (found) return true;
+    }
+    return false;
+  };
+  return every(every, 0);
+}
+
+}  // namespace brute

@@ -1,0 +1,254 @@
+#include "quota/place.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::size_t allocations = 0;
+}
+
+// Counted for the whole program, so that "allocates nothing" is a number.
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* const got = std::malloc(size == 0 ? 1 : size)) return got;
+  throw std::bad_alloc{};
+}
+void operator delete(void* of) noexcept { std::free(of); }
+void operator delete(void* of, std::size_t) noexcept { std::free(of); }
+
+namespace quota {
+namespace {
+
+using testing::ElementsAre;
+
+node with(mode of, std::vector<std::int64_t> memory_mib, int sharers = 16) {
+  node out{
+      .name = "n", .serves = {.modes = static_cast<std::uint16_t>(of)}, .cards = {}, .counts = {}, .placement = {}};
+  for (std::size_t i = 0; i < memory_mib.size(); ++i)
+    out.cards.push_back(
+        {.uuid = "GPU-" + std::to_string(i), .model = {}, .memory_mib = memory_mib[i], .max_sharers = sharers});
+  return out;
+}
+
+/// A node and its book, and pods that ask in vcuda's words.
+class bench : public testing::Test {
+ protected:
+  explicit bench(node of = with(mode::vgpu, {8192, 8192, 8192})) : name_(of.name) { ledger_.put(std::move(of)); }
+
+  static std::vector<amount> share(std::int64_t cores, std::int64_t blocks) {
+    return {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", blocks}};
+  }
+  static std::vector<amount> whole(std::int64_t cards) { return {{"tencent.com/vcuda-core", 100 * cards}}; }
+
+  shortfall try_it(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
+    const std::vector<limits> containers{pod.begin(), pod.end()};
+    const auto view = *ledger_.view(name_);
+    EXPECT_FALSE(read(containers, view.what->serves, what_));
+    const auto said = place(what_, view, how, where_);
+    EXPECT_EQ(said.fits(), fit(what_, view).fits());
+    return said;
+  }
+  /// The cards, in the order of the containers.
+  std::vector<int> cards(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
+    EXPECT_TRUE(try_it(pod, how).fits());
+    std::vector<int> out;
+    for (const auto& one : where_.all()) out.push_back(one.card);
+    return out;
+  }
+  void run(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
+    ASSERT_TRUE(try_it(pod, how).fits());
+    const auto held = holding_of(what_, where_, *ledger_.view(name_)->what);
+    ASSERT_EQ(ledger_.assume("pod-" + std::to_string(++made_), held, 1000), booked::done);
+  }
+
+  std::string name_;
+  ledger ledger_;
+  demand what_;
+  placement where_;
+  int made_ = 0;
+};
+
+TEST_F(bench, S61_binpack_fills_the_card_that_is_used_and_spread_takes_the_emptiest) {
+  run({share(30, 4)});
+  EXPECT_THAT(cards({share(30, 4)}), ElementsAre(0));
+  EXPECT_THAT(cards({share(30, 4)}, policy::spread), ElementsAre(1));
+  run({share(30, 4)}, policy::spread);
+  EXPECT_THAT(cards({share(30, 4)}, policy::spread), ElementsAre(2));
+  EXPECT_THAT(cards({share(60, 4)}), ElementsAre(0));
+  EXPECT_THAT(cards({share(80, 4)}), ElementsAre(2));
+}
+
+TEST_F(bench, S61_the_nodes_own_placement_wins_over_the_callers) {
+  auto of = *ledger_.view(name_)->what;
+  of.placement = policy::spread;
+  ledger_.put(of);
+  run({share(10, 1)});
+  EXPECT_THAT(cards({share(10, 1)}, policy::binpack), ElementsAre(1));
+}
+
+TEST_F(bench, S8_a_shared_card_is_no_whole_card_and_a_whole_card_is_not_shared) {
+  run({share(1, 1)});
+  EXPECT_THAT(cards({whole(2)}), ElementsAre(1, 2));
+  run({whole(2)});
+  EXPECT_EQ(try_it({whole(1)}), (shortfall{.why = reason::whole_cards, .needed = 1, .available = 0}));
+  EXPECT_THAT(cards({share(99, 31)}), ElementsAre(0));
+  EXPECT_EQ(try_it({share(99, 32)}), (shortfall{.why = reason::memory, .needed = 8192, .available = 7936}));
+}
+
+TEST_F(bench, containers_of_one_pod_are_placed_together_or_not_at_all) {
+  EXPECT_THAT(cards({share(60, 4), whole(1), share(60, 4)}), ElementsAre(1, 0, 2));
+  EXPECT_EQ(try_it({share(60, 4), whole(1), share(60, 4), share(60, 4)}).why, reason::together);
+  EXPECT_TRUE(where_.all().empty());
+}
+
+TEST_F(bench, a_way_that_the_first_try_misses_is_found) {
+  // Largest memory first and best fit: 24 blocks beside the 8 that are there leaves no room for the two of 60 cores.
+  run({share(40, 8)});
+  run({share(40, 16)}, policy::spread);
+  run({share(50, 2)}, policy::spread);
+  EXPECT_TRUE(try_it({share(10, 24), share(60, 16), share(50, 6)}).fits());
+}
+
+TEST_F(bench, reasons_have_their_numbers) {
+  EXPECT_EQ(text_of(try_it({whole(4)})), "too few free cards: needs 4, has 3");
+  EXPECT_EQ(text_of(try_it({share(10, 33)})), "no card with enough memory left: needs 8448 MiB, has 8192 MiB");
+  for (int i = 0; i < 3; ++i) run({share(70, 1)});
+  EXPECT_EQ(text_of(try_it({share(40, 1)})), "no card with enough cores left: needs 40, has 30");
+}
+
+TEST_F(bench, memory_and_cores_on_different_cards_are_said_to_be_so) {
+  ledger_.put(with(mode::vgpu, {8192, 8192}));
+  run({share(90, 1)});
+  run({share(20, 30)});
+  EXPECT_EQ(try_it({share(50, 10)}).why, reason::one_card);
+}
+
+TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing) {
+  auto of = with(mode::vgpu, {8192, 8192, 8192});
+  of.cards[0].healthy = false;
+  of.cards[1].mig = true;
+  of.cards[2].cordoned = true;
+  ledger_.put(of);
+  EXPECT_EQ(try_it({share(1, 1)}).why, reason::no_cards);
+  EXPECT_EQ(try_it({whole(1)}).why, reason::no_cards);
+}
+
+TEST_F(bench, S52_a_card_has_no_more_sharers_than_it_may) {
+  ledger_.put(with(mode::vgpu, {8192}, 2));
+  run({share(1, 1)});
+  run({share(1, 1)});
+  EXPECT_EQ(try_it({share(1, 1)}).why, reason::sharers);
+}
+
+TEST_F(bench, S50_several_slots_lie_on_different_cards_and_replicas_may_share_one) {
+  ledger_.put(with(mode::hami, {8192, 8192}));
+  const std::vector<amount> three{{"nvidia.com/gpu", 3}, {"nvidia.com/gpumem", 1000}};
+  EXPECT_EQ(try_it({three}), (shortfall{.why = reason::cards, .needed = 3, .available = 2}));
+  const std::vector<amount> half{{"nvidia.com/gpu", 2}, {"nvidia.com/gpumem-percentage", 50}};
+  EXPECT_THAT(cards({half}), ElementsAre(0, 1));
+  EXPECT_EQ(where_.all()[1].memory_mib, 4096);
+
+  ledger_.put(with(mode::share, {8192, 8192}, 2));
+  EXPECT_THAT(cards({{{"nvidia.com/gpu", 3}}}), ElementsAre(0, 0, 1));
+}
+
+TEST_F(bench, S50_a_hundred_cores_are_a_card_alone_and_no_cores_need_some_left) {
+  ledger_.put(with(mode::hami, {8192, 8192}));
+  const auto slot = [](std::int64_t cores) {
+    return std::vector<amount>{{"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", cores}};
+  };
+  run({slot(100)});
+  EXPECT_THAT(cards({slot(0)}), ElementsAre(1));
+  run({slot(0)});
+  EXPECT_EQ(try_it({slot(100)}).why, reason::cores);
+  run({slot(60)});
+  run({slot(40)});
+  EXPECT_EQ(try_it({slot(0)}), (shortfall{.why = reason::cores, .needed = 1, .available = 0}));
+}
+
+TEST_F(bench, counted_keys_are_counted_on_the_node) {
+  auto of = with(mode::vgpu, {8192});
+  of.counts = {{"example.com/fpga", 2}};
+  ledger_.put(of);
+  run({{{"example.com/fpga", 1}}});
+  const auto said = try_it({{{"example.com/fpga", 2}}});
+  EXPECT_EQ(text_of(said), "too little of a counted resource left: example.com/fpga: needs 2, has 1");
+  EXPECT_EQ(try_it({{{"example.com/dsp", 1}}}).why, reason::counted);
+}
+
+TEST(filter, S50_a_pod_is_judged_by_each_nodes_mode_and_scored_from_0_to_10) {
+  ledger book;
+  const std::vector<mode> kinds{mode::pgpu, mode::hami, mode::share, mode::vgpu};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    auto of = with(kinds[i], {8192, 8192});
+    of.name = "n" + std::to_string(i);
+    book.put(of);
+  }
+  ASSERT_EQ(book.assume("a", {.node = "n1", .grants = {{.memory_mib = 1, .card = "GPU-0"}}, .counts = {}}, 1),
+            booked::done);
+  std::vector<node_view> nodes;
+  for (const auto* name : {"n0", "n1", "n2", "n3", "gone"}) nodes.push_back(book.view(name).value_or(node_view{}));
+  const std::vector<amount> two{{"nvidia.com/gpu", 2}};
+  const std::vector<limits> pod{two};
+  std::vector<shortfall> out(nodes.size());
+  filter(pod, nodes, out);
+  EXPECT_TRUE(out[0].fits());
+  EXPECT_EQ(out[1].why, reason::cards);  // all memory of a card, and one card has lost a MiB
+  EXPECT_TRUE(out[2].fits());
+  EXPECT_EQ(text_of(out[3]), "request not valid on this node: nvidia.com/gpu is 2");
+  EXPECT_EQ(out[4].why, reason::no_node);
+
+  std::vector<std::uint8_t> full(nodes.size()), empty(nodes.size());
+  score(pod, nodes, policy::binpack, full);
+  score(pod, nodes, policy::spread, empty);
+  EXPECT_THAT(full, ElementsAre(10, 0, 0, 0, 0));
+  EXPECT_THAT(empty, ElementsAre(0, 0, 9, 0, 0));
+}
+
+TEST(filter, allocates_nothing_whatever_the_number_of_nodes) {
+  ledger book;
+  std::vector<node_view> nodes;
+  for (int i = 0; i < 500; ++i) {
+    auto of = with(i % 3 == 0 ? mode::pgpu : mode::vgpu, {8192, 8192, 4096, 4096});
+    of.name = "n" + std::to_string(i);
+    book.put(of);
+    const holding held{
+        .node = of.name, .grants = {{.cores = i % 90, .memory_mib = 4096, .card = "GPU-0"}}, .counts = {}};
+    ASSERT_EQ(book.assume("pod-" + std::to_string(i), held, 1), booked::done);
+  }
+  for (int i = 0; i < 500; ++i) nodes.push_back(*book.view("n" + std::to_string(i)));
+  const std::vector<amount> share{{"tencent.com/vcuda-core", 70}, {"tencent.com/vcuda-memory", 16}};
+  const std::vector<limits> pod{share, share, share};
+  std::vector<shortfall> out(nodes.size());
+  std::vector<std::uint8_t> scores(nodes.size());
+  const auto before = allocations;
+  filter(pod, nodes, out);
+  score(pod, nodes, policy::binpack, scores);
+  EXPECT_EQ(allocations, before);
+  EXPECT_TRUE(out[1].fits());
+}
+
+TEST(filter, binpack_scores_a_started_card_above_a_new_one_and_spread_the_other_way) {
+  ledger book;
+  auto of = with(mode::vgpu, {8192, 8192});
+  of.name = "empty";
+  book.put(of);
+  of.name = "started";
+  book.put(of);
+  const holding half{.node = "started", .grants = {{.cores = 50, .memory_mib = 256, .card = "GPU-0"}}, .counts = {}};
+  ASSERT_EQ(book.assume("a", half, 1), booked::done);
+  const std::vector<node_view> nodes{*book.view("empty"), *book.view("started")};
+  const std::vector<amount> share{{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 1}};
+  const std::vector<limits> pod{share};
+  std::vector<std::uint8_t> full(2), empty(2);
+  score(pod, nodes, policy::binpack, full);
+  score(pod, nodes, policy::spread, empty);
+  EXPECT_LT(full[0], full[1]);
+  EXPECT_GT(empty[0], empty[1]);
+}
+
+}  // namespace
+}  // namespace quota

@@ -1,0 +1,329 @@
+// Random lives of pods on mixed nodes, the engine beside a model that tries everything. QM_QUOTA_OPERATIONS for the
+// long form, QM_SEED to repeat one.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "brute_force.hpp"
+#include "quota/place.hpp"
+
+namespace {
+
+using quota::mode;
+
+long number_from(const char* name, long fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
+}
+
+const std::map<std::string, mode> modes{{"pgpu", mode::pgpu}, {"vgpu", mode::vgpu},   {"mps", mode::mps},
+                                        {"hami", mode::hami}, {"share", mode::share}, {"gpushare", mode::gpushare}};
+
+class life {
+ public:
+  explicit life(unsigned long seed) : random_(seed) {
+    const std::vector<std::set<std::string>> served{
+        {"pgpu", "vgpu"}, {"hami"}, {"share"}, {"gpushare", "pgpu"}, {"vgpu", "mps", "pgpu"}, {"hami", "vgpu"}};
+    for (std::size_t i = 0; i < served.size(); ++i) add_node("n" + std::to_string(i), served[i]);
+    for (const auto& [name, one] : engine_) ledger_.put(one);
+  }
+
+  void step() {
+    const int what = below(100);
+    if (what < 50)
+      arrive();
+    else if (what < 65)
+      confirm();
+    else if (what < 85)
+      leave();
+    else if (what < 94)
+      expire();
+    else if (what < 97)
+      say_again();
+    else if (what < 99)
+      change_a_node();
+    else if (below(20) == 0)
+      restart();
+  }
+
+  void compare() const {
+    for (const auto& [name, node] : world_.nodes) compare(name);
+    ASSERT_EQ(ledger_.size(), world_.pods.size());
+  }
+
+  long fitted = 0, refused = 0, full = 0;
+
+ private:
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
+  template <class T>
+  T pick(std::initializer_list<T> of) {
+    return *(of.begin() + below(static_cast<int>(of.size())));
+  }
+
+  void add_node(const std::string& name, const std::set<std::string>& serves) {
+    auto& node = world_.nodes[name];
+    node.modes = serves;
+    quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+    for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
+    if (below(3) == 0) same.placement = quota::policy::spread;
+    const int cards = 1 + below(4);
+    const long equal = pick<long>({2048, 4096, 10000});
+    const bool mixed = below(2) == 0;
+    for (int i = 0; i < cards; ++i) {
+      const long mib = mixed ? pick<long>({1024, 2048, 4096, 10000}) : equal;
+      const int seats = pick({1, 2, 3, 16});
+      const auto uuid = name + "-" + std::to_string(i);
+      node.cards.push_back({uuid, mib, seats, true});
+      same.cards.push_back({.uuid = uuid, .model = {}, .memory_mib = mib, .max_sharers = seats});
+    }
+    if (below(2) == 0) {
+      node.counts["example.com/fpga"] = 3;
+      same.counts.push_back({"example.com/fpga", 3});
+    }
+    engine_[name] = same;
+  }
+
+  brute::request container() {
+    switch (below(9)) {
+      case 0:
+        return {{"nvidia.com/gpu", pick<long>({1, 1, 2, 3, -1, 0})}};
+      case 1:
+      case 2:
+        return {{"tencent.com/vcuda-core", pick<long>({1, 10, 30, 50, 70, 99, 100, 200, 101, 150, 0})},
+                {"tencent.com/vcuda-memory", pick<long>({0, 1, 2, 4, 5, 8, 16, 39})},
+                {"tencent.com/vcuda-core-limit", pick<long>({0, 0, 0, 50, 100, 200})}};
+      case 3:
+        return {{"nvidia.com/mps-core", pick<long>({5, 25, 50, 75, 100, 120})},
+                {"nvidia.com/mps-memory", pick<long>({0, 1, 2, 4, 9})}};
+      case 4:
+        return {{pick({"nvidia.com/gpu", "nvidia.com/gpualloc"}), pick<long>({1, 1, 2, 3})},
+                {"nvidia.com/gpumem", pick<long>({0, 100, 512, 1024, 2000, 4096, 10001})},
+                {"nvidia.com/gpucores", pick<long>({0, 0, 20, 50, 60, 100, 101})}};
+      case 5:
+        return {{"nvidia.com/gpumem-percentage", pick<long>({0, 25, 33, 50, 100, 101})},
+                {"nvidia.com/gpucores", pick<long>({0, 10, 50, 90})},
+                {"nvidia.com/priority", pick<long>({0, 1})}};
+      case 6:
+        return {{pick({"nvidia.com/gpu.shared", "nvidia.com/gpu"}), pick<long>({1, 1, 2, 4})}};
+      case 7:
+        return {{"aliyun.com/gpu-mem", pick<long>({1, 2, 3, 4, 6, 0})},
+                {"aliyun.com/gpu-count", pick<long>({0, 0, 1, 2, 3})},
+                {"aliyun.com/gpu-core.percentage", pick<long>({0, 0, 5, 50, 95, 100, 7})}};
+      default:
+        return {{"example.com/fpga", pick<long>({1, 2})}, {"cpu", 2}};
+    }
+  }
+
+  void arrive() {
+    const auto name = "n" + std::to_string(below(static_cast<int>(world_.nodes.size())));
+    const brute::node& node = world_.nodes.at(name);
+    std::vector<brute::request> pod;
+    // Mostly in words the node knows, so that most tries are about room.
+    for (int wanted = 1 + below(3), tries = 0; std::ssize(pod) < wanted && tries < 30; ++tries) {
+      auto one = container();
+      if (below(20) == 0 || brute::understand({one}, node.modes)) pod.push_back(std::move(one));
+    }
+    std::vector<std::vector<quota::amount>> amounts;
+    for (auto& one : pod) {
+      if (one.erase("cpu") > 0)
+        amounts.push_back({{"cpu", 2}});
+      else
+        amounts.emplace_back();
+      for (const auto& [key, value] : one) amounts.back().push_back({key, value});
+    }
+    const std::vector<quota::limits> limits{amounts.begin(), amounts.end()};
+
+    const auto meant = brute::understand(pod, node.modes);
+    quota::demand demand;
+    const auto no = quota::read(limits, engine_.at(name).serves, demand);
+    ASSERT_EQ(no.has_value(), !meant.has_value()) << (no ? quota::text_of(*no) : "read");
+    quota::shortfall by_filter;
+    const auto view = ledger_.view(name);
+    ASSERT_TRUE(view.has_value());
+    quota::filter(limits, {&*view, 1}, {&by_filter, 1});
+    if (no) {
+      ++refused;
+      EXPECT_EQ(by_filter.why, quota::reason::refused);
+      return;
+    }
+    quota::placement where;
+    const auto how = pick({quota::policy::binpack, quota::policy::spread});
+    const auto said = quota::place(demand, *view, how, where);
+    const bool can = world_.fits(name, meant->asks, meant->counts);
+    ASSERT_EQ(said.fits(), can) << quota::text_of(said);
+    ASSERT_EQ(by_filter.fits(), can);
+    ASSERT_NE(said.why, quota::reason::search_limit);
+    if (!can) {
+      ++full;
+      ASSERT_TRUE(where.all().empty());
+      return;
+    }
+    ++fitted;
+    const auto score = quota::score(where, *view, how);
+    ASSERT_GE(score, 0);
+    ASSERT_LE(score, 10);
+    const auto held = quota::holding_of(demand, where, engine_.at(name));
+    brute::pod now{
+        .node = name, .pieces = {}, .counts = meant->counts, .confirmed = false, .until = time_ + 1 + below(40)};
+    for (const auto& one : held.grants)
+      now.pieces.push_back({one.container, one.card, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
+    ASSERT_TRUE(world_.accepts(name, now.pieces, now.counts)) << "the engine would over-commit";
+    as_asked(now, meant->asks);
+    const auto uid = "pod-" + std::to_string(++made_);
+    ASSERT_EQ(ledger_.assume(uid, held, now.until), quota::booked::done);
+    world_.pods[uid] = now;
+    compare(name);
+  }
+
+  /// Each container has as many pieces as it asked for, of the size it asked for, on different cards where it must.
+  static void as_asked(const brute::pod& got, const std::vector<std::optional<brute::ask>>& asks) {
+    std::vector<int> copies(asks.size());
+    std::set<std::pair<int, std::string>> cards;
+    for (const auto& one : got.pieces) {
+      const auto& ask = asks.at(static_cast<std::size_t>(one.container));
+      ASSERT_TRUE(ask.has_value());
+      ++copies[static_cast<std::size_t>(one.container)];
+      ASSERT_TRUE(cards.emplace(one.container, one.card).second || !ask->apart);
+      ASSERT_EQ(one.whole, ask->whole);
+      if (ask->whole) continue;
+      ASSERT_EQ(one.cores, ask->cores);
+      if (ask->percent == 0) ASSERT_EQ(one.mib, ask->mib);
+    }
+    for (std::size_t i = 0; i < asks.size(); ++i) ASSERT_EQ(copies[i], asks[i] ? asks[i]->copies : 0);
+  }
+
+  auto somebody() {
+    auto at = world_.pods.begin();
+    std::advance(at, below(static_cast<int>(world_.pods.size())));
+    return at;
+  }
+
+  void confirm() {
+    if (world_.pods.empty()) return;
+    const auto at = somebody();
+    ASSERT_TRUE(ledger_.confirm(at->first));
+    at->second.confirmed = true;
+  }
+
+  void leave() {
+    ASSERT_FALSE(ledger_.release("nobody"));
+    if (world_.pods.empty()) return;
+    const auto at = somebody();
+    const auto name = at->second.node;
+    ASSERT_TRUE(ledger_.release(at->first));
+    world_.pods.erase(at);
+    compare(name);
+  }
+
+  void expire() {
+    time_ += 1 + below(20);
+    std::vector<std::string> due;
+    std::erase_if(world_.pods, [&](const auto& one) {
+      const bool out = !one.second.confirmed && one.second.until <= time_;
+      if (out) due.push_back(one.first);
+      return out;
+    });
+    auto gone = ledger_.expire(time_);
+    std::ranges::sort(gone);
+    ASSERT_EQ(gone, due);
+  }
+
+  /// What was said before changes nothing, and another holding for the same pod is not taken.
+  void say_again() {
+    if (world_.pods.empty()) return;
+    const auto at = somebody();
+    auto held = ledger_.find(at->first)->held;
+    const long until = time_ + 1 + below(40);
+    ASSERT_EQ(ledger_.assume(at->first, held, until), quota::booked::already);
+    if (!at->second.confirmed) at->second.until = std::max(at->second.until, until);
+    held.node = "elsewhere";
+    ASSERT_EQ(ledger_.assume(at->first, held, until), quota::booked::elsewhere);
+    compare(at->second.node);
+  }
+
+  void change_a_node() {
+    const auto name = "n" + std::to_string(below(static_cast<int>(world_.nodes.size())));
+    auto& node = engine_.at(name);
+    std::ranges::shuffle(node.cards, random_);
+    auto& card = node.cards.front();
+    (below(2) == 0 ? card.cordoned : card.healthy) ^= true;
+    for (auto& one : world_.nodes.at(name).cards)
+      if (one.uuid == card.uuid) one.in_use_allowed = card.usable();
+    if (below(4) == 0) ledger_.remove(name);
+    ledger_.put(node);
+    compare(name);
+  }
+
+  /// Only what the API has survives; pods and nodes are listed in any order.
+  void restart() {
+    std::vector<std::pair<std::string, quota::holding>> known;
+    ledger_.for_each([&](const auto& uid, const auto& one) {
+      if (one.confirmed) known.emplace_back(uid, one.held);
+    });
+    std::erase_if(world_.pods, [](const auto& one) { return !one.second.confirmed; });
+    std::ranges::sort(known, {}, &std::pair<std::string, quota::holding>::first);
+    std::ranges::shuffle(known, random_);
+    ledger_ = {};
+    const bool nodes_first = below(2) == 0;
+    if (nodes_first)
+      for (const auto& [name, one] : engine_) ledger_.put(one);
+    for (const auto& [uid, held] : known)
+      ASSERT_EQ(ledger_.record(uid, held), nodes_first ? quota::booked::done : quota::booked::no_node);
+    for (const auto& [name, one] : engine_) ledger_.put(one);
+    for (const auto& [uid, held] : known) ASSERT_EQ(ledger_.record(uid, held), quota::booked::already);
+    compare();
+  }
+
+  void compare(const std::string& name) const {
+    const auto view = ledger_.view(name);
+    ASSERT_TRUE(view.has_value());
+    for (std::size_t i = 0; i < view->what->cards.size(); ++i) {
+      quota::card_use want;
+      for (const auto& one : world_.on(view->what->cards[i].uuid)) {
+        if (one.whole) {
+          ++want.wholes;
+          continue;
+        }
+        ++want.sharers;
+        want.cores += one.cores;
+        want.memory_mib += one.mib;
+      }
+      ASSERT_EQ(view->used[i], want) << name << " card " << i;
+    }
+    for (std::size_t i = 0; i < view->what->counts.size(); ++i)
+      ASSERT_EQ(view->counts_used[i], world_.counted(name, view->what->counts[i].key));
+    ASSERT_EQ(ledger_.over_given(name), 0U);
+  }
+
+  std::mt19937_64 random_;
+  brute::world world_;
+  std::map<std::string, quota::node> engine_;
+  quota::ledger ledger_;
+  long time_ = 0, made_ = 0;
+};
+
+TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_model_that_tries_everything) {
+  const long operations = number_from("QM_QUOTA_OPERATIONS", 100'000);
+  const auto seed = static_cast<unsigned long>(number_from("QM_SEED", 1));
+  long fitted = 0, refused = 0, full = 0;
+  // Many short lives: each has nodes of its own.
+  for (long done = 0, number = 0; done < operations; ++number) {
+    SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", life " + std::to_string(number));
+    life one{seed * 1'000'003 + static_cast<unsigned long>(number)};
+    for (int i = 0; i < 500 && done < operations; ++i, ++done) {
+      one.step();
+      if (HasFatalFailure() || HasNonfatalFailure()) return;
+    }
+    one.compare();
+    fitted += one.fitted, refused += one.refused, full += one.full;
+  }
+  // The lives have to be about something: pods that find room, pods that find none, and wrong words.
+  if (operations < 10'000) return;
+  EXPECT_GT(fitted, operations / 10);
+  EXPECT_GT(full, operations / 20);
+  EXPECT_GT(refused, operations / 500);
+}
+
+}  // namespace

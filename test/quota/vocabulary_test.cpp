@@ -1,0 +1,248 @@
+#include "quota/vocabulary.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace quota {
+namespace {
+
+service serving(mode of) { return {.modes = static_cast<std::uint16_t>(of)}; }
+
+/// One container with these limits; what it needs, or why not.
+struct outcome {
+  std::optional<refusal> no;
+  demand what;
+  const need& only() const { return what.needs().front(); }
+};
+outcome ask(const service& of, const std::vector<amount>& one) {
+  const std::vector<limits> pod{one};
+  outcome out;
+  out.no = read(pod, of, out.what);
+  return out;
+}
+outcome ask(mode of, const std::vector<amount>& one) { return ask(serving(of), one); }
+
+TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_valid_value) {
+  for (std::int64_t core = 0; core <= 1000; ++core) {
+    SCOPED_TRACE(core);
+    const auto got =
+        ask(mode::vgpu, {{"tencent.com/vcuda-core", core}, {"tencent.com/vcuda-memory", core == 0 ? 0 : 4}});
+    if (core == 0) {
+      EXPECT_FALSE(got.no);
+      EXPECT_TRUE(got.what.nothing());
+    } else if (core < 100) {
+      ASSERT_FALSE(got.no);
+      EXPECT_FALSE(got.only().whole);
+      EXPECT_EQ(got.only().cores, core);
+      EXPECT_EQ(got.only().memory_mib, 1024);
+    } else if (core % 100 == 0) {
+      ASSERT_FALSE(got.no);
+      EXPECT_TRUE(got.only().whole);
+      EXPECT_EQ(got.only().cards, core / 100);
+    } else {
+      ASSERT_TRUE(got.no);
+      EXPECT_EQ(got.no->what, wrong::not_legal);
+      EXPECT_EQ(got.no->key, "tencent.com/vcuda-core");
+      EXPECT_EQ(got.no->value, core);
+      EXPECT_EQ(got.no->below, core / 100 * 100);
+      EXPECT_EQ(got.no->above, core / 100 * 100 + 100);
+    }
+  }
+}
+
+TEST(vocabulary, S11_the_message_names_key_value_and_the_nearest_valid_ones) {
+  EXPECT_EQ(text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 150}, {"tencent.com/vcuda-memory", 4}}).no),
+            "tencent.com/vcuda-core is 150; allowed: 1 to 99 for a share of a card, multiples of 100 for whole cards; "
+            "nearest: 100 or 200");
+  EXPECT_EQ(
+      text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 50}}).no),
+      "tencent.com/vcuda-core is 50 and needs tencent.com/vcuda-memory beside it: add tencent.com/vcuda-memory to "
+      "the same container");
+  EXPECT_EQ(text_of(*ask(mode::pgpu, {{"tencent.com/vcuda-core", 50}}).no),
+            "tencent.com/vcuda-core is not served by this node's mode");
+  EXPECT_EQ(text_of(*ask(mode::hami, {{"nvidia.com/gpucores", 250}}).no),
+            "nvidia.com/gpucores is 250; allowed: 0 to 100; nearest: 100");
+}
+
+/// Key, value, partner; nearest below and above where it is refused, both -1 and legal otherwise.
+struct line {
+  mode of;
+  std::vector<amount> limits;
+  bool legal;
+  std::int64_t below = -1, above = -1;
+};
+
+TEST(vocabulary, S49_S50_S60_S83_every_vocabulary_has_its_steps_and_says_the_nearest) {
+  const std::vector<line> lines{
+      {mode::vgpu, {{"tencent.com/vcuda-core", -5}}, false, -1, 1},
+      {mode::vgpu, {{"tencent.com/vcuda-core", 101}}, false, 100, 200},
+      {mode::vgpu, {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-memory", 0}}, true},
+      {mode::vgpu,
+       {{"tencent.com/vcuda-core", 30}, {"tencent.com/vcuda-memory", 1}, {"tencent.com/vcuda-core-limit", 30}},
+       true},
+      {mode::vgpu,
+       {{"tencent.com/vcuda-core", 30}, {"tencent.com/vcuda-memory", 1}, {"tencent.com/vcuda-core-limit", 29}},
+       false,
+       -1,
+       30},
+      {mode::vgpu,
+       {{"tencent.com/vcuda-core", 30}, {"tencent.com/vcuda-memory", 1}, {"tencent.com/vcuda-core-limit", 200}},
+       false,
+       100},
+      {mode::vgpu, {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-core-limit", 200}}, true},
+      {mode::vgpu, {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-core-limit", 50}}, false, -1, 200},
+      {mode::mps, {{"nvidia.com/mps-core", 99}, {"nvidia.com/mps-memory", 1}}, true},
+      {mode::mps, {{"nvidia.com/mps-core", 199}}, false, 100, 200},
+      {mode::pgpu, {{"nvidia.com/gpu", 8}}, true},
+      {mode::pgpu, {{"nvidia.com/gpu", -1}}, false, -1, 1},
+      {mode::hami, {{"nvidia.com/gpumem-percentage", 101}}, false, 100},
+      {mode::hami, {{"nvidia.com/gpucores", 100}}, true},
+      {mode::hami, {{"nvidia.com/priority", 2}}, false, 1},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}}, true},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 7}}, false, 5, 10},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 3}, {"aliyun.com/gpu-core.percentage", 101}}, false, 100},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}, true},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 3}}, false, 6, 9},
+      {mode::gpushare, {{"aliyun.com/gpu-mem", 2}, {"aliyun.com/gpu-count", 3}}, false, -1, 3},
+      {mode::volcano, {{"volcano.sh/vgpu-memory-percentage", 200}}, false, 100},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 5}, {"tke.cloud.tencent.com/qgpu-memory", 1}}, true},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 3}}, false, -1, 5},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 12}}, false, 10, 15},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 97}}, false, 95, 100},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 300}}, true},
+      {mode::qgpu, {{"tke.cloud.tencent.com/qgpu-core", 305}}, false, 300, 400},
+      {mode::pgpu, {{"nvidia.com/gpu", INT64_MAX}}, false, 1'000'000'000},
+      {mode::vgpu, {{"tencent.com/vcuda-core", INT64_MAX}}, false, 1'000'000'000},
+      {mode::pgpu, {{"example.com/fpga", INT64_MAX}}, false, 1'000'000'000},
+      {mode::pgpu, {{"example.com/fpga", INT64_MIN}}, false, -1, 1},
+  };
+  for (const auto& one : lines) {
+    const auto got = ask(one.of, one.limits);
+    SCOPED_TRACE(std::string{one.limits.back().key} + " " + std::to_string(one.limits.back().value));
+    ASSERT_EQ(!got.no, one.legal) << text_of(*got.no);
+    if (one.legal) continue;
+    EXPECT_EQ(got.no->what, wrong::not_legal);
+    EXPECT_EQ(got.no->below, one.below);
+    EXPECT_EQ(got.no->above, one.above);
+    // The nearest is a value that is legal by itself.
+    if (!known(got.no->key)) continue;
+    for (const auto nearest : {got.no->below, got.no->above})
+      if (nearest >= 0) EXPECT_FALSE(judge({got.no->key, nearest}, serving(one.of)));
+  }
+}
+
+TEST(vocabulary, a_share_is_refused_without_its_partner) {
+  const auto lonely = [](mode of, amount one) {
+    const auto got = ask(of, {one});
+    return got.no && got.no->what == wrong::needs_partner ? std::string{got.no->other} : "";
+  };
+  EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-core", 50}), "tencent.com/vcuda-memory");
+  EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-memory", 4}), "tencent.com/vcuda-core");
+  EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-core-limit", 50}), "tencent.com/vcuda-core");
+  EXPECT_EQ(lonely(mode::mps, {"nvidia.com/mps-memory", 4}), "nvidia.com/mps-core");
+  EXPECT_EQ(lonely(mode::gpushare, {"aliyun.com/gpu-core.percentage", 50}), "aliyun.com/gpu-mem");
+  EXPECT_EQ(lonely(mode::gpushare, {"aliyun.com/gpu-count", 2}), "aliyun.com/gpu-mem");
+  EXPECT_EQ(lonely(mode::volcano, {"volcano.sh/vgpu-cores", 50}), "volcano.sh/vgpu-number");
+}
+
+TEST(vocabulary, S50_nvidia_com_gpu_is_a_card_a_slot_or_a_replica_by_the_nodes_mode) {
+  const std::vector<amount> two{{"nvidia.com/gpu", 2}};
+  const auto card = ask(mode::pgpu, two).only();
+  EXPECT_TRUE(card.whole);
+  EXPECT_EQ(card.cards, 2U);
+
+  const auto slot = ask(mode::hami, two).only();
+  EXPECT_FALSE(slot.whole);
+  EXPECT_TRUE(slot.distinct);
+  EXPECT_EQ(slot.memory_percent, 100);
+
+  const auto replica = ask(mode::share, two).only();
+  EXPECT_FALSE(replica.whole);
+  EXPECT_FALSE(replica.distinct);
+  EXPECT_EQ(replica.memory_mib, 0);
+  EXPECT_EQ(ask(mode::share, {{"nvidia.com/gpu.shared", 3}}).only().cards, 3U);
+
+  EXPECT_EQ(ask(mode::vgpu, two).no->what, wrong::not_served);
+  EXPECT_EQ(ask(mode::pgpu, {{"nvidia.com/gpu.shared", 1}}).no->what, wrong::not_served);
+}
+
+TEST(vocabulary, S50_S52_a_slot_takes_what_is_not_said_from_the_nodes_defaults) {
+  auto of = serving(mode::hami);
+  of.default_memory_mib = 5000;
+  of.default_cores = 10;
+  const auto bare = ask(of, {{"nvidia.com/gpualloc", 2}}).only();
+  EXPECT_EQ(bare.cards, 2U);
+  EXPECT_EQ(bare.memory_mib, 5000);
+  EXPECT_EQ(bare.cores, 10);
+
+  const auto said =
+      ask(of, {{"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}, {"nvidia.com/gpucores", 30}});
+  EXPECT_EQ(said.only().cards, 1U);
+  EXPECT_EQ(said.only().memory_mib, 3000);
+  EXPECT_EQ(said.only().memory_percent, 0);
+  EXPECT_EQ(said.only().cores, 30);
+
+  of.default_cards = 0;
+  EXPECT_EQ(ask(of, {{"nvidia.com/gpumem", 3000}}).no->what, wrong::needs_partner);
+  EXPECT_TRUE(ask(of, {{"nvidia.com/priority", 1}}).what.nothing());
+}
+
+TEST(vocabulary, S12_units_are_told_in_mib) {
+  EXPECT_EQ(ask(mode::vgpu, {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 30}}).only().memory_mib, 7680);
+  EXPECT_EQ(ask(mode::mps, {{"nvidia.com/mps-core", 1}, {"nvidia.com/mps-memory", 3}}).only().memory_mib, 3072);
+  EXPECT_EQ(ask(mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 2}}).only().memory_mib, 4096);
+  auto mib = serving(mode::gpushare);
+  mib.aliyun_unit_mib = 1;
+  EXPECT_EQ(ask(mib, {{"aliyun.com/gpu-mem", 8138}}).only().memory_mib, 8138);
+  EXPECT_EQ(ask(mode::volcano, {{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-memory", 8000}}).only().memory_mib,
+            8000);
+}
+
+TEST(vocabulary, S49_a_core_limit_is_carried_with_the_share) {
+  const auto got =
+      ask(mode::vgpu,
+          {{"tencent.com/vcuda-core", 20}, {"tencent.com/vcuda-memory", 4}, {"tencent.com/vcuda-core-limit", 60}});
+  ASSERT_FALSE(got.no);
+  EXPECT_EQ(got.only().burst_cores, 60);
+}
+
+TEST(vocabulary, two_vocabularies_in_one_container_are_refused_and_in_two_containers_are_not) {
+  const auto both = serving(mode::pgpu).modes | serving(mode::vgpu).modes;
+  const service of{.modes = static_cast<std::uint16_t>(both)};
+  const amount gpu{"nvidia.com/gpu", 1}, core{"tencent.com/vcuda-core", 100};
+  EXPECT_EQ(ask(of, {gpu, core}).no->what, wrong::mixed);
+  EXPECT_EQ(ask(mode::hami, {gpu, {"nvidia.com/gpualloc", 1}}).no->what, wrong::mixed);
+
+  const std::vector<amount> first{gpu}, second{core};
+  const std::vector<limits> pod{first, second};
+  demand what;
+  ASSERT_FALSE(read(pod, of, what));
+  ASSERT_EQ(what.needs().size(), 2U);
+  EXPECT_EQ(what.needs()[1].container, 1);
+}
+
+TEST(vocabulary, unknown_declared_keys_are_counted_over_containers_and_native_ones_are_passed_over) {
+  const std::vector<amount> first{{"example.com/fpga", 2}, {"cpu", 4}, {"memory", INT64_MAX}};
+  const std::vector<amount> second{{"example.com/fpga", 1}, {"example.com/dsp", 1}};
+  const std::vector<limits> pod{first, second};
+  demand what;
+  ASSERT_FALSE(read(pod, serving(mode::pgpu), what));
+  ASSERT_EQ(what.counts().size(), 2U);
+  EXPECT_EQ(what.counts()[0].key, "example.com/fpga");
+  EXPECT_EQ(what.counts()[0].amount, 3);
+  EXPECT_FALSE(known("example.com/fpga"));
+  EXPECT_TRUE(known("nvidia.com/gpualloc"));
+}
+
+TEST(vocabulary, more_containers_than_are_looked_at_are_refused) {
+  const std::vector<amount> one{{"nvidia.com/gpu", 1}};
+  const std::vector<limits> pod(demand::max_needs + 1, one);
+  demand what;
+  const auto no = read(pod, serving(mode::pgpu), what);
+  ASSERT_TRUE(no);
+  EXPECT_EQ(no->what, wrong::too_many);
+}
+
+}  // namespace
+}  // namespace quota

@@ -109,13 +109,14 @@ class lab {
     for (const auto& node : is.nodes) out += node.pods.empty() ? '-' : node.pods.front().made_from.back();
     return out;
   }
-  /// Whose plugin we took away and whose new one is not up: never more than one.
+  /// Whose plugin we took away and whose new one is not up or finds no card: never more than one.
   int between() const {
     int out = 0;
     for (const auto& node : is.nodes) {
       const bool touched = std::ranges::find(order, node.name) != order.end();
       const auto* pod = node.pods.empty() ? nullptr : &node.pods.front();
-      out += touched && node.answers && !node.changing && (!pod || !pod->ready || pod->deleting) ? 1 : 0;
+      const bool up = pod && pod->ready && !pod->deleting && kube::amount(node.allocatable, gpu) > 0;
+      out += touched && node.answers && !node.changing && !up ? 1 : 0;
     }
     return out;
   }

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+/// Who patches an object wants to know its new version; of a Node the rest is 20 KiB to send and to parse.
+constexpr auto metadata_only = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 constexpr int most_retries = 10;                  // client-go rest/request.go
 constexpr std::chrono::seconds longest_wait{30};  // who is told to wait longer should do something else meanwhile
 
@@ -112,6 +114,7 @@ task<json> client::apply(const resource& type, object_key key, const json& objec
 task<json> client::apply_status(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply status of", type, key.to_string());
   auto what = apply_status_request(type, key, object, options);
+  what.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(what));
 }
 
@@ -120,6 +123,7 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
   auto name =
       operation(subresource.empty() ? "patch" : "patch " + std::string(subresource) + " of", type, key.to_string());
   auto what = patch_request(type, key, kind, patch, subresource, options);
+  what.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(what));
 }
 

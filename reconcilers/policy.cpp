@@ -83,19 +83,29 @@ void policy::round::add(const std::string& module, const keeper::outcome& one) {
   all.message = one.message;
 }
 
-policy::wanted policy::wanted_by(const accelerator_policy* rules) const {
-  wanted out;
-  if (!rules) return out;
-  const modules::facts known{how_.ns, how_.own_image, rules->key.name, rules->id.to_string()};
-  const auto& offered = modules::offered_by(rules);
+std::shared_ptr<const policy::wanted> policy::wanted_by(const accelerator_policy* rules) {
+  if (!rules) return std::make_shared<const wanted>();
+  const bool publish = rules->resources.publish;
+  auto uid = rules->id.to_string();
   std::set<std::string, std::less<>> others;
-  if (rules->resources.publish) others = keeper_.declared_by_others();
-  for (const auto& [name, spec] : rules->modules) {
+  if (publish) others = keeper_.declared_by_others();
+  auto& last = last_wanted_;
+  if (!last.is || last.uid != uid || last.publish != publish || last.modules != rules->modules || last.others != others)
+    last = {std::move(uid), rules->modules, publish, others, std::make_shared<const wanted>(made_of(*rules, others))};
+  return last.is;
+}
+
+policy::wanted policy::made_of(const accelerator_policy& rules,
+                               const std::set<std::string, std::less<>>& others) const {
+  wanted out;
+  const modules::facts known{how_.ns, how_.own_image, rules.key.name, rules.id.to_string()};
+  const auto& offered = modules::offered_by(&rules);
+  for (const auto& [name, spec] : rules.modules) {
     const auto* of = offered.find(name);
     if (!of || !spec.enabled) continue;
     try {
       auto made = modules::intents_of(*of, spec, known);
-      if (rules->resources.publish)
+      if (rules.resources.publish)
         add_declarations(modules::declarations_of(*of, spec, known, how_.declarations), others, made);
       std::ranges::move(made, std::back_inserter(out.objects));
     } catch (const modules::invalid_policy& wrong) {
@@ -179,15 +189,15 @@ kube::task<action> policy::govern(const accelerator_policy* rules) {
   round did;
   std::set<keeper::identity> kept;
   std::set<std::string> spared;  // a module whose part of the policy cannot be used keeps its last good objects
-  for (const auto& [name, why] : want.broken) spared.insert(name);
+  for (const auto& [name, why] : want->broken) spared.insert(name);
   // A module that was switched off goes when the last node has left it: pods may hold its cards.
   if (rules) {
     for (const auto& [name, nodes] : nodes_in_) {
       if (nodes > 0 && !rules->enabled(name)) spared.insert(name);
     }
   }
-  for (const auto& one : want.objects) kept.insert({one.type->kind, one.key});
-  for (const auto& one : want.objects) {
+  for (const auto& one : want->objects) kept.insert({one.type->kind, one.key});
+  for (const auto& one : want->objects) {
     auto done = co_await keeper_.ensure(one, about);
     if (!done) co_return std::unexpected(done.error());
     did.add(one.module, *done);
@@ -203,11 +213,12 @@ kube::task<action> policy::govern(const accelerator_policy* rules) {
 }
 
 /// Looks the policy up again: during the writes it may have gone, or become another.
-kube::task<keeper::outcome> policy::report(wanted want, round did, controller::object_reference about) {
+kube::task<keeper::outcome> policy::report(std::shared_ptr<const wanted> want, round did,
+                                           controller::object_reference about) {
   const auto* rules = from_.policies.find(policy_key);
   if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return keeper::outcome();
   const auto before = parsed(rules->status);
-  const auto rows = rows_of(*rules, want, did);
+  const auto rows = rows_of(*rules, *want, did);
   const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(how_.wall()), how_.conditions());
   auto said = co_await say(policy_key, about.uid, before, status);
   if (said && said->settled) tell(about, before, status);

@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,10 +79,13 @@ class policy final : public controller::reconciler {
   };
 
   bool synced() const;
-  wanted wanted_by(const accelerator_policy* rules) const;
+  wanted made_of(const accelerator_policy& rules, const std::set<std::string, std::less<>>& others) const;
+  /// What it was the last time where neither the policy nor what others declare has changed: rendering it costs more
+  /// than everything else when a thousand nodes change their mode.
+  std::shared_ptr<const wanted> wanted_by(const accelerator_policy* rules);
   std::vector<module_row> rows_of(const accelerator_policy& rules, const wanted& want, const round& did) const;
   kube::task<controller::action> govern(const accelerator_policy* rules);
-  kube::task<keeper::outcome> report(wanted want, round did, controller::object_reference about);
+  kube::task<keeper::outcome> report(std::shared_ptr<const wanted> want, round did, controller::object_reference about);
   kube::task<keeper::outcome> say(kube::object_key key, std::string uid, nlohmann::json before, nlohmann::json status);
   void tell(const controller::object_reference& about, const nlohmann::json& before, const nlohmann::json& now);
   void count(const kube::node* before, const kube::node* after);
@@ -92,6 +97,13 @@ class policy final : public controller::reconciler {
   keeper keeper_;
   std::map<std::string, std::int32_t, std::less<>> nodes_in_;  ///< nodes by the value of our label
   controller::milliseconds status_wrote_{-1'000'000};
+  struct {
+    std::string uid;
+    std::map<std::string, module_spec, std::less<>> modules;
+    bool publish = false;
+    std::set<std::string, std::less<>> others;
+    std::shared_ptr<const wanted> is;
+  } last_wanted_;
 };
 
 }  // namespace reconcilers

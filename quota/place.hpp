@@ -91,17 +91,4 @@ shortfall fit(const demand& what, const node_view& on);
 /// What the ledger is told of a placement. Allocates.
 holding holding_of(const demand& what, const placement& where, const node& on);
 
-/// 0 to 10, higher is better: how full (binpack) or empty (spread) the node's usable cards are with this placement. One
-/// point of binpack's ten is for a placement that starts no card nobody uses.
-int score(const placement& where, const node_view& on, policy how);
-
-/// One pod against many nodes: `out[i]` is for `nodes[i]`; one without `what` is no_node. The pod is read once for each
-/// kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in nodes, flat in
-/// placed pods.
-/// @param out as long as nodes
-void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out);
-
-/// As filter, and the scores of those that fit (0 for the others).
-void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out);
-
 }  // namespace quota

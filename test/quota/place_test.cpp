@@ -1,4 +1,5 @@
-#include "quota/place.hpp"
+// Placement, and filter and score, which are placement over many nodes.
+#include "quota/filter.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -81,6 +82,12 @@ TEST_F(bench, S61_binpack_fills_the_card_that_is_used_and_spread_takes_the_empti
   EXPECT_THAT(cards({share(80, 4)}), ElementsAre(2));
 }
 
+TEST_F(bench, binpack_keeps_a_card_nobody_uses_whole_even_where_it_would_fit_better) {
+  ledger_.put(with(mode::vgpu, {16384, 4096}));
+  run({share(10, 20)});
+  EXPECT_THAT(cards({share(10, 4)}), ElementsAre(0));
+}
+
 TEST_F(bench, S61_the_nodes_own_placement_wins_over_the_callers) {
   auto of = *ledger_.view(name_)->what;
   of.placement = policy::spread;
@@ -105,11 +112,12 @@ TEST_F(bench, containers_of_one_pod_are_placed_together_or_not_at_all) {
 }
 
 TEST_F(bench, a_way_that_the_first_try_misses_is_found) {
-  // Largest memory first and best fit: 24 blocks beside the 8 that are there leaves no room for the two of 60 cores.
-  run({share(40, 8)});
-  run({share(40, 16)}, policy::spread);
-  run({share(50, 2)}, policy::spread);
-  EXPECT_TRUE(try_it({share(10, 24), share(60, 16), share(50, 6)}).fits());
+  run({whole(1)});
+  run({share(1, 16)});
+  run({share(60, 1)}, policy::spread);
+  // Card 1 has 16 blocks and 99 cores left, card 2 has 31 and 40. Best fit puts the 16 blocks on card 1, where the
+  // other container then finds no memory, and on card 2 no cores.
+  EXPECT_THAT(cards({share(10, 16), share(60, 8)}), ElementsAre(2, 1));
 }
 
 TEST_F(bench, reasons_have_their_numbers) {
@@ -150,6 +158,9 @@ TEST_F(bench, S50_several_slots_lie_on_different_cards_and_replicas_may_share_on
   const std::vector<amount> half{{"nvidia.com/gpu", 2}, {"nvidia.com/gpumem-percentage", 50}};
   EXPECT_THAT(cards({half}), ElementsAre(0, 1));
   EXPECT_EQ(where_.all()[1].memory_mib, 4096);
+  const std::vector<amount> third{{"nvidia.com/gpu", 1}, {"nvidia.com/gpumem-percentage", 33}};
+  EXPECT_THAT(cards({third}), ElementsAre(0));
+  EXPECT_EQ(where_.all()[0].memory_mib, 2703);  // 2703.36
 
   ledger_.put(with(mode::share, {8192, 8192}, 2));
   EXPECT_THAT(cards({{{"nvidia.com/gpu", 3}}}), ElementsAre(0, 0, 1));

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "brute_force.hpp"
-#include "quota/place.hpp"
+#include "quota/filter.hpp"
 
 namespace {
 

@@ -1,0 +1,84 @@
+#pragma once
+// Why a pod fits on no node, for a person: how many nodes fail each of its needs, and the smallest single change that
+// would let it run. For a waiting pod, not for every decision: allocates, and tries each node many times.
+//
+// A change is one thing: one amount of the pod, or one thing of one node. Those of the pod are
+// - an amount lowered to any other the node takes, never to nothing;
+// - the one amount a node refuses, raised to the next it takes. An amount of 0 or less is left as it is.
+// Those of a node are `change::kind` from free_cores on. Of each sort the smallest is found, because the two are made
+// by different people. Order, of both:
+// 1. Size in millionths, rounded up: for an amount, the difference to what is asked; for cores, of a card; for memory,
+//    of that card's memory; for a counted key, of what the pod asks; for all that concerns a card as a card, 1,000,000.
+// 2. Of the pod: container, place among its limits, difference, the lower amount, node. Of a node: `kind`, node, card
+// or
+//    counted key in the pod's order.
+// Nothing is named where no single thing is enough. Exact wherever `place` is: a try that ends with search_limit counts
+// as not fitting.
+//
+// Cost: amounts x nodes x about a hundred placements, and cards x nodes x 2 log(memory), less what cannot be smaller
+// than what was found before.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quota/place.hpp"
+
+namespace quota {
+
+/// One need and one reason. A container and a counted key are judged by themselves, so a node may count for several.
+struct cause {
+  reason why{};
+  std::int32_t container = -1;  ///< -1: the whole pod, or a counted key
+  std::string_view key{};       ///< of a counted key or a refused one
+  std::size_t nodes = 0;        ///< how many fail
+
+  friend bool operator==(const cause&, const cause&) = default;
+};
+
+struct change {
+  enum class kind : std::uint8_t {
+    amount,         ///< of the pod: limit `limit` of `container`, `key`, from `from` to `to`
+    free_cores,     ///< `to` cores less in use on the card
+    free_memory,    ///< `to` MiB less in use on the card
+    free_counted,   ///< `to` more of `key` left on the node
+    uncordon_card,  ///< healthy and not cut by MIG
+    heal_card,      ///< not cordoned and not cut by MIG
+    empty_card,     ///< all who use the card leave it
+    add_card,       ///< one more, unused, like the node's first with the most memory
+  };
+  kind what{};
+  std::uint16_t container = 0;
+  std::size_t limit = 0;
+  std::string_view key{};
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+  std::size_t node = 0;               ///< where the pod fits then
+  std::optional<std::uint16_t> card;  ///< of a node's change, the card; of an amount's, where its container goes first
+  std::int64_t size = 0;              ///< millionths
+
+  friend bool operator==(const change&, const change&) = default;
+};
+
+/// Views are into the pod's limits; nodes and cards are indexes in what was given.
+struct explanation {
+  std::size_t nodes = 0;
+  std::size_t fitting = 0;
+  std::vector<cause> causes;  ///< of the nodes where it does not fit; most nodes first, then container, key, reason
+  std::optional<change> of_pod, of_node;  ///< only where `fitting` is 0
+  std::optional<std::size_t> nearest;  ///< node of the smallest change; without one, the first that fails fewest needs
+
+  /// Of both; the pod's where they are of one size.
+  const change* smallest() const;
+};
+
+explanation explain(std::span<const limits> pod, std::span<const node_view> nodes);
+
+/// For a person, one line each. `nodes` as given to `explain`.
+std::string text_of(const change& of, std::span<const node_view> nodes);
+std::string text_of(const explanation& of, std::span<const node_view> nodes);
+
+}  // namespace quota

@@ -1,0 +1,151 @@
+#pragma once
+// How much of all cards a namespace may hold: nominal limits on cores, memory and cards, over all models or for one,
+// and borrowing within a cohort. Beside the ledger, which knows cards and not namespaces: each pod is booked here with
+// what it is charged. One thread.
+//
+// In a cohort what one does not use of its nominal may be used by the others, by each up to its own borrowing limit, as
+// long as all together stay within the sum of the nominals; for each model and resource by itself. A namespace that has
+// no nominal there neither lends nor borrows there, and is not bound. What is lent is not taken back here: its owner is
+// refused until somebody leaves (or is preempted), and `loans` says who holds it.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quota/ledger.hpp"
+#include "quota/vocabulary.hpp"
+
+namespace quota {
+
+enum class resource : std::uint8_t {
+  cores,   ///< hundredths of a card
+  memory,  ///< MiB; a whole card's is all of it
+  cards,   ///< parts held: a whole card is one, and a share of one is one
+};
+inline constexpr std::array resources{resource::cores, resource::memory, resource::cards};
+std::string_view text_of(resource of);
+
+/// By `resource`.
+using amounts_of_cards = std::array<std::int64_t, resources.size()>;
+using bounds = std::array<std::optional<std::int64_t>, resources.size()>;
+
+/// What a pod is charged for the cards of one model.
+struct charge {
+  std::string model;  ///< empty: not known
+  amounts_of_cards of{};
+
+  friend bool operator==(const charge&, const charge&) = default;
+};
+/// One a model, sorted. A card the node does not have is charged as it was granted, without a model.
+std::vector<charge> charges_of(const holding& what, const node* on);
+/// Before a node is chosen: no model, and no memory for shares in percent and for whole cards. At most what will be
+/// charged in the end, so what is refused for it is refused everywhere.
+charge charge_of(const demand& what);
+
+struct tenant {
+  struct limit {
+    std::string model;   ///< empty: over all models, those not known as well
+    bounds nominal{};    ///< 0 or more; none: no limit
+    bounds borrowing{};  ///< the most beyond nominal, in a cohort; none: what the others leave
+  };
+  std::string name_space;
+  std::string cohort;         ///< empty: borrows from nobody
+  std::vector<limit> limits;  ///< at most one a model
+};
+
+/// The limit that refuses.
+struct exceeded {
+  enum class kind : std::uint8_t {
+    nominal,    ///< no cohort: `limit` is its own
+    borrowing,  ///< `limit` is nominal and borrowing limit together
+    cohort,     ///< `limit` and `used` are of the whole cohort
+  };
+  kind what{};
+  resource of{};
+  std::string name_space, model, cohort;
+  std::int64_t asked = 0, used = 0, limit = 0;
+
+  friend bool operator==(const exceeded&, const exceeded&) = default;
+};
+/// One line for a person.
+std::string text_of(const exceeded& of);
+
+/// One row of a tenant's limits as it stands.
+struct standing {
+  std::string model;
+  resource of{};
+  std::int64_t nominal = 0, used = 0;
+  std::int64_t borrowed = 0;  ///< used beyond nominal
+  std::int64_t lent = 0;      ///< of nominal, used by others
+
+  friend bool operator==(const standing&, const standing&) = default;
+};
+
+/// Which lender stands for what of which borrower: borrowers and lenders by name, each from the first lender that has
+/// something left. A function of what is used now, whoever came first.
+struct loan {
+  std::string borrower, lender, model;
+  resource of{};
+  std::int64_t amount = 0;
+
+  friend bool operator==(const loan&, const loan&) = default;
+};
+
+class allowances {
+ public:
+  /// Replaces the tenant of this name.
+  void put(tenant what);
+  void remove(std::string_view name_space);
+
+  /// What a pod is charged, in place of what was booked for it before.
+  void book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> what);
+  void release(std::string_view pod_uid);
+  /// Books what the ledger has, and nothing else. `name_space_of(uid)` gives a string; empty: not charged.
+  template <class Fn>
+  void recount(const ledger& from, Fn&& name_space_of) {
+    clear();
+    from.for_each([&](const std::string& uid, const ledger::entry& one) {
+      const std::string name_space{name_space_of(uid)};
+      const auto on = from.view(one.held.node);
+      if (!name_space.empty()) book(uid, name_space, charges_of(one.held, on ? on->what : nullptr));
+    });
+  }
+
+  /// May the pod hold this? What is booked for it already is left out, so the answer stays when it is asked again. The
+  /// limits in their order, resources in theirs; of what it does not ask for it is not refused. Linear in the cohort.
+  std::optional<exceeded> check(std::string_view pod_uid, std::string_view name_space,
+                                std::span<const charge> what) const;
+
+  amounts_of_cards used(std::string_view name_space, std::string_view model) const;
+  /// Of every nominal limit of the tenant, in its order.
+  std::vector<standing> standings(std::string_view name_space) const;
+  std::vector<loan> loans(std::string_view cohort) const;
+
+ private:
+  struct booking {
+    std::string name_space;
+    std::vector<charge> what;
+  };
+  struct member {
+    const tenant* who;
+    std::int64_t nominal, used;
+  };
+  void clear();
+  void count(const booking& of, int sign);
+  /// Tenants of the cohort with a nominal for this, by name.
+  std::vector<member> members(std::string_view cohort, std::string_view model, resource of) const;
+  std::vector<loan> loans(std::string_view cohort, std::string_view model, resource of) const;
+
+  template <class T>
+  using by_name = std::map<std::string, T, std::less<>>;
+  by_name<tenant> tenants_;
+  by_name<booking> bookings_;
+  by_name<by_name<amounts_of_cards>> used_;  // namespace, model; model "" is the sum of all
+};
+
+}  // namespace quota

@@ -244,7 +244,8 @@ class removal {
       if (!seen) co_return seen;
       if (!lease_.last || lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds) + 1s)) break;
       if (!told) {
-        out_ << "waiting for the operator to stop (" << lease_.last->holder << " renews the lease)" << std::endl;
+        out_ << "waiting for the operator to stop (" << lease_.last->holder
+             << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;
         told = true;
       }
       co_await pause_for(look_again);

@@ -31,15 +31,19 @@ std::string progress_of_rollout(const module_row& row) {
   return progress(row) + (row.rolling.empty() ? "" : " (" + row.rolling + ")");
 }
 
-/// The image a module had before the one it has now, from what its status said last.
-std::string image_before(const json& before, const module_row& row) {
-  if (!before.is_object()) return {};
+/// The row of that module in the present status; an empty object where there is none.
+json row_before(const json& before, const module_row& row) {
+  if (!before.is_object()) return json::object();
   for (const auto& one : before.value("modules", json::array())) {
-    if (!one.is_object() || one.value("name", "") != row.name) continue;
-    const auto was = one.value("image", "");
-    return was.empty() || row.image.empty() || was == row.image ? one.value("previousImage", "") : was;
+    if (one.is_object() && one.value("name", "") == row.name) return one;
   }
-  return {};
+  return json::object();
+}
+
+/// The image a module had before the one it has now, from what its status said last.
+std::string image_before(const json& was, const module_row& row) {
+  const auto image = was.value("image", "");
+  return image.empty() || row.image.empty() || image == row.image ? was.value("previousImage", "") : image;
 }
 
 bool on(const module_row& row) { return row.enabled; }
@@ -95,8 +99,11 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
       one["image"] = row.image;
       one["updated"] = row.updated;
     }
-    if (auto image = image_before(before, row); !image.empty()) one["previousImage"] = std::move(image);
-    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) one["message"] = word;
+    const auto was = row_before(before, row);
+    if (auto image = image_before(was, row); !image.empty()) one["previousImage"] = std::move(image);
+    if (const auto& word = row.message.empty() ? row.rolling : row.message;
+        !word.empty() || !was.value("message", "").empty())
+      one["message"] = word;  // empty, too: what is left out would stay as it is (controller::same_status)
     modules.push_back(std::move(one));
   }
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},

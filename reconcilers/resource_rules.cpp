@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr auto between_writes = 1s;
 constexpr auto lag_allowed = 2s;
-constexpr auto look_at_policies_every = 10min;
+constexpr auto look_at_policies_every = 1min;
 constexpr kube::resource mutating_policies{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
                                            "MutatingAdmissionPolicy", false};
 struct chart_policy {

@@ -219,6 +219,7 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
     const auto done = co_await write(*step.clear, {});
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
+    how_.on_news();  // only now does `look` see no node under way
   }
   if (step.record) {
     const auto done = co_await write(step.record->set, step.record->to_string());

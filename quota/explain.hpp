@@ -75,7 +75,8 @@ struct explanation {
   const change* smallest() const;
 };
 
-explanation explain(std::span<const limits> pod, std::span<const node_view> nodes);
+/// @param only the cards the pod wants; nullptr: any
+explanation explain(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only = nullptr);
 
 /// For a person, one line each. `nodes` as given to `explain`.
 std::string text_of(const change& of, std::span<const node_view> nodes);

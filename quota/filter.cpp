@@ -75,7 +75,8 @@ int score(const placement& where, const node_view& on, policy how) {
   return static_cast<int>(9 * all.used / all.of) + (opens ? 0 : 1);
 }
 
-void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out) {
+void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out,
+            const selector* only) {
   reader what{pod};
   for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
     if (nodes[i].what == nullptr) {
@@ -83,18 +84,19 @@ void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::
       continue;
     }
     const demand* const needs = what.on(nodes[i].what->serves);
-    out[i] = needs == nullptr ? what.refused() : fit(*needs, nodes[i]);
+    out[i] = needs == nullptr ? what.refused() : fit(*needs, nodes[i], {.only = only});
   }
 }
 
-void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out) {
+void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out,
+           const selector* only) {
   reader what{pod};
   placement where;
   for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
     out[i] = 0;
     if (nodes[i].what == nullptr) continue;
     const demand* const needs = what.on(nodes[i].what->serves);
-    if (needs != nullptr && place(*needs, nodes[i], how, where).fits())
+    if (needs != nullptr && place(*needs, nodes[i], {.how = how, .only = only}, where).fits())
       out[i] = static_cast<std::uint8_t>(score(where, nodes[i], how));
   }
 }

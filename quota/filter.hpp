@@ -17,9 +17,12 @@ int score(const placement& where, const node_view& on, policy how);
 /// kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in nodes, flat in
 /// placed pods.
 /// @param out as long as nodes
-void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out);
+/// @param only the cards the pod wants; nullptr: any
+void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out,
+            const selector* only = nullptr);
 
 /// As filter, and the scores of those that fit (0 for the others).
-void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out);
+void score(std::span<const limits> pod, std::span<const node_view> nodes, policy how, std::span<std::uint8_t> out,
+           const selector* only = nullptr);
 
 }  // namespace quota

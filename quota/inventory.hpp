@@ -42,8 +42,9 @@ struct card {
   std::int32_t numa = -1;         ///< -1: not known
   std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, HAMi's split count, replicas
   bool healthy = true;
-  bool cordoned = false;  ///< taken out of use by a person: nothing new
-  bool mig = false;       ///< cut by MIG: neither whole nor shared here
+  bool cordoned = false;    ///< taken out of use by a person: nothing new
+  bool mig = false;         ///< cut by MIG: neither whole nor shared here
+  std::int32_t minor = -1;  ///< N of /dev/nvidiaN, as gpu-manager is told of it; -1: its place among the node's cards
 
   bool usable() const { return healthy && !cordoned && !mig; }
   friend bool operator==(const card&, const card&) = default;
@@ -57,6 +58,22 @@ struct count {
   friend bool operator==(const count&, const count&) = default;
 };
 
+/// How two cards of a node reach each other over PCI, as `nvidia-smi topo -m` has it; the closest last.
+enum class path : std::uint8_t {
+  unknown,
+  system,       ///< SYS: between NUMA nodes
+  numa_node,    ///< NODE: between host bridges of one NUMA node
+  host_bridge,  ///< PHB
+  bridges,      ///< PXB: more than one PCI bridge
+  bridge,       ///< PIX: one PCI bridge at most
+};
+struct link {
+  path pci = path::unknown;
+  std::uint8_t nvlinks = 0;  ///< between the two, beside PCI
+
+  friend bool operator==(const link&, const link&) = default;
+};
+
 enum class policy : std::uint8_t {
   binpack,  ///< fill cards and nodes one after the other; cards without a share are kept for those who need them whole
   spread,   ///< the emptiest first
@@ -68,7 +85,13 @@ struct node {
   std::vector<card> cards;          ///< the first `max_cards` of them are used
   std::vector<count> counts;        ///< what the node has of counted keys
   std::optional<policy> placement;  ///< the node's own (ack.node.gpu.placement); wins over the caller's for shares
+  std::string pool{};               ///< empty: in none
+  std::vector<link> links{};  ///< of every two cards, row after row; of another size than cards x cards: not known
 
+  /// Of cards a and b; unknown where the node does not say.
+  link between(std::size_t a, std::size_t b) const {
+    return links.size() == cards.size() * cards.size() ? links[a * cards.size() + b] : link{};
+  }
   friend bool operator==(const node&, const node&) = default;
 };
 

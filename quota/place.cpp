@@ -1,7 +1,10 @@
 #include "quota/place.hpp"
 
 #include <algorithm>
+#include <bitset>
 #include <tuple>
+
+#include "quota/gpu_manager.hpp"
 
 namespace quota {
 namespace {
@@ -11,14 +14,32 @@ static_assert(max_cards <= 256);
 
 std::size_t cards_of(const node_view& on) { return std::min(on.used.size(), max_cards); }
 
-bool admits(const need& what, const card& of, const card_use& now) {
-  return what.whole ? admits_whole(of, now) : admits_share(of, now, what.cores, what.memory_on(of));
-}
+/// A node as one pod may use it: without the cards it does not want.
+struct site {
+  site(const node_view& on_node, const wish& as) : on(on_node) {
+    wanted.set();
+    if (as.only == nullptr || as.only->nothing()) return;
+    for (std::size_t i = 0; i < size(); ++i) wanted[i] = as.only->allows(*on.what, card(i));
+  }
+
+  std::size_t size() const { return cards_of(on); }
+  const quota::card& card(std::size_t at) const { return on.what->cards[at]; }
+  bool usable(std::size_t at) const { return wanted[at] && card(at).usable(); }
+  bool admits(const need& what, std::size_t at, const card_use& now) const {
+    if (!wanted[at]) return false;
+    return what.whole ? admits_whole(card(at), now) : admits_share(card(at), now, what.cores, what.memory_on(card(at)));
+  }
+
+  const node_view& on;
+  std::bitset<max_cards> wanted;
+};
 
 /// How many of a need's parts one card can take as it is now; a whole card, or a share that must lie alone: at most
 /// one.
-std::int64_t room(const need& what, const card& of, const card_use& now) {
-  if (!admits(what, of, now)) return 0;
+std::int64_t room(const need& what, const site& in, std::size_t at) {
+  const card& of = in.card(at);
+  const card_use& now = in.on.used[at];
+  if (!in.admits(what, at, now)) return 0;
   if (what.whole || what.distinct) return 1;
   std::int64_t most = of.max_sharers - now.sharers;
   if (const auto mib = what.memory_on(of); mib > 0) most = std::min(most, (of.memory_mib - now.memory_mib) / mib);
@@ -26,25 +47,44 @@ std::int64_t room(const need& what, const card& of, const card_use& now) {
   return most;
 }
 
-/// Depth first over containers, parts and cards, in the policy's order. Two cards in the same state are one choice.
+/// First what gpu-manager chooses, then depth first over containers, parts and cards, in the policy's order. Two cards
+/// in the same state are one choice.
 class search {
  public:
-  search(const demand& what, const node_view& on, policy how, placement& out)
-      : needs_(what.needs()), on_(on), how_(how), out_(out) {
-    std::ranges::copy(on.used.first(cards_of(on)), used_.begin());
-    for (std::size_t i = 0; i < needs_.size(); ++i) order_[i] = static_cast<index>(i);
+  search(const demand& what, const site& in, const wish& as, placement& out)
+      : needs_(what.needs()),
+        in_(in),
+        how_(as.only != nullptr ? as.only->on(*in.on.what, as.how) : in.on.what->placement.value_or(as.how)),
+        out_(out) {
+    std::ranges::copy(in.on.used.first(in.size()), used_.begin());
+    for (std::size_t i = 0; i < needs_.size(); ++i)
+      if (as.any_order || !gpu_manager::chooses(needs_[i], *in.on.what)) order_[size_++] = static_cast<index>(i);
     // Whole cards first, then the largest shares: what is hardest to place finds the most choice. Shares without cores
     // before those with: they need something left by others, and take nothing, so no other order fits where this does
     // not.
-    std::ranges::sort(
-        order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(needs_.size()), {}, [this](index at) {
-          const need& one = needs_[at];
-          return std::tuple{
-              !one.whole, one.cores > 0, -one.memory_percent, -one.memory_mib, -one.cores, -std::int64_t{one.cards},
-              at};
-        });
+    std::ranges::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(size_), {}, [this](index at) {
+      const need& one = needs_[at];
+      return std::tuple{
+          !one.whole, one.cores > 0, -one.memory_percent, -one.memory_mib, -one.cores, -std::int64_t{one.cards}, at};
+    });
   }
 
+  /// False where gpu-manager would take a card that cannot be: `refused` is the container.
+  bool foretold(std::uint16_t& refused) {
+    if (size_ == needs_.size()) return true;
+    std::array<index, max_cards> taken;
+    for (const need& one : needs_) {
+      if (!gpu_manager::chooses(one, *in_.on.what)) continue;
+      refused = one.container;
+      const auto cards = gpu_manager::choose(one, *in_.on.what, std::span{used_}.first(in_.size()), taken);
+      if (cards == 0) return false;
+      for (const index pick : std::span{taken}.first(cards)) {
+        if (!in_.admits(one, pick, used_[pick]) || !out_.add(piece(one, pick))) return false;
+        take(one, in_.card(pick), used_[pick]);
+      }
+    }
+    return true;
+  }
   bool run() { return next(0); }
   bool gave_up() const { return steps_ <= 0; }
 
@@ -52,7 +92,7 @@ class search {
   using choices = std::array<index, max_cards>;
 
   bool next(std::size_t which) {
-    if (which == needs_.size()) return true;
+    if (which == size_) return true;
     choices list;
     const auto size = choose(needs_[order_[which]], list);
     return part(which, 0, std::span{list}.first(size), 0);
@@ -61,8 +101,8 @@ class search {
   /// The cards that take the need as they are now, the best first, cards in the same state side by side.
   std::size_t choose(const need& what, choices& out) const {
     std::size_t size = 0;
-    for (std::size_t i = 0; i < cards_of(on_); ++i)
-      if (admits(what, on_.what->cards[i], used_[i])) out[size++] = static_cast<index>(i);
+    for (std::size_t i = 0; i < in_.size(); ++i)
+      if (in_.admits(what, i, used_[i])) out[size++] = static_cast<index>(i);
     std::ranges::sort(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size), {},
                       [&](index at) { return rank(what, at); });
     return size;
@@ -71,7 +111,7 @@ class search {
   /// Lower is better.
   using place_in_order = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, index>;
   place_in_order rank(const need& what, index at) const {
-    const card& of = on_.what->cards[at];
+    const card& of = in_.card(at);
     const card_use& now = used_[at];
     const std::int64_t memory = of.memory_mib - now.memory_mib, cores = whole_card - now.cores, sharers = now.sharers;
     if (what.whole || how_ == policy::binpack)
@@ -80,7 +120,7 @@ class search {
   }
 
   bool same(index a, index b) const {
-    const card &left = on_.what->cards[a], &right = on_.what->cards[b];
+    const card &left = in_.card(a), &right = in_.card(b);
     return used_[a] == used_[b] && left.memory_mib == right.memory_mib && left.max_sharers == right.max_sharers;
   }
 
@@ -92,9 +132,9 @@ class search {
     std::size_t failed = list.size();
     for (std::size_t at = from; at < list.size(); ++at) {
       const index pick = list[at];
-      const card& of = on_.what->cards[pick];
+      const card& of = in_.card(pick);
       if (failed != list.size() && same(list[failed], pick)) continue;
-      if (!admits(what, of, used_[pick])) continue;
+      if (!in_.admits(what, pick, used_[pick])) continue;
       if (--steps_ <= 0) return false;
       if (!out_.add(piece(what, pick))) return false;
       const auto before = used_[pick];
@@ -119,7 +159,7 @@ class search {
   }
 
   placed piece(const need& what, index pick) const {
-    const card& of = on_.what->cards[pick];
+    const card& of = in_.card(pick);
     return {.container = what.container,
             .card = pick,
             .whole = what.whole,
@@ -129,11 +169,12 @@ class search {
   }
 
   std::span<const need> needs_;
-  const node_view& on_;
+  const site& in_;
   policy how_;
   placement& out_;
   std::array<card_use, max_cards> used_;
-  std::array<index, demand::max_needs> order_;
+  std::array<index, demand::max_needs> order_;  // of those that are searched for
+  std::size_t size_ = 0;
   int steps_ = search_steps;
 };
 
@@ -142,13 +183,13 @@ shortfall short_of(const need& what, reason why, std::int64_t needed, std::int64
 }
 
 /// Why no usable card takes the share, where none does.
-shortfall nowhere(const need& what, const node_view& on) {
+shortfall nowhere(const need& what, const site& in) {
   std::int64_t memory = -1, cores = -1, needed = 0, usable = 0;
   bool memory_fits = false, cores_fit = false, seats = false;
-  for (std::size_t i = 0; i < cards_of(on); ++i) {
-    const card& of = on.what->cards[i];
-    const card_use& now = on.used[i];
-    if (!of.usable()) continue;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const card& of = in.card(i);
+    const card_use& now = in.on.used[i];
+    if (!in.usable(i)) continue;
     ++usable;
     const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(of.memory_mib - now.memory_mib, 0);
     const auto mib = what.memory_on(of);
@@ -166,16 +207,28 @@ shortfall nowhere(const need& what, const node_view& on) {
   return short_of(what, reason::one_card, what.cards, 0);
 }
 
-/// One container by itself. Exact, because its parts are equal.
-shortfall alone(const need& what, const node_view& on) {
+/// One container by itself, wherever gpu-manager would put it. Exact, because its parts are equal.
+shortfall alone_of(const need& what, const site& in) {
   std::int64_t have = 0;
-  for (std::size_t i = 0; i < cards_of(on); ++i) have += room(what, on.what->cards[i], on.used[i]);
+  for (std::size_t i = 0; i < in.size(); ++i) have += room(what, in, i);
   if (have >= what.cards) return {};
   if (what.whole) {
-    const bool any = std::ranges::any_of(on.what->cards, &card::usable);
+    bool any = false;
+    for (std::size_t i = 0; i < in.size(); ++i) any |= in.usable(i);
     return short_of(what, any ? reason::whole_cards : reason::no_cards, what.cards, have);
   }
-  return have == 0 ? nowhere(what, on) : short_of(what, reason::cards, what.cards, have);
+  return have == 0 ? nowhere(what, in) : short_of(what, reason::cards, what.cards, have);
+}
+
+shortfall alone(const need& what, const site& in) {
+  const auto no = alone_of(what, in);
+  if (no.fits() || in.wanted.all()) return no;
+  const auto unselected = alone_of(what, site{in.on, {}});
+  const bool none_wanted = no.why == reason::no_cards && unselected.why != reason::no_cards;
+  return unselected.fits() || none_wanted
+             ? short_of(what, reason::not_selected, what.cards,
+                        no.why == reason::cards || no.why == reason::whole_cards ? no.available : 0)
+             : no;
 }
 
 shortfall count_short(const demand& what, const node_view& on) {
@@ -192,7 +245,7 @@ shortfall count_short(const demand& what, const node_view& on) {
 }
 
 /// Sums that cannot come out, so that a full node is not searched.
-bool hopeless(const demand& what, const node_view& on) {
+bool hopeless(const demand& what, const site& in) {
   std::int64_t parts = 0, wholes = 0, cores = 0, memory = 0, untouched = 0, cores_left_in_all = 0, memory_left = 0;
   for (const need& one : what.needs()) {
     parts += one.cards;
@@ -201,12 +254,12 @@ bool hopeless(const demand& what, const node_view& on) {
     memory += one.whole ? 0 : one.cards * one.memory_mib;
   }
   if (parts > static_cast<std::int64_t>(max_units)) return false;
-  for (std::size_t i = 0; i < cards_of(on); ++i) {
-    const card_use& now = on.used[i];
-    if (!on.what->cards[i].usable() || now.wholes > 0) continue;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const card_use& now = in.on.used[i];
+    if (!in.usable(i) || now.wholes > 0) continue;
     untouched += now.untouched() ? 1 : 0;
     cores_left_in_all += std::max(whole_card - now.cores, 0);
-    memory_left += std::max<std::int64_t>(on.what->cards[i].memory_mib - now.memory_mib, 0);
+    memory_left += std::max<std::int64_t>(in.card(i).memory_mib - now.memory_mib, 0);
   }
   return wholes > untouched || cores > cores_left_in_all || memory > memory_left;
 }
@@ -218,14 +271,20 @@ void placement::sort() {
                     [](const placed& one) { return std::pair{one.container, one.card}; });
 }
 
-shortfall place(const demand& what, const node_view& on, policy how, placement& out) {
+shortfall place(const demand& what, const node_view& on, const wish& as, placement& out) {
   out.clear();
   if (on.what == nullptr) return {.why = reason::no_node};
+  const site in{on, as};
   if (auto no = count_short(what, on); !no.fits()) return no;
   for (const need& one : what.needs())
-    if (auto no = alone(one, on); !no.fits()) return no;
-  if (what.needs().size() > 1 && hopeless(what, on)) return {.why = reason::together};
-  search through(what, on, on.what->placement.value_or(how), out);
+    if (auto no = alone(one, in); !no.fits()) return no;
+  if (what.needs().size() > 1 && hopeless(what, in)) return {.why = reason::together};
+  search through(what, in, as, out);
+  std::uint16_t refused = 0;
+  if (!through.foretold(refused)) {
+    out.clear();
+    return {.why = reason::plugin_choice, .container = refused};
+  }
   if (through.run()) {
     out.sort();
     return {};
@@ -237,15 +296,27 @@ shortfall place(const demand& what, const node_view& on, policy how, placement& 
   return {.why = limit ? reason::search_limit : reason::together};
 }
 
-shortfall fit(const demand& what, const node_view& on) {
+shortfall place(const demand& what, const node_view& on, policy how, placement& out) {
+  return place(what, on, wish{.how = how}, out);
+}
+
+shortfall fit(const demand& what, const node_view& on, const wish& as) {
   if (what.needs().size() > 1 || on.what == nullptr) {
     placement out;
-    return place(what, on, policy::binpack, out);
+    return place(what, on, as, out);
   }
   if (auto no = count_short(what, on); !no.fits() || what.needs().empty()) return no;
   const need& only = what.needs().front();
-  if (auto no = alone(only, on); !no.fits()) return no;
-  return only.cards <= max_units ? shortfall{} : shortfall{.why = reason::search_limit};
+  const site in{on, as};
+  if (auto no = alone(only, in); !no.fits()) return no;
+  if (only.cards > max_units) return {.why = reason::search_limit};
+  if (as.any_order || !gpu_manager::chooses(only, *on.what)) return {};
+  std::array<index, max_cards> taken;
+  const auto cards = gpu_manager::choose(only, *on.what, on.used.first(in.size()), taken);
+  const bool admitted = cards > 0 && std::ranges::all_of(std::span{taken}.first(cards), [&](index pick) {
+                          return in.admits(only, pick, on.used[pick]);
+                        });
+  return admitted ? shortfall{} : shortfall{.why = reason::plugin_choice, .container = only.container};
 }
 
 holding holding_of(const demand& what, const placement& where, const node& on) {
@@ -286,6 +357,10 @@ std::string_view text_of(reason of) {
       return "containers fit alone, not together";
     case reason::search_limit:
       return "too many containers to place";
+    case reason::not_selected:
+      return "no room on the cards the pod wants";
+    case reason::plugin_choice:
+      return "gpu-manager would take another card";
   }
   return "";
 }
@@ -298,6 +373,7 @@ std::string text_of(const shortfall& of) {
     case reason::cores:
     case reason::cards:
     case reason::counted:
+    case reason::not_selected:
       break;
     case reason::refused:
       return out + ": " + std::string{of.key} + " is " + std::to_string(of.needed);

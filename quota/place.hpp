@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "quota/ledger.hpp"
+#include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 
 namespace quota {
@@ -24,18 +25,20 @@ inline constexpr int search_steps = 4096;
 
 enum class reason : std::uint8_t {
   fits,
-  refused,       ///< the pod's own words: quota::read says which
-  no_node,       ///< not reported
-  no_cards,      ///< the node has no usable card
-  whole_cards,   ///< needs `needed` cards nobody uses, has `available`
-  memory,        ///< needs `needed` MiB of one card, the card with most has `available` left
-  cores,         ///< needs `needed` cores of one card, the card with most has `available` left
-  sharers,       ///< every card with room has as many shares as it may have
-  cards,         ///< needs the share on `needed` cards, has it on `available`
-  one_card,      ///< memory and cores are there, not on one card
-  counted,       ///< needs `needed` of `key`, has `available` left
-  together,      ///< each container fits alone, not all of them
-  search_limit,  ///< too many ways to try, or more than `max_units` parts
+  refused,        ///< the pod's own words: quota::read says which
+  no_node,        ///< not reported
+  no_cards,       ///< the node has no usable card
+  whole_cards,    ///< needs `needed` cards nobody uses, has `available`
+  memory,         ///< needs `needed` MiB of one card, the card with most has `available` left
+  cores,          ///< needs `needed` cores of one card, the card with most has `available` left
+  sharers,        ///< every card with room has as many shares as it may have
+  cards,          ///< needs the share on `needed` cards, has it on `available`
+  one_card,       ///< memory and cores are there, not on one card
+  counted,        ///< needs `needed` of `key`, has `available` left
+  together,       ///< each container fits alone, not all of them
+  search_limit,   ///< too many ways to try, or more than `max_units` parts
+  not_selected,   ///< needs `needed` of the cards the pod wants, has `available`; without its wish it may fit
+  plugin_choice,  ///< gpu-manager would take a card that cannot be, and refuse what is promised on another
 };
 /// Constant and short, as an extender's answer wants it.
 std::string_view text_of(reason of);
@@ -82,11 +85,22 @@ class placement {
   std::size_t size_ = 0;
 };
 
+/// What is said beside the demand.
+struct wish {
+  policy how = policy::binpack;    ///< for shares, where neither the pod nor the node says otherwise
+  const selector* only = nullptr;  ///< which cards the pod wants; none: any
+  bool any_order = false;          ///< as if gpu-manager took whatever card it is told to: more fits than really does
+};
+
 /// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are the
 /// smallest that are free, in the node's order. binpack puts a share on the card that is used already and has the least
 /// left, and on one nobody uses only when it must; spread on the one with the fewest shares and the most left.
+///
+/// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
+/// container, whatever the policy; what other vocabularies ask for beside them goes to what is left.
+shortfall place(const demand& what, const node_view& on, const wish& as, placement& out);
 shortfall place(const demand& what, const node_view& on, policy how, placement& out);
-shortfall fit(const demand& what, const node_view& on);
+shortfall fit(const demand& what, const node_view& on, const wish& as = {});
 
 /// What the ledger is told of a placement. Allocates.
 holding holding_of(const demand& what, const placement& where, const node& on);

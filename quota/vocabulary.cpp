@@ -223,6 +223,7 @@ reading by_memory(const said& it, const service& of, need& out) {
 }
 
 reading understand(const said& it, const service& of, need& out) {
+  out.by = it.first->of;
   switch (it.first->of) {
     case mode::pgpu:
     case mode::topology:

@@ -31,6 +31,7 @@ struct need {
   std::int32_t burst_cores = 0;     ///< vcuda-core-limit: up to so many when nobody else computes; 0: not asked for
   std::int32_t memory_percent = 0;  ///< of each card's memory, instead of memory_mib; 0: memory_mib counts
   std::int64_t memory_mib = 0;      ///< of each card
+  mode by{};                        ///< whose words it was said in
 
   /// Rounded down, as HAMi does.
   std::int64_t memory_on(const card& of) const {

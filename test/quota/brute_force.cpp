@@ -1,6 +1,9 @@
 #include "brute_force.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <tuple>
 
 namespace brute {
 namespace {
@@ -23,10 +26,10 @@ reading tencent(const request& r) {
   if (core <= 0 || memory < 0 || limit < 0) return refused;
   if (core >= 100) {
     if (core % 100 != 0 || (limit != 0 && limit != core)) return refused;
-    return asks({.copies = static_cast<int>(core / 100), .whole = true});
+    return asks({.copies = static_cast<int>(core / 100), .whole = true, .foretold = true});
   }
   if (memory == 0 || (limit != 0 && (limit < core || limit > 100))) return refused;
-  return asks({.copies = 1, .cores = static_cast<int>(core), .mib = memory * 256});
+  return asks({.copies = 1, .cores = static_cast<int>(core), .mib = memory * 256, .foretold = true});
 }
 
 reading mps(const request& r) {
@@ -165,18 +168,177 @@ bool world::accepts(const std::string& name, const std::vector<piece>& pieces, c
   return true;
 }
 
-bool world::fits(const std::string& name, const std::vector<std::optional<ask>>& all, const request& counts) const {
+namespace {
+
+std::vector<std::string> items(const std::string& list) {
+  std::vector<std::string> out;
+  std::istringstream in{list};
+  for (std::string one; std::getline(in, one, ',');) {
+    std::string item;
+    std::istringstream words{one};
+    for (std::string word; words >> word;) item += (item.empty() ? "" : " ") + word;
+    if (!item.empty()) out.push_back(item);
+  }
+  return out;
+}
+
+std::string label_of(std::string text) {
+  for (char& one : text) one = one == ' ' || one == '_' ? '-' : static_cast<char>(std::tolower(one));
+  return text;
+}
+
+/// Cards in the order of the node, each with what lies on it; the numbers of those gpu-manager takes.
+using table = std::vector<std::pair<card, std::vector<piece>>>;
+
+std::vector<std::size_t> for_share(const table& all, const ask& what) {
+  std::vector<std::tuple<long, long, std::size_t, std::size_t>> sorted;
+  std::vector<std::pair<long, long>> left;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    long cores = 100, mib = all[i].first.mib;
+    for (const piece& one : all[i].second) {
+      cores -= one.cores;
+      mib -= one.whole ? mib : one.mib;
+    }
+    left.emplace_back(std::max(cores, 0L), std::max(mib, 0L));
+    sorted.emplace_back(left[i].first, left[i].second / 256, all[i].second.size(), i);
+  }
+  std::ranges::sort(sorted);
+  for (const auto& [cores, units, pieces, i] : sorted)
+    if (left[i].first >= what.cores && left[i].second >= what.mib) return {i};
+  return {};
+}
+
+std::size_t apart(const card& a, const card& b) {  // 0: behind one switch
+  for (std::size_t i = 0; i < a.slot.size(); ++i)
+    if (a.slot[i] != b.slot[i]) return a.slot.size() - i;
+  return 0;
+}
+
+std::set<std::size_t> around(const table& all, std::size_t card, std::size_t reach) {
+  std::set<std::size_t> out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (apart(all[card].first, all[i].first) <= reach) out.insert(i);
+  return out;
+}
+
+std::vector<std::size_t> free_in(const table& all, const std::set<std::size_t>& of) {
+  std::vector<std::size_t> out;
+  for (const auto i : of)
+    if (all[i].second.empty()) out.push_back(i);
+  return out;
+}
+
+std::vector<std::size_t> for_wholes(const table& all, std::size_t cards) {
+  std::set<std::size_t> from;
+  for (std::size_t i = 0; i < all.size(); ++i) from.insert(i);
+  const bool known = std::ranges::none_of(all, [](const auto& one) { return one.first.slot.empty(); });
+  if (known && cards == 1) {
+    for (bool deeper = true; deeper;) {
+      deeper = false;
+      std::set<std::pair<std::size_t, std::set<std::size_t>>> next;  // how many are free, which they are
+      for (const auto i : from)
+        for (std::size_t reach = 0; reach <= all[i].first.slot.size(); ++reach) {
+          const auto group = around(all, i, reach);
+          if (group.size() < from.size() && group.size() > 1 && !free_in(all, group).empty() &&
+              std::ranges::none_of(from, [&](std::size_t other) {  // nothing of the tree in between
+                for (std::size_t more = 0; more <= all[i].first.slot.size(); ++more) {
+                  const auto larger = around(all, other, more);
+                  if (larger.size() > group.size() && larger.size() < from.size() &&
+                      std::ranges::includes(larger, group))
+                    return true;
+                }
+                return false;
+              }))
+            next.emplace(free_in(all, group).size(), group);
+        }
+      // Equal ones: the one with the lowest card, which comes first in a set of sets.
+      if (!next.empty()) from = next.begin()->second, deeper = true;
+    }
+  } else if (known) {
+    std::set<std::tuple<std::size_t, std::size_t, std::set<std::size_t>>> candidates;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t reach = 0; reach <= all[i].first.slot.size(); ++reach) {
+        const auto group = around(all, i, reach);
+        if (group.size() < 2 || free_in(all, group).size() < cards) continue;
+        candidates.emplace(reach, free_in(all, group).size(), group);
+        break;
+      }
+    if (!candidates.empty()) from = std::get<2>(*candidates.begin());
+  }
+  auto out = free_in(all, from);
+  if (out.size() < cards) return {};
+  out.resize(cards);
+  return out;
+}
+
+}  // namespace
+
+bool wanted(const node& on, const card& of, const notes& by) {
+  const auto one_of = [&](std::initializer_list<const char*> keys, const auto& holds, bool otherwise) {
+    std::vector<std::string> all;
+    for (const auto* key : keys)
+      if (by.contains(key))
+        for (const auto& one : items(by.at(key))) all.push_back(one);
+    return all.empty() ? otherwise : std::ranges::any_of(all, holds);
+  };
+  const auto model = [&](const std::string& name) {
+    return label_of(of.model).find(label_of(name)) != std::string::npos;
+  };
+  const auto uuid = [&](const std::string& name) { return name == of.uuid; };
+  return one_of({"nvidia.com/use-gputype"}, model, true) && !one_of({"nvidia.com/nouse-gputype"}, model, false) &&
+         one_of({"nvidia.com/use-gpuuuid"}, uuid, true) && !one_of({"nvidia.com/nouse-gpuuuid"}, uuid, false) &&
+         one_of({"aliyun.accelerator/nvidia_name", "gaia.tencent.com/gpu-model", "tkestack.io/gpu-model"}, model,
+                true) &&
+         one_of(
+             {"gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"},
+             [&](const std::string& name) { return name == on.pool; }, true) &&
+         one_of(
+             {"aliyun.accelerator/nvidia_count"},
+             [&](const std::string& count) { return std::stoul(count) == on.cards.size(); }, true);
+}
+
+std::optional<std::vector<piece>> world::foretold(const std::string& name, const std::vector<std::optional<ask>>& all,
+                                                  const notes& by) const {
+  const node& here = nodes.at(name);
+  table cards;
+  for (const card& one : here.cards) cards.emplace_back(one, on(one.uuid));
+  std::vector<piece> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i] || !all[i]->foretold) continue;
+    const auto taken =
+        all[i]->whole ? for_wholes(cards, static_cast<std::size_t>(all[i]->copies)) : for_share(cards, *all[i]);
+    if (taken.empty()) return {};
+    for (const auto at : taken) {
+      auto& [of, there] = cards[at];
+      const piece more{static_cast<int>(i), of.uuid, all[i]->whole, all[i]->whole ? 100 : all[i]->cores,
+                       all[i]->whole ? 0 : all[i]->mib};
+      if (!wanted(here, of, by) || !sound(of, there, {more})) return {};
+      there.push_back(more);
+      out.push_back(more);
+    }
+  }
+  return out;
+}
+
+bool world::fits(const std::string& name, const std::vector<std::optional<ask>>& all, const request& counts,
+                 const notes& by) const {
   const node& here = nodes.at(name);
   if (!accepts(name, {}, counts)) return false;
+  const auto first = foretold(name, all, by);
+  if (!first) return false;
   std::vector<ask> copies;  // one a copy; `copies` of the ask says how many are still to come of the same container
   for (const auto& one : all)
-    for (int i = 0; one && i < one->copies; ++i) {
+    for (int i = 0; one && !one->foretold && i < one->copies; ++i) {
       copies.push_back(*one);
       copies.back().copies = i;
       if (copies.size() > 64) return false;
     }
   std::vector<std::vector<piece>> there(here.cards.size()), joining(here.cards.size());
-  for (std::size_t i = 0; i < here.cards.size(); ++i) there[i] = on(here.cards[i].uuid);
+  for (std::size_t i = 0; i < here.cards.size(); ++i) {
+    there[i] = on(here.cards[i].uuid);
+    for (const piece& one : *first)
+      if (one.card == here.cards[i].uuid) there[i].push_back(one);
+  }
   std::vector<std::size_t> chosen(copies.size());
   const auto every = [&](const auto& self, std::size_t which) -> bool {
     if (which == copies.size()) return true;
@@ -185,7 +347,7 @@ bool world::fits(const std::string& name, const std::vector<std::optional<ask>>&
       bool taken = false;
       for (int back = 1; what.apart && back <= what.copies; ++back)
         taken |= chosen[which - static_cast<std::size_t>(back)] == i;
-      if (taken) continue;
+      if (taken || !wanted(here, here.cards[i], by)) continue;
       const long mib = what.percent > 0 ? here.cards[i].mib * what.percent / 100 : what.mib;
       joining[i].push_back({0, here.cards[i].uuid, what.whole, what.whole ? 100 : what.cores, what.whole ? 0 : mib});
       chosen[which] = i;

@@ -18,7 +18,8 @@ struct ask {
   bool apart = true;  // each copy on another card
   int cores = 0;
   long mib = 0;
-  int percent = 0;  // of the card, instead of mib
+  int percent = 0;        // of the card, instead of mib
+  bool foretold = false;  // gpu-manager puts it where it likes
 };
 
 struct piece {
@@ -34,13 +35,21 @@ struct card {
   long mib = 0;
   int seats = 0;
   bool in_use_allowed = true;
+  std::string model{};
+  // Where it hangs: machine half, NUMA node, host bridge, switch. Two cards are as far as the first that differs.
+  std::vector<int> slot{};
 };
 
 struct node {
   std::set<std::string> modes;
   std::vector<card> cards;
   std::map<std::string, long> counts;
+  std::string pool{};
 };
+
+/// A pod's annotations and labels that choose cards.
+using notes = std::map<std::string, std::string>;
+bool wanted(const node& on, const card& of, const notes& by);
 
 struct pod {
   std::string node;
@@ -60,7 +69,11 @@ struct world {
   /// Could these pieces join? By the rules for what may lie together.
   bool sound(const card& of, const std::vector<piece>& there, const std::vector<piece>& joining) const;
   bool accepts(const std::string& node, const std::vector<piece>& pieces, const request& counts) const;
-  bool fits(const std::string& node, const std::vector<std::optional<ask>>& asks, const request& counts) const;
+  bool fits(const std::string& node, const std::vector<std::optional<ask>>& asks, const request& counts,
+            const notes& by = {}) const;
+  /// Where gpu-manager puts what it is asked for, container after container; nothing where a card it takes cannot be.
+  std::optional<std::vector<piece>> foretold(const std::string& node, const std::vector<std::optional<ask>>& asks,
+                                             const notes& by = {}) const;
 };
 
 struct understood {

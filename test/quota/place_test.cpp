@@ -34,15 +34,18 @@ node with(mode of, std::vector<std::int64_t> memory_mib, int sharers = 16) {
   return out;
 }
 
-/// A node and its book, and pods that ask in vcuda's words.
+/// HAMi's shares and ACK's whole cards, of the same cards.
+constexpr mode shares_and_wholes{static_cast<std::uint16_t>(mode::hami) | static_cast<std::uint16_t>(mode::topology)};
+
+/// A node and its book.
 class bench : public testing::Test {
  protected:
-  explicit bench(node of = with(mode::vgpu, {8192, 8192, 8192})) : name_(of.name) { ledger_.put(std::move(of)); }
+  explicit bench(node of = with(shares_and_wholes, {8192, 8192, 8192})) : name_(of.name) { ledger_.put(std::move(of)); }
 
   static std::vector<amount> share(std::int64_t cores, std::int64_t blocks) {
-    return {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", blocks}};
+    return {{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", 256 * blocks}};
   }
-  static std::vector<amount> whole(std::int64_t cards) { return {{"tencent.com/vcuda-core", 100 * cards}}; }
+  static std::vector<amount> whole(std::int64_t cards) { return {{"aliyun.com/gpu", cards}}; }
 
   shortfall try_it(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
     const std::vector<limits> containers{pod.begin(), pod.end()};
@@ -83,7 +86,7 @@ TEST_F(bench, S61_binpack_fills_the_card_that_is_used_and_spread_takes_the_empti
 }
 
 TEST_F(bench, binpack_keeps_a_card_nobody_uses_whole_even_where_it_would_fit_better) {
-  ledger_.put(with(mode::vgpu, {16384, 4096}));
+  ledger_.put(with(shares_and_wholes, {16384, 4096}));
   run({share(10, 20)});
   EXPECT_THAT(cards({share(10, 4)}), ElementsAre(0));
 }
@@ -128,14 +131,14 @@ TEST_F(bench, reasons_have_their_numbers) {
 }
 
 TEST_F(bench, memory_and_cores_on_different_cards_are_said_to_be_so) {
-  ledger_.put(with(mode::vgpu, {8192, 8192}));
+  ledger_.put(with(shares_and_wholes, {8192, 8192}));
   run({share(90, 1)});
   run({share(20, 30)});
   EXPECT_EQ(try_it({share(50, 10)}).why, reason::one_card);
 }
 
 TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing) {
-  auto of = with(mode::vgpu, {8192, 8192, 8192});
+  auto of = with(shares_and_wholes, {8192, 8192, 8192});
   of.cards[0].healthy = false;
   of.cards[1].mig = true;
   of.cards[2].cordoned = true;
@@ -145,7 +148,7 @@ TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing)
 }
 
 TEST_F(bench, S52_a_card_has_no_more_sharers_than_it_may) {
-  ledger_.put(with(mode::vgpu, {8192}, 2));
+  ledger_.put(with(shares_and_wholes, {8192}, 2));
   run({share(1, 1)});
   run({share(1, 1)});
   EXPECT_EQ(try_it({share(1, 1)}).why, reason::sharers);
@@ -181,7 +184,7 @@ TEST_F(bench, S50_a_hundred_cores_are_a_card_alone_and_no_cores_need_some_left) 
 }
 
 TEST_F(bench, counted_keys_are_counted_on_the_node) {
-  auto of = with(mode::vgpu, {8192});
+  auto of = with(shares_and_wholes, {8192});
   of.counts = {{"example.com/fpga", 2}};
   ledger_.put(of);
   run({{{"example.com/fpga", 1}}});

@@ -25,7 +25,8 @@ class life {
  public:
   explicit life(unsigned long seed) : random_(seed) {
     const std::vector<std::set<std::string>> served{
-        {"pgpu", "vgpu"}, {"hami"}, {"share"}, {"gpushare", "pgpu"}, {"vgpu", "mps", "pgpu"}, {"hami", "vgpu"}};
+        {"pgpu", "vgpu"},        {"hami"},         {"share"}, {"gpushare", "pgpu"},
+        {"vgpu", "mps", "pgpu"}, {"hami", "vgpu"}, {"vgpu"},  {"pgpu"}};
     for (std::size_t i = 0; i < served.size(); ++i) add_node("n" + std::to_string(i), served[i]);
     for (const auto& [name, one] : engine_) ledger_.put(one);
   }
@@ -53,7 +54,7 @@ class life {
     ASSERT_EQ(ledger_.size(), world_.pods.size());
   }
 
-  long fitted = 0, refused = 0, full = 0;
+  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0;
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
@@ -68,21 +69,60 @@ class life {
     quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
     if (below(3) == 0) same.placement = quota::policy::spread;
-    const int cards = 1 + below(4);
+    node.pool = same.pool = pick({"", "red", "blue"});
+    const int cards = 1 + below(serves.contains("vgpu") ? 6 : 4);
+    const bool linked = below(2) == 0;
+    const auto one_model = pick({0, 1, 2, 3, 4});
     const long equal = pick<long>({2048, 4096, 10000});
     const bool mixed = below(2) == 0;
     for (int i = 0; i < cards; ++i) {
       const long mib = mixed ? pick<long>({1024, 2048, 4096, 10000}) : equal;
       const int seats = pick({1, 2, 3, 16});
       const auto uuid = name + "-" + std::to_string(i);
-      node.cards.push_back({uuid, mib, seats, true});
-      same.cards.push_back({.uuid = uuid, .model = {}, .memory_mib = mib, .max_sharers = seats});
+      const std::vector<std::string> models{"", "Tesla V100-SXM2-16GB", "NVIDIA A100-PCIE-40GB", "Tesla T4"};
+      const auto& model = models.at(static_cast<std::size_t>(one_model < 4 ? one_model : below(4)));
+      node.cards.push_back({uuid, mib, seats, true, model, {}});
+      if (linked) node.cards.back().slot = {below(2), below(2), below(2), below(2)};
+      same.cards.push_back({.uuid = uuid, .model = model, .memory_mib = mib, .max_sharers = seats});
     }
+    same.links = links_of(node);
     if (below(2) == 0) {
       node.counts["example.com/fpga"] = 3;
       same.counts.push_back({"example.com/fpga", 3});
     }
     engine_[name] = same;
+  }
+
+  static std::vector<quota::link> links_of(const brute::node& of) {
+    std::vector<quota::link> out;
+    for (const auto& a : of.cards)
+      for (const auto& b : of.cards) {
+        if (a.slot.empty()) return {};
+        auto digit = std::ranges::mismatch(a.slot, b.slot).in1 - a.slot.begin();
+        out.push_back({.pci = static_cast<quota::path>(1 + digit)});
+      }
+    return out;
+  }
+
+  /// Sometimes a pod minds which cards it gets.
+  brute::notes selection() {
+    switch (below(12)) {
+      case 0:
+        return {{"nvidia.com/use-gputype", pick({"v100", "A100, T4", "H100", " ,tesla_t4", ""})}};
+      case 1:
+        return {{"nvidia.com/nouse-gputype", pick({"v100", "a100,t4", "nvidia", ",", "Tesla"})}};
+      case 2:
+        return {{pick({"nvidia.com/use-gpuuuid", "nvidia.com/nouse-gpuuuid"}),
+                 pick({"n0-0, n1-0,n2-0,n3-0,n4-0,n5-0,n6-0", "n1-1,n6-0,n6-1", "n5-2"})},
+                {"nvidia.com/nouse-gputype", "T4"}};
+      case 3:
+        return {{pick({"aliyun.accelerator/nvidia_name", "tkestack.io/gpu-model"}), pick({"Tesla-T4", "V100"})},
+                {pick({"gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"}), pick({"red", "red,blue", "green"})}};
+      case 4:
+        return {{"aliyun.accelerator/nvidia_count", pick({"1", "2", "3,4"})}};
+      default:
+        return {};
+    }
   }
 
   brute::request container() {
@@ -139,10 +179,13 @@ class life {
     quota::demand demand;
     const auto no = quota::read(limits, engine_.at(name).serves, demand);
     ASSERT_EQ(no.has_value(), !meant.has_value()) << (no ? quota::text_of(*no) : "read");
+    const auto notes = selection();
+    const auto wanted = quota::selector::of(notes);
+    EXPECT_EQ(wanted.problem(), "");
     quota::shortfall by_filter;
     const auto view = ledger_.view(name);
     ASSERT_TRUE(view.has_value());
-    quota::filter(limits, {&*view, 1}, {&by_filter, 1});
+    quota::filter(limits, {&*view, 1}, {&by_filter, 1}, &wanted);
     if (no) {
       ++refused;
       EXPECT_EQ(by_filter.why, quota::reason::refused);
@@ -150,8 +193,8 @@ class life {
     }
     quota::placement where;
     const auto how = pick({quota::policy::binpack, quota::policy::spread});
-    const auto said = quota::place(demand, *view, how, where);
-    const bool can = world_.fits(name, meant->asks, meant->counts);
+    const auto said = quota::place(demand, *view, {.how = how, .only = &wanted}, where);
+    const bool can = world_.fits(name, meant->asks, meant->counts, notes);
     ASSERT_EQ(said.fits(), can) << quota::text_of(said);
     ASSERT_EQ(by_filter.fits(), can);
     ASSERT_NE(said.why, quota::reason::search_limit);
@@ -171,6 +214,7 @@ class life {
       now.pieces.push_back({one.container, one.card, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
     ASSERT_TRUE(world_.accepts(name, now.pieces, now.counts)) << "the engine would over-commit";
     as_asked(now, meant->asks);
+    as_wanted(now, meant->asks, notes);
     const auto uid = "pod-" + std::to_string(++made_);
     ASSERT_EQ(ledger_.assume(uid, held, now.until), quota::booked::done);
     world_.pods[uid] = now;
@@ -192,6 +236,24 @@ class life {
       if (ask->percent == 0) ASSERT_EQ(one.mib, ask->mib);
     }
     for (std::size_t i = 0; i < asks.size(); ++i) ASSERT_EQ(copies[i], asks[i] ? asks[i]->copies : 0);
+  }
+
+  /// On cards the pod wants, and where gpu-manager will say they are.
+  void as_wanted(const brute::pod& got, const std::vector<std::optional<brute::ask>>& asks, const brute::notes& notes) {
+    const auto& node = world_.nodes.at(got.node);
+    std::multiset<std::pair<int, std::string>> there, foretold;
+    for (const auto& one : got.pieces) {
+      const auto card = std::ranges::find(node.cards, one.card, &brute::card::uuid);
+      ASSERT_TRUE(card != node.cards.end() && brute::wanted(node, *card, notes));
+      const auto& ask = asks.at(static_cast<std::size_t>(one.container));
+      if (ask && ask->foretold) there.emplace(one.container, one.card);
+    }
+    const auto model = world_.foretold(got.node, asks, notes);
+    ASSERT_TRUE(model.has_value());
+    for (const auto& one : *model) foretold.emplace(one.container, one.card);
+    ASSERT_EQ(there, foretold);
+    if (!there.empty()) ++followed;
+    if (!notes.empty()) ++chosen;
   }
 
   auto somebody() {
@@ -246,10 +308,15 @@ class life {
   void change_a_node() {
     const auto name = "n" + std::to_string(below(static_cast<int>(world_.nodes.size())));
     auto& node = engine_.at(name);
+    auto& model = world_.nodes.at(name);
     std::ranges::shuffle(node.cards, random_);
+    std::ranges::sort(model.cards, {}, [&](const brute::card& one) {
+      return std::ranges::find(node.cards, one.uuid, &quota::card::uuid) - node.cards.begin();
+    });
+    node.links = links_of(model);
     auto& card = node.cards.front();
     (below(2) == 0 ? card.cordoned : card.healthy) ^= true;
-    for (auto& one : world_.nodes.at(name).cards)
+    for (auto& one : model.cards)
       if (one.uuid == card.uuid) one.in_use_allowed = card.usable();
     if (below(4) == 0) ledger_.remove(name);
     ledger_.put(node);
@@ -307,7 +374,7 @@ class life {
 TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_model_that_tries_everything) {
   const long operations = number_from("QM_QUOTA_OPERATIONS", 100'000);
   const auto seed = static_cast<unsigned long>(number_from("QM_SEED", 1));
-  long fitted = 0, refused = 0, full = 0;
+  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0;
   // Many short lives: each has nodes of its own.
   for (long done = 0, number = 0; done < operations; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", life " + std::to_string(number));
@@ -318,12 +385,15 @@ TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_mod
     }
     one.compare();
     fitted += one.fitted, refused += one.refused, full += one.full;
+    followed += one.followed, chosen += one.chosen;
   }
   // The lives have to be about something: pods that find room, pods that find none, and wrong words.
   if (operations < 10'000) return;
   EXPECT_GT(fitted, operations / 10);
   EXPECT_GT(full, operations / 20);
   EXPECT_GT(refused, operations / 500);
+  EXPECT_GT(followed, operations / 50);
+  EXPECT_GT(chosen, operations / 100);
 }
 
 }  // namespace

@@ -1,0 +1,33 @@
+#pragma once
+// Which cards gpu-manager itself takes for a container: it chooses anew when the kubelet asks it, and refuses a share
+// that was promised on another card. So on its nodes a placement is foretold, not chosen. What it goes by is what it
+// gave out: it knows neither health nor cordons, and a card it would take that may not be used is a pod that may not
+// come.
+//
+// What cannot be foretold: between cards with the same cores and memory left it goes by the processes that run there,
+// which nobody outside the node knows; here the number of shares stands for them. Between subtrees of the PCI tree with
+// as many free cards it goes by memory in use; here the first one counts. Whole cards it does not compare with what was
+// promised.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "quota/card_use.hpp"
+#include "quota/vocabulary.hpp"
+
+namespace quota::gpu_manager {
+
+inline constexpr std::int64_t unit_mib = 256;  ///< it tells no smaller differences of memory
+
+/// Does it choose for this need?
+inline bool chooses(const need& what, const node& on) { return what.by == mode::vgpu && on.serves.has(mode::vgpu); }
+
+/// The cards it takes, in `out`: for a share the one with the fewest cores left that has enough, then the least memory
+/// in units of 256 MiB, then the first; for one whole card a free one of the subtree with the fewest that are free, for
+/// several the free ones of the closest subtree that has enough. Without links the cards are one subtree. The
+/// containers of a pod come in their order, so `used` has those before it.
+/// @return how many: as many as are needed, or 0
+std::size_t choose(const need& what, const node& on, std::span<const card_use> used, std::span<std::uint8_t> out);
+
+}  // namespace quota::gpu_manager

@@ -1,0 +1,106 @@
+// Which cards a pod's annotations and labels let it have.
+#include "quota/selector.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "quota/explain.hpp"
+#include "quota/filter.hpp"
+
+namespace quota {
+namespace {
+
+using pairs = std::map<std::string, std::string>;
+
+const card v100{.uuid = "GPU-1", .model = "Tesla V100-SXM2-16GB", .memory_mib = 16160};
+const card a100{.uuid = "GPU-2", .model = "NVIDIA A100-PCIE-40GB", .memory_mib = 40536};
+
+std::string allowed(const pairs& by) {
+  const auto of = selector::of(by);
+  node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  on.pool = "red";
+  std::string out;
+  for (const card& one : on.cards) out += of.allows(on, one) ? one.uuid.substr(4) : "";
+  EXPECT_EQ(of.problem(), "");
+  return out;
+}
+
+TEST(selector, S50_types_are_parts_of_the_model_whatever_the_case_and_any_of_the_list_will_do) {
+  EXPECT_EQ(allowed({}), "12");
+  EXPECT_EQ(allowed({{"nvidia.com/use-gputype", "a100"}}), "2");
+  EXPECT_EQ(allowed({{"nvidia.com/use-gputype", "H100, v100 ,T4"}}), "1");
+  EXPECT_EQ(allowed({{"nvidia.com/use-gputype", "NVIDIA"}, {"nvidia.com/nouse-gputype", "pcie"}}), "");
+  EXPECT_EQ(allowed({{"nvidia.com/nouse-gputype", "Tesla"}}), "2");
+  EXPECT_EQ(allowed({{"nvidia.com/nouse-gputype", " , "}}), "12");
+}
+
+TEST(selector, S50_uuids_are_whole_and_both_lists_hold) {
+  EXPECT_EQ(allowed({{"nvidia.com/use-gpuuuid", "GPU-1,GPU-2"}, {"nvidia.com/nouse-gpuuuid", "GPU-2"}}), "1");
+  EXPECT_EQ(allowed({{"nvidia.com/use-gpuuuid", "GPU"}}), "");
+}
+
+TEST(selector, S60_labels_of_ack_and_of_models_and_pools_choose_too) {
+  EXPECT_EQ(allowed({{"aliyun.accelerator/nvidia_name", "Tesla-V100-SXM2-16GB"}}), "1");
+  EXPECT_EQ(allowed({{"aliyun.accelerator/nvidia_mem", "40960MiB"}}), "2");
+  EXPECT_EQ(allowed({{"aliyun.accelerator/nvidia_mem", "32768MiB"}}), "");
+  EXPECT_EQ(allowed({{"aliyun.accelerator/nvidia_count", "2"}}), "12");
+  EXPECT_EQ(allowed({{"aliyun.accelerator/nvidia_count", "8"}}), "");
+  EXPECT_EQ(allowed({{"gaia.tencent.com/gpu-model", "V100"}, {"tkestack.io/gpu-pool", "blue,red"}}), "1");
+  EXPECT_EQ(allowed({{"gaia.tencent.com/gpu-pool", "blue"}}), "");
+}
+
+TEST(selector, the_policy_of_the_pod_counts_on_nodes_of_hami) {
+  const auto of = selector::of(pairs{{"hami.io/gpu-scheduler-policy", "spread"}});
+  EXPECT_TRUE(of.nothing());
+  node on;
+  EXPECT_EQ(of.on(on, policy::binpack), policy::binpack);
+  on.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  on.placement = policy::binpack;
+  EXPECT_EQ(of.on(on, policy::binpack), policy::spread);
+}
+
+TEST(selector, what_is_not_understood_is_said_in_one_line_and_passed_over) {
+  selector of;
+  EXPECT_FALSE(of.read("hami.io/gpu-scheduler-policy", "tightest"));
+  EXPECT_EQ(of.problem(), "hami.io/gpu-scheduler-policy is tightest; allowed: binpack, spread or topology-aware");
+  EXPECT_FALSE(of.read("aliyun.accelerator/nvidia_mem", "16Gi"));
+  EXPECT_FALSE(of.read("app", "web"));
+  EXPECT_TRUE(of.nothing());
+}
+
+TEST(selector, placement_filter_and_explain_go_by_it) {
+  ledger book;
+  node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  on.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  book.put(on);
+  const std::vector<amount> one{{"nvidia.com/gpumem", 4096}};
+  const std::vector<limits> pod{one};
+  const auto a = selector::of(pairs{{"nvidia.com/use-gputype", "A100"}});
+  const auto h = selector::of(pairs{{"nvidia.com/use-gputype", "H100"}});
+  const std::vector<node_view> nodes{*book.view("n")};
+  demand what;
+  placement where;
+  ASSERT_FALSE(read(pod, on.serves, what));
+  ASSERT_TRUE(place(what, nodes[0], {.only = &a}, where).fits());
+  EXPECT_EQ(where.all()[0].card, 1);
+  EXPECT_EQ(text_of(place(what, nodes[0], {.only = &h}, where)), "no room on the cards the pod wants: needs 1, has 0");
+  std::vector<shortfall> out(1);
+  filter(pod, nodes, out, &h);
+  EXPECT_EQ(out[0].why, reason::not_selected);
+  EXPECT_EQ(
+      text_of(explain(pod, nodes, &h), nodes),
+      "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; no single change "
+      "is enough");
+  ASSERT_EQ(book.assume("a", {.node = "n", .grants = {{.memory_mib = 40000, .card = "GPU-2"}}, .counts = {}}, 1),
+            booked::done);
+  const std::vector<node_view> fuller{*book.view("n")};
+  EXPECT_EQ(
+      text_of(explain(pod, fuller, &a), fuller),
+      "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; smallest change "
+      "of the pod: lower nvidia.com/gpumem of container 0 from 4096 to 536 (fits on card GPU-2 of node n); "
+      "smallest change of a node: free 3560 MiB on card GPU-2 of node n");
+}
+
+}  // namespace
+}  // namespace quota

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/controller_options.hpp"
+#include "cli/extender.hpp"
 #include "cli/policy_file.hpp"
 #include "cli/preflight.hpp"
 #include "cli/verbs.hpp"
@@ -119,6 +120,7 @@ class operator_program {
     add_leadership();
     manager_.add_server(server_);
     if (!options_.webhook_address.empty()) add_webhook();
+    if (!options_.extender_address.empty()) add_extender();
     manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
   }
 
@@ -243,6 +245,19 @@ class operator_program {
     webhook_->join(manager_, health_);
   }
 
+  void add_extender() {
+    extender_ = std::make_unique<extender>(extender::given{loop_,
+                                                           metrics_,
+                                                           serving_,
+                                                           client_,
+                                                           {pods_, nodes_, policies_, compiled_rules_},
+                                                           [this] { return elector_.remaining(); },
+                                                           elector_.identity(),
+                                                           events_},
+                                           options_);
+    extender_->join(manager_);
+  }
+
   void add_leadership() {
     manager_.set_leadership(controller::elector_leadership(elector_));
     manager_.on_leading([this] { loop_.spawn("leader-label", controller::mark_leader(client_, pod_)); });
@@ -342,7 +357,8 @@ class operator_program {
   // How it is seen and started.
   controller::http_server_metrics serving_{metrics_};
   controller::http_server server_{loop_, serving_, front(options_)};
-  std::unique_ptr<webhook> webhook_;  ///< null without --webhook-address
+  std::unique_ptr<webhook> webhook_;    ///< null without --webhook-address
+  std::unique_ptr<extender> extender_;  ///< null without --extender-address
   controller::manager manager_{loop_, health_, metrics_};
 };
 
@@ -367,6 +383,7 @@ int run_controller(controller_options options) {
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
   if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
   if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
+  if (const auto problem = extender_problem(options); !problem.empty()) return complain(problem, 2);
 
   nlohmann::json policy;
   if (!options.policy.empty()) {

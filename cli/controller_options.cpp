@@ -46,6 +46,13 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
        "https://host:port where the API server reaches the webhook, outside a cluster; without it the chart's Service");
   text("--webhook-client-ca", into.webhook_client_ca, "QUARTERMASTER_WEBHOOK_CLIENT_CA",
        "PEM file: callers of the webhook must show a certificate signed by it");
+  text("--extender-address", into.extender_address, "QUARTERMASTER_EXTENDER_ADDRESS",
+       "host:port of the scheduler extender (TLS: /scheduler/filter, prioritize, bind, preempt); empty: none");
+  text("--extender-cert-file", into.extender_cert, "QUARTERMASTER_EXTENDER_CERT_FILE",
+       "PEM file with the extender's certificate, read again when it changes");
+  text("--extender-key-file", into.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");
+  text("--extender-client-ca", into.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
+       "PEM file: schedulers must show a certificate signed by it");
   text("--admission", into.admission, "QUARTERMASTER_ADMISSION",
        "auto: the API server's admission policies hold pods to the rules, the webhook fills in where they cannot; "
        "webhook: the webhook does both and the policies stay out of it")

@@ -22,10 +22,12 @@ struct controller_options {
   std::string policy;  ///< file; empty: the policy is made by people only
   std::string image;   ///< our own, for modules whose plugin is part of it
   std::string metrics_address = ":8080";
-  std::string webhook_address;     ///< empty: no admission webhook
-  std::string webhook_url;         ///< empty: it is called through the chart's Service
-  std::string webhook_client_ca;   ///< file; empty: callers need no certificate
-  std::string admission = "auto";  ///< auto, webhook
+  std::string webhook_address;                                  ///< empty: no admission webhook
+  std::string webhook_url;                                      ///< empty: it is called through the chart's Service
+  std::string webhook_client_ca;                                ///< file; empty: callers need no certificate
+  std::string extender_address;                                 ///< empty: no scheduler extender
+  std::string extender_cert, extender_key, extender_client_ca;  ///< files; read again when they change
+  std::string admission = "auto";                               ///< auto, webhook
   std::string log_format = "text";
   std::string log_level = "info";
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;

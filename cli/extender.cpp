@@ -1,0 +1,89 @@
+#include "cli/extender.hpp"
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto audit_period = 60s;
+
+controller::http_server_options listening(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "extender";
+  out.address = options.extender_address;
+  out.tls = controller::certificate_files{options.extender_cert, options.extender_key, options.extender_client_ca};
+  // One whole-node body at a time, and as many lists of names as a scheduler sends at once.
+  out.bodies_limit = reconcilers::extender::max_filter_body + (16u << 20);
+  out.small_body = 1u << 20;
+  return out;
+}
+
+}  // namespace
+
+std::string extender_problem(const controller_options& options) {
+  const bool listens = !options.extender_address.empty();
+  const bool files =
+      !options.extender_cert.empty() && !options.extender_key.empty() && !options.extender_client_ca.empty();
+  const bool any =
+      !options.extender_cert.empty() || !options.extender_key.empty() || !options.extender_client_ca.empty();
+  if (listens && !files)
+    return "--extender-address needs --extender-cert-file, --extender-key-file and --extender-client-ca: who may call "
+           "it is told by certificates alone";
+  if (!listens && any)
+    return "--extender-cert-file, --extender-key-file and --extender-client-ca need --extender-address";
+  return {};
+}
+
+extender::extender(given from, const controller_options& options)
+    : loop_(from.loop),
+      book_(from.stores, from.metrics),
+      earlier_({from.loop, from.client, from.stores.pods,
+                [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
+                from.identity}),
+      binds_({from.loop, from.client, from.stores.pods, book_, earlier_, from.lease_left}, from.metrics),
+      waiting_({from.client, from.stores.pods, from.stores.nodes, book_, from.events}, from.metrics),
+      front_({book_, from.stores.pods, binds_, [this] { return leading_; },
+              [this](const kube::pod& pod) { waiting_.note(pod); }},
+             from.metrics),
+      server_(from.loop, from.serving, listening(options)) {
+  book_.on_room([this] { waiting_.room(); });
+  front_.add_routes(server_);
+}
+
+void extender::join(controller::manager& manager) {
+  manager.add_server(server_);
+  manager.on_leading([this] {
+    leading_ = true;
+    loop_.spawn("extender", lead());
+    loop_.spawn("waiting_pods", care());
+  });
+}
+
+kube::task<void> extender::lead() {
+  co_await earlier_.close();
+  auto audited = controller::boot_now();
+  for (;;) {
+    const bool slept = co_await controller::sleep_for(5s);
+    if (!slept) co_return kube::result<void>();
+    const auto now = controller::boot_now();
+    binds_.look_after(now);
+    if (now - audited < audit_period) continue;
+    audited = now;
+    if (const auto found = book_.audit(); found > 0)
+      controller::log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
+  }
+}
+
+/// Those who wait: told why, and tried again when there is room.
+kube::task<void> extender::care() {
+  for (;;) {
+    const bool slept = co_await controller::sleep_for(200ms);
+    if (!slept) co_return kube::result<void>();
+    co_await waiting_.turn(controller::boot_now());
+  }
+}
+
+}  // namespace cli

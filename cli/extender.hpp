@@ -1,0 +1,52 @@
+#pragma once
+// The scheduler extender as a part of the program, made only where --extender-address says where it listens: the ledger
+// it answers from, the server with its certificates, and what the leader does beside answering.
+
+#include <string>
+
+#include "cli/controller_options.hpp"
+#include "controller/http_server.hpp"
+#include "controller/manager.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/waiting.hpp"
+
+namespace cli {
+
+/// What is wrong with the extender's flags, in one line; empty when nothing is.
+std::string extender_problem(const controller_options& options);
+
+class extender {
+ public:
+  struct given {
+    controller::loop& loop;
+    controller::registry& metrics;
+    controller::http_server_metrics& serving;
+    kube::client& client;  ///< the fenced one
+    reconcilers::extender::account::stores stores;
+    std::function<controller::milliseconds()> lease_left;
+    std::string identity;  ///< of this leader
+    controller::recorder& events;
+  };
+  extender(given from, const controller_options& options);
+
+  /// Into the phases of the manager; its caches are the caller's to add.
+  void join(controller::manager& manager);
+
+ private:
+  kube::task<void> lead();
+  kube::task<void> care();
+
+  controller::loop& loop_;
+  reconcilers::extender::account book_;
+  reconcilers::extender::fence earlier_;
+  reconcilers::extender::binder binds_;
+  reconcilers::extender::waiting waiting_;
+  reconcilers::extender::front front_;
+  controller::http_server server_;
+  bool leading_ = false;
+};
+
+}  // namespace cli

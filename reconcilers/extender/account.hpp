@@ -1,0 +1,106 @@
+#pragma once
+// The ledger kept true: nodes and pods as the stores have them, and what we have decided and the API has not answered
+// yet. Every replica keeps one; only the leader assumes.
+//
+// A bound pod is booked from what is written on it (placement.hpp); one that says nothing waits for its node and is
+// booked by a guess then. What is assumed stays booked until the API says whether it is so: a Binding may arrive long
+// after we have given it up.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "controller/clock.hpp"
+#include "controller/metrics.hpp"
+#include "controller/store.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "quota/ledger.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/compiled_rules.hpp"
+#include "reconcilers/extender/placement.hpp"
+
+namespace reconcilers::extender {
+
+class account {
+ public:
+  struct stores {
+    controller::store<kube::pod>& pods;
+    controller::store<kube::node>& nodes;
+    controller::store<accelerator_policy>& policies;
+    controller::store<compiled_rules>& rules;
+  };
+  /// The stores must outlive this; it observes all of them.
+  account(stores known, controller::registry& metrics);
+  account(const account&) = delete;
+  account& operator=(const account&) = delete;
+
+  const quota::ledger& book() const { return book_; }
+  bool synced() const;
+  bool declared(std::string_view key) const { return declared_.contains(key); }
+  declared_keys keys() const {
+    return [this](std::string_view key) { return declared(key); };
+  }
+
+  /// Before the write: @return as ledger::assume.
+  quota::booked assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
+  /// The write did not happen and cannot any more, or the pod is gone.
+  void release(const kube::uid& pod);
+  /// What the API says of one pod, asked for by itself.
+  void take(const kube::pod& now) { take_in(nullptr, &now); }
+
+  struct room {
+    std::vector<quota::card_use> used;
+    std::vector<std::int64_t> counts_used;
+  };
+  /// What would be given out of the node if these pods were gone; empty where it is not reported.
+  std::optional<room> without(std::string_view node, std::span<const kube::uid> pods) const;
+
+  struct assumed {
+    kube::object_key key;
+    std::string node;
+    controller::milliseconds since;
+  };
+  /// By pod UID; what the API has not confirmed.
+  const std::unordered_map<std::string, assumed>& open() const { return open_; }
+
+  /// Called after something was given back: a pod has gone, a node has come.
+  void on_room(std::function<void()> call) { on_room_ = std::move(call); }
+
+  /// Recomputes what every pod holds from the stores and repairs what differs. @return how many entries did.
+  std::size_t audit();
+
+ private:
+  struct hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view of) const { return std::hash<std::string_view>{}(of); }
+  };
+  const accelerator_policy* policy() const;
+  void take_in(const kube::pod* before, const kube::pod* after);
+  void take_in(const kube::node* before, const kube::node* after);
+  void put(const kube::node& of);
+  void book(const kube::pod& of);
+  void all_anew();
+  void learn_keys(const compiled_rules* now);
+  void wait_for(const std::string& node, const kube::object_key& pod);
+  void publish();
+
+  stores known_;
+  quota::ledger book_;
+  std::unordered_set<std::string, hash, std::equal_to<>> declared_;
+  std::unordered_map<std::string, assumed> open_;
+  std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book
+  std::function<void()> on_room_;
+  controller::family<controller::counter>& differences_;
+  controller::gauge& confirmed_entries_;
+  controller::gauge& assumed_entries_;
+  controller::gauge& over_given_;
+};
+
+}  // namespace reconcilers::extender

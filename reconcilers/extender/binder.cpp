@@ -1,0 +1,207 @@
+#include "reconcilers/extender/binder.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+#include "kube/status.hpp"
+#include "quota/place.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr auto deadline = 3s;   // of one Binding; the lease must last as long
+constexpr auto patience = 30s;  // for the watch to show what was bound
+constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
+
+/// The API server has answered, and it is no.
+bool is_no(const kube::error& why) { return why.http >= 400 && why.http < 500; }
+
+std::int64_t wall_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+/// An element of a set while it is in scope.
+class membership {
+ public:
+  membership(std::set<kube::uid>& in, kube::uid of) : in_(in), of_(of) { in_.insert(of); }
+  membership(const membership&) = delete;
+  membership& operator=(const membership&) = delete;
+  ~membership() { in_.erase(of_); }
+
+ private:
+  std::set<kube::uid>& in_;
+  kube::uid of_;
+};
+
+}  // namespace
+
+binder::binder(given by, controller::registry& metrics)
+    : by_(std::move(by)),
+      results_(metrics.counters("quartermaster_binds_total",
+                                "Binding calls: bound, already, no_room, refused, unknown, not_ready.", {"result"})) {}
+
+bool binder::ready() const {
+  return by_.book.synced() && by_.earlier.closed() && by_.lease_left() > controller::milliseconds(deadline);
+}
+
+kube::task<kube::pod> binder::read(kube::object_key key) {
+  auto request = kube::get_request(kube::resources::pods, key, kube::encoding::json);
+  request.deadline = deadline;
+  const auto answer = co_await by_.api.over().send(std::move(request));
+  if (!answer) co_return std::unexpected(answer.error());
+  if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
+  co_return pod_of(answer->body);
+}
+
+kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
+                              const json& annotations) {
+  kube::preconditions only_if;
+  only_if.uid = std::move(uid);
+  only_if.resource_version = std::to_string(version);
+  auto request = kube::bind_request(pod, node, only_if, annotations);
+  request.deadline = deadline;
+  const auto name = "bind pods " + pod.to_string() + " to " + node;
+  const auto answer = co_await by_.api.over().send(std::move(request));
+  if (!answer) co_return std::unexpected(answer.error());
+  if (answer->status >= 400) co_return std::unexpected(kube::error_of(name, *answer));
+  co_return kube::result<void>();
+}
+
+boost::asio::awaitable<std::string> binder::bind(bind_args what) {
+  if (in_flight_.contains(what.uid)) co_return "this pod is being bound by another call";
+  const membership here(in_flight_, what.uid);
+  co_return co_await bind_once(what);
+}
+
+boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
+  const auto refuse = [&](std::string_view result, std::string why) {
+    results_.with({result}).add();
+    return why;
+  };
+  std::optional<kube::pod> pod;
+  if (const auto* known = by_.pods.find(what.pod); known && known->id == what.uid) pod = *known;
+  if (!pod || !by_.earlier.covers(pod->resource_version)) {
+    auto now = co_await read(what.pod);
+    if (!now) co_return refuse("refused", now.error().what);
+    pod = std::move(*now);
+    if (!by_.earlier.covers(pod->resource_version))
+      co_return refuse("not_ready", "the pod is too new for what is known here; come again");
+  }
+  const auto uid = pod->id.to_string();
+  if (pod->id != what.uid)
+    co_return refuse("refused",
+                     "pod " + what.pod.to_string() + " has uid " + uid + " now, not " + what.uid.to_string());
+  if (pod->node_name == what.node) co_return refuse("already", "");
+  if (!pod->node_name.empty()) co_return refuse("refused", "the pod is bound to " + pod->node_name + " already");
+  if (pod->deleting) co_return refuse("refused", "the pod is being deleted");
+  if (in_doubt_.contains(what.uid)) co_return refuse("unknown", unconfirmed);
+
+  const asked by(*pod, by_.book.keys());
+  const auto view = by_.book.book().view(what.node);
+  if (!view)
+    co_return refuse("no_room", "node " + what.node + ": " + std::string(quota::text_of(quota::reason::no_node)));
+  quota::demand needs;
+  if (const auto no = quota::read(by.containers(), view->what->serves, needs))
+    co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(*no));
+  quota::placement where;
+  if (const auto how = quota::place(needs, *view, quota::policy::binpack, where); !how.fits())
+    co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(how));
+  const auto held = quota::holding_of(needs, where, *view->what);
+  const auto annotations = annotations_of(held, by, *pod, *view->what, wall_ns());
+  const auto assumed = by_.book.assume(*pod, held, controller::boot_now());
+  if (assumed != quota::booked::done)
+    co_return refuse("no_room", assumed == quota::booked::elsewhere ? unconfirmed : "the cards went to another pod");
+
+  auto sent = co_await send(what.pod, uid, pod->resource_version, what.node, annotations);
+  if (sent) co_return refuse("bound", "");
+  co_return co_await settle(what, std::move(sent.error()), std::move(*pod), annotations);
+}
+
+/// A Binding that did not simply succeed.
+boost::asio::awaitable<std::string> binder::settle(const bind_args& what, kube::error why, kube::pod pod,
+                                                   json annotations) {
+  const auto said = [&](std::string_view result, std::string text) {
+    results_.with({result}).add();
+    return text;
+  };
+  const auto version = pod.resource_version;
+  if (why.code == kube::errc::conflict || why.code == kube::errc::already_exists) {
+    // Somebody wrote to the pod since we read it, or the transport sent our Binding twice.
+    const auto now = co_await read(what.pod);
+    if (now && now->id == what.uid && !now->node_name.empty()) {
+      by_.book.take(*now);
+      const bool ours =
+          now->node_name == what.node && now->annotations.value_or(placement_annotation, "") ==
+                                             annotations.value(std::string(placement_annotation), std::string());
+      if (ours) co_return said("bound", "");
+      if (now->node_name != what.node) by_.book.release(what.uid), by_.book.take(*now);
+      co_return said("refused", "the pod was bound to " + now->node_name + " by somebody else");
+    }
+    if (now && now->id == what.uid && now->resource_version != version && !now->deleting) {
+      auto again = co_await send(what.pod, what.uid.to_string(), now->resource_version, what.node, annotations);
+      if (again) co_return said("bound", "");
+      why = std::move(again.error());
+    } else if (!now && now.error().code != kube::errc::not_found) {
+      why = now.error();
+    }
+  }
+  if (is_no(why)) {
+    by_.book.release(what.uid);
+    co_return said("refused", why.what);
+  }
+  find_out_later(what.pod, what.uid);
+  co_return said("unknown", why.what);
+}
+
+void binder::find_out_later(const kube::object_key& key, const kube::uid& uid) {
+  if (!in_doubt_.insert(uid).second) return;
+  by_.loop.spawn("bind_in_doubt", find_out(key, uid));
+}
+
+boost::asio::awaitable<void> binder::find_out(kube::object_key key, kube::uid uid) {
+  const membership here(in_doubt_, uid);
+  const auto text = uid.to_string();
+  for (;;) {
+    const auto* entry = by_.book.book().find(text);
+    if (!entry || entry->confirmed) co_return;  // the watch has told
+    auto sealed = co_await by_.earlier.seal(key, text);
+    const bool gone =
+        !sealed && (sealed.error().code == kube::errc::not_found || sealed.error().code == kube::errc::conflict);
+    if (gone) {
+      by_.book.release(uid);
+      co_return;
+    }
+    if (sealed) {
+      auto now = co_await read(key);
+      const bool none = !now && now.error().code == kube::errc::not_found;
+      if (none || (now && (now->id != uid || now->node_name.empty()))) {
+        by_.book.release(uid);
+        controller::log::info("a Binding did not arrive and what it held is free", {{"pod", key.to_string()}});
+        co_return;
+      }
+      if (now) {
+        by_.book.take(*now);
+        co_return;
+      }
+    }
+    const bool slept = co_await controller::sleep_for(500ms);
+    if (!slept) co_return;
+  }
+}
+
+void binder::look_after(controller::milliseconds now) {
+  std::vector<std::pair<kube::object_key, kube::uid>> late;
+  for (const auto& [uid, one] : by_.book.open()) {
+    const auto id = kube::uid::parse(uid);
+    if (now - one.since > patience && !in_flight_.contains(id)) late.emplace_back(one.key, id);
+  }
+  for (const auto& [key, id] : late) find_out_later(key, id);
+}
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,52 @@
+#pragma once
+// One Binding: decided on what is free when the call arrives, assumed in the ledger before it is sent, and sent once
+// with the placement, the pod's UID and its version. A result that is not known is found out: the pod is sealed, so
+// that what is still on its way cannot arrive any more, and read.
+
+#include <set>
+#include <string>
+
+#include "controller/loop.hpp"
+#include "controller/metrics.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/extender/account.hpp"
+#include "reconcilers/extender/fence.hpp"
+#include "reconcilers/extender/protocol.hpp"
+
+namespace reconcilers::extender {
+
+class binder {
+ public:
+  struct given {
+    controller::loop& loop;
+    kube::client& api;  ///< the fenced one
+    const controller::store<kube::pod>& pods;
+    account& book;
+    fence& earlier;
+    std::function<controller::milliseconds()> lease_left;
+  };
+  binder(given by, controller::registry& metrics);
+
+  /// Empty: bound. Otherwise one line for the scheduler's event on the pod. @throws nothing
+  boost::asio::awaitable<std::string> bind(bind_args what);
+  /// Can we answer for what we bind? When not, the caller is told to come again.
+  bool ready() const;
+  /// Looks after what was assumed and never confirmed: every few seconds.
+  void look_after(controller::milliseconds now);
+
+ private:
+  boost::asio::awaitable<std::string> bind_once(const bind_args& what);
+  kube::task<kube::pod> read(kube::object_key key);
+  kube::task<void> send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
+                        const nlohmann::json& annotations);
+  boost::asio::awaitable<std::string> settle(const bind_args& what, kube::error why, kube::pod pod,
+                                             nlohmann::json annotations);
+  boost::asio::awaitable<void> find_out(kube::object_key key, kube::uid uid);
+  void find_out_later(const kube::object_key& key, const kube::uid& uid);
+
+  given by_;
+  std::set<kube::uid> in_flight_, in_doubt_;
+  controller::family<controller::counter>& results_;
+};
+
+}  // namespace reconcilers::extender

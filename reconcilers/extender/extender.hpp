@@ -1,0 +1,49 @@
+#pragma once
+// The scheduler's questions, answered from the stores: which nodes fit, which is better, whose going would help; and
+// the call that binds. Filter, prioritize and preempt change nothing and may be asked as often as the scheduler likes.
+// A pod that asks for nothing of ours fits everywhere.
+
+#include <string>
+#include <string_view>
+
+#include "controller/http_server.hpp"
+#include "reconcilers/extender/binder.hpp"
+
+namespace reconcilers::extender {
+
+/// Asked for at the end of urlPrefix "https://<host>:<port>/scheduler".
+inline constexpr std::string_view filter_path = "/scheduler/filter", prioritize_path = "/scheduler/prioritize",
+                                  bind_path = "/scheduler/bind", preempt_path = "/scheduler/preempt";
+/// Whole nodes come as 20 KiB each; names as 20 bytes each.
+inline constexpr std::size_t max_filter_body = 128u << 20, max_bind_body = 16u << 10;
+
+class front {
+ public:
+  struct given {
+    account& book;
+    const controller::store<kube::pod>& pods;
+    binder& binds;
+    std::function<bool()> leading;
+    /// A pod for which none of the nodes it was asked about fits.
+    std::function<void(const kube::pod&)> on_waiting;
+  };
+  front(given by, controller::registry& metrics);
+
+  void add_routes(controller::http_server& to);
+
+  controller::http_response filter(const std::string& body);
+  controller::http_response prioritize(const std::string& body);
+  controller::http_response preempt(const std::string& body);
+  boost::asio::awaitable<controller::http_response> bind(std::string body);
+
+ private:
+  /// The store's copy, or the body's where the store has none yet.
+  const kube::pod* pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view json, kube::pod& read);
+  bool answering() const { return by_.leading() && by_.book.synced(); }
+
+  given by_;
+  controller::family<controller::histogram>& seconds_;
+  controller::family<controller::counter>& nodes_;
+};
+
+}  // namespace reconcilers::extender

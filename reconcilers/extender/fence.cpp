@@ -1,0 +1,129 @@
+#include "reconcilers/extender/fence.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+#include "kube/status.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+constexpr std::size_t seals_at_once = 6;  // two connections of the eight are left to others
+
+std::string text_at(const json& in, const char* pointer) {
+  const auto value = in.value(json::json_pointer(pointer), json());
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::uint64_t version_of(const std::string& text) {
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+}  // namespace
+
+kube::task<std::vector<fence::target>> fence::unbound() {
+  kube::list_options options;
+  options.field_selector = "spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed";
+  std::vector<target> out;
+  do {
+    auto request = kube::list_page(kube::resources::pods, options);
+    request.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+    auto answer = co_await by_.api.over().send(std::move(request));
+    if (!answer) co_return std::unexpected(answer.error());
+    if (answer->status != 200) co_return std::unexpected(kube::error_of("list unbound pods", *answer));
+    const auto page = json::parse(answer->body, nullptr, false);
+    if (!page.is_object())
+      co_return std::unexpected(kube::error{kube::errc::decode, 200, "list unbound pods: not a list", {}});
+    listed_ = std::max(listed_, version_of(text_at(page, "/metadata/resourceVersion")));
+    const auto items = page.value("items", json::array());
+    for (const auto& one : items) {
+      target pod{{text_at(one, "/metadata/namespace"), text_at(one, "/metadata/name")}, text_at(one, "/metadata/uid")};
+      const auto* known = by_.pods.find(pod.key);
+      const bool other = known && known->id.to_string() == pod.uid && !by_.ours(*known);
+      if (!other) out.push_back(std::move(pod));
+    }
+    options.continue_token = text_at(page, "/metadata/continue");
+  } while (!options.continue_token.empty());
+  co_return out;
+}
+
+kube::task<void> fence::close() {
+  while (!closed_) {
+    auto pods = co_await unbound();
+    if (!pods) {
+      controller::log::warn("binding waits until pods can be listed", {{"error", pods.error().what}});
+      const bool slept = co_await controller::sleep_for(1s);
+      if (!slept) co_return kube::result<void>();
+      continue;
+    }
+    left_ = std::move(*pods);
+    const auto all = left_.size();
+    at_work_ = std::min(seals_at_once, all);
+    for (std::size_t i = 0; i < at_work_; ++i) by_.loop.spawn("seal", work());
+    while (at_work_ > 0) {
+      const bool slept = co_await controller::sleep_for(10ms);
+      if (!slept) co_return kube::result<void>();
+    }
+    closed_ = true;
+    if (all > 0)
+      controller::log::info("pods that waited under an earlier leader are sealed", {{"pods", std::to_string(all)}});
+  }
+  co_return kube::result<void>();
+}
+
+boost::asio::awaitable<void> fence::work() {
+  while (!left_.empty()) {
+    const auto pod = std::move(left_.back());
+    left_.pop_back();
+    for (;;) {
+      const auto done = co_await seal(pod.key, pod.uid);
+      const bool gone =
+          !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
+      if (done || gone) break;
+      controller::log::warn("a pod cannot be sealed; nothing is bound until it is",
+                            {{"pod", pod.key.to_string()}, {"error", done.error().what}});
+      const bool slept = co_await controller::sleep_for(500ms);
+      if (!slept) break;
+    }
+  }
+  --at_work_;
+}
+
+kube::task<void> fence::seal(kube::object_key pod, std::string uid) {
+  // Applied again with another message each time: equal content would move no version.
+  const auto message = "term " + by_.term + ", seal " + std::to_string(++seals_);
+  const json object{{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata", {{"name", pod.name}, {"namespace", pod.ns}, {"uid", uid}}},
+                    {"status",
+                     {{"conditions",
+                       {{{"type", seal_condition},
+                         {"status", "True"},
+                         {"reason", "Term"},
+                         {"message", message},
+                         {"lastTransitionTime", controller::rfc3339_seconds(std::chrono::system_clock::now())}}}}}}};
+  kube::write_options how;
+  how.field_manager = "quartermaster-seal";
+  how.force = true;
+  const auto done = co_await by_.api.apply_status(kube::resources::pods, pod, object, how);
+  if (!done) co_return std::unexpected(done.error());
+  co_return kube::result<void>();
+}
+
+bool fence::covers(std::uint64_t version) {
+  if (!closed_) return false;
+  if (version > listed_ || caught_up_) return true;
+  caught_up_ =
+      std::ranges::any_of(by_.pods.all(), [&](const kube::pod& one) { return one.resource_version > listed_; });
+  return caught_up_;
+}
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,259 @@
+#include "reconcilers/extender/inventory.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "quota/vocabulary.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/modules/settings.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+using nlohmann::json;
+using quota::mode;
+
+constexpr std::string_view hami_register = "hami.io/node-nvidia-register";
+constexpr std::int64_t most_cards = static_cast<std::int64_t>(quota::max_cards);
+
+/// Which mode a module means, and the key by which the kubelet shows that it is there.
+struct served_as {
+  std::string_view module;
+  mode as;
+  std::string_view key;
+};
+// Without a module label the first whose key is offered counts; nvidia.com/gpu is told apart by more (see guess).
+constexpr served_as ways[] = {
+    {"vgpu", mode::vgpu, "tencent.com/vcuda-core"},  {"mps", mode::mps, "nvidia.com/mps-core"},
+    {"hami", mode::hami, "nvidia.com/gpualloc"},     {"gpushare", mode::gpushare, "aliyun.com/gpu-mem"},
+    {"share", mode::share, "nvidia.com/gpu.shared"}, {"", mode::volcano, "volcano.sh/vgpu-number"},
+    {"", mode::topology, "aliyun.com/gpu"},          {"", mode::qgpu, "tke.cloud.tencent.com/qgpu-core"},
+    {"share", mode::share, "nvidia.com/gpu"},        {"hami", mode::hami, "nvidia.com/gpu"},
+    {"pgpu", mode::pgpu, "nvidia.com/gpu"},
+};
+
+std::int64_t number_of(std::optional<std::string_view> text) {
+  std::int64_t out = 0;
+  if (text) std::from_chars(text->data(), text->data() + text->size(), out);
+  return std::max<std::int64_t>(out, 0);
+}
+
+bool time_sliced(const kube::node& of) {
+  return of.labels.value_or("nvidia.com/gpu.sharing-strategy", "none") == "time-slicing" ||
+         number_of(of.labels.find("nvidia.com/gpu.replicas")) > 1;
+}
+
+/// What nvidia.com/gpu means on a node that no module of ours serves.
+mode guess(const kube::node& of) {
+  if (of.annotations.contains(hami_register)) return mode::hami;
+  return time_sliced(of) ? mode::share : mode::pgpu;
+}
+
+std::uint16_t modes_of(const kube::node& of) {
+  const auto bit = [](mode one) { return static_cast<std::uint16_t>(one); };
+  const auto module = of.labels.find(names::module_label);
+  std::uint16_t out = 0;
+  for (const auto& one : ways) {
+    if (kube::amount(of.allocatable, one.key) <= 0) continue;
+    if (module) {
+      if (one.module == *module) out |= bit(one.as);
+    } else if (one.key == "nvidia.com/gpu") {
+      if (out == 0) out |= bit(guess(of));
+    } else {
+      out |= bit(one.as);
+    }
+  }
+  return out;
+}
+
+/// The settings of the module that serves the node: those of its node set, the policy's, the catalogue's.
+class module_settings {
+ public:
+  module_settings(const kube::node& of, const accelerator_policy* policy, std::string_view module)
+      : row_(modules::find(module)) {
+    if (!policy) return;
+    const auto at = policy->modules.find(module);
+    if (at == policy->modules.end()) return;
+    spec_ = at->second;
+    const auto set = of.labels.find(names::node_set_label);
+    for (const auto& one : spec_.node_sets)
+      if (set && one.name == *set)
+        for (const auto& [key, value] : one.settings) spec_.settings[key] = value;
+  }
+  std::string text(std::string_view name) const {
+    return row_ ? modules::setting_of(row_->settings, spec_, name) : std::string();
+  }
+  std::int64_t number(std::string_view name) const { return number_of(text(name)); }
+
+ private:
+  const modules::module_type* row_;
+  module_spec spec_;
+};
+
+quota::service service_of(const kube::node& of, const accelerator_policy* policy) {
+  quota::service out;
+  out.modes = modes_of(of);
+  if (out.has(mode::hami)) {
+    const module_settings hami(of, policy, "hami");
+    out.default_cards = static_cast<std::int32_t>(hami.number("defaultGPUNum"));
+    out.default_memory_mib = static_cast<std::int32_t>(hami.number("defaultMem"));
+    out.default_cores = static_cast<std::int32_t>(hami.number("defaultCores"));
+  }
+  if (out.has(mode::gpushare))
+    out.aliyun_unit_mib = module_settings(of, policy, "gpushare").text("memoryUnit") == "MiB" ? 1 : 1024;
+  return out;
+}
+
+/// HAMi's list of cards: JSON since 2.5, before that "uuid,count,mem,core,type,numa,health,index,mode:" for each.
+/// Zero values are left out of the JSON, so a card without "health" is not healthy.
+std::vector<quota::card> registered(std::string_view text) {
+  std::vector<quota::card> out;
+  if (text.starts_with('[')) {
+    const auto list = json::parse(text, nullptr, false);
+    if (!list.is_array()) return out;
+    for (const auto& one : list) {
+      if (!one.is_object()) continue;
+      const auto number = [&](const char* key) {
+        const auto at = one.find(key);
+        return at != one.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+      };
+      const auto words = [&](const char* key) {
+        const auto at = one.find(key);
+        return at != one.end() && at->is_string() ? at->get<std::string>() : std::string();
+      };
+      quota::card card;
+      card.uuid = words("id");
+      card.model = words("type");
+      card.memory_mib = number("devmem");
+      card.numa = static_cast<std::int32_t>(number("numa"));
+      card.max_sharers = static_cast<std::int32_t>(number("count"));
+      const auto health = one.find("health");
+      card.healthy = health != one.end() && health->is_boolean() && health->get<bool>();
+      card.mig = words("mode") == "mig";
+      if (!card.uuid.empty()) out.push_back(std::move(card));
+    }
+    return out;
+  }
+  while (!text.empty()) {
+    auto entry = text.substr(0, text.find(':'));
+    text.remove_prefix(std::min(text.size(), entry.size() + 1));
+    std::vector<std::string_view> fields;
+    while (!entry.empty()) {
+      fields.push_back(entry.substr(0, entry.find(',')));
+      entry.remove_prefix(std::min(entry.size(), fields.back().size() + 1));
+    }
+    if (fields.size() < 7 || fields[0].empty()) continue;
+    quota::card card;
+    card.uuid = fields[0];
+    card.max_sharers = static_cast<std::int32_t>(number_of(fields[1]));
+    card.memory_mib = number_of(fields[2]);
+    card.model = fields[4];
+    card.numa = static_cast<std::int32_t>(number_of(fields[5]));
+    card.healthy = fields[6] == "true";
+    card.mig = fields.size() > 8 && fields[8] == "mig";
+    out.push_back(std::move(card));
+  }
+  return out;
+}
+
+/// What the kubelet offers of all cards together, for a mode whose plugin says no more.
+struct offered {
+  std::int64_t cards = 0;
+  std::int64_t memory_mib = 0;  ///< of one card; 0: not said
+  std::int32_t max_sharers = 0;
+};
+
+offered offered_by(const kube::node& of, const quota::service& serves, const accelerator_policy* policy) {
+  const auto has = [&](std::string_view key) { return kube::amount(of.allocatable, key); };
+  const auto each = [](std::int64_t all, std::int64_t cards) { return cards > 0 ? all / cards : 0; };
+  offered out;
+  const auto labelled = number_of(of.labels.find("nvidia.com/gpu.count"));
+  if (serves.has(mode::vgpu)) {
+    out.cards = has("tencent.com/vcuda-core") / 100;
+    out.memory_mib = each(has("tencent.com/vcuda-memory") * 256, out.cards);
+    out.max_sharers = 100;
+  } else if (serves.has(mode::mps)) {
+    out.cards = has("nvidia.com/mps-core") / 100;
+    out.memory_mib = each(has("nvidia.com/mps-memory") * 1024, out.cards);
+    const auto major = number_of(of.labels.find("nvidia.com/gpu.compute.major"));
+    const auto minor = number_of(of.labels.find("nvidia.com/gpu.compute.minor"));
+    out.max_sharers = major * 10 + minor >= 75 ? 48 : 16;
+  } else if (serves.has(mode::gpushare)) {
+    out.cards = has("aliyun.com/gpu-count");
+    out.memory_mib = each(has("aliyun.com/gpu-mem") * serves.aliyun_unit_mib, out.cards);
+    out.max_sharers = 100;
+  } else if (serves.has(mode::qgpu)) {
+    out.cards = has("tke.cloud.tencent.com/qgpu-core") / 100;
+    out.memory_mib = each(has("tke.cloud.tencent.com/qgpu-memory") * 1024, out.cards);
+  } else if (serves.has(mode::topology)) {
+    out.cards = has("aliyun.com/gpu");
+  } else if (serves.has(mode::hami) || serves.has(mode::volcano)) {
+    const auto slots = std::max({has("nvidia.com/gpualloc"), has("nvidia.com/gpu"), has("volcano.sh/vgpu-number")});
+    const auto split = std::max<std::int64_t>(module_settings(of, policy, "hami").number("deviceSplitCount"), 1);
+    out.cards = labelled > 0 ? labelled : slots / split;
+    out.max_sharers = static_cast<std::int32_t>(each(slots, out.cards));
+  } else if (serves.has(mode::share)) {
+    const auto replicas = std::max(has("nvidia.com/gpu.shared"), has("nvidia.com/gpu"));
+    out.cards = labelled > 0 ? labelled : 1;
+    out.max_sharers = static_cast<std::int32_t>(each(replicas, out.cards));
+  } else if (serves.has(mode::pgpu)) {
+    out.cards = has("nvidia.com/gpu");
+  }
+  return out;
+}
+
+std::vector<quota::card> cards_of(const kube::node& of, const quota::service& serves,
+                                  const accelerator_policy* policy) {
+  if (serves.modes == 0) return {};
+  if (serves.has(mode::hami)) {
+    if (const auto text = of.annotations.find(hami_register)) {
+      auto out = registered(*text);
+      if (!out.empty()) return out;
+    }
+  }
+  const auto all = offered_by(of, serves, policy);
+  const auto labelled = number_of(of.labels.find("nvidia.com/gpu.memory"));
+  std::vector<quota::card> out(static_cast<std::size_t>(std::clamp<std::int64_t>(all.cards, 0, most_cards)));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].uuid = of.key.name + "/" + std::to_string(i);
+    out[i].model = of.labels.value_or("nvidia.com/gpu.product", "");
+    // The kubelet refuses what goes beyond its sum, so of two figures the smaller counts.
+    out[i].memory_mib =
+        all.memory_mib > 0 && labelled > 0 ? std::min(all.memory_mib, labelled) : std::max(all.memory_mib, labelled);
+    if (all.max_sharers > 0) out[i].max_sharers = all.max_sharers;
+  }
+  return out;
+}
+
+void cordon(std::vector<quota::card>& cards, std::string_view list) {
+  while (!list.empty()) {
+    auto name = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), name.size() + 1));
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    for (auto& card : cards)
+      if (card.uuid == name) card.cordoned = true;
+  }
+}
+
+}  // namespace
+
+quota::node node_of(const kube::node& of, const accelerator_policy* policy, const declared_keys& declared) {
+  quota::node out;
+  out.name = of.key.name;
+  out.serves = service_of(of, policy);
+  out.cards = cards_of(of, out.serves, policy);
+  cordon(out.cards, of.annotations.value_or(cordon_annotation, ""));
+  for (const auto& [key, amount] : of.allocatable)
+    if (!quota::known(key) && declared && declared(key)) out.counts.push_back({key, amount});
+  const auto placement = of.labels.value_or("ack.node.gpu.placement", "");
+  if (placement == "spread") out.placement = quota::policy::spread;
+  if (placement == "binpack") out.placement = quota::policy::binpack;
+  return out;
+}
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,50 @@
+#pragma once
+// The decision as it stands on a pod: our own annotation, which anyone can read to check us, and those that the device
+// plugin of the node reads. And back: what a pod holds, from whoever wrote it.
+//
+//   quartermaster.io/placement:
+//   {"v":1,"node":"gpu-1","source":"planned","containers":{"main":[{"card":"GPU-<uuid>","cores":20,"memoryMiB":2048}]},
+//    "counts":{"example.com/fpga":2}}
+//
+// A whole card has "whole":true, 100 cores and all of the card's memory.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kube/projections/pod.hpp"
+#include "quota/ledger.hpp"
+#include "reconcilers/extender/request.hpp"
+
+namespace reconcilers::extender {
+
+inline constexpr std::string_view placement_annotation = "quartermaster.io/placement";
+inline constexpr std::string_view isolation_annotation = "quartermaster.io/isolation";
+
+/// Where what a pod holds is known from.
+enum class source : std::uint8_t {
+  none,       ///< it holds nothing of ours, or is not bound
+  planned,    ///< our own decision
+  confirmed,  ///< the node's plugin wrote which cards it took
+  guessed,    ///< bound by somebody else and nobody wrote which cards: booked where it fits
+};
+std::string_view to_string(source of);
+
+/// What the node's plugin and people read of a decision. `now_ns` is wall time, nanoseconds since 1970.
+nlohmann::json annotations_of(const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on,
+                              std::int64_t now_ns);
+
+/// Our own annotation; empty where there is none, it is for another node than `node`, or it is broken.
+std::optional<quota::holding> planned(const kube::pod& of, std::string_view node, const asked& by);
+
+struct held {
+  source from = source::none;
+  quota::holding what;
+};
+/// What a bound pod holds of `on`. What is already given out there is respected where nobody says which cards; where
+/// nothing is free it is booked all the same: the pod runs, and the ledger says that a card is over-given.
+held held_by(const kube::pod& of, const quota::node_view& on, const asked& by);
+
+}  // namespace reconcilers::extender

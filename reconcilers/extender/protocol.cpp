@@ -1,0 +1,278 @@
+#include "reconcilers/extender/protocol.hpp"
+
+#include <algorithm>
+
+#include "reconcilers/admission_review.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+namespace json = kube::json;
+using reviews::append_escaped;
+
+constexpr std::size_t most_pod_bytes = 3u << 20;  // an object of the API is at most 1.5 MiB, and more when escaped
+
+/// metadata of the pod; the rest is read only where it is needed.
+void read_pod(json::value of, kube::object_key& key, kube::uid& uid, std::string_view& text) {
+  text = of.get_object().value().raw_json();
+  if (text.size() > most_pod_bytes) throw simdjson::simdjson_error(simdjson::CAPACITY);
+  static thread_local json::document second;
+  auto root = second.open(text);
+  for (auto member : root.get_object()) {
+    if (member.unescaped_key().value() != "metadata") continue;
+    json::each_member(member.value(), [&](std::string_view name, json::value field) {
+      if (name == "name") key.name = json::text_or(field);
+      if (name == "namespace") key.ns = json::text_or(field);
+      if (name == "uid") uid = kube::uid::parse(json::text_or(field));
+    });
+    return;
+  }
+}
+
+std::string_view name_of_node(json::value of) {
+  std::string_view out;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key != "metadata") return;
+    json::each_member(field, [&](std::string_view name, json::value inner) {
+      if (name == "name") out = json::text_or(inner);
+    });
+  });
+  return out;
+}
+
+template <class Member>
+understood<void> read_members(json::document& in, const std::string& body, Member member) {
+  try {
+    auto root = in.open(body);
+    for (auto one : root.get_object()) {
+      const std::string_view key = one.unescaped_key();
+      member(key, json::value(one.value()));
+    }
+    if (root.current_location().error() != simdjson::OUT_OF_BOUNDS)
+      return std::unexpected("there is more after the end of the JSON object");
+  } catch (const simdjson::simdjson_error& thrown) {
+    return std::unexpected(std::string("not a JSON object of the extender protocol: ") + thrown.what());
+  }
+  return {};
+}
+
+void read_victims(json::value of, std::vector<victims>& out) {
+  json::each_member(of, [&](std::string_view node, json::value field) {
+    victims one;
+    one.node = node;
+    json::each_member(field, [&](std::string_view key, json::value inner) {
+      if (key == "NumPDBViolations") one.budget_violations = json::number_or(inner, 0);
+      if (key != "Pods") return;
+      json::each_item(inner, [&](json::value pod) {
+        kube::uid uid;
+        // MetaPod has UID; a whole pod has metadata.uid.
+        json::each_member(pod, [&](std::string_view name, json::value value) {
+          if (name == "UID") uid = kube::uid::parse(json::text_or(value));
+          if (name == "metadata")
+            json::each_member(value, [&](std::string_view field_name, json::value text) {
+              if (field_name == "uid") uid = kube::uid::parse(json::text_or(text));
+            });
+        });
+        one.pods.push_back(uid);
+      });
+    });
+    out.push_back(std::move(one));
+  });
+}
+
+void append_text(std::string& to, std::string_view text) {
+  to += '"';
+  append_escaped(to, text);
+  to += '"';
+}
+
+void append_failed(std::string& to, std::span<const verdict> of, bool unresolvable) {
+  to += '{';
+  bool first = true;
+  for (const auto& one : of) {
+    if (one.reason.empty() || one.unresolvable != unresolvable) continue;
+    if (!std::exchange(first, false)) to += ',';
+    append_text(to, one.node);
+    to += ':';
+    append_text(to, one.reason);
+  }
+  to += '}';
+}
+
+kube::container read_container(json::value of, kube::container::role as) {
+  kube::container out;
+  out.as = as;
+  const auto read_list = [](json::value list, kube::quantities& into) {
+    json::each_member(list, [&](std::string_view key, json::value amount) {
+      if (!kube::is_extended_resource(key)) return;
+      std::string_view text;
+      std::int64_t number = 0;
+      if (amount.get_string().get(text) == simdjson::SUCCESS) {
+        if (const auto parsed = kube::parse_quantity(text)) into.emplace_back(std::string(key), *parsed);
+      } else if (amount.get_int64().get(number) == simdjson::SUCCESS) {
+        into.emplace_back(std::string(key), number);
+      }
+    });
+    std::ranges::sort(into);
+  };
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "name") out.name = json::text_or(field);
+    if (key == "restartPolicy" && as == kube::container::role::init && json::text_or(field) == "Always")
+      out.as = kube::container::role::sidecar;
+    if (key != "resources") return;
+    json::each_member(field, [&](std::string_view name, json::value list) {
+      if (name == "limits") read_list(list, out.limits);
+      if (name == "requests") read_list(list, out.requests);
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+understood<void> read(json::document& in, const std::string& body, filter_args& out) {
+  bool pod = false, names = false;
+  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+    if (field.is_null()) return;
+    if (key == "Pod") {
+      read_pod(field, out.pod, out.uid, out.pod_json);
+      pod = true;
+    } else if (key == "NodeNames") {
+      names = true;
+      json::each_item(field, [&](json::value one) { out.nodes.push_back(json::text_or(one)); });
+    } else if (key == "Nodes") {
+      out.whole_nodes = true;
+      json::each_member(field, [&](std::string_view name, json::value list) {
+        if (name == "items" || name == "Items")
+          json::each_item(list, [&](json::value one) { out.nodes.push_back(name_of_node(one)); });
+      });
+    }
+  });
+  if (!read) return read;
+  if (!pod) return std::unexpected("there is no Pod");
+  if (out.pod.name.empty() || out.pod.ns.empty() || out.uid.empty())
+    return std::unexpected("Pod.metadata has no name, namespace or uid");
+  if (names && out.whole_nodes) return std::unexpected("there are NodeNames and Nodes; one of them is allowed");
+  return {};
+}
+
+understood<bind_args> read_bind(json::document& in, const std::string& body) {
+  bind_args out;
+  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+    if (key == "PodName") out.pod.name = json::text_or(field);
+    if (key == "PodNamespace") out.pod.ns = json::text_or(field);
+    if (key == "PodUID") out.uid = kube::uid::parse(json::text_or(field));
+    if (key == "Node") out.node = json::text_or(field);
+  });
+  if (!read) return std::unexpected(std::move(read.error()));
+  if (out.pod.name.empty() || out.pod.ns.empty() || out.uid.empty() || out.node.empty())
+    return std::unexpected("PodName, PodNamespace, PodUID and Node are needed");
+  return out;
+}
+
+understood<void> read(json::document& in, const std::string& body, preempt_args& out) {
+  bool pod = false;
+  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+    if (field.is_null()) return;
+    if (key == "Pod") {
+      read_pod(field, out.pod, out.uid, out.pod_json);
+      pod = true;
+    } else if (key == "NodeNameToVictims" || key == "NodeNameToMetaVictims") {
+      read_victims(field, out.nodes);
+    }
+  });
+  if (!read) return read;
+  if (!pod || out.pod.name.empty() || out.uid.empty()) return std::unexpected("there is no Pod with a name and a uid");
+  return {};
+}
+
+kube::result<kube::pod> pod_of(std::string_view text) {
+  static constexpr std::string_view annotations[] = {"quartermaster.io/",  "tencent.com/", "hami.io/",
+                                                     "ALIYUN_COM_",        "nvidia.com/",  "aliyun.com/",
+                                                     "aliyun.accelerator/"};
+  kube::pod out;
+  std::vector<kube::container> main;
+  const auto read =
+      json::read_object("pod", text, out, kube::keep{annotations}, [&](std::string_view key, json::value field) {
+        if (key == "status")
+          json::each_member(field, [&](std::string_view name, json::value inner) {
+            if (name != "phase") return;
+            const auto phase = json::text_or(inner);
+            out.phase = phase == "Pending"     ? kube::pod_phase::pending
+                        : phase == "Running"   ? kube::pod_phase::running
+                        : phase == "Succeeded" ? kube::pod_phase::succeeded
+                        : phase == "Failed"    ? kube::pod_phase::failed
+                                               : kube::pod_phase::unknown;
+          });
+        if (key != "spec") return;
+        json::each_member(field, [&](std::string_view name, json::value inner) {
+          if (name == "nodeName") out.node_name = json::text_or(inner);
+          if (name == "schedulerName") out.scheduler_name = json::text_or(inner);
+          if (name == "priority") out.priority = static_cast<std::int32_t>(json::number_or(inner, 0));
+          if (name == "containers")
+            json::each_item(inner,
+                            [&](json::value one) { main.push_back(read_container(one, kube::container::role::main)); });
+          if (name == "initContainers")
+            json::each_item(inner, [&](json::value one) {
+              out.containers.push_back(read_container(one, kube::container::role::init));
+            });
+        });
+      });
+  if (!read) return std::unexpected(read.error());
+  for (auto& one : main) out.containers.push_back(std::move(one));
+  return out;
+}
+
+void append_filter_result(std::string& to, std::span<const verdict> of, bool whole_nodes) {
+  to += whole_nodes ? R"({"Nodes":{"metadata":{},"items":[)" : R"({"Nodes":null,"NodeNames":[)";
+  bool first = true;
+  for (const auto& one : of) {
+    if (!one.reason.empty()) continue;
+    if (!std::exchange(first, false)) to += ',';
+    if (whole_nodes) to += R"({"metadata":{"name":)";
+    append_text(to, one.node);
+    if (whole_nodes) to += "}}";
+  }
+  to += whole_nodes ? R"(]},"NodeNames":null,"FailedNodes":)" : R"(],"FailedNodes":)";
+  append_failed(to, of, false);
+  to += R"(,"FailedAndUnresolvableNodes":)";
+  append_failed(to, of, true);
+  to += R"(,"Error":""})";
+}
+
+void append_priorities(std::string& to, std::span<const std::string_view> nodes, std::span<const std::uint8_t> scores) {
+  to += '[';
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    to += i == 0 ? R"({"Host":)" : R"(,{"Host":)";
+    append_text(to, nodes[i]);
+    to += R"(,"Score":)";
+    to += std::to_string(static_cast<int>(scores[i]));
+    to += '}';
+  }
+  to += ']';
+}
+
+std::string bind_result(std::string_view error) {
+  std::string out = R"({"Error":)";
+  append_text(out, error);
+  out += '}';
+  return out;
+}
+
+std::string preempt_result(std::span<const victims> of) {
+  std::string out = R"({"NodeNameToMetaVictims":{)";
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (i > 0) out += ',';
+    append_text(out, of[i].node);
+    out += R"(:{"Pods":[)";
+    for (std::size_t j = 0; j < of[i].pods.size(); ++j) {
+      out += j == 0 ? R"({"UID":")" : R"(,{"UID":")";
+      out += of[i].pods[j].to_string();
+      out += "\"}";
+    }
+    out += R"(],"NumPDBViolations":)" + std::to_string(of[i].budget_violations) + '}';
+  }
+  return out + "}}";
+}
+
+}  // namespace reconcilers::extender

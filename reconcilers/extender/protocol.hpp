@@ -1,0 +1,66 @@
+#pragma once
+// k8s.io/kube-scheduler/extender/v1 on the wire: names as Go writes them (no json tags, so CamelCase), absent pointers
+// as null. Both forms of a filter request: node names, and whole nodes, of which only the names are read.
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/json_object.hpp"
+#include "kube/projections/pod.hpp"
+
+namespace reconcilers::extender {
+
+/// What is wrong with a body, in one line.
+template <class T>
+using understood = std::expected<T, std::string>;
+
+/// Views into the document, valid until its next `open`.
+struct filter_args {
+  kube::object_key pod;
+  kube::uid uid;
+  std::string_view pod_json;            ///< the whole Pod, for one that no store has
+  std::vector<std::string_view> nodes;  ///< names
+  bool whole_nodes = false;             ///< they came as Nodes and are to be answered so
+};
+/// `body` must have simdjson's padding behind its end (std::string::reserve), or is copied.
+understood<void> read(kube::json::document& in, const std::string& body, filter_args& out);
+
+struct bind_args {
+  kube::object_key pod;
+  kube::uid uid;
+  std::string node;
+};
+understood<bind_args> read_bind(kube::json::document& in, const std::string& body);
+
+struct victims {
+  std::string_view node;
+  std::vector<kube::uid> pods;
+  std::int64_t budget_violations = 0;
+};
+struct preempt_args {
+  kube::object_key pod;
+  kube::uid uid;
+  std::string_view pod_json;
+  std::vector<victims> nodes;
+};
+understood<void> read(kube::json::document& in, const std::string& body, preempt_args& out);
+
+/// As the projection decodes it from protobuf.
+kube::result<kube::pod> pod_of(std::string_view json);
+
+/// One node's part of an answer: `reason` is empty where the pod fits.
+struct verdict {
+  std::string_view node;
+  std::string_view reason;    ///< constant
+  bool unresolvable = false;  ///< nobody's going would help
+};
+void append_filter_result(std::string& to, std::span<const verdict> of, bool whole_nodes);
+void append_priorities(std::string& to, std::span<const std::string_view> nodes, std::span<const std::uint8_t> scores);
+std::string bind_result(std::string_view error);
+std::string preempt_result(std::span<const victims> of);
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,60 @@
+#include "reconcilers/extender/request.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace reconcilers::extender {
+namespace {
+
+constexpr std::string_view vcuda_core = "tencent.com/vcuda-core", burst = "tencent.com/vcuda-core-limit";
+
+bool ours(const std::pair<std::string, std::int64_t>& limit, const declared_keys& declared) {
+  return limit.second != 0 && (quota::known(limit.first) || (declared && declared(limit.first)));
+}
+
+bool as_much(const kube::container& one, const kube::container& as, const declared_keys& declared) {
+  return std::ranges::all_of(as.limits, [&](const auto& limit) {
+    return !ours(limit, declared) || kube::amount(one.limits, limit.first) >= limit.second;
+  });
+}
+
+/// Does it take cards beside the main containers, or before them on the same ones?
+bool counts(const kube::container& one, const kube::pod& of, const declared_keys& declared) {
+  if (std::ranges::none_of(one.limits, [&](const auto& limit) { return ours(limit, declared); })) return false;
+  if (one.as != kube::container::role::init) return true;
+  return std::ranges::none_of(of.containers, [&](const kube::container& other) {
+    return other.as == kube::container::role::main && as_much(other, one, declared);
+  });
+}
+
+}  // namespace
+
+bool asks(const kube::pod& of, const declared_keys& declared) {
+  return std::ranges::any_of(of.containers, [&](const kube::container& one) {
+    return std::ranges::any_of(one.limits, [&](const auto& limit) { return ours(limit, declared); });
+  });
+}
+
+asked::asked(const kube::pod& of, const declared_keys& declared) {
+  std::size_t most = 0;
+  for (const auto& one : of.containers) most += one.limits.size() + 1;
+  amounts_.reserve(most);  // spans point into it
+  spans_.reserve(of.containers.size());
+  named_.reserve(of.containers.size());
+  const auto limit = of.annotations.find(burst);
+  for (const auto& one : of.containers) {
+    if (!counts(one, of, declared)) continue;
+    const auto from = amounts_.size();
+    for (const auto& each : one.limits)
+      if (ours(each, declared)) amounts_.push_back({each.first, each.second});
+    if (limit && kube::amount(one.limits, vcuda_core) > 0) {
+      std::int64_t value = -1;  // what is no number is refused as such
+      std::from_chars(limit->data(), limit->data() + limit->size(), value);
+      amounts_.push_back({burst, value});
+    }
+    spans_.emplace_back(amounts_.data() + from, amounts_.size() - from);
+    named_.push_back(&one);
+  }
+}
+
+}  // namespace reconcilers::extender

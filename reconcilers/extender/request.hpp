@@ -1,0 +1,35 @@
+#pragma once
+// What a pod asks for, as the quota engine reads it: the limits of the containers that run at one time. Views into the
+// pod it was made of.
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/pod.hpp"
+#include "quota/vocabulary.hpp"
+#include "reconcilers/extender/inventory.hpp"
+
+namespace reconcilers::extender {
+
+/// True where a limit of the pod is in one of the vocabularies or declared: such a pod is ours to place.
+bool asks(const kube::pod& of, const declared_keys& declared);
+
+class asked {
+ public:
+  /// An init container that runs to its end before the others counts only where none of them asks for as much, then as
+  /// one more beside them: too much at times, never too little.
+  asked(const kube::pod& of, const declared_keys& declared);
+
+  std::span<const quota::limits> containers() const { return spans_; }
+  /// By the number a need or grant has.
+  std::span<const kube::container* const> names() const { return named_; }
+  bool nothing() const { return amounts_.empty(); }
+
+ private:
+  std::vector<quota::amount> amounts_;
+  std::vector<quota::limits> spans_;
+  std::vector<const kube::container*> named_;
+};
+
+}  // namespace reconcilers::extender

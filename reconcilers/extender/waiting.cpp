@@ -1,0 +1,148 @@
+#include "reconcilers/extender/waiting.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <vector>
+
+#include "quota/explain.hpp"
+#include "quota/filter.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_waiting = 20'000;   // who waits beyond is told by the scheduler's own event
+constexpr std::size_t said_at_once = 4;        // an explanation takes milliseconds
+constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for
+constexpr std::size_t touched_at_once = 16;
+constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
+
+/// Which reasons there are, without numbers: what a change of is news.
+std::string reasons_of(const quota::explanation& of) {
+  std::string out;
+  for (const auto& one : of.causes) {
+    out += quota::text_of(one.why);
+    out += std::to_string(one.container);
+    out += one.key;
+    out += ';';
+  }
+  return out;
+}
+
+}  // namespace
+
+waiting::waiting(given by, controller::registry& metrics)
+    : by_(by),
+      count_(metrics.make_gauge("quartermaster_waiting_pods", "Pods that fit on no node they were tried on.")),
+      touched_(metrics.make_counter("quartermaster_waiting_pods_touched_total",
+                                    "Waiting pods that fitted after something was given back and were shown to the "
+                                    "scheduler again.")) {}
+
+void waiting::note(const kube::pod& pod) {
+  if (const auto at = pods_.find(pod.id); at != pods_.end()) {
+    at->second.to_say = true;
+    return;
+  }
+  if (pods_.size() < most_waiting) pods_[pod.id] = {pod.key, {}, true, {}};
+}
+
+void waiting::forget_the_placed() {
+  std::erase_if(pods_, [&](const auto& entry) {
+    const auto* pod = by_.pods.find(entry.second.key);
+    return !pod || pod->id != entry.first || !pod->node_name.empty() || pod->deleting || pod->finished();
+  });
+  count_.set(static_cast<double>(pods_.size()));
+}
+
+std::vector<quota::node_view> waiting::views() const {
+  std::vector<quota::node_view> out;
+  out.reserve(by_.nodes.size());
+  for (const auto& node : by_.nodes.all()) {
+    if (node.unschedulable) continue;
+    const auto view = by_.book.book().view(node.key.name);
+    if (view && (view->what->serves.modes != 0 || !view->what->counts.empty())) out.push_back(*view);
+  }
+  // Stores have no order; equal clusters are to be explained alike.
+  std::ranges::sort(out, {}, [](const quota::node_view& one) -> const std::string& { return one.what->name; });
+  return out;
+}
+
+void waiting::say(waiter& one, const kube::pod& pod) {
+  one.to_say = false;
+  const auto nodes = views();
+  const asked by(pod, by_.book.keys());
+  quota::explanation why;
+  if (nodes.size() <= most_explained) {
+    why = quota::explain(by.containers(), nodes);
+  } else {
+    std::vector<quota::shortfall> found(nodes.size());
+    quota::filter(by.containers(), nodes, found);
+    std::map<quota::reason, std::size_t> counts;
+    for (const auto& each : found) ++counts[each.why];
+    why.nodes = nodes.size();
+    why.fitting = counts[quota::reason::fits];
+    for (const auto& [reason, count] : counts)
+      if (reason != quota::reason::fits) why.causes.push_back({.why = reason, .nodes = count});
+  }
+  if (why.fitting > 0) return;  // its nodes are taken by something that is not ours to judge
+  auto reasons = reasons_of(why);
+  if (reasons == one.reason) return;
+  one.reason = std::move(reasons);
+  auto text = quota::text_of(why, nodes);
+  std::ranges::replace(text, '\n', ' ');
+  by_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits", "Schedule",
+                    text);
+}
+
+bool waiting::fits_somewhere(const kube::pod& pod) {
+  const asked by(pod, by_.book.keys());
+  quota::shortfall found;
+  for (const auto& node : by_.nodes.all()) {
+    const auto view = by_.book.book().view(node.key.name);
+    if (!view || node.unschedulable || (view->what->serves.modes == 0 && view->what->counts.empty())) continue;
+    quota::filter(by.containers(), std::span(&*view, 1), std::span(&found, 1));
+    if (found.fits()) return true;
+  }
+  return false;
+}
+
+kube::task<void> waiting::turn(controller::milliseconds now) {
+  forget_the_placed();
+  std::size_t said = 0;
+  for (auto& [uid, one] : pods_) {
+    if (!one.to_say) continue;
+    if (++said > said_at_once) break;
+    if (const auto* pod = by_.pods.find(one.key)) say(one, *pod);
+  }
+  if (!std::exchange(room_, false)) co_return kube::result<void>();
+
+  std::vector<const kube::pod*> first;
+  for (const auto& [uid, one] : pods_)
+    if (one.touched + touch_pause <= now || one.touched == controller::milliseconds(0))
+      if (const auto* pod = by_.pods.find(one.key)) first.push_back(pod);
+  std::ranges::sort(
+      first, {}, [](const kube::pod* one) { return std::tuple(-std::int64_t{one->priority}, one->created, one->key); });
+  // Copies: pods may change while a patch is on its way.
+  std::vector<std::pair<kube::object_key, kube::uid>> chosen;
+  std::size_t tried = 0;
+  for (const auto* pod : first) {
+    if (chosen.size() == touched_at_once || ++tried > 4 * touched_at_once) break;
+    if (fits_somewhere(*pod)) chosen.emplace_back(pod->key, pod->id);
+  }
+  if (first.size() > tried) room_ = !chosen.empty();  // the rest next time, as long as there is room
+  for (const auto& [key, uid] : chosen) {
+    if (const auto at = pods_.find(uid); at != pods_.end()) at->second.touched = now;
+    const nlohmann::json patch{
+        {"metadata",
+         {{"uid", uid.to_string()},
+          {"annotations", {{nudge_annotation, controller::rfc3339_millis(std::chrono::system_clock::now())}}}}}};
+    // Through status: no right to change pods themselves is needed for it.
+    const auto done = co_await by_.api.patch(kube::resources::pods, key, kube::patch_kind::merge, patch, "status");
+    if (done) touched_.add();
+  }
+  co_return kube::result<void>();
+}
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,60 @@
+#pragma once
+// Pods that fit on no node they were tried on. Each is told why, with the smallest change that would help, when the
+// reason changes; and when something is given back, those that fit now are touched, so that the scheduler tries them at
+// once: it may have tried before our ledger knew, and would not again for minutes.
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "controller/clock.hpp"
+#include "controller/metrics.hpp"
+#include "controller/recorder.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/extender/account.hpp"
+
+namespace reconcilers::extender {
+
+/// Pod annotation: when the pod was touched. Its value means nothing; its change does.
+inline constexpr std::string_view nudge_annotation = "quartermaster.io/room-since";
+
+class waiting {
+ public:
+  struct given {
+    kube::client& api;  ///< the fenced one
+    const controller::store<kube::pod>& pods;
+    const controller::store<kube::node>& nodes;
+    account& book;
+    controller::recorder& events;
+  };
+  waiting(given by, controller::registry& metrics);
+
+  /// The scheduler asked and no node of its list fits.
+  void note(const kube::pod& pod);
+  /// Something was given back.
+  void room() { room_ = true; }
+  /// A little of both, to be called a few times a second; takes milliseconds.
+  kube::task<void> turn(controller::milliseconds now);
+
+  std::size_t size() const { return pods_.size(); }
+
+ private:
+  struct waiter {
+    kube::object_key key;
+    std::string reason;  ///< said last
+    bool to_say = true;  ///< asked about since
+    controller::milliseconds touched{0};
+  };
+  void forget_the_placed();
+  void say(waiter& one, const kube::pod& pod);
+  bool fits_somewhere(const kube::pod& pod);
+  std::vector<quota::node_view> views() const;
+
+  given by_;
+  std::map<kube::uid, waiter> pods_;
+  bool room_ = false;
+  controller::gauge& count_;
+  controller::counter& touched_;
+};
+
+}  // namespace reconcilers::extender

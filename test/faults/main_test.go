@@ -58,7 +58,7 @@ type lane struct {
 	hurt     bool // a test has restarted its API server
 }
 
-var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}, "pair": {name: "pair"}}
+var lanes = map[string]*lane{"calm": {name: "calm"}, "storm": {name: "storm"}, "pair": {name: "pair"}, "extender": {name: "extender"}}
 
 func TestMain(m *testing.M) {
 	flag.Parse()

@@ -13,7 +13,7 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
   --nightly    full sweeps, five-minute freezes, a million events: about an hour
   -run REGEX   only tests whose name matches: '^TestF1_'
   --operator   the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
-  --clusters   use the clusters NAME-calm, -storm and -pair, start them when they are not there, and leave them up
+  --clusters   use the clusters NAME-calm, -storm, -pair and -extender, start them when they are not there, and leave them up
   --down       end the clusters of that NAME
   --list       the names of the tests
 H
@@ -37,7 +37,7 @@ while (($#)); do
 done
 case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
 
-down() { local lane; for lane in calm storm pair; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done; }
+down() { local lane; for lane in calm storm pair extender; do "$root/test/cluster/cluster.sh" down --name "$1-$lane" 2>/dev/null || true; done; }
 if [[ $verb == down ]]; then down "$clusters"; exit 0; fi
 
 # The Go that built the control plane, when the one on the PATH is too old to fetch it by itself.

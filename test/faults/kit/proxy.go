@@ -3,6 +3,7 @@ package kit
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -41,6 +42,8 @@ type Rule struct {
 	HoldBody   <-chan struct{}      // not a byte of the body passes until it is closed
 	Repeat     int                  // each frame of a protobuf watch is sent so many times; 0: once
 	EndOnReply bool                 // the server's answer is swallowed: the connection closes instead
+	Lag        time.Duration        // every part of the answer is so much late
+	Insist     bool                 // forward also when the operator has given up waiting
 }
 
 type activeRule struct {
@@ -217,7 +220,11 @@ func (p *Proxy) serve(w http.ResponseWriter, in *http.Request) {
 		answer(w, r, rule)
 		return
 	}
-	out := in.Clone(in.Context())
+	with := in.Context()
+	if rule.Insist {
+		with = context.WithoutCancel(with)
+	}
+	out := in.Clone(with)
 	out.RequestURI, out.URL.Scheme, out.URL.Host, out.Host = "", p.upstream.Scheme, p.upstream.Host, p.upstream.Host
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	out.Header.Set("User-Agent", in.Header.Get("User-Agent")+" proxy/"+p.Name)
@@ -287,6 +294,7 @@ func (p *Proxy) copyBody(w http.ResponseWriter, from io.Reader, entry *Entry, ru
 			n = int(limit - sent)
 		}
 		if n > 0 {
+			time.Sleep(rule.Lag)
 			if _, e := w.Write(buffer[:n]); e != nil {
 				return
 			}

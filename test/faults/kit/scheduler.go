@@ -1,0 +1,477 @@
+package kit
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// SchedulerName is what pods of these tests say: the cluster's own scheduler leaves them alone.
+const SchedulerName = "quartermaster-test"
+
+// managed are the names for which the scheduler asks the extender; true: the scheduler itself does not look whether they fit, because no
+// kubelet advertises them.
+var managed = map[string]bool{
+	"tencent.com/vcuda-core": false, "tencent.com/vcuda-memory": false,
+	"nvidia.com/gpu": false, "nvidia.com/gpualloc": false, "nvidia.com/gpumem": true, "nvidia.com/gpumem-percentage": true, "nvidia.com/gpucores": true,
+	"nvidia.com/mps-core": false, "nvidia.com/mps-memory": false,
+	"aliyun.com/gpu-mem": false, "aliyun.com/gpu-count": true, "aliyun.com/gpu-core.percentage": true,
+	"example.com/fpga": false,
+}
+
+// InstallChart applies the chart without its Deployment, and nothing else: no nodes, no simulated plugins.
+func InstallChart(ctx context.Context, c *Cluster) (*Scenario, error) {
+	s := &Scenario{Cluster: c}
+	return s, s.applyChart(ctx)
+}
+
+// Keys are the files of one extender connection: the operator's certificate and the authority that signed it, the scheduler's and the
+// authority the operator trusts, and one that a stranger signed.
+type Keys struct {
+	ServerCA, ServerCert, ServerKey string
+	ClientCA, ClientCert, ClientKey string
+	AlienCert, AlienKey             string
+}
+
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pem  []byte
+}
+
+func newAuthority(name string) (*authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	return &authority{key, cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}, err
+}
+
+func (a *authority) issue(name string, usage x509.ExtKeyUsage) (certificate, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}}
+	der, err := x509.CreateCertificate(rand.Reader, about, a.cert, private.Public(), a.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), err
+}
+
+// MakeKeys writes all of them into a folder.
+func MakeKeys(dir string) (Keys, error) {
+	at := func(name string) string { return filepath.Join(dir, name) }
+	k := Keys{at("extender-ca.crt"), at("extender.crt"), at("extender.key"), at("client-ca.crt"), at("client.crt"), at("client.key"), at("alien.crt"), at("alien.key")}
+	for _, one := range []struct {
+		name, ca, cert, key string
+		usage               x509.ExtKeyUsage
+	}{{"extender", k.ServerCA, k.ServerCert, k.ServerKey, x509.ExtKeyUsageServerAuth}, {"scheduler", k.ClientCA, k.ClientCert, k.ClientKey, x509.ExtKeyUsageClientAuth},
+		{"alien", "", k.AlienCert, k.AlienKey, x509.ExtKeyUsageClientAuth}} {
+		from, err := newAuthority("fault-" + one.name + "-ca")
+		if err != nil {
+			return k, err
+		}
+		certificate, key, err := from.issue("fault-"+one.name, one.usage)
+		if err != nil {
+			return k, err
+		}
+		files := map[string][]byte{one.cert: certificate, one.key: key}
+		if one.ca != "" {
+			files[one.ca] = from.pem
+		}
+		for file, text := range files {
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				return k, err
+			}
+		}
+	}
+	return k, nil
+}
+
+// ClientTLS is how a caller with these files speaks to the extender. Without a certificate: as a stranger.
+func ClientTLS(ca, certificate, key string) (*tls.Config, error) {
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	out := &tls.Config{RootCAs: x509.NewCertPool(), NextProtos: []string{"http/1.1"}}
+	out.RootCAs.AppendCertsFromPEM(text)
+	if certificate != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
+		if err != nil {
+			return nil, err
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// ExtenderArgs for the operator.
+func (k Keys) ExtenderArgs(address string) []string {
+	return []string{"--extender-address", address, "--extender-cert-file", k.ServerCert, "--extender-key-file", k.ServerKey, "--extender-client-ca", k.ClientCA}
+}
+
+// Call is one request of the scheduler to the extender, as the tap saw it.
+type Call struct {
+	At        time.Time
+	Took      time.Duration
+	Verb      string
+	Namespace string
+	Name      string
+	UID       types.UID
+	Node      string // of a bind
+	Names     int    // of a filter: how many were asked about, and how many fit
+	Fits      int
+	Reason    string // of a filter where none fits: one of the reasons
+	Status    int    // 0: nobody answered
+	Error     string // in the answer's body, or of the connection
+}
+
+func (c Call) String() string {
+	return fmt.Sprintf("%s %s %s/%s %s -> %d %d/%d %q in %s", c.At.Format("15:04:05.000"), c.Verb, c.Namespace, c.Name, c.Node, c.Status, c.Fits, c.Names, c.Error, c.Took.Round(time.Millisecond))
+}
+
+// Tap stands between scheduler and extender: it writes every call down, and passes it to the operator that leads, as a Service in front of
+// ready pods would. It changes nothing.
+type Tap struct {
+	URL string
+
+	server *http.Server
+	client *http.Client
+
+	mu       sync.Mutex
+	backends []string
+	calls    []Call
+}
+
+// NewTap listens on loopback with the operator's own certificate.
+func NewTap(k Keys) (*Tap, error) {
+	pair, err := tls.LoadX509KeyPair(k.ServerCert, k.ServerKey)
+	if err != nil {
+		return nil, err
+	}
+	to, err := ClientTLS(k.ServerCA, k.ClientCert, k.ClientKey)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	t := &Tap{URL: "https://" + listener.Addr().String() + "/scheduler", client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: to, MaxIdleConnsPerHost: 16}}}
+	t.server = &http.Server{Handler: http.HandlerFunc(t.serve), ErrorLog: log.New(io.Discard, "", 0)}
+	go t.server.Serve(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}))
+	return t, nil
+}
+
+// To says who may be asked, host:port, in this order.
+func (t *Tap) To(backends ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.backends = backends
+}
+
+func (t *Tap) Close() { t.server.Close() }
+
+// Calls since a moment.
+func (t *Tap) Calls(since time.Time) (out []Call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.calls {
+		if !c.At.Before(since) {
+			out = append(out, c)
+		}
+	}
+	return
+}
+
+func (t *Tap) serve(w http.ResponseWriter, in *http.Request) {
+	body, err := io.ReadAll(in.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	call := Call{At: time.Now(), Verb: filepath.Base(in.URL.Path)}
+	var asked struct {
+		Pod struct {
+			Metadata struct {
+				Name, Namespace string
+				UID             types.UID
+			}
+		}
+		NodeNames                   []string
+		PodName, PodNamespace, Node string
+		PodUID                      types.UID
+	}
+	if json.Unmarshal(body, &asked) == nil {
+		call.Namespace, call.Name, call.UID, call.Names = asked.Pod.Metadata.Namespace, asked.Pod.Metadata.Name, asked.Pod.Metadata.UID, len(asked.NodeNames)
+		if asked.PodName != "" {
+			call.Namespace, call.Name, call.UID, call.Node = asked.PodNamespace, asked.PodName, asked.PodUID, asked.Node
+		}
+	}
+	t.mu.Lock()
+	backends := t.backends
+	t.mu.Unlock()
+	var answer []byte
+	for _, to := range backends {
+		request, _ := http.NewRequestWithContext(in.Context(), in.Method, "https://"+to+in.URL.Path, bytes.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		reply, err := t.client.Do(request)
+		if err != nil {
+			call.Error = err.Error()
+			if call.Status == 0 && (strings.Contains(err.Error(), "connection refused")) {
+				continue // nobody there: another may be
+			}
+			break
+		}
+		answer, _ = io.ReadAll(reply.Body)
+		reply.Body.Close()
+		call.Status, call.Error = reply.StatusCode, ""
+		if reply.StatusCode != http.StatusServiceUnavailable {
+			break
+		}
+	}
+	call.Took = time.Since(call.At)
+	if call.Status == http.StatusOK {
+		call.read(answer)
+	} else if call.Error == "" {
+		call.Error = strings.TrimSpace(string(answer))
+	}
+	t.mu.Lock()
+	t.calls = append(t.calls, call)
+	t.mu.Unlock()
+	if call.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(call.Status)
+	w.Write(answer)
+}
+
+func (c *Call) read(answer []byte) {
+	var said struct {
+		NodeNames   []string
+		FailedNodes map[string]string
+		Unresolved  map[string]string `json:"FailedAndUnresolvableNodes"`
+		Error       string
+	}
+	if c.Verb == "prioritize" || json.Unmarshal(answer, &said) != nil {
+		return
+	}
+	c.Error, c.Fits = said.Error, len(said.NodeNames)
+	for _, reasons := range []map[string]string{said.Unresolved, said.FailedNodes} {
+		for _, reason := range reasons {
+			c.Reason = reason
+			break
+		}
+	}
+}
+
+// Scheduler is a second kube-scheduler of the cluster's own version, which asks the extender.
+type Scheduler struct {
+	LogFile string
+	Health  string
+	cmd     *exec.Cmd
+	exited  chan struct{}
+}
+
+// StartScheduler beside the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
+func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys) (*Scheduler, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	var resources []string
+	for name, ignored := range managed {
+		resources = append(resources, fmt.Sprintf("  - {name: %q, ignoredByScheduler: %v}\n", name, ignored))
+	}
+	config := filepath.Join(dir, fmt.Sprintf("scheduler-%d.yaml", port))
+	kubeconfig := filepath.Join(c.Dir, "certs/kube-scheduler.kubeconfig")
+	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: false}
+clientConnection: {kubeconfig: %q, qps: 500, burst: 1000}
+podInitialBackoffSeconds: 1
+podMaxBackoffSeconds: 2
+profiles: [{schedulerName: %s}]
+extenders:
+- urlPrefix: %q
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  bindVerb: bind
+  preemptVerb: preempt
+  weight: 1
+  enableHTTPS: true
+  httpTimeout: 5s
+  nodeCacheCapable: true
+  tlsConfig: {caFile: %q, certFile: %q, keyFile: %q}
+  managedResources:
+%s`, kubeconfig, SchedulerName, extender, k.ServerCA, k.ClientCert, k.ClientKey, strings.Join(resources, ""))
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	s := &Scheduler{LogFile: filepath.Join(dir, fmt.Sprintf("scheduler-%d.log", port)), Health: fmt.Sprintf("https://127.0.0.1:%d", port), exited: make(chan struct{})}
+	out, err := os.Create(s.LogFile)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	s.cmd = exec.Command(c.Tool("kube-scheduler"), "--config="+config, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir, "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics")
+	s.cmd.Stdout, s.cmd.Stderr = out, out
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { s.cmd.Wait(); close(s.exited) }()
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if reply, err := client.Get(s.Health + "/healthz"); err == nil {
+			reply.Body.Close()
+			if reply.StatusCode == http.StatusOK {
+				return s, nil
+			}
+		}
+		select {
+		case <-s.exited:
+			return nil, fmt.Errorf("kube-scheduler ended at once:\n%s", s.Tail(10))
+		case <-ctx.Done():
+			s.Close()
+			return nil, ctx.Err()
+		default:
+		}
+		if time.Now().After(deadline) {
+			s.Close()
+			return nil, fmt.Errorf("kube-scheduler is not healthy after 30 s:\n%s", s.Tail(10))
+		}
+	}
+}
+
+// Close ends it.
+func (s *Scheduler) Close() {
+	s.cmd.Process.Kill()
+	<-s.exited
+}
+
+// Running: it has not ended by itself.
+func (s *Scheduler) Running() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Tail of its log.
+func (s *Scheduler) Tail(lines int) string {
+	text, _ := os.ReadFile(s.LogFile)
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// FilterAnswer, as the wire has it.
+type FilterAnswer struct {
+	NodeNames                  *[]string
+	FailedNodes                map[string]string
+	FailedAndUnresolvableNodes map[string]string
+	Error                      string
+}
+
+// Extender is a caller of one, without a scheduler in between.
+type Extender struct {
+	Base   string // https://host:port/scheduler
+	Client *http.Client
+}
+
+// DialExtender with the scheduler's certificate.
+func DialExtender(address string, k Keys) (*Extender, error) {
+	with, err := ClientTLS(k.ServerCA, k.ClientCert, k.ClientKey)
+	if err != nil {
+		return nil, err
+	}
+	return &Extender{"https://" + address + "/scheduler", &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{TLSClientConfig: with, MaxIdleConnsPerHost: 128}}}, nil
+}
+
+// Post sends a body and returns what came back.
+func (e *Extender) Post(ctx context.Context, verb string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.Base+"/"+verb, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	reply, err := e.Client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer reply.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(reply.Body, 256<<20))
+	return reply.StatusCode, answer, err
+}
+
+// Filter asks about names. Anything but 200 is an error.
+func (e *Extender) Filter(ctx context.Context, pod any, names []string) (out FilterAnswer, err error) {
+	body, err := json.Marshal(map[string]any{"Pod": pod, "Nodes": nil, "NodeNames": names})
+	if err != nil {
+		return out, err
+	}
+	status, answer, err := e.Post(ctx, "filter", body)
+	if err != nil {
+		return out, err
+	}
+	if status != http.StatusOK {
+		return out, fmt.Errorf("filter: %d %.300s", status, answer)
+	}
+	return out, json.Unmarshal(answer, &out)
+}
+
+// Bind returns the Error of the answer; what is no answer at all is err.
+func (e *Extender) Bind(ctx context.Context, namespace, name string, uid types.UID, node string) (refused string, err error) {
+	body, err := json.Marshal(map[string]any{"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node})
+	if err != nil {
+		return "", err
+	}
+	status, answer, err := e.Post(ctx, "bind", body)
+	if err != nil {
+		return "", err
+	}
+	if status != http.StatusOK {
+		return "", fmt.Errorf("bind: %d %.300s", status, answer)
+	}
+	var said struct{ Error string }
+	err = json.Unmarshal(answer, &said)
+	return said.Error, err
+}

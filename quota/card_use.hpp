@@ -36,4 +36,10 @@ inline bool admits_share(const card& of, const card_use& now, std::int32_t cores
          memory_mib <= of.memory_mib - now.memory_mib && cores_left(now, cores);
 }
 
+/// More is given out of the card than it has.
+inline bool beyond(const card& of, const card_use& now) {
+  if (now.wholes > 0) return now.wholes > 1 || now.sharers > 0;
+  return now.cores > whole_card || now.memory_mib > of.memory_mib || now.sharers > of.max_sharers;
+}
+
 }  // namespace quota

@@ -30,30 +30,31 @@ void apply(card_use& to, const grant& one, std::int32_t sign) {
   to.memory_mib += sign * std::clamp(one.memory_mib, std::int64_t{0}, most);
 }
 
-bool beyond(const card& of, const card_use& now) {
-  if (now.wholes > 0) return now.wholes > 1 || now.sharers > 0;
-  return now.cores > whole_card || now.memory_mib > of.memory_mib || now.sharers > of.max_sharers;
-}
-
 }  // namespace
 
-bool ledger::add(book& on, const holding& what, int sign) {
+bool apply(const node& on, const holding& what, int sign, std::span<card_use> used,
+           std::span<std::int64_t> counts_used) {
   bool all = true;
   for (const grant& one : what.grants) {
-    const auto at = card_at(on.what, one.card);
+    const auto at = card_at(on, one.card);
     if (at == nowhere)
       all = false;
     else
-      apply(on.used[at], one, sign);
+      apply(used[at], one, sign);
   }
   for (const count& one : what.counts) {
-    const auto at = key_at(on.what, one.key);
+    const auto at = key_at(on, one.key);
     if (at == nowhere)
       all = false;
     else
-      on.counts_used[at] += sign * std::clamp(one.amount, std::int64_t{0}, most);
+      counts_used[at] += sign * std::clamp(one.amount, std::int64_t{0}, most);
   }
   return all;
+}
+
+ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entries_), deadlines_(other.deadlines_) {
+  for (auto& [name, one] : books_) one.holders.clear();
+  for (const auto& [uid, one] : entries_) books_.find(one.held.node)->second.holders.push_back(&one);
 }
 
 booked ledger::trial(const book& on, const holding& what) {
@@ -89,7 +90,7 @@ booked ledger::trial(const book& on, const holding& what) {
 void ledger::recount(book& on) {
   on.used.assign(std::min(on.what.cards.size(), max_cards), {});
   on.counts_used.assign(on.what.counts.size(), 0);
-  for (const entry* one : on.holders) add(on, one->held, 1);
+  for (const entry* one : on.holders) apply(on.what, one->held, 1, on.used, on.counts_used);
 }
 
 std::size_t ledger::beyond(const book& on) {
@@ -129,13 +130,13 @@ void ledger::insert(std::string_view pod_uid, const holding& what, bool confirme
   const auto at = entries_.insert_or_assign(std::string{pod_uid}, entry{what, confirmed, until_ms}).first;
   auto& on = books_[what.node];
   on.holders.push_back(&at->second);
-  add(on, what, 1);
+  apply(on.what, what, 1, on.used, on.counts_used);
 }
 
 void ledger::erase(by_name<entry>::iterator at) {
   const auto book_at = books_.find(at->second.held.node);
   auto& on = book_at->second;
-  add(on, at->second.held, -1);
+  apply(on.what, at->second.held, -1, on.used, on.counts_used);
   std::erase(on.holders, &at->second);
   entries_.erase(at);
   if (!on.reported && on.holders.empty()) books_.erase(book_at);
@@ -184,6 +185,12 @@ booked ledger::record(std::string_view pod_uid, const holding& what) {
   for (const count& one : what.counts)
     if (key_at(on.what, one.key) == nowhere) return booked::no_card;
   return beyond(on) > 0 ? booked::over_given : booked::done;
+}
+
+void ledger::restore(std::string_view pod_uid, const entry& what) {
+  release(pod_uid);
+  insert(pod_uid, what.held, what.confirmed, what.until_ms);
+  if (!what.confirmed) deadlines_.emplace_back(what.until_ms, pod_uid);
 }
 
 bool ledger::release(std::string_view pod_uid) {

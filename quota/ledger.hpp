@@ -59,8 +59,21 @@ struct node_view {
   std::span<const std::int64_t> counts_used;  ///< one a counted key, in the node's order
 };
 
+/// Adds (sign 1) or takes away (-1) what a pod holds of the node from sums of its cards and counted keys, in its order.
+/// False where it holds something the node does not have; that is left out.
+bool apply(const node& on, const holding& what, int sign, std::span<card_use> used,
+           std::span<std::int64_t> counts_used);
+
 class ledger {
  public:
+  ledger() = default;
+  ledger(ledger&&) = default;
+  ledger& operator=(ledger&&) = default;
+  /// For trying something out; the original stays as it is.
+  ledger(const ledger& other);
+  ledger& operator=(const ledger& other) { return *this = ledger{other}; }
+  ~ledger() = default;
+
   struct entry {
     holding held;
     bool confirmed = false;
@@ -85,6 +98,8 @@ class ledger {
   /// What the API says a pod holds, confirmed; replaces what the ledger thought.
   /// @return done, already, no_node or no_card (booked: the node or card may be reported later), over_given
   booked record(std::string_view pod_uid, const holding& what);
+  /// An entry as it was in another book, whatever the node has; replaces what was there.
+  void restore(std::string_view pod_uid, const entry& what);
   /// The pod is gone, finished, or its Binding was refused. False where there was no entry.
   bool release(std::string_view pod_uid);
   /// Releases what was assumed until `now_ms` or earlier and says whose it was. O(what was assumed lately).
@@ -96,6 +111,12 @@ class ledger {
   template <class Fn>
   void for_each(Fn&& fn) const {
     for (const auto& [uid, one] : entries_) fn(uid, one);
+  }
+  /// Every node that is reported; the order is not fixed.
+  template <class Fn>
+  void for_each_node(Fn&& fn) const {
+    for (const auto& [name, one] : books_)
+      if (one.reported) fn(node_view{&one.what, one.used, one.counts_used});
   }
   /// Of the node's cards and keys, how many are given out beyond what they have.
   std::size_t over_given(std::string_view node) const;
@@ -117,7 +138,6 @@ class ledger {
   };
 
   static booked trial(const book& on, const holding& what);
-  static bool add(book& on, const holding& what, int sign);
   static void recount(book& on);
   static std::size_t beyond(const book& on);
   void insert(std::string_view pod_uid, const holding& what, bool confirmed, std::int64_t until_ms);

@@ -1,0 +1,128 @@
+#pragma once
+// A few random nodes and pods, in the engine's book and in the model side by side.
+
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "brute_force.hpp"
+#include "quota/place.hpp"
+
+namespace small {
+
+inline long number_from(const char* name, long fallback) {
+  const char* const text = std::getenv(name);
+  return text == nullptr || *text == '\0' ? fallback : std::strtol(text, nullptr, 10);
+}
+
+using pod = std::vector<brute::request>;
+
+/// Limits of a pod as the engine takes them; valid as long as this is.
+struct spoken {
+  explicit spoken(const pod& of) {
+    for (const auto& one : of) {
+      amounts.emplace_back();
+      for (const auto& [key, value] : one) amounts.back().push_back({key, value});
+    }
+    limits.assign(amounts.begin(), amounts.end());
+  }
+  std::vector<std::vector<quota::amount>> amounts;
+  std::vector<quota::limits> limits;
+};
+
+class world {
+ public:
+  explicit world(unsigned long seed) : random_(seed) {}
+
+  int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
+  template <class T>
+  T pick(std::initializer_list<T> of) {
+    return *(of.begin() + below(static_cast<int>(of.size())));
+  }
+
+  void add_node(const std::string& name, const std::set<std::string>& serves, int cards) {
+    static const std::map<std::string, quota::mode> modes{
+        {"pgpu", quota::mode::pgpu}, {"vgpu", quota::mode::vgpu}, {"hami", quota::mode::hami}};
+    names.push_back(name);
+    auto& node = model.nodes[name];
+    node.modes = serves;
+    quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+    for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
+    for (int i = 0; i < cards; ++i) {
+      quota::card of{.uuid = name + "-" + std::to_string(i),
+                     .model = {},
+                     .memory_mib = pick<long>({1024, 2048, 4096}),
+                     .max_sharers = pick({2, 16, 16})};
+      of.cordoned = below(12) == 0;
+      node.cards.push_back({of.uuid, of.memory_mib, of.max_sharers, of.usable()});
+      same.cards.push_back(of);
+    }
+    node.counts["example.com/fpga"] = 3;
+    same.counts.push_back({"example.com/fpga", 3});
+    book.put(same);
+  }
+
+  brute::request container() {
+    switch (below(6)) {
+      case 0:
+        return {{"nvidia.com/gpu", pick<long>({1, 2, 3})}};
+      case 1:
+      case 2:
+        return {{"tencent.com/vcuda-core", pick<long>({10, 30, 50, 70, 100, 200})},
+                {"tencent.com/vcuda-memory", pick<long>({1, 2, 4, 8})}};
+      case 3:
+        return {{"nvidia.com/gpumem", pick<long>({256, 512, 1024, 2048})},
+                {"nvidia.com/gpucores", pick<long>({0, 20, 50, 60, 100})}};
+      case 4:
+        return {{"nvidia.com/gpu", pick<long>({1, 2})}, {"nvidia.com/gpumem", pick<long>({256, 1024, 3000})}};
+      default:
+        return {{"example.com/fpga", pick<long>({1, 2})}};
+    }
+  }
+  /// In words the node knows.
+  pod make_pod(const std::string& name, int containers) {
+    pod out;
+    for (int tries = 0; std::ssize(out) < containers && tries < 40; ++tries)
+      if (auto one = container(); brute::understand({one}, model.nodes.at(name).modes)) out.push_back(std::move(one));
+    return out;
+  }
+
+  bool fits(const brute::world& in, const pod& of, const std::string& name) const {
+    const auto meant = brute::understand(of, in.nodes.at(name).modes);
+    return meant && in.fits(name, meant->asks, meant->counts);
+  }
+
+  static brute::pod told(const quota::holding& of) {
+    brute::pod out{.node = of.node, .pieces = {}, .counts = {}};
+    for (const auto& one : of.grants)
+      out.pieces.push_back({one.container, one.card, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
+    for (const auto& one : of.counts) out.counts[one.key] += one.amount;
+    return out;
+  }
+
+  /// Places it where the engine would. False where it does not fit.
+  bool run(const std::string& uid, const pod& of, const std::string& name) {
+    const auto view = book.view(name);
+    const spoken words{of};
+    quota::demand what;
+    quota::placement where;
+    if (!view || quota::read(words.limits, view->what->serves, what) ||
+        !quota::place(what, *view, pick({quota::policy::binpack, quota::policy::spread}), where).fits())
+      return false;
+    const auto held = quota::holding_of(what, where, *view->what);
+    if (book.assume(uid, held, 1) != quota::booked::done) return false;
+    model.pods[uid] = told(held);
+    return true;
+  }
+
+  std::vector<std::string> names;
+  brute::world model;
+  quota::ledger book;
+
+ private:
+  std::mt19937_64 random_;
+};
+
+}  // namespace small

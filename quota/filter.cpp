@@ -75,6 +75,15 @@ int score(const placement& where, const node_view& on, policy how) {
   return static_cast<int>(9 * all.used / all.of) + (opens ? 0 : 1);
 }
 
+std::int64_t fragmentation(const node_view& on) {
+  std::int64_t left = 0;
+  if (on.what == nullptr) return left;
+  for (std::size_t i = 0; i < std::min(on.used.size(), max_cards); ++i)
+    if (on.what->cards[i].usable() && on.used[i].sharers > 0 && on.used[i].wholes == 0)
+      left += whole_card - hundredths(on.what->cards[i], on.used[i]);
+  return left;
+}
+
 void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out,
             const selector* only) {
   reader what{pod};

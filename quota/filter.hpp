@@ -13,6 +13,9 @@ namespace quota {
 /// point of binpack's ten is for a placement that starts no card nobody uses.
 int score(const placement& where, const node_view& on, policy how);
 
+/// What is left of cards that are shared, in hundredths of a card: no whole card will be made of it until they leave.
+std::int64_t fragmentation(const node_view& on);
+
 /// One pod against many nodes: `out[i]` is for `nodes[i]`; one without `what` is no_node. The pod is read once for each
 /// kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in nodes, flat in
 /// placed pods.

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "quota/gpu_manager.hpp"
+#include "quota/topology.hpp"
 
 namespace quota {
 namespace {
@@ -85,11 +86,41 @@ class search {
     }
     return true;
   }
-  bool run() { return next(0); }
+  bool run() {
+    if (size_ == 0 || !needs_[order_[0]].whole || !knows_topology(*in_.on.what)) return next(0);
+    const auto before = used_;
+    const auto parts = out_.all().size();
+    if (together() && next(wholes_)) return true;
+    used_ = before;
+    while (out_.all().size() > parts) out_.pop();
+    return !gave_up() && next(0);
+  }
   bool gave_up() const { return steps_ <= 0; }
 
  private:
   using choices = std::array<index, max_cards>;
+
+  /// Whole cards where they lie best together.
+  bool together() {
+    std::uint32_t cards = 0;
+    for (wholes_ = 0; wholes_ < size_ && needs_[order_[wholes_]].whole; ++wholes_)
+      cards += needs_[order_[wholes_]].cards;
+    std::array<index, max_cards> free, best, part;
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < in_.size(); ++i)
+      if (in_.admits(needs_[order_[0]], i, used_[i])) free[size++] = static_cast<index>(i);
+    if (best_together(*in_.on.what, std::span{free}.first(size), cards, best) == 0) return false;
+    for (std::size_t which = 0; which < wholes_; ++which) {
+      const need& what = needs_[order_[which]];
+      best_together(*in_.on.what, std::span{best}.first(cards), what.cards, part);
+      for (const index pick : std::span{part}.first(what.cards)) {
+        if (!out_.add(piece(what, pick))) return false;
+        take(what, in_.card(pick), used_[pick]);
+        std::ranges::remove(best.begin(), best.begin() + cards--, pick);
+      }
+    }
+    return true;
+  }
 
   bool next(std::size_t which) {
     if (which == size_) return true;
@@ -174,7 +205,7 @@ class search {
   placement& out_;
   std::array<card_use, max_cards> used_;
   std::array<index, demand::max_needs> order_;  // of those that are searched for
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, wholes_ = 0;
   int steps_ = search_steps;
 };
 

@@ -92,9 +92,11 @@ struct wish {
   bool any_order = false;          ///< as if gpu-manager took whatever card it is told to: more fits than really does
 };
 
-/// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are the
-/// smallest that are free, in the node's order. binpack puts a share on the card that is used already and has the least
-/// left, and on one nobody uses only when it must; spread on the one with the fewest shares and the most left.
+/// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are
+/// those that lie best together (topology.hpp) as far as the rest of the pod fits beside them, and where the node does
+/// not say how they lie the smallest that are free, in the node's order. binpack puts a share on the card that is used
+/// already and has the least left, and on one nobody uses only when it must; spread on the one with the fewest shares
+/// and the most left.
 ///
 /// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
 /// container, whatever the policy; what other vocabularies ask for beside them goes to what is left.

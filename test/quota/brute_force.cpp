@@ -1,6 +1,7 @@
 #include "brute_force.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <sstream>
 #include <tuple>
@@ -358,6 +359,29 @@ bool world::fits(const std::string& name, const std::vector<std::optional<ask>>&
     return false;
   };
   return every(every, 0);
+}
+
+std::vector<int> together(const std::vector<lying>& cards, const std::vector<std::vector<int>>& near, int wanted) {
+  using cost = std::tuple<long, std::size_t, long, long, std::vector<int>>;
+  std::optional<cost> best;
+  for (unsigned set = 0; set < 1U << cards.size(); ++set) {
+    std::vector<int> in, out;
+    for (std::size_t i = 0; i < cards.size(); ++i)
+      if (cards[i].free) ((set >> i & 1U) != 0 ? in : out).push_back(static_cast<int>(i));
+    if (std::popcount(set) != wanted || std::ssize(in) != wanted) continue;
+    long within = 0, mib = 0, across = 0;
+    std::set<int> numas;
+    for (const int a : in) {
+      numas.insert(cards[static_cast<std::size_t>(a)].numa);
+      mib += cards[static_cast<std::size_t>(a)].mib;
+      for (const int b : in)
+        if (a < b) within += near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+      for (const int b : out) across += near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+    }
+    const cost now{-within, numas.size(), mib, across, in};
+    if (!best || now < *best) best = now;
+  }
+  return best ? std::get<4>(*best) : std::vector<int>{};
 }
 
 }  // namespace brute

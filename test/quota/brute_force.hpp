@@ -83,4 +83,13 @@ struct understood {
 /// Nothing where the words are wrong on such a node.
 std::optional<understood> understand(const std::vector<request>& containers, const std::set<std::string>& modes);
 
+/// Which of the free cards lie best together: every set there is, by the rules in topology.hpp. `near[a][b]` is how
+/// well two cards reach each other.
+struct lying {
+  int numa = -1;
+  long mib = 0;
+  bool free = true;
+};
+std::vector<int> together(const std::vector<lying>& cards, const std::vector<std::vector<int>>& near, int wanted);
+
 }  // namespace brute

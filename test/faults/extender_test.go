@@ -40,6 +40,7 @@ type hall struct {
 	address string // of the extender of the operator that was started last
 	direct  *kit.Extender
 	proxies []*kit.Proxy
+	opened  time.Time // before any operator ran
 }
 
 // holdHall prepares the cluster: nodes of these modes, nothing else; and starts one operator and the second scheduler.
@@ -107,7 +108,7 @@ func emptyHall(t *testing.T, nodes map[string]int) *hall {
 	h.book, err = b.PlacementBook(ctx, fpga)
 	h.must(err)
 	h.must(h.book.Follow(ctx, b.Cluster))
-	b.began = time.Now()
+	b.began, h.opened = time.Now(), time.Now()
 	t.Cleanup(h.end)
 	return h
 }

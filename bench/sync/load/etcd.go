@@ -75,6 +75,20 @@ func (e *Etcd) Load(ctx context.Context, o Options) (Sizes, error) {
 	return Sizes{node.Size(), len(nodeJSON), pod.Size(), len(podJSON)}, e.flush(ctx)
 }
 
+// Add collects nodes and pods; Flush writes the last of them.
+func (e *Etcd) Add(ctx context.Context, object runtime.Object) error {
+	switch o := object.(type) {
+	case *corev1.Node:
+		return e.put(ctx, "/registry/minions/"+o.Name, o)
+	case *corev1.Pod:
+		return e.put(ctx, podKey(o), o)
+	}
+	return fmt.Errorf("not a node or a pod: %T", object)
+}
+
+// Flush writes what Add has collected.
+func (e *Etcd) Flush(ctx context.Context) error { return e.flush(ctx) }
+
 // Put writes one pod and returns when etcd has it.
 func (e *Etcd) Put(ctx context.Context, pod *corev1.Pod) error {
 	put, _, err := e.request(podKey(pod), pod)

@@ -33,13 +33,13 @@ inline bool cores_left(const card_use& now, std::int32_t cores) {
 
 inline bool admits_share(const card& of, const card_use& now, std::int32_t cores, std::int64_t memory_mib) {
   return of.usable() && now.wholes == 0 && now.sharers < of.max_sharers &&
-         memory_mib <= of.memory_mib - now.memory_mib && cores_left(now, cores);
+         memory_mib <= of.lendable_mib() - now.memory_mib && cores_left(now, cores);
 }
 
 /// More is given out of the card than it has.
 inline bool beyond(const card& of, const card_use& now) {
   if (now.wholes > 0) return now.wholes > 1 || now.sharers > 0;
-  return now.cores > whole_card || now.memory_mib > of.memory_mib || now.sharers > of.max_sharers;
+  return now.cores > whole_card || now.memory_mib > of.lendable_mib() || now.sharers > of.max_sharers;
 }
 
 }  // namespace quota

@@ -261,6 +261,7 @@ class repairs {
     best.cordoned = best.mig = false;
     for (const card& one : more_.cards) {
       best.memory_mib = std::max(best.memory_mib, one.memory_mib);
+      best.memory_scale = std::max(best.memory_scale, one.memory_scale);
       best.max_sharers = std::max(best.max_sharers, one.max_sharers);
     }
     more_.cards.push_back(best);

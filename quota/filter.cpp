@@ -15,7 +15,7 @@ struct load {
 std::int64_t hundredths(const card& of, const card_use& now) {
   if (now.wholes > 0) return whole_card;
   std::int64_t most = now.cores;
-  if (of.memory_mib > 0) most = std::max(most, now.memory_mib * 100 / of.memory_mib);
+  if (const auto all = of.lendable_mib(); all > 0) most = std::max(most, now.memory_mib * 100 / all);
   if (of.max_sharers > 0) most = std::max<std::int64_t>(most, std::int64_t{now.sharers} * 100 / of.max_sharers);
   return std::clamp<std::int64_t>(most, 0, whole_card);
 }

@@ -38,14 +38,20 @@ struct service {
 struct card {
   std::string uuid;
   std::string model;
-  std::int64_t memory_mib = 0;    ///< what may be given out in all
+  std::int64_t memory_mib = 0;    ///< what it has; a whole card's is all of it
   std::int32_t numa = -1;         ///< -1: not known
   std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, HAMi's split count, replicas
   bool healthy = true;
   bool cordoned = false;    ///< taken out of use by a person: nothing new
   bool mig = false;         ///< cut by MIG: neither whole nor shared here
   std::int32_t minor = -1;  ///< N of /dev/nvidiaN, as gpu-manager is told of it; -1: its place among the node's cards
+  /// What may be given out of its memory in shares, in hundredths of what it has: more than 100 where somebody has
+  /// switched on that shares may be larger together than the card (HAMi's deviceMemoryScaling).
+  std::int32_t memory_scale = 100;
 
+  std::int64_t lendable_mib() const {
+    return memory_scale == 100 ? memory_mib : memory_mib / 100 * memory_scale + memory_mib % 100 * memory_scale / 100;
+  }
   bool usable() const { return healthy && !cordoned && !mig; }
   friend bool operator==(const card&, const card&) = default;
 };

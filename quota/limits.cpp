@@ -12,41 +12,67 @@ constexpr std::int64_t most = std::int64_t{1} << 40, max_parts = 512, endless = 
 
 std::size_t at(resource of) { return static_cast<std::size_t>(of); }
 
-std::optional<std::int64_t> nominal_of(const tenant& of, std::string_view model, resource which) {
+bool counts(const charge& of, std::string_view model, const scope& only) {
+  return (model.empty() || of.model == model) && only.counts(of);
+}
+
+std::optional<std::int64_t> nominal_of(const tenant& of, std::string_view model, const scope& only, resource which) {
   for (const auto& one : of.limits)
-    if (one.model == model && one.nominal[at(which)]) return one.nominal[at(which)];
+    if (one.model == model && one.only == only && one.nominal[at(which)]) return one.nominal[at(which)];
   return {};
 }
 
-std::int64_t asked_of(std::span<const charge> what, std::string_view model, resource which) {
+std::int64_t asked_of(std::span<const charge> what, std::string_view model, const scope& only, resource which) {
   std::int64_t sum = 0;
   for (const charge& one : what)
-    if (model.empty() || one.model == model) sum += one.of[at(which)];
+    if (counts(one, model, only)) sum += one.of[at(which)];
   return sum;
 }
 
 }  // namespace
 
-std::vector<charge> charges_of(const holding& what, const node* on) {
-  std::map<std::string_view, amounts_of_cards> sums;
+isolation isolation_of(const need& what) {
+  if (what.whole) return isolation::exclusive;
+  switch (what.by) {
+    case mode::mps:
+      return isolation::mps;
+    case mode::vgpu:
+    case mode::hami:
+    case mode::volcano:
+    case mode::qgpu:
+      return isolation::soft;
+    default:
+      return isolation::none;
+  }
+}
+
+std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod) {
+  std::map<std::pair<std::string_view, std::optional<isolation>>, amounts_of_cards> sums;
   for (const grant& one : what.grants) {
     const card* of = nullptr;
     if (on != nullptr)
       if (const auto found = std::ranges::find(on->cards, one.card, &card::uuid); found != on->cards.end())
         of = &*found;
-    auto& sum = sums[of == nullptr ? std::string_view{} : std::string_view{of->model}];
+    // Where nothing is known of a pod's isolation its whole cards are not told apart either.
+    const auto isolated = pod.isolated && one.whole ? std::optional{isolation::exclusive} : pod.isolated;
+    auto& sum = sums[{of == nullptr ? std::string_view{} : std::string_view{of->model}, isolated}];
     sum[at(resource::cores)] += one.whole ? whole_card : std::clamp(one.cores, 0, whole_card);
     sum[at(resource::memory)] +=
         std::clamp(one.whole && of != nullptr ? of->memory_mib : one.memory_mib, std::int64_t{0}, most);
     ++sum[at(resource::cards)];
   }
   std::vector<charge> out;
-  for (const auto& [model, sum] : sums) out.push_back({std::string{model}, sum});
+  for (const auto& [key, sum] : sums)
+    out.push_back({.model = std::string{key.first},
+                   .of = sum,
+                   .pool = on == nullptr ? std::string{} : on->pool,
+                   .priority = pod.priority,
+                   .isolated = key.second});
   return out;
 }
 
-charge charge_of(const demand& what) {
-  charge out;
+charge charge_of(const demand& what, const traits& pod) {
+  charge out{.model = {}, .priority = pod.priority, .isolated = pod.isolated};
   for (const need& one : what.needs()) {
     out.of[at(resource::cores)] += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
     if (!one.whole && one.memory_percent == 0)
@@ -75,18 +101,20 @@ void allowances::clear() {
 }
 
 void allowances::count(const booking& of, int sign) {
-  const auto add = [&](std::string_view model, const amounts_of_cards& what) {
-    auto& sums = used_[of.name_space];
-    auto found = sums.find(model);
-    if (found == sums.end()) found = sums.emplace(std::string{model}, amounts_of_cards{}).first;
-    for (std::size_t i = 0; i < what.size(); ++i) found->second[i] += sign * what[i];
-    if (found->second == amounts_of_cards{}) sums.erase(found);
-    if (sums.empty()) used_.erase(of.name_space);
-  };
+  auto& sums = used_[of.name_space];
   for (const charge& one : of.what) {
-    add("", one.of);
-    if (!one.model.empty()) add(one.model, one.of);
+    auto found = std::ranges::find_if(sums, [&](const charge& other) {
+      return other.model == one.model && other.pool == one.pool && other.priority == one.priority &&
+             other.isolated == one.isolated;
+    });
+    if (found == sums.end()) {
+      found = sums.insert(found, one);
+      found->of = {};
+    }
+    for (std::size_t i = 0; i < one.of.size(); ++i) found->of[i] += sign * one.of[i];
+    if (found->of == amounts_of_cards{}) sums.erase(found);
   }
+  if (sums.empty()) used_.erase(of.name_space);
 }
 
 void allowances::book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> what) {
@@ -102,19 +130,22 @@ void allowances::release(std::string_view pod_uid) {
   bookings_.erase(found);
 }
 
-amounts_of_cards allowances::used(std::string_view name_space, std::string_view model) const {
+amounts_of_cards allowances::used(std::string_view name_space, std::string_view model, const scope& only) const {
+  amounts_of_cards out{};
   const auto sums = used_.find(name_space);
-  if (sums == used_.end()) return {};
-  const auto found = sums->second.find(model);
-  return found == sums->second.end() ? amounts_of_cards{} : found->second;
+  if (sums == used_.end()) return out;
+  for (const charge& one : sums->second)
+    if (counts(one, model, only))
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] += one.of[i];
+  return out;
 }
 
-std::vector<allowances::member> allowances::members(std::string_view cohort, std::string_view model,
-                                                    resource of) const {
+std::vector<allowances::member> allowances::members(const shelf& of) const {
   std::vector<member> out;
   for (const auto& [name, one] : tenants_)
-    if (one.cohort == cohort)
-      if (const auto nominal = nominal_of(one, model, of)) out.push_back({&one, *nominal, used(name, model)[at(of)]});
+    if (one.cohort == of.cohort)
+      if (const auto nominal = nominal_of(one, of.model, of.only, of.of))
+        out.push_back({&one, *nominal, used(name, of.model, of.only)[at(of.of)]});
   return out;
 }
 
@@ -124,22 +155,31 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
   if (found == tenants_.end()) return {};
   const tenant& who = found->second;
   const auto before = bookings_.find(pod_uid);
-  const auto its_own = [&](const tenant& of, std::string_view model, resource which) -> std::int64_t {
+  const auto its_own = [&](const tenant& of, const tenant::limit& limit, resource which) -> std::int64_t {
     if (before == bookings_.end() || before->second.name_space != of.name_space) return 0;
-    return asked_of(before->second.what, model, which);
+    return asked_of(before->second.what, limit.model, limit.only, which);
   };
+  for (const charge& one : what)
+    if (who.at_least && one.isolated && *one.isolated < *who.at_least)
+      return exceeded{.what = exceeded::kind::isolation,
+                      .name_space = who.name_space,
+                      .model = one.model,
+                      .cohort = who.cohort,
+                      .asked = static_cast<std::int64_t>(*one.isolated),
+                      .limit = static_cast<std::int64_t>(*who.at_least)};
   for (const auto& limit : who.limits)
     for (const resource which : resources) {
       const auto nominal = limit.nominal[at(which)];
-      const auto asked = asked_of(what, limit.model, which);
+      const auto asked = asked_of(what, limit.model, limit.only, which);
       if (!nominal || asked <= 0) continue;
       exceeded no{.of = which,
                   .name_space = who.name_space,
                   .model = limit.model,
                   .cohort = who.cohort,
                   .asked = asked,
-                  .used = used(name_space, limit.model)[at(which)] - its_own(who, limit.model, which),
-                  .limit = *nominal};
+                  .used = used(name_space, limit.model, limit.only)[at(which)] - its_own(who, limit, which),
+                  .limit = *nominal,
+                  .only = limit.only};
       if (who.cohort.empty()) {
         no.what = exceeded::kind::nominal;
         if (asked > no.limit - no.used) return no;
@@ -152,8 +192,8 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
       }
       no.what = exceeded::kind::cohort;
       no.used = no.limit = 0;
-      for (const member& one : members(who.cohort, limit.model, which)) {
-        no.used += one.used - its_own(*one.who, limit.model, which);
+      for (const member& one : members({who.cohort, limit.model, limit.only, which})) {
+        no.used += one.used - its_own(*one.who, limit, which);
         no.limit += one.nominal;
       }
       if (asked > no.limit - no.used) return no;
@@ -161,15 +201,15 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
   return {};
 }
 
-std::vector<loan> allowances::loans(std::string_view cohort, std::string_view model, resource of) const {
+std::vector<loan> allowances::loans(const shelf& of) const {
   std::vector<loan> out;
-  if (cohort.empty()) return out;
-  auto all = members(cohort, model, of);
+  if (of.cohort.empty()) return out;
+  auto all = members(of);
   for (member& borrower : all)
     for (member& lender : all) {
       const auto amount = std::min(borrower.used - borrower.nominal, lender.nominal - lender.used);
       if (amount <= 0) continue;
-      out.push_back({borrower.who->name_space, lender.who->name_space, std::string{model}, of, amount});
+      out.push_back({borrower.who->name_space, lender.who->name_space, std::string{of.model}, of.of, amount, of.only});
       borrower.used -= amount;
       lender.used += amount;
     }
@@ -177,13 +217,14 @@ std::vector<loan> allowances::loans(std::string_view cohort, std::string_view mo
 }
 
 std::vector<loan> allowances::loans(std::string_view cohort) const {
-  std::set<std::string_view> models;
+  std::set<std::pair<std::string_view, scope>> shelves;
   for (const auto& [name, one] : tenants_)
     for (const auto& limit : one.limits)
-      if (one.cohort == cohort) models.insert(limit.model);
+      if (one.cohort == cohort) shelves.emplace(limit.model, limit.only);
   std::vector<loan> out;
-  for (const auto model : models)
-    for (const resource of : resources) std::ranges::move(loans(cohort, model, of), std::back_inserter(out));
+  for (const auto& [model, only] : shelves)
+    for (const resource of : resources)
+      std::ranges::move(loans(shelf{cohort, model, only, of}), std::back_inserter(out));
   return out;
 }
 
@@ -195,13 +236,29 @@ std::vector<standing> allowances::standings(std::string_view name_space) const {
     for (const resource of : resources) {
       const auto nominal = limit.nominal[at(of)];
       if (!nominal) continue;
-      const auto now = used(name_space, limit.model)[at(of)];
-      standing one{limit.model, of, *nominal, now, std::max<std::int64_t>(now - *nominal, 0), 0};
-      for (const loan& given : loans(found->second.cohort, limit.model, of))
+      const auto now = used(name_space, limit.model, limit.only)[at(of)];
+      standing one{limit.model, of, *nominal, now, std::max<std::int64_t>(now - *nominal, 0), 0, limit.only};
+      for (const loan& given : loans(shelf{found->second.cohort, limit.model, limit.only, of}))
         if (given.lender == name_space) one.lent += given.amount;
       out.push_back(std::move(one));
     }
   return out;
+}
+
+std::string_view text_of(isolation of) {
+  switch (of) {
+    case isolation::none:
+      return "none";
+    case isolation::soft:
+      return "soft";
+    case isolation::mps:
+      return "mps";
+    case isolation::mig:
+      return "mig";
+    case isolation::exclusive:
+      return "exclusive";
+  }
+  return "";
 }
 
 std::string_view text_of(resource of) {
@@ -217,8 +274,17 @@ std::string_view text_of(resource of) {
 }
 
 std::string text_of(const exceeded& of) {
+  if (of.what == exceeded::kind::isolation)
+    return "namespace " + of.name_space + " demands isolation " +
+           std::string{text_of(static_cast<isolation>(of.limit))} + " or better, the pod would have " +
+           std::string{text_of(static_cast<isolation>(of.asked))};
   std::string what{text_of(of.of)};
   if (!of.model.empty()) what += " of model " + of.model;
+  if (!of.only.pool.empty()) what += " in pool " + of.only.pool;
+  if (of.only.isolated) what += " with isolation " + std::string{text_of(*of.only.isolated)};
+  if (of.only.priority_from) what += " for priorities from " + std::to_string(*of.only.priority_from);
+  if (of.only.priority_to)
+    what += (of.only.priority_from ? " to " : " for priorities up to ") + std::to_string(*of.only.priority_to);
   std::string out = of.what == exceeded::kind::cohort ? "cohort " + of.cohort + " of namespace " : "namespace ";
   out += of.name_space + " may use " + std::to_string(of.limit) + " " + what;
   if (of.what == exceeded::kind::borrowing) out += " with what it may borrow";

@@ -34,28 +34,64 @@ std::string_view text_of(resource of);
 using amounts_of_cards = std::array<std::int64_t, resources.size()>;
 using bounds = std::array<std::optional<std::int64_t>, resources.size()>;
 
-/// What a pod is charged for the cards of one model.
+/// How well a container is kept within its part of a card, the weakest first.
+enum class isolation : std::uint8_t {
+  none,       ///< nobody holds it (replicas; memory counted by the scheduler only)
+  soft,       ///< a library in the container (gpu-manager, HAMi)
+  mps,        ///< NVIDIA's MPS server
+  mig,        ///< the card itself
+  exclusive,  ///< the card is its own
+};
+std::string_view text_of(isolation of);
+/// Of what a vocabulary gives.
+isolation isolation_of(const need& what);
+
+/// What is known of a pod beside its cards.
+struct traits {
+  std::int32_t priority = 0;
+  std::optional<isolation> isolated{};  ///< of its shares; none: not known. A whole card is always exclusive.
+};
+
+/// What a pod is charged for cards of one model and pool.
 struct charge {
   std::string model;  ///< empty: not known
   amounts_of_cards of{};
+  std::string pool{};  ///< empty: none, or not known
+  std::int32_t priority = 0;
+  std::optional<isolation> isolated{};
 
   friend bool operator==(const charge&, const charge&) = default;
 };
-/// One a model, sorted. A card the node does not have is charged as it was granted, without a model.
-std::vector<charge> charges_of(const holding& what, const node* on);
-/// Before a node is chosen: no model, and no memory for shares in percent and for whole cards. At most what will be
-/// charged in the end, so what is refused for it is refused everywhere.
-charge charge_of(const demand& what);
+/// One a model and isolation, sorted. A card the node does not have is charged as it was granted, without a model.
+std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod = {});
+/// Before a node is chosen: no model and pool, and no memory for shares in percent and for whole cards. At most what
+/// will be charged in the end, so what is refused for it is refused everywhere.
+charge charge_of(const demand& what, const traits& pod = {});
+
+/// Which charges a limit counts, beside the model. What is not said holds for all.
+struct scope {
+  std::string pool{};
+  std::optional<std::int32_t> priority_from{}, priority_to{};  ///< both inclusive
+  std::optional<isolation> isolated{};                         ///< exactly this
+
+  bool counts(const charge& of) const {
+    return (pool.empty() || pool == of.pool) && (!priority_from || of.priority >= *priority_from) &&
+           (!priority_to || of.priority <= *priority_to) && (!isolated || of.isolated == isolated);
+  }
+  friend auto operator<=>(const scope&, const scope&) = default;
+};
 
 struct tenant {
   struct limit {
     std::string model;   ///< empty: over all models, those not known as well
     bounds nominal{};    ///< 0 or more; none: no limit
     bounds borrowing{};  ///< the most beyond nominal, in a cohort; none: what the others leave
+    scope only{};        ///< in a cohort the limits of one model and scope belong together
   };
   std::string name_space;
-  std::string cohort;         ///< empty: borrows from nobody
-  std::vector<limit> limits;  ///< at most one a model
+  std::string cohort;                   ///< empty: borrows from nobody
+  std::vector<limit> limits;            ///< at most one a model and scope
+  std::optional<isolation> at_least{};  ///< its pods are isolated so well or better; what is not known is let pass
 };
 
 /// The limit that refuses.
@@ -64,11 +100,13 @@ struct exceeded {
     nominal,    ///< no cohort: `limit` is its own
     borrowing,  ///< `limit` is nominal and borrowing limit together
     cohort,     ///< `limit` and `used` are of the whole cohort
+    isolation,  ///< the namespace demands more isolation than the pod would have: `limit` and `asked` are those
   };
   kind what{};
   resource of{};
   std::string name_space, model, cohort;
   std::int64_t asked = 0, used = 0, limit = 0;
+  scope only{};
 
   friend bool operator==(const exceeded&, const exceeded&) = default;
 };
@@ -82,6 +120,7 @@ struct standing {
   std::int64_t nominal = 0, used = 0;
   std::int64_t borrowed = 0;  ///< used beyond nominal
   std::int64_t lent = 0;      ///< of nominal, used by others
+  scope only{};
 
   friend bool operator==(const standing&, const standing&) = default;
 };
@@ -92,6 +131,7 @@ struct loan {
   std::string borrower, lender, model;
   resource of{};
   std::int64_t amount = 0;
+  scope only{};
 
   friend bool operator==(const loan&, const loan&) = default;
 };
@@ -115,13 +155,23 @@ class allowances {
       if (!name_space.empty()) book(uid, name_space, charges_of(one.held, on ? on->what : nullptr));
     });
   }
+  /// As above, with `traits_of(uid)`.
+  template <class Fn, class Traits>
+  void recount(const ledger& from, Fn&& name_space_of, Traits&& traits_of) {
+    clear();
+    from.for_each([&](const std::string& uid, const ledger::entry& one) {
+      const std::string name_space{name_space_of(uid)};
+      const auto on = from.view(one.held.node);
+      if (!name_space.empty()) book(uid, name_space, charges_of(one.held, on ? on->what : nullptr, traits_of(uid)));
+    });
+  }
 
   /// May the pod hold this? What is booked for it already is left out, so the answer stays when it is asked again. The
   /// limits in their order, resources in theirs; of what it does not ask for it is not refused. Linear in the cohort.
   std::optional<exceeded> check(std::string_view pod_uid, std::string_view name_space,
                                 std::span<const charge> what) const;
 
-  amounts_of_cards used(std::string_view name_space, std::string_view model) const;
+  amounts_of_cards used(std::string_view name_space, std::string_view model, const scope& only = {}) const;
   /// Of every nominal limit of the tenant, in its order.
   std::vector<standing> standings(std::string_view name_space) const;
   std::vector<loan> loans(std::string_view cohort) const;
@@ -135,17 +185,24 @@ class allowances {
     const tenant* who;
     std::int64_t nominal, used;
   };
+  /// The limits of one model and scope over the cohort.
+  struct shelf {
+    std::string_view cohort, model;
+    const scope& only;
+    resource of;
+  };
   void clear();
   void count(const booking& of, int sign);
   /// Tenants of the cohort with a nominal for this, by name.
-  std::vector<member> members(std::string_view cohort, std::string_view model, resource of) const;
-  std::vector<loan> loans(std::string_view cohort, std::string_view model, resource of) const;
+  std::vector<member> members(const shelf& of) const;
+  std::vector<loan> loans(const shelf& of) const;
 
   template <class T>
   using by_name = std::map<std::string, T, std::less<>>;
   by_name<tenant> tenants_;
   by_name<booking> bookings_;
-  by_name<by_name<amounts_of_cards>> used_;  // namespace, model; model "" is the sum of all
+  // By namespace, one for each model, pool, priority and isolation that pods of it have.
+  by_name<std::vector<charge>> used_;
 };
 
 }  // namespace quota

@@ -43,7 +43,7 @@ std::int64_t room(const need& what, const site& in, std::size_t at) {
   if (!in.admits(what, at, now)) return 0;
   if (what.whole || what.distinct) return 1;
   std::int64_t most = of.max_sharers - now.sharers;
-  if (const auto mib = what.memory_on(of); mib > 0) most = std::min(most, (of.memory_mib - now.memory_mib) / mib);
+  if (const auto mib = what.memory_on(of); mib > 0) most = std::min(most, (of.lendable_mib() - now.memory_mib) / mib);
   if (what.cores > 0) most = std::min<std::int64_t>(most, (whole_card - now.cores) / what.cores);
   return most;
 }
@@ -144,7 +144,8 @@ class search {
   place_in_order rank(const need& what, index at) const {
     const card& of = in_.card(at);
     const card_use& now = used_[at];
-    const std::int64_t memory = of.memory_mib - now.memory_mib, cores = whole_card - now.cores, sharers = now.sharers;
+    const std::int64_t memory = of.lendable_mib() - now.memory_mib, cores = whole_card - now.cores,
+                       sharers = now.sharers;
     if (what.whole || how_ == policy::binpack)
       return {now.untouched(), memory, cores, -sharers, of.memory_mib, of.max_sharers, at};
     return {false, sharers, -memory, -cores, of.memory_mib, of.max_sharers, at};
@@ -152,7 +153,8 @@ class search {
 
   bool same(index a, index b) const {
     const card &left = in_.card(a), &right = in_.card(b);
-    return used_[a] == used_[b] && left.memory_mib == right.memory_mib && left.max_sharers == right.max_sharers;
+    return used_[a] == used_[b] && left.memory_mib == right.memory_mib && left.memory_scale == right.memory_scale &&
+           left.max_sharers == right.max_sharers;
   }
 
   /// Part `done` of the need, on one of list[from...]: parts are equal, so only ascending picks are tried.
@@ -222,7 +224,7 @@ shortfall nowhere(const need& what, const site& in) {
     const card_use& now = in.on.used[i];
     if (!in.usable(i)) continue;
     ++usable;
-    const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(of.memory_mib - now.memory_mib, 0);
+    const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(of.lendable_mib() - now.memory_mib, 0);
     const auto mib = what.memory_on(of);
     if (left > memory) memory = left, needed = mib;
     cores = std::max<std::int64_t>(cores, now.wholes > 0 ? 0 : std::max(whole_card - now.cores, 0));
@@ -290,7 +292,7 @@ bool hopeless(const demand& what, const site& in) {
     if (!in.usable(i) || now.wholes > 0) continue;
     untouched += now.untouched() ? 1 : 0;
     cores_left_in_all += std::max(whole_card - now.cores, 0);
-    memory_left += std::max<std::int64_t>(in.card(i).memory_mib - now.memory_mib, 0);
+    memory_left += std::max<std::int64_t>(in.card(i).lendable_mib() - now.memory_mib, 0);
   }
   return wholes > untouched || cores > cores_left_in_all || memory > memory_left;
 }

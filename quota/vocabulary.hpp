@@ -35,7 +35,7 @@ struct need {
 
   /// Rounded down, as HAMi does.
   std::int64_t memory_on(const card& of) const {
-    return memory_percent > 0 ? of.memory_mib * memory_percent / 100 : memory_mib;
+    return memory_percent > 0 ? of.lendable_mib() * memory_percent / 100 : memory_mib;
   }
 };
 

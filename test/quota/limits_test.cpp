@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 charge of(std::int64_t cores, std::int64_t mib, std::int64_t cards, const char* model = "") {
-  return {model, {cores, mib, cards}};
+  return {.model = model, .of = {cores, mib, cards}};
 }
 tenant with(const char* name, const char* cohort, std::vector<tenant::limit> limits) {
   return {.name_space = name, .cohort = cohort, .limits = std::move(limits)};
@@ -90,6 +90,59 @@ TEST_F(limited, S14_what_one_does_not_use_the_others_of_its_cohort_may_and_who_l
   EXPECT_EQ(check("b", of(151, 0, 1)), "namespace b may use 250 cores with what it may borrow, uses 100, asks for 151");
 }
 
+TEST_F(limited, S48_a_pool_a_priority_and_an_isolation_have_limits_of_their_own) {
+  const bounds one_card{std::nullopt, std::nullopt, 1};
+  it.put(with("a", "",
+              {{.model = "", .nominal = one_card, .only = {.pool = "red"}},
+               {.model = "", .nominal = one_card, .only = {.priority_from = 1000}},
+               {.model = "T4", .nominal = one_card, .only = {.priority_from = -5, .priority_to = 5}},
+               {.model = "", .nominal = one_card, .only = {.isolated = isolation::soft}}}));
+  auto one = of(10, 10, 1, "T4");
+  one.pool = "red";
+  one.priority = 2000;
+  one.isolated = isolation::mps;
+  it.book("p", "a", {one});
+  EXPECT_EQ(check("a", one, "p"), "allowed");
+  EXPECT_EQ(check("a", one), "namespace a may use 1 cards in pool red, uses 1, asks for 1");
+  one.pool = "blue";
+  EXPECT_EQ(check("a", one), "namespace a may use 1 cards for priorities from 1000, uses 1, asks for 1");
+  one.priority = 5;
+  EXPECT_EQ(check("a", one), "allowed");
+  it.book("q", "a", {one});
+  EXPECT_EQ(check("a", one), "namespace a may use 1 cards of model T4 for priorities from -5 to 5, uses 1, asks for 1");
+  one.priority = 6;
+  EXPECT_EQ(check("a", one), "allowed");
+  one.isolated = isolation::soft;
+  it.book("r", "a", {one});
+  EXPECT_EQ(check("a", one), "namespace a may use 1 cards with isolation soft, uses 1, asks for 1");
+  EXPECT_EQ(it.used("a", "T4", {.pool = "blue"})[2], 2);
+  EXPECT_THAT(it.standings("a")[0], (standing{"", resource::cards, 1, 1, 0, 0, {.pool = "red"}}));
+}
+
+TEST_F(limited, S70_a_namespace_may_demand_isolation) {
+  auto who = with("a", "", {});
+  who.at_least = isolation::mps;
+  it.put(who);
+  auto one = of(10, 10, 1, "T4");
+  EXPECT_EQ(check("a", one), "allowed");
+  one.isolated = isolation::soft;
+  EXPECT_EQ(check("a", one), "namespace a demands isolation mps or better, the pod would have soft");
+  one.isolated = isolation::exclusive;
+  EXPECT_EQ(check("a", one), "allowed");
+  EXPECT_EQ(isolation_of({.whole = true, .by = mode::vgpu}), isolation::exclusive);
+  EXPECT_EQ(isolation_of({.by = mode::vgpu}), isolation::soft);
+  EXPECT_EQ(isolation_of({.by = mode::mps}), isolation::mps);
+  EXPECT_EQ(isolation_of({.by = mode::share}), isolation::none);
+  const holding both{.node = "n",
+                     .grants = {{.whole = true, .card = "A"}, {.cores = 20, .memory_mib = 100, .card = "B"}},
+                     .counts = {}};
+  const auto charges = charges_of(both, nullptr, {.priority = 7, .isolated = isolation::soft});
+  ASSERT_EQ(charges.size(), 2U);
+  EXPECT_EQ(charges[0].isolated, isolation::soft);
+  EXPECT_EQ(charges[1].isolated, isolation::exclusive);
+  EXPECT_EQ(charges[1].priority, 7);
+}
+
 TEST(limits, a_whole_card_is_charged_with_all_its_memory_and_a_card_nobody_knows_without_a_model) {
   const node on{.name = "n",
                 .serves = {},
@@ -123,6 +176,13 @@ TEST(limits, before_a_node_is_chosen_the_charge_is_what_is_known) {
 struct held_pod {
   std::string name_space;
   holding what;
+  traits like;
+};
+
+/// One row of limits, as the list sees it.
+struct row_key {
+  std::string model;
+  scope only;
 };
 
 class plain {
@@ -130,12 +190,18 @@ class plain {
   std::map<std::string, held_pod> pods;
   std::map<std::string, tenant> tenants;
   std::map<std::string, card> cards;
+  std::map<std::string, std::string> pools;  // by node
 
-  long one(const holding& of, const std::string& model, int which) const {
+  long one(const holding& of, const traits& like, const row_key& row, int which) const {
     long sum = 0;
+    const auto& only = row.only;
     for (const auto& part : of.grants) {
       const auto& on = cards.at(part.card);
-      if (!model.empty() && on.model != model) continue;
+      if (!row.model.empty() && on.model != row.model) continue;
+      if (!only.pool.empty() && pools.at(of.node) != only.pool) continue;
+      if (only.priority_from && like.priority < *only.priority_from) continue;
+      if (only.priority_to && like.priority > *only.priority_to) continue;
+      if (only.isolated && *only.isolated != (part.whole ? isolation::exclusive : *like.isolated)) continue;
       sum += which == 2   ? 1
              : which == 1 ? (part.whole ? on.memory_mib : part.memory_mib)
              : part.whole ? 100
@@ -143,38 +209,41 @@ class plain {
     }
     return sum;
   }
-  long used(const std::string& name, const std::string& model, int which, const std::string& but = "") const {
+  long used(const std::string& name, const row_key& row, int which, const std::string& but = "") const {
     long sum = 0;
     for (const auto& [uid, pod] : pods)
-      if (pod.name_space == name && uid != but) sum += one(pod.what, model, which);
+      if (pod.name_space == name && uid != but) sum += one(pod.what, pod.like, row, which);
     return sum;
   }
-  std::optional<long> nominal(const std::string& name, const std::string& model, int which) const {
-    for (const auto& row : tenants.at(name).limits)
-      if (row.model == model) return row.nominal[static_cast<std::size_t>(which)];
+  std::optional<long> nominal(const std::string& name, const row_key& row, int which) const {
+    for (const auto& limit : tenants.at(name).limits)
+      if (limit.model == row.model && limit.only == row.only) return limit.nominal[static_cast<std::size_t>(which)];
     return {};
   }
   /// Nominal less use, of all of the cohort that have a nominal.
-  std::map<std::string, long> spare(const std::string& cohort, const std::string& model, int which,
+  std::map<std::string, long> spare(const std::string& cohort, const row_key& row, int which,
                                     const std::string& but = "") const {
     std::map<std::string, long> out;
     for (const auto& [name, who] : tenants)
-      if (const auto has = nominal(name, model, which); has && who.cohort == cohort)
-        out[name] = *has - used(name, model, which, but);
+      if (const auto has = nominal(name, row, which); has && who.cohort == cohort)
+        out[name] = *has - used(name, row, which, but);
     return out;
   }
-  bool allowed(const std::string& uid, const std::string& name, const holding& what) const {
+  bool allowed(const std::string& uid, const std::string& name, const holding& what, const traits& like) const {
     if (!tenants.contains(name)) return true;
     const auto& who = tenants.at(name);
+    for (const auto& part : what.grants)
+      if (who.at_least && (part.whole ? isolation::exclusive : *like.isolated) < *who.at_least) return false;
     for (const auto& row : who.limits)
       for (int which = 0; which < 3; ++which) {
-        const long asked = one(what, row.model, which);
+        const row_key key{row.model, row.only};
+        const long asked = one(what, like, key, which);
         const auto has = row.nominal[static_cast<std::size_t>(which)];
         if (!has || asked == 0) continue;
-        const long own = used(name, row.model, which, uid) + asked - *has;
+        const long own = used(name, key, which, uid) + asked - *has;
         const auto more = row.borrowing[static_cast<std::size_t>(which)];
         long left = -asked;
-        for (const auto& [other, free] : spare(who.cohort, row.model, which, uid)) left += free;
+        for (const auto& [other, free] : spare(who.cohort, key, which, uid)) left += free;
         if (who.cohort.empty() ? own > 0 : left < 0 || (more && own > *more)) return false;
       }
     return true;
@@ -192,6 +261,7 @@ class life {
                             .memory_mib = 1000 * (1 + below(4))});
         plain_.cards[of.cards.back().uuid] = of.cards.back();
       }
+      of.pool = plain_.pools[of.name] = n == 0 ? "" : "blue";
       book_.put(of);
       nodes_.push_back(of);
     }
@@ -210,7 +280,9 @@ class life {
     if (what == 99) {
       allowances anew = it_;
       anew.book("stale", "a", {of(1, 1, 1)});
-      anew.recount(book_, [&](const std::string& uid) { return plain_.pods.at(uid).name_space; });
+      anew.recount(
+          book_, [&](const std::string& uid) { return plain_.pods.at(uid).name_space; },
+          [&](const std::string& uid) { return plain_.pods.at(uid).like; });
       compare(anew);
     }
   }
@@ -225,12 +297,14 @@ class life {
 
   void put(const std::string& name) {
     tenant who{.name_space = name, .cohort = name == "d" ? "" : "red", .limits = {}};
-    for (const auto* model : {"", "T4"}) {
+    for (const auto& [model, only] : rows) {
       if (below(4) == 0) continue;
       who.limits.push_back({.model = model,
                             .nominal = {bound(400), bound(8000), bound(8)},
-                            .borrowing = {bound(300), bound(5000), bound(5)}});
+                            .borrowing = {bound(300), bound(5000), bound(5)},
+                            .only = only});
     }
+    if (below(4) == 0) who.at_least = below(2) == 0 ? isolation::soft : isolation::mps;
     it_.put(who);
     plain_.tenants[name] = who;
   }
@@ -246,15 +320,18 @@ class life {
                              .card = on.cards[static_cast<std::size_t>(below(4))].uuid});
     std::string uid = "pod-" + std::to_string(++made_);
     if (!plain_.pods.empty() && below(5) == 0) uid = plain_.pods.begin()->first;  // asked again, for something else
-    const auto charges = charges_of(what, &on);
+    const traits like{.priority = below(3), .isolated = static_cast<isolation>(below(3))};
+    const auto charges = charges_of(what, &on, like);
     const auto no = it_.check(uid, name, charges);
-    ASSERT_EQ(!no, plain_.allowed(uid, name, what)) << (no ? text_of(*no) : "allowed");
+    ASSERT_EQ(!no, plain_.allowed(uid, name, what, like)) << (no ? text_of(*no) : "allowed");
     if (no) {
       ++refused;
+    }
+    if (no && no->what != exceeded::kind::isolation) {
       ASSERT_GT(no->asked, no->limit - no->used) << text_of(*no);
       const int which = static_cast<int>(no->of);
-      ASSERT_EQ(no->asked, plain_.one(what, no->model, which));
-      if (no->what != exceeded::kind::cohort) ASSERT_EQ(no->used, plain_.used(name, no->model, which, uid));
+      ASSERT_EQ(no->asked, plain_.one(what, like, {no->model, no->only}, which));
+      if (no->what != exceeded::kind::cohort) ASSERT_EQ(no->used, plain_.used(name, {no->model, no->only}, which, uid));
     }
     if (plain_.pods.contains(uid)) return;
     // What the API has is booked whatever the limits say.
@@ -263,7 +340,7 @@ class life {
     if (book_.assume(uid, what, 1) != booked::done) return;
     ++allowed;
     it_.book(uid, name, charges);
-    plain_.pods[uid] = {name, what};
+    plain_.pods[uid] = {name, what, like};
   }
 
   void leave() {
@@ -279,15 +356,15 @@ class life {
     for (const auto* name : {"a", "b", "c", "d", "e"})
       for (const auto* model : {"", "T4", "A10"})
         for (int i = 0; i < 3; ++i)
-          ASSERT_EQ(got.used(name, model)[static_cast<std::size_t>(i)], plain_.used(name, model, i));
+          ASSERT_EQ(got.used(name, model)[static_cast<std::size_t>(i)], plain_.used(name, {model, {}}, i));
     const auto loans = got.loans("red");
-    for (const auto* model : {"", "T4"})
+    for (const auto& row : rows)
       for (int i = 0; i < 3; ++i) {
-        const auto spare = plain_.spare("red", model, i);
+        const auto spare = plain_.spare("red", row, i);
         std::map<std::string, long> borrowed, given;
         long all = 0, free = 0, taken = 0, total = 0;
         for (const auto& one : loans) {
-          if (one.model != model || static_cast<int>(one.of) != i) continue;
+          if (one.model != row.model || one.only != row.only || static_cast<int>(one.of) != i) continue;
           ASSERT_GT(one.amount, 0);
           borrowed[one.borrower] += one.amount;
           given[one.lender] += one.amount;
@@ -305,12 +382,18 @@ class life {
         if (strict_) ASSERT_GE(all, 0) << "the cohort has more than its nominal";
         for (const auto& [name, left] : spare)
           for (const auto& one : got.standings(name))
-            if (one.model == model && static_cast<int>(one.of) == i)
-              ASSERT_EQ(one, (standing{model, one.of, *plain_.nominal(name, model, i), plain_.used(name, model, i),
-                                       std::max(-left, 0L), given[name]}));
+            if (one.model == row.model && one.only == row.only && static_cast<int>(one.of) == i)
+              ASSERT_EQ(one, (standing{row.model, one.of, *plain_.nominal(name, row, i), plain_.used(name, row, i),
+                                       std::max(-left, 0L), given[name], row.only}));
       }
   }
 
+  const std::vector<row_key> rows{{"", {}},
+                                  {"T4", {}},
+                                  {"", {.pool = "blue"}},
+                                  {"", {.priority_from = 1}},
+                                  {"T4", {.priority_to = 1, .isolated = isolation::soft}},
+                                  {"", {.isolated = isolation::exclusive}}};
   std::mt19937_64 random_;
   bool strict_;
   allowances it_;

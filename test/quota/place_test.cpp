@@ -183,6 +183,18 @@ TEST_F(bench, S50_a_hundred_cores_are_a_card_alone_and_no_cores_need_some_left) 
   EXPECT_EQ(try_it({slot(0)}), (shortfall{.why = reason::cores, .needed = 1, .available = 0}));
 }
 
+TEST_F(bench, S52_memory_is_lent_beyond_the_card_only_where_that_is_switched_on) {
+  auto of = with(shares_and_wholes, {8192});
+  ledger_.put(of);
+  EXPECT_EQ(try_it({share(10, 33)}), (shortfall{.why = reason::memory, .needed = 8448, .available = 8192}));
+  of.cards[0].memory_scale = 150;
+  ledger_.put(of);
+  run({share(10, 33)});
+  EXPECT_EQ(try_it({share(10, 16)}), (shortfall{.why = reason::memory, .needed = 4096, .available = 3840}));
+  ledger_.put(with(shares_and_wholes, {8192}));
+  EXPECT_EQ(ledger_.over_given("n"), 1U);
+}
+
 TEST_F(bench, counted_keys_are_counted_on_the_node) {
   auto of = with(shares_and_wholes, {8192});
   of.counts = {{"example.com/fpga", 2}};

@@ -81,9 +81,12 @@ class life {
       const auto uuid = name + "-" + std::to_string(i);
       const std::vector<std::string> models{"", "Tesla V100-SXM2-16GB", "NVIDIA A100-PCIE-40GB", "Tesla T4"};
       const auto& model = models.at(static_cast<std::size_t>(one_model < 4 ? one_model : below(4)));
-      node.cards.push_back({uuid, mib, seats, true, model, {}});
+      // Where it is switched on, shares may be larger together than the card. gpu-manager knows no such thing.
+      const int scale = below(4) == 0 && !serves.contains("vgpu") ? 150 : 100;
+      node.cards.push_back({uuid, mib * scale / 100, seats, true, model, {}});
       if (linked) node.cards.back().slot = {below(2), below(2), below(2), below(2)};
       same.cards.push_back({.uuid = uuid, .model = model, .memory_mib = mib, .max_sharers = seats});
+      same.cards.back().memory_scale = scale;
     }
     same.links = links_of(node);
     if (below(2) == 0) {

@@ -52,7 +52,7 @@ std::int64_t room(const need& what, const site& in, std::size_t at) {
 /// in the same state are one choice.
 class search {
  public:
-  search(const demand& what, const site& in, const wish& as, placement& out)
+  search(const demand& what, const site& in, const wish& as, placement* out)
       : needs_(what.needs()),
         in_(in),
         how_(as.only != nullptr ? as.only->on(*in.on.what, as.how) : in.on.what->placement.value_or(as.how)),
@@ -80,20 +80,21 @@ class search {
       const auto cards = gpu_manager::choose(one, *in_.on.what, std::span{used_}.first(in_.size()), taken);
       if (cards == 0) return false;
       for (const index pick : std::span{taken}.first(cards)) {
-        if (!in_.admits(one, pick, used_[pick]) || !out_.add(piece(one, pick))) return false;
+        if (!in_.admits(one, pick, used_[pick]) || !add(one, pick)) return false;
         take(one, in_.card(pick), used_[pick]);
       }
     }
     return true;
   }
   bool run() {
-    if (size_ == 0 || !needs_[order_[0]].whole || !knows_topology(*in_.on.what)) return next(0);
+    if (out_ == nullptr || size_ == 0 || !needs_[order_[0]].whole || !knows_topology(*in_.on.what)) return next(0);
     const auto before = used_;
-    const auto parts = out_.all().size();
+    const auto parts = parts_;
     if (together() && next(wholes_)) return true;
     used_ = before;
-    while (out_.all().size() > parts) out_.pop();
-    return !gave_up() && next(0);
+    while (parts_ > parts) pop();
+    steps_ = search_steps;  // as if it had not been tried: what fits is placed
+    return next(0);
   }
   bool gave_up() const { return steps_ <= 0; }
 
@@ -114,7 +115,7 @@ class search {
       const need& what = needs_[order_[which]];
       best_together(*in_.on.what, std::span{best}.first(cards), what.cards, part);
       for (const index pick : std::span{part}.first(what.cards)) {
-        if (!out_.add(piece(what, pick))) return false;
+        if (!add(what, pick)) return false;
         take(what, in_.card(pick), used_[pick]);
         std::ranges::remove(best.begin(), best.begin() + cards--, pick);
       }
@@ -169,16 +170,26 @@ class search {
       if (failed != list.size() && same(list[failed], pick)) continue;
       if (!in_.admits(what, pick, used_[pick])) continue;
       if (--steps_ <= 0) return false;
-      if (!out_.add(piece(what, pick))) return false;
+      if (!add(what, pick)) return false;
       const auto before = used_[pick];
       take(what, of, used_[pick]);
       if (part(which, done + 1, list, what.distinct ? at + 1 : at)) return true;
       used_[pick] = before;
-      out_.pop();
+      pop();
       if (gave_up()) return false;
       failed = at;
     }
     return false;
+  }
+
+  bool add(const need& what, index pick) {
+    if (parts_ == max_units) return false;
+    ++parts_;
+    return out_ == nullptr || out_->add(piece(what, pick));
+  }
+  void pop() {
+    --parts_;
+    if (out_ != nullptr) out_->pop();
   }
 
   static void take(const need& what, const card& of, card_use& now) {
@@ -204,7 +215,8 @@ class search {
   std::span<const need> needs_;
   const site& in_;
   policy how_;
-  placement& out_;
+  placement* out_;  // nullptr: it is enough to know whether it fits
+  std::size_t parts_ = 0;
   std::array<card_use, max_cards> used_;
   std::array<index, demand::max_needs> order_;  // of those that are searched for
   std::size_t size_ = 0, wholes_ = 0;
@@ -304,8 +316,9 @@ void placement::sort() {
                     [](const placed& one) { return std::pair{one.container, one.card}; });
 }
 
-shortfall place(const demand& what, const node_view& on, const wish& as, placement& out) {
-  out.clear();
+namespace {
+
+shortfall try_to(const demand& what, const node_view& on, const wish& as, placement* out) {
   if (on.what == nullptr) return {.why = reason::no_node};
   const site in{on, as};
   if (auto no = count_short(what, on); !no.fits()) return no;
@@ -314,19 +327,24 @@ shortfall place(const demand& what, const node_view& on, const wish& as, placeme
   if (what.needs().size() > 1 && hopeless(what, in)) return {.why = reason::together};
   search through(what, in, as, out);
   std::uint16_t refused = 0;
-  if (!through.foretold(refused)) {
-    out.clear();
-    return {.why = reason::plugin_choice, .container = refused};
-  }
-  if (through.run()) {
-    out.sort();
-    return {};
-  }
+  if (!through.foretold(refused)) return {.why = reason::plugin_choice, .container = refused};
+  if (through.run()) return {};
   std::int64_t parts = 0;
   for (const need& one : what.needs()) parts += one.cards;
   const bool limit = through.gave_up() || parts > static_cast<std::int64_t>(max_units);
-  out.clear();
   return {.why = limit ? reason::search_limit : reason::together};
+}
+
+}  // namespace
+
+shortfall place(const demand& what, const node_view& on, const wish& as, placement& out) {
+  out.clear();
+  const auto no = try_to(what, on, as, &out);
+  if (no.fits())
+    out.sort();
+  else
+    out.clear();
+  return no;
 }
 
 shortfall place(const demand& what, const node_view& on, policy how, placement& out) {
@@ -334,10 +352,7 @@ shortfall place(const demand& what, const node_view& on, policy how, placement& 
 }
 
 shortfall fit(const demand& what, const node_view& on, const wish& as) {
-  if (what.needs().size() > 1 || on.what == nullptr) {
-    placement out;
-    return place(what, on, as, out);
-  }
+  if (what.needs().size() > 1 || on.what == nullptr) return try_to(what, on, as, nullptr);
   if (auto no = count_short(what, on); !no.fits() || what.needs().empty()) return no;
   const need& only = what.needs().front();
   const site in{on, as};

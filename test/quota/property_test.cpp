@@ -7,6 +7,7 @@
 #include <random>
 
 #include "brute_force.hpp"
+#include "quota/audit.hpp"
 #include "quota/filter.hpp"
 
 namespace {
@@ -45,7 +46,7 @@ class life {
       say_again();
     else if (what < 99)
       change_a_node();
-    else if (below(20) == 0)
+    else if (below(4) == 0)
       restart();
   }
 
@@ -54,7 +55,7 @@ class life {
     ASSERT_EQ(ledger_.size(), world_.pods.size());
   }
 
-  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0;
+  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0, restarts = 0;
 
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
@@ -335,6 +336,7 @@ class life {
     std::erase_if(world_.pods, [](const auto& one) { return !one.second.confirmed; });
     std::ranges::sort(known, {}, &std::pair<std::string, quota::holding>::first);
     std::ranges::shuffle(known, random_);
+    const quota::ledger before{ledger_};
     ledger_ = {};
     const bool nodes_first = below(2) == 0;
     if (nodes_first)
@@ -343,6 +345,8 @@ class life {
       ASSERT_EQ(ledger_.record(uid, held), nodes_first ? quota::booked::done : quota::booked::no_node);
     for (const auto& [name, one] : engine_) ledger_.put(one);
     for (const auto& [uid, held] : known) ASSERT_EQ(ledger_.record(uid, held), quota::booked::already);
+    ASSERT_TRUE(quota::compare(before, ledger_).empty());
+    ++restarts;
     compare();
   }
 
@@ -377,7 +381,7 @@ class life {
 TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_model_that_tries_everything) {
   const long operations = number_from("QM_QUOTA_OPERATIONS", 100'000);
   const auto seed = static_cast<unsigned long>(number_from("QM_SEED", 1));
-  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0;
+  long fitted = 0, refused = 0, full = 0, followed = 0, chosen = 0, restarts = 0;
   // Many short lives: each has nodes of its own.
   for (long done = 0, number = 0; done < operations; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", life " + std::to_string(number));
@@ -388,7 +392,7 @@ TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_mod
     }
     one.compare();
     fitted += one.fitted, refused += one.refused, full += one.full;
-    followed += one.followed, chosen += one.chosen;
+    followed += one.followed, chosen += one.chosen, restarts += one.restarts;
   }
   // The lives have to be about something: pods that find room, pods that find none, and wrong words.
   if (operations < 10'000) return;
@@ -397,6 +401,7 @@ TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_mod
   EXPECT_GT(refused, operations / 500);
   EXPECT_GT(followed, operations / 50);
   EXPECT_GT(chosen, operations / 100);
+  EXPECT_GT(restarts, operations / 2000);
 }
 
 }  // namespace

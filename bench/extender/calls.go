@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,9 +75,11 @@ func (a *asker) ask(request []byte, keep bool) ([]byte, error) {
 	return nil, err
 }
 
-// question is a pod as a scheduler sends it: what the API server has of it, with all its fields.
+var questions atomic.Int64
+
+// question is a pod as a scheduler sends it: what the API server has of it, with all its fields. Each is a pod of its own.
 func question(limits map[string]string) *corev1.Pod {
-	p := load.Pod(1, 7_654_321, 1, 5)
+	p := load.Pod(1, 7_000_000+int(questions.Add(1)), 1, 5)
 	p.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	p.Spec.NodeName, p.Status = "", corev1.PodStatus{Phase: corev1.PodPending}
 	list := corev1.ResourceList{"cpu": resource.MustParse("1")}
@@ -118,8 +121,8 @@ func (c *content) expectations(names []string, indexes []int) (out []expectation
 	}
 	mode := func(i int) string { return modes[i%len(modes)].name }
 	for _, wanted := range []int{cards, cards / 2} {
-		out = append(out, expectation{requestOf(filterBody(question(map[string]string{"nvidia.com/gpu": fmt.Sprint(wanted)}), names, nil)),
-			count(func(i int) bool { return mode(i) == "pgpu" && free(i) >= wanted })})
+		out = append(out, expectation{requestOf(filterBody(question(map[string]string{"tencent.com/vcuda-core": fmt.Sprint(100 * wanted)}), names, nil)),
+			count(func(i int) bool { return mode(i) == "vgpu" && free(i) >= wanted })})
 	}
 	// Nine cores of each pod on a card; what asks for 95 fits on untouched cards only.
 	out = append(out, expectation{requestOf(filterBody(question(map[string]string{"tencent.com/vcuda-core": "95", "tencent.com/vcuda-memory": "16"}), names, nil)),

@@ -52,7 +52,16 @@ func nodeOf(from *corev1.Node) *node {
 	return n
 }
 
+// modeOf: what serves the node, and for HAMi by which name of its slots, which is configurable.
 func modeOf(from *corev1.Node) string {
+	mode := servedBy(from)
+	if slots := from.Status.Allocatable["nvidia.com/gpualloc"]; mode == "hami" && slots.IsZero() {
+		return "hami-gpu"
+	}
+	return mode
+}
+
+func servedBy(from *corev1.Node) string {
 	if mode := from.Labels[moduleLabel]; mode != "" {
 		return mode
 	}

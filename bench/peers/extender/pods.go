@@ -32,7 +32,7 @@ func annotationsOf(pod *corev1.Pod, where *placement, on *node) map[string]strin
 				out[fmt.Sprintf("tencent.com/predicate-gpu-idx-%d", i)] = strings.Join(cards, ",")
 			}
 		}
-	case "hami":
+	case "hami", "hami-gpu":
 		var devices strings.Builder
 		for i := range pod.Spec.Containers {
 			for _, g := range grants(i) {

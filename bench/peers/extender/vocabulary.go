@@ -8,8 +8,8 @@ import (
 
 // words are the keys of one mode. A container that asks in them gets `need`s.
 type words struct {
-	whole, slot, slotToo, replica, cores, memory, percent, cards string
-	unitMiB                                                      int64
+	whole, slot, replica, cores, memory, percent, cards string
+	unitMiB                                             int64
 }
 
 var vocabularies = map[string]words{
@@ -17,7 +17,8 @@ var vocabularies = map[string]words{
 	"share":    {replica: "nvidia.com/gpu.shared"},
 	"vgpu":     {cores: "tencent.com/vcuda-core", memory: "tencent.com/vcuda-memory", unitMiB: 256},
 	"mps":      {cores: "nvidia.com/mps-core", memory: "nvidia.com/mps-memory", unitMiB: 1024},
-	"hami":     {slot: "nvidia.com/gpualloc", slotToo: "nvidia.com/gpu", cores: "nvidia.com/gpucores", memory: "nvidia.com/gpumem", percent: "nvidia.com/gpumem-percentage", unitMiB: 1},
+	"hami":     {slot: "nvidia.com/gpualloc", cores: "nvidia.com/gpucores", memory: "nvidia.com/gpumem", percent: "nvidia.com/gpumem-percentage", unitMiB: 1},
+	"hami-gpu": {slot: "nvidia.com/gpu", cores: "nvidia.com/gpucores", memory: "nvidia.com/gpumem", percent: "nvidia.com/gpumem-percentage", unitMiB: 1},
 	"gpushare": {memory: "aliyun.com/gpu-mem", cards: "aliyun.com/gpu-count", cores: "aliyun.com/gpu-core.percentage", unitMiB: 1024},
 }
 
@@ -27,7 +28,7 @@ var otherWords = []string{"nvidia.com/priority", "tencent.com/vcuda-core-limit"}
 var knownKeys = func() map[corev1.ResourceName]bool {
 	all := map[corev1.ResourceName]bool{}
 	for _, w := range vocabularies {
-		for _, key := range []string{w.whole, w.slot, w.slotToo, w.replica, w.cores, w.memory, w.percent, w.cards} {
+		for _, key := range []string{w.whole, w.slot, w.replica, w.cores, w.memory, w.percent, w.cards} {
 			if key != "" {
 				all[corev1.ResourceName(key)] = true
 			}
@@ -120,7 +121,7 @@ func needOf(c *corev1.Container, mode string, declared map[string]bool, counts m
 		value, name := amount.Value(), string(key)
 		switch {
 		case value == 0:
-		case name == w.whole || name == w.slot || name == w.slotToo || name == w.replica || name == w.cores || name == w.memory || name == w.percent || name == w.cards:
+		case name == w.whole || name == w.slot || name == w.replica || name == w.cores || name == w.memory || name == w.percent || name == w.cards:
 			said[name] = value
 		case knownKeys[key]:
 			return n, "request not served by this node's mode"
@@ -137,7 +138,7 @@ func needOf(c *corev1.Container, mode string, declared map[string]bool, counts m
 	case w.replica != "":
 		return need{cards: int(said[w.replica]), anyCard: true}, ""
 	case w.slot != "":
-		n = need{cards: int(max(said[w.slot], said[w.slotToo], 1)), cores: said[w.cores], memoryMiB: said[w.memory], memoryPercent: said[w.percent]}
+		n = need{cards: int(max(said[w.slot], 1)), cores: said[w.cores], memoryMiB: said[w.memory], memoryPercent: said[w.percent]}
 		if n.memoryMiB > 0 {
 			n.memoryPercent = 0
 		} else if n.memoryPercent == 0 {

@@ -78,7 +78,7 @@ func emptyHall(t *testing.T, nodes map[string]int) *hall {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.scenario, err = kit.InstallChart(ctx, cluster); err != nil {
+		if l.scenario, err = kit.InstallExtender(ctx, cluster); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -134,9 +134,9 @@ func (s *Scenario) Close() {
 	}
 }
 
-func (s *Scenario) applyChart(ctx context.Context) error {
-	_, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", filepath.Join(Root(), "charts/quartermaster"),
-		"--namespace", Namespace, "--create-namespace", "--set", "replicaCount=0") // the tests start the processes themselves
+func (s *Scenario) applyChart(ctx context.Context, set ...string) error {
+	_, err := s.Run("", "helm", append([]string{"upgrade", "--install", "quartermaster", filepath.Join(Root(), "charts/quartermaster"),
+		"--namespace", Namespace, "--create-namespace", "--set", "replicaCount=0"}, set...)...) // the tests start the processes themselves
 	if err != nil {
 		return err
 	}

@@ -41,10 +41,11 @@ var managed = map[string]bool{
 	"example.com/fpga": false,
 }
 
-// InstallChart applies the chart without its Deployment, and nothing else: no nodes, no simulated plugins.
-func InstallChart(ctx context.Context, c *Cluster) (*Scenario, error) {
+// InstallExtender applies the chart with the extender's rights and policies and without its Deployment, and nothing else: no nodes, no
+// simulated plugins.
+func InstallExtender(ctx context.Context, c *Cluster) (*Scenario, error) {
 	s := &Scenario{Cluster: c}
-	return s, s.applyChart(ctx)
+	return s, s.applyChart(ctx, "--set", "extender.enabled=true")
 }
 
 // Keys are the files of one extender connection: the operator's certificate and the authority that signed it, the scheduler's and the

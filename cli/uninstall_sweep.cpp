@@ -137,6 +137,8 @@ bool enrolled(const kube::node& node) {
 json tidy_patch(const kube::node& node) {
   auto out = json::array({test_of("/metadata/uid", node.id.to_string())});
   if (node.labels.contains(names::module_label)) out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
+  if (node.labels.contains(names::taken_over_label))
+    out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
   for (std::size_t i = 0; i < node.taints.size(); ++i) {
     if (node.taints[i].key != names::switching_taint) continue;
     const auto path = "/spec/taints/" + std::to_string(i);

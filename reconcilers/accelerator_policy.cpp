@@ -83,6 +83,8 @@ enrolment_spec read_enrolment(json::value of) {
       if (made.default_mode == "None") made.default_mode.clear();
     } else if (key == "labelAliases") {
       json::each_item(field, [&](json::value one) { made.aliases.push_back(read_alias(one)); });
+    } else if (key == "takeOver") {
+      made.take_over = json::flag_or(field, false);
     } else if (key == "verifyTimeout") {
       made.verify_timeout = parse_duration(json::text_or(field)).value_or(made.verify_timeout);
     } else if (key == "maxUnavailable") {

@@ -16,6 +16,7 @@ using controller::action;
 using nlohmann::json;
 
 constexpr auto label_path = "/metadata/labels/quartermaster.io~1module";
+constexpr auto taken_over_path = "/metadata/labels/quartermaster.io~1taken-over";
 constexpr auto look_again = 250ms;
 /// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
 constexpr auto ask_again = 5s;
@@ -75,6 +76,9 @@ void patch_taint(const kube::node& node, const mode_step& step, json& out) {
 json patch_of(const kube::node& node, const mode_step& step) {
   auto out = json::array({operation("test", "/metadata/uid", node.id.to_string())});
   if (step.label) patch_label(node, *step.label, out);
+  const bool taken = node.labels.contains(names::taken_over_label);
+  if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
+  if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
   if (step.change != mode_step::taint_change::keep) patch_taint(node, step, out);
   return out;
 }
@@ -215,7 +219,8 @@ compat::label_step enrolment::cuda_labels(const kube::node& node) const {
 
 bool enrolment::concerns(const kube::node& node) const {
   return !cuda_labels(node).idle() || node.labels.contains(names::module_label) || taint_at(node) ||
-         from_.accelerator_nodes.find(node.key) || intent_of(node, policy(), declared_).of != node_intent::kind::none;
+         node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
+         intent_of(node, policy(), declared_).of != node_intent::kind::none;
 }
 
 bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
@@ -244,7 +249,8 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
   const auto* rules = policy();
   const auto& name = node.key.name;
   node_state out;
-  out.wanted = intent_of(node, rules, declared_);
+  out.wanted = intent_of(node, rules, declared_, pods_.foreign(name));
+  out.taken_over = node.labels.contains(names::taken_over_label);
   out.placed = node.labels.value_or(names::module_label, "");
   out.placed_enabled = rules && rules->enabled(out.placed);
   if (const auto at = taint_at(node)) {
@@ -308,7 +314,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
   const std::optional<accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
   // What is told is about the node as it is now: after a write it may have gone from the store.
   const controller::object_reference about(kube::resources::nodes, node);
-  if (step.status && step.status->reason == "MaxUnavailable")
+  if (step.status && !step.quiet && step.status->reason == "MaxUnavailable")
     waiting_.insert(name);
   else
     waiting_.erase(name);
@@ -439,7 +445,13 @@ std::vector<kube::object_key> enrolment::affected_by(const kube::node* before, c
 }
 
 std::vector<kube::object_key> enrolment::affected_by(const kube::pod* before, const kube::pod* after) const {
-  return pods_.affected_by(before, after);
+  auto out = pods_.affected_by(before, after);
+  if (!pods_.gpu_operator_came_or_went(before, after)) return out;
+  for (const auto& node : from_.nodes.all()) {
+    if (wanted_by_gpu_operator(node) && concerns(node) && std::ranges::find(out, node.key) == out.end())
+      out.push_back(node.key);
+  }
+  return out;
 }
 
 std::vector<kube::object_key> enrolment::affected_by(const accelerator_node* before,

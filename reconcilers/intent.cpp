@@ -8,6 +8,7 @@
 
 #include "reconcilers/crl/nearest.hpp"
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/names.hpp"
 
 namespace reconcilers {
 namespace {
@@ -24,11 +25,6 @@ struct other_owner {
   std::string_view key, value, who;
 };
 constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
-/// Labels by which other products start their device plugin on a node; two plugins on one node give a card out twice.
-constexpr other_owner foreign[] = {
-    {"vgpu-manager", "device-plugin", "vgpu-manager"},
-    {"nvidia.com/gpu.deploy.device-plugin", "true", "the NVIDIA GPU Operator"},
-};
 /// Labels that other products' users have on their nodes already. They ask for a mode of ours where that module is on;
 /// where it is off they are the other product's.
 struct product_alias {
@@ -206,15 +202,32 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
   return {};
 }
 
-/// An alias makes such a label ours: its owner's plugin is one of our modules then.
-bool asks_us(const other_owner& label, const accelerator_policy* policy) {
-  return policy && std::ranges::any_of(policy->enrolment.aliases, [&](const label_alias& one) {
-           return one.key == label.key && crl::lower_case(one.value) == label.value;
-         });
+/// Has a mode of ours already, and is not on its way to another.
+bool settled_with_us(const kube::node& node) {
+  const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
+  return node.labels.contains(names::module_label) && std::ranges::none_of(node.taints, switching);
 }
 
-std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode,
-                                      const accelerator_policy* policy) {
+/// Plugins of others that are in the way of `mode`. All that we know of are for NVIDIA's cards, and so are the modules
+/// that are built in; what a module of the policy's own is for, nobody knows.
+std::vector<foreign_plugin> in_the_way(const kube::node& node, const module_type& mode,
+                                       const accelerator_policy* policy, const foreign_pods& around) {
+  return modules::find(mode.name) ? foreign_plugins(node, around, policy) : std::vector<foreign_plugin>();
+}
+
+node_intent not_alone(const kube::node& node, const module_type& mode, std::vector<foreign_plugin> others,
+                      bool may_take_over) {
+  const auto& first = others.front();
+  auto message = first.is + ", and two device plugins give a card out twice; " + first.remedy;
+  if (others.size() > 1) message += " (" + std::to_string(others.size() - 1) + " more like it)";
+  if (!settled_with_us(node) && !may_take_over)
+    message += "; spec.enrolment.takeOver: true of the policy lets the node change from it when it was prepared so";
+  auto out = refused(&mode, std::string(mode.name), "ForeignPlugin", std::move(message));
+  out.foreign = std::move(others);
+  return out;
+}
+
+std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode) {
   const std::string name(mode.name);
   const auto& arch = node.architecture;
   if (!node.operating_system.empty() && node.operating_system != "linux")
@@ -224,20 +237,18 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   if (!arch.empty() && std::ranges::find(allowed, arch) == allowed.end())
     return refused(&mode, name, "UnsuitableNode",
                    "mode " + name + " needs " + list({allowed.begin(), allowed.end()}) + ", and the node is " + arch);
-  for (const auto& one : foreign) {
-    if (crl::lower_case(node.labels.value_or(one.key, "")) == one.value && !asks_us(one, policy))
-      return refused(&mode, name, "ForeignPlugin",
-                     "label " + std::string(one.key) + "=" + std::string(one.value) + " gives the node to " +
-                         std::string(one.who) +
-                         ", and two device plugins would give a card out twice; remove that label");
-  }
   if (auto missing = missing_in_cards(node, mode.needs); !missing.empty())
     return refused(&mode, name, "UnsuitableCards", "mode " + name + " " + missing);
   return std::nullopt;
 }
 
-node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy) {
-  if (auto no = unsuitable(node, mode, policy)) return *std::move(no);
+node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy,
+                   const foreign_pods& around) {
+  if (auto no = unsuitable(node, mode)) return *std::move(no);
+  auto others = in_the_way(node, mode, policy, around);
+  const bool may_take_over = policy && policy->enrolment.take_over;
+  if (!others.empty() && (!may_take_over || settled_with_us(node)))
+    return not_alone(node, mode, std::move(others), may_take_over);
   const std::string name(mode.name);
   if (!policy)
     return refused(
@@ -248,16 +259,16 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
         &mode, name, std::string(module_disabled),
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
   if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
-  return {kind::mode, &mode, name, {}, {}};
+  return {kind::mode, &mode, name, {}, {}, std::move(others)};
 }
 
-/// A mode that nobody on this node asked for is not worth a refusal.
-node_intent by_default(const kube::node& node, const accelerator_policy* policy) {
+/// A mode that nobody on this node asked for is not worth a refusal, and takes nothing from anybody.
+node_intent by_default(const kube::node& node, const accelerator_policy* policy, const foreign_pods& around) {
   if (!policy || !has_cards(node)) return {};
   const auto* mode = modules::offered_by(policy).find(policy->enrolment.default_mode);
   if (!mode) return {};
-  auto out = judged(node, *mode, policy);
-  return out.of == kind::mode ? out : node_intent();
+  auto out = judged(node, *mode, policy, around);
+  return out.of == kind::mode && out.foreign.empty() ? out : node_intent();
 }
 
 }  // namespace
@@ -273,9 +284,10 @@ bool has_cards(const kube::node& node) {
   return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
 }
 
-node_intent intent_of(const kube::node& node, const accelerator_policy* policy, std::span<const label_alias> declared) {
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy, std::span<const label_alias> declared,
+                      const foreign_pods& foreign) {
   const auto claims = claims_of(node, policy, declared);
-  if (claims.empty()) return by_default(node, policy);
+  if (claims.empty()) return by_default(node, policy, foreign);
   if (auto no = unclear(claims)) return *std::move(no);
   const auto& asked = claims.front();
   if (!asked.left_to.empty())
@@ -290,7 +302,7 @@ node_intent intent_of(const kube::node& node, const accelerator_policy* policy, 
   if (!mode)  // an alias of a policy made for a newer version
     return refused(nullptr, asked.mode, "UnknownMode",
                    "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
-  return judged(node, *mode, policy);
+  return judged(node, *mode, policy, foreign);
 }
 
 }  // namespace reconcilers

@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kube/projections/node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/foreign.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 
 namespace reconcilers {
@@ -24,16 +26,19 @@ struct node_intent {
   std::string requested;                       ///< for people: the mode, or what the labels say
   std::string reason;                          ///< CamelCase; empty unless refused or left alone
   std::string message;                         ///< what is wrong and what to do
+  /// Plugins of others that have to go first. The policy says take over, where it is a mode all the same.
+  std::vector<foreign_plugin> foreign = {};
 };
 
 inline constexpr std::string_view module_disabled = "ModuleDisabled";
 
-/// `policy` is null where there is none; `declared` are the labels that device configurations name. Reasons of a
+/// `policy` is null where there is none; `declared` are the labels that device configurations name; `foreign` is what
+/// is known of other products' plugins around the node. Reasons of a
 /// refusal: UnknownMode, ConflictingLabels, ForeignPlugin, UnsuitableNode, UnsuitableCards, NotOffered, NoPolicy,
 /// ModuleDisabled. Labels of other products (gpu=on, gpushare=true, ack.node.gpu.schedule) ask for a mode where its
 /// module is on; where it is off the node is theirs.
 node_intent intent_of(const kube::node& node, const accelerator_policy* policy,
-                      std::span<const label_alias> declared = {});
+                      std::span<const label_alias> declared = {}, const foreign_pods& foreign = {});
 
 /// Why the resources of a module that is on cannot be had, for people: no pod of a node should end for that. Empty when
 /// they can.

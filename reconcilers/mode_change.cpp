@@ -18,6 +18,8 @@ constexpr std::string_view none = "none";
 constexpr std::size_t most_blockers = 16;
 /// A plugin that starts normally is not worth a status write for each of its stages.
 constexpr auto patience = 10s;
+/// Reason while somebody else's plugin is waited for, and of what is given up because it stays.
+constexpr std::string_view foreign_stays = "ForeignPlugin";
 /// Before what was given up is tried again by itself: doubled each time.
 constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
 
@@ -92,7 +94,7 @@ class transaction {
         is_.before && is_.before->phase == now.phase && is_.before->requested_mode == now.requested_mode;
     now.since = goes_on && !is_.before->since.empty() ? is_.before->since : rfc3339(is_.wall);
     if (!out_.tell) out_.tell = worth_telling(now);
-    out_.status = std::move(now);
+    out_.status = out_.quiet ? *is_.before : std::move(now);
     return std::move(out_);
   }
 
@@ -112,22 +114,31 @@ class transaction {
     return at == is_.plugins.end() ? nullptr : &*at;
   }
 
-  /// The first resource that a module other than the target advertises and that is not 0 yet.
+  /// The first resource of a module that is not 0 yet although the module's plugin should be gone. What the new mode is
+  /// called counts too as long as its own plugin is not here: the mode before, or somebody we do not know, has the
+  /// name.
   std::string_view other_resource() const {
+    const auto its = [&](const plugin_pod& one) { return to_ && one.module == to_->name; };
+    const bool here = std::ranges::any_of(is_.plugins, its);
     for (const auto& one : offered().rows()) {
-      if (to_ && one.name == to_->name) continue;
       for (const auto name : one.resources) {
-        const bool shared = to_ && std::ranges::find(to_->resources, name) != to_->resources.end();
-        if (!shared && kube::amount(is_.allocatable, name) > 0) return name;
+        const bool own = here && std::ranges::find(to_->resources, name) != to_->resources.end();
+        if (!own && kube::amount(is_.allocatable, name) > 0) return name;
       }
     }
     return {};
   }
 
+  /// The node is on its way from somebody else's plugin, and has none of ours yet.
+  bool from_theirs() const { return is_tainted() && is_.taint->from == theirs; }
+  bool taking_over() const { return from_theirs() && is_.placed.empty() && to_; }
+
+  /// Pods that hold what goes away: of somebody else's plugin also what bears the name of the new mode's resources,
+  /// because which card is behind it only that plugin knows.
   std::vector<const holder*> others() const {
     std::vector<const holder*> out;
     for (const auto& one : is_.holders) {
-      if (one.of != to_) out.push_back(&one);
+      if (one.of != to_ || taking_over()) out.push_back(&one);
     }
     std::ranges::sort(out, {}, [](const holder* one) { return one->pod; });
     return out;
@@ -148,6 +159,8 @@ class transaction {
       return false;
     const auto& last = *is_.before->given_up;
     if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return false;
+    // Pods are not sent away again and again for a plugin that its owner does not take off.
+    if (last.reason == foreign_stays) return !is_.wanted.foreign.empty();
     if (!last.blockers.empty() && std::ranges::none_of(is_.holders, [&](const holder& one) {
           return std::ranges::find(last.blockers, one.name()) != last.blockers.end();
         }))
@@ -173,7 +186,7 @@ class transaction {
   bool has_way_back() const {
     if (memory_ || is_.wanted.of == kind::refused) return false;
     if (!is_tainted()) return is_.placed == name_of(asked_) || is_.placed_enabled;
-    return is_.taint->from != name_of(to_) && (is_.taint->from == none || is_.from_enabled);
+    return is_.taint->from != name_of(to_) && (is_.taint->from == none || from_theirs() || is_.from_enabled);
   }
 
   // Steps -------------------------------------------------------------------------------------------------------------
@@ -191,6 +204,14 @@ class transaction {
   void set_taint(std::string_view from) {
     out_.change = mode_step::taint_change::set;
     out_.taint = {std::string(from), std::string(name_of(to_))};
+  }
+
+  /// The change begins. Where no pod has to be waited for, the next look, with the taint in place, has more to say than
+  /// this one: one write less a node.
+  finding begin(std::string_view from, std::string message) {
+    set_taint(from);
+    out_.quiet = is_.before && !is_.before->given_up && others().empty();
+    return {phases::draining, "Begun", std::move(message)};
   }
 
   /// The target has changed while a change was under way. Going back needs no other taint.
@@ -227,11 +248,15 @@ class transaction {
     const auto back = is_tainted()                 ? std::string_view(is_.taint->from)
                       : is_.placed == made.request ? none
                                                    : or_none(is_.placed);
-    made.message = "mode " + made.request + " was given up: " + why.message + ". The node goes back to " +
-                   (back == none ? "no mode" : "mode " + std::string(back)) + "; " +
-                   "it is tried again when the label or the policy changes" +
-                   (made.blockers.empty() ? "" : ", when these pods are gone") + ", or after " +
-                   std::to_string(back_off(made.attempts) / 60) + " min";
+    made.message =
+        "mode " + made.request + " was given up: " + why.message + ". The node goes back to " +
+        (back == none     ? "no mode"
+         : back == theirs ? "the plugin it has"
+                          : "mode " + std::string(back)) +
+        "; it is tried again when the label or the policy changes" +
+        (made.blockers.empty() ? "" : ", when these pods are gone") +
+        (made.reason == foreign_stays ? ", or when that plugin is gone"
+                                      : ", or after " + std::to_string(back_off(made.attempts) / 60) + " min");
     why.reason = made.reason;
     why.message = made.message;
     out_.tell = {event_type::warning, made.reason, "Enrol", made.message};
@@ -286,9 +311,8 @@ class transaction {
       retarget();
     } else if (!to_nothing_quietly) {
       if (auto no = held_back()) return *std::move(no);
-      set_taint(or_none(is_.placed));
-      return {phases::draining, "Begun",
-              "no new pods come here while the node changes from " + is_.placed + " to " + std::string(name_of(to_))};
+      return begin(or_none(is_.placed), "no new pods come here while the node changes from " + is_.placed + " to " +
+                                            std::string(name_of(to_)));
     }
     if (const auto held = others(); !held.empty()) return drain(held);
     if (!is_.answers && !memory_) return not_answering(phases::draining);
@@ -318,10 +342,11 @@ class transaction {
     const auto advertised = other_resource();
     if (!is_tainted()) {
       if (auto no = held_back()) return *std::move(no);
-      if (!held.empty()) {
-        set_taint(none);
-        return {phases::draining, "Begun", drain_message(held)};
+      if (!is_.wanted.foreign.empty()) {
+        return begin(theirs, "no new pods come here while the node changes from somebody else's plugin to " +
+                                 std::string(to_->name));
       }
+      if (!held.empty()) return begin(none, drain_message(held));
       if (old) return {phases::removing, "PluginLeaving", leaving(*old)};
       if (!advertised.empty()) return still_advertised(advertised);
       return place();
@@ -329,6 +354,7 @@ class transaction {
     retarget();
     if (old) return plugin_leaving(*old);
     if (!held.empty()) return drain(held);
+    if (!is_.wanted.foreign.empty()) return theirs_leaving();
     if (!advertised.empty()) {
       auto found = still_advertised(advertised);
       if (waited(found.phase) >= is_.verify_timeout && has_way_back())
@@ -337,6 +363,17 @@ class transaction {
     }
     if (!is_.answers) return not_answering(phases::enrolling);
     return place();
+  }
+
+  std::string their_plugin() const { return is_.wanted.foreign.front().is + "; " + is_.wanted.foreign.front().remedy; }
+
+  /// Its owner takes it off, by hand or because its DaemonSet keeps away from our label. That is given as long as pods.
+  finding theirs_leaving() {
+    if (!is_.taken_over) out_.take_over = true;
+    finding found{phases::removing, std::string(foreign_stays), "waits until it is gone: " + their_plugin()};
+    if (waited(found.phase) >= is_.drain_timeout && has_way_back())
+      return give_up(std::move(found), std::string(foreign_stays), {});
+    return wait(std::move(found), is_.drain_timeout, "");
   }
 
   static finding still_advertised(std::string_view name) {
@@ -348,6 +385,7 @@ class transaction {
   std::optional<finding> unverified() const {
     const std::string set(to_->daemon_set);
     if (const auto* old = other_plugin()) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
+    if (!is_.wanted.foreign.empty()) return finding{phases::verifying, std::string(foreign_stays), their_plugin()};
     const plugin_pod* best = nullptr;
     for (const auto& one : is_.plugins) {
       if (!best || (one.ready && !one.deleting)) best = &one;
@@ -397,11 +435,14 @@ class transaction {
       return finding{phases::removing, "PluginLeaving", leaving(*pod)};
     }
     if (is_tainted()) {
-      if (const auto held = others(); !held.empty() && has_way_back()) return drain(held);
-      if (const auto name = other_resource(); !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
+      // What somebody else's plugin advertises, and who holds it, is his again.
+      if (const auto held = others(); !from_theirs() && !held.empty() && has_way_back()) return drain(held);
+      if (const auto name = other_resource();
+          !from_theirs() && !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
         return wait(still_advertised(name), is_.verify_timeout, "");
       out_.change = mode_step::taint_change::remove;
     }
+    if (is_.taken_over) out_.take_over = false;
     return at_rest();
   }
 
@@ -412,7 +453,8 @@ class transaction {
       return finding{off ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
     }
     if (memory_) {
-      out_.again_in = std::chrono::seconds(memory_->at + back_off(memory_->attempts) - is_.wall);
+      if (memory_->reason != foreign_stays)
+        out_.again_in = std::chrono::seconds(memory_->at + back_off(memory_->attempts) - is_.wall);
       return finding{phases::rolled_back, memory_->reason, memory_->message};
     }
     if (is_.wanted.of == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};

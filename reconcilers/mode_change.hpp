@@ -7,6 +7,10 @@
 //   taint -> wait for (or evict) the pods that hold the old mode's resources -> remove our label -> wait until every
 //   old plugin pod is gone and what it advertised is 0 or absent -> set the new label -> verify -> take the taint away
 //
+// A node that has somebody else's plugin, where the policy says take over, is a change from `theirs`: all pods that
+// hold cards are waited for, the label quartermaster.io/taken-over is set, its owner takes the plugin off, and only
+// then ours comes; what does not go in time is left in peace.
+//
 // A plain flip of the label would run two plugins side by side. A node that never had a mode and is clean skips the
 // taint and the drain. How many nodes are under way at once is the caller's business (`may_begin`).
 //
@@ -48,7 +52,10 @@ struct holder {
   std::string name() const { return pod.to_string(); }
 };
 
-/// The value of the taint quartermaster.io/switching. "none" stands for no mode.
+/// In the taint: the plugin of somebody else. No module can have this name, because its DaemonSet could not.
+inline constexpr std::string_view theirs = "Foreign";
+
+/// The value of the taint quartermaster.io/switching. "none" stands for no mode, `theirs` for somebody else's.
 struct switching {
   std::string from, to;
   std::string to_string() const { return from + "." + to; }
@@ -64,6 +71,7 @@ struct node_state {
   bool placed_enabled = false;            ///< the policy has that module switched on
   std::optional<switching> taint;         ///< what the switching taint on the node says
   bool from_enabled = false;              ///< the policy has the module of `taint->from` switched on
+  bool taken_over = false;                ///< our label that keeps somebody else's plugin away is on the node
   bool answers = true;                    ///< condition Ready of the node is True
   bool may_begin = true;                  ///< a change that is not under way yet may begin now
   std::string in_the_way;                 ///< while it may not: nodes that are changing, for people
@@ -83,11 +91,14 @@ struct mode_step {
   std::optional<std::string> label;  ///< the new value of our label; "": remove it
   enum class taint_change { keep, set, remove };
   taint_change change = taint_change::keep;
-  switching taint;  ///< to set
-  bool writes_node() const { return label || change != taint_change::keep; }
+  switching taint;                ///< to set
+  std::optional<bool> take_over;  ///< set our label that keeps somebody else's plugin away, or remove it
+  bool writes_node() const { return label || take_over || change != taint_change::keep; }
 
   std::vector<holder> evict;          ///< ask the Eviction API for these
   std::optional<mode_status> status;  ///< what AcceleratorNode must say; empty: there must be none
+  /// Nothing but the taint: `status` is what it was, because there is nobody to wait for who had to be named.
+  bool quiet = false;
   /// The status says what must be known before the Node is written.
   bool status_first = false;
   struct event {

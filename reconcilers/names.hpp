@@ -12,6 +12,8 @@ namespace reconcilers::names {
 inline constexpr std::string_view module_label = "quartermaster.io/module";
 /// A change of mode under way (taint). Every module DaemonSet tolerates it.
 inline constexpr std::string_view switching_taint = "quartermaster.io/switching";
+/// On nodes that were taken over from somebody else's device plugin, whose DaemonSet may be told to keep away from it.
+inline constexpr std::string_view taken_over_label = "quartermaster.io/taken-over";
 /// On our objects: the hash of the intent that was applied last.
 inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
 

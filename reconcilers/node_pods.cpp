@@ -50,12 +50,17 @@ bool node_pods::is_plugin(const kube::pod& pod) const {
   return pod.key.ns == ns_ && pod.labels.contains(names::module_label);
 }
 
+bool node_pods::is_foreign(const kube::pod& pod) const { return !is_plugin(pod) && !foreign_product(pod).empty(); }
+
 bool node_pods::matters(const kube::pod& pod) const {
-  return !pod.node_name.empty() && !pod.finished() && (is_plugin(pod) || any_resource(pod, [](auto) { return true; }));
+  return !pod.node_name.empty() && !pod.finished() &&
+         (is_plugin(pod) || any_resource(pod, [](auto) { return true; }) || is_foreign(pod));
 }
 
 void node_pods::take_in(const kube::pod* before, const kube::pod* after) {
   const bool was = before && matters(*before), is = after && matters(*after);
+  if (was && of_gpu_operator(*before) && is_foreign(*before)) --gpu_operator_;
+  if (is && of_gpu_operator(*after) && is_foreign(*after)) ++gpu_operator_;
   if (was && is && before->node_name == after->node_name) return;
   if (was) {
     const auto at = by_node_.find(before->node_name);
@@ -78,6 +83,24 @@ std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
   return out;
 }
 
+foreign_pods node_pods::foreign(const std::string& node) const {
+  foreign_pods out{{}, gpu_operator_ > 0};
+  const auto at = by_node_.find(node);
+  if (at == by_node_.end()) return out;
+  for (const auto& key : at->second) {
+    const auto* pod = pods_.find(key);
+    if (pod && is_foreign(*pod)) out.here.push_back(foreign_pod_of(*pod, ns_));
+  }
+  return out;
+}
+
+bool node_pods::gpu_operator_came_or_went(const kube::pod* before, const kube::pod* after) const {
+  const auto counts = [&](const kube::pod* pod) {
+    return pod && of_gpu_operator(*pod) && matters(*pod) && is_foreign(*pod);
+  };
+  return counts(before) != counts(after) && gpu_operator_ == (counts(after) ? 1u : 0u);
+}
+
 std::vector<holder> node_pods::holders(const std::string& node, const modules::offer& offered,
                                        const modules::module_type* mode) const {
   std::vector<holder> out;
@@ -85,7 +108,7 @@ std::vector<holder> node_pods::holders(const std::string& node, const modules::o
   if (at == by_node_.end()) return out;
   for (const auto& key : at->second) {
     const auto* pod = pods_.find(key);
-    if (!pod || is_plugin(*pod)) continue;
+    if (!pod || is_plugin(*pod) || is_foreign(*pod)) continue;
     if (const auto* of = held_mode(*pod, offered, mode))
       out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Which pods on a node matter to its mode: plugin pods of our modules, and pods that hold resources of a mode. An index
-// over the pod store, kept by observing it, so that a node is judged without looking at 150,000 pods.
+// Which pods on a node matter to its mode: plugin pods of our modules and of others', and pods that hold resources of a
+// mode. An index over the pod store, kept by observing it, so that a node is judged without looking at 150,000 pods.
 
 #include <set>
 #include <string>
@@ -10,6 +10,7 @@
 
 #include "controller/store.hpp"
 #include "kube/projections/pod.hpp"
+#include "reconcilers/foreign.hpp"
 #include "reconcilers/mode_change.hpp"
 
 namespace reconcilers {
@@ -26,6 +27,11 @@ class node_pods {
   std::vector<holder> holders(const std::string& node, const modules::offer& offered = modules::offered_by(nullptr),
                               const modules::module_type* mode = nullptr) const;
 
+  /// Device plugins of others, on this node and of GPU Operator's anywhere.
+  foreign_pods foreign(const std::string& node) const;
+  /// Does this change say for the first time, or not any more, that the plugin of GPU Operator runs in the cluster?
+  bool gpu_operator_came_or_went(const kube::pod* before, const kube::pod* after) const;
+
   /// Bound, not finished, and a plugin pod or perhaps a holder: which resources are a module's is the policy's to say.
   bool matters(const kube::pod& pod) const;
   /// The nodes to look at again after a change of a pod, as a store's observer sees it.
@@ -35,12 +41,13 @@ class node_pods {
 
  private:
   bool is_plugin(const kube::pod& pod) const;
+  bool is_foreign(const kube::pod& pod) const;
   void take_in(const kube::pod* before, const kube::pod* after);
 
   const controller::store<kube::pod>& pods_;
   std::string ns_;
   std::unordered_map<std::string, std::set<kube::object_key>> by_node_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, gpu_operator_ = 0;
 };
 
 /// The module whose resources a pod asks for; null where it asks for none of ours. Of several that advertise one

@@ -39,14 +39,17 @@ TEST(uninstall, S59_a_node_without_anything_of_ours_is_left_alone) {
 }
 
 TEST(uninstall, S59_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
-  const auto node =
-      node_with({{"quartermaster.io/module", "pgpu"}, {"cuda-major-version", "12"}, {"cuda-minor-version", "4"}},
-                {{"quartermaster.io/cuda-labels", "12.4"}},
-                {taint_named("example.com/reserved"), taint_named("quartermaster.io/switching")});
+  const auto node = node_with({{"quartermaster.io/module", "pgpu"},
+                               {"quartermaster.io/taken-over", "true"},
+                               {"cuda-major-version", "12"},
+                               {"cuda-minor-version", "4"}},
+                              {{"quartermaster.io/cuda-labels", "12.4"}},
+                              {taint_named("example.com/reserved"), taint_named("quartermaster.io/switching")});
   EXPECT_TRUE(enrolled(node));
   EXPECT_EQ(tidy_patch(node), json::parse(R"([
     {"op":"test","path":"/metadata/uid","value":"2083d912-a2b9-4844-b4ea-11be59386882"},
     {"op":"remove","path":"/metadata/labels/quartermaster.io~1module"},
+    {"op":"remove","path":"/metadata/labels/quartermaster.io~1taken-over"},
     {"op":"test","path":"/spec/taints/1/key","value":"quartermaster.io/switching"},
     {"op":"remove","path":"/spec/taints/1"},
     {"op":"remove","path":"/metadata/labels/cuda-major-version"},

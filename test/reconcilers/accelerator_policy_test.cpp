@@ -15,7 +15,7 @@ constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"Accel
   "spec":{"modules":{"pgpu":{"enabled":true,"image":"a:1","imagePullPolicy":"Always","args":["--x"],
      "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p","rollout":"WhenIdle"},
      "mps":{"enabled":false}},
-   "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},
+   "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},"takeOver":true,
      "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]}},
   "status":{"observedGeneration":2,"conditions":[{"type":"Ready"}]}})";
 
@@ -38,6 +38,7 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
   EXPECT_EQ(pgpu.rollout, "WhenIdle");
   EXPECT_EQ(policy->enrolment.default_mode, "pgpu");
   EXPECT_EQ(policy->enrolment.verify_timeout, seconds(3723));
+  EXPECT_TRUE(policy->enrolment.take_over);
   ASSERT_EQ(policy->enrolment.aliases.size(), 1u);
   EXPECT_EQ(policy->enrolment.aliases[0], (label_alias{"gpu", "on", "vgpu"}));
   EXPECT_EQ(policy->status, R"({"observedGeneration":2,"conditions":[{"type":"Ready"}]})");

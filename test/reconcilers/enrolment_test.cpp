@@ -231,7 +231,7 @@ TEST(enrolment, C61_changes_the_mode_by_removing_first) {
   it.reconcile();
   EXPECT_EQ(it.label(), "pgpu");
   EXPECT_EQ(it.taints(), "theirs quartermaster.io/switching=pgpu.mps");
-  EXPECT_EQ(it.status("phase"), "Draining");
+  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + node_path)) << "there is no pod to wait for and to name";
   it.reconcile();
   EXPECT_EQ(it.label(), json());
   EXPECT_EQ(it.status("phase"), "Removing");
@@ -247,6 +247,57 @@ TEST(enrolment, C61_changes_the_mode_by_removing_first) {
   it.reconcile();
   EXPECT_EQ(it.status("phase"), "Ready");
   EXPECT_EQ(it.taints(), "theirs");
+}
+
+TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_back) {
+  cluster it;
+  auto policy = *it.policies.find({{}, "default"});
+  policy.enrolment.take_over = true;
+  policy.resource_version = 50;
+  it.policies.put(policy);
+  kube::pod theirs;
+  theirs.key = {"kube-system", "nvidia-device-plugin-daemonset-x"};
+  theirs.resource_version = 1;
+  theirs.node_name = "gpu-1";
+  theirs.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  it.pods.put(theirs);
+  const auto taken_over = [&] {
+    return it.server.objects.at(node_path)["metadata"]["labels"].contains("quartermaster.io/taken-over");
+  };
+  it.node({{"nvidia-device-enable", "pgpu"}}, {{"nvidia.com/gpu", 8}});
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "quartermaster.io/switching=Foreign.pgpu");
+  EXPECT_FALSE(taken_over());
+  it.reconcile();
+  EXPECT_TRUE(taken_over());
+  EXPECT_EQ(it.status("phase"), "Removing");
+  EXPECT_THAT(it.status("message").get<std::string>(),
+              HasSubstr("DaemonSet kube-system/nvidia-device-plugin-daemonset"));
+  it.reconcile();
+  EXPECT_EQ(it.label(), json()) << "two plugins never run on a node";
+  theirs.resource_version = 2;
+  it.pods.erase(theirs);
+  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+  it.up("pgpu");
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Ready");
+  EXPECT_EQ(it.taints(), "");
+  EXPECT_TRUE(taken_over()) << "or it would be back";
+  it.node_now([](json& object) {
+    object["metadata"]["labels"].erase("nvidia-device-enable");
+    object["spec"].erase("taints");  // as the API server has an empty list
+  });
+  it.reconcile(), it.reconcile();
+  it.pod_gone("pgpu-x");
+  EXPECT_TRUE(taken_over());
+  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  it.reconcile();
+  EXPECT_FALSE(taken_over());
+  EXPECT_EQ(it.taints(), "");
+  EXPECT_EQ(it.server.objects.count(object_path), 0u);
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
@@ -268,7 +319,9 @@ TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
   it.nodes.put(other);
   EXPECT_THAT(it.woken, ElementsAre(key));
   it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Draining");
+  EXPECT_EQ(it.taints(), "quartermaster.io/switching=pgpu.mps");
+  it.reconcile();
+  EXPECT_EQ(it.status("phase"), "Removing");
 }
 
 TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {

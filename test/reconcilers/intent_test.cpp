@@ -161,14 +161,94 @@ TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
 TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
   auto policy = all_on();
   policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
-  for (const auto& [key, value] :
-       {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"nvidia.com/gpu.deploy.device-plugin", "true"}}) {
+  for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"vgpu-manager", "device-plugin"}}) {
     const auto is = asked({{"nvidia-device-enable", "pgpu"}, {key, value}}, policy);
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
     EXPECT_THAT(is.message, HasSubstr(key));
     EXPECT_NE(asked({{key, value}}, policy).of, kind::mode) << "it is no business of ours";
   }
   EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
+}
+
+kube::pod of_set(const char* name, const char* ns = "kube-system") {
+  kube::pod out;
+  out.key = {ns, std::string(name) + "-x7f2p"};
+  out.owners = {{"DaemonSet", name, {}, true}};
+  return out;
+}
+
+node_intent beside(const kube::pod& pod, labels also = {}, const accelerator_policy& policy = all_on()) {
+  also.emplace_back("nvidia-device-enable", "pgpu");
+  const foreign_pods around{{foreign_pod_of(pod, "quartermaster")}, of_gpu_operator(pod)};
+  return intent_of(node_with(also), &policy, {}, around);
+}
+
+TEST(intent, S74_knows_the_device_plugins_of_others_by_their_daemon_sets) {
+  for (const auto* name : {"nvidia-device-plugin-daemonset", "nvdp-nvidia-device-plugin", "hami-device-plugin",
+                           "gpushare-device-plugin-ds", "gpu-manager-daemonset", "nvidia-gpu-device-plugin-small-cos"})
+    EXPECT_FALSE(foreign_product(of_set(name)).empty()) << name;
+  for (const auto* name : {"gpu-feature-discovery", "nvdp-nvidia-device-plugin-mps-control-daemon",
+                           "nvdp-nvidia-device-plugin-gpu-feature-discovery", "nvidia-driver-daemonset",
+                           "nvidia-container-toolkit-daemonset", "nvidia-operator-validator", "rdma-shared-dp-ds",
+                           "kube-sriov-device-plugin", "amdgpu-device-plugin-daemonset"})
+    EXPECT_TRUE(foreign_product(of_set(name)).empty()) << name;
+  auto loose = of_set("x");
+  loose.owners = {{"Job", "nvidia-device-plugin-validator", {}, true}};
+  loose.key.name = "nvidia-device-plugin-x";
+  EXPECT_TRUE(foreign_product(loose).empty()) << "a pod that happens to have the name";
+  loose.mirror = true;
+  EXPECT_FALSE(foreign_product(loose).empty()) << "static pods have no DaemonSet";
+}
+
+TEST(intent, S74_a_node_with_somebody_elses_plugin_is_refused_with_the_way_to_take_it_off) {
+  const auto plain = beside(of_set("nvidia-device-plugin-daemonset"));
+  EXPECT_EQ(plain.reason, "ForeignPlugin");
+  EXPECT_EQ(plain.message,
+            "DaemonSet kube-system/nvidia-device-plugin-daemonset runs a device plugin on this node (NVIDIA's device "
+            "plugin), and two device plugins give a card out twice; remove that DaemonSet, or give its pods the "
+            "required node affinity quartermaster.io/taken-over DoesNotExist; spec.enrolment.takeOver: true of the "
+            "policy lets the node change from it when it was prepared so");
+  const auto managed = beside(of_set("nvidia-device-plugin-daemonset", "gpu-operator"),
+                              {{"nvidia.com/gpu.deploy.device-plugin", "true"}});
+  EXPECT_THAT(managed.message,
+              HasSubstr("kubectl label node gpu-1 nvidia.com/gpu.deploy.device-plugin=false --overwrite"));
+  EXPECT_THAT(beside(of_set("gpushare-device-plugin-ds", "quartermaster")).message, HasSubstr("adopt: true"));
+  const auto ascend = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
+    {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}]}}}}})");
+  const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
+  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), &*ascend, {}, around).of, kind::mode)
+      << "cards of another vendor";
+}
+
+TEST(intent, S74_gpu_operator_with_driver_and_toolkit_only_is_fine) {
+  const auto policy = all_on();
+  const auto with = [&](const char* value, bool plugin_somewhere) {
+    const foreign_pods around{{}, plugin_somewhere};
+    return intent_of(node_with({{"nvidia-device-enable", "pgpu"},
+                                {"nvidia.com/gpu.deploy.driver", "true"},
+                                {"nvidia.com/gpu.deploy.container-toolkit", "true"},
+                                {"nvidia.com/gpu.deploy.device-plugin", value}}),
+                     &policy, {}, around);
+  };
+  EXPECT_EQ(with("true", false).of, kind::mode) << "it sets the label on every node, also without a device plugin";
+  EXPECT_EQ(with("true", true).reason, "ForeignPlugin") << "its plugin is about to come here";
+  EXPECT_EQ(with("paused-for-mig-change", true).reason, "ForeignPlugin") << "its plugin will be back";
+  EXPECT_EQ(with("false", true).of, kind::mode);
+}
+
+TEST(intent, S74_the_policy_may_take_over) {
+  auto policy = all_on();
+  policy.enrolment.take_over = true;
+  const auto is = beside(of_set("hami-device-plugin"), {}, policy);
+  EXPECT_EQ(is.of, kind::mode);
+  ASSERT_EQ(is.foreign.size(), 1u);
+  EXPECT_THAT(is.foreign[0].is, HasSubstr("kube-system/hami-device-plugin"));
+  EXPECT_EQ(beside(of_set("hami-device-plugin"), {{"quartermaster.io/module", "pgpu"}}, policy).reason, "ForeignPlugin")
+      << "it came later: nothing to take over";
+  policy.enrolment.default_mode = "pgpu";
+  const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
+  EXPECT_EQ(intent_of(node_with({{"nvidia.com/gpu.present", "true"}}), &policy, {}, around).of, kind::none)
+      << "nobody asked for it on this node";
 }
 
 TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) {

@@ -131,7 +131,8 @@ TEST(mode_change, C61_a_change_taints_removes_waits_and_only_then_sets) {
   EXPECT_FALSE(now.label);
   EXPECT_EQ(now.change, mode_step::taint_change::set);
   EXPECT_EQ(now.taint.to_string(), "pgpu.mps");
-  EXPECT_EQ(now.status->phase, "Draining");
+  EXPECT_EQ(now.status->phase, "Ready") << "nothing to wait for: one write";
+  EXPECT_EQ(now.tell->reason, "Begun");
   EXPECT_EQ(now.status->actual_mode, "pgpu");
   now = one.step();
   EXPECT_EQ(now.label, "") << "never a flip: two plugins would run side by side";
@@ -153,8 +154,7 @@ TEST(mode_change, C61_a_change_taints_removes_waits_and_only_then_sets) {
   one.settle();
   EXPECT_EQ(one.is.before->actual_mode, "mps");
   EXPECT_FALSE(one.is.taint);
-  EXPECT_THAT(one.history,
-              ElementsAre("Verifying", "Ready", "Draining", "Removing", "Enrolling", "Verifying", "Ready"));
+  EXPECT_THAT(one.history, ElementsAre("Verifying", "Ready", "Removing", "Enrolling", "Verifying", "Ready"));
 }
 
 TEST(mode_change, C62_a_change_waits_for_pods_that_hold_cards_and_names_them) {
@@ -533,6 +533,124 @@ TEST(mode_change, S74_waits_while_another_plugin_advertises_and_says_which_resou
   EXPECT_EQ(now.status->phase, "Enrolling");
   EXPECT_THAT(now.status->message, HasSubstr("nvidia.com/gpu"));
   EXPECT_THAT(now.status->message, HasSubstr("another device plugin"));
+}
+
+TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_plugin) {
+  lab one;
+  one.is.allocatable = {{"nvidia.com/gpu", 8}};
+  one.ask("pgpu");
+  EXPECT_EQ(one.step().status->reason, "StillAdvertised") << "a plugin we do not know by name";
+  EXPECT_EQ(one.is.placed, "");
+  one.is.allocatable.clear();
+  one.settle();
+  EXPECT_EQ(one.is.before->phase, "Ready");
+  one.is.placed = "";
+  EXPECT_EQ(one.step().label, "pgpu") << "a label taken off by hand is put back while the plugin is still there";
+}
+
+/// A node with somebody else's plugin that advertises whole cards, one of them held.
+lab with_theirs() {
+  lab one;
+  one.is.allocatable = {{"nvidia.com/gpu", 8}};
+  one.is.holders = {lab::pod("train", "pgpu")};
+  one.ask("pgpu");
+  one.is.wanted.foreign = {{"DaemonSet kube-system/theirs runs here", "give it an affinity"}};
+  return one;
+}
+
+TEST(mode_change, S74_taking_over_drains_asks_for_the_other_plugin_to_go_and_waits_until_nothing_is_left_of_it) {
+  auto one = with_theirs();
+  auto now = one.step();
+  EXPECT_EQ(now.taint.to_string(), "Foreign.pgpu");
+  EXPECT_FALSE(now.label);
+  EXPECT_FALSE(now.take_over) << "pods first: they may need the plugin they have";
+  now = one.step();
+  EXPECT_EQ(now.status->phase, "Draining");
+  EXPECT_THAT(now.status->blockers, ElementsAre("team/train")) << "though it holds what the new mode is called";
+  one.is.holders.clear();
+  now = one.step();
+  EXPECT_EQ(now.take_over, true);
+  EXPECT_FALSE(now.label);
+  EXPECT_EQ(now.status->phase, "Removing");
+  EXPECT_EQ(now.status->reason, "ForeignPlugin");
+  EXPECT_EQ(now.status->message, "waits until it is gone: DaemonSet kube-system/theirs runs here; give it an affinity");
+  one.is.taken_over = true;
+  EXPECT_FALSE(one.step().writes_node());
+  one.is.wanted.foreign.clear();
+  now = one.step();
+  EXPECT_FALSE(now.label) << "what it advertised is still there";
+  EXPECT_EQ(now.status->reason, "StillAdvertised");
+  one.is.allocatable = {{"nvidia.com/gpu", 0}};
+  now = one.step();
+  EXPECT_EQ(now.label, "pgpu");
+  one.settle();
+  EXPECT_EQ(one.is.before->phase, "Ready");
+  EXPECT_FALSE(one.is.taint);
+  one.ask_nothing();
+  one.settle();
+  EXPECT_EQ(one.is.placed, "");
+  EXPECT_EQ(one.step().take_over, false) << "the other plugin may be back";
+}
+
+TEST(mode_change, S74_a_plugin_that_does_not_go_is_left_in_peace_and_not_tried_again_by_itself) {
+  auto one = with_theirs();
+  one.is.holders.clear();
+  one.step(), one.step();
+  one.is.taken_over = true;
+  one.is.in_phase = 1800s;
+  auto now = one.step();
+  ASSERT_TRUE(now.status->given_up);
+  EXPECT_EQ(now.status->given_up->reason, "ForeignPlugin");
+  EXPECT_THAT(now.status->message,
+              HasSubstr("The node goes back to the plugin it has; it is tried again when the label "
+                        "or the policy changes, or when that plugin is gone"));
+  now = one.step();
+  EXPECT_EQ(now.change, mode_step::taint_change::remove);
+  EXPECT_EQ(now.take_over, false);
+  EXPECT_EQ(now.status->phase, "RolledBack");
+  EXPECT_EQ(now.status->actual_mode, "none");
+  one.is.taken_over = false;
+  one.is.wall += 100'000;
+  now = one.step();
+  EXPECT_FALSE(now.writes_node()) << "pods are not sent away again and again";
+  EXPECT_FALSE(now.again_in);
+  one.is.wanted.foreign.clear(), one.is.allocatable.clear();
+  one.settle();
+  EXPECT_EQ(one.is.before->phase, "Ready");
+  EXPECT_EQ(one.is.placed, "pgpu");
+}
+
+TEST(mode_change, S74_taking_over_can_be_called_off_at_any_moment) {
+  for (int steps = 1; steps < 5; ++steps) {
+    auto one = with_theirs();
+    for (int i = 0; i < steps; ++i) {
+      if (one.step().take_over) one.is.taken_over = true;
+      if (i == 1) one.is.holders.clear();
+    }
+    one.ask_nothing();
+    const auto now = one.step();
+    EXPECT_EQ(now.change, mode_step::taint_change::remove) << steps;
+    EXPECT_EQ(now.take_over.has_value(), one.is.taken_over) << steps;
+    EXPECT_FALSE(now.status) << steps;
+  }
+}
+
+TEST(mode_change, S74_a_plugin_that_comes_back_in_mid_flight_is_no_second_one_for_long) {
+  auto one = with_theirs();
+  one.is.holders.clear(), one.step(), one.step();
+  const auto foreign = one.is.wanted.foreign;
+  one.is.taken_over = true, one.is.wanted.foreign.clear(), one.is.allocatable.clear();
+  one.step(), one.daemon_sets(), one.kubelet_starts_pods(), one.kubelet_advertises();
+  ASSERT_EQ(one.is.placed, "pgpu");
+  one.is.wanted.foreign = foreign;
+  auto now = one.step();
+  EXPECT_EQ(now.status->reason, "ForeignPlugin");
+  EXPECT_TRUE(one.is.taint) << "no pod comes while there are two";
+  one.is.in_phase = 300s;
+  one.step();
+  one.settle();
+  EXPECT_EQ(one.is.placed, "");
+  EXPECT_EQ(one.is.before->phase, "RolledBack");
 }
 
 TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {

@@ -57,6 +57,31 @@ TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_as
   EXPECT_EQ(it.index.size(), 3u);
 }
 
+TEST(node_pods, S74_knows_the_device_plugins_of_others) {
+  lab it;
+  auto theirs = it.pod("gpu-operator", "p-1", "n1", nullptr, nullptr);
+  theirs.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  EXPECT_FALSE(it.index.foreign("n1").gpu_operator);
+  it.pods.put(theirs);
+  ASSERT_EQ(it.index.foreign("n1").here.size(), 1u);
+  EXPECT_EQ(it.index.foreign("n1").here[0].daemon_set, "gpu-operator/nvidia-device-plugin-daemonset");
+  EXPECT_TRUE(it.index.foreign("n2").gpu_operator) << "on other nodes it is known, too";
+  EXPECT_TRUE(it.index.gpu_operator_came_or_went(nullptr, &theirs));
+  EXPECT_FALSE(it.index.gpu_operator_came_or_went(&theirs, &theirs));
+  EXPECT_EQ(it.index.affected_by(nullptr, &theirs).size(), 1u);
+  auto second = theirs;
+  second.key.name = "p-2", second.node_name = "n2", second.resource_version = 100;
+  it.pods.put(second);
+  EXPECT_FALSE(it.index.gpu_operator_came_or_went(nullptr, &second)) << "it was known before";
+  it.pods.erase(second), it.pods.erase(theirs);
+  EXPECT_TRUE(it.index.gpu_operator_came_or_went(&theirs, nullptr));
+  EXPECT_FALSE(it.index.foreign("n2").gpu_operator);
+  auto ours = it.pod("quartermaster", "p", "n1", "pgpu", nullptr);
+  ours.owners = {{"DaemonSet", "nvidia-device-plugin-ds", {}, true}};
+  it.pods.put(ours);
+  EXPECT_TRUE(it.index.foreign("n1").here.empty());
+}
+
 TEST(node_pods, S27_resources_of_a_policys_own_modules_are_held_like_any_other) {
   lab it;
   it.pods.put(it.pod("team", "fpga", "n1", nullptr, "example.com/fpga"));

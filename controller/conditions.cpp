@@ -61,14 +61,15 @@ bool condition_true(const json& list, std::string_view type) {
 }
 
 bool same_status(const json& want, const json& is) {
-  if (empty(want)) return empty(is);
+  if (empty(want) || empty(is)) return empty(want) && empty(is);
   if (want.is_object()) {
     if (!is.is_object()) return false;
     for (const auto& member : want.items()) {
       const auto at = is.find(member.key());
       if (at == is.end() ? !empty(member.value()) : !same_status(member.value(), *at)) return false;
     }
-    return true;
+    return std::ranges::all_of(
+        is.items(), [&](const auto& member) { return empty(member.value()) || want.contains(member.key()); });
   }
   if (want.is_array()) {
     return is.is_array() &&

@@ -27,9 +27,9 @@ const nlohmann::json* find_condition(const nlohmann::json& list, std::string_vie
 /// Is `type` in the list with status "True"?
 bool condition_true(const nlohmann::json& list, std::string_view type);
 
-/// Does the object already say what we want it to? A member that is null or empty on one side and missing on the other
-/// is the same, as the API server drops it; a member that only the object has is not ours. So a member to be taken away
-/// is wanted as null or empty.
+/// Does the object already say what we want it to? For a status that is ours whole: a server-side apply takes away what
+/// is left out of it, so a member that only the object has is a difference too. Null, empty and missing are the same,
+/// as the API server drops them.
 bool same_status(const nlohmann::json& want, const nlohmann::json& is);
 
 }  // namespace controller

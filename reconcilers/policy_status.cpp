@@ -99,11 +99,9 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
       one["image"] = row.image;
       one["updated"] = row.updated;
     }
-    const auto was = row_before(before, row);
-    if (auto image = image_before(was, row); !image.empty()) one["previousImage"] = std::move(image);
-    if (const auto& word = row.message.empty() ? row.rolling : row.message;
-        !word.empty() || !was.value("message", "").empty())
-      one["message"] = word;  // empty, too: what is left out would stay as it is (controller::same_status)
+    if (auto image = image_before(row_before(before, row), row); !image.empty())
+      one["previousImage"] = std::move(image);
+    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) one["message"] = word;
     modules.push_back(std::move(one));
   }
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},

@@ -195,12 +195,18 @@ class decision {
     out_.message = progress() + "; node " + node.name + " is under way";
   }
 
+  /// Nodes that have nothing to lose first; those that show no cards, which prove nothing of the new version, last.
+  int turn_of(const rollout_node& node) const {
+    if (!pod_of(node)->ready) return 0;
+    return is_.resources.empty() || kube::amount(node.allocatable, is_.resources.front()) > 0 ? 1 : 2;
+  }
+
   void choose() {
     const rollout_node* best = nullptr;
     for (const auto* one : ours_) {
       if (!is_old(*one) || !one->answers || !one->known || in_use(*one)) continue;
       const bool begun = is_.record && is_.record->node == one->name;
-      if (begun || !best || (!pod_of(*one)->ready && pod_of(*best)->ready)) best = one;
+      if (begun || !best || turn_of(*one) < turn_of(*best)) best = one;
       if (begun) break;
     }
     out_.is = kind::wait;

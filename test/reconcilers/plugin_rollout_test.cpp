@@ -255,6 +255,15 @@ TEST(plugin_rollout, C154_a_node_that_heals_lets_it_go_on) {
   EXPECT_EQ(it.versions(), "22");
 }
 
+TEST(plugin_rollout, C149_a_node_without_cards_proves_nothing_and_comes_last) {
+  lab one(3);
+  one.at(0).allocatable = {{gpu, 0}};
+  one.no_cards = {v2};
+  one.want(v2);
+  one.run();
+  EXPECT_EQ(one.order, (std::vector<std::string>{"n1"})) << "found out on a node that had something to lose";
+}
+
 TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_changed) {
   lab it(2);
   it.at(0).pods.front().made_from = "fewer replicas.1";

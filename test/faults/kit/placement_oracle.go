@@ -66,6 +66,7 @@ type FleetNode struct {
 	Mode   string
 	Cards  map[string]CardSeen
 	Counts map[string]int64 // allocatable of keys no vocabulary knows
+	Offers map[string]bool  // keys the kubelet advertises
 }
 
 // speech is what each mode's keys mean; docs/quota.md has the table.
@@ -174,8 +175,9 @@ func running(pod *corev1.Pod) (out []*corev1.Container) {
 // FleetNodeOf reads a node; `accelerator` is its AcceleratorNode or nil.
 func FleetNodeOf(n *corev1.Node, accelerator *unstructured.Unstructured) FleetNode {
 	amount := func(key string) int64 { q := n.Status.Allocatable[corev1.ResourceName(key)]; return q.Value() }
-	out := FleetNode{Mode: n.Labels[ModuleLabel], Cards: map[string]CardSeen{}, Counts: map[string]int64{}}
+	out := FleetNode{Mode: n.Labels[ModuleLabel], Cards: map[string]CardSeen{}, Counts: map[string]int64{}, Offers: map[string]bool{}}
 	for key, q := range n.Status.Allocatable {
+		out.Offers[string(key)] = !q.IsZero()
 		if strings.Contains(string(key), "/") && !spoken[string(key)] {
 			out.Counts[string(key)] = q.Value()
 		}
@@ -539,6 +541,9 @@ func (b *PlacementBook) FitsOn(pod *corev1.Pod, sharers int) string {
 	}
 	for name, on := range b.nodes {
 		want := wantedOf(containers[0], on.Mode, b.declared)
+		for key := range containers[0].Resources.Limits { // the kubelet would not take it
+			want.notServedHere = want.notServedHere || (spoken[string(key)] && !managed[string(key)] && !on.Offers[string(key)])
+		}
 		if want.notServedHere || want.loose || want.cards+int64(len(want.counts)) == 0 {
 			continue
 		}

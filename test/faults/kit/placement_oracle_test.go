@@ -13,7 +13,16 @@ import (
 
 func gpuNode(name, module string) corev1.Node {
 	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ModuleLabel: module, "nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "15360"}},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{"example.com/fpga": resource.MustParse("1")}}}
+		Status: corev1.NodeStatus{Allocatable: offered(module)}}
+}
+
+func offered(module string) corev1.ResourceList {
+	out := corev1.ResourceList{"example.com/fpga": resource.MustParse("1")}
+	for _, key := range map[string][]string{"vgpu": {"tencent.com/vcuda-core", "tencent.com/vcuda-memory"}, "pgpu": {"nvidia.com/gpu"}, "hami": {"nvidia.com/gpualloc"},
+		"gpushare": {"aliyun.com/gpu-mem"}, "mps": {"nvidia.com/mps-core", "nvidia.com/mps-memory"}}[module] {
+		out[corev1.ResourceName(key)] = resource.MustParse("100")
+	}
+	return out
 }
 
 var podNumber int
@@ -107,7 +116,7 @@ func TestO2_good_histories_are_good(t *testing.T) {
 	for _, one := range []struct {
 		limits map[string]string
 		where  string
-	}{{vcuda("50", "4"), "v"}, {vcuda("50", "99"), ""}, {map[string]string{"nvidia.com/gpu": "1"}, "p"}, {map[string]string{"nvidia.com/gpu": "2"}, ""},
+	}{{map[string]string{"nvidia.com/gpu": "2"}, ""}, {vcuda("50", "4"), "v"}, {vcuda("50", "99"), ""}, {map[string]string{"nvidia.com/gpu": "1"}, "p"}, {map[string]string{"nvidia.com/gpu": "2"}, ""},
 		{map[string]string{"nvidia.com/mps-core": "100", "nvidia.com/mps-memory": "15"}, "m"}, {map[string]string{"nvidia.com/mps-core": "200", "nvidia.com/mps-memory": "30"}, ""}} {
 		if where := b.FitsOn(placedPod("", "", one.limits), 8); where != one.where {
 			t.Errorf("%v fits on %q, not on %q", one.limits, one.where, where)

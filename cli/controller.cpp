@@ -36,6 +36,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/enrolment.hpp"
@@ -246,11 +247,12 @@ class operator_program {
   }
 
   void add_extender() {
+    cache({}, quotas_);
     extender_ = std::make_unique<extender>(extender::given{loop_,
                                                            metrics_,
                                                            serving_,
                                                            client_,
-                                                           {pods_, nodes_, policies_, compiled_rules_},
+                                                           {pods_, nodes_, policies_, compiled_rules_, quotas_},
                                                            [this] { return elector_.remaining(); },
                                                            elector_.identity(),
                                                            events_},
@@ -308,6 +310,7 @@ class operator_program {
   controller::store<reconcilers::accelerator_node> accelerator_nodes_;
   controller::store<reconcilers::owned_runtime_class> runtime_classes_;
   controller::store<reconcilers::compiled_rules> compiled_rules_;
+  controller::store<reconcilers::accelerator_quota> quotas_;  ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
   // What we do about it.

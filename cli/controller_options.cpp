@@ -48,6 +48,9 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
        "PEM file: callers of the webhook must show a certificate signed by it");
   text("--extender-address", into.extender_address, "QUARTERMASTER_EXTENDER_ADDRESS",
        "host:port of the scheduler extender (TLS: /scheduler/filter, prioritize, bind, preempt); empty: none");
+  text("--predicates-address", into.predicates_address, "QUARTERMASTER_PREDICATES_ADDRESS",
+       "host:port of /scheduler/predicates, plain HTTP, for schedulers set up by the old manuals; needs "
+       "--extender-address; empty: none");
   text("--extender-cert-file", into.extender_cert, "QUARTERMASTER_EXTENDER_CERT_FILE",
        "PEM file with the extender's certificate, read again when it changes");
   text("--extender-key-file", into.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");

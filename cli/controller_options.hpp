@@ -26,6 +26,7 @@ struct controller_options {
   std::string webhook_url;                                      ///< empty: it is called through the chart's Service
   std::string webhook_client_ca;                                ///< file; empty: callers need no certificate
   std::string extender_address;                                 ///< empty: no scheduler extender
+  std::string predicates_address;                               ///< empty: no plain port for callers that only filter
   std::string extender_cert, extender_key, extender_client_ca;  ///< files; read again when they change
   std::string admission = "auto";                               ///< auto, webhook
   std::string log_format = "text";

@@ -315,7 +315,8 @@ int run_explain_compat(const explain_compat_options& options, std::ostream& out,
 }
 
 void add_explain(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("explain", "Say what an error means, or whether an image runs on a node");
+  auto* verb =
+      app.add_subcommand("explain", "Say why a pod waits, what an error means, or whether an image runs on a node");
   verb->require_subcommand(1);
   const auto add_common = [](CLI::App& to, std::string& in, std::string& output) {
     to.add_option("--lang", in, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
@@ -332,6 +333,7 @@ void add_explain(CLI::App& app, int& rc) {
   error->footer(std::string(error_example));
   error->callback([about, &rc] { rc = run_explain_error(*about, std::cin, std::cout, std::cerr); });
 
+  add_explain_pod(*verb, rc);
   auto* compat_verb = verb->add_subcommand("compat", "Does an image of a CUDA version run there, and by which rule");
   auto asked = std::make_shared<explain_compat_options>();
   compat_verb->add_option("--cuda", asked->cuda, "CUDA version the image was built with, for example 12.4")->required();

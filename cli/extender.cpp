@@ -21,6 +21,16 @@ controller::http_server_options listening(const controller_options& options) {
   return out;
 }
 
+controller::http_server_options plainly(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "predicates";
+  out.address = options.predicates_address;
+  out.bodies_limit = 2 * reconcilers::extender::max_predicates_body;
+  out.small_body = 256u << 10;
+  out.max_connections = 32;
+  return out;
+}
+
 }  // namespace
 
 std::string extender_problem(const controller_options& options) {
@@ -32,6 +42,7 @@ std::string extender_problem(const controller_options& options) {
   if (listens && !files)
     return "--extender-address needs --extender-cert-file, --extender-key-file and --extender-client-ca: who may call "
            "it is told by certificates alone";
+  if (!listens && !options.predicates_address.empty()) return "--predicates-address needs --extender-address";
   if (!listens && any)
     return "--extender-cert-file, --extender-key-file and --extender-client-ca need --extender-address";
   return {};
@@ -45,20 +56,30 @@ extender::extender(given from, const controller_options& options)
                 from.identity}),
       binds_({from.loop, from.client, from.stores.pods, book_, earlier_, from.lease_left}, from.metrics),
       waiting_({from.client, from.stores.pods, from.stores.nodes, book_, from.events}, from.metrics),
+      quotas_({from.client, from.stores.quotas, book_.limits(),
+               [this](std::string_view ns) { return waiting_.held_back(ns); }}),
       front_({book_, from.stores.pods, binds_, [this] { return leading_; },
               [this](const kube::pod& pod) { waiting_.note(pod); }},
              from.metrics),
+      predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
+                   [this](const kube::pod& pod) { waiting_.note(pod); }},
+                  from.metrics),
       server_(from.loop, from.serving, listening(options)) {
   book_.on_room([this] { waiting_.room(); });
   front_.add_routes(server_);
+  if (options.predicates_address.empty()) return;
+  plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
+  predicates_.add_routes(*plain_);
 }
 
 void extender::join(controller::manager& manager) {
   manager.add_server(server_);
+  if (plain_) manager.add_server(*plain_);
   manager.on_leading([this] {
     leading_ = true;
     loop_.spawn("extender", lead());
     loop_.spawn("waiting_pods", care());
+    loop_.spawn("quota_status", report());
   });
 }
 
@@ -70,10 +91,20 @@ kube::task<void> extender::lead() {
     if (!slept) co_return kube::result<void>();
     const auto now = controller::boot_now();
     binds_.look_after(now);
+    co_await predicates_.look_after(now);
     if (now - audited < audit_period) continue;
     audited = now;
     if (const auto found = book_.audit(); found > 0)
       controller::log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
+  }
+}
+
+kube::task<void> extender::report() {
+  for (;;) {
+    const bool slept = co_await controller::sleep_for(2s);
+    if (!slept) co_return kube::result<void>();
+    const auto done = co_await quotas_.turn();
+    if (!done) controller::log::warn("the status of quotas cannot be written", {{"error", done.error().what}});
   }
 }
 

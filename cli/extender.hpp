@@ -2,6 +2,7 @@
 // The scheduler extender as a part of the program, made only where --extender-address says where it listens: the ledger
 // it answers from, the server with its certificates, and what the leader does beside answering.
 
+#include <memory>
 #include <string>
 
 #include "cli/controller_options.hpp"
@@ -11,7 +12,9 @@
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/predicates.hpp"
 #include "reconcilers/extender/waiting.hpp"
+#include "reconcilers/quota_status.hpp"
 
 namespace cli {
 
@@ -38,14 +41,18 @@ class extender {
  private:
   kube::task<void> lead();
   kube::task<void> care();
+  kube::task<void> report();
 
   controller::loop& loop_;
   reconcilers::extender::account book_;
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;
   reconcilers::extender::waiting waiting_;
+  reconcilers::quota_status quotas_;
   reconcilers::extender::front front_;
+  reconcilers::extender::predicates predicates_;
   controller::http_server server_;
+  std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
   bool leading_ = false;
 };
 

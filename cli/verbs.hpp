@@ -22,6 +22,8 @@ std::vector<std::string> command_of(const std::string& called, std::vector<std::
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.
 void add_explain(CLI::App& app, int& rc);
+/// `explain pod`, below `explain`: why a pod waits, or which cards it has.
+void add_explain_pod(CLI::App& explain, int& rc);
 /// `quartermaster inspect resources`: what is declared in a cluster, and which pods the rules would refuse.
 void add_inspect(CLI::App& app, int& rc);
 /// `inspect nodes`, `inspect modules` and `inspect pods`, below `inspect`.
@@ -30,6 +32,8 @@ void add_inspect_fleet(CLI::App& inspect, int& rc);
 void add_lint(CLI::App& app, int& rc);
 /// `quartermaster render declaration`: a correct ConfigMap.
 void add_render(CLI::App& app, int& rc);
+/// `quartermaster simulate -f FILE`: would these pods fit?
+void add_simulate(CLI::App& app, int& rc);
 /// `quartermaster uninstall`: nodes leave their modes, then everything the operator made goes.
 void add_uninstall(CLI::App& app, int& rc);
 /// `quartermaster verify [node]`: what is wrong between a label and what pods can ask for.

@@ -320,6 +320,8 @@ asio::awaitable<std::optional<http_response>> http_server::core::read_body(Strea
     co_return http_response{503, "too many large bodies at once\n"};
   } else {
     parser.body_limit(limit);
+    // Room behind the end for parsers that read a little beyond it (simdjson), so that nobody has to copy the body.
+    if (length) parser.get().body().reserve(static_cast<std::size_t>(*length) + 64);
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
       http::response<http::empty_body> go(http::status::continue_, parser.get().version());
       co_await http::async_write(stream, go, as_pair);

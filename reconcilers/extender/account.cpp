@@ -1,8 +1,8 @@
 #include "reconcilers/extender/account.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "controller/log.hpp"
 #include "reconcilers/names.hpp"
@@ -13,6 +13,18 @@ namespace {
 constexpr auto for_ever = std::numeric_limits<std::int64_t>::max();  // what is assumed ends by what the API says
 
 bool bound(const kube::pod& of) { return !of.node_name.empty() && !of.finished(); }
+
+/// How a share on such a node is kept within its part.
+quota::isolation isolation_of(const quota::service& serves) {
+  using quota::mode;
+  if (serves.has(mode::mps)) return quota::isolation::mps;
+  for (const auto one : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
+    if (serves.has(one)) return quota::isolation::soft;
+  return quota::isolation::none;
+}
+quota::traits traits_of(const kube::pod& of, const quota::node& on) {
+  return {.priority = of.priority, .isolated = isolation_of(on.serves)};
+}
 
 /// Nothing of what is booked follows from the difference.
 bool same(const kube::pod& a, const kube::pod& b) {
@@ -34,8 +46,13 @@ account::account(stores known, controller::registry& metrics)
       over_given_(metrics.make_gauge("quartermaster_ledger_over_given",
                                      "Cards and keys of which more is given out than there is, at the last audit.")) {
   learn_keys(known.rules.find(compiled_rules::only()));
+  for (const auto& one : known.quotas.all()) learn_limits(one.key.ns);
   for (const auto& one : known.nodes.all()) put(one);
   for (const auto& one : known.pods.all()) book(one);
+  known.quotas.observe([this](const accelerator_quota* before, const accelerator_quota* after) {
+    learn_limits((after ? after : before)->key.ns);
+    if (on_room_) on_room_();
+  });
   known.nodes.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.policies.observe([this](const accelerator_policy* before, const accelerator_policy* after) {
@@ -47,7 +64,9 @@ account::account(stores known, controller::registry& metrics)
   });
 }
 
-bool account::synced() const { return known_.pods.synced() && known_.nodes.synced() && known_.rules.synced(); }
+bool account::synced() const {
+  return known_.pods.synced() && known_.nodes.synced() && known_.rules.synced() && known_.quotas.synced();
+}
 
 const accelerator_policy* account::policy() const { return known_.policies.find({{}, std::string(names::policy)}); }
 
@@ -93,7 +112,8 @@ void account::take_in(const kube::pod* before, const kube::pod* after) {
 
 void account::book(const kube::pod& of) {
   if (of.finished()) return release(of.id);
-  if (!bound(of) || !asks(of, keys())) return;
+  if (!asks(of, keys())) return;
+  if (!bound(of)) return book_decided(of);
   const auto view = book_.view(of.node_name);
   if (!view) return wait_for(of.node_name, of.key);
   const asked by(of, keys());
@@ -104,6 +124,7 @@ void account::book(const kube::pod& of) {
   const bool known = now && now->confirmed && now->held.node == of.node_name;
   if (found.from == source::guessed && known) return;  // one guess is as good as the next
   const auto how = book_.record(uid, found.what);
+  charge(of, found.what);
   open_.erase(uid);
   if (how == quota::booked::over_given)
     controller::log::warn("more is given out than the node has",
@@ -111,50 +132,86 @@ void account::book(const kube::pod& of) {
   publish();
 }
 
+/// A decision at filter that stands on a pod nobody has bound yet: of an earlier leader, or of ours a moment ago.
+void account::book_decided(const kube::pod& of) {
+  const auto node = planned_node(of);
+  if (node.empty() || of.deleting || book_.find(of.id.to_string())) return;
+  const auto view = book_.view(node);
+  if (!view) return wait_for(node, of.key);
+  const asked by(of, keys());
+  const auto what = planned(of, node, by);
+  quota::demand needs;
+  if (what && !quota::read(by.containers(), view->what->serves, needs) && covers(*what, needs, *view->what))
+    decide(of, *what, controller::boot_now());
+}
+
 void account::wait_for(const std::string& node, const kube::object_key& pod) { waiting_[node].insert(pod); }
 
 quota::booked account::assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now) {
   auto uid = pod.id.to_string();
   const auto how = book_.assume(uid, what, for_ever);
-  if (how == quota::booked::done) open_[std::move(uid)] = {pod.key, what.node, now};
+  if (how == quota::booked::done) {
+    charge(pod, what);
+    open_[std::move(uid)] = {pod.key, what.node, now};
+  }
   publish();
+  return how;
+}
+
+quota::booked account::decide(const kube::pod& pod, const quota::holding& what, controller::milliseconds now) {
+  const auto how = assume(pod, what, now);
+  if (how == quota::booked::done) open_[pod.id.to_string()].at_filter = true;
   return how;
 }
 
 void account::release(const kube::uid& pod) {
   const auto uid = pod.to_string();
   open_.erase(uid);
+  limits_.release(uid);
   if (!book_.release(uid)) return;
   publish();
   if (on_room_) on_room_();
 }
 
-std::optional<account::room> account::without(std::string_view node, std::span<const kube::uid> pods) const {
-  const auto view = book_.view(node);
-  if (!view) return {};
-  room out{{view->used.begin(), view->used.end()}, {view->counts_used.begin(), view->counts_used.end()}};
-  for (const auto& uid : pods) {
-    const auto* one = book_.find(uid.to_string());
-    if (!one || one->held.node != node) continue;
-    for (const auto& grant : one->held.grants) {
-      const auto at = std::ranges::find(view->what->cards, grant.card, &quota::card::uuid) - view->what->cards.begin();
-      if (static_cast<std::size_t>(at) >= out.used.size()) continue;
-      auto& now = out.used[static_cast<std::size_t>(at)];
-      if (grant.whole) {
-        --now.wholes;
-      } else {
-        --now.sharers;
-        now.cores -= grant.cores;
-        now.memory_mib -= grant.memory_mib;
-      }
-    }
-    for (const auto& count : one->held.counts) {
-      const auto at = std::ranges::find(view->what->counts, count.key, &quota::count::key) - view->what->counts.begin();
-      if (static_cast<std::size_t>(at) < out.counts_used.size())
-        out.counts_used[static_cast<std::size_t>(at)] -= count.amount;
-    }
+void account::learn_limits(const std::string& ns) {
+  std::vector<const accelerator_quota*> objects;
+  for (const auto& one : known_.quotas.all())
+    if (one.key.ns == ns) objects.push_back(&one);
+  if (objects.empty()) {
+    limits_.remove(ns);
+    limited_.erase(ns);
+    return;
   }
-  return out;
+  limits_.put(tenant_of(ns, std::move(objects)));
+  limited_.insert(ns);
+}
+
+void account::charge(const kube::pod& of, const quota::holding& held) {
+  const auto view = book_.view(held.node);
+  if (!view) return;
+  limits_.book(of.id.to_string(), of.key.ns, quota::charges_of(held, view->what, traits_of(of, *view->what)));
+}
+
+std::optional<quota::exceeded> account::over(const kube::pod& pod, const asked& by, const quota::node& on) const {
+  if (!limited(pod.key.ns)) return {};
+  quota::demand needs;
+  if (quota::read(by.containers(), on.serves, needs)) return {};  // refused for its words
+  auto one = quota::charge_of(needs, traits_of(pod, on));
+  one.pool = on.pool;
+  if (!on.cards.empty()) {
+    one.model = on.cards.front().model;
+    std::int64_t memory = 0;
+    for (const auto& need : needs.needs())
+      memory += need.cards * (need.whole ? on.cards.front().memory_mib : need.memory_on(on.cards.front()));
+    one.of[static_cast<std::size_t>(quota::resource::memory)] = memory;
+  }
+  return limits_.check(pod.id.to_string(), pod.key.ns, std::span(&one, 1));
+}
+
+std::optional<quota::exceeded> account::over(const kube::pod& pod, const quota::holding& held,
+                                             const quota::node& on) const {
+  if (!limited(pod.key.ns)) return {};
+  return limits_.check(pod.id.to_string(), pod.key.ns, quota::charges_of(held, &on, traits_of(pod, on)));
 }
 
 std::size_t account::audit() {
@@ -184,6 +241,7 @@ std::size_t account::audit() {
   });
   for (const auto& uid : extra) {
     differs("extra");
+    limits_.release(uid);
     book_.release(uid);
   }
   std::size_t over = 0;

@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,7 +21,9 @@
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "quota/ledger.hpp"
+#include "quota/limits.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/extender/placement.hpp"
 
@@ -35,6 +36,7 @@ class account {
     controller::store<kube::node>& nodes;
     controller::store<accelerator_policy>& policies;
     controller::store<compiled_rules>& rules;
+    controller::store<accelerator_quota>& quotas;
   };
   /// The stores must outlive this; it observes all of them.
   account(stores known, controller::registry& metrics);
@@ -48,24 +50,29 @@ class account {
     return [this](std::string_view key) { return declared(key); };
   }
 
+  const quota::allowances& limits() const { return limits_; }
+  /// Has the namespace any limit?
+  bool limited(std::string_view ns) const { return limited_.contains(ns); }
+  /// The limit that would refuse the pod on a node like this; empty: none. On a node with cards of several models the
+  /// first one's counts, until the pod is bound.
+  std::optional<quota::exceeded> over(const kube::pod& pod, const asked& by, const quota::node& on) const;
+  /// With the cards it would be given.
+  std::optional<quota::exceeded> over(const kube::pod& pod, const quota::holding& held, const quota::node& on) const;
+
   /// Before the write: @return as ledger::assume.
   quota::booked assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
+  /// As assume, for a caller that only filters: it stands on the pod and waits for somebody else's Binding.
+  quota::booked decide(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
   /// The write did not happen and cannot any more, or the pod is gone.
   void release(const kube::uid& pod);
   /// What the API says of one pod, asked for by itself.
   void take(const kube::pod& now) { take_in(nullptr, &now); }
 
-  struct room {
-    std::vector<quota::card_use> used;
-    std::vector<std::int64_t> counts_used;
-  };
-  /// What would be given out of the node if these pods were gone; empty where it is not reported.
-  std::optional<room> without(std::string_view node, std::span<const kube::uid> pods) const;
-
   struct assumed {
     kube::object_key key;
     std::string node;
     controller::milliseconds since;
+    bool at_filter = false;  ///< decided at filter; bound by the scheduler itself
   };
   /// By pod UID; what the API has not confirmed.
   const std::unordered_map<std::string, assumed>& open() const { return open_; }
@@ -86,13 +93,18 @@ class account {
   void take_in(const kube::node* before, const kube::node* after);
   void put(const kube::node& of);
   void book(const kube::pod& of);
+  void book_decided(const kube::pod& of);
   void all_anew();
   void learn_keys(const compiled_rules* now);
+  void learn_limits(const std::string& ns);
+  void charge(const kube::pod& of, const quota::holding& held);
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();
 
   stores known_;
   quota::ledger book_;
+  quota::allowances limits_;
+  std::unordered_set<std::string, hash, std::equal_to<>> limited_;
   std::unordered_set<std::string, hash, std::equal_to<>> declared_;
   std::unordered_map<std::string, assumed> open_;
   std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book

@@ -102,6 +102,10 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   if (pod->deleting) co_return refuse("refused", "the pod is being deleted");
   if (in_doubt_.contains(what.uid)) co_return refuse("unknown", unconfirmed);
 
+  // Decided at filter for a scheduler that binds by itself; here it is decided anew.
+  if (const auto open = by_.book.open().find(uid); open != by_.book.open().end() && open->second.at_filter)
+    by_.book.release(what.uid);
+
   const asked by(*pod, by_.book.keys());
   const auto view = by_.book.book().view(what.node);
   if (!view)
@@ -110,9 +114,10 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   if (const auto no = quota::read(by.containers(), view->what->serves, needs))
     co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(*no));
   quota::placement where;
-  if (const auto how = quota::place(needs, *view, quota::policy::binpack, where); !how.fits())
+  if (const auto how = quota::place(needs, *view, {.only = by.only()}, where); !how.fits())
     co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(how));
   const auto held = quota::holding_of(needs, where, *view->what);
+  if (const auto no = by_.book.over(*pod, held, *view->what)) co_return refuse("no_room", quota::text_of(*no));
   const auto annotations = annotations_of(held, by, *pod, *view->what, wall_ns());
   const auto assumed = by_.book.assume(*pod, held, controller::boot_now());
   if (assumed != quota::booked::done)
@@ -199,7 +204,7 @@ void binder::look_after(controller::milliseconds now) {
   std::vector<std::pair<kube::object_key, kube::uid>> late;
   for (const auto& [uid, one] : by_.book.open()) {
     const auto id = kube::uid::parse(uid);
-    if (now - one.since > patience && !in_flight_.contains(id)) late.emplace_back(one.key, id);
+    if (!one.at_filter && now - one.since > patience && !in_flight_.contains(id)) late.emplace_back(one.key, id);
   }
   for (const auto& [key, id] : late) find_out_later(key, id);
 }

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <chrono>
+#include <map>
 #include <vector>
 
 #include "quota/filter.hpp"
+#include "quota/preempt.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -23,7 +25,7 @@ bool unresolvable(quota::reason why) {
 
 /// Kept between requests, so that a usual one allocates nothing of its own.
 struct scratch {
-  kube::json::document parser;
+  document parser;
   filter_args args;
   std::vector<quota::node_view> views;
   std::vector<quota::shortfall> found;
@@ -50,6 +52,61 @@ void give_back(scratch& of, std::size_t body) {
 void look_up(const quota::ledger& in, scratch& at) {
   at.views.clear();
   for (const auto& name : at.args.nodes) at.views.push_back(in.view(name).value_or(quota::node_view{}));
+}
+
+/// The limits of the pod's namespace, judged once for nodes that are charged alike.
+class gate {
+ public:
+  gate(const account& book, const kube::pod& pod, const asked& by)
+      : book_(book), pod_(pod), by_(by), open_(!book.limited(pod.key.ns)) {}
+
+  /// Constant; empty: no limit refuses.
+  std::string_view refusal(const quota::node& on) {
+    if (open_) return {};
+    const auto model = on.cards.empty() ? std::string_view() : std::string_view(on.cards.front().model);
+    const auto memory = on.cards.empty() ? 0 : on.cards.front().memory_mib;
+    for (const auto& one : judged_)
+      if (one.model == model && one.memory_mib == memory && one.pool == on.pool && one.serves == on.serves)
+        return one.refusal;
+    judged_.push_back({model, on.pool, memory, on.serves, {}});
+    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = text_of(no->of);
+    return judged_.back().refusal;
+  }
+
+ private:
+  static std::string_view text_of(quota::resource of) {
+    switch (of) {
+      case quota::resource::cores:
+        return "the namespace's quota of cores is used up";
+      case quota::resource::memory:
+        return "the namespace's quota of card memory is used up";
+      case quota::resource::cards:
+        return "the namespace's quota of cards is used up";
+    }
+    return "the namespace's quota is used up";
+  }
+  struct judgement {
+    std::string_view model, pool;
+    std::int64_t memory_mib;
+    quota::service serves;
+    std::string_view refusal;
+  };
+  const account& book_;
+  const kube::pod& pod_;
+  const asked& by_;
+  bool open_;
+  std::vector<judgement> judged_;
+};
+
+/// The scheduler names victims by UID alone.
+std::map<kube::uid, std::int32_t> priorities_of(const controller::store<kube::pod>& pods,
+                                                std::span<const victims> nodes) {
+  std::map<kube::uid, std::int32_t> out;
+  for (const auto& node : nodes)
+    for (const auto& uid : node.pods) out[uid] = 0;
+  for (const auto& pod : pods.all())
+    if (const auto at = out.find(pod.id); at != out.end()) at->second = pod.priority;
+  return out;
 }
 
 constexpr std::array edges{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0};
@@ -90,12 +147,14 @@ http_response front::filter(const std::string& body) {
   } else {
     look_up(by_.book.book(), at);
     at.found.resize(at.views.size());
-    quota::filter(by.containers(), at.views, at.found);
+    quota::filter(by.containers(), at.views, at.found, by.only());
+    gate limits(by_.book, *pod, by);
     for (std::size_t i = 0; i < at.found.size(); ++i) {
       const auto why = at.found[i].why;
       const bool fits = why == quota::reason::fits;
-      fitting += fits ? 1 : 0;
-      at.verdicts.push_back({at.args.nodes[i], fits ? std::string_view() : quota::text_of(why), unresolvable(why)});
+      const auto reason = fits ? limits.refusal(*at.views[i].what) : quota::text_of(why);
+      fitting += reason.empty() ? 1 : 0;
+      at.verdicts.push_back({at.args.nodes[i], reason, unresolvable(why)});
     }
     nodes_.with({"fits"}).add(static_cast<double>(fitting));
     nodes_.with({"fails"}).add(static_cast<double>(at.found.size() - fitting));
@@ -119,7 +178,7 @@ http_response front::prioritize(const std::string& body) {
   at.scores.assign(at.args.nodes.size(), 0);
   if (!by.nothing()) {
     look_up(by_.book.book(), at);
-    quota::score(by.containers(), at.views, quota::policy::binpack, at.scores);
+    quota::score(by.containers(), at.views, quota::policy::binpack, at.scores, by.only());
   }
   std::string out;
   out.reserve(16 + at.args.nodes.size() * 48);
@@ -130,7 +189,7 @@ http_response front::prioritize(const std::string& body) {
 
 boost::asio::awaitable<http_response> front::bind(std::string body) {
   if (!answering() || !by_.binds.ready()) co_return not_now;
-  kube::json::document parser;
+  document parser;
   auto read = read_bind(parser, body);
   if (!read) co_return not_understood(read.error());
   const auto said = co_await by_.binds.bind(std::move(*read));
@@ -139,7 +198,7 @@ boost::asio::awaitable<http_response> front::bind(std::string body) {
 
 http_response front::preempt(const std::string& body) {
   if (!answering()) return not_now;
-  kube::json::document parser;
+  document parser;
   preempt_args args;
   if (const auto read = extender::read(parser, body, args); !read) return not_understood(read.error());
   kube::pod from_body;
@@ -147,19 +206,24 @@ http_response front::preempt(const std::string& body) {
   if (!pod) return not_understood("Pod cannot be read");
   const asked by(*pod, by_.book.keys());
   std::vector<victims> out;
+  const auto priorities = priorities_of(by_.pods, args.nodes);
   for (auto& one : args.nodes) {
-    const auto view = by_.book.book().view(one.node);
     if (by.nothing()) {
       out.push_back(std::move(one));
       continue;
     }
-    if (!view) continue;
-    quota::demand needs;
-    if (quota::read(by.containers(), view->what->serves, needs)) continue;
-    const auto without = by_.book.without(one.node, one.pods);
-    if (!without) continue;
-    const quota::node_view then{view->what, without->used, without->counts_used};
-    if (quota::fit(needs, then).fits()) out.push_back(std::move(one));
+    std::vector<std::string> uids;
+    std::vector<quota::candidate> candidates;
+    for (const auto& uid : one.pods) uids.push_back(uid.to_string());
+    for (std::size_t i = 0; i < uids.size(); ++i) {
+      const auto at = priorities.find(one.pods[i]);
+      candidates.push_back({uids[i], at == priorities.end() ? 0 : at->second});
+    }
+    const auto go = quota::preempt(by.containers(), by_.book.book(), one.node, candidates, by.only());
+    if (!go) continue;
+    victims fewer{one.node, {}, one.budget_violations};
+    for (const auto at : go->which) fewer.pods.push_back(one.pods[at]);
+    out.push_back(std::move(fewer));
   }
   return json(preempt_result(out));
 }

@@ -66,8 +66,9 @@ kube::task<void> fence::close() {
     }
     left_ = std::move(*pods);
     const auto all = left_.size();
-    at_work_ = std::min(seals_at_once, all);
-    for (std::size_t i = 0; i < at_work_; ++i) by_.loop.spawn("seal", work());
+    const auto workers = std::min(seals_at_once, all);
+    at_work_ = workers;
+    for (std::size_t i = 0; i < workers; ++i) by_.loop.spawn("seal", work());
     while (at_work_ > 0) {
       const bool slept = co_await controller::sleep_for(10ms);
       if (!slept) co_return kube::result<void>();

@@ -262,7 +262,8 @@ quota::holding forced(const quota::node_view& on, const quota::demand& needs) {
   return out;
 }
 
-/// Does it hold what the limits say, no less? An annotation that a person wrote may say anything.
+}  // namespace
+
 bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& on) {
   std::size_t parts = 0;
   for (const auto& need : needs.needs()) {
@@ -284,7 +285,13 @@ bool covers(const quota::holding& held, const quota::demand& needs, const quota:
   return parts == held.grants.size();
 }
 
-}  // namespace
+std::string planned_node(const kube::pod& of) {
+  const auto text = of.annotations.find(placement_annotation);
+  const auto read = text ? json::parse(*text, nullptr, false) : json();
+  if (!read.is_object()) return {};
+  const auto node = read.find("node");
+  return node != read.end() && node->is_string() ? node->get<std::string>() : std::string();
+}
 
 std::string_view to_string(source of) {
   switch (of) {
@@ -362,7 +369,7 @@ held held_by(const kube::pod& of, const quota::node_view& on, const asked& by) {
     if (auto found = by_places(of, node, by, needs, gpushare_places)) return {source::confirmed, std::move(*found)};
   }
   quota::placement where;
-  if (quota::place(needs, on, quota::policy::binpack, where).fits())
+  if (quota::place(needs, on, {.only = by.only(), .any_order = true}, where).fits())
     return {source::guessed, quota::holding_of(needs, where, node)};
   return {source::guessed, forced(on, needs)};
 }

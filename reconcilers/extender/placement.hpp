@@ -39,6 +39,11 @@ nlohmann::json annotations_of(const quota::holding& held, const asked& by, const
 /// Our own annotation; empty where there is none, it is for another node than `node`, or it is broken.
 std::optional<quota::holding> planned(const kube::pod& of, std::string_view node, const asked& by);
 
+/// The node our annotation names; empty where there is none, or it is broken.
+std::string planned_node(const kube::pod& of);
+/// Is what is written as much as the limits say, and no more parts? A person may write anything.
+bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& on);
+
 struct held {
   source from = source::none;
   quota::holding what;

@@ -34,14 +34,15 @@ std::string_view name_of_node(json::value of) {
   json::each_member(of, [&](std::string_view key, json::value field) {
     if (key != "metadata") return;
     json::each_member(field, [&](std::string_view name, json::value inner) {
-      if (name == "name") out = json::text_or(inner);
+      if (name == "name") out = inner.get_string();
     });
   });
+  if (out.empty()) throw simdjson::simdjson_error(simdjson::NO_SUCH_FIELD);
   return out;
 }
 
 template <class Member>
-understood<void> read_members(json::document& in, const std::string& body, Member member) {
+understood<void> read_members(document& in, const std::string& body, Member member) {
   try {
     auto root = in.open(body);
     for (auto one : root.get_object()) {
@@ -130,7 +131,17 @@ kube::container read_container(json::value of, kube::container::role as) {
 
 }  // namespace
 
-understood<void> read(json::document& in, const std::string& body, filter_args& out) {
+simdjson::ondemand::document document::open(const std::string& body) {
+  const auto* in = &body;
+  if (body.capacity() < body.size() + simdjson::SIMDJSON_PADDING) {
+    copy_.reserve(body.size() + simdjson::SIMDJSON_PADDING);
+    copy_ = body;
+    in = &copy_;
+  }
+  return parser_.iterate(simdjson::padded_string_view(in->data(), in->size(), in->capacity()));
+}
+
+understood<void> read(document& in, const std::string& body, filter_args& out) {
   bool pod = false, names = false;
   auto read = read_members(in, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;
@@ -139,7 +150,7 @@ understood<void> read(json::document& in, const std::string& body, filter_args& 
       pod = true;
     } else if (key == "NodeNames") {
       names = true;
-      json::each_item(field, [&](json::value one) { out.nodes.push_back(json::text_or(one)); });
+      json::each_item(field, [&](json::value one) { out.nodes.push_back(one.get_string()); });
     } else if (key == "Nodes") {
       out.whole_nodes = true;
       json::each_member(field, [&](std::string_view name, json::value list) {
@@ -156,7 +167,7 @@ understood<void> read(json::document& in, const std::string& body, filter_args& 
   return {};
 }
 
-understood<bind_args> read_bind(json::document& in, const std::string& body) {
+understood<bind_args> read_bind(document& in, const std::string& body) {
   bind_args out;
   auto read = read_members(in, body, [&](std::string_view key, json::value field) {
     if (key == "PodName") out.pod.name = json::text_or(field);
@@ -170,7 +181,7 @@ understood<bind_args> read_bind(json::document& in, const std::string& body) {
   return out;
 }
 
-understood<void> read(json::document& in, const std::string& body, preempt_args& out) {
+understood<void> read(document& in, const std::string& body, preempt_args& out) {
   bool pod = false;
   auto read = read_members(in, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;

@@ -14,6 +14,18 @@
 
 namespace reconcilers::extender {
 
+/// A parser that reads a body where it lies: bodies are up to 128 MiB, and of whole nodes only the names are read. Views
+/// live until the next `open`, and as long as the body.
+class document {
+ public:
+  /// Throws simdjson::simdjson_error. Copies only where there is no room for simdjson's padding behind the end.
+  simdjson::ondemand::document open(const std::string& body);
+
+ private:
+  std::string copy_;
+  simdjson::ondemand::parser parser_;
+};
+
 /// What is wrong with a body, in one line.
 template <class T>
 using understood = std::expected<T, std::string>;
@@ -26,15 +38,14 @@ struct filter_args {
   std::vector<std::string_view> nodes;  ///< names
   bool whole_nodes = false;             ///< they came as Nodes and are to be answered so
 };
-/// `body` must have simdjson's padding behind its end (std::string::reserve), or is copied.
-understood<void> read(kube::json::document& in, const std::string& body, filter_args& out);
+understood<void> read(document& in, const std::string& body, filter_args& out);
 
 struct bind_args {
   kube::object_key pod;
   kube::uid uid;
   std::string node;
 };
-understood<bind_args> read_bind(kube::json::document& in, const std::string& body);
+understood<bind_args> read_bind(document& in, const std::string& body);
 
 struct victims {
   std::string_view node;
@@ -47,7 +58,7 @@ struct preempt_args {
   std::string_view pod_json;
   std::vector<victims> nodes;
 };
-understood<void> read(kube::json::document& in, const std::string& body, preempt_args& out);
+understood<void> read(document& in, const std::string& body, preempt_args& out);
 
 /// As the projection decodes it from protobuf.
 kube::result<kube::pod> pod_of(std::string_view json);

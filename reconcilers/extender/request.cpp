@@ -42,6 +42,7 @@ asked::asked(const kube::pod& of, const declared_keys& declared) {
   spans_.reserve(of.containers.size());
   named_.reserve(of.containers.size());
   const auto limit = of.annotations.find(burst);
+  for (const auto [key, value] : of.annotations) only_.read(key, value);
   for (const auto& one : of.containers) {
     if (!counts(one, of, declared)) continue;
     const auto from = amounts_.size();

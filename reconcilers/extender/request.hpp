@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kube/projections/pod.hpp"
+#include "quota/selector.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/extender/inventory.hpp"
 
@@ -25,11 +26,14 @@ class asked {
   /// By the number a need or grant has.
   std::span<const kube::container* const> names() const { return named_; }
   bool nothing() const { return amounts_.empty(); }
+  /// Which cards the pod wants; null: any.
+  const quota::selector* only() const { return only_.nothing() ? nullptr : &only_; }
 
  private:
   std::vector<quota::amount> amounts_;
   std::vector<quota::limits> spans_;
   std::vector<const kube::container*> named_;
+  quota::selector only_;
 };
 
 }  // namespace reconcilers::extender

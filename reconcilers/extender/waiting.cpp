@@ -7,6 +7,7 @@
 
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
+#include "reconcilers/extender/reasons.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -45,7 +46,7 @@ void waiting::note(const kube::pod& pod) {
     at->second.to_say = true;
     return;
   }
-  if (pods_.size() < most_waiting) pods_[pod.id] = {pod.key, {}, true, {}};
+  if (pods_.size() < most_waiting) pods_[pod.id] = {.key = pod.key, .reason = {}, .limit = {}};
 }
 
 void waiting::forget_the_placed() {
@@ -56,29 +57,25 @@ void waiting::forget_the_placed() {
   count_.set(static_cast<double>(pods_.size()));
 }
 
-std::vector<quota::node_view> waiting::views() const {
-  std::vector<quota::node_view> out;
-  out.reserve(by_.nodes.size());
-  for (const auto& node : by_.nodes.all()) {
-    if (node.unschedulable) continue;
-    const auto view = by_.book.book().view(node.key.name);
-    if (view && (view->what->serves.modes != 0 || !view->what->counts.empty())) out.push_back(*view);
-  }
-  // Stores have no order; equal clusters are to be explained alike.
-  std::ranges::sort(out, {}, [](const quota::node_view& one) -> const std::string& { return one.what->name; });
-  return out;
-}
-
 void waiting::say(waiter& one, const kube::pod& pod) {
   one.to_say = false;
-  const auto nodes = views();
+  const auto nodes = candidates(by_.book.book(), by_.nodes);
   const asked by(pod, by_.book.keys());
+  const auto limit = limit_of(by_.book, pod, by, nodes);
+  one.limit = limit ? name_of(*limit) : std::string();
+  if (limit) {
+    if (one.reason == one.limit) return;
+    one.reason = one.limit;
+    by_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "AcceleratorQuotaExceeded",
+                      "Schedule", quota::text_of(*limit));
+    return;
+  }
   quota::explanation why;
   if (nodes.size() <= most_explained) {
-    why = quota::explain(by.containers(), nodes);
+    why = quota::explain(by.containers(), nodes, by.only());
   } else {
     std::vector<quota::shortfall> found(nodes.size());
-    quota::filter(by.containers(), nodes, found);
+    quota::filter(by.containers(), nodes, found, by.only());
     std::map<quota::reason, std::size_t> counts;
     for (const auto& each : found) ++counts[each.why];
     why.nodes = nodes.size();
@@ -90,10 +87,15 @@ void waiting::say(waiter& one, const kube::pod& pod) {
   auto reasons = reasons_of(why);
   if (reasons == one.reason) return;
   one.reason = std::move(reasons);
-  auto text = quota::text_of(why, nodes);
-  std::ranges::replace(text, '\n', ' ');
   by_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits", "Schedule",
-                    text);
+                    text_of(why, nodes, by));
+}
+
+std::map<std::string, std::int64_t> waiting::held_back(std::string_view ns) const {
+  std::map<std::string, std::int64_t> out;
+  for (const auto& [uid, one] : pods_)
+    if (one.key.ns == ns && !one.limit.empty()) ++out[one.limit];
+  return out;
 }
 
 bool waiting::fits_somewhere(const kube::pod& pod) {
@@ -102,8 +104,8 @@ bool waiting::fits_somewhere(const kube::pod& pod) {
   for (const auto& node : by_.nodes.all()) {
     const auto view = by_.book.book().view(node.key.name);
     if (!view || node.unschedulable || (view->what->serves.modes == 0 && view->what->counts.empty())) continue;
-    quota::filter(by.containers(), std::span(&*view, 1), std::span(&found, 1));
-    if (found.fits()) return true;
+    quota::filter(by.containers(), std::span(&*view, 1), std::span(&found, 1), by.only());
+    if (found.fits() && !by_.book.over(pod, by, *view->what)) return true;
   }
   return false;
 }

@@ -5,7 +5,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "controller/clock.hpp"
 #include "controller/metrics.hpp"
@@ -37,18 +40,20 @@ class waiting {
   kube::task<void> turn(controller::milliseconds now);
 
   std::size_t size() const { return pods_.size(); }
+  /// How many wait because of a limit of their namespace, by the limit.
+  std::map<std::string, std::int64_t> held_back(std::string_view ns) const;
 
  private:
   struct waiter {
     kube::object_key key;
     std::string reason;  ///< said last
+    std::string limit;   ///< of its namespace, where that is the reason
     bool to_say = true;  ///< asked about since
     controller::milliseconds touched{0};
   };
   void forget_the_placed();
   void say(waiter& one, const kube::pod& pod);
   bool fits_somewhere(const kube::pod& pod);
-  std::vector<quota::node_view> views() const;
 
   given by_;
   std::map<kube::uid, waiter> pods_;

@@ -113,7 +113,7 @@ TEST(chart, carries_true_copies_of_the_crds) {
         << "cp crds/*.yaml charts/quartermaster/files/crds/";
     ++count;
   }
-  EXPECT_EQ(count, 3u);
+  EXPECT_EQ(count, 4u);
 }
 
 TEST(chart, the_crds_know_the_modules_of_the_catalogue) {

@@ -1,0 +1,43 @@
+#pragma once
+// `quartermaster explain pod`: why a pod waits, or what it was given. `quartermaster simulate`: would these pods fit?
+// Both from the cluster as it is, by the same ledger and rules as the scheduler extender; both change nothing.
+
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/cluster.hpp"
+#include "controller/metrics.hpp"
+#include "controller/store.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/compiled_rules.hpp"
+#include "reconcilers/extender/account.hpp"
+
+namespace cli {
+
+/// What the ledger is made from.
+struct placements {
+  controller::store<kube::pod> pods;
+  controller::store<kube::node> nodes;
+  controller::store<reconcilers::accelerator_policy> policies;
+  controller::store<reconcilers::compiled_rules> rules;
+  controller::store<reconcilers::accelerator_quota> quotas;
+  controller::registry metrics;
+  std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
+
+  void finish();
+};
+kube::task<void> read_placements(kube::transport& over, placements& into);
+
+/// "NAMESPACE/NAME". Exit code: 0 bound or would fit, 1 not there, 3 waits.
+int explain_pod(const placements& in, const std::string& pod, const std::string& output, std::ostream& out,
+                std::ostream& err);
+
+/// Pods, in the order they are tried. Exit code: 0 all fit, 3 some do not.
+int simulate(const placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out);
+
+}  // namespace cli

@@ -1,0 +1,193 @@
+#include "reconcilers/extender/predicates.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "controller/log.hpp"
+#include "kube/status.hpp"
+#include "quota/filter.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::http_response;
+using nlohmann::json;
+
+constexpr auto patience = 5min;  // from the answer to the scheduler's own Binding
+constexpr std::string_view elsewhere = "placed on another node";
+
+http_response answer(std::span<const verdict> of, bool whole_nodes) {
+  std::string out;
+  append_filter_result(out, of, whole_nodes);
+  return {200, std::move(out), "application/json"};
+}
+
+/// The node that was decided, and no other.
+http_response only(const filter_args& args, std::string_view node) {
+  std::vector<verdict> all;
+  for (const auto& name : args.nodes) all.push_back({name, name == node ? std::string_view() : elsewhere, false});
+  return answer(all, args.whole_nodes);
+}
+
+class membership {
+ public:
+  membership(std::set<kube::uid>& in, kube::uid of) : in_(in), of_(of) { in_.insert(of); }
+  membership(const membership&) = delete;
+  membership& operator=(const membership&) = delete;
+  ~membership() { in_.erase(of_); }
+
+ private:
+  std::set<kube::uid>& in_;
+  kube::uid of_;
+};
+
+std::int64_t wall_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+predicates::predicates(given by, controller::registry& metrics)
+    : by_(std::move(by)),
+      results_(metrics.counters("quartermaster_predicates_total",
+                                "Decisions for callers that only filter: decided, same, no_room, not_ours, failed, "
+                                "not_ready, malformed, expired.",
+                                {"result"})) {}
+
+void predicates::add_routes(controller::http_server& to) {
+  to.route_async(
+      "POST", std::string(predicates_path),
+      [this](controller::http_request asked) -> boost::asio::awaitable<http_response> {
+        co_return co_await decide(std::move(asked.body));
+      },
+      max_predicates_body);
+}
+
+kube::task<void> predicates::write(const kube::object_key& pod, const kube::uid& uid, json annotations) {
+  const json patch{{"metadata", {{"uid", uid.to_string()}, {"annotations", std::move(annotations)}}}};
+  const auto done = co_await by_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch, "status");
+  if (!done) co_return std::unexpected(done.error());
+  co_return kube::result<void>();
+}
+
+boost::asio::awaitable<http_response> predicates::decide(std::string body) {
+  const auto said = [&](std::string_view result, http_response out) {
+    results_.with({result}).add();
+    return out;
+  };
+  if (!by_.leading() || !by_.book.synced() || !by_.earlier.closed())
+    co_return said("not_ready", {503, "not the leader, or not synced yet\n"});
+  document parser;
+  filter_args args;
+  if (const auto read = extender::read(parser, body, args); !read)
+    co_return said("malformed", {400, read.error() + "\n"});
+  if (in_flight_.contains(args.uid)) co_return said("not_ready", {429, "this pod is being decided by another call\n"});
+  const membership here(in_flight_, args.uid);
+
+  std::optional<kube::pod> pod;
+  if (const auto* known = by_.pods.find(args.pod); known && known->id == args.uid) pod = *known;
+  if (!pod) {
+    auto request = kube::get_request(kube::resources::pods, args.pod, kube::encoding::json);
+    request.deadline = 3s;
+    const auto got = co_await by_.api.over().send(std::move(request));
+    if (!got) co_return said("failed", {503, got.error().what + "\n"});
+    if (got->status != 200)
+      co_return said("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).what + "\n"});
+    auto read = extender::pod_of(got->body);
+    if (!read || read->id != args.uid) co_return said("failed", {404, "the pod was made anew; its uid is another\n"});
+    pod = std::move(*read);
+  }
+  co_return co_await decide_for(args, *pod);
+}
+
+boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& args, const kube::pod& pod) {
+  const auto said = [&](std::string_view result, http_response out) {
+    results_.with({result}).add();
+    return out;
+  };
+  const asked by(pod, by_.book.keys());
+  if (by.nothing()) {
+    std::vector<verdict> all;
+    for (const auto& name : args.nodes) all.push_back({name, {}, false});
+    co_return said("not_ours", answer(all, args.whole_nodes));
+  }
+  if (!pod.node_name.empty()) co_return said("same", only(args, pod.node_name));
+  if (const auto* earlier = by_.book.book().find(pod.id.to_string())) {
+    if (std::ranges::find(args.nodes, earlier->held.node) != args.nodes.end())
+      co_return said("same", only(args, earlier->held.node));
+    by_.book.release(pod.id);
+  }
+
+  std::vector<quota::node_view> views;
+  std::vector<quota::shortfall> found(args.nodes.size());
+  std::vector<std::uint8_t> scores(args.nodes.size());
+  for (const auto& name : args.nodes) views.push_back(by_.book.book().view(name).value_or(quota::node_view{}));
+  quota::filter(by.containers(), views, found, by.only());
+  quota::score(by.containers(), views, quota::policy::binpack, scores, by.only());
+  std::vector<std::size_t> order(args.nodes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
+
+  std::vector<verdict> all;
+  for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].why), false});
+  for (const auto i : order) {
+    if (!found[i].fits()) continue;
+    const auto& node = *views[i].what;
+    quota::demand needs;
+    quota::placement where;
+    if (quota::read(by.containers(), node.serves, needs)) continue;
+    if (!quota::place(needs, views[i], {.only = by.only()}, where).fits()) continue;
+    const auto held = quota::holding_of(needs, where, node);
+    if (by_.book.over(pod, held, node)) {
+      all[i].reason = "the namespace's quota is used up";
+      continue;
+    }
+    if (by_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
+    const auto wrote = co_await write(pod.key, pod.id, annotations_of(held, by, pod, node, wall_ns()));
+    if (!wrote) {
+      // The scheduler was told nothing, so it binds nowhere; should the write arrive late, the watch shows it.
+      by_.book.release(pod.id);
+      co_return said("failed", {503, wrote.error().what + "\n"});
+    }
+    co_return said("decided", only(args, held.node));
+  }
+  if (by_.on_waiting) by_.on_waiting(pod);
+  for (auto& one : all)
+    if (one.reason == quota::text_of(quota::reason::fits)) one.reason = elsewhere;
+  co_return said("no_room", answer(all, args.whole_nodes));
+}
+
+kube::task<void> predicates::look_after(controller::milliseconds now) {
+  std::vector<std::pair<kube::object_key, kube::uid>> late;
+  for (const auto& [uid, one] : by_.book.open())
+    if (one.at_filter && now - one.since > patience) late.emplace_back(one.key, kube::uid::parse(uid));
+  for (const auto& [key, uid] : late) {
+    if (in_flight_.contains(uid)) continue;
+    const membership here(in_flight_, uid);
+    // First off the pod, then out of the book: bound in between, it counts as one that nobody says anything of.
+    const auto* pod = by_.pods.find(key);
+    if (pod && pod->id == uid && pod->node_name.empty()) {
+      json none = json::object();
+      for (const auto [name, value] : pod->annotations)
+        if (name == placement_annotation || name == isolation_annotation ||
+            name.starts_with("tencent.com/predicate-") || name == "tencent.com/gpu-assigned" ||
+            name.starts_with("hami.io/vgpu-") || name.starts_with("hami.io/bind-") ||
+            name.starts_with("ALIYUN_COM_GPU_MEM_"))
+          none[std::string(name)] = nullptr;
+      const auto wrote = co_await write(key, uid, std::move(none));
+      if (!wrote && wrote.error().code != kube::errc::not_found) continue;
+    }
+    const auto* now_there = by_.pods.find(key);
+    if (now_there && now_there->id == uid && !now_there->node_name.empty()) continue;
+    results_.with({"expired"}).add();
+    by_.book.release(uid);
+  }
+  co_return kube::result<void>();
+}
+
+}  // namespace reconcilers::extender

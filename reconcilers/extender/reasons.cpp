@@ -1,0 +1,54 @@
+#include "reconcilers/extender/reasons.hpp"
+
+#include <algorithm>
+
+#include "quota/filter.hpp"
+
+namespace reconcilers::extender {
+
+std::vector<quota::node_view> candidates(const quota::ledger& book, const controller::store<kube::node>& nodes) {
+  std::vector<quota::node_view> out;
+  out.reserve(nodes.size());
+  for (const auto& node : nodes.all()) {
+    if (node.unschedulable) continue;
+    const auto view = book.view(node.key.name);
+    if (view && (view->what->serves.modes != 0 || !view->what->counts.empty())) out.push_back(*view);
+  }
+  // Stores have no order; equal clusters are to be explained alike.
+  std::ranges::sort(out, {}, [](const quota::node_view& one) -> const std::string& { return one.what->name; });
+  return out;
+}
+
+std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
+                                        std::span<const quota::node_view> nodes) {
+  if (!book.limited(pod.key.ns)) return {};
+  std::vector<quota::shortfall> found(nodes.size());
+  quota::filter(by.containers(), nodes, found, by.only());
+  std::optional<quota::exceeded> out;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!found[i].fits()) continue;
+    auto no = book.over(pod, by, *nodes[i].what);
+    if (!no) return {};
+    if (!out) out = std::move(no);
+  }
+  return out;
+}
+
+std::string name_of(const quota::exceeded& of) {
+  std::string out(unit_of(of.of));
+  if (of.what == quota::exceeded::kind::isolation) out = "isolation";
+  if (!of.model.empty()) out += " of model " + of.model;
+  return out;
+}
+
+std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by) {
+  auto out = quota::text_of(why, nodes);
+  for (std::size_t i = 0; i < by.names().size(); ++i) {
+    const auto number = "(container " + std::to_string(i) + ")", name = "(container " + by.names()[i]->name + ")";
+    for (auto at = out.find(number); at != std::string::npos; at = out.find(number, at + name.size()))
+      out.replace(at, number.size(), name);
+  }
+  return out;
+}
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,28 @@
+#pragma once
+// Why a pod fits nowhere, as people read it: the engine's explanation with the names of the pod's containers.
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "controller/store.hpp"
+#include "kube/projections/node.hpp"
+#include "quota/explain.hpp"
+#include "reconcilers/extender/account.hpp"
+
+namespace reconcilers::extender {
+
+/// The nodes that serve cards or count a declared key and take pods, by name.
+std::vector<quota::node_view> candidates(const quota::ledger& book, const controller::store<kube::node>& nodes);
+
+/// The limit that refuses it on every node where its cards fit; empty: something else does, or nothing.
+std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
+                                        std::span<const quota::node_view> nodes);
+/// Which limit it is, without amounts: "cores of model A100".
+std::string name_of(const quota::exceeded& of);
+
+/// One line.
+std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by);
+
+}  // namespace reconcilers::extender

@@ -1,0 +1,131 @@
+#include "reconcilers/extender/account.hpp"
+
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using quota::card_use;
+
+struct account_test : rig {
+  int room = 0;
+  account_test() {
+    book.on_room([this] { ++room; });
+    known.nodes.put(vgpu_node("a", 1));
+    room = 0;
+  }
+  kube::pod placed(const std::string& name, std::int64_t cores) {
+    return annotated(share(name, cores, 8, "a"),
+                     {{"quartermaster.io/placement",
+                       json{{"v", 1},
+                            {"node", "a"},
+                            {"source", "planned"},
+                            {"containers", {{"main", {{{"card", "a/0"}, {"cores", cores}, {"memoryMiB", 2048}}}}}}}
+                           .dump()}});
+  }
+};
+
+TEST_F(account_test, a_bound_pod_is_booked_until_it_ends) {
+  auto one = placed("p", 20);
+  known.pods.put(one);
+  EXPECT_EQ(used("a", 0), (card_use{.memory_mib = 2048, .cores = 20, .sharers = 1}));
+  one.deleting = true;
+  one.resource_version = next_version();
+  known.pods.put(one);
+  EXPECT_EQ(used("a", 0).cores, 20) << "a terminating pod still computes";
+  one.phase = kube::pod_phase::succeeded;
+  one.resource_version = next_version();
+  known.pods.put(one);
+  EXPECT_EQ(used("a", 0), card_use{});
+  EXPECT_EQ(room, 1);
+  known.pods.erase(one);
+  EXPECT_EQ(room, 1);
+}
+
+TEST_F(account_test, pods_may_be_known_before_their_node) {
+  auto one = share("p", 30, 8, "late");
+  known.pods.put(one);
+  EXPECT_EQ(book.book().size(), 0u);
+  known.nodes.put(vgpu_node("late", 2));
+  EXPECT_EQ(used("late", 0).cores + used("late", 1).cores, 30);
+}
+
+TEST_F(account_test, a_node_that_comes_back_has_what_its_pods_hold) {
+  known.pods.put(placed("p", 20));
+  const auto gone = *known.nodes.find({{}, "a"});
+  known.nodes.erase(gone);
+  EXPECT_FALSE(book.book().view("a"));
+  auto again = vgpu_node("a", 1);
+  again.id = kube::uid::parse("another");
+  again.resource_version = 7;
+  known.nodes.put(again);
+  EXPECT_EQ(used("a", 0).cores, 20);
+}
+
+TEST_F(account_test, another_pod_of_the_name_is_another_pod) {
+  auto one = placed("p", 20);
+  known.pods.put(one);
+  auto other = share("p", 5, 1);
+  other.id = kube::uid::parse("other");
+  other.resource_version = next_version();
+  known.pods.put(other);
+  EXPECT_EQ(used("a", 0), card_use{});
+}
+
+TEST_F(account_test, what_is_assumed_stays_until_the_api_has_it_or_the_pod_is_gone) {
+  auto one = share("p", 20, 8);
+  known.pods.put(one);
+  const quota::holding what{.node = "a", .grants = {{.cores = 20, .memory_mib = 2048, .card = "a/0"}}, .counts = {}};
+  EXPECT_EQ(book.assume(one, what, std::chrono::seconds(1)), quota::booked::done);
+  EXPECT_EQ(used("a", 0).cores, 20);
+  EXPECT_EQ(book.open().size(), 1u);
+  auto bound = placed("p", 20);
+  bound.id = one.id;
+  known.pods.put(bound);
+  EXPECT_EQ(book.open().size(), 0u);
+  EXPECT_EQ(used("a", 0), (card_use{.memory_mib = 2048, .cores = 20, .sharers = 1}));
+
+  auto two = share("q", 20, 8);
+  known.pods.put(two);
+  EXPECT_EQ(book.assume(two, what, std::chrono::seconds(1)), quota::booked::done);
+  known.pods.erase(two);
+  EXPECT_EQ(book.open().size(), 0u);
+  EXPECT_EQ(used("a", 0).cores, 20);
+}
+
+TEST_F(account_test, a_key_becomes_counted_when_it_is_declared) {
+  known.nodes.put(node("f", {}, {{"example.com/fpga", 4}}));
+  known.pods.put(pod("p", {container("main", {{"example.com/fpga", 3}})}, "f"));
+  EXPECT_EQ(book.book().size(), 0u);
+  known.declare({"example.com/fpga"});
+  ASSERT_EQ(book.book().view("f")->counts_used.size(), 1u);
+  EXPECT_EQ(book.book().view("f")->counts_used[0], 3);
+}
+
+TEST_F(account_test, a_policy_changes_how_slots_are_read) {
+  known.nodes.put(node("h", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}}));
+  EXPECT_EQ(book.book().view("h")->what->serves.default_memory_mib, 5000);
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.resource_version = next_version();
+  policy.modules["hami"].settings["defaultMem"] = "1000";
+  known.policies.put(policy);
+  EXPECT_EQ(book.book().view("h")->what->serves.default_memory_mib, 1000);
+}
+
+TEST_F(account_test, the_audit_finds_nothing_where_all_is_well) {
+  known.pods.put(placed("p", 20));
+  EXPECT_EQ(book.audit(), 0u);
+  EXPECT_EQ(metric("quartermaster_ledger_confirmed_entries"), 1);
+  EXPECT_EQ(metric("quartermaster_ledger_over_given"), 0);
+}
+
+TEST_F(account_test, the_audit_says_how_many_cards_are_over_given) {
+  known.pods.put(placed("p", 60));
+  known.pods.put(placed("q", 60));
+  EXPECT_EQ(book.audit(), 0u);
+  EXPECT_EQ(metric("quartermaster_ledger_over_given"), 1);
+}
+
+}  // namespace
+}  // namespace extender_test

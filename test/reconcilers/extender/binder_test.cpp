@@ -1,0 +1,262 @@
+#include "reconcilers/extender/binder.hpp"
+
+#include <gmock/gmock.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <deque>
+
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using namespace reconcilers::extender;
+using reconcilers::recording_transport;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct binder_test : rig {
+  recording_transport transport;
+  kube::client api{transport};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "term-1"}};
+  controller::milliseconds lease = std::chrono::seconds(9);
+  binder subject{{loop, api, known.pods, book, earlier, [this] { return lease; }}, metrics};
+  json unbound = json::array();                          ///< what the list of pods without a node has
+  std::deque<kube::result<kube::response>> to_bindings;  ///< answers; then 201
+  std::map<std::string, json> pods;                      ///< GET by name
+  int seals = 0;
+
+  binder_test() {
+    known.nodes.put(vgpu_node("a", 1));
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> { return answer(request); };
+  }
+  kube::result<kube::response> answer(const kube::request& request) {
+    const auto path = request.target.substr(0, request.target.find('?'));
+    if (path == "/api/v1/pods")
+      return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "50"}}}, {"items", unbound}});
+    if (path.ends_with("/status")) {
+      ++seals;
+      return recording_transport::answered(200, json::object());
+    }
+    if (request.verb == kube::method::get) {
+      const auto at = pods.find(path.substr(path.rfind('/') + 1));
+      if (at == pods.end()) return recording_transport::refused(404, "NotFound");
+      return recording_transport::answered(200, at->second);
+    }
+    if (to_bindings.empty()) return recording_transport::answered(201, json::object());
+    auto out = std::move(to_bindings.front());
+    to_bindings.pop_front();
+    return out;
+  }
+  static kube::result<kube::response> timed_out() {
+    return std::unexpected(kube::error{kube::errc::timeout, 0, "no answer within 3 s", {}});
+  }
+  void lead() { kube_test::run(loop.context(), earlier.close()); }
+  std::string bind(const kube::pod& of, const std::string& on = "a") {
+    return kube_test::run(loop.context(), subject.bind({of.key, of.id, on}));
+  }
+  std::vector<json> bindings() const {
+    std::vector<json> out;
+    for (const auto& one : transport.sent)
+      if (one.target.ends_with("/binding")) out.push_back(json::parse(one.body));
+    return out;
+  }
+};
+
+TEST_F(binder_test, a_binding_is_one_write_with_all_that_was_decided) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  transport.sent.clear();
+  EXPECT_EQ(bind(one), "");
+  ASSERT_THAT(transport.sent, SizeIs(1));
+  EXPECT_EQ(transport.sent[0].deadline, std::chrono::seconds(3));
+  const auto body = bindings().at(0);
+  EXPECT_EQ(body["target"]["name"], "a");
+  EXPECT_EQ(body["metadata"]["uid"], one.id.to_string());
+  EXPECT_EQ(body["metadata"]["resourceVersion"], std::to_string(one.resource_version));
+  EXPECT_THAT(body["metadata"]["annotations"]["quartermaster.io/placement"].get<std::string>(), HasSubstr("\"a/0\""));
+  EXPECT_EQ(used("a", 0).cores, 20) << "assumed until the watch shows it";
+}
+
+TEST_F(binder_test, F42_the_last_share_goes_to_one) {
+  lead();
+  const auto one = share("p", 60, 8), two = share("q", 60, 8);
+  known.pods.put(one);
+  known.pods.put(two);
+  EXPECT_EQ(bind(one), "");
+  EXPECT_THAT(bind(two), HasSubstr("cores"));
+  EXPECT_THAT(bindings(), SizeIs(1));
+}
+
+TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
+  lead();
+  auto one = share("p", 20, 8);
+  known.pods.put(one);
+  EXPECT_EQ(bind(one), "");
+  auto bound = one;
+  bound.node_name = "a";
+  bound.resource_version = next_version();
+  known.pods.put(bound);
+  EXPECT_EQ(bind(one), "") << "it is where it was asked to be";
+  EXPECT_THAT(bind(one, "b"), HasSubstr("bound to a already"));
+  auto old = one;
+  old.id = kube::uid::parse("old");
+  pods["p"] = document(bound);
+  EXPECT_THAT(bind(old), HasSubstr("has uid"));
+  EXPECT_THAT(bind(share("never", 1, 1)), HasSubstr("404"));
+  EXPECT_THAT(bindings(), SizeIs(1));
+  EXPECT_EQ(used("a", 0).cores, 20);
+}
+
+TEST_F(binder_test, a_pod_the_store_has_not_yet_is_read_once) {
+  lead();
+  known.pods.put(pod("any", {}));  // younger than the list: the store is up to date
+  const auto one = share("p", 20, 8);
+  pods["p"] = document(one);
+  transport.sent.clear();
+  EXPECT_EQ(bind(one), "");
+  ASSERT_THAT(transport.sent, SizeIs(2));
+  EXPECT_EQ(transport.sent[0].verb, kube::method::get);
+}
+
+TEST_F(binder_test, what_the_server_refuses_is_given_back_at_once) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  to_bindings.push_back(recording_transport::refused(422, "Invalid", "no such node"));
+  EXPECT_THAT(bind(one), HasSubstr("no such node"));
+  EXPECT_EQ(used("a", 0), quota::card_use{});
+}
+
+TEST_F(binder_test, a_pod_that_was_written_meanwhile_is_read_and_tried_once_more) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  auto now = one;
+  now.resource_version = next_version();
+  pods["p"] = document(now);
+  to_bindings.push_back(recording_transport::refused(409, "Conflict"));
+  EXPECT_EQ(bind(one), "");
+  ASSERT_THAT(bindings(), SizeIs(2));
+  EXPECT_EQ(bindings()[1]["metadata"]["resourceVersion"], std::to_string(now.resource_version));
+}
+
+TEST_F(binder_test, our_own_binding_that_was_sent_twice_is_a_success) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  to_bindings.push_back(recording_transport::refused(409, "Conflict"));
+  // What the first of the two wrote.
+  transport.answer = [&, inner = transport.answer](const kube::request& request) {
+    if (request.target.ends_with("/binding")) {
+      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      bound.node_name = "a";
+      pods["p"] = document(bound);
+    }
+    return inner(request);
+  };
+  EXPECT_EQ(bind(one), "");
+  EXPECT_THAT(bindings(), SizeIs(1));
+  EXPECT_EQ(used("a", 0).cores, 20);
+}
+
+TEST_F(binder_test, F43_an_answer_that_never_came_is_found_out) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  pods["p"] = document(one);
+  to_bindings.push_back(timed_out());
+  EXPECT_THAT(bind(one), HasSubstr("no answer"));
+  EXPECT_TRUE(turn([&] { return used("a", 0) == quota::card_use{}; }));
+  EXPECT_EQ(seals, 1) << "and cannot arrive any more";
+}
+
+TEST_F(binder_test, F43_a_binding_that_arrived_without_an_answer_is_booked) {
+  lead();
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  to_bindings.push_back(timed_out());
+  transport.answer = [&, inner = transport.answer](const kube::request& request) {
+    if (request.target.ends_with("/binding")) {
+      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      bound.node_name = "a";
+      pods["p"] = document(bound);
+    }
+    return inner(request);
+  };
+  EXPECT_THAT(bind(one), HasSubstr("no answer"));
+  EXPECT_TRUE(turn([&] { return book.open().empty(); }));
+  EXPECT_EQ(used("a", 0).cores, 20);
+  EXPECT_TRUE(book.book().find(one.id.to_string())->confirmed);
+}
+
+TEST_F(binder_test, F43_while_it_is_found_out_the_pod_is_not_bound_elsewhere) {
+  lead();
+  known.nodes.put(vgpu_node("b", 1));
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  pods["p"] = document(one);
+  to_bindings.push_back(timed_out());
+  bool sealed = false;
+  transport.answer = [&, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
+    if (request.target.find("/status") != std::string::npos && !sealed) return timed_out();
+    return inner(request);
+  };
+  bind(one);
+  turn([&] { return !transport.sent.empty() && transport.sent.back().target.find("/status") != std::string::npos; });
+  EXPECT_THAT(bind(one, "b"), HasSubstr("being found out"));
+  EXPECT_EQ(used("a", 0).cores, 20);
+  sealed = true;
+  EXPECT_TRUE(turn([&] { return used("a", 0) == quota::card_use{}; }));
+  EXPECT_EQ(bind(one, "b"), "");
+}
+
+TEST_F(binder_test, nothing_is_bound_before_all_seals_are_answered_or_when_the_lease_ends_soon) {
+  EXPECT_FALSE(subject.ready());
+  lead();
+  EXPECT_TRUE(subject.ready());
+  lease = std::chrono::seconds(3);
+  EXPECT_FALSE(subject.ready());
+}
+
+TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {
+  const auto ours = share("ours", 1, 1), other = pod("other", {});
+  known.pods.put(ours);
+  known.pods.put(other);
+  const auto item = [](const std::string& name, const kube::uid& id) {
+    return json{{"metadata", {{"namespace", "lab"}, {"name", name}, {"uid", id.to_string()}}}};
+  };
+  unbound = {item("ours", ours.id), item("other", other.id), item("unknown", kube::uid::parse("unknown"))};
+  lead();
+  EXPECT_TRUE(earlier.closed());
+  std::vector<std::string> sealed;
+  for (const auto& one : transport.sent) {
+    if (one.target.find("/status") == std::string::npos) continue;
+    const auto body = json::parse(one.body);
+    sealed.push_back(body["metadata"]["name"]);
+    EXPECT_EQ(body["status"]["conditions"][0]["type"], "quartermaster.io/Sealed");
+    EXPECT_THAT(body["status"]["conditions"][0]["message"].get<std::string>(), HasSubstr("term-1"));
+  }
+  EXPECT_THAT(sealed, testing::UnorderedElementsAre("ours", "unknown"));
+}
+
+TEST_F(binder_test, a_copy_from_before_the_list_is_not_bound) {
+  auto stale = share("p", 20, 8);
+  stale.resource_version = 40;
+  known.pods.put(stale);
+  lead();
+  pods["p"] = document(stale);
+  EXPECT_THAT(bind(stale), HasSubstr("come again"));
+  EXPECT_THAT(bindings(), IsEmpty());
+  auto sealed = stale;
+  sealed.resource_version = 51;
+  known.pods.put(sealed);
+  EXPECT_EQ(bind(sealed), "");
+}
+
+}  // namespace
+}  // namespace extender_test

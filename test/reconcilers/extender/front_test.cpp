@@ -1,0 +1,174 @@
+#include <gmock/gmock.h>
+
+#include "reconcilers/extender/extender.hpp"
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using namespace reconcilers::extender;
+using testing::HasSubstr;
+
+struct front_test : rig {
+  reconcilers::recording_transport transport;
+  kube::client api{transport};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "me"}};
+  binder binds{{loop, api, known.pods, book, earlier, [] { return std::chrono::seconds(9); }}, metrics};
+  reconcilers::recording_recorder recorder;
+  waiting waiters{{api, known.pods, known.nodes, book, recorder}, metrics};
+  bool leading = true;
+  front subject{
+      {book, known.pods, binds, [this] { return leading; }, [this](const kube::pod& one) { waiters.note(one); }},
+      metrics};
+
+  front_test() {
+    known.nodes.put(vgpu_node("a", 2));
+    known.nodes.put(vgpu_node("b", 1));
+    known.nodes.put(node("plain", {}, {}));
+  }
+  std::string asked_for(const kube::pod& of, const json& names) {
+    return json{{"Pod", document(of)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump();
+  }
+  json filter(const kube::pod& of, const json& names) {
+    const auto got = subject.filter(asked_for(of, names));
+    EXPECT_EQ(got.status, 200) << got.body;
+    return json::parse(got.body);
+  }
+};
+
+TEST_F(front_test, filter_names_what_fits_and_why_the_others_do_not) {
+  known.pods.put(share("big", 90, 60, "b"));
+  const auto got = filter(share("p", 20, 8), {"a", "b", "plain", "gone"});
+  EXPECT_EQ(got["NodeNames"], json({"a"}));
+  EXPECT_EQ(got["Nodes"], nullptr);
+  EXPECT_EQ(got["FailedNodes"], (json{{"b", "no card with enough memory left"}}));
+  EXPECT_EQ(got["FailedAndUnresolvableNodes"],
+            (json{{"plain", "request not valid on this node"}, {"gone", "cards not known yet"}}));
+  EXPECT_EQ(got["Error"], "");
+}
+
+TEST_F(front_test, whole_nodes_are_answered_by_name) {
+  const json nodes{{"metadata", json::object()},
+                   {"items",
+                    {{{"metadata", {{"name", "a"}, {"labels", {{"x", "y"}}}}}, {"spec", json::object()}},
+                     {{"spec", {{"podCIDR", "10.0.0.0/8"}}}, {"metadata", {{"name", "b"}}}}}}};
+  const auto got =
+      subject.filter(json{{"Pod", document(share("p", 20, 8))}, {"Nodes", nodes}, {"NodeNames", nullptr}}.dump());
+  const auto read = json::parse(got.body);
+  EXPECT_EQ(read["Nodes"]["items"], json::array({{{"metadata", {{"name", "a"}}}}, {{"metadata", {{"name", "b"}}}}}));
+  EXPECT_EQ(read["NodeNames"], nullptr);
+}
+
+TEST_F(front_test, a_pod_that_asks_for_nothing_of_ours_fits_everywhere) {
+  EXPECT_EQ(filter(pod("p", {container("main", {{"rdma/hca", 1}})}), {"a", "gone"})["NodeNames"], json({"a", "gone"}));
+}
+
+TEST_F(front_test, what_the_store_knows_of_a_pod_wins_over_the_body) {
+  known.pods.put(share("p", 20, 8));
+  auto other = share("p", 20, 1000);
+  EXPECT_EQ(filter(other, {"a"})["NodeNames"], json({"a"}));
+  other.id = kube::uid::parse("anew");
+  EXPECT_EQ(filter(other, {"a"})["NodeNames"], json::array());
+}
+
+TEST_F(front_test, a_pod_may_choose_its_cards) {
+  auto one = annotated(share("p", 20, 8), {{"nvidia.com/use-gpuuuid", "b/0"}});
+  const auto got = filter(one, {"a", "b"});
+  EXPECT_EQ(got["NodeNames"], json({"b"}));
+}
+
+TEST_F(front_test, prioritize_fills_one_node_after_the_other) {
+  known.pods.put(share("there", 50, 8, "b"));
+  const auto got = json::parse(subject.prioritize(asked_for(share("p", 20, 8), {"a", "b", "gone"})).body);
+  ASSERT_EQ(got.size(), 3u);
+  EXPECT_EQ(got[0]["Host"], "a");
+  EXPECT_GT(got[1]["Score"], got[0]["Score"]);
+  EXPECT_EQ(got[2]["Score"], 0);
+  EXPECT_LE(got[1]["Score"], 10);
+}
+
+TEST_F(front_test, preempt_keeps_the_nodes_where_the_victims_make_room) {
+  const auto low = share("low", 90, 8, "b"), keep = share("keep", 90, 8, "a");
+  known.pods.put(low);
+  known.pods.put(keep);
+  known.pods.put(share("keep2", 90, 8, "a"));
+  const json body{{"Pod", document(share("p", 50, 8))},
+                  {"NodeNameToVictims", nullptr},
+                  {"NodeNameToMetaVictims",
+                   {{"a", {{"Pods", json::array()}, {"NumPDBViolations", 0}}},
+                    {"b", {{"Pods", {{{"UID", low.id.to_string()}}}}, {"NumPDBViolations", 2}}}}}};
+  const auto got = json::parse(subject.preempt(body.dump()).body);
+  EXPECT_EQ(
+      got,
+      (json{{"NodeNameToMetaVictims", {{"b", {{"Pods", {{{"UID", low.id.to_string()}}}}, {"NumPDBViolations", 2}}}}}}));
+}
+
+TEST_F(front_test, only_the_leader_answers) {
+  leading = false;
+  EXPECT_EQ(subject.filter(asked_for(share("p", 1, 1), {"a"})).status, 503);
+  EXPECT_EQ(subject.prioritize(asked_for(share("p", 1, 1), {"a"})).status, 503);
+  EXPECT_EQ(subject.preempt("{}").status, 503);
+}
+
+TEST_F(front_test, F37_what_cannot_be_understood_is_one_line) {
+  const auto sound = asked_for(share("p", 1, 1), {"a"});
+  const std::string bodies[] = {
+      "",
+      "[]",
+      "{}",
+      "null",
+      R"({"Pod":3})",
+      R"({"Pod":{"metadata":{}},"NodeNames":[]})",
+      R"({"Pod":{"metadata":{"name":"p","namespace":"n"}},"NodeNames":["a"]})",
+      sound + "x",
+      sound.substr(0, sound.size() - 3),
+      R"({"Pod":{"metadata":{"name":"p","namespace":"n","uid":"u"},"spec":7},"NodeNames":["a"]})",
+      std::string(10'000, '['),
+      R"({"Pod":null,"NodeNames":["\ud800"]})",
+      sound.substr(0, sound.find("\"NodeNames\"")) + R"("NodeNames":[1,2]})",
+      sound.substr(0, sound.find("\"NodeNames\"")) + R"("NodeNames":["a",null]})"};
+  for (const auto& body : bodies) {
+    const auto got = subject.filter(body);
+    EXPECT_EQ(got.status, 400) << body.substr(0, 80) << got.body;
+    EXPECT_EQ(std::ranges::count(got.body, '\n'), 1) << body.substr(0, 80);
+  }
+}
+
+TEST_F(front_test, F37_names_are_escaped_in_the_answer) {
+  const auto got = filter(share("p", 1, 1), {"a\"b\\c\n", "\u202e"});
+  EXPECT_EQ(got["FailedAndUnresolvableNodes"].size(), 2u);
+}
+
+TEST_F(front_test, who_waits_is_told_once_a_reason_and_touched_when_there_is_room) {
+  const auto big = share("big", 90, 60, "b");
+  known.pods.put(big);
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  filter(one, {"b"});
+  EXPECT_EQ(waiters.size(), 1u);
+  const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
+  turn(10);
+  EXPECT_EQ(recorder.events.size(), 0u) << "it fits on another node: what keeps it from there is not ours to say";
+  known.pods.put(share("x", 90, 60, "a"));
+  known.pods.put(share("y", 90, 60, "a"));
+  filter(one, {"a", "b"});
+  turn(11);
+  filter(one, {"a", "b"});
+  turn(12);
+  EXPECT_EQ(recorder.events.size(), 1u);
+  EXPECT_EQ(recorder.events.at(0).reason, "NoAcceleratorFits");
+  transport.sent.clear();
+  waiters.room();
+  turn(13);
+  EXPECT_TRUE(transport.sent.empty()) << "nothing fits";
+  known.pods.erase(*known.pods.find({"lab", "x"}));
+  waiters.room();
+  turn(14);
+  ASSERT_EQ(transport.sent.size(), 1u);
+  EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
+  EXPECT_THAT(transport.sent[0].body, HasSubstr("quartermaster.io/room-since"));
+  EXPECT_THAT(transport.sent[0].body, HasSubstr(one.id.to_string()));
+}
+
+}  // namespace
+}  // namespace extender_test

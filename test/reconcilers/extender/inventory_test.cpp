@@ -1,0 +1,118 @@
+#include "reconcilers/extender/inventory.hpp"
+
+#include <gmock/gmock.h>
+
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using quota::mode;
+using reconcilers::extender::node_of;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
+
+quota::node seen(const kube::node& of, const reconcilers::accelerator_policy* policy = nullptr) {
+  return node_of(of, policy, any);
+}
+
+TEST(inventory, gpu_manager_offers_hundredths_of_cards_and_quarter_gibibytes) {
+  const auto got = seen(vgpu_node("a", 4));
+  EXPECT_EQ(got.serves.modes, static_cast<int>(mode::vgpu));
+  ASSERT_EQ(got.cards.size(), 4u);
+  EXPECT_EQ(got.cards[3].uuid, "a/3");
+  EXPECT_EQ(got.cards[3].memory_mib, 16384);
+}
+
+TEST(inventory, of_two_figures_for_memory_the_smaller_counts) {
+  const auto got = seen(node(
+      "a",
+      {{"quartermaster.io/module", "vgpu"}, {"nvidia.com/gpu.memory", "15360"}, {"nvidia.com/gpu.product", "Tesla-T4"}},
+      {{"tencent.com/vcuda-core", 100}, {"tencent.com/vcuda-memory", 64}}));
+  ASSERT_EQ(got.cards.size(), 1u);
+  EXPECT_EQ(got.cards[0].memory_mib, 15360);
+  EXPECT_EQ(got.cards[0].model, "Tesla-T4");
+}
+
+TEST(inventory, what_the_kubelet_does_not_offer_is_not_served) {
+  const auto got = seen(node("a", {{"quartermaster.io/module", "vgpu"}, {"nvidia.com/gpu.count", "8"}},
+                             {{"tencent.com/vcuda-core", 0}, {"nvidia.com/gpu", 8}}));
+  EXPECT_EQ(got.serves.modes, 0);
+  EXPECT_THAT(got.cards, IsEmpty());
+}
+
+TEST(inventory, without_our_label_the_offered_key_tells) {
+  EXPECT_EQ(seen(node("a", {}, {{"nvidia.com/gpu", 8}})).serves.modes, static_cast<int>(mode::pgpu));
+  EXPECT_EQ(
+      seen(node("a", {{"nvidia.com/gpu.replicas", "10"}, {"nvidia.com/gpu.count", "2"}}, {{"nvidia.com/gpu", 20}}))
+          .serves.modes,
+      static_cast<int>(mode::share));
+  EXPECT_EQ(seen(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}, {"nvidia.com/gpu", 0}}))
+                .serves.modes,
+            static_cast<int>(mode::gpushare));
+  EXPECT_EQ(seen(node("a", {}, {{"cpu.io/x", 3}})).serves.modes, 0);
+}
+
+TEST(inventory, replicas_are_the_most_sharers_of_a_card) {
+  const auto got =
+      seen(node("a", {{"quartermaster.io/module", "share"}, {"nvidia.com/gpu.count", "2"}}, {{"nvidia.com/gpu", 20}}));
+  ASSERT_EQ(got.cards.size(), 2u);
+  EXPECT_EQ(got.cards[0].max_sharers, 10);
+}
+
+TEST(inventory, hami_registers_its_cards_in_two_forms) {
+  const json list =
+      json::array({{{"id", "GPU-a"},
+                    {"count", 10},
+                    {"devmem", 81920},
+                    {"devcore", 100},
+                    {"type", "NVIDIA-A100"},
+                    {"numa", 1},
+                    {"health", true}},
+                   {{"id", "GPU-b"}, {"index", 1}, {"count", 10}, {"devmem", 81920}, {"type", "NVIDIA-A100"}}});
+  const auto now = seen(node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}},
+                             {{"hami.io/node-nvidia-register", list.dump()}}));
+  const auto before = seen(node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}},
+                                {{"hami.io/node-nvidia-register",
+                                  "GPU-a,10,81920,100,NVIDIA-A100,1,true:GPU-b,10,81920,100,NVIDIA-A100,0,false:"}}));
+  ASSERT_EQ(now.cards.size(), 2u);
+  EXPECT_EQ(now.cards[0].uuid, "GPU-a");
+  EXPECT_EQ(now.cards[0].numa, 1);
+  EXPECT_TRUE(now.cards[0].healthy);
+  EXPECT_FALSE(now.cards[1].healthy) << "zero values are left out";
+  EXPECT_EQ(now.cards, before.cards);
+  EXPECT_EQ(now.serves.default_memory_mib, 5000);
+  EXPECT_THAT(seen(node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}},
+                        {{"hami.io/node-nvidia-register", "[{\"id\":3}, 7, {}]"}}))
+                  .cards,
+              testing::SizeIs(2))
+      << "a list nobody can use is as none";
+}
+
+TEST(inventory, the_policy_and_its_node_sets_say_the_defaults_of_slots) {
+  reconcilers::accelerator_policy policy;
+  auto& hami = policy.modules["hami"];
+  hami.settings["defaultMem"] = "3000";
+  hami.node_sets.push_back({"small", {{"defaultMem", "1000"}}});
+  const auto label = std::pair<std::string, std::string>("quartermaster.io/module", "hami");
+  EXPECT_EQ(seen(node("a", {label}, {{"nvidia.com/gpualloc", 20}}), &policy).serves.default_memory_mib, 3000);
+  EXPECT_EQ(seen(node("a", {label, {"quartermaster.io/node-set", "small"}}, {{"nvidia.com/gpualloc", 20}}), &policy)
+                .serves.default_memory_mib,
+            1000);
+}
+
+TEST(inventory, cards_can_be_cordoned_and_declared_keys_are_counted) {
+  const auto got = seen(node("a", {{"ack.node.gpu.placement", "spread"}},
+                             {{"nvidia.com/gpu", 3}, {"example.com/fpga", 2}, {"rdma/hca", 5}},
+                             {{"quartermaster.io/cordon", "a/2 , a/0,b/1"}}));
+  EXPECT_TRUE(got.cards[0].cordoned);
+  EXPECT_FALSE(got.cards[1].cordoned);
+  EXPECT_TRUE(got.cards[2].cordoned);
+  EXPECT_THAT(got.counts, ElementsAre(quota::count{"example.com/fpga", 2}));
+  EXPECT_EQ(got.placement, quota::policy::spread);
+}
+
+}  // namespace
+}  // namespace extender_test

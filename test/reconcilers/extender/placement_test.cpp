@@ -1,0 +1,182 @@
+#include "reconcilers/extender/placement.hpp"
+
+#include <gmock/gmock.h>
+
+#include "quota/place.hpp"
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using namespace reconcilers::extender;
+using testing::SizeIs;
+
+const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
+constexpr std::int64_t at = 1'800'000'000'000'000'000;
+
+/// A node with nothing given out, and what is decided for a pod on it.
+struct decision {
+  quota::ledger book;
+  quota::holding what;
+  json written;
+
+  decision(const kube::node& on, const kube::pod& of) {
+    book.put(node_of(on, nullptr, any));
+    const asked by(of, any);
+    quota::demand needs;
+    const auto no = quota::read(by.containers(), view().what->serves, needs);
+    EXPECT_FALSE(no) << quota::text_of(*no);
+    quota::placement where;
+    EXPECT_TRUE(quota::place(needs, view(), {}, where).fits());
+    what = quota::holding_of(needs, where, *view().what);
+    written = annotations_of(what, by, of, *view().what, at);
+  }
+  quota::node_view view() const { return *book.view("a"); }
+};
+
+kube::node hami_node() {
+  return node("a",
+              {{"quartermaster.io/module", "hami"}, {"nvidia.com/gpu.memory", "16384"}, {"nvidia.com/gpu.count", "2"}},
+              {{"nvidia.com/gpualloc", 20}});
+}
+kube::pod hami_pod(const std::string& on = {}) {
+  return pod(
+      "p",
+      {container("web", {}),
+       container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 4000}, {"nvidia.com/gpucores", 30}})},
+      on);
+}
+
+TEST(placement, what_is_written_is_read_back) {
+  const std::pair<kube::node, kube::pod> cases[] = {
+      {vgpu_node("a", 2), share("p", 20, 8)},
+      {vgpu_node("a", 2), share("p", 200, 0)},
+      {hami_node(), hami_pod()},
+      {node("a", {}, {{"nvidia.com/gpu", 8}}), pod("p", {container("main", {{"nvidia.com/gpu", 3}})})},
+      {node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}),
+       pod("p", {container("main", {{"aliyun.com/gpu-mem", 6}})})},
+      {node("a", {}, {{"example.com/fpga", 4}}), pod("p", {container("main", {{"example.com/fpga", 3}})})},
+  };
+  for (const auto& [on, of] : cases) {
+    decision made(on, of);
+    auto bound = annotated(of, made.written);
+    bound.node_name = "a";
+    const auto got = held_by(bound, made.view(), asked(bound, any));
+    EXPECT_EQ(got.from, source::planned) << made.written.dump();
+    EXPECT_EQ(got.what, made.what) << made.written.dump();
+  }
+}
+
+TEST(placement, our_annotation_is_readable_by_anyone) {
+  const decision made(vgpu_node("a", 2), share("p", 20, 8));
+  EXPECT_EQ(
+      made.written.at("quartermaster.io/placement").get<std::string>(),
+      R"({"v":1,"node":"a","source":"planned","containers":{"main":[{"card":"a/0","cores":20,"memoryMiB":2048}]}})");
+  EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "soft");
+}
+
+TEST(placement, S10_gpu_manager_reads_its_cards_by_number_and_time) {
+  const decision made(vgpu_node("a", 2),
+                      pod("p", {container("web", {}), container("main", {{"tencent.com/vcuda-core", 200}})}));
+  EXPECT_EQ(made.written.at("tencent.com/predicate-gpu-idx-1"), "0,1");
+  EXPECT_EQ(made.written.at("tencent.com/predicate-node"), "a");
+  EXPECT_EQ(made.written.at("tencent.com/predicate-time"), std::to_string(at));
+  EXPECT_EQ(made.written.at("tencent.com/gpu-assigned"), "false");
+  EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "exclusive");
+}
+
+TEST(placement, hami_reads_a_list_for_each_container) {
+  const decision made(hami_node(), hami_pod());
+  EXPECT_EQ(made.written.at("hami.io/vgpu-devices-allocated"), ";a/0,NVIDIA,4000,30:;");
+  EXPECT_EQ(made.written.at("hami.io/vgpu-devices-to-allocate"), ";a/0,NVIDIA,4000,30:;");
+  EXPECT_EQ(made.written.at("hami.io/vgpu-node"), "a");
+  EXPECT_EQ(made.written.at("hami.io/bind-phase"), "allocating");
+  EXPECT_EQ(made.written.at("hami.io/bind-time"), "1800000000");
+}
+
+TEST(placement, gpushare_reads_one_card_and_its_size) {
+  const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}),
+                      pod("p", {container("main", {{"aliyun.com/gpu-mem", 6}})}));
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0");
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_POD"), "6");
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_DEV"), "16");
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_ASSIGNED"), "false");
+  EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "none");
+}
+
+TEST(placement, of_another_bind_the_plugins_own_words_count) {
+  decision empty(vgpu_node("a", 2), share("q", 1, 1));
+  const auto bound = annotated(share("p", 20, 8, "a"), {{"tencent.com/predicate-gpu-idx-0", "1"}});
+  auto got = held_by(bound, empty.view(), asked(bound, any));
+  EXPECT_EQ(got.from, source::confirmed);
+  ASSERT_THAT(got.what.grants, SizeIs(1));
+  EXPECT_EQ(got.what.grants[0].card, "a/1");
+
+  decision hami(hami_node(), hami_pod());
+  const auto theirs = annotated(hami_pod("a"), {{"hami.io/vgpu-devices-allocated", ";a/1,NVIDIA,5000,40:;"}});
+  got = held_by(theirs, hami.view(), asked(theirs, any));
+  EXPECT_EQ(got.from, source::confirmed);
+  ASSERT_THAT(got.what.grants, SizeIs(1));
+  EXPECT_EQ(got.what.grants[0].card, "a/1");
+  EXPECT_EQ(got.what.grants[0].memory_mib, 5000);
+}
+
+TEST(placement, what_gpu_manager_took_wins_over_what_was_planned) {
+  decision made(vgpu_node("a", 4), share("p", 100, 0));
+  auto bound = annotated(share("p", 100, 0, "a"), made.written);
+  bound = annotated(bound, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "3"}});
+  const auto got = held_by(bound, made.view(), asked(bound, any));
+  EXPECT_EQ(got.from, source::confirmed);
+  EXPECT_EQ(got.what.grants[0].card, "a/3");
+}
+
+TEST(placement, F41_an_annotation_that_holds_less_than_the_limits_is_not_believed) {
+  decision made(vgpu_node("a", 2), share("q", 1, 1));
+  for (const auto* text : {
+           R"({"v":1,"node":"a","containers":{}})",
+           R"({"v":1,"node":"a","containers":{"main":[{"card":"a/0","cores":1,"memoryMiB":2048}]}})",
+           R"({"v":1,"node":"b","containers":{"main":[{"card":"b/0","cores":20,"memoryMiB":2048}]}})",
+           R"({"v":1,"node":"a","containers":{"main":[{"card":"a/0","cores":-20,"memoryMiB":2048}]}})",
+           R"({"v":1,"node":"a","containers":{"main":[{"card":"a/0","cores":1e30,"memoryMiB":2048}]}})",
+           R"({"v":1,"node":"a","containers":{"main":[{"card":7}]}})",
+           R"({"v":1,"node":"a","containers":[1,2]})",
+           R"([])",
+           R"({"v":1,)",
+           R"()",
+       }) {
+    const auto bound = annotated(share("p", 20, 8, "a"), {{"quartermaster.io/placement", text}});
+    const auto got = held_by(bound, made.view(), asked(bound, any));
+    EXPECT_EQ(got.from, source::guessed) << text;
+    ASSERT_THAT(got.what.grants, SizeIs(1)) << text;
+    EXPECT_EQ(got.what.grants[0].cores, 20) << text;
+  }
+}
+
+TEST(placement, a_pod_that_was_forced_on_a_full_node_is_booked_all_the_same) {
+  quota::ledger book;
+  book.put(node_of(vgpu_node("a", 1), nullptr, any));
+  const auto first = share("p", 100, 0, "a"), second = share("q", 60, 8, "a");
+  book.record("p", held_by(first, *book.view("a"), asked(first, any)).what);
+  const auto got = held_by(second, *book.view("a"), asked(second, any));
+  EXPECT_EQ(got.from, source::guessed);
+  EXPECT_EQ(book.record("q", got.what), quota::booked::over_given);
+}
+
+TEST(placement, init_containers_count_where_they_ask_for_more) {
+  const auto main = container("main", {{"tencent.com/vcuda-core", 50}, {"tencent.com/vcuda-memory", 8}});
+  const auto less =
+      container("init", {{"tencent.com/vcuda-core", 50}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
+  const auto more =
+      container("init", {{"tencent.com/vcuda-core", 60}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
+  EXPECT_THAT(asked(pod("p", {less, main}), any).containers(), SizeIs(1));
+  EXPECT_THAT(asked(pod("p", {more, main}), any).containers(), SizeIs(2));
+}
+
+TEST(placement, keys_nobody_declared_are_not_ours) {
+  EXPECT_FALSE(asks(pod("p", {container("main", {{"rdma/hca", 1}})}), any));
+  EXPECT_TRUE(asks(pod("p", {container("main", {{"example.com/fpga", 1}})}), any));
+  EXPECT_TRUE(asks(share("p", 1, 1), {}));
+}
+
+}  // namespace
+}  // namespace extender_test

@@ -1,0 +1,146 @@
+#include "reconcilers/extender/predicates.hpp"
+
+#include <gmock/gmock.h>
+
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace extender_test {
+namespace {
+
+using namespace reconcilers::extender;
+using reconcilers::recording_transport;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct predicates_test : rig {
+  recording_transport transport;
+  kube::client api{transport};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "me"}};
+  bool leading = true;
+  int waiting = 0;
+  predicates subject{
+      {api, known.pods, book, earlier, [this] { return leading; }, [this](const kube::pod&) { ++waiting; }}, metrics};
+  std::map<std::string, json> pods;  ///< GET by name
+  bool refuse = false;
+
+  predicates_test() {
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
+      const auto path = request.target.substr(0, request.target.find('?'));
+      if (path == "/api/v1/pods")
+        return recording_transport::answered(200,
+                                             {{"metadata", {{"resourceVersion", "50"}}}, {"items", json::array()}});
+      if (request.verb == kube::method::get) {
+        const auto at = pods.find(path.substr(path.rfind('/') + 1));
+        return at == pods.end() ? recording_transport::refused(404, "NotFound")
+                                : recording_transport::answered(200, at->second);
+      }
+      if (refuse) return recording_transport::refused(500, "InternalError");
+      return recording_transport::answered(200, json::object());
+    };
+    known.nodes.put(vgpu_node("a", 1));
+    known.nodes.put(vgpu_node("b", 1));
+    kube_test::run(loop.context(), earlier.close());
+    transport.sent.clear();
+  }
+  json ask(const kube::pod& of, const json& names, int status = 200) {
+    const auto got = kube_test::run(
+        loop.context(), subject.decide(json{{"Pod", document(of)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump()));
+    EXPECT_EQ(got.status, status) << got.body;
+    return got.status == 200 ? json::parse(got.body) : json(got.body);
+  }
+  json written(std::size_t at = 0) const { return json::parse(transport.sent.at(at).body)["metadata"]["annotations"]; }
+};
+
+TEST_F(predicates_test, S12_the_decision_is_made_and_written_before_it_is_answered) {
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  const auto got = ask(one, {"a", "b"});
+  EXPECT_THAT(got["NodeNames"], SizeIs(1));
+  EXPECT_THAT(got["FailedNodes"], SizeIs(1));
+  ASSERT_THAT(transport.sent, SizeIs(1));
+  EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
+  EXPECT_EQ(written()["tencent.com/predicate-node"], got["NodeNames"][0]);
+  EXPECT_EQ(used(got["NodeNames"][0], 0).cores, 20);
+}
+
+TEST_F(predicates_test, S12_the_same_pod_gets_the_same_answer_while_its_node_is_named) {
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  const auto first = ask(one, {"a", "b"})["NodeNames"];
+  transport.sent.clear();
+  EXPECT_EQ(ask(one, {"b", "a"})["NodeNames"], first);
+  EXPECT_EQ(ask(one, first)["NodeNames"], first);
+  EXPECT_THAT(transport.sent, IsEmpty());
+  const json other = first[0] == "a" ? json{"b"} : json{"a"};
+  EXPECT_EQ(ask(one, other)["NodeNames"], other) << "withdrawn and made anew";
+  EXPECT_EQ(used(first[0], 0), quota::card_use{});
+  EXPECT_EQ(used(other[0], 0).cores, 20);
+}
+
+TEST_F(predicates_test, a_decision_of_an_earlier_leader_is_found_on_the_pod) {
+  auto one = share("p", 20, 8);
+  known.pods.put(one);
+  const auto node = ask(one, {"a", "b"})["NodeNames"][0].get<std::string>();
+  fresh other;
+  other.known.nodes.put(vgpu_node("a", 1));
+  other.known.nodes.put(vgpu_node("b", 1));
+  other.known.pods.put(annotated(one, written()));
+  EXPECT_EQ(other.used(node, 0).cores, 20);
+}
+
+TEST_F(predicates_test, nothing_is_believed_but_which_pod_it_is) {
+  known.pods.put(share("p", 20, 1000));
+  EXPECT_THAT(ask(share("p", 1, 1), {"a", "b"})["NodeNames"], IsEmpty());
+  EXPECT_EQ(waiting, 1);
+  ask(share("forged", 1, 1), {"a"}, 404);
+  const auto real = share("real", 20, 8);
+  pods["real"] = document(real);
+  EXPECT_THAT(ask(real, {"a"})["NodeNames"], SizeIs(1));
+  auto anew = real;
+  anew.id = kube::uid::parse("anew");
+  ask(anew, {"a"}, 404);
+}
+
+TEST_F(predicates_test, F43_what_could_not_be_written_is_not_held) {
+  refuse = true;
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  ask(one, {"a"}, 503);
+  EXPECT_EQ(used("a", 0), quota::card_use{});
+}
+
+TEST_F(predicates_test, what_is_never_bound_is_given_back) {
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  ask(one, {"a"});
+  known.pods.put(annotated(one, written()));
+  transport.sent.clear();
+  const auto now = controller::boot_now();
+  EXPECT_TRUE(kube_test::run(loop.context(), subject.look_after(now + std::chrono::minutes(4))));
+  EXPECT_EQ(used("a", 0).cores, 20);
+  EXPECT_TRUE(kube_test::run(loop.context(), subject.look_after(now + std::chrono::minutes(6))));
+  EXPECT_EQ(used("a", 0), quota::card_use{});
+  EXPECT_EQ(written()["quartermaster.io/placement"], nullptr);
+  EXPECT_EQ(written()["tencent.com/predicate-node"], nullptr);
+}
+
+TEST_F(predicates_test, what_is_bound_by_the_scheduler_is_confirmed) {
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  ask(one, {"a"});
+  auto bound = annotated(one, written());
+  bound.node_name = "a";
+  known.pods.put(bound);
+  EXPECT_TRUE(book.open().empty());
+  EXPECT_EQ(used("a", 0).cores, 20);
+  EXPECT_EQ(ask(one, {"a", "b"})["NodeNames"], json({"a"}));
+}
+
+TEST_F(predicates_test, only_the_leader_decides) {
+  leading = false;
+  ask(share("p", 1, 1), {"a"}, 503);
+}
+
+}  // namespace
+}  // namespace extender_test

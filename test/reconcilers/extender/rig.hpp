@@ -1,0 +1,149 @@
+#pragma once
+// Nodes and pods as the extender's tests write them, and the stores they come into.
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/loop.hpp"
+#include "reconcilers/extender/binder.hpp"
+#include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/waiting.hpp"
+#include "test/controller/rig.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/recording_transport.hpp"
+
+namespace extender_test {
+
+using nlohmann::json;
+using amounts = std::vector<std::pair<std::string, std::int64_t>>;
+using texts = std::vector<std::pair<std::string, std::string>>;
+
+inline kube::packed_map packed(const texts& of) {
+  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+  return kube::packed_map::of(entries);
+}
+inline kube::quantities quantities(amounts of) {
+  std::ranges::sort(of);
+  return of;
+}
+
+inline kube::node node(const std::string& name, const texts& labels, const amounts& allocatable,
+                       const texts& annotations = {}) {
+  kube::node out;
+  out.key.name = name;
+  out.id = kube::uid::parse("node-" + name);
+  out.resource_version = 1;
+  out.labels = packed(labels);
+  out.annotations = packed(annotations);
+  out.allocatable = out.capacity = quantities(allocatable);
+  return out;
+}
+/// `cards` of 16 GiB each, served by gpu-manager.
+inline kube::node vgpu_node(const std::string& name, std::int64_t cards) {
+  return node(name, {{"quartermaster.io/module", "vgpu"}},
+              {{"tencent.com/vcuda-core", cards * 100}, {"tencent.com/vcuda-memory", cards * 64}});
+}
+
+inline std::uint64_t next_version() {
+  static std::uint64_t last = 100;
+  return ++last;
+}
+inline kube::container container(const std::string& name, const amounts& limits,
+                                 kube::container::role as = kube::container::role::main) {
+  kube::container out;
+  out.name = name;
+  out.as = as;
+  out.limits = out.requests = quantities(limits);
+  return out;
+}
+inline kube::pod pod(const std::string& name, std::vector<kube::container> containers, const std::string& on = {}) {
+  kube::pod out;
+  out.key = {"lab", name};
+  out.id = kube::uid::parse("pod-" + name);
+  out.resource_version = next_version();
+  out.containers = std::move(containers);
+  out.node_name = on;
+  out.phase = kube::pod_phase::pending;
+  return out;
+}
+/// One container "main" with a share by gpu-manager.
+inline kube::pod share(const std::string& name, std::int64_t cores, std::int64_t units, const std::string& on = {}) {
+  return pod(name, {container("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", units}})}, on);
+}
+inline kube::pod annotated(kube::pod of, const json& annotations) {
+  texts all;
+  for (const auto [key, value] : of.annotations) all.emplace_back(key, value);
+  for (const auto& [key, value] : annotations.items()) all.emplace_back(key, value.get<std::string>());
+  of.annotations = packed(all);
+  of.resource_version = next_version();
+  return of;
+}
+
+/// A pod as the API server writes it.
+inline json document(const kube::pod& of) {
+  json containers = json::array();
+  for (const auto& one : of.containers) {
+    json limits = json::object();
+    for (const auto& [key, amount] : one.limits) limits[key] = std::to_string(amount);
+    containers.push_back({{"name", one.name}, {"resources", {{"limits", limits}, {"requests", limits}}}});
+  }
+  json annotations = json::object();
+  for (const auto [key, value] : of.annotations) annotations[std::string(key)] = value;
+  json out{{"apiVersion", "v1"},
+           {"kind", "Pod"},
+           {"metadata",
+            {{"name", of.key.name},
+             {"namespace", of.key.ns},
+             {"uid", of.id.to_string()},
+             {"resourceVersion", std::to_string(of.resource_version)},
+             {"annotations", annotations}}},
+           {"spec", {{"containers", containers}}},
+           {"status", {{"phase", "Pending"}}}};
+  if (!of.node_name.empty()) out["spec"]["nodeName"] = of.node_name;
+  return out;
+}
+
+struct stores {
+  controller::store<kube::pod> pods;
+  controller::store<kube::node> nodes;
+  controller::store<reconcilers::accelerator_policy> policies;
+  controller::store<reconcilers::compiled_rules> rules;
+  controller::store<reconcilers::accelerator_quota> quotas;
+
+  stores() {
+    auto sync = [](auto& store) { store.begin(), store.commit(); };
+    sync(pods), sync(nodes), sync(policies), sync(rules), sync(quotas);
+  }
+  void declare(const json& keys) {
+    reconcilers::compiled_rules rules_now;
+    rules_now.key = reconcilers::compiled_rules::only();
+    rules_now.resource_version = next_version();
+    rules_now.spec = json{{"keys", keys}}.dump();
+    rules.put(rules_now);
+  }
+};
+
+/// Another operator's view.
+struct fresh {
+  controller::registry metrics;
+  stores known;
+  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas}, metrics};
+
+  quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
+};
+
+/// Stores, and the ledger that follows them.
+struct rig : controller_test::rig {
+  stores known;
+  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas}, metrics};
+
+  quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
+};
+
+}  // namespace extender_test

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"quartermaster.io/test/faults/kit"
 )
@@ -457,6 +458,19 @@ func TestS50_S60_a_pod_of_each_vocabulary_is_bound_with_its_placement(t *testing
 	for _, c := range h.tap.Calls(h.began) {
 		if c.Status != 200 {
 			t.Errorf("a call without a fault was not answered: %s", c)
+		}
+	}
+}
+
+// S52: the names of HAMi's resources are configurable. What the kubelet of a node does not advertise is not served there, whatever else the words of
+// its mode are: `nvidia.com/gpu` is no slot where the slots are `nvidia.com/gpualloc`.
+func TestS52_a_key_is_served_where_the_kubelet_offers_it(t *testing.T) {
+	h := holdHall(t, map[string]int{"hami": 1, "pgpu": 1})
+	for key, where := range map[string]string{"nvidia.com/gpu": "pgpu-0", "nvidia.com/gpualloc": "hami-0"} {
+		probe := pod("probe-"+where, map[string]string{key: "1"})
+		probe.UID = types.UID("5a1f0d0e-0000-4000-8000-00000000" + fmt.Sprintf("%04x", len(key)))
+		if answer, err := h.direct.Filter(h.ctx, probe, h.nodeNames("")); err != nil || answer.NodeNames == nil || !slices.Equal(*answer.NodeNames, []string{where}) {
+			t.Errorf("%s is offered by %s alone, and the answer is %+v, %v", key, where, answer, err)
 		}
 	}
 }

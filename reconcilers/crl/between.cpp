@@ -31,6 +31,13 @@ bool contradict(const declaration& a, const declaration& b) {
   return a.group == b.group && !a.group.empty() && (a.required() || b.required());
 }
 
+/// Of two whose exclusion stands on one side only, is it the one that names the other who is told? The later one is;
+/// never the operator's own, which people do not write. Files have no age: there it is the one where something is
+/// missing.
+bool told(const declaration& naming, const declaration& other) {
+  return naming.ours != other.ours ? other.ours : naming.created > other.created;
+}
+
 std::string enabled_path(const declaration& of) {
   return label_path(std::string(of.written_in == dialect::alauda ? names::alauda : names::cpaas) + "enabled");
 }
@@ -88,6 +95,7 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
     if (++count > named) break;
     say(to, of, code::group_excludes_member, "data.excludeResources", key).other = of.group;
   }
+  if (first_with_key(of.key) == &of) say_unanswered(of, to);
   // The manual's dialect has no field to answer in.
   const auto mention = by_mention_.find(of.key);
   if (mention == by_mention_.end() || of.written_in == dialect::alauda || first_with_key(of.key) != &of) return;
@@ -100,9 +108,21 @@ void registry::say_exclusions(const declaration& of, std::vector<finding>& to) c
   count = 0;
   for (const auto& [key, other] : excluders) {
     // Within a group that asks for one of the two the exclusion itself is the mistake, said where it was made.
-    if (std::ranges::binary_search(of.excluded, key) || contradict(of, *other)) continue;
+    if (std::ranges::binary_search(of.excluded, key) || contradict(of, *other) || told(*other, of)) continue;
     if (++count > named) break;
     say(to, of, code::exclusion_not_mutual, "data.excludeResources", key).other = name_of(other->config_map);
+  }
+}
+
+void registry::say_unanswered(const declaration& of, std::vector<finding>& to) const {
+  std::size_t count = 0;
+  for (const auto& key : of.excluded) {
+    const auto* other = first_with_key(key);
+    if (!other || !of.in_force() || other->key == of.key || other->written_in == dialect::alauda ||
+        std::ranges::binary_search(other->excluded, of.key) || contradict(of, *other) || !told(of, *other))
+      continue;
+    if (++count > named) return;
+    say(to, of, code::exclusion_not_answered, "data.excludeResources", key).other = name_of(other->config_map);
   }
 }
 

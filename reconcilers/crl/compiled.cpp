@@ -21,6 +21,7 @@ json rule_json(const rule& of) {
   if (!of.excluded.empty()) out["excluded"] = of.excluded;
   if (!of.runtime_class.empty()) out["runtimeClassName"] = of.runtime_class;
   if (!of.offered) out["notOffered"] = true;
+  if (of.ours) out["published"] = true;
   if (const auto* words = vocabulary_of(of.key)) {
     out["whole"] = words->whole;
     out["partner"] = words->partner;
@@ -73,6 +74,7 @@ rule rule_of(const std::string& key, const json& in) {
   out.excluded = texts(in, "excluded");
   out.runtime_class = text(in, "runtimeClassName");
   out.offered = !flag(in, "notOffered");
+  out.ours = flag(in, "published");
   return out;
 }
 

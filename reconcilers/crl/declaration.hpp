@@ -52,6 +52,7 @@ struct declaration {
   kube::object_key config_map;
   std::int64_t created = 0;
   dialect written_in = dialect::alauda;
+  bool ours = false;  ///< a module's own, written by the operator
 
   std::string key;  ///< extended resource name; empty when it is missing or not legal
   std::string group;

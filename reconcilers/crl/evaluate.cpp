@@ -141,7 +141,9 @@ class judge {
 
   void beside(const user& in, const rule& of, std::int64_t amount) {
     const auto source = of.config_map.to_string();
+    const auto* words = of.forbidden ? nullptr : vocabulary_of(of.key);
     for (const auto& key : of.related) {
+      if (words && words->share(amount) && key == words->partner) continue;  // refused for the want of it, or fine
       if (rules_.find(key) && !in.uses(key) && !waived(in.limits, key) && !required(of, key))
         say({objected::related_missing, in.title, of.key, amount, key, 0, source});
     }

@@ -58,6 +58,7 @@ enum class code : std::uint8_t {
   related_unknown,
   related_not_in_force,
   exclusion_not_mutual,
+  exclusion_not_answered,
   group_names_differ,
   group_runtime_differs,
   group_member_off,

@@ -9,6 +9,7 @@
 #include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/crl/vocabulary.hpp"
+#include "reconcilers/names.hpp"
 
 namespace reconcilers::crl {
 namespace {
@@ -232,6 +233,7 @@ parsed parse(const config_map_view& from, const parse_settings& settings) {
   to.config_map = from.key;
   to.created = from.created;
   to.written_in = dialect_of(from);
+  to.ours = from.label(reconcilers::names::managed_by_label) == reconcilers::names::managed_by;
   reader in(from);
   in.place(settings.ns);
   std::string unused;

@@ -150,6 +150,7 @@ rule compiled(const declaration& of, const compile_options& how) {
   rule out;
   out.key = of.key;
   out.config_map = of.config_map;
+  out.ours = of.ours;
   out.group = of.group;
   out.forbidden = of.limits == use::disabled;
   out.must = of.required();

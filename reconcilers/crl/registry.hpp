@@ -96,6 +96,7 @@ class registry {
   void say_duplicates(const declaration& of, std::vector<finding>& to) const;
   void say_related(const declaration& of, std::vector<finding>& to) const;
   void say_exclusions(const declaration& of, std::vector<finding>& to) const;
+  void say_unanswered(const declaration& of, std::vector<finding>& to) const;
   void say_group(const declaration& of, std::vector<finding>& to) const;
   std::vector<finding> between(const declaration& of) const;
   void say_runtime_class(const declaration& of, std::vector<finding>& to) const;

@@ -24,6 +24,7 @@ struct rule {
   std::vector<std::string> excluded;  ///< keys no container of the pod may name beside it; both directions; sorted
   std::string runtime_class;          ///< written into the pod where it has none; only one that exists
   bool offered = true;                ///< by a node, or nobody cares (ignoreNodeCheck)
+  bool ours = false;                  ///< of a module: a person's declaration of the key takes its place
 
   friend bool operator==(const rule&, const rule&) = default;
 };

@@ -40,6 +40,30 @@ func TestS23_S24_TheDoorAndTheOperatorRefuseTheSameDeclarations(t *testing.T) {
 	}
 }
 
+// A second declaration of a key is turned away, but for one that a module published: a person's takes its place.
+func TestS23_APersonsDeclarationTakesThePlaceOfAModules(t *testing.T) {
+	judge, engine := cppForm(t), celForm(t)
+	first := ConfigMap("cf-crl-lab-fpga", map[string]string{"key": "example.com/fpga", "dataType": "integer", "limits": "optional", "requests": "disabled"})
+	second := first.DeepCopy()
+	second.Name = "cf-crl-team-fpga"
+	for _, published := range []bool{false, true} {
+		if published {
+			first.Labels["app.kubernetes.io/managed-by"] = "quartermaster"
+		}
+		compiled, err := judge.Compile([]corev1.ConfigMap{first}, CompileOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := engine.Declaration(second, compiled.Spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if refused := strings.Contains(text, "declares already"); refused == published {
+			t.Errorf("published %t: the door says %q", published, text)
+		}
+	}
+}
+
 func randomDeclaration(random *rand.Rand) *corev1.ConfigMap {
 	any := func(of ...string) string { return of[random.Intn(len(of))] }
 	rarely := func(good string, bad ...string) string {

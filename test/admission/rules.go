@@ -27,6 +27,7 @@ type Rule struct {
 	Excluded         []string `json:"excluded,omitempty"`
 	RuntimeClassName string   `json:"runtimeClassName,omitempty"`
 	NotOffered       bool     `json:"notOffered,omitempty"`
+	Published        bool     `json:"published,omitempty"`
 	Whole            int64    `json:"whole,omitempty"`
 	Partner          string   `json:"partner,omitempty"`
 	WaivedBy         string   `json:"waivedBy,omitempty"`

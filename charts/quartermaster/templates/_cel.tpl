@@ -161,6 +161,7 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
   expression: >-
     variables.judged.map(c, c.uses.map(u, ((has(u.rule.related)
         ? u.rule.related.filter(m, m in params.spec.rules && !(m in c.used) &&
+            !(has(u.rule.whole) && m == u.rule.partner && u.amount < u.rule.whole && !(has(u.rule.forbidden) && u.rule.forbidden)) &&
             !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }}) &&
             !(has(params.spec.rules[m].must) && params.spec.rules[m].must && has(params.spec.rules[m].group) &&
               has(u.rule.group) && params.spec.rules[m].group == u.rule.group)).map(m,

@@ -153,6 +153,18 @@ TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
   EXPECT_EQ(got.said[1].what, objected::not_offered);
 }
 
+TEST(evaluate, S24_one_mistake_is_said_once) {
+  const auto related = core.with("relatedResources", "tencent.com/vcuda-memory");
+  const auto rules = rules_from({related, memory});
+  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
+  ASSERT_EQ(share.refused.size(), 1U);
+  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
+  EXPECT_THAT(share.said, IsEmpty()) << "that it usually goes with what it cannot go without";
+  const auto off = rules_from({related.with("limits", "disabled"), memory});
+  EXPECT_EQ(judge_one(off, box("main", {{"tencent.com/vcuda-core", 30}})).said.size(), 1U)
+      << "of a key that must not be there the partner is not refused";
+}
+
 TEST(evaluate, S72_requests_that_differ_from_limits_are_refused_in_words) {
   const auto rules = rules_from({sound()});
   auto differs = box("main", {{"example.com/fpga", 2}});

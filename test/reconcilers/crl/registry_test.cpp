@@ -169,6 +169,26 @@ TEST(registry, an_exclusion_without_answer_is_said_where_it_should_stand) {
   EXPECT_THAT(codes(mutual, b), IsEmpty());
 }
 
+TEST(registry, an_exclusion_without_answer_is_told_to_the_later_and_never_to_the_operators_own) {
+  auto naming = sound("example.com/a", "a").with("excludeResources", "example.com/b");
+  auto named = sound("example.com/b", "b");
+  const auto told = [&](std::int64_t first, std::int64_t second) {
+    naming.created = first, named.created = second;
+    const auto all = filled({naming, named});
+    return std::pair(codes(all, naming), codes(all, named));
+  };
+  const std::vector<std::string> none, here{"exclusion_not_answered"}, there{"exclusion_not_mutual"};
+  EXPECT_EQ(told(2, 1), std::pair(here, none));
+  EXPECT_EQ(told(1, 2), std::pair(none, there));
+  named.labels["app.kubernetes.io/managed-by"] = "quartermaster";
+  EXPECT_EQ(told(1, 2), std::pair(here, none)) << "the operator's own, made later";
+  EXPECT_EQ(told(2, 1), std::pair(here, none));
+  naming.labels["app.kubernetes.io/managed-by"] = "quartermaster";
+  EXPECT_EQ(told(1, 2), std::pair(none, there)) << "both are";
+  named.labels.erase("app.kubernetes.io/managed-by");
+  EXPECT_EQ(told(2, 1), std::pair(none, there)) << "a person's";
+}
+
 TEST(registry, of_two_that_declare_one_key_the_older_counts) {
   auto older = sound().named("cf-crl-z");
   auto newer = sound().named("cf-crl-a").with("limits", "required");

@@ -12,6 +12,8 @@
 #include "kube/client.hpp"
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
+#include "reconcilers/crl/parse.hpp"
+#include "reconcilers/custom_resource.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
 
@@ -110,6 +112,20 @@ kube::task<void> read_policies(kube::transport& over, fleet& into) {
   co_return co_await list_each<reconcilers::accelerator_policy>(over, kube::list_options(), keep);
 }
 
+/// Of the namespace the operator reads them in. That they may not be seen is no reason to see nothing.
+kube::task<void> read_device_labels(kube::transport& over, fleet& into) {
+  kube::list_options what;
+  what.ns = reconcilers::crl::parse_settings().ns;
+  what.label_selector = reconcilers::crl::names::device_selector;
+  const std::function<void(kube::config_map)> keep = [&](kube::config_map one) {
+    const auto parsed = reconcilers::crl::parse_device(reconcilers::view_of(one));
+    if (parsed.what.sound) into.declared.push_back(reconcilers::alias_of(parsed.what));
+  };
+  const auto listed = co_await list_each<kube::config_map>(over, what, keep);
+  if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
+  co_return kube::result<void>();
+}
+
 kube::task<void> read_nodes(kube::transport& over, const std::string& only, fleet& into) {
   kube::list_options what;
   if (!only.empty()) what.field_selector = "metadata.name=" + only;
@@ -132,7 +148,9 @@ kube::task<void> read_pods(kube::transport& over, const std::string& only, fleet
   if (!only.empty()) what.field_selector = "spec.nodeName=" + only;
   const std::function<void(kube::pod)> keep = [&](kube::pod one) {
     if (one.finished()) return;
-    if (!one.containers.empty() || one.labels.contains(names::module_label)) into.pods.push_back(std::move(one));
+    if (!one.containers.empty() || one.labels.contains(names::module_label) ||
+        !reconcilers::foreign_product(one).empty())
+      into.pods.push_back(std::move(one));
   };
   const auto pods = co_await list_each<kube::pod>(over, what, keep);
   if (!pods) co_return std::unexpected(pods.error());
@@ -187,7 +205,7 @@ bool concerns(const fleet& of, const listed_node& node) {
   const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
   const auto* policy = of.policy ? &*of.policy : nullptr;
-  return reconcilers::intent_of(node, policy).of != reconcilers::node_intent::kind::none;
+  return reconcilers::intent_of(node, policy, of.declared).of != reconcilers::node_intent::kind::none;
 }
 
 }  // namespace
@@ -240,6 +258,8 @@ kube::task<fleet> read_fleet(kube::transport& over, fleet_options options) {
     const auto policies = co_await read_policies(over, out);
     if (!policies) co_return std::unexpected(policies.error());
   }
+  const auto labels = co_await read_device_labels(over, out);
+  if (!labels) co_return std::unexpected(labels.error());
   const auto nodes = co_await read_nodes(over, options.node, out);
   if (!nodes) co_return std::unexpected(nodes.error());
   if (options.operator_too) {
@@ -294,26 +314,32 @@ reconcilers::verify::cluster_view view_of(const fleet& of, std::string_view only
   out.missing_types = of.missing_types;
   out.policy = of.policy;
   out.other_policies = of.other_policies;
+  out.declared = of.declared;
   out.daemon_sets = of.daemon_sets;
   out.whole = only_node.empty();
   out.leader_unseen = of.lease_unseen;
   if (of.lease)
     out.leader = {of.lease->holder, age_of(*of.lease, now), std::chrono::seconds(of.lease->duration_seconds),
                   of.lease_renewed};
+  const bool gpu_operator = std::ranges::any_of(of.pods, reconcilers::of_gpu_operator);
   for (const auto& one : of.nodes) {
     if (only_node.empty() ? !concerns(of, one) : one.key.name != only_node) continue;
     auto& view = out.nodes.emplace_back();
     view.node = one;
     view.known = facts_of(of, one);
+    view.foreign.gpu_operator = gpu_operator;
     if (const auto at = of.accelerators.find(one.key.name);
         at != of.accelerators.end() && !at->second.mode.phase.empty())
       view.status = at->second.mode;
     for (const auto* pod : pods_on(of, one.key.name)) {
-      if (is_plugin(of, *pod))
+      if (is_plugin(of, *pod)) {
         view.plugins.push_back({std::string(pod->labels.value_or(names::module_label, "")), pod->key.to_string(),
                                 pod->reason, pod->ready, pod->deleting});
-      else
+      } else {
+        if (!reconcilers::foreign_product(*pod).empty())
+          view.foreign.here.push_back(reconcilers::foreign_pod_of(*pod, of.ns));
         view.claims.push_back({pod->key.to_string(), reconcilers::verify::asked_by(*pod)});
+      }
     }
   }
   return out;

@@ -116,7 +116,7 @@ node_row row_of(const fleet& of, const listed_node& node) {
   out.address = node.address;
   out.ready = node.ready == kube::condition_status::yes;
   out.cordoned = node.unschedulable;
-  const auto wanted = reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr);
+  const auto wanted = reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr, of.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
   out.mode = none;
   if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end()) {

@@ -60,9 +60,11 @@ std::string text_in(const verify::step& of, language in) {
   if (of.at != verify::stage::allocation) return text_of(of, in);
   if (of.is == outcome::skipped && !of.other.empty())
     return zh ? "未尝试：" + of.value + " 已没有空闲" : "not tried: no " + of.value + " is free";
-  if (of.is != outcome::good) return text_of(of, in);
+  if (of.is != outcome::good && of.is != outcome::unknown) return text_of(of, in);
   const auto ran = zh ? "测试 Pod（" + of.other + "）已运行" : "a test pod for " + of.other + " ran";
-  if (of.value.empty()) return ran + (zh ? "；无法读取其日志" : "; its log could not be read");
+  if (of.is == outcome::unknown)
+    return ran + (zh ? "；无法读取其日志，因此不知道它看到了什么"
+                     : "; its log could not be read, so what it sees is not known");
   return ran + (zh ? "，并看到：" : " and saw: ") + of.value;
 }
 

@@ -25,6 +25,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr auto look = R"(env | grep -E '^(NVIDIA_|CUDA_|GPU_|ALIYUN_)' | sort
 nvidia-smi -L 2>/dev/null || ls -d /dev/nvidia[0-9]* 2>/dev/null || echo 'no card is visible')";
+constexpr std::string_view nothing_seen = "no card is visible";
 constexpr std::size_t most_said = 2000;
 
 std::string text_at(const json& in, const char* pointer) {
@@ -114,8 +115,15 @@ struct attempt {
 
 step judged(const seen& last, bool stopped, const std::string& unit) {
   if (last.ran) {
-    const auto said = last.log ? reconcilers::crl::shown(*last.log, most_said) : std::string();
-    return {stage::allocation, outcome::good, code::none, said, unit, {}};
+    if (!last.log) return {stage::allocation, outcome::unknown, code::none, {}, unit, {}};
+    const auto said = reconcilers::crl::shown(*last.log, most_said);
+    const bool blind = last.log->contains(nothing_seen);
+    return {stage::allocation,
+            blind ? outcome::wrong : outcome::good,
+            blind ? code::allocation_sees_nothing : code::none,
+            said,
+            unit,
+            {}};
   }
   auto why = last.why;
   if (stopped)

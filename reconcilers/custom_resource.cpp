@@ -5,6 +5,7 @@
 #include <set>
 
 #include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/crl/text.hpp"
 #include "reconcilers/crl/verdict.hpp"
 
 namespace reconcilers {
@@ -57,6 +58,8 @@ crl::config_map_view view_of(const kube::config_map& of) {
   out.binary = of.binary.size();
   return out;
 }
+
+label_alias alias_of(const crl::device_config& of) { return {of.label_key, of.label_value, crl::lower_case(of.name)}; }
 
 custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
                                  crl::parse_settings settings, controller::store<owned_runtime_class>* runtime_classes,

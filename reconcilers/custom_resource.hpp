@@ -15,6 +15,7 @@
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/config_map.hpp"
+#include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/crl/registry.hpp"
 #include "reconcilers/owned_object.hpp"
@@ -86,5 +87,7 @@ class custom_resource final : public controller::reconciler {
 
 /// The ConfigMap as crl/ reads it; valid as long as `of`.
 crl::config_map_view view_of(const kube::config_map& of);
+/// The label of a device configuration that is sound, as one that asks for the mode of the device's name.
+label_alias alias_of(const crl::device_config& of);
 
 }  // namespace reconcilers

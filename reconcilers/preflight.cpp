@@ -201,6 +201,8 @@ std::string filled(std::string_view text, const preflight_row& row, language in)
     needed.pop_back();
     needed += in == language::zh ? " 或更高版本" : " or newer";
   }
+  if (const auto last = needed.rfind(", "); last != std::string::npos)  // one of them
+    needed.replace(last, 2, in == language::zh ? " 或 " : " or ");
   std::string out(text);
   for (const auto& [mark, value] : {std::pair<std::string_view, const std::string&>{"{found}", row.found},
                                     std::pair<std::string_view, const std::string&>{"{needed}", needed}}) {

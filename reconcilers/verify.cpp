@@ -5,6 +5,7 @@
 
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/plugin_rollout.hpp"
 
 namespace reconcilers::verify {
 namespace {
@@ -31,18 +32,48 @@ std::string of_total(std::int64_t some, std::int64_t all) { return std::to_strin
 void append(std::string& list, std::string_view one) { (list += list.empty() ? "" : ", ") += one; }
 
 /// The labels people ask with, as they are written.
-std::string asking_labels(const kube::node& node, const accelerator_policy* policy) {
+std::string asking_labels(const kube::node& node, const accelerator_policy* policy,
+                          std::span<const label_alias> declared) {
   std::string out;
   const auto add = [&](std::string_view key) {
     if (const auto value = node.labels.find(key)) append(out, std::string(key) + "=" + std::string(*value));
   };
   add("nvidia-device-enable");
   add("quartermaster.io/mode");
-  if (!policy) return out;
-  for (const auto& alias : policy->enrolment.aliases) {
-    if (!out.contains(alias.key + "=")) add(alias.key);
-  }
+  const auto add_all = [&](std::span<const label_alias> aliases) {
+    for (const auto& alias : aliases) {
+      if (!out.contains(alias.key + "=")) add(alias.key);
+    }
+  };
+  add_all(declared);
+  if (policy) add_all(policy->enrolment.aliases);
   return out;
+}
+
+nlohmann::json status_of(const cluster_view& of) {
+  return of.policy ? nlohmann::json::parse(of.policy->status, nullptr, false) : nlohmann::json();
+}
+
+/// The condition of that type; an empty object where there is none.
+nlohmann::json condition_of(const nlohmann::json& status, std::string_view type) {
+  if (!status.is_object()) return nlohmann::json::object();
+  for (const auto& one : status.value("conditions", nlohmann::json::array())) {
+    if (one.is_object() && one.value("type", "") == type) return one;
+  }
+  return nlohmann::json::object();
+}
+
+/// The node on which the roll-out of a module halted, which the policy tells with the cause; empty: none did.
+std::string halted_on(const cluster_view& of, std::string_view module) {
+  const auto ready = condition_of(status_of(of), "Ready");
+  if (ready.value("status", "") != "False") return {};
+  for (const auto& set : of.daemon_sets) {
+    const auto note = set.annotations.find(names::rollout_annotation);
+    if (!note || set.labels.value_or(names::module_label, "") != module) continue;
+    const auto record = rollout_record::parse(*note, set.key.name);
+    if (record && ready.value("message", "").contains("halted on node " + record->node + ":")) return record->node;
+  }
+  return {};
 }
 
 bool offers(const module_type& mode, std::string_view resource) {
@@ -63,8 +94,9 @@ class node_walker {
         policy_(in.policy ? &*in.policy : nullptr),
         offered_(modules::offered_by(policy_)),
         leaderless_(leaderless),
-        wanted_(intent_of(is.node, policy_)),
-        serving_(offered_.find(is.node.labels.value_or(names::module_label, ""))) {}
+        wanted_(intent_of(is.node, policy_, in.declared, is.foreign)),
+        serving_(offered_.find(is.node.labels.value_or(names::module_label, ""))),
+        halted_(serving_ && halted_on(in, serving_->name) == is.node.key.name) {}
 
   node_walk walk() {
     node_walk out;
@@ -87,7 +119,7 @@ class node_walker {
     const auto plugin_step = plugin(unfit);
     const auto others_step = others();
     const auto resources_step = resources(plugin_step.is == outcome::good, unfit);
-    const bool explained = unfit || !ready() || is_wrong(plugin_step) || is_wrong(others_step) ||
+    const bool explained = unfit || halted_ || !ready() || is_wrong(plugin_step) || is_wrong(others_step) ||
                            is_wrong(resources_step) || plugin_explained_;
     to.push_back(enrolment(explained));
     std::ranges::copy(rows, std::back_inserter(to));
@@ -112,7 +144,7 @@ class node_walker {
   }
 
   step label() const {
-    const auto asked = asking_labels(is_.node, policy_);
+    const auto asked = asking_labels(is_.node, policy_, in_.declared);
     if (wanted_.of == kind::none) return good(stage::label, asked);
     if (wanted_.of == kind::left_alone) return good(stage::label, asked, wanted_.requested);
     if (wanted_.of == kind::refused) {
@@ -203,7 +235,7 @@ class node_walker {
     }
     if (best && best->ready && !best->deleting) return good(at, best->name);
     plugin_explained_ = true;
-    if (!ready()) return skipped(at);
+    if (!ready() || halted_) return skipped(at);
     if (best) {
       const bool image = std::ranges::find(image_reasons, best->reason) != std::end(image_reasons);
       if (unfit && !image) return skipped(at);
@@ -246,7 +278,7 @@ class node_walker {
 
   step resources(bool plugin_works, bool unfit) const {
     const auto at = stage::resources;
-    if (!serving_ || !plugin_works || !ready()) return skipped(at);
+    if (!serving_ || !plugin_works || !ready() || halted_) return skipped(at);
     std::string nothing, unhealthy, missing, all;
     for (const auto name : serving_->resources) {
       const auto can = kube::amount(is_.node.allocatable, name), has = kube::amount(is_.node.capacity, name);
@@ -315,6 +347,7 @@ class node_walker {
   bool leaderless_, refused_ = false, plugin_explained_ = false;
   node_intent wanted_;
   const module_type* serving_;
+  bool halted_;  ///< the new version of its plugin does not come up, as the policy tells
 };
 
 step types_step(const cluster_view& of) {
@@ -343,16 +376,26 @@ step policy_step(const cluster_view& of, bool leaderless) {
     for (const auto& one : of.other_policies) append(others, one);
     return wrong(at, code::policy_missing, others);
   }
-  const auto status = nlohmann::json::parse(of.policy->status, nullptr, false);
+  const auto status = status_of(of);
   const auto seen = status.is_object() ? status.value("observedGeneration", std::int64_t(0)) : 0;
   if (seen < of.policy->generation) return leaderless ? skipped(at) : wrong(at, code::policy_not_looked_at);
-  for (const auto& one : status.value("conditions", nlohmann::json::array())) {
-    if (one.value("type", "") != "Ready" || one.value("status", "") != "False") continue;
-    const auto reason = one.value("reason", "");
-    // How far each DaemonSet is, the next step tells.
-    if (reason != "RollingOut") return wrong(at, code::policy_not_ready, reason, one.value("message", ""));
-  }
-  return good(at, status.value("summary", ""));
+  const auto one = condition_of(status, "Ready");
+  const auto reason = one.value("reason", "");
+  // How far each DaemonSet is, the next step tells.
+  if (one.value("status", "") == "False" && reason != "RollingOut")
+    return wrong(at, code::policy_not_ready, reason, one.value("message", ""));
+  return good(at, status.is_object() ? status.value("summary", "") : "");
+}
+
+/// Whether pods are held to the declarations. Nothing where the operator has not said so yet.
+std::vector<step> rules_step(const cluster_view& of, bool told) {
+  const auto at = stage::rules;
+  const auto one = condition_of(status_of(of), "RulesEnforced");
+  if (one.empty()) return {};
+  if (told) return {skipped(at)};
+  const auto reason = one.value("reason", ""), message = one.value("message", "");
+  const bool works = one.value("status", "") == "True" || reason == "Off";
+  return {works ? good(at, reason, message) : wrong(at, code::rules_not_enforced, reason, message)};
 }
 
 /// Trouble with the plugin's pods on one of the nodes, which is why its DaemonSet is not rolled out.
@@ -384,7 +427,7 @@ std::vector<step> daemon_set_steps(const cluster_view& of, const report& so_far,
     const auto progress = of_total(found->available, found->desired);
     if (found->rolled_out())
       out.push_back(good(at, name, progress));
-    else if (!of.whole || told_of_a_node(so_far, mode.name))
+    else if (!of.whole || told_of_a_node(so_far, mode.name) || !halted_on(of, mode.name).empty())
       out.push_back(skipped(at));
     else
       out.push_back(wrong(at, code::daemon_set_not_rolled_out, name, progress));
@@ -402,6 +445,7 @@ report walk(const cluster_view& of) {
   const auto types = types_step(of);
   const auto policy = policy_step(of, leaderless);
   out.cluster = {types, policy};
+  for (auto& one : rules_step(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   for (auto& one : daemon_set_steps(of, out, leaderless || is_wrong(policy) || is_wrong(types)))
     out.cluster.push_back(std::move(one));
   out.cluster.push_back(leader);

@@ -37,6 +37,7 @@ struct node_view {
   std::optional<mode_status> status;  ///< AcceleratorNode.status
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
+  foreign_pods foreign;
 };
 
 struct leader_view {
@@ -50,6 +51,7 @@ struct cluster_view {
   std::vector<std::string> missing_types;  ///< CRDs that are not there, by name
   std::optional<accelerator_policy> policy;
   std::vector<std::string> other_policies;
+  std::vector<label_alias> declared;          ///< the labels that device configurations name
   std::vector<kube::daemon_set> daemon_sets;  ///< ours
   std::optional<leader_view> leader;
   std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
@@ -60,6 +62,7 @@ struct cluster_view {
 enum class stage : std::uint8_t {
   types,
   policy,
+  rules,
   daemon_sets,
   leader,
   // of a node
@@ -92,6 +95,7 @@ enum class code : std::uint8_t {
   policy_missing,
   policy_not_ready,
   policy_not_looked_at,
+  rules_not_enforced,
   daemon_set_missing,
   daemon_set_not_rolled_out,
   leader_missing,
@@ -122,8 +126,9 @@ enum class code : std::uint8_t {
   pod_of_other_mode,
   taint_left,
   allocation_failed,
+  allocation_sees_nothing,
 };
-inline constexpr std::size_t code_count = static_cast<std::size_t>(code::allocation_failed) + 1;
+inline constexpr std::size_t code_count = static_cast<std::size_t>(code::allocation_sees_nothing) + 1;
 
 struct step {
   stage at{};

@@ -28,6 +28,7 @@ struct code_row {
 constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1> stages{{
   {stage::types, "types", {"the custom resource types are there", "自定义资源类型齐全"}},
   {stage::policy, "policy", {"AcceleratorPolicy default is ready: {value}", "AcceleratorPolicy default 已就绪：{value}"}},
+  {stage::rules, "rules", {"enforcement {value}: {other}", "执行方式 {value}：{other}"}},
   {stage::daemon_sets, "daemonsets", {"{value}: {other} pods available", "{value}：{other} 个 Pod 可用"}},
   {stage::leader, "leader", {"{value} leads", "{value} 是当前的 leader"}},
   {stage::label, "label", {"{value} asks for {other}", "{value} 请求 {other}"}},
@@ -58,6 +59,9 @@ constexpr std::array<code_row, code_count> codes{{
   {code::policy_not_looked_at, "policy_not_looked_at",
    {"the newest AcceleratorPolicy default has not been looked at by the operator", "Operator 尚未处理最新的 AcceleratorPolicy default"},
    {"look again in a few seconds; if it stays so, read the operator's log", "请几秒后再试；若仍如此，请查看 Operator 日志"}},
+  {code::rules_not_enforced, "rules_not_enforced",
+   {"pods are not held to the declarations: {value}: {other}", "未按声明检查 Pod：{value}：{other}"},
+   {"helm upgrade restores the chart's admission policies; kubectl get resourcerules default -o yaml is what they read", "helm upgrade 可恢复 chart 中的准入策略；kubectl get resourcerules default -o yaml 为其读取的内容"}},
   {code::daemon_set_missing, "daemonset_missing",
    {"module {other} is on, but its DaemonSet {value} is not there", "模块 {other} 已启用，但 DaemonSet {value} 不存在"},
    {"read the operator's log and kubectl describe apol default", "请查看 Operator 日志与 kubectl describe apol default"}},
@@ -77,8 +81,8 @@ constexpr std::array<code_row, code_count> codes{{
    {"{other}", "标签互相矛盾：{value}"},
    {"keep one: kubectl label node {node} KEY-", "请只保留一个：kubectl label node {node} 键名-"}},
   {code::foreign_label, "foreign_label",
-   {"{other}", "另一个标签把该节点交给了其他产品的设备插件：{value}"},
-   {"remove that label, or take ours off and leave the node to them", "请删除该标签，或去掉本产品的标签，把节点留给对方"}},
+   {"{other}", "其他产品的设备插件已占用或将占用该节点：{value}；{other}"},
+   {"do what it says, or take our label off and leave the node to them", "请按其提示处理，或去掉本产品的标签，把节点留给对方"}},
   {code::refused, "refused",
    {"the operator refuses it: {value}: {other}", "Operator 拒绝了请求：{value}：{other}"},
    {"do what it says; kubectl describe anode {node}", "请按其提示处理；kubectl describe anode {node}"}},
@@ -146,6 +150,9 @@ constexpr std::array<code_row, code_count> codes{{
   {code::allocation_failed, "allocation_failed",
    {"a test pod for {other} did not run: {value}", "测试 Pod（{other}）未能运行：{value}"},
    {"kubectl get events -A --field-selector reason=FailedScheduling", "kubectl get events -A --field-selector reason=FailedScheduling"}},
+  {code::allocation_sees_nothing, "allocation_sees_nothing",
+   {"a test pod for {other} ran and sees no card", "测试 Pod（{other}）已运行，但看不到卡"},
+   {"nvidia-ctk and the container runtime's configuration on {node}: the plugin gave a card, and the runtime did not put it into the container", "请检查 {node} 上的 nvidia-ctk 与容器运行时配置：插件已分配卡，但运行时没有把它放入容器"}},
 }};
 // clang-format on
 

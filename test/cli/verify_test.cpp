@@ -105,7 +105,7 @@ kube::response listed(const std::vector<std::string>& items) {
 /// A cluster with one good vgpu node, as the API server tells it.
 struct cluster {
   recording_transport over;
-  bool types = true;
+  bool types = true, sees_config_maps = true;
   std::string lease_holder = "quartermaster-1";
   std::vector<std::string> pods{
       pod("quartermaster", "gpu-manager-daemonset-x", "gpu-1", {{"quartermaster.io/module", "vgpu"}}, {}, true),
@@ -177,6 +177,15 @@ struct cluster {
       })});
     }
     if (target.contains("/pods")) return listed(pods);
+    if (target.contains("/configmaps")) {
+      if (!sees_config_maps) return recording_transport::refused(403, "Forbidden");
+      return listed({message([](auto& to) {
+        to.add_message(1, metadata("kube-public", "cards", {{"device-plugin.cpaas.io/config", "true"}}));
+        to.add_message(2, pair("deviceName", "vGPU"));
+        to.add_message(2, pair("nodeLabelKey", "cards"));
+        to.add_message(2, pair("nodeLabelValue", "yes"));
+      })});
+    }
     return recording_transport::refused(404, "NotFound");
   }
   fleet read(const std::string& node_name = "") {
@@ -213,6 +222,16 @@ TEST(fleet, reads_nodes_pods_policy_and_lease_and_writes_nothing) {
   EXPECT_EQ(found.accelerators.at("gpu-1").cards.size(), 1U);
   EXPECT_EQ(facts_of(found, found.nodes.front()).driver, "550.144.03") << "as the agent says";
   for (const auto& request : one.over.sent) EXPECT_EQ(request.verb, kube::method::get);
+}
+
+TEST(fleet, knows_the_labels_of_device_configurations_where_it_may_see_them) {
+  cluster one;
+  const auto found = one.read();
+  ASSERT_EQ(found.declared.size(), 1U);
+  EXPECT_EQ(found.declared[0], (reconcilers::label_alias{"cards", "yes", "vgpu"}));
+  EXPECT_EQ(view_of(found, {}, std::chrono::system_clock::now()).declared, found.declared);
+  one.sees_config_maps = false;
+  EXPECT_TRUE(one.read().declared.empty()) << "that they may not be seen is no reason to see nothing";
 }
 
 TEST(fleet, one_node_and_its_pods_only) {
@@ -336,13 +355,22 @@ TEST(verify_allocate, S4_a_pod_that_no_kubelet_runs_has_nothing_to_read) {
   server.looks = {one_pod::in("Running")};
   server.log = recording_transport::refused(500, "InternalError");
   const auto step = server.tried();
-  EXPECT_EQ(step.is, outcome::good);
-  EXPECT_EQ(step.value, "");
+  EXPECT_EQ(step.is, outcome::unknown) << "what is not seen is not good";
   EXPECT_TRUE(server.removed);
   reconcilers::verify::report report;
   report.nodes.push_back({"gpu-1", "vgpu", {step}});
   EXPECT_THAT(printed(report, "en"), HasSubstr("a test pod for tencent.com/vcuda-core 1, tencent.com/vcuda-memory 1 "
-                                               "ran; its log could not be read"));
+                                               "ran; its log could not be read, so what it sees is not known"));
+}
+
+TEST(verify_allocate, S4_a_pod_that_was_given_a_card_and_sees_none_is_a_finding) {
+  one_pod server;
+  server.looks = {one_pod::in("Succeeded")};
+  server.log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nno card is visible\n";
+  const auto step = server.tried();
+  EXPECT_EQ(step.is, outcome::wrong);
+  EXPECT_EQ(step.why, code::allocation_sees_nothing);
+  EXPECT_TRUE(server.removed);
 }
 
 TEST(verify_allocate, says_why_a_pod_does_not_run) {

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "reconcilers/plugin_rollout.hpp"
+
 namespace reconcilers::verify {
 namespace {
 
@@ -134,6 +136,26 @@ TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
       << "from the label to what pods can ask for";
 }
 
+TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
+  cluster one;
+  const auto said = [&](const char* status, const char* reason) {
+    one.is.policy->status =
+        nlohmann::json{
+            {"observedGeneration", 3},
+            {"conditions",
+             {{{"type", "Ready"}, {"status", "True"}},
+              {{"type", "RulesEnforced"}, {"status", status}, {"reason", reason}, {"message", "3 declared keys"}}}}}
+            .dump();
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::rules) return text_of(step, language::en);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("True", "Deny"), "enforcement Deny: 3 declared keys");
+  EXPECT_EQ(said("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
+}
+
 struct defect {
   const char* name;
   std::function<void(cluster&)> seed;
@@ -163,6 +185,42 @@ const std::vector<defect>& defects() {
          c.phase(phases::refused, "ForeignPlugin");
        },
        {"foreign_label"}},
+      {"device plugin of another product",
+       [](cluster& c) {
+         c.asks("vgpu");
+         c.first().foreign.here = {{"kube-system/theirs-x", "kube-system/theirs", "HAMi", false}};
+         c.phase(phases::refused, "ForeignPlugin");
+       },
+       {"foreign_label"}},
+      {"label of a device configuration that names a module that is off",
+       [](cluster& c) {
+         c.asks("vgpu");
+         c.node_labels.erase("nvidia-device-enable");
+         c.node_labels["cards"] = "yes";
+         c.is.declared = {{"cards", "yes", "mps"}};
+         c.is.policy->modules["mps"].enabled = false;
+         c.first().status->requested_mode = "mps";
+         c.phase(phases::disabled, "ModuleDisabled");
+       },
+       {"module_off"}},
+      {"admission policies that are gone",
+       [](cluster& c) {
+         auto status = nlohmann::json::parse(c.is.policy->status);
+         status["conditions"].push_back(
+             {{"type", "RulesEnforced"}, {"status", "False"}, {"reason", "PoliciesUnusable"}, {"message", "gone"}});
+         c.is.policy->status = status.dump();
+       },
+       {"rules_not_enforced"}},
+      {"a roll-out that halted",
+       [](cluster& c) {
+         c.plugin_breaks("ImagePullBackOff");
+         c.vgpu_set().annotations =
+             packed({{"quartermaster.io/rollout", rollout_record{"", "gpu-1", "a.b", 1, {}}.to_string()}});
+         c.policy_ready("False", "RolloutHalted",
+                        "vgpu: the new version halted on node gpu-1: its plugin pod: ImagePullBackOff. Put it back");
+         c.phase(phases::verifying, "PluginNotReady", "plugin pod is not ready");
+       },
+       {"policy_not_ready"}},
       {"node not ready, and its plugin pod with it",
        [](cluster& c) {
          c.plugin_breaks("NodeLost");

@@ -200,15 +200,18 @@ class removal {
     auto said_at = clock::time_point();
     while (!enrolled_.empty()) {
       if (lease_.silent_for(how_.lease_patience))
-        co_return std::unexpected(failure("no operator renews the lease " +
-                                          (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
-                                          ", so that no node can leave: start it (helm upgrade, or kubectl scale its "
-                                          "Deployment), or add --without-operator, which takes labels off at once"));
+        co_return std::unexpected(failure(
+            "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
+            ", so that no node can leave: start it (helm upgrade, or kubectl scale its "
+            "Deployment; one outside this cluster is started there), or add --without-operator, which takes labels off "
+            "at once, under the pods that use cards"));
       if (how_.timeout > 0s && clock::now() - began > how_.timeout)
         co_return std::unexpected(failure(some_nodes(enrolled_.size()) + " did not leave in time (" + examples() +
                                           "); they go on leaving: call again to go on, --cancel takes it back"));
       auto line = "  " + std::to_string(at_first - std::min(at_first, enrolled_.size())) + " of " +
                   std::to_string(at_first) + " have left; " + examples();
+      if (lease_.last && lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds)))
+        line += " (no operator renews the lease now)";
       if (line != said || clock::now() - said_at > say_again) {
         out_ << line << std::endl;
         said = std::move(line);
@@ -239,10 +242,16 @@ class removal {
       out_ << "operator stopped: Deployment " << key.to_string() << " has no replicas any more" << std::endl;
     }
     bool told = false;
+    const auto began = clock::now();
     for (;;) {
       const auto seen = co_await look_at_lease();
       if (!seen) co_return seen;
       if (!lease_.last || lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds) + 1s)) break;
+      if (clock::now() - began > how_.lease_patience)
+        co_return std::unexpected(failure("operator " + lease_.last->holder + " still renews the lease " + ns_ +
+                                          "/quartermaster and is of no Deployment here, so it runs outside this "
+                                          "cluster: stop that process, then call "
+                                          "this again, which goes on from here"));
       if (!told) {
         out_ << "waiting for the operator to stop (" << lease_.last->holder
              << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;

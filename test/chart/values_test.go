@@ -159,7 +159,7 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
 		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
 		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
-		"replicaCount=0":                    {"No operator runs here"},
+		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
 	} {
 		notes, err := Helm("template", "qm", withNotes, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values)
 		if err != nil {

@@ -393,6 +393,16 @@ func TestS4_helm_test_looks_with_its_own_rights(t *testing.T) {
 	}
 }
 
+// Without an operator in the cluster there may be no image: helm test waits for nothing, and says what to call instead.
+func TestS4_helm_test_without_an_operator_says_so_at_once(t *testing.T) {
+	installed(t, "replicaCount=0")
+	began := time.Now()
+	said := helm(t, "test", "quartermaster")
+	if took := time.Since(began); took > 20*time.Second || !strings.Contains(said, "quartermaster verify") {
+		t.Errorf("after %s it says %s", took, said)
+	}
+}
+
 // The pre-delete hook asks with rights of its own: content without nodes in a mode, and it names the command where there is one.
 func TestS2_the_uninstall_check_asks_with_its_own_rights(t *testing.T) {
 	installed(t, "replicaCount=1")

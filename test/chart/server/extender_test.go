@@ -1,0 +1,111 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"quartermaster.io/test/chart"
+)
+
+// keys of both Secrets, as they stand there.
+func keys(t *testing.T) string {
+	t.Helper()
+	return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.items[*].data}")
+}
+
+// A kube-scheduler reads its certificate once and keeps it: upgrades leave all of them as they are, while one half alone is no pair.
+func TestS46_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
+	installed(t, "replicaCount=0", "extender.enabled=true")
+	first := keys(t)
+	if strings.Count(first, "tls.key") != 2 || strings.Count(first, "ca.crt") != 2 {
+		t.Fatalf("the Secrets hold %.200s", first)
+	}
+	uid := func() string {
+		return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.items[*].metadata.uid}")
+	}
+	before := uid()
+	for range 2 {
+		upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.port=9555")
+		if keys(t) != first || uid() != before {
+			t.Fatal("an upgrade made other certificates")
+		}
+	}
+	// As docs/scheduling.md says it: other values stay, and new ones have their defaults.
+	helm(t, "upgrade", "quartermaster", chart.Chart(), "--reset-then-reuse-values", "--set", "extender.enabled=true")
+	if keys(t) != first {
+		t.Error("the document's upgrade made other certificates")
+	}
+	if is := kubectl(t, "", "get", "deployment", "quartermaster", "-n", namespace, "-o", "jsonpath={.spec.template.spec.containers[0].args}"); !strings.Contains(is, "--extender-address=:9555") {
+		t.Errorf("the document's upgrade forgot a value: %s", is)
+	}
+	kubectl(t, "", "delete", "secret", "quartermaster-extender-client", "-n", namespace)
+	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	second := keys(t)
+	if second == first || strings.Count(second, "tls.key") != 2 {
+		t.Error("half a pair was kept")
+	}
+	upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.certificateSecret=mine")
+	if said := kubectl(t, "", "get", "secret", "-n", namespace, "-o", "name"); strings.Contains(said, "quartermaster-extender") {
+		t.Errorf("a Secret of one's own is named, and ours are there: %s", said)
+	}
+	upgraded(t, "replicaCount=0")
+	for _, what := range []string{"service,secret,role,rolebinding", "validatingadmissionpolicy,validatingadmissionpolicybinding,clusterrole,clusterrolebinding"} {
+		if said := kubectl(t, "", "get", what, "-A", "-o", "name"); strings.Contains(said, "quartermaster-extender") || strings.Contains(said, "quartermaster-scheduler") || strings.Contains(said, "placement") {
+			t.Errorf("switched off, and there is: %s", said)
+		}
+	}
+}
+
+// Plugins that others installed write their pods as ever where the extender is off; where it is on, `protect: false` leaves them alone.
+func TestS46_other_peoples_plugins_write_where_nothing_is_protected(t *testing.T) {
+	installed(t, "replicaCount=0")
+	kubectl(t, `{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}`, "apply", "-f", "-")
+	defer kubectl(t, "", "delete", "namespace", "theirs", "--wait=false")
+	kubectl(t, `
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: hami-scheduler, namespace: theirs}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: theirs, namespace: theirs}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: edit}
+subjects: [{kind: ServiceAccount, name: hami-scheduler, namespace: theirs}]
+`, "apply", "-f", "-")
+	const path = "/api/v1/namespaces/theirs/pods"
+	who := as(t, "default")
+	who.token = kubectl(t, "", "create", "token", "hami-scheduler", "-n", "theirs")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		status, answer := who.call(t, "POST", path, "application/json",
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"x"}]}}`)
+		if status == 201 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d %v", status, answer["message"])
+		}
+	}
+	write := func() (int, any) {
+		status, answer := who.call(t, "PATCH", path+"/p?dryRun=All", "application/strategic-merge-patch+json",
+			`{"metadata":{"annotations":{"hami.io/vgpu-node":"n","hami.io/vgpu-devices-to-allocate":"x","tencent.com/predicate-node":"n","ALIYUN_COM_GPU_MEM_IDX":"0"}}}`)
+		return status, answer["message"]
+	}
+	until := func(want int) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+			status, message := write()
+			if status == want {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%d, not %d: %v", status, want, message)
+			}
+		}
+	}
+	until(200)
+	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	until(422)
+	upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.protect=false")
+	until(200)
+}

@@ -198,3 +198,42 @@ func TestS46_wrong_values_of_the_extender_are_refused_with_their_path(t *testing
 		}
 	}
 }
+
+// The policy lets those plugins write that the modules install, by the names the modules give their accounts.
+func TestS46_the_policy_names_the_modules_accounts(t *testing.T) {
+	account := regexp.MustCompile(`constexpr std::string_view account = "([^"]+)"`)
+	writers := map[string]bool{"vgpu.cpp": true, "hami.cpp": true, "gpushare.cpp": true}
+	var want []string
+	for name := range writers {
+		text, err := os.ReadFile(filepath.Join(Root(), "reconcilers/modules", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := account.FindSubmatch(text)
+		if found == nil {
+			t.Fatalf("%s names no account", name)
+		}
+		want = append(want, string(found[1]))
+	}
+	want = append(want, "quartermaster")
+	objects, err := Template("{extender: {enabled: true}}", "-n", "elsewhere")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range objects {
+		if one.Kind != "ValidatingAdmissionPolicy" || one.Name != "placements.quartermaster.io" {
+			continue
+		}
+		var is []string
+		for _, found := range regexp.MustCompile(`'system:serviceaccount:elsewhere:([^']+)'`).FindAllStringSubmatch(one.Text, -1) {
+			is = append(is, found[1])
+		}
+		slices.Sort(is)
+		slices.Sort(want)
+		if !slices.Equal(is, want) {
+			t.Errorf("the policy names %v, the modules %v", is, want)
+		}
+		return
+	}
+	t.Error("no policy")
+}

@@ -415,7 +415,7 @@ func (c *cast) active(t *testing.T) {
 	}))
 }
 
-func TestS46_EachWriterWritesItsOwnAndNobodyElseSaysWhichCardsAPodHas(t *testing.T) {
+func TestEachWriterWritesItsOwnAndNobodyElseSaysWhichCardsAPodHas(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	legal, forged, dropped := c.legal(), c.forged(), c.dropped()
@@ -433,7 +433,7 @@ func TestS46_EachWriterWritesItsOwnAndNobodyElseSaysWhichCardsAPodHas(t *testing
 }
 
 // A pod's life with all of it kept: bound, given by the plugin, running, done, deleted.
-func TestS46_APodLivesUnderThePolicies(t *testing.T) {
+func TestAPodLivesUnderThePolicies(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	for _, step := range []struct {
@@ -465,7 +465,7 @@ func TestS46_APodLivesUnderThePolicies(t *testing.T) {
 
 // The server takes time with the square of a map's size to look through it, so there is a most. A pod from before may have more: what
 // leaves its annotations alone is not looked at.
-func TestS46_TooManyAnnotationsToLookThrough(t *testing.T) {
+func TestTooManyAnnotationsToLookThrough(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	letters := "abcdefghijklmnopqrstuvwxyz"
@@ -531,7 +531,7 @@ func TestS46_TooManyAnnotationsToLookThrough(t *testing.T) {
 }
 
 // Templates are warned about; the pod of one is refused, and its controller says why.
-func TestS46_TemplatesAreWarnedAboutAndTheirPodsRefused(t *testing.T) {
+func TestTemplatesAreWarnedAboutAndTheirPodsRefused(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	template := func(annotations map[string]string) map[string]any {
@@ -610,7 +610,7 @@ func TestS46_TemplatesAreWarnedAboutAndTheirPodsRefused(t *testing.T) {
 }
 
 // The server finds nothing wrong with the expressions.
-func TestS46_TheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
+func TestTheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
 	for _, name := range []string{policyName, "placement-templates.quartermaster.io"} {
 		var policy *admissionv1.ValidatingAdmissionPolicy
 		must(t, until(at.ctx, 60*time.Second, "the status of "+name, func() (bool, error) {
@@ -625,7 +625,7 @@ func TestS46_TheServerHasNothingToSayAgainstThesePolicies(t *testing.T) {
 }
 
 // Each guard of the policy is there for a reason: without it something of the table comes out otherwise.
-func TestS46_WithoutAnyGuardTheTableFails(t *testing.T) {
+func TestWithoutAnyGuardTheTableFails(t *testing.T) {
 	c := assemble(t)
 	c.active(t)
 	policies := c.Client.AdmissionregistrationV1().ValidatingAdmissionPolicies()

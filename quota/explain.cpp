@@ -98,7 +98,8 @@ class amounts {
     const limits all = std::exchange(views_[container_], rest_);
     const bool read_it = !read(views_, nodes_[node_].what->serves, what_);
     views_[container_] = all;
-    what_.add(need{.cards = 1, .container = static_cast<std::uint16_t>(container_), .cores = 1});
+    // Takes neither memory nor cores, and needs some left, as everything does.
+    what_.add(need{.cards = 1, .container = static_cast<std::uint16_t>(container_)});
     here = read_it && fit(what_, nodes_[node_], {.only = only_, .any_order = true}).fits() ? hope::some : hope::none;
     return here == hope::some;
   }

@@ -167,6 +167,13 @@ TEST_F(why, a_declared_key_is_explained_without_code) {
   EXPECT_EQ(said_.of_pod->to, 900'000'000);
 }
 
+TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
+  put(with("a", mode::hami, {8192}));
+  hold("a", "a-0", 60, 0);
+  ask({{{"nvidia.com/gpumem", 9000}}, {{"nvidia.com/gpumem", 100}, {"nvidia.com/gpucores", 40}}});
+  EXPECT_EQ(pod_text(), "lower nvidia.com/gpumem of container 0 from 9000 to 8092 (fits on card a-0 of node a)");
+}
+
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::hami, {81'920}));
   hold("a", "a-0", 0, 1'920);

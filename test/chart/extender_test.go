@@ -72,7 +72,7 @@ func verified(t *testing.T, secret map[string]string, purpose string, more ...st
 }
 
 // What is rendered with the extender on, but for the parts that are made anew each time.
-func TestS2_what_the_extender_becomes(t *testing.T) {
+func Test_what_the_extender_becomes(t *testing.T) {
 	objects, err := Template("{extender: {enabled: true}, networkPolicy: true}")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestS2_what_the_extender_becomes(t *testing.T) {
 	Golden(t, "extender.yaml", text.String())
 }
 
-func TestS2_the_extenders_certificates_verify(t *testing.T) {
+func Test_the_extenders_certificates_verify(t *testing.T) {
 	for _, namespace := range []string{"kube-system", "quartermaster", strings.Repeat("n", 63)} {
 		objects, err := Template("{extender: {enabled: true}}", "-n", namespace)
 		if err != nil {
@@ -140,7 +140,7 @@ func named(objects []Object, part string) (out []string) {
 }
 
 // A Secret of one's own: ours are not made. Off: nothing is, and nothing of the policies, so that plugins others installed are left alone.
-func TestS2_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
+func Test_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
 	objects, err := Template("{extender: {enabled: true, certificateSecret: mine}}")
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func TestS2_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) 
 	}
 }
 
-func TestS2_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.T) {
+func Test_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.T) {
 	for values, want := range map[string]string{
 		"extender: {enable: true}":                    "at '/extender': additional properties 'enable' not allowed",
 		"extender: {enabled: \"true\"}":               "at '/extender/enabled': got string, want boolean",
@@ -200,7 +200,7 @@ func TestS2_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.
 }
 
 // The policy lets those plugins write that the modules install, by the names the modules give their accounts.
-func TestS2_the_policy_names_the_modules_accounts(t *testing.T) {
+func Test_the_policy_names_the_modules_accounts(t *testing.T) {
 	account := regexp.MustCompile(`constexpr std::string_view account = "([^"]+)"`)
 	writers := map[string]bool{"vgpu.cpp": true, "hami.cpp": true, "gpushare.cpp": true}
 	var want []string

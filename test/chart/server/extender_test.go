@@ -15,7 +15,7 @@ func keys(t *testing.T) string {
 }
 
 // A kube-scheduler reads its certificate once and keeps it: upgrades leave all of them as they are, while one half alone is no pair.
-func TestS2_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
+func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 	installed(t, "replicaCount=0", "extender.enabled=true")
 	first := keys(t)
 	if strings.Count(first, "tls.key") != 2 || strings.Count(first, "ca.crt") != 2 {
@@ -58,7 +58,7 @@ func TestS2_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 }
 
 // Plugins that others installed write their pods as ever where the extender is off; where it is on, `protect: false` leaves them alone.
-func TestS2_other_peoples_plugins_write_where_nothing_is_protected(t *testing.T) {
+func Test_other_peoples_plugins_write_where_nothing_is_protected(t *testing.T) {
 	installed(t, "replicaCount=0")
 	kubectl(t, `{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}`, "apply", "-f", "-")
 	defer kubectl(t, "", "delete", "namespace", "theirs", "--wait=false")

@@ -174,6 +174,23 @@ TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
   EXPECT_EQ(pod_text(), "lower nvidia.com/gpumem of container 0 from 9000 to 8092 (fits on card a-0 of node a)");
 }
 
+TEST_F(why, less_may_be_worse_where_gpu_manager_would_then_take_a_card_out_of_use) {
+  auto of = with("a", mode::vgpu, {65536, 65536});
+  put(of);
+  hold("a", "a-0", 40, 25600);
+  hold("a", "a-1", 70, 0);
+  of.cards[1].cordoned = true;
+  book_.put(of);
+  // With 30 cores or fewer it would take card 1, which has as many left.
+  ask({share(80, 1)});
+  EXPECT_EQ(said_.of_pod->to, 60);
+  // Card 1 has fewer cores left, and all its memory: with 10 cores no amount of memory is small enough.
+  ask({share(10, 200)});
+  EXPECT_EQ(pod_text(), "none");
+  ask({share(40, 200)});
+  EXPECT_EQ(said_.of_pod->to, 156);
+}
+
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::hami, {81'920}));
   hold("a", "a-0", 0, 1'920);

@@ -2,9 +2,11 @@
 // The cards of a node as the engine sees them, and what the node's device plugins make of them. Plain values: whoever
 // reads the API fills them in. Memory is in MiB, compute in hundredths of a card ("cores", 100 a card).
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace quota {
@@ -31,9 +33,16 @@ struct service {
   std::int32_t default_cores = 0;       ///< of a slot without cores (HAMi's defaultCores), 0 to 100
   std::int32_t aliyun_unit_mib = 1024;  ///< one aliyun.com/gpu-mem (gpushare's --memory-unit): 1024 or 1
 
+  /// Of the keys by which one mode can be asked, those the kubelet does not offer: they fit nowhere (`offered`).
+  std::uint8_t withheld = 0;
+
   bool has(mode of) const { return (modes & static_cast<std::uint16_t>(of)) != 0; }
   friend bool operator==(const service&, const service&) = default;
 };
+
+/// Keys that mean the same on a node of one mode; a node offers one of them. One bit each of service::withheld.
+inline constexpr std::array<std::string_view, 3> alternatives{"nvidia.com/gpu", "nvidia.com/gpualloc",
+                                                              "nvidia.com/gpu.shared"};
 
 struct card {
   std::string uuid;

@@ -74,7 +74,14 @@ constexpr row table[] = {
     {.key = "tke.cloud.tencent.com/qgpu-memory", .of = mode::qgpu, .is = role::memory, .unit_mib = 1024},
 };
 
+bool offered(std::string_view key, const service& of) {
+  for (std::size_t i = 0; i < alternatives.size(); ++i)
+    if (alternatives[i] == key) return (of.withheld >> i & 1) == 0;
+  return true;
+}
+
 const row* find(std::string_view key, const service& of) {
+  if (!offered(key, of)) return nullptr;
   for (const row& one : table)
     if (of.has(one.of) && one.key == key) return &one;
   return nullptr;

@@ -9,8 +9,9 @@ namespace {
 
 using wire::bytes_field, wire::number_field, wire::reader, wire::text;
 
-constexpr std::string_view label_patterns[] = {"quartermaster.io/",       "app.kubernetes.io/",      "name", "k8s-app",
-                                               "pod-template-generation", "controller-revision-hash"};
+constexpr std::string_view label_patterns[] = {
+    "quartermaster.io/",        "app.kubernetes.io/",  "name", "k8s-app", "pod-template-generation",
+    "controller-revision-hash", "aliyun.com/gpu-count"};
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/",
                                                     "ALIYUN_COM_",       "nvidia.com/",  mirror_annotation};

@@ -29,8 +29,8 @@ struct container {
 };
 
 struct pod : object {
-  // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash.
-  // annotations: quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_, nvidia.com/, kubernetes.io/config.mirror.
+  // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash and
+  // aliyun.com/gpu-count. annotations: quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_, nvidia.com/, mirror's.
   std::string node_name;       ///< empty: not bound
   std::string scheduler_name;  ///< empty stands for "default-scheduler", which most pods have
   std::string ip;

@@ -31,6 +31,8 @@ class binder {
   boost::asio::awaitable<std::string> bind(bind_args what);
   /// Can we answer for what we bind? When not, the caller is told to come again.
   bool ready() const;
+  /// Nothing of an earlier leader can arrive any more.
+  bool sealed() const { return by_.earlier.closed(); }
   /// Looks after what was assumed and never confirmed: every few seconds.
   void look_after(controller::milliseconds now);
 

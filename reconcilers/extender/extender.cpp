@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "controller/sleep.hpp"
 #include "quota/filter.hpp"
 #include "quota/preempt.hpp"
 
@@ -13,6 +14,8 @@ namespace {
 
 using controller::http_request;
 using controller::http_response;
+
+constexpr controller::milliseconds patience{4'000};  // the scheduler's own is 5 s
 
 const http_response not_now{503, "not the leader, or not synced yet\n"};
 
@@ -187,7 +190,16 @@ http_response front::prioritize(const std::string& body) {
   return json(std::move(out));
 }
 
+boost::asio::awaitable<void> front::settled() const {
+  const auto until = controller::boot_now() + patience;
+  while (answering() && !by_.binds.sealed() && controller::boot_now() < until) {
+    const bool slept = co_await controller::sleep_for(controller::milliseconds(20));
+    if (!slept) co_return;
+  }
+}
+
 boost::asio::awaitable<http_response> front::bind(std::string body) {
+  co_await settled();
   if (!answering() || !by_.binds.ready()) co_return not_now;
   document parser;
   auto read = read_bind(parser, body);
@@ -230,16 +242,17 @@ http_response front::preempt(const std::string& body) {
 
 void front::add_routes(controller::http_server& to) {
   const auto timed = [this](std::string_view verb, http_response (front::*call)(const std::string&)) {
-    return [this, verb, call](const http_request& asked) {
+    return [this, verb, call](http_request asked) -> boost::asio::awaitable<http_response> {
+      co_await settled();
       const auto began = std::chrono::steady_clock::now();
       auto out = (this->*call)(asked.body);
       seconds_.with({verb}).observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-      return out;
+      co_return out;
     };
   };
-  to.route("POST", std::string(filter_path), timed("filter", &front::filter), max_filter_body);
-  to.route("POST", std::string(prioritize_path), timed("prioritize", &front::prioritize), max_filter_body);
-  to.route("POST", std::string(preempt_path), timed("preempt", &front::preempt), max_filter_body);
+  to.route_async("POST", std::string(filter_path), timed("filter", &front::filter), max_filter_body);
+  to.route_async("POST", std::string(prioritize_path), timed("prioritize", &front::prioritize), max_filter_body);
+  to.route_async("POST", std::string(preempt_path), timed("preempt", &front::preempt), max_filter_body);
   to.route_async(
       "POST", std::string(bind_path),
       [this](http_request asked) -> boost::asio::awaitable<http_response> {

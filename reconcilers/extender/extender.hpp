@@ -40,6 +40,9 @@ class front {
   /// The store's copy, or the body's where the store has none yet.
   const kube::pod* pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view json, kube::pod& read);
   bool answering() const { return by_.leading() && by_.book.synced(); }
+  /// Until the pods of earlier leaders are sealed, or the scheduler would not wait any longer: to be sent away costs it
+  /// writes on the pod, just when the seals need the API server.
+  boost::asio::awaitable<void> settled() const;
 
   given by_;
   controller::family<controller::histogram>& seconds_;

@@ -97,6 +97,8 @@ class module_settings {
 quota::service service_of(const kube::node& of, const accelerator_policy* policy) {
   quota::service out;
   out.modes = modes_of(of);
+  for (std::size_t i = 0; i < quota::alternatives.size(); ++i)
+    if (kube::amount(of.allocatable, quota::alternatives[i]) <= 0) out.withheld |= static_cast<std::uint8_t>(1U << i);
   if (out.has(mode::hami)) {
     const module_settings hami(of, policy, "hami");
     out.default_cards = static_cast<std::int32_t>(hami.number("defaultGPUNum"));

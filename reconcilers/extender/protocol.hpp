@@ -14,8 +14,8 @@
 
 namespace reconcilers::extender {
 
-/// A parser that reads a body where it lies: bodies are up to 128 MiB, and of whole nodes only the names are read. Views
-/// live until the next `open`, and as long as the body.
+/// A parser that reads a body where it lies: bodies are up to 128 MiB, and of whole nodes only the names are read.
+/// Views live until the next `open`, and as long as the body.
 class document {
  public:
   /// Throws simdjson::simdjson_error. Copies only where there is no room for simdjson's padding behind the end.

@@ -6,7 +6,15 @@
 namespace reconcilers::extender {
 namespace {
 
-constexpr std::string_view vcuda_core = "tencent.com/vcuda-core", burst = "tencent.com/vcuda-core-limit";
+constexpr std::string_view vcuda_core = "tencent.com/vcuda-core", burst = "tencent.com/vcuda-core-limit",
+                           gpu_mem = "aliyun.com/gpu-mem", gpu_count = "aliyun.com/gpu-count";
+
+/// What is no number is refused as such.
+std::int64_t number_of(std::string_view text) {
+  std::int64_t value = -1;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
 
 bool ours(const std::pair<std::string, std::int64_t>& limit, const declared_keys& declared) {
   return limit.second != 0 && (quota::known(limit.first) || (declared && declared(limit.first)));
@@ -37,22 +45,21 @@ bool asks(const kube::pod& of, const declared_keys& declared) {
 
 asked::asked(const kube::pod& of, const declared_keys& declared) {
   std::size_t most = 0;
-  for (const auto& one : of.containers) most += one.limits.size() + 1;
+  for (const auto& one : of.containers) most += one.limits.size() + 2;
   amounts_.reserve(most);  // spans point into it
   spans_.reserve(of.containers.size());
   named_.reserve(of.containers.size());
-  const auto limit = of.annotations.find(burst);
+  const auto limit = of.annotations.find(burst), cards = of.labels.find(gpu_count);
   for (const auto [key, value] : of.annotations) only_.read(key, value);
   for (const auto& one : of.containers) {
     if (!counts(one, of, declared)) continue;
     const auto from = amounts_.size();
     for (const auto& each : one.limits)
       if (ours(each, declared)) amounts_.push_back({each.first, each.second});
-    if (limit && kube::amount(one.limits, vcuda_core) > 0) {
-      std::int64_t value = -1;  // what is no number is refused as such
-      std::from_chars(limit->data(), limit->data() + limit->size(), value);
-      amounts_.push_back({burst, value});
-    }
+    if (limit && kube::amount(one.limits, vcuda_core) > 0) amounts_.push_back({burst, number_of(*limit)});
+    // ACK says by a label of the pod over how many cards its memory is spread.
+    if (cards && kube::amount(one.limits, gpu_mem) > 0 && kube::amount(one.limits, gpu_count) == 0)
+      amounts_.push_back({gpu_count, number_of(*cards)});
     spans_.emplace_back(amounts_.data() + from, amounts_.size() - from);
     named_.push_back(&one);
   }

@@ -1,6 +1,7 @@
 #include "reconcilers/extender/waiting.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <vector>
@@ -18,6 +19,7 @@ constexpr std::size_t most_waiting = 20'000;   // who waits beyond is told by th
 constexpr std::size_t said_at_once = 4;        // an explanation takes milliseconds
 constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for
 constexpr std::size_t touched_at_once = 16;
+constexpr auto at_a_time = 5ms;   // of the loop
 constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
 
 /// Which reasons there are, without numbers: what a change of is news.
@@ -46,7 +48,7 @@ void waiting::note(const kube::pod& pod) {
     at->second.to_say = true;
     return;
   }
-  if (pods_.size() < most_waiting) pods_[pod.id] = {.key = pod.key, .reason = {}, .limit = {}};
+  if (pods_.size() < most_waiting) pods_[pod.id] = {.key = pod.key, .reason = {}, .limit = {}, .looked = rooms_};
 }
 
 void waiting::forget_the_placed() {
@@ -118,22 +120,23 @@ kube::task<void> waiting::turn(controller::milliseconds now) {
     if (++said > said_at_once) break;
     if (const auto* pod = by_.pods.find(one.key)) say(one, *pod);
   }
-  if (!std::exchange(room_, false)) co_return kube::result<void>();
-
-  std::vector<const kube::pod*> first;
-  for (const auto& [uid, one] : pods_)
-    if (one.touched + touch_pause <= now || one.touched == controller::milliseconds(0))
-      if (const auto* pod = by_.pods.find(one.key)) first.push_back(pod);
-  std::ranges::sort(
-      first, {}, [](const kube::pod* one) { return std::tuple(-std::int64_t{one->priority}, one->created, one->key); });
+  std::vector<std::pair<const kube::pod*, waiter*>> due;
+  for (auto& [uid, one] : pods_) {
+    const bool pausing = one.touched != controller::milliseconds(0) && one.touched + touch_pause > now;
+    if (one.looked == rooms_ || pausing) continue;
+    if (const auto* pod = by_.pods.find(one.key)) due.emplace_back(pod, &one);
+  }
+  std::ranges::sort(due, {}, [](const auto& one) {
+    return std::tuple(-std::int64_t{one.first->priority}, one.first->created, one.first->key);
+  });
   // Copies: pods may change while a patch is on its way.
   std::vector<std::pair<kube::object_key, kube::uid>> chosen;
-  std::size_t tried = 0;
-  for (const auto* pod : first) {
-    if (chosen.size() == touched_at_once || ++tried > 4 * touched_at_once) break;
+  const auto until = std::chrono::steady_clock::now() + at_a_time;
+  for (const auto& [pod, one] : due) {
+    if (chosen.size() == touched_at_once || std::chrono::steady_clock::now() > until) break;  // the rest next time
+    one->looked = rooms_;
     if (fits_somewhere(*pod)) chosen.emplace_back(pod->key, pod->id);
   }
-  if (first.size() > tried) room_ = !chosen.empty();  // the rest next time, as long as there is room
   for (const auto& [key, uid] : chosen) {
     if (const auto at = pods_.find(uid); at != pods_.end()) at->second.touched = now;
     const nlohmann::json patch{

@@ -3,6 +3,7 @@
 // reason changes; and when something is given back, those that fit now are touched, so that the scheduler tries them at
 // once: it may have tried before our ledger knew, and would not again for minutes.
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -35,7 +36,7 @@ class waiting {
   /// The scheduler asked and no node of its list fits.
   void note(const kube::pod& pod);
   /// Something was given back.
-  void room() { room_ = true; }
+  void room() { ++rooms_; }
   /// A little of both, to be called a few times a second; takes milliseconds.
   kube::task<void> turn(controller::milliseconds now);
 
@@ -50,6 +51,7 @@ class waiting {
     std::string limit;   ///< of its namespace, where that is the reason
     bool to_say = true;  ///< asked about since
     controller::milliseconds touched{0};
+    std::uint64_t looked = 0;  ///< at which room it was looked at last
   };
   void forget_the_placed();
   void say(waiter& one, const kube::pod& pod);
@@ -57,7 +59,7 @@ class waiting {
 
   given by_;
   std::map<kube::uid, waiter> pods_;
-  bool room_ = false;
+  std::uint64_t rooms_ = 0;  ///< how often
   controller::gauge& count_;
   controller::counter& touched_;
 };

@@ -55,6 +55,15 @@ TEST(inventory, without_our_label_the_offered_key_tells) {
   EXPECT_EQ(seen(node("a", {}, {{"cpu.io/x", 3}})).serves.modes, 0);
 }
 
+TEST(inventory, S52_of_two_words_for_one_thing_the_one_that_is_offered_counts) {
+  const auto hami = seen(node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}}));
+  quota::demand needs;
+  const quota::amount card[] = {{"nvidia.com/gpu", 1}}, slot[] = {{"nvidia.com/gpualloc", 1}};
+  const quota::limits as_card[] = {card}, as_slot[] = {slot};
+  EXPECT_TRUE(quota::read(as_card, hami.serves, needs));
+  EXPECT_FALSE(quota::read(as_slot, hami.serves, needs));
+}
+
 TEST(inventory, replicas_are_the_most_sharers_of_a_card) {
   const auto got =
       seen(node("a", {{"quartermaster.io/module", "share"}, {"nvidia.com/gpu.count", "2"}}, {{"nvidia.com/gpu", 20}}));

@@ -172,6 +172,15 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
   EXPECT_THAT(asked(pod("p", {more, main}), any).containers(), SizeIs(2));
 }
 
+TEST(placement, S60_a_label_says_over_how_many_cards_memory_is_spread) {
+  auto of = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
+  of.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), of);
+  ASSERT_THAT(made.what.grants, SizeIs(2));
+  EXPECT_EQ(made.what.grants[0].memory_mib, 4096);
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0,1");
+}
+
 TEST(placement, keys_nobody_declared_are_not_ours) {
   EXPECT_FALSE(asks(pod("p", {container("main", {{"rdma/hca", 1}})}), any));
   EXPECT_TRUE(asks(pod("p", {container("main", {{"example.com/fpga", 1}})}), any));

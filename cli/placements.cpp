@@ -12,7 +12,7 @@
 #include "cli/verbs.hpp"
 #include "cli/yaml_source.hpp"
 #include "quota/explain.hpp"
-#include "quota/simulate.hpp"
+#include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
 
@@ -127,6 +127,29 @@ int explain_bound(const kube::pod& pod, const placements& in, const std::string&
   return 0;
 }
 
+/// The first amount of an extended resource that is none: "containers[0].resources.limits: nvidia.com/gpu is abc; ...".
+std::string wrong_amount(const nlohmann::json& spec) {
+  for (const auto* list : {"initContainers", "containers"}) {
+    if (!spec.contains(list) || !spec[list].is_array()) continue;
+    for (std::size_t i = 0; i < spec[list].size(); ++i) {
+      const auto limits = spec[list][i].is_object()
+                              ? spec[list][i].value("/resources/limits"_json_pointer, nlohmann::json::object())
+                              : nlohmann::json::object();
+      if (!limits.is_object()) continue;
+      for (const auto& [key, value] : limits.items()) {
+        if (!kube::is_extended_resource(key)) continue;
+        const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+        const auto amount = kube::parse_quantity(text);
+        const bool whole = amount && *amount >= 0 && text.find_first_of(".mun-") == std::string::npos;
+        if (!whole)
+          return std::string(list) + "[" + std::to_string(i) + "].resources.limits: " + key + " is " +
+                 text.substr(0, 40) + "; allowed is a whole number from 0";
+      }
+    }
+  }
+  return {};
+}
+
 /// The pods an object makes, each by its own name. False: its pod cannot be read, `problem` says why.
 bool add_pods(const manifest& of, std::vector<kube::pod>& to, std::string& problem) {
   const auto* spec = pod_spec_of(of);
@@ -142,13 +165,26 @@ bool add_pods(const manifest& of, std::vector<kube::pod>& to, std::string& probl
   if (!bare) meta = yaml::find(yaml::find(yaml::find(of.root, "spec"), "template"), "metadata");
   if (const auto* map = yaml::find(meta, "annotations"); map && map->mapping())
     for (const auto& entry : map->entries) annotations[entry.key->text] = yaml::canonical(*entry.value);
+  if (auto wrong = wrong_amount(*read); !wrong.empty()) {
+    problem = of.kind + " " + of.key.to_string() + ": " + wrong;
+    return false;
+  }
   std::int64_t count = 1;
   const auto* workload = yaml::find(of.root, "spec");
-  for (const auto* key : {"replicas", "parallelism"}) {
+  for (const auto* key : {"replicas", "parallelism", "completions"}) {
     const auto text = bare ? std::string_view() : yaml::text_at(workload, key);
-    if (!text.empty()) std::from_chars(text.data(), text.data() + text.size(), count);
+    if (text.empty()) continue;
+    std::int64_t said = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), said);
+    if (failed != std::errc() || end != text.data() + text.size() || said < 0 ||
+        said > static_cast<std::int64_t>(most_pods)) {
+      problem = of.kind + " " + of.key.to_string() + ": spec." + key + " is " + std::string(text.substr(0, 40)) +
+                "; allowed is a whole number from 0 to " + std::to_string(most_pods);
+      return false;
+    }
+    // A Job runs no more at once than are to be completed.
+    count = std::string_view(key) == "completions" ? std::min(count, said) : said;
   }
-  count = std::clamp<std::int64_t>(count, 0, static_cast<std::int64_t>(most_pods));
   for (std::int64_t i = 0; i < count; ++i) {
     const auto name = count == 1 ? of.key.name : of.key.name + "-" + std::to_string(i);
     const nlohmann::json document{
@@ -244,43 +280,79 @@ int explain_pod(const placements& in, const std::string& name, const std::string
   return rc;
 }
 
-int simulate(const placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out) {
-  const auto views = ext::candidates(in.book->book(), in.nodes);
-  std::vector<std::string> names;
-  for (const auto& one : views) names.push_back(one.what->name);
-  std::vector<ext::asked> asked;
-  asked.reserve(pods.size());
-  for (const auto& one : pods) asked.emplace_back(one, in.book->keys());
-  std::vector<quota::asking> list;
-  for (const auto& one : asked) list.push_back({one.containers(), one.only()});
-  const auto done = quota::simulate(in.book->book(), names, list);
-  json doc{{"pods", json::array()}, {"fitting", done.fitting}, {"of", pods.size()}};
+namespace {
+
+/// Where the pod would lie, and booked there for those after it; or why nowhere.
+struct seat {
+  std::string node;
+  quota::holding held;
+  std::string why;
+};
+seat take_seat(placements& in, const kube::pod& pod, const ext::asked& by) {
+  auto& book = *in.book;
+  const auto nodes = ext::candidates(book.book(), in.nodes);
+  std::vector<quota::shortfall> found(nodes.size());
+  std::vector<std::uint8_t> scores(nodes.size());
+  quota::filter(by.containers(), nodes, found, by.only());
+  quota::score(by.containers(), nodes, quota::policy::binpack, scores, by.only());
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (found[i].fits()) order.push_back(i);
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
+  std::optional<quota::exceeded> limit;
+  for (const auto i : order) {
+    const auto& node = *nodes[i].what;
+    quota::demand needs;
+    quota::placement where;
+    if (quota::read(by.containers(), node.serves, needs)) continue;
+    if (!quota::place(needs, nodes[i], {.only = by.only()}, where).fits()) continue;
+    auto held = quota::holding_of(needs, where, node);
+    auto no = book.over(pod, held, node);
+    if (no && !limit) limit = std::move(no);
+    if (limit || book.assume(pod, held, {}) != quota::booked::done) continue;
+    return {held.node, std::move(held), {}};
+  }
+  if (limit) return {{}, {}, quota::text_of(*limit)};
+  return {{}, {}, ext::text_of(quota::explain(by.containers(), nodes, by.only()), nodes, by)};
+}
+
+}  // namespace
+
+int simulate(placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out) {
+  json doc{{"pods", json::array()}};
   table rows({"POD", "NODE", "CARDS", "WHY"});
-  for (std::size_t i = 0; i < done.pods.size(); ++i) {
-    const auto& one = done.pods[i];
-    const auto name = pods[i].key.to_string();
-    if (asked[i].nothing()) {
+  std::size_t fitting = 0;
+  for (const auto& pod : pods) {
+    const auto name = pod.key.to_string();
+    const ext::asked by(pod, in.book->keys());
+    if (by.nothing()) {
+      ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", false}});
       rows.add({name, "any", "", "asks for no card and no declared key"});
       continue;
     }
+    const auto seat = take_seat(in, pod, by);
+    const bool fits = seat.why.empty();
+    fitting += fits ? 1 : 0;
     std::string cards;
-    for (const auto& held : rows_of(one.held, asked[i])) cards += (cards.empty() ? "" : ", ") + held.card;
-    json entry{{"pod", name}, {"node", one.node ? json(names[*one.node]) : json()}, {"asks", true}};
-    if (one.node)
-      entry["holds"] = json_of(one.held, asked[i]);
+    for (const auto& held : rows_of(seat.held, by)) cards += (cards.empty() ? "" : ", ") + held.card;
+    json entry{{"pod", name}, {"node", fits ? json(seat.node) : json()}, {"asks", true}};
+    if (fits)
+      entry["holds"] = json_of(seat.held, by);
     else
-      entry["why"] = one.text;
+      entry["why"] = seat.why;
     doc["pods"].push_back(std::move(entry));
-    rows.add({name, one.node ? names[*one.node] : "-", cards, one.node ? "" : one.text});
+    rows.add({name, fits ? seat.node : "-", cards, seat.why});
   }
+  doc["fitting"] = fitting;
+  doc["of"] = pods.size();
   if (output == "json") {
     out << dump(doc);
   } else {
     rows.print(out);
-    out << done.fitting << " of " << pods.size() << " pods fit.\n";
+    out << fitting << " of " << pods.size() << " pods fit.\n";
   }
-  return done.all() ? 0 : 3;
+  return fitting == pods.size() ? 0 : 3;
 }
 
 void add_explain_pod(CLI::App& explain, int& rc) {

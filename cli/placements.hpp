@@ -37,7 +37,8 @@ kube::task<void> read_placements(kube::transport& over, placements& into);
 int explain_pod(const placements& in, const std::string& pod, const std::string& output, std::ostream& out,
                 std::ostream& err);
 
-/// Pods, in the order they are tried. Exit code: 0 all fit, 3 some do not.
-int simulate(const placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out);
+/// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace; `in`
+/// holds them afterwards. Exit code: 0 all fit, 3 some do not.
+int simulate(placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out);
 
 }  // namespace cli

@@ -40,10 +40,13 @@ json row_before(const json& before, const module_row& row) {
   return json::object();
 }
 
-/// The image a module had before the one it has now, from what its status said last.
+/// The image a module had before the one it has now, from what its status said last. One that never came to all nodes
+/// is nothing to go back to.
 std::string image_before(const json& was, const module_row& row) {
-  const auto image = was.value("image", "");
-  return image.empty() || row.image.empty() || image == row.image ? was.value("previousImage", "") : image;
+  const auto image = was.value("image", ""), earlier = was.value("previousImage", "");
+  if (image.empty() || row.image.empty() || image == row.image) return earlier;
+  const bool halfway = was.value("updated", 0) < was.value("desired", 0);
+  return halfway && !earlier.empty() && earlier != row.image ? earlier : image;
 }
 
 bool on(const module_row& row) { return row.enabled; }

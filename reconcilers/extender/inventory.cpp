@@ -110,6 +110,16 @@ quota::service service_of(const kube::node& of, const accelerator_policy* policy
   return out;
 }
 
+std::int32_t sharers(std::int64_t count) {
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(count, 0, 10'000));
+}
+
+/// Twice the same is one card; a name with a separator of HAMi's lists could not be told to its plugin.
+void add(std::vector<quota::card>& to, quota::card one) {
+  if (one.uuid.empty() || one.uuid.find_first_of(",:;") != std::string::npos) return;
+  if (std::ranges::find(to, one.uuid, &quota::card::uuid) == to.end()) to.push_back(std::move(one));
+}
+
 /// HAMi's list of cards: JSON since 2.5, before that "uuid,count,mem,core,type,numa,health,index,mode:" for each.
 /// Zero values are left out of the JSON, so a card without "health" is not healthy.
 std::vector<quota::card> registered(std::string_view text) {
@@ -132,11 +142,11 @@ std::vector<quota::card> registered(std::string_view text) {
       card.model = words("type");
       card.memory_mib = number("devmem");
       card.numa = static_cast<std::int32_t>(number("numa"));
-      card.max_sharers = static_cast<std::int32_t>(number("count"));
+      card.max_sharers = sharers(number("count"));
       const auto health = one.find("health");
       card.healthy = health != one.end() && health->is_boolean() && health->get<bool>();
       card.mig = words("mode") == "mig";
-      if (!card.uuid.empty()) out.push_back(std::move(card));
+      add(out, std::move(card));
     }
     return out;
   }
@@ -151,13 +161,13 @@ std::vector<quota::card> registered(std::string_view text) {
     if (fields.size() < 7 || fields[0].empty()) continue;
     quota::card card;
     card.uuid = fields[0];
-    card.max_sharers = static_cast<std::int32_t>(number_of(fields[1]));
+    card.max_sharers = sharers(number_of(fields[1]));
     card.memory_mib = number_of(fields[2]);
     card.model = fields[4];
     card.numa = static_cast<std::int32_t>(number_of(fields[5]));
     card.healthy = fields[6] == "true";
     card.mig = fields.size() > 8 && fields[8] == "mig";
-    out.push_back(std::move(card));
+    add(out, std::move(card));
   }
   return out;
 }
@@ -212,10 +222,8 @@ std::vector<quota::card> cards_of(const kube::node& of, const quota::service& se
                                   const accelerator_policy* policy) {
   if (serves.modes == 0) return {};
   if (serves.has(mode::hami)) {
-    if (const auto text = of.annotations.find(hami_register)) {
-      auto out = registered(*text);
-      if (!out.empty()) return out;
-    }
+    // What cannot be read is no card: names of our own would mean nothing to HAMi's plugin.
+    if (const auto text = of.annotations.find(hami_register)) return registered(*text);
   }
   const auto all = offered_by(of, serves, policy);
   const auto labelled = number_of(of.labels.find("nvidia.com/gpu.memory"));

@@ -41,6 +41,14 @@ std::string_view name_of_node(json::value of) {
   return out;
 }
 
+/// A name the API server gives to a pod or a namespace; anything else must not become a part of a path.
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 253 &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-.") == std::string_view::npos &&
+         text.front() != '.' && text.back() != '.';
+}
+bool is_key(const kube::object_key& key) { return is_name(key.name) && is_name(key.ns); }
+
 template <class Member>
 understood<void> read_members(document& in, const std::string& body, Member member) {
   try {
@@ -163,6 +171,7 @@ understood<void> read(document& in, const std::string& body, filter_args& out) {
   if (!pod) return std::unexpected("there is no Pod");
   if (out.pod.name.empty() || out.pod.ns.empty() || out.uid.empty())
     return std::unexpected("Pod.metadata has no name, namespace or uid");
+  if (!is_key(out.pod)) return std::unexpected("Pod.metadata.name or namespace is no name of an object");
   if (names && out.whole_nodes) return std::unexpected("there are NodeNames and Nodes; one of them is allowed");
   return {};
 }
@@ -178,6 +187,7 @@ understood<bind_args> read_bind(document& in, const std::string& body) {
   if (!read) return std::unexpected(std::move(read.error()));
   if (out.pod.name.empty() || out.pod.ns.empty() || out.uid.empty() || out.node.empty())
     return std::unexpected("PodName, PodNamespace, PodUID and Node are needed");
+  if (!is_key(out.pod)) return std::unexpected("PodName or PodNamespace is no name of an object");
   return out;
 }
 

@@ -95,8 +95,20 @@ TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   EXPECT_THAT(read["pods"][1]["why"].get<std::string>(), HasSubstr("cores"));
   EXPECT_EQ(read["pods"][2]["asks"], false);
   std::ostringstream table;
-  simulate(in, list, "text", table);
-  EXPECT_THAT(table.str(), HasSubstr("2 of 3 pods fit."));
+  const kube::pod more[] = {share("v", 10, 8), share("w", 60, 8)};
+  simulate(in, more, "text", table);
+  EXPECT_THAT(table.str(), HasSubstr("1 of 2 pods fit."));
+}
+
+TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
+  const json spec{{"hard", {{{"units", "cards"}, {"max", 1}}}}};
+  in.quotas.put(*reconcilers::accelerator_quota::decode(
+      json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
+  finish();
+  const kube::pod list[] = {share("x", 10, 8), share("y", 10, 8)};
+  EXPECT_EQ(simulate(in, list, "text", out), 3);
+  EXPECT_THAT(out.str(), HasSubstr("1 of 2 pods fit."));
+  EXPECT_THAT(out.str(), HasSubstr("cards"));
 }
 
 }  // namespace

@@ -124,6 +124,8 @@ TEST_F(front_test, F37_what_cannot_be_understood_is_one_line) {
       sound.substr(0, sound.size() - 3),
       R"({"Pod":{"metadata":{"name":"p","namespace":"n","uid":"u"},"spec":7},"NodeNames":["a"]})",
       std::string(10'000, '['),
+      R"({"Pod":{"metadata":{"name":"p/..","namespace":"n","uid":"u"}},"NodeNames":["a"]})",
+      R"({"Pod":{"metadata":{"name":"p","namespace":"../../x","uid":"u"}},"NodeNames":["a"]})",
       R"({"Pod":null,"NodeNames":["\ud800"]})",
       sound.substr(0, sound.find("\"NodeNames\"")) + R"("NodeNames":[1,2]})",
       sound.substr(0, sound.find("\"NodeNames\"")) + R"("NodeNames":["a",null]})"};

@@ -40,6 +40,7 @@
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/enrolment.hpp"
+#include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
 #include "reconcilers/owned_object.hpp"
 #include "reconcilers/policy.hpp"
@@ -248,11 +249,12 @@ class operator_program {
 
   void add_extender() {
     cache({}, quotas_);
+    cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(extender::given{loop_,
                                                            metrics_,
                                                            serving_,
                                                            client_,
-                                                           {pods_, nodes_, policies_, compiled_rules_, quotas_},
+                                                           {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
                                                            [this] { return elector_.remaining(); },
                                                            elector_.identity(),
                                                            events_},
@@ -310,7 +312,8 @@ class operator_program {
   controller::store<reconcilers::accelerator_node> accelerator_nodes_;
   controller::store<reconcilers::owned_runtime_class> runtime_classes_;
   controller::store<reconcilers::compiled_rules> compiled_rules_;
-  controller::store<reconcilers::accelerator_quota> quotas_;  ///< with the extender only
+  controller::store<reconcilers::accelerator_quota> quotas_;  ///< with the extender only, as the next
+  controller::store<kube::config_map> old_quotas_;
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
   // What we do about it.

@@ -15,6 +15,7 @@
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/gpu_quota.hpp"
 
 namespace cli {
 namespace {
@@ -25,12 +26,22 @@ using json = nlohmann::ordered_json;
 constexpr std::size_t most_pods = 10'000;
 
 template <class T>
-kube::task<void> read_into(kube::transport& over, controller::store<T>& into) {
+kube::task<void> read_into(kube::transport& over, controller::store<T>& into, kube::list_options what = {}) {
   into.begin();
-  auto done = co_await list_each<T>(over, {}, [&](T one) { into.put(std::move(one)); });
+  auto done = co_await list_each<T>(over, std::move(what), [&](T one) { into.put(std::move(one)); });
   // Custom resources of a cluster without the operator: nothing is declared there.
   if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(std::move(done.error()));
   into.commit();
+  co_return kube::result<void>();
+}
+
+/// Few people may read kube-system: to them such limits are told when their pod is refused.
+kube::task<void> read_old_quotas(kube::transport& over, controller::store<kube::config_map>& into) {
+  kube::list_options what;
+  what.ns = reconcilers::gpu_quota_namespace;
+  what.field_selector = "metadata.name=" + std::string(reconcilers::gpu_quota_name);
+  auto done = co_await read_into(over, into, std::move(what));
+  if (!done && done.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(done.error()));
   co_return kube::result<void>();
 }
 
@@ -73,7 +84,7 @@ json json_of(const quota::explanation& why, std::span<const quota::node_view> no
     out["causes"].push_back(std::move(cause));
   }
   out["nearest"] = why.nearest ? json(nodes[*why.nearest].what->name) : json();
-  out["changeOfPod"] = why.of_pod ? json(quota::text_of(*why.of_pod, nodes)) : json();
+  out["changeOfPod"] = why.of_pod ? json(ext::by_name(quota::text_of(*why.of_pod, nodes), by)) : json();
   out["changeOfNode"] = why.of_node ? json(quota::text_of(*why.of_node, nodes)) : json();
   return out;
 }
@@ -89,7 +100,7 @@ void print(const quota::explanation& why, std::span<const quota::node_view> node
   }
   rows.print(to);
   if (why.nearest) to << "Nearest: node " << nodes[*why.nearest].what->name << "\n";
-  if (why.of_pod) to << "Smallest change of the pod: " << quota::text_of(*why.of_pod, nodes) << "\n";
+  if (why.of_pod) to << "Smallest change of the pod: " << ext::by_name(quota::text_of(*why.of_pod, nodes), by) << "\n";
   if (why.of_node) to << "Smallest change of a node: " << quota::text_of(*why.of_node, nodes) << "\n";
   if (!why.of_pod && !why.of_node) to << "No single change of the pod or of a node is enough.\n";
 }
@@ -224,12 +235,14 @@ Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 so
 }  // namespace
 
 void placements::finish() {
-  book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas}, metrics);
+  book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards}, metrics);
 }
 
 kube::task<void> read_placements(kube::transport& over, placements& into) {
   for (auto done : {co_await read_into(over, into.rules), co_await read_into(over, into.policies),
-                    co_await read_into(over, into.quotas), co_await read_into(over, into.nodes),
+                    co_await read_into(over, into.quotas),
+                    co_await read_old_quotas(over, into.old_quotas), co_await read_into(over, into.cards),
+                    co_await read_into(over, into.nodes),
                     co_await read_into(over, into.pods)})
     if (!done) co_return std::unexpected(std::move(done.error()));
   into.finish();

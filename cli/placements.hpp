@@ -26,6 +26,8 @@ struct placements {
   controller::store<reconcilers::accelerator_policy> policies;
   controller::store<reconcilers::compiled_rules> rules;
   controller::store<reconcilers::accelerator_quota> quotas;
+  controller::store<kube::config_map> old_quotas;
+  controller::store<reconcilers::accelerator_node> cards;
   controller::registry metrics;
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 

@@ -20,30 +20,41 @@ std::int64_t hundredths(const card& of, const card_use& now) {
   return std::clamp<std::int64_t>(most, 0, whole_card);
 }
 
-/// Reads the pod anew only where the node's service differs from the one before.
+/// Reads the pod once for each kind of service; the oldest reading makes room where there are many kinds.
 class reader {
  public:
   explicit reader(std::span<const limits> pod) : pod_(pod) {}
 
   const demand* on(const service& of) {
-    if (!read_ || !(of == last_)) {
-      last_ = of;
-      no_ = read(pod_, of, what_);
-      read_ = true;
-    }
-    return no_ ? nullptr : &what_;
+    if (size_ == 0 || !(readings_[last_].of == of)) last_ = find_or_read(of);
+    const auto& now = readings_[last_];
+    return now.no ? nullptr : &now.what;
   }
+  /// Of the last `on`.
   shortfall refused() const {
-    const refusal no = no_.value_or(refusal{});
+    const refusal no = readings_[last_].no.value_or(refusal{});
     return {.why = reason::refused, .container = no.container, .needed = no.value, .available = 0, .key = no.key};
   }
 
  private:
+  struct reading {
+    service of;
+    demand what;
+    std::optional<refusal> no;
+  };
+
+  std::size_t find_or_read(const service& of) {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (readings_[i].of == of) return i;
+    const auto at = size_ < readings_.size() ? size_++ : oldest_++ % readings_.size();
+    readings_[at].of = of;
+    readings_[at].no = read(pod_, of, readings_[at].what);
+    return at;
+  }
+
   std::span<const limits> pod_;
-  service last_;
-  demand what_;
-  std::optional<refusal> no_;
-  bool read_ = false;
+  std::array<reading, 6> readings_;
+  std::size_t size_ = 0, oldest_ = 0, last_ = 0;
 };
 
 }  // namespace

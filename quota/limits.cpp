@@ -16,6 +16,23 @@ bool counts(const charge& of, std::string_view model, const scope& only) {
   return (model.empty() || of.model == model) && only.counts(of);
 }
 
+bool among(const std::optional<std::vector<std::string>>& allowed, const std::string& one) {
+  return !allowed || std::ranges::find(*allowed, one) != allowed->end();
+}
+
+/// Where the tenant's pods may not be, however little they hold.
+std::optional<exceeded> elsewhere(const tenant& who, std::span<const charge> what) {
+  for (const charge& one : what) {
+    if (one.of == amounts_of_cards{}) continue;
+    exceeded no{.name_space = who.name_space, .model = one.model, .cohort = who.cohort, .only = {.pool = one.pool}};
+    if (!among(who.only_models, one.model)) no.what = exceeded::kind::model;
+    else if (!among(who.only_pools, one.pool)) no.what = exceeded::kind::pool;
+    else continue;
+    return no;
+  }
+  return {};
+}
+
 std::optional<std::int64_t> nominal_of(const tenant& of, std::string_view model, const scope& only, resource which) {
   for (const auto& one : of.limits)
     if (one.model == model && one.only == only && one.nominal[at(which)]) return one.nominal[at(which)];
@@ -167,6 +184,7 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
                       .cohort = who.cohort,
                       .asked = static_cast<std::int64_t>(*one.isolated),
                       .limit = static_cast<std::int64_t>(*who.at_least)};
+  if (auto no = elsewhere(who, what)) return no;
   for (const auto& limit : who.limits)
     for (const resource which : resources) {
       const auto nominal = limit.nominal[at(which)];
@@ -274,6 +292,12 @@ std::string_view text_of(resource of) {
 }
 
 std::string text_of(const exceeded& of) {
+  if (of.what == exceeded::kind::model)
+    return "namespace " + of.name_space + " may not use cards of " +
+           (of.model.empty() ? "an unknown model" : "model " + of.model);
+  if (of.what == exceeded::kind::pool)
+    return "namespace " + of.name_space + " may not use nodes of " +
+           (of.only.pool.empty() ? "no pool" : "pool " + of.only.pool);
   if (of.what == exceeded::kind::isolation)
     return "namespace " + of.name_space + " demands isolation " +
            std::string{text_of(static_cast<isolation>(of.limit))} + " or better, the pod would have " +

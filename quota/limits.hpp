@@ -92,6 +92,9 @@ struct tenant {
   std::string cohort;                   ///< empty: borrows from nobody
   std::vector<limit> limits;            ///< at most one a model and scope
   std::optional<isolation> at_least{};  ///< its pods are isolated so well or better; what is not known is let pass
+  /// Cards of these models, on nodes in these pools, and no others; none: any. What has no model or pool is not among
+  /// them.
+  std::optional<std::vector<std::string>> only_models{}, only_pools{};
 };
 
 /// The limit that refuses.
@@ -101,6 +104,8 @@ struct exceeded {
     borrowing,  ///< `limit` is nominal and borrowing limit together
     cohort,     ///< `limit` and `used` are of the whole cohort
     isolation,  ///< the namespace demands more isolation than the pod would have: `limit` and `asked` are those
+    model,      ///< the namespace may not use cards of this model
+    pool,       ///< nor nodes of this pool, which is `only.pool`
   };
   kind what{};
   resource of{};

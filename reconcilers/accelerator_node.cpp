@@ -24,6 +24,20 @@ rolled_back read_given_up(json::value of) {
   return made;
 }
 
+reported_card read_card(json::value of) {
+  reported_card made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "uuid") made.uuid = json::text_or(field);
+    if (key == "model") made.model = json::text_or(field);
+    if (key == "health") made.health = json::text_or(field);
+    if (key == "memoryMiB") made.memory_mib = json::number_or(field, 0);
+    if (key == "index") made.index = static_cast<std::int32_t>(json::number_or(field, -1));
+    if (key == "numa") made.numa = static_cast<std::int32_t>(json::number_or(field, -1));
+    if (key == "mig") made.mig = field.get_bool();
+  });
+  return made;
+}
+
 }  // namespace
 
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
@@ -39,6 +53,7 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "message") made.message = json::text_or(field);
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
+          if (key == "cards") json::each_item(field, [&](json::value one) { into.cards.push_back(read_card(one)); });
           if (key == "blockers") {
             json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
           }

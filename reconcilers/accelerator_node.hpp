@@ -36,8 +36,20 @@ struct mode_status {
   friend bool operator==(const mode_status&, const mode_status&) = default;
 };
 
+/// A card as the node's agent reports it.
+struct reported_card {
+  std::string uuid, model, health;  ///< health "Healthy" or nothing: in order
+  std::int64_t memory_mib = 0;      ///< 0: not said
+  std::int32_t index = -1;          ///< N of /dev/nvidiaN; -1: its place in the list
+  std::int32_t numa = -1;           ///< -1: not known
+  bool mig = false;
+  bool healthy() const { return health.empty() || health == "Healthy"; }
+  friend bool operator==(const reported_card&, const reported_card&) = default;
+};
+
 struct accelerator_node : kube::object {
   mode_status mode;
+  std::vector<reported_card> cards;  ///< the agent's; empty: none reports
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }
   static constexpr kube::encoding wire = kube::encoding::json;

@@ -32,6 +32,7 @@ void read_limit(json::value of, std::vector<quota::tenant::limit>& into) {
     if (key == "max") most = json::number_or(field, -1);
     if (key == "borrow") borrow = json::number_or(field, 0);
     if (key == "model") out.model = json::text_or(field);
+    if (key == "pool") out.only.pool = json::text_or(field);
     if (key == "priorityFrom") out.only.priority_from = static_cast<std::int32_t>(json::number_or(field, 0));
     if (key == "priorityTo") out.only.priority_to = static_cast<std::int32_t>(json::number_or(field, 0));
     if (key == "isolation") out.only.isolated = isolation_named(json::text_or(field));
@@ -84,27 +85,32 @@ std::string_view unit_of(quota::resource of) {
   return "";
 }
 
+void add(quota::tenant& to, const quota::tenant& more) {
+  if (to.cohort.empty()) to.cohort = more.cohort;
+  if (more.at_least) to.at_least = std::max(to.at_least.value_or(quota::isolation::none), *more.at_least);
+  if (more.only_models) to.only_models = more.only_models;
+  if (more.only_pools) to.only_pools = more.only_pools;
+  for (const auto& one : more.limits) {
+    const auto same = std::ranges::find_if(to.limits, [&](const quota::tenant::limit& other) {
+      return other.model == one.model && other.only == one.only;
+    });
+    if (same == to.limits.end()) {
+      to.limits.push_back(one);
+      continue;
+    }
+    for (std::size_t i = 0; i < one.nominal.size(); ++i) {
+      same->nominal[i] = smaller(same->nominal[i], one.nominal[i]);
+      same->borrowing[i] = smaller(same->borrowing[i], one.borrowing[i]);
+    }
+  }
+}
+
 quota::tenant tenant_of(const std::string& name_space, std::vector<const accelerator_quota*> objects) {
   std::ranges::sort(objects, {}, [](const accelerator_quota* one) -> const std::string& { return one->key.name; });
   quota::tenant out;
   out.name_space = name_space;
-  for (const auto* object : objects) {
-    if (out.cohort.empty()) out.cohort = object->cohort;
-    if (object->at_least) out.at_least = std::max(out.at_least.value_or(quota::isolation::none), *object->at_least);
-    for (const auto& one : object->hard) {
-      const auto same = std::ranges::find_if(out.limits, [&](const quota::tenant::limit& other) {
-        return other.model == one.model && other.only == one.only;
-      });
-      if (same == out.limits.end()) {
-        out.limits.push_back(one);
-        continue;
-      }
-      for (std::size_t i = 0; i < one.nominal.size(); ++i) {
-        same->nominal[i] = smaller(same->nominal[i], one.nominal[i]);
-        same->borrowing[i] = smaller(same->borrowing[i], one.borrowing[i]);
-      }
-    }
-  }
+  for (const auto* object : objects)
+    add(out, {.name_space = name_space, .cohort = object->cohort, .limits = object->hard, .at_least = object->at_least});
   return out;
 }
 

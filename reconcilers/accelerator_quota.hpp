@@ -33,5 +33,7 @@ std::string_view unit_of(quota::resource of);
 
 /// Of all objects of one namespace, in the order of their names.
 quota::tenant tenant_of(const std::string& name_space, std::vector<const accelerator_quota*> objects);
+/// Both count: of two limits on one thing the smaller.
+void add(quota::tenant& to, const quota::tenant& more);
 
 }  // namespace reconcilers

@@ -136,17 +136,21 @@ understood<void> is_about(const envelope& review, std::string_view kind, std::st
 
 void append_escaped(std::string& to, std::string_view text) {
   static constexpr char figures[] = "0123456789abcdef";
-  for (const char c : text) {
+  const auto plain = [](char c) { return c != '"' && c != '\\' && static_cast<unsigned char>(c) >= 0x20; };
+  while (!text.empty()) {
+    const auto end = static_cast<std::size_t>(std::ranges::find_if_not(text, plain) - text.begin());
+    to.append(text.substr(0, end));
+    if (end == text.size()) return;
+    const char c = text[end];
     if (c == '"' || c == '\\') {
       to += '\\';
       to += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else {
       to += "\\u00";
       to += figures[static_cast<unsigned char>(c) >> 4];
       to += figures[c & 15];
-    } else {
-      to += c;
     }
+    text.remove_prefix(end + 1);
   }
 }
 

@@ -16,6 +16,7 @@ nlohmann::json status_of(const accelerator_quota& of, const quota::allowances& l
     const auto unit = std::string(unit_of(one.of));
     json row{{"units", unit}, {"max", one.nominal}, {"used", one.used}, {"borrowed", one.borrowed}, {"lent", one.lent}};
     if (!one.model.empty()) row["model"] = one.model;
+    if (!one.only.pool.empty()) row["pool"] = one.only.pool;
     hard.push_back(std::move(row));
     summary += (summary.empty() ? "" : ", ") + unit + (one.model.empty() ? "" : " of " + one.model) + " " +
                std::to_string(one.used) + "/" + std::to_string(one.nominal);

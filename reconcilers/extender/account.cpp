@@ -5,6 +5,7 @@
 #include <span>
 
 #include "controller/log.hpp"
+#include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
 
 namespace reconcilers::extender {
@@ -32,6 +33,25 @@ bool same(const kube::pod& a, const kube::pod& b) {
          a.containers == b.containers;
 }
 
+/// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
+using names_by_name = std::unordered_map<std::string, std::string>;
+names_by_name renamed_cards(const quota::node& before, const quota::node& now) {
+  const auto number = [](const quota::node& of, std::size_t at) {
+    return of.cards[at].minor >= 0 ? static_cast<std::size_t>(of.cards[at].minor) : at;
+  };
+  const auto has = [](const quota::node& of, const std::string& uuid) {
+    return std::ranges::contains(of.cards, uuid, &quota::card::uuid);
+  };
+  names_by_name out;
+  for (std::size_t i = 0; i < before.cards.size(); ++i) {
+    if (has(now, before.cards[i].uuid)) continue;  // wherever it is now
+    for (std::size_t j = 0; j < now.cards.size(); ++j)
+      if (number(before, i) == number(now, j) && !has(before, now.cards[j].uuid))
+        out[before.cards[i].uuid] = now.cards[j].uuid;
+  }
+  return out;
+}
+
 }  // namespace
 
 account::account(stores known, controller::registry& metrics)
@@ -47,14 +67,23 @@ account::account(stores known, controller::registry& metrics)
                                      "Cards and keys of which more is given out than there is, at the last audit.")) {
   learn_keys(known.rules.find(compiled_rules::only()));
   for (const auto& one : known.quotas.all()) learn_limits(one.key.ns);
+  for (const auto& one : known.old_quotas.all()) learn_old_limits(&one);
   for (const auto& one : known.nodes.all()) put(one);
   for (const auto& one : known.pods.all()) book(one);
   known.quotas.observe([this](const accelerator_quota* before, const accelerator_quota* after) {
     learn_limits((after ? after : before)->key.ns);
     if (on_room_) on_room_();
   });
+  known.old_quotas.observe([this](const kube::config_map*, const kube::config_map* after) {
+    learn_old_limits(after);
+    if (on_room_) on_room_();
+  });
   known.nodes.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
+  known.cards.observe([this](const accelerator_node* before, const accelerator_node* after) {
+    if (before && after && before->cards == after->cards) return;
+    if (const auto* node = known_.nodes.find({{}, (after ? after : before)->key.name})) put(*node);
+  });
   known.policies.observe([this](const accelerator_policy* before, const accelerator_policy* after) {
     if (!before || !after || before->modules != after->modules)
       for (const auto& one : known_.nodes.all()) put(one);
@@ -65,7 +94,8 @@ account::account(stores known, controller::registry& metrics)
 }
 
 bool account::synced() const {
-  return known_.pods.synced() && known_.nodes.synced() && known_.rules.synced() && known_.quotas.synced();
+  return known_.pods.synced() && known_.nodes.synced() && known_.rules.synced() && known_.quotas.synced() &&
+         known_.old_quotas.synced() && known_.cards.synced();
 }
 
 const accelerator_policy* account::policy() const { return known_.policies.find({{}, std::string(names::policy)}); }
@@ -89,13 +119,31 @@ void account::all_anew() {
 }
 
 void account::put(const kube::node& of) {
-  book_.put(node_of(of, policy(), keys()));
+  const auto* reports = known_.cards.find(of.key);
+  const auto cards = reports ? std::span(reports->cards) : std::span<const reported_card>();
+  auto now = node_of(of, policy(), keys(), cards);
+  const auto before = book_.view(of.key.name);
+  const auto renamed = before ? renamed_cards(*before->what, now) : names_by_name();
+  book_.put(std::move(now));
+  if (!renamed.empty()) rename(of.key.name, renamed);
   const auto at = waiting_.find(of.key.name);
   if (at == waiting_.end()) return;
   const auto pods = std::move(at->second);
   waiting_.erase(at);
   for (const auto& key : pods)
     if (const auto* pod = known_.pods.find(key)) book(*pod);
+}
+
+void account::rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards) {
+  std::vector<std::pair<std::string, quota::ledger::entry>> changed;
+  book_.for_each([&](const std::string& uid, const quota::ledger::entry& one) {
+    if (one.held.node == node) changed.emplace_back(uid, one);
+  });
+  for (auto& [uid, one] : changed) {
+    for (auto& grant : one.held.grants)
+      if (const auto at = cards.find(grant.card); at != cards.end()) grant.card = at->second;
+    book_.restore(uid, one);
+  }
 }
 
 void account::take_in(const kube::node* before, const kube::node* after) {
@@ -139,7 +187,8 @@ void account::book_decided(const kube::pod& of) {
   const auto view = book_.view(node);
   if (!view) return wait_for(node, of.key);
   const asked by(of, keys());
-  const auto what = planned(of, node, by);
+  auto what = planned(of, node, by);
+  if (what) use_own_names(*what, *view->what);
   quota::demand needs;
   if (what && !quota::read(by.containers(), view->what->serves, needs) && covers(*what, needs, *view->what))
     decide(of, *what, controller::boot_now());
@@ -177,13 +226,32 @@ void account::learn_limits(const std::string& ns) {
   std::vector<const accelerator_quota*> objects;
   for (const auto& one : known_.quotas.all())
     if (one.key.ns == ns) objects.push_back(&one);
-  if (objects.empty()) {
+  const auto old = std::ranges::find(old_limits_, ns, &quota::tenant::name_space);
+  if (objects.empty() && old == old_limits_.end()) {
     limits_.remove(ns);
     limited_.erase(ns);
     return;
   }
-  limits_.put(tenant_of(ns, std::move(objects)));
+  auto now = tenant_of(ns, std::move(objects));
+  if (old != old_limits_.end()) add(now, *old);
+  limits_.put(std::move(now));
   limited_.insert(ns);
+}
+
+void account::learn_old_limits(const kube::config_map* now) {
+  auto read = read_gpu_quota(now ? now->data.value_or(gpu_quota_key, "") : "");
+  if (!read) {
+    old_trouble_ = std::move(read.error());
+    controller::log::error("a ConfigMap of quotas cannot be read; what it said before holds",
+                           {{"config_map", "kube-system/gpuquota"}, {"key", gpu_quota_key}, {"error", old_trouble_}});
+    return;
+  }
+  old_trouble_.clear();
+  std::set<std::string> concerned;
+  for (const auto* list : {&old_limits_, &*read})
+    for (const auto& one : *list) concerned.insert(one.name_space);
+  old_limits_ = std::move(*read);
+  for (const auto& ns : concerned) learn_limits(ns);
 }
 
 void account::charge(const kube::pod& of, const quota::holding& held) {

@@ -18,10 +18,12 @@
 #include "controller/clock.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
+#include "kube/projections/config_map.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "quota/ledger.hpp"
 #include "quota/limits.hpp"
+#include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/compiled_rules.hpp"
@@ -37,6 +39,8 @@ class account {
     controller::store<accelerator_policy>& policies;
     controller::store<compiled_rules>& rules;
     controller::store<accelerator_quota>& quotas;
+    controller::store<kube::config_map>& old_quotas;  ///< kube-system/gpuquota alone
+    controller::store<accelerator_node>& cards;
   };
   /// The stores must outlive this; it observes all of them.
   account(stores known, controller::registry& metrics);
@@ -53,6 +57,8 @@ class account {
   const quota::allowances& limits() const { return limits_; }
   /// Has the namespace any limit?
   bool limited(std::string_view ns) const { return limited_.contains(ns); }
+  /// What is wrong with kube-system/gpuquota; empty: nothing. What could be read last holds.
+  const std::string& trouble() const { return old_trouble_; }
   /// The limit that would refuse the pod on a node like this; empty: none. On a node with cards of several models the
   /// first one's counts, until the pod is bound.
   std::optional<quota::exceeded> over(const kube::pod& pod, const asked& by, const quota::node& on) const;
@@ -92,11 +98,13 @@ class account {
   void take_in(const kube::pod* before, const kube::pod* after);
   void take_in(const kube::node* before, const kube::node* after);
   void put(const kube::node& of);
+  void rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards);
   void book(const kube::pod& of);
   void book_decided(const kube::pod& of);
   void all_anew();
   void learn_keys(const compiled_rules* now);
   void learn_limits(const std::string& ns);
+  void learn_old_limits(const kube::config_map* now);
   void charge(const kube::pod& of, const quota::holding& held);
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();
@@ -105,6 +113,8 @@ class account {
   quota::ledger book_;
   quota::allowances limits_;
   std::unordered_set<std::string, hash, std::equal_to<>> limited_;
+  std::vector<quota::tenant> old_limits_;  ///< the last that could be read
+  std::string old_trouble_;
   std::unordered_set<std::string, hash, std::equal_to<>> declared_;
   std::unordered_map<std::string, assumed> open_;
   std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book

@@ -72,13 +72,15 @@ class gate {
       if (one.model == model && one.memory_mib == memory && one.pool == on.pool && one.serves == on.serves)
         return one.refusal;
     judged_.push_back({model, on.pool, memory, on.serves, {}});
-    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = text_of(no->of);
+    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = text_of(*no);
     return judged_.back().refusal;
   }
 
  private:
-  static std::string_view text_of(quota::resource of) {
-    switch (of) {
+  static std::string_view text_of(const quota::exceeded& no) {
+    if (no.what == quota::exceeded::kind::model) return "the namespace may not use this model";
+    if (no.what == quota::exceeded::kind::pool) return "the namespace may not use this pool";
+    switch (no.of) {
       case quota::resource::cores:
         return "the namespace's quota of cores is used up";
       case quota::resource::memory:
@@ -121,7 +123,9 @@ front::front(given by, controller::registry& metrics)
       seconds_(
           metrics.histograms("quartermaster_extender_seconds", "Answering the scheduler, by verb.", {"verb"}, edges)),
       nodes_(
-          metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})) {}
+          metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})),
+      fits_(nodes_.with({"fits"})),
+      fails_(nodes_.with({"fails"})) {}
 
 const kube::pod* front::pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view text,
                                kube::pod& read) {
@@ -159,8 +163,8 @@ http_response front::filter(const std::string& body) {
       fitting += reason.empty() ? 1 : 0;
       at.verdicts.push_back({at.args.nodes[i], reason, unresolvable(why)});
     }
-    nodes_.with({"fits"}).add(static_cast<double>(fitting));
-    nodes_.with({"fails"}).add(static_cast<double>(at.found.size() - fitting));
+    fits_.add(static_cast<double>(fitting));
+    fails_.add(static_cast<double>(at.found.size() - fitting));
     if (fitting == 0 && by_.on_waiting) by_.on_waiting(*pod);
   }
   std::string out;
@@ -242,11 +246,11 @@ http_response front::preempt(const std::string& body) {
 
 void front::add_routes(controller::http_server& to) {
   const auto timed = [this](std::string_view verb, http_response (front::*call)(const std::string&)) {
-    return [this, verb, call](http_request asked) -> boost::asio::awaitable<http_response> {
+    return [this, &seconds = seconds_.with({verb}), call](http_request asked) -> boost::asio::awaitable<http_response> {
       co_await settled();
       const auto began = std::chrono::steady_clock::now();
       auto out = (this->*call)(asked.body);
-      seconds_.with({verb}).observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+      seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
       co_return out;
     };
   };

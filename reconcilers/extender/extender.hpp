@@ -47,6 +47,8 @@ class front {
   given by_;
   controller::family<controller::histogram>& seconds_;
   controller::family<controller::counter>& nodes_;
+  controller::counter& fits_;
+  controller::counter& fails_;
 };
 
 }  // namespace reconcilers::extender

@@ -218,6 +218,20 @@ offered offered_by(const kube::node& of, const quota::service& serves, const acc
   return out;
 }
 
+/// The first of these that the node has.
+std::string label_of(const kube::node& of, std::initializer_list<std::string_view> keys) {
+  for (const auto key : keys)
+    if (const auto found = of.labels.find(key)) return std::string(*found);
+  return {};
+}
+/// Who has labelled nodes for gpu-quota-admission means its names.
+std::string model_of(const kube::node& of) {
+  return label_of(of, {"gaia.tencent.com/gpu-model", "tkestack.io/gpu-model", "nvidia.com/gpu.product"});
+}
+std::string pool_of(const kube::node& of) {
+  return label_of(of, {"quartermaster.io/pool", "gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"});
+}
+
 std::vector<quota::card> cards_of(const kube::node& of, const quota::service& serves,
                                   const accelerator_policy* policy) {
   if (serves.modes == 0) return {};
@@ -230,13 +244,45 @@ std::vector<quota::card> cards_of(const kube::node& of, const quota::service& se
   std::vector<quota::card> out(static_cast<std::size_t>(std::clamp<std::int64_t>(all.cards, 0, most_cards)));
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i].uuid = of.key.name + "/" + std::to_string(i);
-    out[i].model = of.labels.value_or("nvidia.com/gpu.product", "");
+    out[i].model = model_of(of);
     // The kubelet refuses what goes beyond its sum, so of two figures the smaller counts.
     out[i].memory_mib =
         all.memory_mib > 0 && labelled > 0 ? std::min(all.memory_mib, labelled) : std::max(all.memory_mib, labelled);
     if (all.max_sharers > 0) out[i].max_sharers = all.max_sharers;
   }
   return out;
+}
+
+/// HAMi's plugin knows its cards by its own register; anywhere else the reported ones take the place of those that were
+/// made up, in the order of their numbers, which is what gpu-manager and gpushare count by.
+void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> reported, bool registered_by_hami) {
+  if (cards.empty()) return;  // nothing serves them
+  if (registered_by_hami) {
+    for (auto& card : cards)
+      for (const auto& one : reported)
+        if (one.uuid == card.uuid) {
+          card.healthy = card.healthy && one.healthy();
+          card.mig = card.mig || one.mig;
+        }
+    return;
+  }
+  for (std::size_t i = 0; i < reported.size(); ++i)
+    if (reported[i].index < 0) reported[i].index = static_cast<std::int32_t>(i);
+  std::ranges::stable_sort(reported, {}, &reported_card::index);
+  const auto like = cards.front();
+  cards.clear();
+  for (const auto& one : reported) {
+    auto card = like;
+    card.uuid = one.uuid;
+    card.minor = one.index;
+    card.numa = one.numa;
+    card.healthy = one.healthy();
+    card.mig = one.mig;
+    if (card.model.empty()) card.model = one.model;
+    if (one.memory_mib > 0)
+      card.memory_mib = card.memory_mib > 0 ? std::min(card.memory_mib, one.memory_mib) : one.memory_mib;
+    add(cards, std::move(card));
+  }
 }
 
 void cordon(std::vector<quota::card>& cards, std::string_view list) {
@@ -252,11 +298,26 @@ void cordon(std::vector<quota::card>& cards, std::string_view list) {
 
 }  // namespace
 
-quota::node node_of(const kube::node& of, const accelerator_policy* policy, const declared_keys& declared) {
+void use_own_names(quota::holding& of, const quota::node& on) {
+  const auto prefix = on.name + "/";
+  for (auto& one : of.grants) {
+    if (!one.card.starts_with(prefix) || std::ranges::contains(on.cards, one.card, &quota::card::uuid)) continue;
+    const auto index = number_of(std::string_view(one.card).substr(prefix.size()));
+    const auto at = std::ranges::find(on.cards, index, &quota::card::minor);
+    if (at != on.cards.end()) one.card = at->uuid;
+  }
+}
+
+quota::node node_of(const kube::node& of, const accelerator_policy* policy, const declared_keys& declared,
+                    std::span<const reported_card> reported) {
   quota::node out;
   out.name = of.key.name;
+  out.pool = pool_of(of);
   out.serves = service_of(of, policy);
   out.cards = cards_of(of, out.serves, policy);
+  if (!reported.empty())
+    take_reported(out.cards, {reported.begin(), reported.end()},
+                  out.serves.has(mode::hami) && of.annotations.contains(hami_register));
   cordon(out.cards, of.annotations.value_or(cordon_annotation, ""));
   for (const auto& [key, amount] : of.allocatable)
     if (!quota::known(key) && declared && declared(key)) out.counts.push_back({key, amount});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "quota/place.hpp"
+#include "reconcilers/extender/inventory.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -356,8 +357,9 @@ held held_by(const kube::pod& of, const quota::node_view& on, const asked& by) {
     if (auto found = by_places(of, node, by, needs, gpu_manager_places)) return {source::confirmed, std::move(*found)};
   }
   // Where the node's mode has changed under a running pod, its words say nothing any more and the annotation counts.
-  if (auto found = planned(of, node.name, by); found && (!legal || covers(*found, needs, node)))
-    return {source::planned, std::move(*found)};
+  auto ours = planned(of, node.name, by);
+  if (ours) use_own_names(*ours, node);
+  if (ours && (!legal || covers(*ours, needs, node))) return {source::planned, std::move(*ours)};
   if (!legal) return {};  // in words this node does not know: nothing of its cards
   if (node.serves.has(mode::vgpu)) {
     if (auto found = by_places(of, node, by, needs, gpu_manager_places)) return {source::confirmed, std::move(*found)};

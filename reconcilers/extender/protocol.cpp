@@ -102,8 +102,9 @@ void append_failed(std::string& to, std::span<const verdict> of, bool unresolvab
     if (one.reason.empty() || one.unresolvable != unresolvable) continue;
     if (!std::exchange(first, false)) to += ',';
     append_text(to, one.node);
-    to += ':';
-    append_text(to, one.reason);
+    to += ":\"";
+    to += one.reason;
+    to += '"';
   }
   to += '}';
 }

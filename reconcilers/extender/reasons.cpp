@@ -35,20 +35,25 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
 }
 
 std::string name_of(const quota::exceeded& of) {
+  if (of.what == quota::exceeded::kind::model) return "model";
+  if (of.what == quota::exceeded::kind::pool) return "pool";
   std::string out(unit_of(of.of));
   if (of.what == quota::exceeded::kind::isolation) out = "isolation";
   if (!of.model.empty()) out += " of model " + of.model;
   return out;
 }
 
-std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by) {
-  auto out = quota::text_of(why, nodes);
+std::string by_name(std::string out, const asked& by) {
   for (std::size_t i = 0; i < by.names().size(); ++i) {
     const auto number = "(container " + std::to_string(i) + ")", name = "(container " + by.names()[i]->name + ")";
     for (auto at = out.find(number); at != std::string::npos; at = out.find(number, at + name.size()))
       out.replace(at, number.size(), name);
   }
   return out;
+}
+
+std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by) {
+  return by_name(quota::text_of(why, nodes), by);
 }
 
 }  // namespace reconcilers::extender

@@ -22,6 +22,8 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
 /// Which limit it is, without amounts: "cores of model A100".
 std::string name_of(const quota::exceeded& of);
 
+/// The engine's words, with the container's name where they have its number.
+std::string by_name(std::string text, const asked& by);
 /// One line.
 std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by);
 

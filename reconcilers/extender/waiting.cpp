@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t most_waiting = 20'000;   // who waits beyond is told by the scheduler's own event
 constexpr std::size_t said_at_once = 4;        // an explanation takes milliseconds
+constexpr controller::milliseconds after_saying{30'000}, after_nothing_to_say{2'000};
 constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for
 constexpr std::size_t touched_at_once = 16;
 constexpr auto at_a_time = 5ms;   // of the loop
@@ -93,6 +94,16 @@ void waiting::say(waiter& one, const kube::pod& pod) {
                     text_of(why, nodes, by));
 }
 
+void waiting::say_some(controller::milliseconds now) {
+  std::size_t said = 0;
+  for (auto& [uid, one] : pods_) {
+    if (!one.to_say || now < one.not_before) continue;
+    if (++said > said_at_once) return;
+    if (const auto* pod = by_.pods.find(one.key)) say(one, *pod);
+    one.not_before = now + (one.reason.empty() ? after_nothing_to_say : after_saying);
+  }
+}
+
 std::map<std::string, std::int64_t> waiting::held_back(std::string_view ns) const {
   std::map<std::string, std::int64_t> out;
   for (const auto& [uid, one] : pods_)
@@ -114,12 +125,7 @@ bool waiting::fits_somewhere(const kube::pod& pod) {
 
 kube::task<void> waiting::turn(controller::milliseconds now) {
   forget_the_placed();
-  std::size_t said = 0;
-  for (auto& [uid, one] : pods_) {
-    if (!one.to_say) continue;
-    if (++said > said_at_once) break;
-    if (const auto* pod = by_.pods.find(one.key)) say(one, *pod);
-  }
+  say_some(now);
   std::vector<std::pair<const kube::pod*, waiter*>> due;
   for (auto& [uid, one] : pods_) {
     const bool pausing = one.touched != controller::milliseconds(0) && one.touched + touch_pause > now;

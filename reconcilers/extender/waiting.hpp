@@ -33,7 +33,8 @@ class waiting {
   };
   waiting(given by, controller::registry& metrics);
 
-  /// The scheduler asked and no node of its list fits.
+  /// The scheduler asked and no node of its list fits. O(log n): however often it asks, a pod is explained at most
+  /// every half minute.
   void note(const kube::pod& pod);
   /// Something was given back.
   void room() { ++rooms_; }
@@ -50,10 +51,12 @@ class waiting {
     std::string reason;  ///< said last
     std::string limit;   ///< of its namespace, where that is the reason
     bool to_say = true;  ///< asked about since
+    controller::milliseconds not_before{0};  ///< the next explanation
     controller::milliseconds touched{0};
     std::uint64_t looked = 0;  ///< at which room it was looked at last
   };
   void forget_the_placed();
+  void say_some(controller::milliseconds now);
   void say(waiter& one, const kube::pod& pod);
   bool fits_somewhere(const kube::pod& pod);
 

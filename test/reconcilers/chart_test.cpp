@@ -44,6 +44,7 @@ std::set<right> chart_rights() {
     const auto kind = document["kind"].as<std::string>(), name = document["metadata"]["name"].as<std::string>();
     const std::string scope = kind == "ClusterRole"                  ? "cluster"
                               : name == "quartermaster-declarations" ? "declared"
+                              : name == "quartermaster-gpuquota"     ? "system"
                                                                      : "own";
     for (const auto& rule : document["rules"]) {
       const auto names =

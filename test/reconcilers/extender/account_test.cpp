@@ -42,6 +42,50 @@ TEST_F(account_test, a_bound_pod_is_booked_until_it_ends) {
   EXPECT_EQ(room, 1);
 }
 
+reconcilers::accelerator_node report_of(const std::string& node, const json& cards) {
+  const json document{{"metadata",
+                       {{"name", node},
+                        {"uid", "00000000-0000-4000-8000-000000000009"},
+                        {"resourceVersion", std::to_string(next_version())}}},
+                      {"status", {{"cards", cards}}}};
+  return *reconcilers::accelerator_node::decode(document.dump());
+}
+
+TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_were_made_up) {
+  known.nodes.put(vgpu_node("b", 2));
+  auto one = annotated(share("p", 30, 8, "b"),
+                       {{"quartermaster.io/placement",
+                         json{{"v", 1},
+                              {"node", "b"},
+                              {"containers", {{"main", {{{"card", "b/1"}, {"cores", 30}, {"memoryMiB", 2048}}}}}}}
+                             .dump()}});
+  known.pods.put(one);
+  known.pods.put(share("guessed", 60, 8, "b"));
+  auto other = share("open", 20, 8);
+  book.assume(other, {.node = "b", .grants = {{.container = 0, .cores = 20, .memory_mib = 2048, .card = "b/0"}}},
+              std::chrono::seconds(1));
+  const auto before = std::pair(used("b", 0), used("b", 1));
+  known.cards.put(report_of("b", {{{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 15000}, {"health", "Xid 79"}},
+                                  {{"uuid", "GPU-x"}, {"index", 0}, {"memoryMiB", 15000}}}));
+  const auto& cards = book.book().view("b")->what->cards;
+  ASSERT_EQ(cards.size(), 2u);
+  EXPECT_EQ(cards[0].uuid, "GPU-x") << "in the order of their numbers, by which gpu-manager counts";
+  EXPECT_EQ(cards[0].memory_mib, 15000);
+  EXPECT_EQ(cards[0].max_sharers, 100);
+  EXPECT_FALSE(cards[1].usable());
+  EXPECT_EQ(std::pair(used("b", 0), used("b", 1)), before) << "what is given out stays given out";
+  EXPECT_EQ(book.audit(), 0u);
+
+  fresh after;  // an operator that knows them from the start
+  after.known.cards.put(*known.cards.find({{}, "b"}));
+  after.known.nodes.put(*known.nodes.find({{}, "b"}));
+  after.known.pods.put(one);
+  EXPECT_EQ(after.used("b", 1).cores, 30) << "b/1 is GPU-y";
+
+  known.cards.erase(*known.cards.find({{}, "b"}));
+  EXPECT_EQ(std::pair(used("b", 0), used("b", 1)), before);
+}
+
 TEST_F(account_test, pods_may_be_known_before_their_node) {
   auto one = share("p", 30, 8, "late");
   known.pods.put(one);

@@ -155,21 +155,43 @@ TEST_F(front_test, who_waits_is_told_once_a_reason_and_touched_when_there_is_roo
   known.pods.put(share("y", 90, 60, "a"));
   filter(one, {"a", "b"});
   turn(11);
-  filter(one, {"a", "b"});
+  EXPECT_EQ(recorder.events.size(), 0u) << "looked into a second ago";
   turn(12);
+  filter(one, {"a", "b"});
+  turn(43);
   EXPECT_EQ(recorder.events.size(), 1u);
   EXPECT_EQ(recorder.events.at(0).reason, "NoAcceleratorFits");
   transport.sent.clear();
   waiters.room();
-  turn(13);
+  turn(44);
   EXPECT_TRUE(transport.sent.empty()) << "nothing fits";
   known.pods.erase(*known.pods.find({"lab", "x"}));
   waiters.room();
-  turn(14);
+  turn(45);
   ASSERT_EQ(transport.sent.size(), 1u);
   EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
   EXPECT_THAT(transport.sent[0].body, HasSubstr("quartermaster.io/room-since"));
   EXPECT_THAT(transport.sent[0].body, HasSubstr(one.id.to_string()));
+}
+
+TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_a_minute) {
+  known.pods.put(share("big", 90, 60, "b"));
+  known.pods.put(share("x", 90, 60, "a"));
+  known.pods.put(share("y", 90, 60, "a"));
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  filter(one, {"a", "b"});
+  const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
+  turn(1);
+  ASSERT_EQ(recorder.events.size(), 1u);
+  known.nodes.erase(*known.nodes.find({{}, "a"}));  // another reason: one node fewer, and it is cordoned
+  auto cordoned = vgpu_node("b", 1);
+  cordoned.annotations = packed({{"quartermaster.io/cordon", "b/0"}});
+  known.nodes.put(cordoned);
+  for (int s = 2; s < 31; ++s) filter(one, {"b"}), turn(s);
+  EXPECT_EQ(recorder.events.size(), 1u);
+  turn(31);
+  EXPECT_EQ(recorder.events.size(), 2u);
 }
 
 }  // namespace

@@ -115,10 +115,12 @@ struct stores {
   controller::store<reconcilers::accelerator_policy> policies;
   controller::store<reconcilers::compiled_rules> rules;
   controller::store<reconcilers::accelerator_quota> quotas;
+  controller::store<kube::config_map> old_quotas;
+  controller::store<reconcilers::accelerator_node> cards;
 
   stores() {
     auto sync = [](auto& store) { store.begin(), store.commit(); };
-    sync(pods), sync(nodes), sync(policies), sync(rules), sync(quotas);
+    sync(pods), sync(nodes), sync(policies), sync(rules), sync(quotas), sync(old_quotas), sync(cards);
   }
   void declare(const json& keys) {
     reconcilers::compiled_rules rules_now;
@@ -133,7 +135,7 @@ struct stores {
 struct fresh {
   controller::registry metrics;
   stores known;
-  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas}, metrics};
+  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
 
   quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
 };
@@ -141,7 +143,7 @@ struct fresh {
 /// Stores, and the ledger that follows them.
 struct rig : controller_test::rig {
   stores known;
-  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas}, metrics};
+  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
 
   quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
 };

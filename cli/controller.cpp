@@ -260,6 +260,9 @@ class operator_program {
                                                            events_},
                                            options_);
     extender_->join(manager_);
+    if (webhook_)
+      webhook_->set_advice(
+          [this](std::string_view ns, const nlohmann::json& pod) { return extender_->advise(ns, pod); });
   }
 
   void add_leadership() {

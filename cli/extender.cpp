@@ -50,6 +50,7 @@ std::string extender_problem(const controller_options& options) {
 
 extender::extender(given from, const controller_options& options)
     : loop_(from.loop),
+      nodes_(from.stores.nodes),
       book_(from.stores, from.metrics),
       earlier_({from.loop, from.client, from.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },

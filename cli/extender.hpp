@@ -13,6 +13,7 @@
 #include "kube/client.hpp"
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/predicates.hpp"
+#include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/extender/waiting.hpp"
 #include "reconcilers/quota_status.hpp"
 
@@ -35,6 +36,10 @@ class extender {
   };
   extender(given from, const controller_options& options);
 
+  /// What there is to say about a pod that is about to be made; for the admission webhook.
+  std::vector<std::string> advise(std::string_view ns, const nlohmann::json& pod) const {
+    return reconcilers::extender::advice_of(book_, nodes_, ns, pod);
+  }
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
@@ -44,6 +49,7 @@ class extender {
   kube::task<void> report();
 
   controller::loop& loop_;
+  const controller::store<kube::node>& nodes_;
   reconcilers::extender::account book_;
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;

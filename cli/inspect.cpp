@@ -2,12 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "cli/lint_workload.hpp"
+#include "cli/snapshot.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml_writer.hpp"
@@ -338,9 +341,54 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
   return 0;
 }
 
+namespace {
+
+/// `inspect --save FILE`, without a subcommand.
+void add_save(CLI::App& verb, int& rc) {
+  struct options {
+    std::string file;
+    cluster_options cluster;
+  };
+  auto given = std::make_shared<options>();
+  verb.add_option("--save", given->file,
+                  "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
+                  "simulate --snapshot; - is standard output");
+  add_cluster_options(verb, given->cluster);
+  verb.callback([given, &verb, &rc] {
+    if (!verb.get_subcommands().empty()) {
+      if (!given->file.empty()) throw CLI::ValidationError("--save", "stands alone: leave out the subcommand");
+      return;
+    }
+    if (given->file.empty()) throw CLI::RequiredError("a subcommand or --save");
+    nlohmann::ordered_json all;
+    const auto asked = ask_cluster(given->cluster, [&](kube::transport& over) { return take_snapshot(over, all); });
+    if (!asked) {
+      std::cerr << "quartermaster: " << asked.error().what << "\n";
+      rc = 1;
+      return;
+    }
+    const auto text = all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+    if (given->file == "-") {
+      std::cout << text;
+      return;
+    }
+    std::ofstream file(given->file, std::ios::binary | std::ios::trunc);
+    file << text << std::flush;
+    if (!file) {
+      std::cerr << "quartermaster: " << given->file << " cannot be written: " << std::strerror(errno) << "\n";
+      rc = 2;
+      return;
+    }
+    std::cout << given->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods\n";
+  });
+}
+
+}  // namespace
+
 void add_inspect(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("inspect", "Show what is in a cluster");
-  verb->require_subcommand(1);
+  verb->require_subcommand(0, 1);
+  add_save(*verb, rc);
   add_inspect_fleet(*verb, rc);
   auto* resources = verb->add_subcommand("resources", "Declared resources, and pods their rules would refuse");
   auto options = std::make_shared<inspect_options>();

@@ -3,11 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/manifest.hpp"
+#include "cli/snapshot.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml_source.hpp"
@@ -221,6 +224,7 @@ bool add_pods(const manifest& of, std::vector<kube::pod>& to, std::string& probl
 constexpr std::string_view pod_example = R"(Examples:
   $ quartermaster explain pod lab/trainer
   $ quartermaster explain pod lab/trainer -o json
+  $ quartermaster inspect --save now.json && quartermaster explain pod lab/trainer --snapshot now.json
 
 Only what cards and declared keys say is judged here; taints, CPU and affinity are the scheduler's (kubectl describe pod).
 Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage; 3 it fits nowhere)";
@@ -228,6 +232,7 @@ Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster 
 constexpr std::string_view simulate_example = R"(Examples:
   $ quartermaster simulate -f pods.yaml
   $ kubectl get pods -n lab -o yaml | quartermaster simulate -f -
+  $ quartermaster inspect --save now.json && quartermaster simulate -f pods.yaml --snapshot now.json
 
 Pods are tried in the order of the file, each on what the earlier ones left; workloads (Deployment, Job, ...) count as their replicas.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
@@ -247,6 +252,18 @@ kube::task<void> read_placements(kube::transport& over, placements& into) {
     if (!done) co_return std::unexpected(std::move(done.error()));
   into.finish();
   co_return kube::result<void>();
+}
+
+kube::result<void> gather(const cluster_options& from, const std::string& snapshot, placements& into) {
+  if (snapshot.empty()) return ask_cluster(from, [&](kube::transport& over) { return read_placements(over, into); });
+  const auto wrong = [&](const std::string& why) {
+    return std::unexpected(kube::error{kube::errc::config, 0, snapshot + ": " + why, std::nullopt});
+  };
+  std::ifstream file(snapshot, std::ios::binary);
+  if (!file) return wrong(std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (const auto read = read_snapshot(text, into); !read) return wrong(read.error());
+  return {};
 }
 
 int explain_pod(const placements& in, const std::string& name, const std::string& output, std::ostream& out,
@@ -370,7 +387,7 @@ int simulate(placements& in, std::span<const kube::pod> pods, const std::string&
 
 void add_explain_pod(CLI::App& explain, int& rc) {
   struct options {
-    std::string pod, output = "text";
+    std::string pod, output = "text", snapshot;
     cluster_options cluster;
   };
   auto* verb = explain.add_subcommand(
@@ -380,11 +397,12 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   verb->add_option("-o,--output", given->output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  verb->add_option("--snapshot", given->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
   add_cluster_options(*verb, given->cluster);
   verb->footer(std::string(pod_example));
   verb->callback([given, &rc] {
     placements all;
-    const auto read = ask_cluster(given->cluster, [&](kube::transport& over) { return read_placements(over, all); });
+    const auto read = gather(given->cluster, given->snapshot, all);
     if (!read) {
       std::cerr << "quartermaster: " << read.error().what << "\n";
       rc = 1;
@@ -396,7 +414,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
 
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
-    std::string file, output = "text";
+    std::string file, output = "text", snapshot;
     cluster_options cluster;
   };
   auto* verb = app.add_subcommand(
@@ -406,6 +424,7 @@ void add_simulate(CLI::App& app, int& rc) {
   verb->add_option("-o,--output", given->output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  verb->add_option("--snapshot", given->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
   add_cluster_options(*verb, given->cluster);
   verb->footer(std::string(simulate_example));
   verb->callback([given, &rc] {
@@ -421,7 +440,7 @@ void add_simulate(CLI::App& app, int& rc) {
       if (!add_pods(one, pods, problem)) return fail(problem, 2);
     if (pods.empty()) return fail(given->file + ": no Pod, and nothing that makes pods", 2);
     placements all;
-    const auto read = ask_cluster(given->cluster, [&](kube::transport& over) { return read_placements(over, all); });
+    const auto read = gather(given->cluster, given->snapshot, all);
     if (!read) return fail(read.error().what, 1);
     rc = simulate(all, pods, given->output, std::cout);
   });

@@ -31,6 +31,8 @@ struct webhook {
   };
   webhook(given from, const controller_options& options);
 
+  /// Of a part made later; it must outlive this.
+  void set_advice(reconcilers::compat::advice more) { answers_.set_advice(std::move(more)); }
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager, controller::health& health);
   static kube::watch_settings only(std::string_view name, std::string ns = {});

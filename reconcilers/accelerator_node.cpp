@@ -33,7 +33,7 @@ reported_card read_card(json::value of) {
     if (key == "memoryMiB") made.memory_mib = json::number_or(field, 0);
     if (key == "index") made.index = static_cast<std::int32_t>(json::number_or(field, -1));
     if (key == "numa") made.numa = static_cast<std::int32_t>(json::number_or(field, -1));
-    if (key == "mig") made.mig = field.get_bool();
+    if (key == "mig") made.mig = json::flag_or(field, false);
   });
   return made;
 }

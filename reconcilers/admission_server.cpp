@@ -73,7 +73,7 @@ review_answer admission_server::admit_compatible(std::string_view review) const 
   std::vector<const kube::node*> nodes;
   nodes.reserve(nodes_->size());
   for (const auto& one : nodes_->all()) nodes.push_back(&one);
-  return compat::admit_review(review, nodes, by, ns_);
+  return compat::admit_review(review, nodes, by, ns_, advice_);
 }
 
 void admission_server::add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,

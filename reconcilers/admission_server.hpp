@@ -11,6 +11,7 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/admission.hpp"
+#include "reconcilers/compat/admission.hpp"
 #include "reconcilers/resource_rules.hpp"
 
 namespace reconcilers {
@@ -25,6 +26,8 @@ class admission_server {
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
+  /// Said about new pods beside what is judged here.
+  void set_advice(compat::advice more) { advice_ = std::move(more); }
   void add_routes(controller::http_server& to);
 
   review_answer mutate_pod(std::string_view review) const;
@@ -46,6 +49,7 @@ class admission_server {
   crl::rule_set rules_;
   controller::family<controller::counter>& answers_;
   const controller::store<kube::node>* nodes_;
+  compat::advice advice_;
 };
 
 }  // namespace reconcilers

@@ -415,7 +415,7 @@ admission admit(const json& pod, std::span<const kube::node* const> nodes, const
 }
 
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& by, std::string_view own_namespace) {
+                           const admission_settings& by, std::string_view own_namespace, const advice& more) {
   kube::json::document of_its_own;
   json pod;
   const auto about =
@@ -432,6 +432,7 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
   if (!concerned) return reviews::answer(about->uid, {});
   if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");
   auto is = admit(pod, nodes, by);
+  if (more && is.refusal.empty()) std::ranges::move(more(about->ns, pod), std::back_inserter(is.warnings));
   reviews::decision out;
   out.refusal = is.refusal.empty() ? std::string() : shown(is.refusal, 4000);
   out.warnings = reviews::warnings_of(is.warnings);

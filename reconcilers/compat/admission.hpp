@@ -9,6 +9,7 @@
 // may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which nothing is
 // known.
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -34,9 +35,12 @@ struct admission {
 /// Any JSON may be given as `pod`: what has not the shape of one says nothing. `nodes`: all there are.
 admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes, const admission_settings& by);
 
+/// What somebody else has to say about a new pod of this namespace; it is allowed all the same.
+using advice = std::function<std::vector<std::string>(std::string_view ns, const nlohmann::json& pod)>;
+
 /// The same of an AdmissionReview, with the exceptions of reconcilers/admission.hpp: only CREATE, no mirror pods, not
 /// in system namespaces nor in `own_namespace`.
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& by, std::string_view own_namespace);
+                           const admission_settings& by, std::string_view own_namespace, const advice& more = {});
 
 }  // namespace reconcilers::compat

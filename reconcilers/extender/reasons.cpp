@@ -1,8 +1,10 @@
 #include "reconcilers/extender/reasons.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "quota/filter.hpp"
+#include "reconcilers/extender/protocol.hpp"
 
 namespace reconcilers::extender {
 
@@ -32,6 +34,19 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
     if (!out) out = std::move(no);
   }
   return out;
+}
+
+std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
+                                   const nlohmann::json& pod) {
+  if (!book.synced() || !book.limited(ns)) return {};
+  auto read = pod_of(pod.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (!read) return {};
+  read->key.ns = ns;
+  const asked by(*read, book.keys());
+  if (by.nothing()) return {};
+  const auto no = limit_of(book, *read, by, candidates(book.book(), nodes));
+  if (!no) return {};
+  return {"the pod will wait for its namespace's quota: " + quota::text_of(*no)};
 }
 
 std::string name_of(const quota::exceeded& of) {

@@ -1,6 +1,7 @@
 #pragma once
 // Why a pod fits nowhere, as people read it: the engine's explanation with the names of the pod's containers.
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ std::vector<quota::node_view> candidates(const quota::ledger& book, const contro
 /// The limit that refuses it on every node where its cards fit; empty: something else does, or nothing.
 std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
                                         std::span<const quota::node_view> nodes);
+/// The same before the pod is made: as JSON, of this namespace. Nothing where it asks for nothing of ours.
+std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
+                                   const nlohmann::json& pod);
 /// Which limit it is, without amounts: "cores of model A100".
 std::string name_of(const quota::exceeded& of);
 

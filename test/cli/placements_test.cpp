@@ -24,7 +24,7 @@ struct placements_test : testing::Test {
 
   placements_test() {
     const auto begin = [](auto&... stores) { (stores.begin(), ...); };
-    begin(in.pods, in.nodes, in.policies, in.rules, in.quotas);
+    begin(in.pods, in.nodes, in.policies, in.rules, in.quotas, in.old_quotas, in.cards);
     in.nodes.put(vgpu_node("a", 1));
     in.nodes.put(vgpu_node("b", 1));
   }
@@ -34,7 +34,7 @@ struct placements_test : testing::Test {
   }
   void finish() {
     const auto commit = [](auto&... stores) { (stores.commit(), ...); };
-    commit(in.pods, in.nodes, in.policies, in.rules, in.quotas);
+    commit(in.pods, in.nodes, in.policies, in.rules, in.quotas, in.old_quotas, in.cards);
     in.finish();
   }
 };

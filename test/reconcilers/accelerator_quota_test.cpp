@@ -115,5 +115,19 @@ TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_t
       << "it fits nowhere in the first place";
 }
 
+TEST_F(accelerator_quota_test, a_new_pod_beyond_its_limit_is_warned_of) {
+  const auto advice = [&](const json& limits) {
+    const json pod{{"metadata", {{"generateName", "p-"}}},
+                   {"spec", {{"containers", {{{"name", "main"}, {"resources", {{"limits", limits}}}}}}}}};
+    return reconcilers::extender::advice_of(book, known.nodes, "lab", pod);
+  };
+  const json card{{"tencent.com/vcuda-core", "100"}};
+  EXPECT_THAT(advice(card), testing::IsEmpty());
+  limit({{{"units", "cards"}, {"max", 0}}});
+  EXPECT_THAT(advice(card), testing::ElementsAre(testing::HasSubstr("the pod will wait for its namespace's quota")));
+  EXPECT_THAT(advice({{"cpu", "1"}}), testing::IsEmpty());
+  EXPECT_THAT(reconcilers::extender::advice_of(book, known.nodes, "lab", json("odd")), testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace extender_test

@@ -25,6 +25,15 @@ enum class mode : std::uint16_t {
   qgpu = 256,     ///< qGPU
 };
 
+/// How well a container is kept within its part of a card, the weakest first.
+enum class isolation : std::uint8_t {
+  none,       ///< nobody holds it (replicas; memory counted by the scheduler only)
+  soft,       ///< a library in the container or a driver beside NVIDIA's (gpu-manager, HAMi, cGPU)
+  mps,        ///< NVIDIA's MPS server
+  mig,        ///< the card itself
+  exclusive,  ///< the card is its own
+};
+
 /// How a node's amounts are to be read.
 struct service {
   std::uint16_t modes = 0;         ///< bits of `mode`; 0: the node serves no cards
@@ -35,6 +44,9 @@ struct service {
 
   /// Of the keys by which one mode can be asked, those the kubelet does not offer: they fit nowhere (`offered`).
   std::uint8_t withheld = 0;
+  /// How shares are kept apart, where the mode alone does not say: behind aliyun.com/gpu-mem there is MPS, cGPU or
+  /// nothing.
+  std::optional<isolation> held_by{};
 
   bool has(mode of) const { return (modes & static_cast<std::uint16_t>(of)) != 0; }
   friend bool operator==(const service&, const service&) = default;

@@ -63,6 +63,14 @@ isolation isolation_of(const need& what) {
   }
 }
 
+isolation isolation_of(const service& of) {
+  if (of.held_by) return *of.held_by;
+  if (of.has(mode::mps)) return isolation::mps;
+  for (const auto one : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
+    if (of.has(one)) return isolation::soft;
+  return isolation::none;
+}
+
 std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod) {
   std::map<std::pair<std::string_view, std::optional<isolation>>, amounts_of_cards> sums;
   for (const grant& one : what.grants) {

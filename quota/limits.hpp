@@ -34,17 +34,11 @@ std::string_view text_of(resource of);
 using amounts_of_cards = std::array<std::int64_t, resources.size()>;
 using bounds = std::array<std::optional<std::int64_t>, resources.size()>;
 
-/// How well a container is kept within its part of a card, the weakest first.
-enum class isolation : std::uint8_t {
-  none,       ///< nobody holds it (replicas; memory counted by the scheduler only)
-  soft,       ///< a library in the container (gpu-manager, HAMi)
-  mps,        ///< NVIDIA's MPS server
-  mig,        ///< the card itself
-  exclusive,  ///< the card is its own
-};
 std::string_view text_of(isolation of);
 /// Of what a vocabulary gives.
 isolation isolation_of(const need& what);
+/// Of a share on such a node.
+isolation isolation_of(const service& of);
 
 /// What is known of a pod beside its cards.
 struct traits {

@@ -15,16 +15,8 @@ constexpr auto for_ever = std::numeric_limits<std::int64_t>::max();  // what is 
 
 bool bound(const kube::pod& of) { return !of.node_name.empty() && !of.finished(); }
 
-/// How a share on such a node is kept within its part.
-quota::isolation isolation_of(const quota::service& serves) {
-  using quota::mode;
-  if (serves.has(mode::mps)) return quota::isolation::mps;
-  for (const auto one : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
-    if (serves.has(one)) return quota::isolation::soft;
-  return quota::isolation::none;
-}
 quota::traits traits_of(const kube::pod& of, const quota::node& on) {
-  return {.priority = of.priority, .isolated = isolation_of(on.serves)};
+  return {.priority = of.priority, .isolated = quota::isolation_of(on.serves)};
 }
 
 /// Nothing of what is booked follows from the difference.

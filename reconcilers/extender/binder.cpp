@@ -7,6 +7,7 @@
 #include "controller/sleep.hpp"
 #include "kube/status.hpp"
 #include "quota/place.hpp"
+#include "reconcilers/extender/membership.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -16,6 +17,7 @@ using nlohmann::json;
 
 constexpr auto deadline = 3s;   // of one Binding; the lease must last as long
 constexpr auto patience = 30s;  // for the watch to show what was bound
+constexpr auto turn = 2s;       // how long a call waits for another one to the same node
 constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
 
 /// The API server has answered, and it is no.
@@ -25,19 +27,6 @@ std::int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
-
-/// An element of a set while it is in scope.
-class membership {
- public:
-  membership(std::set<kube::uid>& in, kube::uid of) : in_(in), of_(of) { in_.insert(of); }
-  membership(const membership&) = delete;
-  membership& operator=(const membership&) = delete;
-  ~membership() { in_.erase(of_); }
-
- private:
-  std::set<kube::uid>& in_;
-  kube::uid of_;
-};
 
 }  // namespace
 
@@ -79,6 +68,21 @@ boost::asio::awaitable<std::string> binder::bind(bind_args what) {
   co_return co_await bind_once(what);
 }
 
+bool binder::counts_by_time(const std::string& node) const {
+  const auto view = by_.book.book().view(node);
+  return view && view->what->serves.has(quota::mode::vgpu);
+}
+
+boost::asio::awaitable<bool> binder::its_turn(const std::string& node) const {
+  const auto until = controller::boot_now() + controller::milliseconds(turn);
+  while (busy_nodes_.contains(node)) {
+    if (controller::boot_now() > until) co_return false;
+    const bool slept = co_await controller::sleep_for(2ms);
+    if (!slept) co_return false;
+  }
+  co_return true;
+}
+
 boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   const auto refuse = [&](std::string_view result, std::string why) {
     results_.with({result}).add();
@@ -105,6 +109,13 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   // Decided at filter for a scheduler that binds by itself; here it is decided anew.
   if (const auto open = by_.book.open().find(uid); open != by_.book.open().end() && open->second.at_filter)
     by_.book.release(what.uid);
+
+  std::optional<membership<std::string>> alone;
+  if (counts_by_time(what.node)) {
+    const bool free = co_await its_turn(what.node);
+    if (!free) co_return refuse("not_ready", "other pods are being bound to node " + what.node + "; come again");
+    alone.emplace(busy_nodes_, what.node);
+  }
 
   const asked by(*pod, by_.book.keys());
   const auto view = by_.book.book().view(what.node);

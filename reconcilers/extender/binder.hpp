@@ -38,6 +38,11 @@ class binder {
 
  private:
   boost::asio::awaitable<std::string> bind_once(const bind_args& what);
+  /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted, so Bindings
+  /// must arrive in the order of their times: one after the other.
+  bool counts_by_time(const std::string& node) const;
+  /// False: not within a call's patience.
+  boost::asio::awaitable<bool> its_turn(const std::string& node) const;
   kube::task<kube::pod> read(kube::object_key key);
   kube::task<void> send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
                         const nlohmann::json& annotations);
@@ -48,6 +53,7 @@ class binder {
 
   given by_;
   std::set<kube::uid> in_flight_, in_doubt_;
+  std::set<std::string> busy_nodes_;  ///< of gpu-manager, with a Binding on its way
   controller::family<controller::counter>& results_;
 };
 

@@ -105,8 +105,14 @@ quota::service service_of(const kube::node& of, const accelerator_policy* policy
     out.default_memory_mib = static_cast<std::int32_t>(hami.number("defaultMem"));
     out.default_cores = static_cast<std::int32_t>(hami.number("defaultCores"));
   }
-  if (out.has(mode::gpushare))
-    out.aliyun_unit_mib = module_settings(of, policy, "gpushare").text("memoryUnit") == "MiB" ? 1 : 1024;
+  if (out.has(mode::gpushare)) {
+    const module_settings gpushare(of, policy, "gpushare");
+    out.aliyun_unit_mib = gpushare.text("memoryUnit") == "MiB" ? 1 : 1024;
+    const auto ack = of.labels.value_or("ack.node.gpu.schedule", "");
+    if (gpushare.text("mps") == "true") out.held_by = quota::isolation::mps;
+    if (!of.labels.contains(names::module_label) && (ack == "cgpu" || ack == "core_mem"))
+      out.held_by = quota::isolation::soft;  // ACK's own driver
+  }
   return out;
 }
 

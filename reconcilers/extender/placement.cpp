@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "quota/limits.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/extender/inventory.hpp"
 
@@ -62,11 +63,7 @@ std::string own(const quota::holding& held, const asked& by) {
 
 std::string_view isolation_of(const quota::holding& held, const quota::node& on) {
   const bool whole = std::ranges::all_of(held.grants, &quota::grant::whole);
-  if (whole) return "exclusive";
-  if (on.serves.has(mode::mps)) return "mps";
-  const bool soft = on.serves.has(mode::vgpu) || on.serves.has(mode::hami) || on.serves.has(mode::volcano) ||
-                    on.serves.has(mode::qgpu);
-  return soft ? "soft" : "none";
+  return quota::text_of(whole ? quota::isolation::exclusive : quota::isolation_of(on.serves));
 }
 
 void add_gpu_manager(json& to, const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on,

@@ -9,6 +9,7 @@
 #include "controller/log.hpp"
 #include "kube/status.hpp"
 #include "quota/filter.hpp"
+#include "reconcilers/extender/membership.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -32,18 +33,6 @@ http_response only(const filter_args& args, std::string_view node) {
   for (const auto& name : args.nodes) all.push_back({name, name == node ? std::string_view() : elsewhere, false});
   return answer(all, args.whole_nodes);
 }
-
-class membership {
- public:
-  membership(std::set<kube::uid>& in, kube::uid of) : in_(in), of_(of) { in_.insert(of); }
-  membership(const membership&) = delete;
-  membership& operator=(const membership&) = delete;
-  ~membership() { in_.erase(of_); }
-
- private:
-  std::set<kube::uid>& in_;
-  kube::uid of_;
-};
 
 std::int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())

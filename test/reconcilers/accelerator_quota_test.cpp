@@ -129,5 +129,38 @@ TEST_F(accelerator_quota_test, a_new_pod_beyond_its_limit_is_warned_of) {
   EXPECT_THAT(reconcilers::extender::advice_of(book, known.nodes, "lab", json("odd")), testing::IsEmpty());
 }
 
+/// One request, memory of a card; behind it on one node nothing, on the next ACK's driver, on the third MPS.
+TEST_F(accelerator_quota_test, S80_one_request_is_served_by_several_ways_to_keep_shares_apart) {
+  reconcilers::accelerator_policy policy;
+  policy.key.name = "default";
+  policy.modules["gpushare"].enabled = true;
+  policy.modules["gpushare"].node_sets.push_back({.name = "mps", .settings = {{"mps", "true"}}});
+  known.policies.put(policy);
+  const auto gpushare = [&](const std::string& name, const texts& labels) {
+    known.nodes.put(node(name, labels, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}));
+    return name;
+  };
+  const std::pair<std::string, quota::isolation> ways[] = {
+      {gpushare("bare", {{"quartermaster.io/module", "gpushare"}}), quota::isolation::none},
+      {gpushare("ack", {{"ack.node.gpu.schedule", "cgpu"}}), quota::isolation::soft},
+      {gpushare("daemon", {{"quartermaster.io/module", "gpushare"}, {"quartermaster.io/node-set", "mps"}}),
+       quota::isolation::mps}};
+  known.quotas.put(quota_of("strict", "q", {{"isolation", "soft"}}));
+  for (const auto& [name, isolated] : ways) {
+    auto one = pod("p-" + name, {container("main", {{"aliyun.com/gpu-mem", 4}})});
+    one.key.ns = "strict";
+    const reconcilers::extender::asked by(one, book.keys());
+    const auto view = *book.book().view(name);
+    quota::demand needs;
+    ASSERT_FALSE(quota::read(by.containers(), view.what->serves, needs)) << "the same words everywhere";
+    quota::placement where;
+    ASSERT_TRUE(quota::place(needs, view, quota::policy::binpack, where).fits());
+    const auto held = quota::holding_of(needs, where, *view.what);
+    EXPECT_EQ(reconcilers::extender::annotations_of(held, by, one, *view.what, 1)["quartermaster.io/isolation"],
+              quota::text_of(isolated));
+    EXPECT_EQ(book.over(one, by, *view.what).has_value(), isolated == quota::isolation::none) << name;
+  }
+}
+
 }  // namespace
 }  // namespace extender_test

@@ -5,7 +5,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <deque>
+#include <exception>
 
+#include "controller/sleep.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
 namespace extender_test {
@@ -256,6 +258,52 @@ TEST_F(binder_test, a_copy_from_before_the_list_is_not_bound) {
   sealed.resource_version = 51;
   known.pods.put(sealed);
   EXPECT_EQ(bind(sealed), "");
+}
+
+/// Bindings that take a while, and how many were on their way at once.
+struct slow_transport final : kube::transport {
+  kube::transport& inner;
+  std::size_t now = 0, most = 0;
+  explicit slow_transport(kube::transport& over) : inner(over) {}
+  kube::task<kube::response> send(kube::request what) override {
+    if (!what.target.ends_with("/binding")) co_return co_await inner.send(std::move(what));
+    most = std::max(most, ++now);
+    co_await controller::sleep_for(std::chrono::milliseconds(20));
+    --now;
+    co_return co_await inner.send(std::move(what));
+  }
+  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override {
+    co_return co_await inner.stream(std::move(what), std::move(sink));
+  }
+};
+
+TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_their_times) {
+  known.nodes.put(vgpu_node("b", 1));
+  slow_transport slow{transport};
+  kube::client through{slow};
+  binder several{{loop, through, known.pods, book, earlier, [this] { return lease; }}, metrics};
+  lead();
+  const auto at_once = [&](const std::vector<std::pair<std::string, std::string>>& pods_on_nodes) {
+    slow.most = 0;
+    std::size_t done = 0;
+    for (const auto& [name, node] : pods_on_nodes) {
+      const auto one = share(name, 20, 8);
+      known.pods.put(one);
+      boost::asio::co_spawn(loop.context(), several.bind({one.key, one.id, node}),
+                            [&](const std::exception_ptr&, const std::string& said) {
+                              EXPECT_EQ(said, "");
+                              ++done;
+                            });
+    }
+    EXPECT_TRUE(turn([&] { return done == pods_on_nodes.size(); }));
+    return slow.most;
+  };
+  EXPECT_EQ(at_once({{"p", "a"}, {"q", "a"}, {"r", "a"}}), 1u);
+  EXPECT_EQ(at_once({{"s", "a"}, {"t", "b"}}), 2u) << "other nodes do not wait";
+  std::vector<std::string> times;
+  for (const auto& one : bindings())
+    if (one["target"]["name"] == "a") times.push_back(one["metadata"]["annotations"]["tencent.com/predicate-time"]);
+  EXPECT_TRUE(std::ranges::is_sorted(times));
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ reconcilers::crl::parse_settings judged_in(std::string ns) {
   return out;
 }
 
+constexpr controller::milliseconds soon{300};
+
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
   out.at_once = keys;
@@ -198,6 +200,13 @@ class operator_program {
       for (const auto& key : what.affected_by(before, after)) runner.add(key, priority());
     });
   }
+  /// The same where what follows is only counted: a thousand changes at once are one look.
+  template <class T, class Reconciler>
+  void wake_soon(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
+    from.observe([this, &what, &runner](const T* before, const T* after) {
+      for (const auto& key : what.affected_by(before, after)) runner.add_after(key, soon, priority());
+    });
+  }
   /// The labels that device configurations name ask for a mode of ours where the device is one.
   void declare_labels() {
     std::vector<reconcilers::label_alias> labels;
@@ -212,7 +221,7 @@ class operator_program {
     wake(services_, policy_, governing_);
     wake(service_accounts_, policy_, governing_);
     wake(config_maps_, policy_, governing_);
-    wake(nodes_, policy_, governing_);
+    wake_soon(nodes_, policy_, governing_);
     wake(policies_, enrolment_, enrolling_);
     wake(nodes_, enrolment_, enrolling_);
     wake(pods_, enrolment_, enrolling_);

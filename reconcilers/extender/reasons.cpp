@@ -1,6 +1,7 @@
 #include "reconcilers/extender/reasons.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "quota/filter.hpp"
@@ -58,13 +59,19 @@ std::string name_of(const quota::exceeded& of) {
   return out;
 }
 
-std::string by_name(std::string out, const asked& by) {
-  for (std::size_t i = 0; i < by.names().size(); ++i) {
-    const auto number = "(container " + std::to_string(i) + ")", name = "(container " + by.names()[i]->name + ")";
-    for (auto at = out.find(number); at != std::string::npos; at = out.find(number, at + name.size()))
-      out.replace(at, number.size(), name);
+std::string by_name(std::string_view text, const asked& by) {
+  static constexpr std::string_view word = "container ";
+  std::string out;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word)) {
+    out += text.substr(0, at + word.size());
+    text.remove_prefix(at + word.size());
+    std::size_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed != std::errc() || number >= by.names().size()) continue;
+    out += by.names()[number]->name;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  return out;
+  return out += text;
 }
 
 std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/store.hpp"
@@ -27,7 +28,7 @@ std::vector<std::string> advice_of(const account& book, const controller::store<
 std::string name_of(const quota::exceeded& of);
 
 /// The engine's words, with the container's name where they have its number.
-std::string by_name(std::string text, const asked& by);
+std::string by_name(std::string_view text, const asked& by);
 /// One line.
 std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by);
 

@@ -48,6 +48,7 @@ TEST_F(placements_test, S90_a_waiting_pod_is_explained_with_the_smallest_change)
   EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
   EXPECT_THAT(out.str(), HasSubstr("container main"));
   EXPECT_THAT(out.str(), HasSubstr("Smallest change of the pod: "));
+  EXPECT_THAT(out.str(), HasSubstr("of container main from"));
   EXPECT_THAT(out.str(), HasSubstr("Smallest change of a node: "));
 }
 

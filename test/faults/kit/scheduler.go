@@ -311,6 +311,34 @@ type Scheduler struct {
 
 // StartScheduler beside the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
 func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys) (*Scheduler, error) {
+	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  bindVerb: bind
+  preemptVerb: preempt
+  weight: 1
+  enableHTTPS: true
+  httpTimeout: 5s
+  nodeCacheCapable: true
+  tlsConfig: {caFile: %q, certFile: %q, keyFile: %q}
+`, extender, k.ServerCA, k.ClientCert, k.ClientKey))
+}
+
+// StartOldScheduler is set up by the manuals of gpu-manager, as far as a scheduler of today takes that: the decision is asked for at filter, through
+// the API server's service proxy, with whole nodes and an administrator's certificate; the scheduler binds by itself.
+func StartOldScheduler(ctx context.Context, c *Cluster, dir, service string) (*Scheduler, error) {
+	at := func(name string) string { return filepath.Join(c.Dir, "certs", name) }
+	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
+  filterVerb: predicates
+  enableHTTPS: true
+  nodeCacheCapable: false
+  httpTimeout: 10s
+  tlsConfig: {caFile: %q, certFile: %q, keyFile: %q}
+`, c.Config.Host+"/api/v1/namespaces/kube-system/services/"+service+"/proxy/scheduler", at("ca.crt"), at("admin.crt"), at("admin.key")))
+}
+
+// startScheduler with one extender, which manages all resources of these tests.
+func startScheduler(ctx context.Context, c *Cluster, dir, extender string) (*Scheduler, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -329,18 +357,8 @@ podInitialBackoffSeconds: 1
 podMaxBackoffSeconds: 2
 profiles: [{schedulerName: %s}]
 extenders:
-- urlPrefix: %q
-  filterVerb: filter
-  prioritizeVerb: prioritize
-  bindVerb: bind
-  preemptVerb: preempt
-  weight: 1
-  enableHTTPS: true
-  httpTimeout: 5s
-  nodeCacheCapable: true
-  tlsConfig: {caFile: %q, certFile: %q, keyFile: %q}
-  managedResources:
-%s`, kubeconfig, SchedulerName, extender, k.ServerCA, k.ClientCert, k.ClientKey, strings.Join(resources, ""))
+%s  managedResources:
+%s`, kubeconfig, SchedulerName, extender, strings.Join(resources, ""))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}

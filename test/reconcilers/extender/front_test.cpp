@@ -1,5 +1,9 @@
 #include <gmock/gmock.h>
 
+#if __has_feature(address_sanitizer)
+#include <sanitizer/allocator_interface.h>
+#endif
+
 #include "reconcilers/extender/extender.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
@@ -193,6 +197,38 @@ TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_
   turn(31);
   EXPECT_EQ(recorder.events.size(), 2u);
 }
+
+#if __has_feature(address_sanitizer)
+std::size_t allocations = 0;
+bool counting = false;
+
+TEST_F(front_test, T10_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
+  ASSERT_NE(__sanitizer_install_malloc_and_free_hooks(
+                [](const volatile void*, std::size_t) { allocations += counting ? 1 : 0; }, [](const volatile void*) {}),
+            0);
+  known.pods.put(share("p", 20, 8));
+  json few = json::array(), many = json::array();
+  for (int i = 0; i < 500; ++i) {
+    const auto name = "gpu-node-in-a-long-row-" + std::to_string(i);
+    known.nodes.put(vgpu_node(name, 8));
+    if (i < 4) few.push_back(name);
+    many.push_back(name);
+  }
+  const auto counted = [&](const json& names) {
+    auto body = asked_for(*known.pods.find({"lab", "p"}), names);
+    body.reserve(body.size() + 64);  // as the server reads it
+    subject.filter(body);            // what is kept between calls has its size now
+    allocations = 0;
+    counting = true;
+    const auto got = subject.filter(body);
+    counting = false;
+    EXPECT_EQ(json::parse(got.body)["NodeNames"].size(), names.size());
+    return allocations;
+  };
+  EXPECT_LE(counted(few), 20u);
+  EXPECT_LE(counted(many), 20u);
+}
+#endif
 
 }  // namespace
 }  // namespace extender_test

@@ -64,18 +64,7 @@ func (h *hall) awaitOneBound(prefix string, patience time.Duration) string {
 func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 	h := holdHall(t, map[string]int{"hami/1": 1})
 	h.openScheduler()
-	side100 := func(count int, do func(int)) {
-		var all sync.WaitGroup
-		for w := range 8 {
-			all.Go(func() {
-				for i := w; i < count; i += 8 {
-					do(i)
-				}
-			})
-		}
-		all.Wait()
-	}
-	side100(100, func(i int) { h.create(pod(fmt.Sprintf("racer-%d", i), allMemory)) })
+	atOnce(100, func(i int) { h.create(pod(fmt.Sprintf("racer-%d", i), allMemory)) })
 	winner := h.awaitOneBound("racer-", 20*time.Second)
 	for i := range 100 {
 		if name := fmt.Sprintf("racer-%d", i); name != winner {
@@ -100,7 +89,7 @@ func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 
 	const callers = 64
 	made := make([]*corev1.Pod, callers)
-	side100(callers, func(i int) { made[i] = h.create(unclaimed(fmt.Sprintf("caller-%d", i), allMemory)) })
+	atOnce(callers, func(i int) { made[i] = h.create(unclaimed(fmt.Sprintf("caller-%d", i), allMemory)) })
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline) && len(h.book.Holders()) > 0; {
 		time.Sleep(20 * time.Millisecond)
 	}

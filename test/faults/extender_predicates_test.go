@@ -69,7 +69,7 @@ func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
 		t.Errorf("bound without its placement: %v", got.Annotations)
 	}
 	// One card, twenty pods that each want more than half of it.
-	side100(20, func(i int) {
+	atOnce(20, func(i int) {
 		h.create(pod(fmt.Sprintf("half-%d", i), map[string]string{"nvidia.com/gpualloc": "1", "nvidia.com/gpumem-percentage": "60"}))
 	})
 	winner := h.awaitOneBound("half-", 30*time.Second)

@@ -192,16 +192,6 @@ std::int64_t enrolment::slots() const {
   return allowed - static_cast<std::int64_t>(changing_.size());
 }
 
-std::string enrolment::who_is_changing() const {
-  std::string out;
-  std::size_t named = 0;
-  for (const auto& name : changing_) {
-    if (named++ == 3) return out + " and " + std::to_string(changing_.size() - 3) + " more";
-    (out += out.empty() ? "" : ", ") += name;
-  }
-  return out;
-}
-
 bool enrolment::synced() const {
   return from_.policies.synced() && from_.nodes.synced() && from_.pods.synced() && from_.accelerator_nodes.synced();
 }
@@ -259,7 +249,6 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
   }
   out.answers = node.ready == kube::condition_status::yes;
   out.may_begin = changing_.contains(name) || slots() > 0;
-  if (!out.may_begin) out.in_the_way = who_is_changing();
   out.allocatable = node.allocatable;
   out.plugins = pods_.plugins(name);
   if (rules) out.offered = rules->offered.of;

@@ -86,7 +86,6 @@ class enrolment final : public controller::reconciler {
   void follow(const std::string& name);
   std::vector<kube::object_key> given_up() const;
   std::int64_t slots() const;
-  std::string who_is_changing() const;
   controller::milliseconds lasted(const std::string& name, const mode_status& phase);
   node_state state_of(const kube::node& node, const accelerator_node* object);
   kube::task<controller::action> bring(const kube::node& node, const accelerator_node* object);

@@ -195,9 +195,11 @@ class transaction {
   std::optional<finding> held_back() const {
     if (!is_.answers) return finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
     if (!is_.may_begin)
-      return finding{
-          phases::waiting, "MaxUnavailable",
-          "spec.enrolment.maxUnavailable lets no more nodes change at once; now it is the turn of " + is_.in_the_way};
+      // Without the names of those that are changing: they come and go, and each time would be a write on every node
+      // that waits.
+      return finding{phases::waiting, "MaxUnavailable",
+                     "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
+                     "which are changing"};
     return std::nullopt;
   }
 

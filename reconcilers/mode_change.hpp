@@ -74,7 +74,6 @@ struct node_state {
   bool taken_over = false;                ///< our label that keeps somebody else's plugin away is on the node
   bool answers = true;                    ///< condition Ready of the node is True
   bool may_begin = true;                  ///< a change that is not under way yet may begin now
-  std::string in_the_way;                 ///< while it may not: nodes that are changing, for people
   kube::quantities allocatable;           ///< extended resources
   std::vector<plugin_pod> plugins;        ///< not those that have ended
   std::vector<holder> holders;            ///< not those that have ended

@@ -32,7 +32,7 @@ names_by_name renamed_cards(const quota::node& before, const quota::node& now) {
     return of.cards[at].minor >= 0 ? static_cast<std::size_t>(of.cards[at].minor) : at;
   };
   const auto has = [](const quota::node& of, const std::string& uuid) {
-    return std::ranges::contains(of.cards, uuid, &quota::card::uuid);
+    return std::ranges::find(of.cards, uuid, &quota::card::uuid) != of.cards.end();
   };
   names_by_name out;
   for (std::size_t i = 0; i < before.cards.size(); ++i) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "quota/vocabulary.hpp"
@@ -274,7 +275,7 @@ void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> r
   }
   for (std::size_t i = 0; i < reported.size(); ++i)
     if (reported[i].index < 0) reported[i].index = static_cast<std::int32_t>(i);
-  std::ranges::stable_sort(reported, {}, &reported_card::index);
+  std::ranges::sort(reported, {}, [](const reported_card& one) { return std::tie(one.index, one.uuid); });
   const auto like = cards.front();
   cards.clear();
   for (const auto& one : reported) {
@@ -307,7 +308,7 @@ void cordon(std::vector<quota::card>& cards, std::string_view list) {
 void use_own_names(quota::holding& of, const quota::node& on) {
   const auto prefix = on.name + "/";
   for (auto& one : of.grants) {
-    if (!one.card.starts_with(prefix) || std::ranges::contains(on.cards, one.card, &quota::card::uuid)) continue;
+    if (!one.card.starts_with(prefix) || std::ranges::find(on.cards, one.card, &quota::card::uuid) != on.cards.end()) continue;
     const auto index = number_of(std::string_view(one.card).substr(prefix.size()));
     const auto at = std::ranges::find(on.cards, index, &quota::card::minor);
     if (at != on.cards.end()) one.card = at->uuid;

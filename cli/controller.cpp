@@ -259,15 +259,16 @@ class operator_program {
   void add_extender() {
     cache({}, quotas_);
     cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
-    extender_ = std::make_unique<extender>(extender::given{loop_,
-                                                           metrics_,
-                                                           serving_,
-                                                           client_,
-                                                           {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
-                                                           [this] { return elector_.remaining(); },
-                                                           elector_.identity(),
-                                                           events_},
-                                           options_);
+    extender_ = std::make_unique<extender>(
+        extender::given{loop_,
+                        metrics_,
+                        serving_,
+                        client_,
+                        {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
+                        [this] { return elector_.remaining(); },
+                        elector_.identity(),
+                        events_},
+        options_);
     extender_->join(manager_);
     if (webhook_)
       webhook_->set_advice(

@@ -240,14 +240,14 @@ Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 so
 }  // namespace
 
 void placements::finish() {
-  book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards}, metrics);
+  book = std::make_unique<ext::account>(ext::account::stores{pods, nodes, policies, rules, quotas, old_quotas, cards},
+                                        metrics);
 }
 
 kube::task<void> read_placements(kube::transport& over, placements& into) {
   for (auto done : {co_await read_into(over, into.rules), co_await read_into(over, into.policies),
-                    co_await read_into(over, into.quotas),
-                    co_await read_old_quotas(over, into.old_quotas), co_await read_into(over, into.cards),
-                    co_await read_into(over, into.nodes),
+                    co_await read_into(over, into.quotas), co_await read_old_quotas(over, into.old_quotas),
+                    co_await read_into(over, into.cards), co_await read_into(over, into.nodes),
                     co_await read_into(over, into.pods)})
     if (!done) co_return std::unexpected(std::move(done.error()));
   into.finish();

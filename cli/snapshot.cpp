@@ -7,8 +7,8 @@
 #include <span>
 
 #include "controller/clock.hpp"
-#include "kube/json_object.hpp"
 #include "kube/event.hpp"
+#include "kube/json_object.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/gpu_quota.hpp"
 
@@ -18,8 +18,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
-constexpr std::array kept_annotations{
-    "quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.com/", "aliyun.accelerator/"};
+constexpr std::array kept_annotations{"quartermaster.io/", "tencent.com/", "hami.io/",           "ALIYUN_COM_",
+                                      "nvidia.com/",       "aliyun.com/",  "aliyun.accelerator/"};
 
 const json& member(const json& of, const char* name) {
   static const json none;
@@ -142,9 +142,8 @@ std::expected<void, std::string> fill(const json& from, controller::store<T>& in
 }  // namespace
 
 kube::task<void> take_snapshot(kube::transport& over, json& into) {
-  into = {{"apiVersion", version},
-          {"kind", kind},
-          {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
+  into = {
+      {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
   kube::list_options old_quota;
   old_quota.ns = reconcilers::gpu_quota_namespace;
   old_quota.field_selector = "metadata.name=" + std::string(reconcilers::gpu_quota_name);

@@ -25,9 +25,12 @@ std::optional<exceeded> elsewhere(const tenant& who, std::span<const charge> wha
   for (const charge& one : what) {
     if (one.of == amounts_of_cards{}) continue;
     exceeded no{.name_space = who.name_space, .model = one.model, .cohort = who.cohort, .only = {.pool = one.pool}};
-    if (!among(who.only_models, one.model)) no.what = exceeded::kind::model;
-    else if (!among(who.only_pools, one.pool)) no.what = exceeded::kind::pool;
-    else continue;
+    if (!among(who.only_models, one.model))
+      no.what = exceeded::kind::model;
+    else if (!among(who.only_pools, one.pool))
+      no.what = exceeded::kind::pool;
+    else
+      continue;
     return no;
   }
   return {};

@@ -110,7 +110,8 @@ quota::tenant tenant_of(const std::string& name_space, std::vector<const acceler
   quota::tenant out;
   out.name_space = name_space;
   for (const auto* object : objects)
-    add(out, {.name_space = name_space, .cohort = object->cohort, .limits = object->hard, .at_least = object->at_least});
+    add(out,
+        {.name_space = name_space, .cohort = object->cohort, .limits = object->hard, .at_least = object->at_least});
   return out;
 }
 

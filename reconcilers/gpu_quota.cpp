@@ -51,7 +51,8 @@ std::expected<std::vector<quota::tenant>, std::string> read_gpu_quota(std::strin
   }
   if (!read.is_object()) return std::unexpected("no JSON object; allowed is {\"<namespace>\": {\"quota\": {...}}}");
   for (const auto& [ns, entry] : read.items()) {
-    if (!entry.is_object()) return std::unexpected(ns + " is no object; allowed is {\"quota\": {...}, \"pool\": [...]}");
+    if (!entry.is_object())
+      return std::unexpected(ns + " is no object; allowed is {\"quota\": {...}, \"pool\": [...]}");
     quota::tenant one;
     one.name_space = ns;
     for (const auto& [key, value] : entry.items()) {

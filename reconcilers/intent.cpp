@@ -254,6 +254,11 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
     return refused(
         &mode, name, "NoPolicy",
         "there is no AcceleratorPolicy named default; create one with spec.modules." + name + ".enabled: true");
+  if (policy->removing)
+    return refused(
+        &mode, name, std::string(module_disabled),
+        "spec.removing takes every node out of its mode: quartermaster uninstall is under way, or was broken "
+        "off; set spec.removing: false to enrol nodes again");
   if (!policy->enabled(mode.name))
     return refused(
         &mode, name, std::string(module_disabled),

@@ -197,9 +197,10 @@ class transaction {
     if (!is_.may_begin)
       // Without the names of those that are changing: they come and go, and each time would be a write on every node
       // that waits.
-      return finding{phases::waiting, "MaxUnavailable",
-                     "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
-                     "which are changing"};
+      return finding{
+          phases::waiting, "MaxUnavailable",
+          "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
+          "which are changing"};
     return std::nullopt;
   }
 

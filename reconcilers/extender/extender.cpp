@@ -122,8 +122,7 @@ front::front(given by, controller::registry& metrics)
     : by_(std::move(by)),
       seconds_(
           metrics.histograms("quartermaster_extender_seconds", "Answering the scheduler, by verb.", {"verb"}, edges)),
-      nodes_(
-          metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})),
+      nodes_(metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})),
       fits_(nodes_.with({"fits"})),
       fails_(nodes_.with({"fails"})) {}
 

@@ -308,7 +308,8 @@ void cordon(std::vector<quota::card>& cards, std::string_view list) {
 void use_own_names(quota::holding& of, const quota::node& on) {
   const auto prefix = on.name + "/";
   for (auto& one : of.grants) {
-    if (!one.card.starts_with(prefix) || std::ranges::find(on.cards, one.card, &quota::card::uuid) != on.cards.end()) continue;
+    if (!one.card.starts_with(prefix) || std::ranges::find(on.cards, one.card, &quota::card::uuid) != on.cards.end())
+      continue;
     const auto index = number_of(std::string_view(one.card).substr(prefix.size()));
     const auto at = std::ranges::find(on.cards, index, &quota::card::minor);
     if (at != on.cards.end()) one.card = at->uuid;

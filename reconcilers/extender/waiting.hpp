@@ -48,9 +48,9 @@ class waiting {
  private:
   struct waiter {
     kube::object_key key;
-    std::string reason;  ///< said last
-    std::string limit;   ///< of its namespace, where that is the reason
-    bool to_say = true;  ///< asked about since
+    std::string reason;                      ///< said last
+    std::string limit;                       ///< of its namespace, where that is the reason
+    bool to_say = true;                      ///< asked about since
     controller::milliseconds not_before{0};  ///< the next explanation
     controller::milliseconds touched{0};
     std::uint64_t looked = 0;  ///< at which room it was looked at last

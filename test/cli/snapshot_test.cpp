@@ -83,7 +83,7 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   broken["nodes"] = 3;
   EXPECT_EQ(said(broken), "nodes is no list");
   broken = taken;
-  broken["pods"].push_back(json::object());
+  broken["pods"].push_back(nlohmann::ordered_json::object());
   EXPECT_EQ(said(broken), "pods[2] has no metadata.name");
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";

@@ -45,7 +45,8 @@ TEST(gpu_quota, what_is_wrong_is_said_with_its_place) {
 
 struct gpu_quota_test : rig {
   gpu_quota_test() {
-    for (const auto& [name, model, pool] : {std::tuple("a", "T4", "public"), {"b", "A100", "public"}, {"c", "T4", "own"}}) {
+    for (const auto& [name, model, pool] :
+         {std::tuple("a", "T4", "public"), {"b", "A100", "public"}, {"c", "T4", "own"}}) {
       auto one = vgpu_node(name, 4);
       one.labels = packed({{"gaia.tencent.com/gpu-model", model},
                            {"nvidia.com/gpu.product", "Tesla"},

@@ -106,6 +106,14 @@ TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
   EXPECT_EQ(without.reason, "NoPolicy");
 }
 
+TEST(intent, a_removal_that_is_under_way_is_named_as_the_reason) {
+  auto policy = all_on();
+  policy.removing = true;
+  const auto is = asked({{"nvidia-device-enable", "pgpu"}}, policy);
+  EXPECT_EQ(is.reason, "ModuleDisabled") << "the node leaves its mode as for a module that is off";
+  EXPECT_THAT(is.message, HasSubstr("spec.removing"));
+}
+
 TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
   const auto policy = all_on();
   const auto on = [&](const char* os, const char* arch, const char* mode) {

@@ -62,7 +62,10 @@ TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_we
   known.pods.put(one);
   known.pods.put(share("guessed", 60, 8, "b"));
   auto other = share("open", 20, 8);
-  book.assume(other, {.node = "b", .grants = {{.container = 0, .cores = 20, .memory_mib = 2048, .card = "b/0"}}},
+  book.assume(other,
+              {.node = "b",
+               .grants = {{.container = 0, .cores = 20, .burst_cores = 0, .memory_mib = 2048, .card = "b/0"}},
+               .counts = {}},
               std::chrono::seconds(1));
   const auto before = std::pair(used("b", 0), used("b", 1));
   known.cards.put(report_of("b", {{{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 15000}, {"health", "Xid 79"}},

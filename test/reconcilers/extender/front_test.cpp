@@ -203,9 +203,10 @@ std::size_t allocations = 0;
 bool counting = false;
 
 TEST_F(front_test, T10_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
-  ASSERT_NE(__sanitizer_install_malloc_and_free_hooks(
-                [](const volatile void*, std::size_t) { allocations += counting ? 1 : 0; }, [](const volatile void*) {}),
-            0);
+  ASSERT_NE(
+      __sanitizer_install_malloc_and_free_hooks(
+          [](const volatile void*, std::size_t) { allocations += counting ? 1 : 0; }, [](const volatile void*) {}),
+      0);
   known.pods.put(share("p", 20, 8));
   json few = json::array(), many = json::array();
   for (int i = 0; i < 500; ++i) {

@@ -135,7 +135,8 @@ struct stores {
 struct fresh {
   controller::registry metrics;
   stores known;
-  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
+  reconcilers::extender::account book{
+      {known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
 
   quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
 };
@@ -143,7 +144,8 @@ struct fresh {
 /// Stores, and the ledger that follows them.
 struct rig : controller_test::rig {
   stores known;
-  reconcilers::extender::account book{{known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
+  reconcilers::extender::account book{
+      {known.pods, known.nodes, known.policies, known.rules, known.quotas, known.old_quotas, known.cards}, metrics};
 
   quota::card_use used(const std::string& name, std::size_t card) const { return book.book().view(name)->used[card]; }
 };

@@ -128,7 +128,6 @@ std::expected<void, std::string> fill(const json& from, controller::store<T>& in
   for (std::size_t i = 0; i < all.size(); ++i) {
     auto one = decode(all[i].dump(-1, ' ', false, json::error_handler_t::replace));
     if (!one) return std::unexpected(list + "[" + std::to_string(i) + "]: " + one.error().what);
-    if (one->key.name.empty()) return std::unexpected(list + "[" + std::to_string(i) + "] has no metadata.name");
     into.put(std::move(*one));
   }
   into.commit();

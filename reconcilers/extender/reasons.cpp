@@ -40,7 +40,10 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
 std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
                                    const nlohmann::json& pod) {
   if (!book.synced() || !book.limited(ns)) return {};
-  auto read = pod_of(pod.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  if (!pod.is_object() || !pod.value("metadata", nlohmann::json()).is_object()) return {};
+  auto named = pod;
+  named["metadata"]["name"] = "new";  // the server gives it one later, where it has none yet
+  auto read = pod_of(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   if (!read) return {};
   read->key.ns = ns;
   const asked by(*read, book.keys());

@@ -38,7 +38,7 @@ struct snapshot_test : testing::Test {
     auto there = extender_test::document(share("there", 60, 8, "a"));
     there["spec"]["containers"][0]["env"] = {{{"name", "TOKEN"}, {"value", "hidden"}}};
     there["spec"]["containers"][0]["image"] = "hidden";
-    lists["/api/v1/nodes"] = {node_named("a")};
+    lists["/api/v1/nodes"] = json::array({node_named("a")});
     lists["/api/v1/pods"] = {there, extender_test::document(share("p", 60, 8))};
     transport.answer = [this](const kube::request& asked) -> kube::result<kube::response> {
       const auto path = asked.target.substr(0, asked.target.find('?'));
@@ -51,7 +51,10 @@ struct snapshot_test : testing::Test {
                                     {"items", items.is_null() ? json::array() : items}});
     };
   }
-  void take() { ASSERT_TRUE(reconcilers::run(take_snapshot(transport, taken))); }
+  void take() {
+    const auto done = reconcilers::run(take_snapshot(transport, taken));
+    ASSERT_TRUE(done) << done.error().what;
+  }
 };
 
 TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
@@ -84,7 +87,7 @@ TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   EXPECT_EQ(said(broken), "nodes is no list");
   broken = taken;
   broken["pods"].push_back(nlohmann::ordered_json::object());
-  EXPECT_EQ(said(broken), "pods[2] has no metadata.name");
+  EXPECT_EQ(said(broken), "pods[2]: pod : no name");
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";
   EXPECT_THAT(said(broken), HasSubstr("nodes[0]: "));

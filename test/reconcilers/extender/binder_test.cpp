@@ -281,7 +281,8 @@ TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_the
   known.nodes.put(vgpu_node("b", 1));
   slow_transport slow{transport};
   kube::client through{slow};
-  binder several{{loop, through, known.pods, book, earlier, [this] { return lease; }}, metrics};
+  controller::registry apart;
+  binder several{{loop, through, known.pods, book, earlier, [this] { return lease; }}, apart};
   lead();
   const auto at_once = [&](const std::vector<std::pair<std::string, std::string>>& pods_on_nodes) {
     slow.most = 0;

@@ -1,15 +1,16 @@
 package faults
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"quartermaster.io/test/faults/kit"
 )
@@ -34,6 +35,7 @@ func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
 		t.Skip("no address of this machine that an endpoint may have, or a program without /scheduler/predicates")
 	}
 	h := emptyHall(t, map[string]int{"vgpu": 1, "hami/1": 1})
+	h.book.AtFilter = true
 	free, err := kit.FreePort()
 	h.must(err)
 	o := h.startExtender(h.proxy("old"), "--predicates-address", fmt.Sprintf("%s:%d", ip, free))
@@ -41,24 +43,37 @@ func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
 	h.awaitServing(h.address, 30*time.Second)
 	h.enrolled(o)
 
-	services, slices := h.Client.CoreV1().Services("kube-system"), h.Client.DiscoveryV1().EndpointSlices("kube-system")
-	endpoints := h.Client.CoreV1().Endpoints("kube-system")
-	t.Cleanup(func() {
-		_ = services.Delete(t.Context(), service, metav1.DeleteOptions{})
-		_ = slices.Delete(t.Context(), service, metav1.DeleteOptions{})
-		_ = endpoints.Delete(t.Context(), service, metav1.DeleteOptions{})
-	})
+	services, endpoints, pods := h.Client.CoreV1().Services("kube-system"), h.Client.CoreV1().Endpoints("kube-system"), h.Client.CoreV1().Pods("kube-system")
+	clear := func() {
+		ctx := context.Background() // the test's own has ended when it is cleaned up
+		_ = services.Delete(ctx, service, metav1.DeleteOptions{})
+		_ = endpoints.Delete(ctx, service, metav1.DeleteOptions{})
+		_ = pods.Delete(ctx, "gpu-quota-admission", metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+	}
+	clear()
+	t.Cleanup(clear)
 	// As the chart makes it, but for the selector: there are no pods of ours here.
 	_, err = services.Create(h.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}}, metav1.CreateOptions{})
 	h.must(err)
-	number, ready := int32(free), true
-	_, err = slices.Create(h.ctx, &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}}, AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}}, Ports: []discoveryv1.EndpointPort{{Port: &number}}}, metav1.CreateOptions{})
+	// The server sends such requests to addresses of pods alone: one that stands for the operator, which is a process here.
+	stand := pod("gpu-quota-admission", nil)
+	stand.Namespace, stand.Spec.SchedulerName = "kube-system", nobody
+	stand, err = pods.Create(h.ctx, stand, metav1.CreateOptions{})
 	h.must(err)
-	// Servers before 1.31 look at Endpoints.
-	_, err = endpoints.Create(h.ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service}, Subsets: []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: ip}}, Ports: []corev1.EndpointPort{{Port: number}}}}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		h.must(err)
+	_, err = pods.Patch(h.ctx, stand.Name, types.MergePatchType, fmt.Appendf(nil, `{"status":{"phase":"Running","podIP":%[1]q,"podIPs":[{"ip":%[1]q}]}}`, ip), metav1.PatchOptions{}, "status")
+	h.must(err)
+	_, err = endpoints.Create(h.ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: service}, Subsets: []corev1.EndpointSubset{{Ports: []corev1.EndpointPort{{Port: int32(free)}},
+		Addresses: []corev1.EndpointAddress{{IP: ip, TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "kube-system", Name: stand.Name, UID: stand.UID}}}}}}, metav1.CreateOptions{})
+	h.must(err)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(200 * time.Millisecond) {
+		answer, err := h.Client.CoreV1().RESTClient().Post().AbsPath("/api/v1/namespaces/kube-system/services/"+service+"/proxy/scheduler/predicates").
+			SetHeader("Content-Type", "application/json").Body([]byte("{}")).DoRaw(h.ctx)
+		if strings.Contains(string(answer), "no Pod") {
+			break // it is there, and says what is wrong with the question
+		}
+		if time.Now().After(deadline) {
+			h.must(fmt.Errorf("through the service proxy: %v: %s", err, answer))
+		}
 	}
 	h.sched, err = kit.StartOldScheduler(h.ctx, h.Cluster, h.dir, service)
 	h.must(err)

@@ -260,6 +260,7 @@ type podNow struct {
 // PlacementBook replays what the API said, in the order of versions, and notes what must never have been. Nodes are to be known before
 // pods that lie on them.
 type PlacementBook struct {
+	AtFilter bool // a placement may stand on a pod before it is bound: its scheduler binds by itself
 	mu       sync.Mutex
 	declared map[string]bool
 	nodes    map[string]FleetNode
@@ -351,7 +352,7 @@ func (b *PlacementBook) See(pod *corev1.Pod, gone bool) {
 	}
 	text := pod.Annotations[PlacementKey]
 	if pod.Spec.NodeName == "" {
-		if text != "" {
+		if text != "" && !b.AtFilter {
 			b.say("pod %s is on no node and has the placement %s", name, text)
 		}
 		if pod.Spec.SchedulerName == SchedulerName {

@@ -216,3 +216,13 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 {{- define "quartermaster.cel.legal_key" -}}
 {{ . }}.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && {{ . }}.indexOf('/') <= 244 && !{{ . }}.contains('kubernetes.io/') && !{{ . }}.startsWith('requests.')
 {{- end }}
+
+{{- /* The keys pods ask cards by, as the list of docs/scheduling.md (managedResources) has them. */}}
+{{- define "quartermaster.cel.managed" -}}
+['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'nvidia.com/mps-core', 'nvidia.com/mps-memory', 'tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']
+{{- end }}
+
+{{- /* What a pod is told that asks for cards and would go past the scheduler that counts them, after what it asks for. */}}
+{{- define "quartermaster.scheduler.refusal" -}}
+, which the scheduler quartermaster gives out, but spec.schedulerName is default-scheduler: set spec.schedulerName to quartermaster and tolerate the taint quartermaster.io/accelerator, or leave the pod to the default scheduler by the label quartermaster.io/scheduler=ignore
+{{- end }}

@@ -75,6 +75,10 @@ policy.modules.<module>.enabled; said both ways they must agree. */}}
 {{- $spec = mergeOverwrite $spec (dict "modules" (dict $module (dict "enabled" $switch))) }}
 {{- end }}
 {{- end }}
+{{- $mode := dig "scheduler" "mode" "None" $spec }}
+{{- if and (ne $mode "None") (not .Values.extender.enabled) }}
+{{- fail (printf "policy.scheduler.mode is %s, but extender.enabled is false; allowed: None, or extender.enabled=true" $mode) }}
+{{- end }}
 {{- if $spec }}
 {{- $secrets := include "quartermaster.pull_secrets" . | fromYamlArray }}
 {{- if and $secrets (not (hasKey $spec "imagePullSecrets")) }}{{ $_ := set $spec "imagePullSecrets" $secrets }}{{ end }}

@@ -32,9 +32,9 @@ type Server struct {
 	Fills bool
 }
 
-// Start one, or join the one of that name, and install the chart into it.
-func Start(ctx context.Context, name, minor string) (*Server, error) {
-	cluster, err := kit.Up(ctx, name, minor, "--no-kwok", "--no-scheduler")
+// Start one, or join the one of that name, and install the chart into it. More: of cluster.sh's arguments.
+func Start(ctx context.Context, name, minor string, more ...string) (*Server, error) {
+	cluster, err := kit.Up(ctx, name, minor, append([]string{"--no-kwok", "--no-scheduler"}, more...)...)
 	if err != nil {
 		return nil, err
 	}

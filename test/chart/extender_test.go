@@ -80,7 +80,7 @@ func Test_what_the_extender_becomes(t *testing.T) {
 	var text strings.Builder
 	random := regexp.MustCompile(`(?m)^(  (?:ca\.crt|tls\.crt|tls\.key): )[A-Za-z0-9+/=]{300,}$`)
 	for _, one := range objects {
-		for _, template := range []string{"extender", "extender-policies", "deployment", "networkpolicy"} {
+		for _, template := range []string{"extender", "extender-policies", "scheduler-policies", "deployment", "networkpolicy"} {
 			if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
 				text.WriteString("---\n" + random.ReplaceAllString(one.Text, "${1}random"))
 			}
@@ -190,12 +190,55 @@ func Test_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.T)
 		"extender: {certSecret: mine}":                "at '/extender': additional properties 'certSecret' not allowed",
 		"extender: {enabled: true, port: 8080}":       "extender.port is 8080, which is metrics.port; allowed: another port of the pod",
 		"extender: {enabled: true, port: 8443}":       "extender.port is 8443, which is admission.port; allowed: another port of the pod",
+		"policy: {scheduler: {mode: Dedicated}}":      "policy.scheduler.mode is Dedicated, but extender.enabled is false; allowed: None, or extender.enabled=true",
+		"policy: {scheduler: {mode: dedicated}}":      "at '/policy/scheduler/mode': value must be one of 'None', 'Dedicated', 'StaticPod'",
+		"policy: {scheduler: {isolate: true}}":        "at '/policy/scheduler': additional properties 'isolate' not allowed",
+		"policy: {scheduler: {replicas: 0}}":          "at '/policy/scheduler/replicas': minimum: got 0, want 1",
+		"policy: {scheduler: {image: 'a b'}}":         "at '/policy/scheduler/image': 'a b' does not match pattern",
 	} {
 		if _, err := Template(values); err == nil {
 			t.Errorf("accepted: %s", values)
 		} else if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nlacks: %s", values, err, want)
 		}
+	}
+}
+
+// Which keys go to our scheduler: those it asks the extender about, as the document has them, and the ledger knows each.
+func Test_the_policies_name_the_keys_of_the_document(t *testing.T) {
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join(Root(), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	vocabulary := read("quota/vocabulary.cpp")
+	var want []string
+	for _, found := range regexp.MustCompile(`(?m)^ +- \{name: ([^,}]+)`).FindAllStringSubmatch(read("docs/scheduling.md"), -1) {
+		want = append(want, found[1])
+		if !strings.Contains(vocabulary, `.key = "`+found[1]+`"`) {
+			t.Errorf("quota/vocabulary.cpp has no %s", found[1])
+		}
+	}
+	if len(want) < 10 {
+		t.Fatalf("the document has %v", want)
+	}
+	objects, err := Template("{extender: {enabled: true}}", "--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := 0
+	for _, one := range objects {
+		for _, found := range regexp.MustCompile(`\['(nvidia.com/gpu'[^\]]+)'\]`).FindAllStringSubmatch(one.Text, -1) {
+			lists++
+			if is := strings.Split(found[1], "', '"); !slices.Equal(is, want) {
+				t.Errorf("%s %s names %v, the document %v", one.Kind, one.Name, is, want)
+			}
+		}
+	}
+	if lists != 4 {
+		t.Errorf("%d lists of keys, not one in each match condition and two for the message", lists)
 	}
 }
 

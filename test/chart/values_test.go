@@ -52,8 +52,9 @@ func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 		`{enrolment: {default: pgpu, maxUnavailable: 3, drain: {mode: Evict, timeout: 1h}, labelAliases: [{key: a, value: "on", mode: pgpu}]}}`,
 		`{customResources: {enforcement: "Off", publish: false}, compatibility: {enforcement: Deny}}`,
 		`{imagePullSecrets: [{name: theirs}]}`,
+		`{scheduler: {mode: Dedicated, isolateNodes: false, image: "r:5000/k8s/kube-scheduler", replicas: 3}}`,
 	} {
-		objects, err := Template("policy: "+said, "--set", "imagePullSecrets[0].name=ours")
+		objects, err := Template("policy: "+said, "--set", "imagePullSecrets[0].name=ours,extender.enabled=true")
 		if err != nil {
 			t.Errorf("%s: %v", said, err)
 			continue
@@ -155,11 +156,12 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		t.Fatal(err)
 	}
 	for values, want := range map[string][]string{
-		"replicaCount=2":                    {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
-		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
-		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
-		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
-		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
+		"replicaCount=2":                                        {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
+		"mps_enable=true,vgpu_enable=false":                     {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
+		"policy.modules.hami.enabled=true":                      {"kubectl label node NODE nvidia-device-enable=hami"},
+		"extender.enabled=true,policy.scheduler.mode=Dedicated": {"policy.scheduler.mode Dedicated is accepted and not acted on yet"},
+		"pgpu_enable=false":                                     {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
+		"replicaCount=0":                                        {"No operator runs here", "`helm test` has nothing to run"},
 	} {
 		notes, err := Helm("template", "qm", withNotes, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values)
 		if err != nil {

@@ -13,8 +13,7 @@ import (
 	"quartermaster.io/test/admission"
 )
 
-// Somebody deletes the type ResourceRules while the chart's policies are there, as docs/install.md tells people to do after the chart is
-// gone: every pod of the cluster is made as if we were not there. With failurePolicy Fail no pod would be, once the server is started again
+// The type ResourceRules goes while the chart's policies are there, as with `quartermaster uninstall` before `helm uninstall`: every pod of the cluster is made as if we were not there. With failurePolicy Fail no pod would be, once the server is started again
 // (1.30) or at once (1.36).
 func TestWithoutTheTypeOfTheRulesPodsAreMade(t *testing.T) {
 	s := set(t)

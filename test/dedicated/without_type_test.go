@@ -13,8 +13,8 @@ import (
 	"quartermaster.io/test/admission"
 )
 
-// The type ResourceRules goes while the chart's policies are there, as with `quartermaster uninstall` before `helm uninstall`: every pod of the cluster is made as if we were not there. With failurePolicy Fail no pod would be, once the server is started again
-// (1.30) or at once (1.36).
+// The type ResourceRules goes while the chart's policies are there, as with `quartermaster uninstall` before `helm uninstall`: every pod of
+// the cluster is made as if we were not there. With failurePolicy Fail no pod would be, from the server's next start at the latest.
 func TestWithoutTheTypeOfTheRulesPodsAreMade(t *testing.T) {
 	s := set(t)
 	must(t, write("Dedicated"))

@@ -1,11 +1,12 @@
 #pragma once
+// An element of a set for as long as a scope lasts: who is under way, so that nobody else begins.
 
 #include <set>
 #include <utility>
 
 namespace reconcilers::extender {
 
-/// An element of a set while it is in scope.
+/// Not copied, not moved.
 template <class T>
 class membership {
  public:

@@ -13,7 +13,7 @@
 #include "cli/snapshot.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include "cli/yaml_writer.hpp"
+#include "cli/yaml.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/crl/compiled.hpp"

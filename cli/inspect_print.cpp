@@ -5,7 +5,7 @@
 
 #include "cli/inspect_fleet.hpp"
 #include "cli/table.hpp"
-#include "cli/yaml_writer.hpp"
+#include "cli/yaml.hpp"
 #include "reconcilers/crl/text.hpp"
 
 namespace cli {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/yaml_source.hpp"
+#include "cli/yaml.hpp"
 #include "reconcilers/crl/declaration.hpp"
 
 namespace cli {

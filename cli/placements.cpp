@@ -13,7 +13,7 @@
 #include "cli/snapshot.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include "cli/yaml_source.hpp"
+#include "cli/yaml.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"

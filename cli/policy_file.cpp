@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/yaml_source.hpp"
+#include "cli/yaml.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "reconcilers/names.hpp"

@@ -9,7 +9,7 @@
 
 #include "cli/lint.hpp"
 #include "cli/verbs.hpp"
-#include "cli/yaml_writer.hpp"
+#include "cli/yaml.hpp"
 #include "reconcilers/crl/declaration.hpp"
 #include "reconcilers/crl/text.hpp"
 

@@ -9,7 +9,7 @@
 #include "cli/fleet.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include "cli/yaml_writer.hpp"
+#include "cli/yaml.hpp"
 
 namespace cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cli/verbs.hpp"
-#include "cli/yaml_source.hpp"
+#include "cli/yaml.hpp"
 
 namespace cli {
 namespace {

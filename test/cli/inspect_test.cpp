@@ -8,7 +8,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
 
-#include "cli/yaml_source.hpp"
+#include "cli/yaml.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {

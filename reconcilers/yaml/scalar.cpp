@@ -1,4 +1,4 @@
-#include "cli/yaml_scalar.hpp"
+#include "reconcilers/yaml/scalar.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <optional>
 
-namespace cli::yaml {
+namespace reconcilers::yaml {
 namespace {
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -111,4 +111,4 @@ std::string canonical_plain(std::string_view text) {
   return std::string(text);
 }
 
-}  // namespace cli::yaml
+}  // namespace reconcilers::yaml

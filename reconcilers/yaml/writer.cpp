@@ -1,11 +1,11 @@
-#include "cli/yaml_writer.hpp"
+#include "reconcilers/yaml/writer.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/yaml_scalar.hpp"
+#include "reconcilers/yaml/scalar.hpp"
 
-namespace cli::yaml {
+namespace reconcilers::yaml {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -59,4 +59,4 @@ std::string write(const json& value) {
   return out;
 }
 
-}  // namespace cli::yaml
+}  // namespace reconcilers::yaml

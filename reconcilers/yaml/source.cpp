@@ -1,4 +1,4 @@
-#include "cli/yaml_source.hpp"
+#include "reconcilers/yaml/source.hpp"
 
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/eventhandler.h>
@@ -18,11 +18,12 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "reconcilers/crl/text.hpp"
 
-namespace cli::yaml {
+namespace reconcilers::yaml {
 namespace {
 
 constexpr std::size_t max_merged = 1'000'000;
@@ -101,13 +102,13 @@ class builder final : public YAML::EventHandler {
     if (rest.empty()) throw YAML::ParserException(mark, "this quote is never closed");
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open_.push_back({make(mark, node::shape::sequence), anchor, nullptr});
+                       YAML::EmitterStyle::value style) override {
+    open_.push_back({make(mark, node::shape::sequence, style), anchor, nullptr});
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open_.push_back({make(mark, node::shape::mapping), anchor, nullptr});
+                  YAML::EmitterStyle::value style) override {
+    open_.push_back({make(mark, node::shape::mapping, style), anchor, nullptr});
   }
   void OnMapEnd() override {
     merge(*open_.back().made);
@@ -124,10 +125,12 @@ class builder final : public YAML::EventHandler {
   std::string_view from(const YAML::Mark& mark) const {
     return text_.substr(std::min(text_.size(), static_cast<std::size_t>(std::max(mark.pos, 0))));
   }
-  node* make(const YAML::Mark& mark, node::shape is) {
+  node* make(const YAML::Mark& mark, node::shape is, YAML::EmitterStyle::value style = YAML::EmitterStyle::Default) {
     auto& made = into_.nodes.emplace_back();
     made.is = is;
     made.at = where_(mark);
+    made.from = mark.is_null() ? text_.size() : text_.size() - from(mark).size();
+    made.flow = style == YAML::EmitterStyle::Flow;
     return &made;
   }
   const node* remember(const node* made, YAML::anchor_t anchor) {
@@ -170,14 +173,20 @@ class builder final : public YAML::EventHandler {
         from.push_back(one.value);
     }
     std::erase_if(into.entries, is_merge);
-    std::unordered_set<std::string_view> there;
-    for (const auto& one : into.entries) there.insert(one.key->text);
+    std::unordered_map<std::string_view, const node*> there;
+    for (const auto& one : into.entries) there.emplace(one.key->text, one.key);
+    const auto own = into.entries.size();
     for (const auto* other : from) {
       if ((merged_ += other->entries.size()) > max_merged) throw YAML::ParserException(YAML::Mark(), "too many merges");
       for (const auto& one : other->entries) {
-        if (there.insert(one.key->text).second) into.entries.push_back(one);
+        const auto [at, absent] = there.emplace(one.key->text, one.key);
+        if (absent)
+          into.entries.push_back(one);
+        else
+          into.overridden = at->second;
       }
     }
+    into.merged = into.entries.size() - own;
   }
 
   std::string_view text_;
@@ -195,8 +204,8 @@ class builder final : public YAML::EventHandler {
 std::optional<std::pair<place, std::string>> illegal_character(std::string_view text) {
   place at;
   while (!text.empty()) {
-    const auto c = reconcilers::crl::take_character(text);
-    if (c == reconcilers::crl::not_utf8) return std::pair(at, "not UTF-8");
+    const auto c = crl::take_character(text);
+    if (c == crl::not_utf8) return std::pair(at, "not UTF-8");
     const bool legal = c == 0x09 || c == 0x0a || c == 0x0d || c == 0x85 || (c >= 0x20 && c <= 0x7e) ||
                        (c >= 0xa0 && c <= 0xd7ff) || (c >= 0xe000 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
     if (!legal) return std::pair(at, "control characters are not allowed");
@@ -343,42 +352,53 @@ std::optional<nlohmann::json> to_json(const node& of, std::size_t most) {
   return out;
 }
 
-std::expected<source, std::string> read(std::string name, std::string text) {
+std::expected<source, fault> parse(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
-  if (text.size() > max_bytes) return std::unexpected(located(name, {}, "larger than 32 MiB"));
-  if (const auto illegal = illegal_character(text))
-    return std::unexpected(located(name, illegal->first, illegal->second));
+  if (text.size() > max_bytes) return std::unexpected(fault{{}, "larger than 32 MiB"});
+  if (const auto illegal = illegal_character(text)) return std::unexpected(fault{illegal->first, illegal->second});
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != text.npos && (text[first] == '{' || text[first] == '[')) text = without_surrogates(text);
   source out;
-  out.name = std::move(name);
-  locator where(text);
-  builder events(text, where, out);
+  out.text = std::move(text);
+  locator where(out.text);
+  builder events(out.text, where, out);
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(out.text);
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(events)) {
     }
     events.end();
   } catch (const YAML::DeepRecursion& wrong) {
     const auto levels = std::to_string(wrong.depth());
-    return std::unexpected(
-        located(out.name, where(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"));
+    return std::unexpected(fault{where(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"});
   } catch (const YAML::Exception& wrong) {
-    return std::unexpected(located(out.name, where(wrong.mark), wrong.msg));
+    return std::unexpected(fault{where(wrong.mark), wrong.msg});
   }
   return out;
 }
 
-std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input) {
-  if (path == "-") return read("<stdin>", slurp(standard_input));
+std::expected<source, std::string> read(std::string name, std::string text) {
+  auto out = parse(std::move(text));
+  if (!out) return std::unexpected(located(name, out.error().at, out.error().what));
+  out->name = std::move(name);
+  return std::move(*out);
+}
+
+std::expected<std::string, std::string> read_bytes(const std::string& path, std::istream& standard_input) {
+  if (path == "-") return slurp(standard_input);
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return std::unexpected(path + ": a directory; name the files in it, for example " + path + "/*.yaml");
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));
-  return read(path, slurp(in));
+  return slurp(in);
 }
 
-}  // namespace cli::yaml
+std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input) {
+  auto bytes = read_bytes(path, standard_input);
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  return read(path == "-" ? "<stdin>" : path, std::move(*bytes));
+}
+
+}  // namespace reconcilers::yaml

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/yaml_scalar.hpp"
+#include "reconcilers/yaml/scalar.hpp"
 
-namespace cli::yaml {
+namespace reconcilers::yaml {
 
 /// Both from 1; columns count characters, not bytes.
 struct place {
@@ -33,10 +33,14 @@ struct node {
 
   shape is = shape::null;
   bool quoted = false;  ///< text whatever it looks like: in quotes, a block, !!str
+  bool flow = false;    ///< a list or mapping in brackets
   place at;
-  std::string text;  ///< of a scalar, as it was written
+  std::size_t from = 0;  ///< its first byte in source::text: that of its anchor or tag, where it has one
+  std::string text;      ///< of a scalar, as it was written
   std::vector<const node*> items;
-  std::vector<entry> entries;  ///< in the order of the file, merged ones last
+  std::vector<entry> entries;        ///< in the order of the file, merged ones last
+  std::size_t merged = 0;            ///< how many of them came by <<
+  const node* overridden = nullptr;  ///< a key of its own that << brings as well; null: none
 
   bool scalar() const { return is == shape::scalar; }
   bool mapping() const { return is == shape::mapping; }
@@ -45,7 +49,7 @@ struct node {
 
 type type_of(const node& scalar);
 
-/// The text Kubernetes would see (yaml_scalar.hpp); a list or mapping as a line of JSON of at most 64 KiB.
+/// The text Kubernetes would see (scalar.hpp); a list or mapping as a line of JSON of at most 64 KiB.
 std::string canonical(const node& of);
 
 /// The last entry of that name, as kubectl takes it; null when there is none or `in` is no mapping.
@@ -63,6 +67,7 @@ std::optional<nlohmann::json> to_json(const node& of, std::size_t most = 200'000
 /// One file. Nodes live as long as it does, and stay where they are when it is moved.
 struct source {
   std::string name;  ///< as it was given; "<stdin>" for standard input
+  std::string text;  ///< what was parsed: without a byte order mark
   std::vector<const node*> documents;
   std::deque<node> nodes;
 
@@ -73,9 +78,17 @@ struct source {
 
 inline constexpr std::size_t max_bytes = 32u << 20;
 
+struct fault {
+  place at;
+  std::string what;
+};
+std::expected<source, fault> parse(std::string text);
 /// The error is one line: "NAME:LINE:COLUMN: what".
 std::expected<source, std::string> read(std::string name, std::string text);
-/// A file, or standard input for "-". The error is one line that begins with the name.
+/// The bytes of a file, or of standard input for "-", at most one more than are allowed. The error is one line that
+/// begins with the name.
+std::expected<std::string, std::string> read_bytes(const std::string& path, std::istream& standard_input);
+/// The same, parsed.
 std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input);
 
-}  // namespace cli::yaml
+}  // namespace reconcilers::yaml

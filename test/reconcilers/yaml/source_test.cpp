@@ -1,4 +1,4 @@
-#include "cli/yaml_source.hpp"
+#include "reconcilers/yaml/source.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/yaml_writer.hpp"
+#include "reconcilers/yaml/writer.hpp"
 
-namespace cli::yaml {
+namespace reconcilers::yaml {
 namespace {
 
 using testing::HasSubstr;
@@ -178,4 +178,4 @@ TEST(yaml_writer, writes_what_every_reader_takes_for_the_same) {
 }
 
 }  // namespace
-}  // namespace cli::yaml
+}  // namespace reconcilers::yaml

@@ -297,7 +297,7 @@ int run_lint(const lint_options& options, std::istream& in, std::ostream& out, s
 void add_lint(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("lint", "Judge declarations (ConfigMaps) and workloads in files, without a cluster");
   auto options = std::make_shared<lint_options>();
-  verb->add_option("files", options->files, "Files of YAML or JSON, judged together; - is standard input")->required();
+  verb->add_option("files", options->files, "Files of YAML or JSON, judged together; - is standard input");
   verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}));
   verb->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
   verb->add_flag("--strict", options->strict, "Warnings count as errors");
@@ -306,7 +306,12 @@ void add_lint(CLI::App& app, int& rc) {
                  "Add the declarations of the cluster; those in files take the place of their namesakes");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
-  verb->callback([options, &rc] { rc = run_lint(*options, std::cin, std::cout, std::cerr); });
+  add_lint_scheduler(*verb, rc);
+  verb->callback([verb, options, &rc] {
+    if (!verb->get_subcommands().empty()) return;
+    if (options->files.empty()) throw CLI::RequiredError("files");
+    rc = run_lint(*options, std::cin, std::cout, std::cerr);
+  });
 }
 
 }  // namespace cli

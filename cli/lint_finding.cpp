@@ -203,7 +203,8 @@ lint_finding finding_of(const crl::objection& what, const manifest& object, yaml
 void print_text(std::span<const lint_finding> findings, language in, std::ostream& to) {
   for (const auto& f : findings) {
     to << shown(f.file, 4096) << ":" << f.at.line << ":" << f.at.column << ": " << text_of(f.level, in) << ": ";
-    if (!f.kind.empty()) to << shown(f.kind) << " " << shown(f.object.to_string(), 400) << ": ";
+    if (!f.kind.empty() && !f.object.name.empty())
+      to << shown(f.kind) << " " << shown(f.object.to_string(), 400) << ": ";
     to << f.message << " [" << f.code << "]\n";
   }
 }
@@ -224,6 +225,7 @@ void print_json(std::span<const lint_finding> findings, std::ostream& to) {
                    {"allowed", f.allowed},
                    {"remedy", f.remedy},
                    {"message", f.message}});
+    if (f.start_fails) out.back()["startFails"] = *f.start_fails;
   }
   to << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }

@@ -30,6 +30,8 @@ named verbs_of(CLI::App& app, const std::vector<std::string>& command) {
       out.path += " " + word;
       continue;
     }
+    // What takes arguments of its own beside its verbs judges the word itself.
+    if (!at->get_options([](const CLI::Option* one) { return one->get_positional(); }).empty()) break;
     for (const auto* one : choices) out.unknown += (out.unknown.empty() ? "" : ", ") + one->get_name();
     out.unknown = "no verb '" + word + "'; there are " + out.unknown;
     break;

@@ -116,7 +116,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
 }
 
 void add_render(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("render", "Write objects for kubectl apply");
+  auto* verb = app.add_subcommand("render", "Write objects for kubectl apply, and the scheduler's configuration");
   verb->require_subcommand(1);
   auto* declaration = verb->add_subcommand("declaration", "A ConfigMap that declares a resource");
   auto options = std::make_shared<declaration_options>();
@@ -132,6 +132,7 @@ void add_render(CLI::App& app, int& rc) {
   declaration->add_option("-n,--namespace", options->ns, "Where declarations are looked for")->capture_default_str();
   declaration->footer(std::string(example));
   declaration->callback([options, &rc] { rc = run_render_declaration(*options, std::cout, std::cerr); });
+  add_render_scheduler(*verb, rc);
 }
 
 }  // namespace cli

@@ -30,8 +30,12 @@ void add_inspect(CLI::App& app, int& rc);
 void add_inspect_fleet(CLI::App& inspect, int& rc);
 /// `quartermaster lint FILE...`: declarations and workloads in files, judged without a cluster.
 void add_lint(CLI::App& app, int& rc);
+/// `lint scheduler-config FILE...`, below `lint`: does kube-scheduler start with it, and are pods with cards scheduled?
+void add_lint_scheduler(CLI::App& lint, int& rc);
 /// `quartermaster render declaration`: a correct ConfigMap.
 void add_render(CLI::App& app, int& rc);
+/// `render scheduler-config`, below `render`.
+void add_render_scheduler(CLI::App& render, int& rc);
 /// `quartermaster simulate -f FILE`: would these pods fit?
 void add_simulate(CLI::App& app, int& rc);
 /// `quartermaster uninstall`: nodes leave their modes, then everything the operator made goes.

@@ -27,6 +27,9 @@ inline constexpr std::string_view template_annotation = "quartermaster.io/templa
 /// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
 inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout";
 
+/// On the static pod of a kube-scheduler: the SHA-256 of its configuration, so that a change replaces the pod.
+inline constexpr std::string_view scheduler_config_annotation = "quartermaster.io/scheduler-config";
+
 /// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
 inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";
 

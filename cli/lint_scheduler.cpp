@@ -1,0 +1,179 @@
+#include "cli/lint_scheduler.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <iostream>
+#include <memory>
+
+#include "cli/lint_finding.hpp"
+#include "cli/verbs.hpp"
+#include "cli/yaml.hpp"
+#include "reconcilers/crl/text.hpp"
+#include "reconcilers/scheduler_config/static_pod.hpp"
+
+namespace cli {
+namespace {
+
+namespace config = reconcilers::scheduler_config;
+using reconcilers::crl::language;
+
+struct input {
+  std::string name;
+  std::expected<config::document, config::finding> read;
+};
+
+lint_finding finding_of(const config::finding& from, const std::string& file, std::string_view kind, language in) {
+  lint_finding out;
+  out.file = file;
+  out.at = from.at;
+  out.level = severity_of(from.what);
+  out.kind = kind;
+  out.code = to_string(from.what);
+  out.field = from.field;
+  out.value = from.value;
+  out.allowed = allowed_of(from, in);
+  out.remedy = remedy_of(from, in);
+  out.message = message_of(from, in);
+  out.start_fails = effect_of(from.what) == config::effect::ends;
+  return out;
+}
+
+class scheduler_linter {
+ public:
+  scheduler_linter(const std::deque<input>& files, config::server on, language in)
+      : files_(files), on_(std::move(on)), in_(in) {}
+
+  std::vector<lint_finding> run() {
+    const input* last = nullptr;
+    for (const auto& one : files_) {
+      if (!one.read) {
+        add(one, {one.read.error()}, "");
+      } else if (!is_pod(*one.read)) {
+        auto found = config::judge(*one.read, on_);
+        if (last) add(*last, lost_between(*last->read, *one.read, one.name), "KubeSchedulerConfiguration");
+        add(one, std::move(found), "KubeSchedulerConfiguration");
+        last = &one;
+      }
+    }
+    for (const auto& one : files_) {
+      if (one.read && is_pod(*one.read))
+        add(one, judge_static_pod(*one.read, last ? &*last->read : nullptr, on_), "Pod");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(const input& to, const config::findings& found, std::string_view kind) {
+    for (const auto& one : found) out_.push_back(finding_of(one, to.name, kind, in_));
+  }
+
+  const std::deque<input>& files_;
+  config::server on_;
+  language in_;
+  std::vector<lint_finding> out_;
+};
+
+/// The version asked for, else that of the manifest's image, else the newest.
+int minor_for(const std::string& asked, const std::deque<input>& files) {
+  if (const auto minor = minor_of_version(asked)) return *minor;
+  for (const auto& one : files) {
+    if (!one.read || !is_pod(*one.read)) continue;
+    if (const auto minor = config::minor_of_image(config::read_static_pod(*one.read).image); minor != 0) return minor;
+  }
+  return config::newest_minor;
+}
+
+std::string summary(std::span<const lint_finding> findings, int minor, language in) {
+  const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
+  const auto warnings = static_cast<long>(findings.size()) - errors;
+  const bool starts = std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
+  const auto version = "1." + std::to_string(minor);
+  const auto counted = [](long count, const char* what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  if (in == language::zh)
+    return "kube-scheduler " + version + (starts ? " 可以启动：" : " 无法启动：") + std::to_string(errors) +
+           " 个错误，" + std::to_string(warnings) + " 个警告";
+  return "kube-scheduler " + version + (starts ? " starts: " : " does not start: ") + counted(errors, "error") + ", " +
+         counted(warnings, "warning");
+}
+
+constexpr std::string_view example = R"(Example:
+  $ quartermaster lint scheduler-config /etc/kubernetes/scheduler-config.yaml --manifest /etc/kubernetes/manifests/kube-scheduler.yaml
+  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.36 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
+
+Of several configurations each takes the place of the one before it; the manifest is known by its kind.
+Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors.
+What each code means: docs/scheduler-config.md)";
+
+}  // namespace
+
+std::optional<int> minor_of_version(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  if (!text.starts_with("1.")) return std::nullopt;
+  text.remove_prefix(2);
+  int out = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool whole = end == text.data() + text.size() || *end == '.';
+  if (wrong != std::errc{} || !whole || out < config::oldest_minor || out > 99) return std::nullopt;
+  return out;
+}
+
+int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, std::ostream& out, std::ostream& err) {
+  if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes)) {
+    err << "quartermaster: --kubernetes: \"" << reconcilers::crl::shown(options.kubernetes)
+        << "\" is no version; write 1." << config::oldest_minor << " or newer, as in 1." << config::newest_minor
+        << "\n";
+    return 2;
+  }
+  auto paths = options.files;
+  if (!options.manifest.empty()) paths.push_back(options.manifest);
+  std::deque<input> files;
+  for (const auto& path : paths) {
+    auto bytes = yaml::read_bytes(path, in);
+    if (!bytes) {
+      err << reconcilers::crl::shown(bytes.error(), 4096) << "\n";
+      return 1;
+    }
+    files.push_back({path == "-" ? "<stdin>" : path, config::parse_document(*bytes)});
+  }
+  const auto say_in = options.language == "zh" ? language::zh : language::en;
+  config::server on;
+  on.minor = minor_for(options.kubernetes, files);
+  on.in_cluster = options.in_cluster;
+  on.plugins = options.plugins;
+  const auto minor = on.minor;
+  const auto found = scheduler_linter(files, std::move(on), say_in).run();
+  if (options.output == "json") {
+    print_json(found, out);
+  } else {
+    print_text(found, say_in, out);
+    err << "quartermaster: " << summary(found, minor, say_in) << "\n";
+  }
+  const auto counts = [&](const lint_finding& f) {
+    return options.strict || f.level == reconcilers::crl::severity::error;
+  };
+  return std::ranges::any_of(found, counts) ? 3 : 0;
+}
+
+void add_lint_scheduler(CLI::App& lint, int& rc) {
+  auto* verb = lint.add_subcommand("scheduler-config",
+                                   "Does kube-scheduler start with this file, and are pods with cards scheduled then?");
+  auto options = std::make_shared<lint_scheduler_options>();
+  verb->add_option("files", options->files, "Configurations, and the manifest; - is standard input")->required();
+  verb->add_option("--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
+  verb->add_option("--kubernetes", options->kubernetes,
+                   "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
+  verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
+  verb->add_flag("--in-cluster", options->in_cluster,
+                 "It runs in a pod with a ServiceAccount, not on the host network");
+  verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}));
+  verb->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  verb->add_flag("--strict", options->strict, "Warnings count as errors");
+  verb->footer(std::string(example));
+  verb->callback([options, &rc] { rc = run_lint_scheduler(*options, std::cin, std::cout, std::cerr); });
+}
+
+}  // namespace cli

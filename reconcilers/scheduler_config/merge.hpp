@@ -1,0 +1,30 @@
+#pragma once
+// Our entry in a configuration that others have written too. Merging and taking it out again are insertions and
+// deletions of text: not a byte of the rest changes, comments and order stay. The result is parsed again and compared,
+// and taken apart again and compared, before anyone gets it; where that cannot be, the place is named.
+
+#include <expected>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "reconcilers/scheduler_config/verdict.hpp"
+
+namespace reconcilers::scheduler_config {
+
+struct addition {
+  nlohmann::ordered_json extender;  ///< with urlPrefix, by which it is known again
+  std::string scheduler_name;       ///< of a profile to add; empty: extenders serve every profile there is
+};
+
+/// A file that has an addition of ours already gets the new one in its place. The error is a finding of the file that
+/// ends kube-scheduler, or one of the codes from no_safe_place on.
+std::expected<std::string, finding> merge(std::string_view text, const addition& ours, const server& on = {});
+
+/// The bytes from before. `url` is that of our extender, for files in which there can be no comment (JSON).
+std::expected<std::string, finding> unmerge(std::string_view text, std::string_view url = {});
+
+/// One line of JSON with a blank after each comma and colon; YAML readers take it inside of brackets.
+std::string write_flow(const nlohmann::ordered_json& value);
+
+}  // namespace reconcilers::scheduler_config

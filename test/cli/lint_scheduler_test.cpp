@@ -1,0 +1,158 @@
+#include "cli/lint_scheduler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/render_scheduler.hpp"
+#include "controller/x509.hpp"
+
+namespace cli {
+namespace {
+
+using testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
+const std::string golden = std::string(TEST_DATA) + "/golden/scheduler_config/";
+
+struct outcome {
+  int rc;
+  std::string out, err;
+};
+outcome lint(const lint_scheduler_options& options, const std::string& input = "") {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int rc = run_lint_scheduler(options, in, out, err);
+  return {rc, out.str(), err.str()};
+}
+outcome render(const render_scheduler_options& options) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  const int rc = run_render_scheduler(options, in, out, err);
+  return {rc, out.str(), err.str()};
+}
+
+/// PEM files of a client in a folder of its own.
+class scheduler_verbs : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("scheduler_verbs." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    const controller::x509::validity when{0, 4'000'000'000};
+    const auto authority = controller::x509::make_authority("test", when);
+    const std::vector<std::string> names{"localhost"};
+    const auto pair = controller::x509::issue(authority, "scheduler", names, when);
+    ASSERT_TRUE(pair);
+    write("ca.crt", authority.certificate);
+    write("tls.crt", pair->certificate);
+    write("tls.key", pair->key);
+    options_.address = "https://10.96.0.77";
+    options_.ca = path("ca.crt");
+    options_.certificate = path("tls.crt");
+    options_.key = path("tls.key");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+
+  std::filesystem::path folder_;
+  render_scheduler_options options_;
+};
+
+TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_says_so) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  options.kubernetes = "1.36";
+  const auto text = lint(options);
+  EXPECT_EQ(text.rc, 3);
+  EXPECT_THAT(text.out, StartsWith(golden + "mistakes/01-v1beta2.yaml:1:1: error: apiVersion is"));
+  EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36 does not start: 1 error, 0 warnings"));
+  options.output = "json";
+  const auto json = nlohmann::json::parse(lint(options).out);
+  EXPECT_EQ(json.at(0).at("code"), "api_version_removed");
+  EXPECT_EQ(json.at(0).at("startFails"), true);
+  options.kubernetes = "v1.27.3";
+  EXPECT_EQ(lint(options).rc, 0);
+  options.kubernetes = "latest";
+  EXPECT_EQ(lint(options).rc, 2);
+}
+
+TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_kind) {
+  lint_scheduler_options options;
+  options.files = {golden + "manifests/kubeadm-1.30.yaml", golden + "mistakes/19-sound.yaml"};
+  const auto got = lint(options);
+  EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.30 starts"));
+  EXPECT_THAT(got.out, HasSubstr("[no_config_flag]"));
+  EXPECT_THAT(got.out, testing::Not(HasSubstr("image_of_other_version")));
+}
+
+TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/05-service-proxy-rights.yaml", golden + "mistakes/12-not-ignored.yaml"};
+  EXPECT_THAT(lint(options).out, HasSubstr("05-service-proxy-rights.yaml:6:3: error: extenders[0] asks for "
+                                           "tencent.com/vcuda-core, tencent.com/vcuda-memory"));
+}
+
+TEST(lint_scheduler, F36_says_where_a_file_is_no_yaml) {
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto got = lint(options, "kind: [\n");
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, StartsWith("<stdin>:"));
+  EXPECT_THAT(got.out, HasSubstr("[not_yaml]"));
+  options.files = {"/nowhere"};
+  EXPECT_EQ(lint(options).rc, 1);
+}
+
+TEST_F(scheduler_verbs, S7_render_a_file_that_lint_has_nothing_against) {
+  const auto got = render(options_);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto judged = lint(options, got.out);
+  EXPECT_EQ(judged.out, "");
+  EXPECT_THAT(got.out, HasSubstr("urlPrefix: \"https://10.96.0.77/scheduler\""));
+}
+
+TEST_F(scheduler_verbs, S7_merge_and_give_back) {
+  options_.into = golden + "corpus/05-comments-everywhere.yaml";
+  const auto merged = render(options_);
+  ASSERT_EQ(merged.rc, 0) << merged.err;
+  write("merged.yaml", merged.out);
+  render_scheduler_options back;
+  back.unmerge = path("merged.yaml");
+  std::stringstream before;
+  before << std::ifstream(options_.into, std::ios::binary).rdbuf();
+  EXPECT_EQ(render(back).out, before.str());
+}
+
+TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
+  const auto refused = [&](auto change) {
+    auto options = options_;
+    change(options);
+    const auto got = render(options);
+    EXPECT_EQ(got.rc, 2) << got.out;
+    EXPECT_THAT(got.out, IsEmpty());
+    return got.err;
+  };
+  EXPECT_THAT(refused([](auto& o) { o.address = "10.0.0.1"; }), HasSubstr("--address"));
+  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("--kubernetes"));
+  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
+  EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),
+              HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
+  auto options = options_;
+  options.ca = "/nowhere";
+  EXPECT_EQ(render(options).rc, 1);
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,77 @@
+// Any bytes as a scheduler's configuration: a verdict without a crash, and, where our entry can be merged, a file in
+// which nothing foreign is lost and from which it comes out again byte for byte. The same of the manifest of the static
+// pod.
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "reconcilers/crl/text.hpp"
+#include "reconcilers/scheduler_config/placing.hpp"
+#include "reconcilers/scheduler_config/policy.hpp"
+#include "reconcilers/scheduler_config/render.hpp"
+#include "reconcilers/scheduler_config/static_pod_edit.hpp"
+
+namespace {
+
+using namespace reconcilers::scheduler_config;
+
+constexpr std::string_view url = "https://10.96.0.77/scheduler";
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void judged(std::string_view text, int minor) {
+  server on;
+  on.minor = minor;
+  for (const auto& one : judge(text, on)) {
+    require(one.at.line >= 1 && one.at.column >= 1);
+    for (const auto in : {reconcilers::crl::language::en, reconcilers::crl::language::zh})
+      require(reconcilers::crl::is_plain_text(message_of(one, in)));
+  }
+}
+
+void merged(const std::string& text, const std::string& scheduler_name) {
+  extender_settings settings;
+  settings.url = url;
+  const addition ours{extender_entry(settings), scheduler_name};
+  const auto there = merge(text, ours);
+  if (!there) return;
+  require(!any_ends(judge(*there)));
+  const auto back = unmerge(*there, url);
+  // Ours may have been there already: then what is given back is the file without it.
+  require(back && (*back == text || unmerge(text, url) == *back));
+  // Without our entry it reads as before, but for the lists that hold it.
+  auto before = *tree_of(*parse_document(*back)), after = *tree_of(*parse_document(*there));
+  require(after["extenders"].is_array() && !after["extenders"].empty() && after["extenders"][0]["urlPrefix"] == url);
+  after["extenders"].erase(0);
+  auto& extenders = before["extenders"];
+  require(after["extenders"] == (extenders.is_array() ? extenders : nlohmann::json::array()));
+  for (auto* one : {&before, &after}) one->erase("extenders");
+  if (!scheduler_name.empty()) {
+    for (auto* one : {&before, &after}) one->erase("profiles");
+  }
+  require(before == after);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(bytes), size);
+  judged(text, 36);
+  judged(text, 27);
+  merged(text, "");
+  merged(text, "cards");
+  const config_file file{.path = "/etc/kubernetes/scheduler-config.yaml", .checksum = "0123"};
+  if (const auto there = add_config_file(text, file)) {
+    const auto back = remove_config_file(*there);
+    require(*there == text || (back && (*back == text || remove_config_file(text) == *back)));
+  }
+  if (const auto of = parse_document(text)) {
+    judge_static_pod(*of, &*of);
+    if (is_policy(*of)) static_cast<void>(convert_policy(*of, "/etc/kubernetes/scheduler.conf", 36));
+  }
+  return 0;
+}

@@ -1,0 +1,103 @@
+package scheduler_config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"quartermaster.io/test/faults/kit"
+	"sigs.k8s.io/yaml"
+)
+
+var golden = filepath.Join(kit.Root(), "test/golden/scheduler_config")
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(golden, name))
+	must(t, err)
+	return string(text)
+}
+
+func named(t *testing.T, folder string) []string {
+	t.Helper()
+	all, err := os.ReadDir(filepath.Join(golden, folder))
+	must(t, err)
+	var out []string
+	for _, one := range all {
+		out = append(out, filepath.Join(folder, one.Name()))
+	}
+	return out
+}
+
+// agree starts kube-scheduler and compares what it did with what lint says.
+func agree(t *testing.T, config string) (outcome, verdict) {
+	t.Helper()
+	said, err := at.lint(config)
+	must(t, err)
+	did, err := at.start(config, nil)
+	must(t, err)
+	if did.started == said.ends {
+		t.Errorf("kube-scheduler %s started: %v, lint says it ends: %v %v\n%s", at.minor, did.started, said.ends, said.codes, did.said)
+	}
+	if said.ends && said.rc != 3 {
+		t.Errorf("lint says it ends, with exit code %d", said.rc)
+	}
+	return did, said
+}
+
+// One edit of a sound file each: kube-scheduler's own start is the judge of ours.
+func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
+	var table []struct{ Name, From, To, Append, Code, Only string }
+	must(t, yaml.Unmarshal([]byte(read(t, "mutants.yaml")), &table))
+	if len(table) < 60 {
+		t.Fatalf("%d edits", len(table))
+	}
+	base := read(t, "base.yaml")
+	for i, one := range table {
+		t.Run(fmt.Sprintf("%02d %s", i, one.Name), func(t *testing.T) {
+			t.Parallel()
+			if !strings.Contains(base, one.From) {
+				t.Fatalf("base.yaml has no %q", one.From)
+			}
+			did, said := agree(t, strings.Replace(base, one.From, one.To, 1)+one.Append)
+			ends := one.Code != "" && (one.Only == "" || one.Only == at.minor)
+			if did.started == ends {
+				t.Errorf("started: %v; mutants.yaml says %q %s; lint %v\n%s", did.started, one.Code, one.Only, said.codes, did.said)
+			}
+		})
+	}
+}
+
+// What the manuals tell people to write, to the letter, and each of its mistakes alone. Files of certificates are of this test.
+func TestS7_WhatTheManualsSayIsJudgedAsItStarts(t *testing.T) {
+	for _, name := range named(t, "mistakes") {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			config := read(t, name)
+			for _, file := range []string{"ca.crt", "scheduler-extender.crt", "scheduler-extender.key", "apiserver-kubelet-client.crt", "apiserver-kubelet-client.key"} {
+				with := at.keys.ClientCert
+				if strings.HasSuffix(file, ".key") {
+					with = at.keys.ClientKey
+				}
+				// The path stays the one that lint is asked about: it comes through a folder of that name.
+				must(t, link(filepath.Join(at.dir, "pki", file), with))
+			}
+			did, said := agree(t, strings.ReplaceAll(config, "/etc/kubernetes/pki/", filepath.Join(at.dir, "pki")+"/"))
+			if strings.Contains(name, "to-the-letter") && (did.started || said.rc != 3) {
+				t.Errorf("the manual's file started: %v, lint's exit code %d", did.started, said.rc)
+			}
+		})
+	}
+}
+
+func link(name, to string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	if err := os.Symlink(to, name); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return nil
+}

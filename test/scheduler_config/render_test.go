@@ -68,7 +68,10 @@ func TestS7_AFileOfItsOwnStartsAndAsksTheExtender(t *testing.T) {
 }
 
 func TestS7_EveryMergedFileStartsAndAsksTheExtender(t *testing.T) {
-	for _, name := range named(t, "corpus") {
+	for i, name := range named(t, "corpus") {
+		if !sampled(i) {
+			continue
+		}
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
 			before := strings.ReplaceAll(read(t, name), "/var/lib/rancher/rke2/server/cred/scheduler.kubeconfig", standard)

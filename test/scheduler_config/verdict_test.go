@@ -56,6 +56,9 @@ func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
 	}
 	base := read(t, "base.yaml")
 	for i, one := range table {
+		if !sampled(i) {
+			continue
+		}
 		t.Run(fmt.Sprintf("%02d %s", i, one.Name), func(t *testing.T) {
 			t.Parallel()
 			if !strings.Contains(base, one.From) {

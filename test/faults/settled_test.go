@@ -1,8 +1,15 @@
 package faults
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"quartermaster.io/test/faults/kit"
 )
@@ -14,9 +21,8 @@ func TestT17_settled_cluster_is_not_written_to(t *testing.T) {
 	o := b.converged("settled")
 	b.must(b.AwaitPolicyReady(b.ctx, 30*time.Second))
 	b.rest(o, time.Second)
-	since := time.Now()
 	window := form(30*time.Second, 5*time.Minute)
-	time.Sleep(window)
+	since := b.withoutInput(window)
 	log, err := b.Audit(since, func(e kit.AuditEvent) bool { return e.By("settled") })
 	b.must(err)
 	b.clean(kit.SilentAudit(log))
@@ -25,4 +31,67 @@ func TestT17_settled_cluster_is_not_written_to(t *testing.T) {
 	}
 	b.clean(kit.ListBudget(o.Proxy.Since(since, nil), 0))
 	b.clean(b.Differences(b.ctx))
+}
+
+// withoutInput waits for a window in which nothing happened to a node: a simulated kubelet that the machine did not let renew its lease is NotReady
+// for a moment and begins anew, without cards, and the operator has to say so. It returns when that window began.
+func (b *bench) withoutInput(window time.Duration) time.Time {
+	b.t.Helper()
+	for range 3 {
+		since := time.Now()
+		if happened := b.watchNodes(window); len(happened) > 0 {
+			b.t.Logf("this window does not count, nodes changed in it: %v", happened)
+			continue
+		}
+		return since
+	}
+	b.must(fmt.Errorf("no %s without a node that changes", window))
+	return time.Time{}
+}
+
+// watchNodes says at which moments a node was ready or not, and what it offered, where that was not as in the beginning.
+func (b *bench) watchNodes(window time.Duration) (happened []string) {
+	b.t.Helper()
+	state := func(n *corev1.Node) string {
+		out := string(n.UID)
+		for _, c := range n.Status.Conditions {
+			if c.Type == corev1.NodeReady {
+				out += " ready " + string(c.Status)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.Status.Allocatable)) {
+			if strings.Contains(string(name), "/") {
+				amount := n.Status.Allocatable[name]
+				out += fmt.Sprintf(" %s %s", name, amount.String())
+			}
+		}
+		return out
+	}
+	list, err := b.Client.CoreV1().Nodes().List(b.ctx, metav1.ListOptions{})
+	b.must(err)
+	before := map[string]string{}
+	for _, n := range list.Items {
+		before[n.Name] = state(&n)
+	}
+	for end, version := time.After(window), list.ResourceVersion; ; {
+		changes, err := b.Client.CoreV1().Nodes().Watch(b.ctx, metav1.ListOptions{ResourceVersion: version})
+		b.must(err)
+		for open := true; open; { // the server ends a watch when it likes, and the next goes on from there
+			select {
+			case <-end:
+				changes.Stop()
+				return happened
+			case change, more := <-changes.ResultChan():
+				n, is := change.Object.(*corev1.Node)
+				if open = more && is; !open {
+					continue
+				}
+				version = n.ResourceVersion
+				if state(n) != before[n.Name] {
+					happened = append(happened, fmt.Sprintf("%s %s: %s", time.Now().Format("15:04:05.000"), n.Name, state(n)))
+				}
+			}
+		}
+		changes.Stop()
+	}
 }

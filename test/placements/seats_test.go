@@ -190,7 +190,7 @@ func (h *house) schedule(configuration string) {
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+h.dir)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	_ = at.Client.CoordinationV1().Leases(release).Delete(at.ctx, "quartermaster-scheduler", metav1.DeleteOptions{})
+	_ = at.Client.CoordinationV1().Leases("kube-system").Delete(at.ctx, "quartermaster-scheduler", metav1.DeleteOptions{})
 	began := time.Now()
 	must(h.t, cmd.Start())
 	h.t.Cleanup(func() {
@@ -204,7 +204,7 @@ func (h *house) schedule(configuration string) {
 	})
 	must(h.t, until(at.ctx, 40*time.Second, "a kube-scheduler that leads", func() (bool, error) {
 		text, _ := os.ReadFile(log)
-		lease, err := at.Client.CoordinationV1().Leases(release).Get(at.ctx, "quartermaster-scheduler", metav1.GetOptions{})
+		lease, err := at.Client.CoordinationV1().Leases("kube-system").Get(at.ctx, "quartermaster-scheduler", metav1.GetOptions{})
 		if err != nil {
 			return false, fmt.Errorf("%w; its log: %s", err, regexp.MustCompile(`.*forbidden.*`).Find(text))
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // The document tells people to install here; the name of the extender's certificate says so too.
-const release = "kube-system"
+const release = "quartermaster"
 
 // work is where pods of people are.
 const work = "work"
@@ -76,7 +76,7 @@ func open(ctx context.Context, name, minor string) (*stage, error) {
 	if err := os.Chdir(kit.Root()); err != nil { // where the document's commands work
 		return nil, err
 	}
-	if _, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", "charts/quartermaster", "-n", release, "--set", "replicaCount=0"); err != nil {
+	if _, err := s.Run("", "helm", "upgrade", "--install", "quartermaster", "charts/quartermaster", "-n", release, "--create-namespace", "--set", "replicaCount=0"); err != nil {
 		return nil, err
 	}
 	command, err := upgradeCommand()
@@ -104,7 +104,7 @@ subjects:
   - {apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}
   - {kind: ServiceAccount, name: gpu-manager, namespace: elsewhere}
   - {kind: ServiceAccount, name: quartermaster, namespace: elsewhere}
-  - {kind: ServiceAccount, name: nvidia-device-plugin, namespace: kube-system}
+  - {kind: ServiceAccount, name: nvidia-device-plugin, namespace: quartermaster}
 `, "kubectl", "apply", "-f", "-")
 	return s, err
 }

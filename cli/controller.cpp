@@ -401,6 +401,8 @@ int run_controller(controller_options options) {
   log::parse_level(options.log_level, from);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
   if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
+  if (const auto problem = address_problem("--metrics-address", options.metrics_address); !problem.empty())
+    return complain(problem, 2);
   if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
   if (const auto problem = extender_problem(options); !problem.empty()) return complain(problem, 2);
 

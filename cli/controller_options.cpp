@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "controller/address.hpp"
+
 namespace cli {
 namespace {
 
@@ -14,6 +16,12 @@ std::string a_namespace(const std::string& name) {
 }
 
 }  // namespace
+
+std::string address_problem(std::string_view flag, const std::string& address) {
+  if (address.empty()) return {};
+  const auto read = controller::parse_address(address);
+  return read ? std::string() : std::string(flag) + ": " + read.error().what;
+}
 
 void add_controller_options(CLI::App& verb, controller_options& into) {
   // Its flags are put beside the others before the command line is read (config_file.hpp); here it is only known.

@@ -4,6 +4,7 @@
 // --config. Nothing here is acted on; cli/controller.cpp does that.
 
 #include <string>
+#include <string_view>
 
 #include "controller/log.hpp"
 
@@ -33,6 +34,9 @@ struct controller_options {
   std::string log_level = "info";
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;
 };
+
+/// What is wrong with an address in one line that names the flag; empty: nothing, or there is none.
+std::string address_problem(std::string_view flag, const std::string& address);
 
 /// Adds the flags to `verb`; they write into `into`, which must outlive parsing.
 void add_controller_options(CLI::App& verb, controller_options& into);

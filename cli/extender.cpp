@@ -35,6 +35,9 @@ controller::http_server_options plainly(const controller_options& options) {
 
 std::string extender_problem(const controller_options& options) {
   const bool listens = !options.extender_address.empty();
+  for (const auto& [flag, address] : {std::pair("--extender-address", &options.extender_address),
+                                      std::pair("--predicates-address", &options.predicates_address)})
+    if (auto wrong = address_problem(flag, *address); !wrong.empty()) return wrong;
   const bool files =
       !options.extender_cert.empty() && !options.extender_key.empty() && !options.extender_client_ca.empty();
   const bool any =
@@ -51,6 +54,8 @@ std::string extender_problem(const controller_options& options) {
 extender::extender(given from, const controller_options& options)
     : loop_(from.loop),
       nodes_(from.stores.nodes),
+      old_quotas_(from.stores.old_quotas),
+      events_(from.events),
       book_(from.stores, from.metrics),
       earlier_({from.loop, from.client, from.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
@@ -67,6 +72,7 @@ extender::extender(given from, const controller_options& options)
                   from.metrics),
       server_(from.loop, from.serving, listening(options)) {
   book_.on_room([this] { waiting_.room(); });
+  from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
   front_.add_routes(server_);
   if (options.predicates_address.empty()) return;
   plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
@@ -78,10 +84,18 @@ void extender::join(controller::manager& manager) {
   if (plain_) manager.add_server(*plain_);
   manager.on_leading([this] {
     leading_ = true;
+    tell_of_quotas();
     loop_.spawn("extender", lead());
     loop_.spawn("waiting_pods", care());
     loop_.spawn("quota_status", report());
   });
+}
+
+void extender::tell_of_quotas() {
+  if (!leading_ || book_.trouble().empty()) return;
+  for (const auto& one : old_quotas_.all())
+    events_.record({kube::config_map::of(), one}, controller::event_type::warning, "QuotaUnreadable", "Read",
+                   book_.trouble() + ". What it said before holds until this is mended.");
 }
 
 kube::task<void> extender::lead() {

@@ -44,12 +44,16 @@ class extender {
   void join(controller::manager& manager);
 
  private:
+  /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
+  void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
   kube::task<void> report();
 
   controller::loop& loop_;
   const controller::store<kube::node>& nodes_;
+  const controller::store<kube::config_map>& old_quotas_;
+  controller::recorder& events_;
   reconcilers::extender::account book_;
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;

@@ -200,6 +200,19 @@ kube::task<void> look_again(kube::transport& over, fleet& into) {
   co_return kube::result<void>();
 }
 
+/// A namespace that was said and is not the operator's would make strangers of its own DaemonSets.
+kube::task<void> sure_of_namespace(kube::transport& over, const fleet_options& asked, const fleet& found) {
+  if (asked.ns.empty() || found.lease || !found.daemon_sets.empty()) co_return kube::result<void>();
+  const auto elsewhere = co_await find_lease(over, {});
+  if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == asked.ns) co_return kube::result<void>();
+  const auto& ns = (*elsewhere)->key.ns;
+  co_return std::unexpected(kube::error{kube::errc::config, 0,
+                                        "--namespace " + asked.ns +
+                                            ": there is no operator; its lease is in namespace " + ns +
+                                            " (say that, or leave -n out)",
+                                        std::nullopt});
+}
+
 bool concerns(const fleet& of, const listed_node& node) {
   if (node.labels.contains(names::module_label) || of.accelerators.contains(node.key.name)) return true;
   const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
@@ -272,6 +285,8 @@ kube::task<fleet> read_fleet(kube::transport& over, fleet_options options) {
   }
   const auto sets = co_await read_daemon_sets(over, out);
   if (!sets) co_return std::unexpected(sets.error());
+  const auto here = co_await sure_of_namespace(over, options, out);
+  if (!here) co_return std::unexpected(here.error());
   const auto pods = co_await read_pods(over, options.node, out);
   if (!pods) co_return std::unexpected(pods.error());
   if (out.lease) {
@@ -331,6 +346,8 @@ reconcilers::verify::cluster_view view_of(const fleet& of, std::string_view only
     if (const auto at = of.accelerators.find(one.key.name);
         at != of.accelerators.end() && !at->second.mode.phase.empty())
       view.status = at->second.mode;
+    if (const auto at = of.accelerators.find(one.key.name); at != of.accelerators.end())
+      view.cards = static_cast<const reconcilers::accelerator_node&>(at->second).cards;
     for (const auto* pod : pods_on(of, one.key.name)) {
       if (is_plugin(of, *pod)) {
         view.plugins.push_back({std::string(pod->labels.value_or(names::module_label, "")), pod->key.to_string(),

@@ -234,7 +234,7 @@ constexpr std::string_view simulate_example = R"(Examples:
   $ kubectl get pods -n lab -o yaml | quartermaster simulate -f -
   $ quartermaster inspect --save now.json && quartermaster simulate -f pods.yaml --snapshot now.json
 
-Pods are tried in the order of the file, each on what the earlier ones left; workloads (Deployment, Job, ...) count as their replicas.
+Pods are tried in the order of the file, each on what the earlier ones left; workloads (Deployment, Job, ...) count as their replicas, a DaemonSet as one pod.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
 }  // namespace
@@ -266,8 +266,30 @@ kube::result<void> gather(const cluster_options& from, const std::string& snapsh
   return {};
 }
 
+namespace {
+
+/// The commands that show what limits a namespace.
+std::string where_limits_are(const placements& in, const std::string& ns) {
+  std::string out;
+  if (std::ranges::any_of(in.quotas.all(), [&](const auto& one) { return one.key.ns == ns; }))
+    out += "kubectl get acceleratorquota -n " + ns + "\n";
+  for (const auto& one : in.old_quotas.all())
+    if (one.data.value_or(reconcilers::gpu_quota_key, "").contains("\"" + ns + "\""))
+      out += "kubectl get configmap -n " + one.key.ns + " " + one.key.name + " -o yaml\n";
+  return out;
+}
+
+/// What cannot be read does not count here; the operator goes on with what it read before.
+void say_unread(const placements& in, std::ostream& err) {
+  if (!in.book->trouble().empty())
+    err << "quartermaster: kube-system/gpuquota does not count: " << in.book->trouble() << "\n";
+}
+
+}  // namespace
+
 int explain_pod(const placements& in, const std::string& name, const std::string& output, std::ostream& out,
                 std::ostream& err) {
+  say_unread(in, err);
   const auto key = key_of(name);
   const auto* pod = in.pods.find(key);
   if (!pod) {
@@ -298,8 +320,7 @@ int explain_pod(const placements& in, const std::string& name, const std::string
   }
   out << "Pod " << key.to_string() << " waits: its cards fit on " << why.fitting << " of " << why.nodes << " nodes.\n";
   if (limit) {
-    out << "Its namespace's quota refuses it: " << quota::text_of(*limit) << "\nkubectl get acceleratorquota -n "
-        << key.ns << "\n";
+    out << "Its namespace's quota refuses it: " << quota::text_of(*limit) << "\n" << where_limits_are(in, key.ns);
     return rc;
   }
   if (why.fitting > 0) {

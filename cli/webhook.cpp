@@ -33,6 +33,7 @@ reconcilers::crl::parse_settings judged_in(const controller_options& options) {
 
 std::string webhook_problem(const controller_options& options) {
   const bool listens = !options.webhook_address.empty();
+  if (auto wrong = address_problem("--webhook-address", options.webhook_address); !wrong.empty()) return wrong;
   if (!listens && options.admission == "webhook")
     return "--admission=webhook needs --webhook-address, for example :8443";
   if (!listens && !options.webhook_url.empty()) return "--webhook-url needs --webhook-address, for example :8443";

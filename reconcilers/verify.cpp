@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
 #include "reconcilers/plugin_rollout.hpp"
@@ -111,6 +112,7 @@ class node_walker {
       return out;
     }
     to.push_back(node());
+    for (auto& one : cordons()) to.push_back(std::move(one));
     if (wanted_.mode) to.push_back(module());
     const auto rows = checks(mode);
     const bool unfit = std::ranges::any_of(rows, is_wrong);
@@ -161,9 +163,28 @@ class node_walker {
     return is_.node.unschedulable ? wrong(stage::node, code::node_cordoned) : good(stage::node);
   }
 
+  /// Cards that a person took out of use.
+  std::vector<step> cordons() const {
+    const auto list = is_.node.annotations.value_or(extender::cordon_annotation, "");
+    if (list.empty() || !serving_) return {};
+    const auto cards = extender::node_of(is_.node, policy_, {}, is_.cards).cards;
+    std::string out_of_use, all, unknown;
+    for (const auto& one : cards) {
+      append(all, one.uuid);
+      if (one.cordoned) append(out_of_use, one.uuid);
+    }
+    for (const auto& name : extender::cordoned_cards(list))
+      if (std::ranges::find(cards, name, &quota::card::uuid) == cards.end()) append(unknown, name);
+    std::vector<step> out;
+    if (!out_of_use.empty())
+      out.push_back({stage::node, outcome::warning, code::cards_cordoned, std::move(out_of_use), {}, {}});
+    if (!unknown.empty() && !cards.empty()) out.push_back(wrong(stage::node, code::cordon_unknown, unknown, all));
+    return out;
+  }
+
   step module() const {
     const std::string name(wanted_.mode->name);
-    if (!policy_) return skipped(stage::module);
+    if (!policy_ || policy_->removing) return skipped(stage::module);  // told of the cluster
     return policy_->enabled(name) ? good(stage::module, name) : wrong(stage::module, code::module_off, name);
   }
 
@@ -403,7 +424,8 @@ bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& one) {
     return one.mode == module && std::ranges::any_of(one.steps, [](const step& at) {
              return is_wrong(at) &&
-                    (at.at == stage::plugin || at.at == stage::preflight || at.why == code::node_not_ready);
+                    (at.at == stage::plugin || at.at == stage::preflight || at.why == code::node_not_ready ||
+                     at.why == code::change_under_way || at.why == code::waits_for_pods);
            });
   });
 }
@@ -425,7 +447,10 @@ std::vector<step> daemon_set_steps(const cluster_view& of, const report& so_far,
       continue;
     }
     const auto progress = of_total(found->available, found->desired);
-    if (found->rolled_out())
+    // A pod counts as available some seconds after it is ready; until then nothing is wrong.
+    auto soon = *found;
+    soon.available = std::max(soon.available, soon.ready);
+    if (soon.rolled_out())
       out.push_back(good(at, name, progress));
     else if (!of.whole || told_of_a_node(so_far, mode.name) || !halted_on(of, mode.name).empty())
       out.push_back(skipped(at));

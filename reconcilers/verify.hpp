@@ -38,6 +38,7 @@ struct node_view {
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
+  std::vector<reported_card> cards;  ///< the agent's; empty: none reports
 };
 
 struct leader_view {
@@ -106,6 +107,8 @@ enum class code : std::uint8_t {
   refused,
   node_not_ready,
   node_cordoned,
+  cards_cordoned,
+  cordon_unknown,
   module_off,
   not_enrolled,
   enrolment_behind,

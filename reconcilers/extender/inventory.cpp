@@ -293,17 +293,24 @@ void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> r
 }
 
 void cordon(std::vector<quota::card>& cards, std::string_view list) {
+  for (const auto name : cordoned_cards(list))
+    for (auto& card : cards)
+      if (card.uuid == name) card.cordoned = true;
+}
+
+}  // namespace
+
+std::vector<std::string_view> cordoned_cards(std::string_view list) {
+  std::vector<std::string_view> out;
   while (!list.empty()) {
     auto name = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), name.size() + 1));
     while (name.starts_with(' ')) name.remove_prefix(1);
     while (name.ends_with(' ')) name.remove_suffix(1);
-    for (auto& card : cards)
-      if (card.uuid == name) card.cordoned = true;
+    if (!name.empty()) out.push_back(name);
   }
+  return out;
 }
-
-}  // namespace
 
 void use_own_names(quota::holding& of, const quota::node& on) {
   const auto prefix = on.name + "/";

@@ -20,6 +20,9 @@ namespace reconcilers::extender {
 /// Node annotation, by people: cards that get nothing new, by name, comma separated.
 inline constexpr std::string_view cordon_annotation = "quartermaster.io/cordon";
 
+/// The names in such an annotation.
+std::vector<std::string_view> cordoned_cards(std::string_view list);
+
 /// True for a key that a declaration names: judged by count where the vocabularies do not know it.
 using declared_keys = std::function<bool(std::string_view key)>;
 

@@ -52,6 +52,27 @@ TEST_F(placements_test, S90_a_waiting_pod_is_explained_with_the_smallest_change)
   EXPECT_THAT(out.str(), HasSubstr("Smallest change of a node: "));
 }
 
+TEST_F(placements_test, what_the_old_config_map_of_quotas_refuses_is_shown_where_it_stands) {
+  kube::config_map old;
+  old.key = {"kube-system", "gpuquota"};
+  old.data = kube::packed_map::of({{"gpu_quota", R"({"lab": {"quota": {"Tesla-T4": 0}}})"}});
+  in.old_quotas.put(old);
+  in.pods.put(share("p", 20, 4));
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), HasSubstr("kubectl get configmap -n kube-system gpuquota -o yaml"));
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("acceleratorquota")));
+}
+
+TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said) {
+  kube::config_map old;
+  old.key = {"kube-system", "gpuquota"};
+  old.data = kube::packed_map::of({{"gpu_quota", R"({"lab": 3})"}});
+  in.old_quotas.put(old);
+  in.pods.put(share("p", 20, 4));
+  EXPECT_EQ(explain("lab/p"), 0);
+  EXPECT_THAT(err.str(), HasSubstr("kube-system/gpuquota does not count: lab is no object; allowed is"));
+}
+
 TEST_F(placements_test, as_json_the_same) {
   in.pods.put(share("there", 90, 60, "a"));
   in.pods.put(share("there2", 90, 60, "b"));

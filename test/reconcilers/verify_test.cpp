@@ -449,6 +449,50 @@ TEST(verify, a_change_under_way_is_told_as_such) {
   EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
 }
 
+TEST(verify, while_a_node_changes_its_daemon_set_is_no_finding_of_its_own) {
+  cluster one;
+  one.asks("vgpu");
+  one.node_labels["quartermaster.io/module"] = "vgpu";
+  one.vgpu_set().desired = one.vgpu_set().updated = 1;
+  one.policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
+  one.phase(phases::enrolling, "PluginComing", "waits for the plugin pod");
+  EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
+}
+
+TEST(verify, a_plugin_that_is_ready_and_not_yet_counted_as_available_is_no_finding) {
+  cluster one;
+  one.vgpu_set().available = 0;
+  one.vgpu_set().ready = 1;
+  EXPECT_THAT(one.wrong(), IsEmpty());
+  one.vgpu_set().ready = 0;
+  EXPECT_THAT(one.wrong(), ElementsAre("daemonset_not_rolled_out"));
+}
+
+TEST(verify, while_everything_is_removed_no_module_is_off) {
+  cluster one;
+  one.is.policy->removing = true;
+  for (auto& [name, module] : one.is.policy->modules) module.enabled = false;
+  one.policy_ready("False", "Removing", "1 node has still to leave; quartermaster uninstall goes on");
+  const auto found = one.wrong();
+  EXPECT_THAT(found, testing::Contains("policy_not_ready"));
+  EXPECT_THAT(found, testing::Not(testing::Contains("module_off")));
+}
+
+TEST(verify, says_which_cards_a_person_took_out_of_use_and_which_of_those_are_none) {
+  cluster one;
+  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2, GPU-gone"}});
+  EXPECT_THAT(one.wrong(), ElementsAre("cordon_unknown"));
+  std::vector<std::string> said;
+  const auto walked = one.walked();
+  for (const auto& step : walked.nodes.front().steps)
+    if (step.at == stage::node) said.push_back(text_of(step, language::en));
+  EXPECT_THAT(said, testing::Contains("cards out of use by annotation quartermaster.io/cordon: gpu-1/2"));
+  EXPECT_THAT(said,
+              testing::Contains(HasSubstr("names GPU-gone, which is no card of this node; its cards are gpu-1/0,")));
+  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2"}});
+  EXPECT_THAT(one.wrong(), IsEmpty()) << "what a person did on purpose is no defect";
+}
+
 TEST(verify, a_node_left_to_somebody_else_is_left_alone) {
   cluster one;
   one.asks("pgpu-dra");

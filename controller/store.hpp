@@ -6,7 +6,8 @@
 #include <functional>
 #include <memory>
 #include <ranges>
-#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "kube/object.hpp"
@@ -22,11 +23,11 @@ class store {
 
   const T* find(const kube::object_key& key) const {
     const auto at = items_.find(key);
-    return at == items_.end() ? nullptr : at->second.item.get();
+    return at == items_.end() ? nullptr : at->item.get();
   }
   /// All objects, in no particular order, as `const T&`.
   auto all() const {
-    return items_ | std::views::transform([](const auto& entry) -> const T& { return *entry.second.item; });
+    return items_ | std::views::transform([](const auto& entry) -> const T& { return *entry.item; });
   }
   std::size_t size() const { return items_.size(); }
   /// A complete list has been taken in at least once.
@@ -44,55 +45,65 @@ class store {
   /// Equal content: only the version moves, observers are not called. Outside a list an older version of the same
   /// object is ignored.
   void put(T item) {
-    slot& entry = items_[item.key];
-    entry.round = round_;
-    if (entry.item && !listing_ && item.id == entry.item->id && item.resource_version < entry.item->resource_version)
-      return;
-    if (entry.item && *entry.item == item) {
-      entry.item->resource_version = item.resource_version;
+    const auto at = items_.find(item.key);
+    if (at == items_.end()) {
+      const auto* made = items_.insert({std::make_unique<T>(std::move(item)), round_}).first->item.get();
+      return tell(nullptr, made);
+    }
+    at->round = round_;
+    T& is = *at->item;
+    if (!listing_ && item.id == is.id && item.resource_version < is.resource_version) return;
+    if (is == item) {
+      is.resource_version = item.resource_version;
       return;
     }
-    auto before = std::move(entry.item);
-    entry.item = std::make_unique<T>(std::move(item));
-    tell(before.get(), entry.item.get());
+    const auto before = std::exchange(at->item, std::make_unique<T>(std::move(item)));
+    tell(before.get(), at->item.get());
   }
   /// This object is in the list but cannot be read: what we knew of it stays, it has not vanished.
   void keep(const kube::object_key& key) {
-    if (const auto at = items_.find(key); at != items_.end()) at->second.round = round_;
+    if (const auto at = items_.find(key); at != items_.end()) at->round = round_;
   }
   /// Last state as the server sent it; an erase older than what we hold is ignored.
   void erase(const T& last) {
     const auto at = items_.find(last.key);
-    if (at == items_.end() || last.resource_version < at->second.item->resource_version) return;
-    const auto before = std::move(at->second.item);
-    items_.erase(at);
-    tell(before.get(), nullptr);
+    if (at == items_.end() || last.resource_version < at->item->resource_version) return;
+    const auto gone = items_.extract(at);
+    tell(gone.value().item.get(), nullptr);
   }
   void commit() {
     listing_ = false;
-    std::vector<std::unique_ptr<T>> gone;
+    std::vector<typename items::node_type> gone;
     for (auto at = items_.begin(); at != items_.end();) {
-      if (at->second.round == round_) {
-        ++at;
-        continue;
-      }
-      gone.push_back(std::move(at->second.item));
-      at = items_.erase(at);
+      const auto here = at++;
+      if (here->round != round_) gone.push_back(items_.extract(here));
     }
     synced_ = true;
-    for (const auto& item : gone) tell(item.get(), nullptr);
+    for (const auto& one : gone) tell(one.value().item.get(), nullptr);
   }
 
  private:
+  /// Found by the key of its object, which is the same for as long as it is here.
   struct slot {
-    std::unique_ptr<T> item;
-    std::uint32_t round = 0;
+    mutable std::unique_ptr<T> item;
+    mutable std::uint32_t round = 0;
   };
+  static const kube::object_key& key_of(const slot& of) { return of.item->key; }
+  static const kube::object_key& key_of(const kube::object_key& of) { return of; }
+  struct hash {
+    using is_transparent = void;
+    std::size_t operator()(const auto& of) const { return std::hash<kube::object_key>{}(key_of(of)); }
+  };
+  struct same {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
+  };
+  using items = std::unordered_set<slot, hash, same>;
   void tell(const T* before, const T* after) {
     for (const auto& callback : observers_) callback(before, after);
   }
 
-  std::unordered_map<kube::object_key, slot> items_;
+  items items_;
   std::vector<observer> observers_;
   std::uint32_t round_ = 0;
   bool listing_ = false;

@@ -11,10 +11,8 @@ namespace {
 /// Calls `found(name)` for each extended resource that a pod asks for, until it says true.
 bool any_resource(const kube::pod& pod, auto&& found) {
   for (const auto& container : pod.containers) {
-    for (const auto* asked : {&container.limits, &container.requests}) {
-      for (const auto& [name, amount] : *asked) {
-        if (amount > 0 && std::string_view(name).find('/') != std::string_view::npos && found(name)) return true;
-      }
+    for (const auto& [name, amount] : container.limits) {
+      if (amount > 0 && std::string_view(name).find('/') != std::string_view::npos && found(name)) return true;
     }
   }
   return false;

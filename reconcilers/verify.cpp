@@ -486,11 +486,8 @@ std::size_t problems(const report& of) {
 kube::quantities asked_by(const kube::pod& pod) {
   // An init container runs beside the sidecars that were started before it (KEP-753).
   std::map<std::string, std::int64_t> beside, most;
-  const auto asked = [](const kube::container& one) -> const kube::quantities& {
-    return one.requests.empty() ? one.limits : one.requests;
-  };
   for (const auto& one : pod.containers) {
-    for (const auto& [name, amount] : asked(one)) {
+    for (const auto& [name, amount] : one.limits) {
       if (one.as != kube::container::role::init) {
         beside[name] += amount;
         most[name] = std::max(most[name], beside[name]);

@@ -20,11 +20,11 @@ import (
 )
 
 type options struct {
-	pairs, calls, nodes, pods int
-	quick, long, keep         bool
-	json, svg, release, peers string
-	controlCore, extenderCore int
-	settle                    time.Duration
+	pairs, calls, nodes, pods   int
+	quick, long, keep, endToEnd bool
+	json, svg, release, peers   string
+	controlCore, extenderCore   int
+	settle                      time.Duration
 }
 
 func parse(arguments []string) (options, error) {
@@ -39,6 +39,7 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.nodes, "nodes", 5000, "nodes of the second stage")
 	flags.IntVar(&o.pods, "pods", 20_000, "placed pods")
 	flags.DurationVar(&o.settle, "settle", 5*time.Second, "quiet time before memory is read")
+	flags.BoolVar(&o.endToEnd, "end-to-end", false, "only whole pods through a real kube-scheduler, at the second stage's size")
 	flags.StringVar(&o.json, "json", "", "write the figures to this file")
 	flags.StringVar(&o.svg, "svg", "", "draw how cost grows into this file (build/bench-go/extender.svg)")
 	flags.BoolVar(&o.keep, "keep", false, "leave the control plane running")
@@ -147,6 +148,12 @@ func run(ctx context.Context, o options) error {
 // stages: 500 nodes first, then all of them. The plots need their own contents in between.
 func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 	small := min(500, b.options.nodes)
+	if b.endToEnd {
+		if err := errors.Join(b.addNodes(ctx, b.options.nodes), b.addPods(ctx, b.options.pods)); err != nil {
+			return nil, err
+		}
+		return b.wholePods(ctx)
+	}
 	if err := errors.Join(b.addNodes(ctx, small), b.addPods(ctx, min(2000, b.options.pods))); err != nil {
 		return nil, err
 	}
@@ -192,14 +199,11 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 			figures.Absolute("memory while whole nodes are read, more than at rest", "MiB", 150, b.ours.found["whole more"]),
 			figures.Compare("the same beside the peer", "MiB", 0, b.ours.found, b.peer.found, "whole more"))
 	}
-	pods, rounds := 2000, 3
-	if b.quick {
-		pods, rounds = 200, 1
-	}
-	if err := b.throughput(ctx, pods, rounds); err != nil {
+	whole, err := b.wholePods(ctx)
+	if err != nil {
 		return nil, err
 	}
-	rows = append(rows, figures.Compare("end to end, a pod: beside no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod"))
+	rows = append(rows, whole...)
 	if err := b.growWithNodes(ctx); err != nil {
 		return nil, err
 	}
@@ -207,6 +211,17 @@ func (b *bench) stages(ctx context.Context) ([]figures.Row, error) {
 		return nil, err
 	}
 	return rows, nil
+}
+
+func (b *bench) wholePods(ctx context.Context) ([]figures.Row, error) {
+	pods, rounds := 2000, 3
+	if b.quick {
+		pods, rounds = 200, 1
+	}
+	if err := b.throughput(ctx, pods, rounds); err != nil {
+		return nil, err
+	}
+	return []figures.Row{figures.Compare("end to end, a pod: beside no extender", "ms", 1.25, b.ours.found, b.peer.found, "a pod")}, nil
 }
 
 // allowed is the orientation for p50, ms.

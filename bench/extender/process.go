@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func start(core int, program, kubeconfig, keys string) (*process, error) {
 		return nil, err
 	}
 	p := &process{address: address, said: &bytes.Buffer{}, exited: make(chan struct{})}
-	p.command = exec.Command("taskset", "-c", strconv.Itoa(core), program, "controller", "--kubeconfig", kubeconfig, "--log-format", "json", "--metrics-address", metrics,
+	p.command = exec.Command("taskset", "-c", coreList(core), program, "controller", "--kubeconfig", kubeconfig, "--log-format", "json", "--metrics-address", metrics,
 		"--extender-address", address, "--extender-cert-file", filepath.Join(keys, "server.crt"), "--extender-key-file", filepath.Join(keys, "server.key"),
 		"--extender-client-ca", filepath.Join(keys, "ca.crt"))
 	p.command.Env = append(os.Environ(), "POD_NAMESPACE="+namespace)
@@ -135,13 +136,62 @@ func cores() (first, last int) {
 }
 
 // pinSelf keeps the calls off the core of what is measured.
-func pinSelf(core int) {
-	var set unix.CPUSet
-	set.Set(core)
-	tasks, _ := os.ReadDir("/proc/self/task")
+// anyCore as a core is none in particular.
+const anyCore = -1
+
+// coreList for taskset.
+func coreList(core int) string {
+	if core == anyCore {
+		return fmt.Sprintf("0-%d", runtime.NumCPU()-1)
+	}
+	return strconv.Itoa(core)
+}
+
+func pinSelf(core int) { bind("self", core) }
+
+// pinPlane: the processes of the control plane in that folder.
+func pinPlane(folder string, core int) {
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range processes {
+		if line, err := os.ReadFile(file); err == nil && bytes.Contains(line, []byte(folder)) {
+			bind(filepath.Base(filepath.Dir(file)), core)
+		}
+	}
+}
+
+// spent is the CPU time of the programs that mention the folder in their command line (the control plane, the scheduler, the extender), by name.
+func spent(folders ...string) map[string]time.Duration {
+	out := map[string]time.Duration{}
+	processes, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range processes {
+		line, err := os.ReadFile(file)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		name, _, _ := bytes.Cut(line, []byte{0})
+		for _, folder := range folders {
+			if cpu, err := cpuOf(pid); err == nil && bytes.Contains(line, []byte(folder)) {
+				out[filepath.Base(string(name))] += cpu
+				break
+			}
+		}
+	}
+	return out
+}
+
+// bind all threads of a process.
+func bind(process string, core int) {
+	var to unix.CPUSet
+	for i := range runtime.NumCPU() {
+		if core == anyCore || core == i {
+			to.Set(i)
+		}
+	}
+	tasks, _ := os.ReadDir(filepath.Join("/proc", process, "task"))
 	for _, task := range tasks {
 		if id, err := strconv.Atoi(task.Name()); err == nil {
-			unix.SchedSetaffinity(id, &set)
+			unix.SchedSetaffinity(id, &to)
 		}
 	}
 }

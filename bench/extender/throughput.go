@@ -6,11 +6,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ func (b *bench) startScheduler(ctx context.Context, extender string) (stop func(
 		return nil, err
 	}
 	said := &bytes.Buffer{}
-	command := exec.Command("taskset", "-c", strconv.Itoa(b.controlCore), program, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+string(port), "--cert-dir="+b.keys,
+	command := exec.Command("taskset", "-c", coreList(b.controlCore), program, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+string(port), "--cert-dir="+b.keys,
 		"--authentication-kubeconfig="+b.kubeconfig, "--authorization-kubeconfig="+b.kubeconfig)
 	command.Stdout, command.Stderr = said, said
 	if err := command.Start(); err != nil {
@@ -78,12 +79,20 @@ func (b *bench) startScheduler(ctx context.Context, extender string) (stop func(
 	return nil, fmt.Errorf("kube-scheduler is not ready: %.800s", said)
 }
 
-// throughput: pods a second from the first create to the last binding, with our extender and with none, the same scheduler.
+func (b *bench) pin(control, extender int) {
+	b.controlCore, b.extenderCore = control, extender
+	pinSelf(control)
+	pinPlane(filepath.Dir(b.kubeconfig), control)
+}
+
+// throughput, on all cores (what calls cost by themselves has been measured; here the programs work with each other): pods a second from the first create to the last binding, with our extender and with none, the same scheduler.
 func (b *bench) throughput(ctx context.Context, pods, rounds int) error {
 	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
 	if err != nil {
 		return err
 	}
+	defer b.pin(b.controlCore, b.extenderCore)
+	b.pin(anyCore, anyCore)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -135,6 +144,15 @@ func (b *bench) oneThroughput(ctx context.Context, client *kubernetes.Clientset,
 		return 0, err
 	}
 	defer watch.Stop()
+	before := spent(filepath.Dir(b.kubeconfig), b.keys)
+	defer func() {
+		text := ""
+		after := spent(filepath.Dir(b.kubeconfig), b.keys)
+		for _, name := range slices.Sorted(maps.Keys(after)) {
+			text += fmt.Sprintf(" %s %.1f", name, float64((after[name]-before[name]).Microseconds())/1000/float64(pods))
+		}
+		say("CPU a pod, ms:%s", text)
+	}()
 	began := time.Now()
 	failed := make(chan error, 1)
 	var next atomic.Int64

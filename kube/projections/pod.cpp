@@ -29,16 +29,10 @@ container read_container(std::string_view bytes, container::role as) {
         const std::string_view raw = text(message);
         reader resources(raw.data(), raw.size());
         while (resources.next()) {
-          switch (resources.tag_and_type()) {
-            case bytes_field(1):
-              wire::add_extended_resource(made.limits, text(resources));
-              break;
-            case bytes_field(2):
-              wire::add_extended_resource(made.requests, text(resources));
-              break;
-            default:
-              resources.skip();
-          }
+          if (resources.tag_and_type() == bytes_field(1))
+            wire::add_extended_resource(made.limits, text(resources));
+          else
+            resources.skip();
         }
         break;
       }
@@ -54,7 +48,7 @@ container read_container(std::string_view bytes, container::role as) {
 
 void read_spec(std::string_view bytes, pod& into) {
   std::vector<container> main;
-  const auto asks = [](const container& one) { return !one.limits.empty() || !one.requests.empty(); };
+  const auto asks = [](const container& one) { return !one.limits.empty(); };
   reader spec(bytes.data(), bytes.size());
   while (spec.next()) {
     switch (spec.tag_and_type()) {

@@ -23,8 +23,10 @@ struct container {
   };
   std::string name;
   role as = role::main;
-  quantities limits;    ///< extended resources only
-  quantities requests;  ///< extended resources only; the API server makes them equal to limits
+  quantities limits;  ///< extended resources only
+  /// As well; only where a pod that is not made yet is read (crl::read_pod_spec). The API server holds them to be equal
+  /// to the limits, so that of a pod it has nothing is kept here.
+  quantities requests;
   friend bool operator==(const container&, const container&) = default;
 };
 

@@ -221,13 +221,17 @@ void account::learn_limits(const std::string& ns) {
   const auto old = std::ranges::find(old_limits_, ns, &quota::tenant::name_space);
   if (objects.empty() && old == old_limits_.end()) {
     limits_.remove(ns);
-    limited_.erase(ns);
+    if (limited_.erase(ns) > 0)
+      for (const auto& pod : known_.pods.all())
+        if (pod.key.ns == ns) limits_.release(pod.id.to_string());
     return;
   }
   auto now = tenant_of(ns, std::move(objects));
   if (old != old_limits_.end()) add(now, *old);
   limits_.put(std::move(now));
-  limited_.insert(ns);
+  if (!limited_.insert(ns).second) return;
+  for (const auto& pod : known_.pods.all())
+    if (const auto* entry = pod.key.ns == ns ? book_.find(pod.id.to_string()) : nullptr) charge(pod, entry->held);
 }
 
 void account::learn_old_limits(const kube::config_map* now) {
@@ -246,7 +250,9 @@ void account::learn_old_limits(const kube::config_map* now) {
   for (const auto& ns : concerned) learn_limits(ns);
 }
 
+/// What nobody limits is not charged: a cluster without quotas keeps no second book.
 void account::charge(const kube::pod& of, const quota::holding& held) {
+  if (!limited(of.key.ns)) return;
   const auto view = book_.view(held.node);
   if (!view) return;
   limits_.book(of.id.to_string(), of.key.ns, quota::charges_of(held, view->what, traits_of(of, *view->what)));

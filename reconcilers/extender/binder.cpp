@@ -73,11 +73,11 @@ bool binder::counts_by_time(const std::string& node) const {
   return view && view->what->serves.has(quota::mode::vgpu);
 }
 
-boost::asio::awaitable<bool> binder::its_turn(const std::string& node) const {
+boost::asio::awaitable<bool> binder::its_turn(const line& in, std::uint64_t ticket) {
   const auto until = controller::boot_now() + controller::milliseconds(turn);
-  while (busy_nodes_.contains(node)) {
+  while (*in.begin() != ticket) {
     if (controller::boot_now() > until) co_return false;
-    const bool slept = co_await controller::sleep_for(2ms);
+    const bool slept = co_await controller::sleep_for(1ms);
     if (!slept) co_return false;
   }
   co_return true;
@@ -110,11 +110,13 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   if (const auto open = by_.book.open().find(uid); open != by_.book.open().end() && open->second.at_filter)
     by_.book.release(what.uid);
 
-  std::optional<membership<std::string>> alone;
+  std::optional<membership<std::uint64_t>> place;
   if (counts_by_time(what.node)) {
-    const bool free = co_await its_turn(what.node);
-    if (!free) co_return refuse("not_ready", "other pods are being bound to node " + what.node + "; come again");
-    alone.emplace(busy_nodes_, what.node);
+    auto& all = lines_[what.node];
+    const auto ticket = ++tickets_;
+    place.emplace(all, ticket);
+    const bool first = co_await its_turn(all, ticket);
+    if (!first) co_return refuse("not_ready", "other pods are being bound to node " + what.node + "; come again");
   }
 
   const asked by(*pod, by_.book.keys());

@@ -3,6 +3,8 @@
 // with the placement, the pod's UID and its version. A result that is not known is found out: the pod is sealed, so
 // that what is still on its way cannot arrive any more, and read.
 
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -41,8 +43,9 @@ class binder {
   /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted, so Bindings
   /// must arrive in the order of their times: one after the other.
   bool counts_by_time(const std::string& node) const;
+  using line = std::set<std::uint64_t>;  ///< of those with a Binding to one node, the one on its way first
   /// False: not within a call's patience.
-  boost::asio::awaitable<bool> its_turn(const std::string& node) const;
+  static boost::asio::awaitable<bool> its_turn(const line& in, std::uint64_t ticket);
   kube::task<kube::pod> read(kube::object_key key);
   kube::task<void> send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
                         const nlohmann::json& annotations);
@@ -53,7 +56,8 @@ class binder {
 
   given by_;
   std::set<kube::uid> in_flight_, in_doubt_;
-  std::set<std::string> busy_nodes_;  ///< of gpu-manager, with a Binding on its way
+  std::map<std::string, line> lines_;  ///< by node of gpu-manager
+  std::uint64_t tickets_ = 0;
   controller::family<controller::counter>& results_;
 };
 

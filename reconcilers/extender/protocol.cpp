@@ -132,7 +132,6 @@ kube::container read_container(json::value of, kube::container::role as) {
     if (key != "resources") return;
     json::each_member(field, [&](std::string_view name, json::value list) {
       if (name == "limits") read_list(list, out.limits);
-      if (name == "requests") read_list(list, out.requests);
     });
   });
   return out;

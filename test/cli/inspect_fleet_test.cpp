@@ -51,7 +51,7 @@ kube::pod pod(const std::string& ns, const std::string& name, const std::string&
   out.annotations = packed(annotations);
   kube::container one;
   one.name = "main";
-  one.limits = one.requests = asks;
+  one.limits = asks;
   out.containers.push_back(std::move(one));
   return out;
 }

@@ -39,7 +39,7 @@ std::size_t heap(const kube::object& of) {
 std::size_t cost(const kube::pod& pod) {
   std::size_t bytes = block(sizeof pod) + heap(pod) + heap(pod.node_name) + heap(pod.scheduler_name) + heap(pod.ip) +
                       heap(pod.reason) + array(pod.containers);
-  for (const auto& one : pod.containers) bytes += heap(one.name) + heap(one.limits) + heap(one.requests);
+  for (const auto& one : pod.containers) bytes += heap(one.name) + heap(one.limits);
   return bytes;
 }
 

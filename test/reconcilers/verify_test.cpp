@@ -513,7 +513,7 @@ TEST(verify, S42_a_pod_holds_the_largest_of_its_init_and_main_containers) {
   const auto add = [&](kube::container::role as, std::int64_t cards) {
     kube::container one;
     one.as = as;
-    one.limits = one.requests = {{"nvidia.com/gpu", cards}};
+    one.limits = {{"nvidia.com/gpu", cards}};
     pod.containers.push_back(std::move(one));
   };
   using role = kube::container::role;
@@ -526,7 +526,7 @@ TEST(verify, S42_a_pod_holds_the_largest_of_its_init_and_main_containers) {
   add(role::init, 2);
   add(role::main, 1);
   EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 4}})) << "before the sidecar started";
-  pod.containers.front().requests.front().second = 2;
+  pod.containers.front().limits.front().second = 2;
   EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 3}})) << "the second beside the sidecar";
 }
 

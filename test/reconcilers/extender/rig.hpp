@@ -59,7 +59,7 @@ inline kube::container container(const std::string& name, const amounts& limits,
   kube::container out;
   out.name = name;
   out.as = as;
-  out.limits = out.requests = quantities(limits);
+  out.limits = quantities(limits);
   return out;
 }
 inline kube::pod pod(const std::string& name, std::vector<kube::container> containers, const std::string& on = {}) {

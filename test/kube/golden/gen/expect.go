@@ -81,12 +81,12 @@ func expectContainers(spec *corev1.PodSpec) []values {
 	asked := false
 	containers := []values{}
 	add := func(container *corev1.Container, role string) {
-		limits, requests := extended(container.Resources.Limits), extended(container.Resources.Requests)
-		asked = asked || len(limits)+len(requests) > 0
+		limits := extended(container.Resources.Limits)
+		asked = asked || len(limits) > 0
 		if role == "init" && container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			role = "sidecar"
 		}
-		containers = append(containers, values{"name": container.Name, "role": role, "limits": limits, "requests": requests})
+		containers = append(containers, values{"name": container.Name, "role": role, "limits": limits})
 	}
 	for i := range spec.InitContainers {
 		add(&spec.InitContainers[i], "init")

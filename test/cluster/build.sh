@@ -13,10 +13,11 @@ chainsaw_toolchain=go1.25.8 # chainsaw v0.2.14 does not compile with Go 1.26
 
 usage() {
   cat <<EOF
-Usage: build.sh [--k8s ${k8s_minors[0]}|${k8s_minors[1]}|all|none] [--tools LIST|all|none] [--list]
+Usage: build.sh [--k8s ${k8s_minors[0]}|${k8s_minors[1]}|all|none] [--tools LIST|all|none] [--real-node] [--list]
 
   --k8s     Kubernetes programs to build: ${k8s_programs[*]} (default ${k8s_minors[0]})
   --tools   comma list of ${tool_names[*]} (default all)
+  --real-node  also what a real node takes: kubelet of those Kubernetes versions, ${real_node_units[*]}
   --list    say what is built and what is not, build nothing
 
 Cold, on two cores: Kubernetes about 7 minutes a version, chainsaw 3, the other tools 3 together.
@@ -27,11 +28,12 @@ EOF
 die() { echo "build.sh: $1" >&2; exit "${2:-1}"; }
 say() { echo "build: $*" >&2; }
 
-k8s=${k8s_minors[0]} tools=all list=
+k8s=${k8s_minors[0]} tools=all real_node= list=
 while (($#)); do
   case $1 in
     --k8s)   [[ $# -ge 2 ]] || die "--k8s needs a version: ${k8s_minors[*]}, all or none" 2; k8s=$2; shift 2 ;;
     --tools) [[ $# -ge 2 ]] || die "--tools needs a list of: ${tool_names[*]}" 2; tools=$2; shift 2 ;;
+    --real-node) real_node=yes; shift ;;
     --list)  list=yes; shift ;;
     -h|--help) usage; exit 0 ;;
     *) die "unknown argument '$1' (try --help)" 2 ;;
@@ -53,13 +55,18 @@ case $tools in
        units+=("$t")
      done ;;
 esac
+if [[ -n $real_node ]]; then
+  for t in "${units[@]}"; do if [[ $t == 1.* ]]; then units+=("kubelet-$t"); fi; done
+  units+=("${real_node_units[@]}")
+fi
 
 # estimate PROGRAM: how long it takes from cold on two cores, measured; the first program of a module pays for the rest.
 estimate() {
   case $1 in
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
     kubectl) echo "40 s" ;;          etcd) echo "40 s" ;;                      etcdctl) echo "10 s" ;;
-    kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 *) echo "20 s" ;;
+    kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "2 min" ;;
+    containerd) echo "1 min" ;;      *) echo "20 s" ;;
   esac
 }
 
@@ -68,9 +75,10 @@ link_flags() {
   local v major minor flags="-s -w" p
   v=$(unit_version "$1"); IFS=. read -r major minor _ <<<"${v#v}"
   case $1 in
-    1.*) for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    1.*|kubelet-*) for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
            flags+=" -X $p.gitVersion=$v -X $p.gitMajor=$major -X $p.gitMinor=$minor -X $p.gitTreeState=clean"
          done ;;
+    containerd) flags+=" -X github.com/containerd/containerd/v2/version.Version=$v" ;;
     kwok) flags+=" -X sigs.k8s.io/kwok/pkg/consts.Version=$v" ;;
     helm) minor=$(module_version "$(unit_folder helm)" k8s.io/client-go); minor=${minor#v0.}; minor=${minor%%.*}
           flags+=" -X helm.sh/helm/v3/internal/version.version=$v"
@@ -81,10 +89,12 @@ link_flags() {
   echo "$flags"
 }
 
+build_tags() { if [[ $1 == containerd ]]; then echo no_btrfs,no_devmapper,no_zfs,no_aufs; fi; } # UNIT
+
 stamp_of() { # UNIT FLAGS: our own program's stamp covers its sources too
   local dir; dir=$(unit_folder "$1")
   { echo "$2"; cat "$dir/go.mod" "$dir/go.sum"
-    if [[ $1 == sim ]]; then find "$dir" -type f \( -name '*.go' -o -name '*.yaml' \) ! -name '*_test.go' -print0 | sort -z | xargs -0 cat; fi
+    if [[ $1 == sim || $1 == node ]]; then find "$dir" -type f \( -name '*.go' -o -name '*.yaml' \) ! -name '*_test.go' -print0 | sort -z | xargs -0 cat; fi
   } | sha256sum | cut -d' ' -f1
 }
 
@@ -130,7 +140,7 @@ build_unit() { # one module folder; the caller holds its lock
     started=$SECONDS
     rm -f "$home/.$program".*
     (cd "$dir" && GOWORK=off CGO_ENABLED=0 GOTOOLCHAIN=$([[ $unit == chainsaw ]] && echo "$chainsaw_toolchain" || echo local) \
-       nice -n 10 "$go_bin" build -trimpath -buildvcs=false -ldflags "$flags" -o "$home/.$program.new" "$package" 9>&-) ||
+       nice -n 10 "$go_bin" build -trimpath -buildvcs=false -tags "$(build_tags "$unit")" -ldflags "$flags" -o "$home/.$program.new" "$package" 9>&-) ||
       die "$program $(unit_version "$unit") did not build (see above)"
     mv "$home/.$program.new" "$home/bin/$program"; echo "$stamp" >"$home/stamps/$program"
     say "built $program $(unit_version "$unit") in $((SECONDS - started)) s, $(du -m "$home/bin/$program" | cut -f1) MiB"

@@ -9,6 +9,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/layout.sh"
 source "$here/certs.sh"
 source "$here/components.sh"
+source "$here/node.sh"
 
 clusters=${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-$HOME/.local/state}/quartermaster/clusters}
 
@@ -18,7 +19,7 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
-              [--apiserver-arg=ARG]... [--kcm-arg=ARG]...
+              [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-node]
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
   env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(cluster.sh env)"
@@ -27,6 +28,12 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
   logs      the last lines of its logs                           [COMPONENT] [--lines N] [--follow]
   sa-kubeconfig  write and print a kubeconfig with a token of a ServiceAccount, as a pod of it would have
               --namespace NS --serviceaccount SA [--duration 1h] [--token-file]
+
+With --real-node the cluster also has $node_name, with containerd and a kubelet of its own, tainted and labelled as a control plane's node:
+  node-check    can this machine have one? exit code 1 and one line when not
+  node-exec     COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
+  node-image    NAME:TAG PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it to the node
+  node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the node, as 10.96.0.77:443, leads to TARGET on this machine
 
 Components: ${components[*]} (apiserver, kcm and scheduler for short).
 KUBEBUILDER_ASSETS, when set, brings ${assets_programs[*]}. Exit codes: 0 done, 1 failed, 2 wrong usage.
@@ -42,16 +49,17 @@ wrong() { die "$1 (try --help)" 2; }
 (($#)) || { usage >&2; exit 2; }
 verb=$1; shift
 case $verb in
-  up|down|status|env|restart|stop|start|logs|sa-kubeconfig) ;;
+  up|down|status|env|restart|stop|start|logs|sa-kubeconfig|node-check|node-exec|node-image|node-forward) ;;
   -h|--help|help) usage; exit 0 ;;
   *) wrong "unknown verb '$verb'" ;;
 esac
 
-name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes apiserver_args=() kcm_args=() all= component= signal=TERM
-lines=20 follow= namespace= serviceaccount= duration=1h token_file=
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_node= apiserver_args=() kcm_args=() all= component= signal=TERM
+lines=20 follow= namespace= serviceaccount= duration=1h token_file= words=()
 takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
 while (($#)); do
   option=$1; shift
+  if [[ $verb == node-* && $option != --name && $option != --name=* ]]; then words=("$option" "$@"); break; fi
   if [[ $option == --*=* ]]; then set -- "${option#*=}" "$@"; option=${option%%=*}; fi
   case $option in  # options with a value
     --name|--k8s|--port|--nodes|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration)
@@ -64,6 +72,7 @@ while (($#)); do
     --nodes) takes up "$option"; nodes=$value ;;
     --no-kwok) takes up "$option"; kwok= ;;
     --no-scheduler) takes up "$option"; scheduler= ;;
+    --real-node) takes up "$option"; real_node=yes ;;
     --apiserver-arg) takes up "$option"; apiserver_args+=("$value") ;;
     --kcm-arg) takes up "$option"; kcm_args+=("$value") ;;
     --all) takes down "$option"; all=yes ;;
@@ -91,6 +100,8 @@ case $component in apiserver) component=kube-apiserver ;; kcm) component=kube-co
 case $verb in
   restart|stop|start) [[ -n $component ]] || wrong "$verb needs a component: ${components[*]}" ;;
   sa-kubeconfig) [[ -n $namespace && -n $serviceaccount ]] || wrong "sa-kubeconfig needs --namespace and --serviceaccount" ;;
+  node-check) ;;
+  node-*) ((${#words[@]})) || wrong "$verb needs more words" ;;
 esac
 folder=$clusters/$name
 
@@ -120,6 +131,7 @@ take_down() { # in any state, also half started
   [[ -d $folder ]] || return 0
   cd "$folder"
   local i
+  take_node_down
   for ((i = ${#components[@]} - 1; i >= 0; i--)); do stop "${components[i]}"; done
   cd /; rm -rf "$folder"
 }
@@ -156,10 +168,12 @@ choose_ports() {
 # ---- up ----
 
 up() {
+  local obstacle; obstacle=${real_node:+$(node_obstacle)}
+  [[ -z $obstacle ]] || die "no real node on this machine: $obstacle"
   lock
   if [[ -f $folder/cluster.env ]]; then already_up && return; fi
   [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
-  "$here/build.sh" --k8s "$minor" --tools etcd,kwok 8>&-
+  "$here/build.sh" --k8s "$minor" --tools etcd,kwok ${real_node:+--real-node} 8>&-
   say_assets
   command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
 
@@ -175,6 +189,7 @@ up() {
   certificate_kubeconfig kubeconfig "https://127.0.0.1:$APISERVER_PORT" admin
   for c in kube-controller-manager kube-scheduler kwok; do certificate_kubeconfig "certs/$c.kubeconfig" "https://127.0.0.1:$APISERVER_PORT" "$c"; done
   write_config_files
+  if [[ -n $real_node ]]; then write_egress; mapfile -t -O "${#apiserver_args[@]}" apiserver_args < <(node_apiserver_args); fi
   write_start_files
   [[ -n $kwok ]] || rm start/kwok
   [[ -n $scheduler ]] || rm start/kube-scheduler
@@ -187,6 +202,7 @@ up() {
   for c in $(started); do await "$c" || die "$c did not start"; done
   await_default_account || die "the ServiceAccount \"default\" was not made in 60 s"
   if ((nodes)); then make_nodes; fi
+  if [[ -n $real_node ]]; then write_node_files; start_node; fi
   write_env
   trap - EXIT INT TERM
   say "\"$name\" is ready after $(seconds_since "$began") s"
@@ -215,6 +231,7 @@ already_up() { # 0: it serves; 1: nothing of it runs any more, start afresh
     die "\"$name\" is up, but these do not run: $(comm -13 <(running | sort) <(started | sort) | tr '\n' ' ')- start them (cluster.sh start) or take it down"
   fi
   [[ $K8S_MINOR == "$minor" ]] || die "\"$name\" is up already, with Kubernetes $K8S_MINOR: take it down first or use another --name"
+  [[ -z $real_node || -f start/node ]] || die "\"$name\" is up already, without a real node: take it down first or use another --name"
   say "\"$name\" is already up"
   echo "$folder/kubeconfig"
 }
@@ -276,7 +293,8 @@ status() {
   printf '%-24s %-9s %-9s %-7s %s\n' COMPONENT STATE PID PORT MEMORY
   local c pid state rc=0
   for c in "${components[@]}"; do
-    local -A ports=([etcd]=$ETCD_PORT [kube-apiserver]=$APISERVER_PORT [kube-controller-manager]=$KCM_PORT [kube-scheduler]=$SCHEDULER_PORT [kwok]=$KWOK_PORT)
+    local -A ports=([etcd]=$ETCD_PORT [kube-apiserver]=$APISERVER_PORT [kube-controller-manager]=$KCM_PORT [kube-scheduler]=$SCHEDULER_PORT [kwok]=$KWOK_PORT
+      [node]=- [containerd]=- [kubelet]=-)
     [[ -f start/$c ]] || { printf '%-24s %-9s\n' "$c" "left out"; continue; }
     pid=$(pid_of "$c")
     if [[ -z $pid ]]; then printf '%-24s %-9s %-9s %-7s\n' "$c" stopped - "${ports[$c]}"; rc=1; continue; fi
@@ -291,11 +309,44 @@ print_env() { enter; printf 'export KUBECONFIG=%q PATH=%s:"$PATH"\n' "$KUBECONFI
 change() { # stop, start or restart one component
   enter; lock; enter
   [[ -f start/$component ]] || die "\"$name\" was made without $component"
+  if [[ $component == node ]]; then change_node; return; fi
   [[ $verb == start ]] || stop "$component" "$signal"
   [[ $verb != stop ]] || return 0
   # A new KWOK does not renew a lease its forerunner holds until that has expired, and by then the nodes are lost; a kubelet would.
   if [[ $component == kwok ]]; then "$KUBECTL" --kubeconfig=kubeconfig delete --raw /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases >/dev/null 2>&1 || true; fi
   start "$component"; await "$component" || die "$component did not start"
+}
+
+change_node() { # everything in its namespaces ends with them, as when a machine is switched off
+  local c
+  [[ $verb == start ]] || for c in node containerd kubelet; do stop "$c" "$signal"; done
+  [[ $verb == stop ]] || start_node
+}
+
+node_check() {
+  local obstacle; obstacle=$(node_obstacle)
+  [[ -z $obstacle ]] || die "no real node on this machine: $obstacle"
+}
+
+node_word() { # node-exec, node-image, node-forward
+  local file resolved=() word end=
+  if [[ $verb == node-image ]]; then # programs are named from where the caller is
+    for word in "${words[@]}"; do
+      [[ $word != -- ]] || end=yes
+      if [[ -z $end && $word == ?*:/* ]]; then
+        file=$(readlink -f -- "${word%%:*}") && [[ -f $file ]] || die "no file ${word%%:*}"
+        word=$file:${word#*:}
+      fi
+      resolved+=("$word")
+    done
+  fi
+  enter
+  [[ -f start/node ]] || die "\"$name\" was made without --real-node"
+  case $verb in
+    node-exec) in_node env PATH="$(unit_home containerd)/bin:$PROGRAMS_PATH:$PATH" "${words[@]}" ;;
+    node-image) import_image "${resolved[@]}" ;;
+    node-forward) local pid; pid=$(node_init) || exit; exec "$(real_node)" forward --pid "$pid" "${words[@]}" ;;
+  esac
 }
 
 logs() {
@@ -321,5 +372,7 @@ case $verb in
   env) print_env ;;
   restart|stop|start) change ;;
   sa-kubeconfig) sa_kubeconfig ;;
+  node-check) node_check ;;
+  node-*) node_word ;;
   *) "$verb" ;;
 esac

@@ -3,7 +3,7 @@
 # A component is a file start/NAME (its whole command line, so a restart is exact), pids/NAME (pid and start time: a pid used again
 # by another process is never signalled) and logs/NAME.log. All functions run in the cluster's folder, with cluster.env sourced.
 
-components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok)  # start order; stopped in reverse
+components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok node containerd kubelet)  # start order; stopped in reverse. The last three: node.sh
 
 # write_start NAME PROGRAM ARG...
 write_start() {
@@ -101,11 +101,13 @@ pid_of() {
   [[ -f pids/$1 ]] && read -r pid born <"pids/$1" && [[ -n $born && $(birth "$pid") == "$born" ]] && echo "$pid" || true
 }
 
+close_files() { local fd; for fd in /proc/self/fd/*; do fd=${fd##*/}; if ((fd > 2 && fd != 255)); then eval "exec $fd>&-"; fi; done; }
+
 start() { # NAME: in a session of its own, so that Ctrl-C at a terminal reaches only cluster.sh, and holding none of its caller's files
   local pid
   [[ -z $(pid_of "$1") ]] || return 0
-  ( for fd in /proc/self/fd/*; do fd=${fd##*/}; if ((fd > 2 && fd != 255)); then eval "exec $fd>&-"; fi; done
-    exec setsid "$PWD/start/$1" ) >>"logs/$1.log" 2>&1 </dev/null &
+  case $1 in containerd|kubelet) start_in_node "$1"; return ;; esac
+  (close_files; exec setsid "$PWD/start/$1") >>"logs/$1.log" 2>&1 </dev/null &
   pid=$!; disown
   echo "$pid $(birth "$pid")" >"pids/$1"
 }
@@ -140,6 +142,7 @@ answers() { # NAME
     kube-controller-manager) raw_ok "$KCM_PORT" /healthz ;;
     kube-scheduler) raw_ok "$SCHEDULER_PORT" /healthz ;;
     kwok) http_ok "$KWOK_PORT" /healthz ;;
+    *) node_answers "$1" ;;
   esac
 }
 

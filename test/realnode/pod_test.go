@@ -1,0 +1,62 @@
+package realnode
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestAPodOfAnImageMadeHereComputes(t *testing.T) {
+	pod := adding("computes", real1)
+	create(t, pod)
+	computes(t, pod)
+}
+
+func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
+	nodes, err := cluster.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	must(t, err)
+	for _, node := range nodes.Items {
+		runtime := node.Status.NodeInfo.ContainerRuntimeVersion
+		if (node.Name == real1) != (len(runtime) > 13 && runtime[:13] == "containerd://") {
+			t.Errorf("%s has the container runtime %q", node.Name, runtime)
+		}
+		if ok, err := ready(node.Name); !ok {
+			t.Errorf("%s is not Ready: %v", node.Name, err)
+		}
+	}
+	if len(nodes.Items) != 3 {
+		t.Errorf("%d nodes, not 3", len(nodes.Items))
+	}
+}
+
+// A kubelet and a containerd that are killed and started again find their pods running.
+func TestAPodOutlivesKubeletAndContainerd(t *testing.T) {
+	pod := adding("outlives", real1)
+	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Args = "quartermaster.test/pause:1", []string{"/pause", "pause"}
+	create(t, pod)
+	started := func() (at metav1.Time, restarts int32, err error) {
+		is, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+		if err != nil || len(is.Status.ContainerStatuses) == 0 || is.Status.ContainerStatuses[0].State.Running == nil {
+			return at, 0, fmt.Errorf("it does not run: %v", err)
+		}
+		return is.Status.ContainerStatuses[0].State.Running.StartedAt, is.Status.ContainerStatuses[0].RestartCount, nil
+	}
+	await(t, 20*time.Second, "it runs", func() (bool, error) { _, _, err := started(); return err == nil, err })
+	before, _, err := started()
+	must(t, err)
+	for _, part := range []string{"containerd", "kubelet"} {
+		_, err := script("restart", part, "--signal", "KILL")
+		must(t, err)
+	}
+	await(t, 20*time.Second, "real-1 is Ready", func() (bool, error) { return ready(real1) })
+	second := adding("after", real1)
+	create(t, second)
+	computes(t, second)
+	after, restarts, err := started()
+	must(t, err)
+	if restarts != 0 || !after.Equal(&before) {
+		t.Errorf("%d restarts; it runs since %s, not %s", restarts, after, before)
+	}
+}

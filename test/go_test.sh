@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# go_test.sh sim|faults|admission|chart: the Go tests that need no server, of the simulator, of the fault kit, of the rules for pods and of the
-# chart, with the Go that built the control plane.
+# go_test.sh sim|faults|admission|chart|cluster/node: the Go tests that need no server, of the simulator, of the fault kit, of the rules for pods,
+# of the chart and of what makes images, with the Go that built the control plane.
 set -euo pipefail
 cd "$(dirname "$0")/$1"
 go=go

@@ -61,11 +61,11 @@ make_cgroups() {
 }
 
 remove_cgroups() {
-  local at i
+  local at i pid
   for ((i = 0; i < 50; i++)); do
     for at in $(node_cgroups); do
       [[ -d $at ]] || continue
-      find "$at" -depth -name cgroup.procs -exec cat {} + 2>/dev/null | xargs -r kill -KILL 2>/dev/null || true # below here all are ours
+      while read -r pid; do ((pid <= 1)) || kill -KILL "$pid" 2>/dev/null || true; done < <(find "$at" -name cgroup.procs -exec cat {} + 2>/dev/null) # all are ours
       find "$at" -depth -type d -exec rmdir {} + 2>/dev/null || true
     done
     at=$(for at in $(node_cgroups); do [[ ! -d $at ]] || echo "$at"; done)

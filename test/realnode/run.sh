@@ -37,5 +37,6 @@ if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
   go=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -maxdepth 3 -path '*/go-1.*/bin/go' | sort -V | tail -n1)
 fi
 cd "$here"
-export QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 PATH=$(dirname "$(command -v "$go")"):$PATH
+go=$(command -v "$go")
+export QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 PATH=${go%/*}:$PATH
 exec go test -buildvcs=false -count=1 -timeout 20m -v . ${run:+-run "$run"}

@@ -119,8 +119,15 @@ func create(t *testing.T, pod *corev1.Pod) {
 // computes waits until the pod has ended, with the right sum in its log and as its exit code.
 func computes(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
+	if ended, log := outcome(t, pod); ended.ExitCode != 25 || strings.TrimSpace(log) != "sum of squares 25" {
+		t.Errorf("%s ended with %d, its log says %q", pod.Name, ended.ExitCode, log)
+	}
+}
+
+// outcome of a pod that ends, and its log.
+func outcome(t *testing.T, pod *corev1.Pod) (ended *corev1.ContainerStateTerminated, log string) {
+	t.Helper()
 	pods := cluster.Client.CoreV1().Pods(pod.Namespace)
-	var ended *corev1.ContainerStateTerminated
 	await(t, 30*time.Second, pod.Name+" ends", func() (bool, error) {
 		is, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || len(is.Status.ContainerStatuses) == 0 {
@@ -129,11 +136,9 @@ func computes(t *testing.T, pod *corev1.Pod) {
 		ended = is.Status.ContainerStatuses[0].State.Terminated
 		return ended != nil, fmt.Errorf("%+v", is.Status.ContainerStatuses[0].State)
 	})
-	log, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	must(t, err)
-	if ended.ExitCode != 25 || strings.TrimSpace(string(log)) != "sum of squares 25" {
-		t.Errorf("%s ended with %d, its log says %q", pod.Name, ended.ExitCode, log)
-	}
+	return ended, string(text)
 }
 
 func ready(node string) (bool, error) {

@@ -2,6 +2,7 @@ package realnode
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,28 @@ func TestAPodOfAnImageMadeHereComputes(t *testing.T) {
 	pod := adding("computes", real1)
 	create(t, pod)
 	computes(t, pod)
+}
+
+// In a pod of its own network the API server answers at the Service's address and knows the pod's account; a program that is linked to
+// libraries has them.
+func TestProgramsOfThisMachineRunInPods(t *testing.T) {
+	for name, of := range map[string]struct {
+		program, says string
+		args          []string
+	}{
+		"kubectl":       {cluster.Tool("kubectl"), "system:serviceaccount:default:default", []string{"auth", "whoami"}},
+		"quartermaster": {operator(t), "quartermaster", []string{"--version"}},
+	} {
+		image := "quartermaster.test/" + name + ":1"
+		_, err := script("node-image", image, of.program+":/bin/"+name)
+		must(t, err)
+		pod := adding(name, real1)
+		pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args = image, []string{"/bin/" + name}, of.args
+		create(t, pod)
+		if ended, log := outcome(t, pod); ended.ExitCode != 0 || !strings.Contains(log, of.says) {
+			t.Errorf("%s ended with %d: %s", name, ended.ExitCode, log)
+		}
+	}
 }
 
 func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {

@@ -4,9 +4,9 @@
 set -euo pipefail
 folder=$1 hostname=$2 address=$3 services=$4 pause=$5
 
-mount --make-rprivate /
-mount -t proc proc /proc
-mount -t tmpfs -o mode=755 tmpfs /run
+mount -n --make-rprivate /     # -n: nothing in the machine's /run either
+mount -n -t proc proc /proc
+mount -n -t tmpfs -o mode=755 tmpfs /run
 mkdir -p /run/etc/upper /run/etc/work /run/lock
 mount -t overlay -o lowerdir=/etc,upperdir=/run/etc/upper,workdir=/run/etc/work overlay /etc
 mkdir -p /etc/kubernetes /etc/cdi

@@ -114,7 +114,9 @@ func TestNothingStaysAndNobodyElseSeesIt(t *testing.T) {
 	for _, part := range []string{"kubelet", "containerd", "node-init"} {
 		must(t, second.Signal(part, syscall.SIGKILL))
 	}
+	began = time.Now()
 	must(t, second.Down())
+	t.Logf("down after %.1f s", time.Since(began).Seconds())
 	if stays := left.all(); len(stays) != 0 {
 		t.Errorf("after down there is still: %q", stays)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"quartermaster.io/test/faults/kit"
 )
 
 func TestAPodOfAnImageMadeHereComputes(t *testing.T) {
@@ -51,6 +52,20 @@ func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
 	}
 	if len(nodes.Items) != 3 {
 		t.Errorf("%d nodes, not 3", len(nodes.Items))
+	}
+
+	// The node and its pods are its kubelet's alone.
+	pod := adding("whose", real1)
+	create(t, pod)
+	computes(t, pod)
+	writes, err := cluster.Audit(time.Time{}, func(e kit.AuditEvent) bool { return e.ObjectRef.Name == real1 || e.ObjectRef.Name == pod.Name })
+	must(t, err)
+	by := map[string]int{}
+	for _, write := range writes {
+		by[write.User.Username]++
+	}
+	if by["kwok"] != 0 || by["system:node:"+real1] == 0 {
+		t.Errorf("%s and %s were written by %v", real1, pod.Name, by)
 	}
 }
 

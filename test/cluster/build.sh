@@ -65,7 +65,7 @@ estimate() {
   case $1 in
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
     kubectl) echo "40 s" ;;          etcd) echo "40 s" ;;                      etcdctl) echo "10 s" ;;
-    kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "2 min" ;;
+    kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "1 min" ;;
     containerd) echo "1 min" ;;      *) echo "20 s" ;;
   esac
 }

@@ -101,7 +101,9 @@ case $verb in
   restart|stop|start) [[ -n $component ]] || wrong "$verb needs a component: ${components[*]}" ;;
   sa-kubeconfig) [[ -n $namespace && -n $serviceaccount ]] || wrong "sa-kubeconfig needs --namespace and --serviceaccount" ;;
   node-check) ;;
-  node-*) ((${#words[@]})) || wrong "$verb needs more words" ;;
+  node-exec) ((${#words[@]})) || wrong "node-exec needs a COMMAND" ;;
+  node-image) ((${#words[@]} > 1)) || wrong "node-image needs NAME:TAG and PROGRAM:PATH, as in example.test/mine:1 ./mine:/bin/mine" ;;
+  node-forward) ((${#words[@]})) || wrong "node-forward needs LISTEN=TARGET, as in 10.96.0.77:443=127.0.0.1:8443" ;;
 esac
 folder=$clusters/$name
 

@@ -21,11 +21,9 @@ node_obstacle() {
   ((EUID == 0)) || { echo "not root"; return; }
   unshare --mount --net --pid --uts --fork true 2>/dev/null || { echo "no right to make namespaces (CAP_SYS_ADMIN)"; return; }
   for controller in cpu cpuset memory pids; do
-    if [[ -f /sys/fs/cgroup/cgroup.controllers ]]; then
-      [[ " $(</sys/fs/cgroup/cgroup.controllers) " == *" $controller "* && -w /sys/fs/cgroup/cgroup.subtree_control ]]
-    else
-      [[ -w /sys/fs/cgroup/$controller/cgroup.procs ]]
-    fi || { echo "no cgroup controller '$controller' that can be written in /sys/fs/cgroup"; return; }
+    if [[ -f /sys/fs/cgroup/cgroup.controllers ]]; then echo "+$controller" 2>/dev/null >/sys/fs/cgroup/cgroup.subtree_control # version 2
+    else [[ -w /sys/fs/cgroup/$controller/cgroup.procs ]]; fi ||
+      { echo "no cgroup controller '$controller' that can be given on in /sys/fs/cgroup"; return; }
   done
   grep -qw overlay /proc/filesystems || { echo "no overlay file system in the kernel"; return; }
   for program in nsenter ip runc "$cni_plugins/bridge"; do
@@ -48,10 +46,7 @@ node_cgroups() {
 }
 
 make_cgroups() {
-  local at file
-  if [[ -f /sys/fs/cgroup/cgroup.controllers ]]; then
-    for at in cpu cpuset memory pids io; do echo "+$at" >/sys/fs/cgroup/cgroup.subtree_control; done
-  fi
+  local at file # version 2: node_obstacle has given the controllers on
   for at in $(node_cgroups); do
     mkdir -p "$at"
     for file in cpuset.cpus cpuset.mems; do # of version 1: nobody can enter one in which they are empty
@@ -182,14 +177,18 @@ node_answers() { # NAME, one of node_components
 }
 
 start_node() { # the whole of it, until it is Ready
-  local deadline
+  local deadline began is=
+  began=$(date -u +%FT%TZ)
+  if [[ -z $(pid_of node) ]]; then remove_cgroups; fi # those of before it was switched off: a kubelet looks long into each
   make_cgroups
   start node; await node || die "the real node's namespaces could not be made"
   start containerd; await containerd || die "containerd did not start"
   import_image "$pause_image" "$(real_node):/pause" -- /pause pause
   start kubelet; await kubelet || die "kubelet did not start"
   deadline=$((SECONDS + 60))
-  until [[ $("$KUBECTL" --kubeconfig=kubeconfig get node "$node_name" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null) == True ]]; do
+  until [[ $is == True\ * && ! ${is#True } < $began ]]; do # with an older lease the condition is from before it was switched off
+    is=$("$KUBECTL" --kubeconfig=kubeconfig get "node/$node_name" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status} ' 2>/dev/null &&
+         "$KUBECTL" --kubeconfig=kubeconfig get lease "$node_name" -n kube-node-lease -o 'jsonpath={.spec.renewTime}' 2>/dev/null) || true
     ((SECONDS < deadline)) || { tail -n 15 logs/kubelet.log >&2; die "$node_name is not Ready after 60 s"; }
     sleep 0.1
   done

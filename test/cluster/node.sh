@@ -176,9 +176,11 @@ node_answers() { # NAME, one of node_components
   esac
 }
 
+node_says() { "$KUBECTL" --kubeconfig=kubeconfig get "$1" "$node_name" "${@:2}" 2>/dev/null || true; }
+
 start_node() { # the whole of it, until it is Ready
-  local deadline began is=
-  began=$(date -u +%FT%TZ)
+  local deadline lease
+  lease=$(node_says lease -n kube-node-lease -o 'jsonpath={.spec.renewTime}') # Ready is from before it was switched off until this is another
   if [[ -z $(pid_of node) ]]; then remove_cgroups; fi # those of before it was switched off: a kubelet looks long into each
   make_cgroups
   start node; await node || die "the real node's namespaces could not be made"
@@ -186,9 +188,8 @@ start_node() { # the whole of it, until it is Ready
   import_image "$pause_image" "$(real_node):/pause" -- /pause pause
   start kubelet; await kubelet || die "kubelet did not start"
   deadline=$((SECONDS + 60))
-  until [[ $is == True\ * && ! ${is#True } < $began ]]; do # with an older lease the condition is from before it was switched off
-    is=$("$KUBECTL" --kubeconfig=kubeconfig get "node/$node_name" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status} ' 2>/dev/null &&
-         "$KUBECTL" --kubeconfig=kubeconfig get lease "$node_name" -n kube-node-lease -o 'jsonpath={.spec.renewTime}' 2>/dev/null) || true
+  until [[ $(node_says node -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}') == True ]] &&
+        [[ -z $lease || $(node_says lease -n kube-node-lease -o 'jsonpath={.spec.renewTime}') != "$lease" ]]; do
     ((SECONDS < deadline)) || { tail -n 15 logs/kubelet.log >&2; die "$node_name is not Ready after 60 s"; }
     sleep 0.1
   done

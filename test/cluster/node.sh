@@ -9,7 +9,6 @@ node_name=real-1
 node_ip=198.18.0.1           # RFC 2544; each cluster's node has the same, in its own network
 node_network=198.18.0.0/15   # the node's and its pods'
 services=10.96.0.0/16
-node_components=(node containerd kubelet)
 cni_plugins=/usr/lib/cni
 pause_image=quartermaster.test/pause:1
 
@@ -25,7 +24,7 @@ node_obstacle() {
     else [[ -w /sys/fs/cgroup/$controller/cgroup.procs ]]; fi ||
       { echo "no cgroup controller '$controller' that can be given on in /sys/fs/cgroup"; return; }
   done
-  grep -qw overlay /proc/filesystems || { echo "no overlay file system in the kernel"; return; }
+  grep -qw overlay /proc/filesystems || modprobe -q overlay 2>/dev/null || { echo "no overlay file system in the kernel"; return; }
   for program in nsenter ip runc "$cni_plugins/bridge"; do
     command -v "$program" >/dev/null || { echo "no $program (Debian: apt-get install util-linux iproute2 runc containernetworking-plugins)"; return; }
   done
@@ -166,7 +165,7 @@ start_in_node() {
   if [[ -n $inner ]]; then kill -KILL "$outer"; fi
 }
 
-node_answers() { # NAME, one of node_components
+node_answers() { # NAME: node, containerd, kubelet
   local pid; pid=$(pid_of node-init)
   [[ -n $pid ]] || return 1
   case $1 in

@@ -1,4 +1,4 @@
-// The Kubernetes 1.36 control plane, built from its own Go modules. The staging repositories are required at v0.0.0 by
+// The Kubernetes 1.36 control plane and kubelet, built from its own Go modules. The staging repositories are required at v0.0.0 by
 // k8s.io/kubernetes, so each is replaced by its release; build.sh says how the programs are built.
 module quartermaster.io/test/cluster/k8s-1.36
 

@@ -155,9 +155,9 @@ start_in_node() {
   inner=$(node_init) || exit
   (close_files; exec nsenter --target "$inner" --mount --uts --net --pid -- setsid "$PWD/start/$1") >>"logs/$1.log" 2>&1 </dev/null &
   outer=$!; disown
-  for ((i = 0; i < 100; i++)); do
+  for ((i = 0; i < 500; i++)); do
     inner=$(cat "/proc/$outer/task/$outer/children" 2>/dev/null) || true
-    [[ -z $inner ]] || break
+    [[ -z $inner && -n $(birth "$outer") ]] || break
     sleep 0.02
   done
   inner=${inner%% *}
@@ -197,7 +197,7 @@ start_node() { # the whole of it, until it is Ready
 
 take_node_down() { # in any state
   [[ -f start/node ]] || return 0
-  stop node; stop node-init KILL
+  stop node; stop node-init KILL # the second only where the first was killed at its birth: they end together
   remove_cgroups
 }
 

@@ -197,7 +197,7 @@ start_node() { # the whole of it, until it is Ready
 
 take_node_down() { # in any state
   [[ -f start/node ]] || return 0
-  stop node; stop node-init KILL # the second only where the first was killed at its birth: they end together
+  stop node; stop node-init KILL # process 1 ends after its parent, when that was killed
   remove_cgroups
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+// What proves that a new kube-scheduler is up. The kubelet copies a static pod, annotations and status included, to the
+// API server (its mirror): one with the checksum of the manifest in place is of that manifest, and it is ready when its
+// container is. Somebody has to renew the schedulers' lease, too: an instance that waits in line does not show whether
+// it could. Pure: documents go in, one line of what is missing comes out, empty when nothing is.
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/static_pod/machine.hpp"
+
+namespace agent::static_pod {
+
+/// `mirror` null: there is none. `checksum` empty: of a manifest without the annotation.
+std::string trouble_of_pod(const nlohmann::json& mirror, std::string_view annotation, std::string_view checksum);
+
+/// Of the kube-schedulers of all masters (Pods): the first that is not this one and not ready.
+std::string trouble_of_others(const std::vector<nlohmann::json>& pods, std::string_view own_pod);
+
+/// The row of a master, as people and the operator read it.
+struct row {
+  std::string is = {};  ///< to_string(state)
+  std::int64_t generation = 0;
+  std::string checksum = {}, version = {}, since = {}, reason = {};
+  friend bool operator==(const row&, const row&) = default;
+};
+std::string write(const row& of);
+/// What is no row is an empty one.
+row read_row(std::string_view text);
+/// A change of it is under way: files are, or may be, in between.
+bool between(const row& of);
+
+/// Whether somebody renews a lease, seen by its change: clocks differ.
+class pulse {
+ public:
+  /// `renewed` as the record has it; nothing: there is no lease.
+  void see(const std::optional<std::string>& renewed, milliseconds now);
+  bool beats(milliseconds now) const { return changed_ && now - *changed_ <= milliseconds(20'000); }
+
+ private:
+  std::optional<std::string> last_;
+  std::optional<milliseconds> changed_;
+};
+
+}  // namespace agent::static_pod

@@ -1,0 +1,65 @@
+#include "agent/static_pod/health.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace agent::static_pod {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+json pod(const char* name, const char* ready, const char* checksum = nullptr) {
+  json out = {{"metadata", {{"name", name}}}, {"status", {{"conditions", {{{"type", "Ready"}, {"status", ready}}}}}}};
+  if (checksum) out["metadata"]["annotations"]["a/b"] = checksum;
+  return out;
+}
+
+TEST(static_pod_health, a_mirror_of_the_manifest_in_place_that_is_ready_is_well) {
+  EXPECT_EQ(trouble_of_pod(pod("s-m1", "True", "1f"), "a/b", "1f"), "");
+  EXPECT_EQ(trouble_of_pod(pod("s-m1", "True"), "a/b", ""), "");
+}
+
+TEST(static_pod_health, says_what_is_missing) {
+  EXPECT_EQ(trouble_of_pod(json(), "a/b", "1f"), "the kubelet shows no kube-scheduler of this node");
+  const auto other = "the kubelet does not run the manifest as it is now: s-m1 is of another";
+  EXPECT_EQ(trouble_of_pod(pod("s-m1", "True", "2e"), "a/b", "1f"), other);
+  EXPECT_EQ(trouble_of_pod(pod("s-m1", "True"), "a/b", "1f"), other);
+  EXPECT_EQ(trouble_of_pod(pod("s-m1", "True", "1f"), "a/b", ""), other);
+  auto crashes = pod("s-m1", "False", "1f");
+  crashes["status"]["containerStatuses"] = {{{"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}};
+  EXPECT_EQ(trouble_of_pod(crashes, "a/b", "1f"), "s-m1 is not ready (CrashLoopBackOff)");
+  EXPECT_EQ(trouble_of_pod(json::object(), "a/b", ""), " is not ready");
+}
+
+TEST(static_pod_health, the_others_have_to_be_ready) {
+  EXPECT_EQ(trouble_of_others({pod("s-m1", "False"), pod("s-m2", "True")}, "s-m1"), "");
+  EXPECT_EQ(trouble_of_others({pod("s-m1", "True"), pod("s-m2", "False")}, "s-m1"),
+            "s-m2 is not ready: one kube-scheduler at a time");
+}
+
+TEST(static_pod_health, a_row_is_read_as_it_was_written) {
+  const row of{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\""};
+  EXPECT_EQ(read_row(write(of)), of);
+  EXPECT_TRUE(between(of));
+  EXPECT_FALSE(between(read_row("{\"state\":\"Applied\"}")));
+  EXPECT_EQ(read_row("nonsense"), row());
+  EXPECT_EQ(read_row("{\"state\":1}"), row());
+}
+
+TEST(static_pod_health, a_lease_beats_when_it_was_seen_to_change) {
+  pulse of;
+  of.see("a", 0ms);
+  EXPECT_FALSE(of.beats(0ms)) << "one look shows nothing";
+  of.see("b", 2s);
+  EXPECT_TRUE(of.beats(22s));
+  EXPECT_FALSE(of.beats(22001ms));
+  of.see(std::nullopt, 30s);
+  of.see("c", 31s);
+  EXPECT_FALSE(of.beats(31s));
+}
+
+}  // namespace
+}  // namespace agent::static_pod

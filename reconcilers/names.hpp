@@ -29,6 +29,8 @@ inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout
 
 /// On the static pod of a kube-scheduler: the SHA-256 of its configuration, so that a change replaces the pod.
 inline constexpr std::string_view scheduler_config_annotation = "quartermaster.io/scheduler-config";
+/// Beside it: how often it has been changed on that master.
+inline constexpr std::string_view scheduler_generation_annotation = "quartermaster.io/scheduler-config-generation";
 
 /// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
 inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";

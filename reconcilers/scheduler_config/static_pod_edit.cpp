@@ -82,17 +82,20 @@ class pod_edit {
     if (file_.checksum.empty()) return std::nullopt;
     const auto* metadata = yaml::find_entry(of_.root, "metadata");
     if (!metadata || !metadata->value->mapping()) return no_place(of_.root->at, "metadata");
-    const std::string key(names::scheduler_config_annotation);
-    const json one = {{key, file_.checksum}};
+    json ours = {{std::string(names::scheduler_config_annotation), file_.checksum}};
+    if (file_.generation > 0)
+      ours[std::string(names::scheduler_generation_annotation)] = std::to_string(file_.generation);
     const auto* annotations = yaml::find_entry(metadata->value, "annotations");
-    if (const auto* there = annotations ? yaml::find_entry(annotations->value, key) : nullptr)
-      return no_place(there->key->at, "metadata.annotations");
     if (annotations && annotations->value->is != yaml::node::shape::null && !annotations->value->mapping())
       return no_place(annotations->key->at, "metadata.annotations");
     if (wanted["metadata"]["annotations"].is_null()) wanted["metadata"]["annotations"] = nlohmann::json::object();
-    wanted["metadata"]["annotations"][key] = file_.checksum;
-    if (annotations) return take(below_key(of_, *annotations, "metadata.annotations", one));
-    return take(below_key(of_, *metadata, "metadata", {{"annotations", one}}));
+    for (const auto& [key, value] : ours.items()) {
+      if (const auto* there = annotations ? yaml::find_entry(annotations->value, key) : nullptr)
+        return no_place(there->key->at, "metadata.annotations");
+      wanted["metadata"]["annotations"][key] = value;
+    }
+    if (annotations) return take(below_key(of_, *annotations, "metadata.annotations", ours));
+    return take(below_key(of_, *metadata, "metadata", {{"annotations", ours}}));
   }
 
   const document& of_;

@@ -2,6 +2,7 @@
 // The manifest of a static kube-scheduler told to read our file: the flag, the mount, and the checksum that replaces
 // the pod when the file changes. As text, taken out again byte for byte.
 
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@ namespace reconcilers::scheduler_config {
 struct config_file {
   std::string path = "/etc/kubernetes/scheduler-config.yaml";  ///< on the node, and in the container
   std::string checksum;                                        ///< checksum_of what is in it
+  std::int64_t generation = 0;                                 ///< counts the changes of a master; 0: not told
 };
 
 /// A manifest that has ours already gets the new one in its place. What it has itself (the same --config, a mount of

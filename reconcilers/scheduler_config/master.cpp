@@ -1,0 +1,136 @@
+#include "reconcilers/scheduler_config/master.hpp"
+
+#include <charconv>
+
+#include "reconcilers/names.hpp"
+#include "reconcilers/scheduler_config/schema.hpp"
+#include "reconcilers/scheduler_config/static_pod.hpp"
+#include "reconcilers/scheduler_config/static_pod_edit.hpp"
+#include "reconcilers/yaml/writer.hpp"
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using json = nlohmann::ordered_json;
+using text = std::expected<std::string, std::string>;
+
+constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml";
+
+std::unexpected<std::string> refused(const char* file, const finding& what) {
+  return std::unexpected(std::string(file) + ":" + std::to_string(what.at.line) + ":" + std::to_string(what.at.column) +
+                         ": " + message_of(what, crl::language::en) + " [" + std::string(to_string(what.what)) + "]");
+}
+
+/// Without ours; a file that has nothing of ours as it is.
+text bare(const char* file, const std::string& now, std::expected<std::string, finding> without) {
+  if (without) return std::move(*without);
+  if (without.error().what == code::nothing_of_ours) return now;
+  return refused(file, without.error());
+}
+
+std::optional<double> number_of(const std::string& of) {
+  double out = 0;
+  const auto [end, wrong] = std::from_chars(of.data(), of.data() + of.size(), out);
+  return wrong == std::errc{} && end == of.data() + of.size() ? std::optional(out) : std::nullopt;
+}
+
+/// Flags that kube-scheduler passes over once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
+std::string config_of_flags(const static_pod& pod, int minor) {
+  const auto value = [&pod](const char* name) {
+    const auto* flag = pod.find(name);
+    return flag ? flag->value : std::string();
+  };
+  json out = {{"apiVersion", std::string(group) + std::string(best_for(minor).name)},
+              {"kind", "KubeSchedulerConfiguration"}};
+  auto connection = json::object();
+  if (const auto file = value("kubeconfig"); !file.empty()) connection["kubeconfig"] = file;
+  if (const auto type = value("kube-api-content-type"); !type.empty()) connection["contentType"] = type;
+  if (const auto qps = number_of(value("kube-api-qps"))) connection["qps"] = *qps;
+  if (const auto burst = number_of(value("kube-api-burst"))) connection["burst"] = static_cast<std::int64_t>(*burst);
+  if (!connection.empty()) out["clientConnection"] = std::move(connection);
+  const auto boolean = [&](const char* flag, const char* field) {
+    if (const auto* there = pod.find(flag)) out[field] = there->value.empty() || there->value == "true";
+  };
+  boolean("profiling", "enableProfiling");
+  boolean("contention-profiling", "enableContentionProfiling");
+  return yaml::write(out);
+}
+
+/// The file that ours is merged into.
+text base_of(const master_files& now, const static_pod& pod, std::string_view url, int minor) {
+  const auto* flag = pod.find("config");
+  const std::string path = config_file().path;
+  if (!now.config) {
+    if (flag && flag->value == path)
+      return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->at.line) + ": reads " + path +
+                             ", and there is no such file; put it there, or take --config out");
+    return config_of_flags(pod, minor);
+  }
+  if (!flag && !unmerge(*now.config, url))
+    return std::unexpected(path + " is there, but kube-scheduler does not read it (" + manifest_name +
+                           " has no --config), so whether it is to count is not known; delete it, or add --config=" +
+                           path + " and its mount");
+  return *now.config;
+}
+
+}  // namespace
+
+std::expected<master_files, std::string> with_extender(const master_files& now, const extender_settings& of,
+                                                       std::int64_t generation, int otherwise) {
+  auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
+  if (!manifest) return std::unexpected(std::move(manifest.error()));
+  const auto read = parse_document(*manifest);
+  if (!read) return refused(manifest_name, read.error());
+  const auto pod = read_static_pod(*read);
+  if (!is_pod(*read) || !pod.container)
+    return std::unexpected(std::string(manifest_name) + " is no Pod with a container kube-scheduler");
+  const auto told = minor_of_image(pod.image);
+  server on;
+  on.minor = told > 0 ? told : otherwise;
+  const auto base = base_of(now, pod, of.url, on.minor);
+  if (!base) return std::unexpected(base.error());
+  auto config = merge(*base, {extender_entry(of), ""}, on);
+  if (!config) return refused(config_name, config.error());
+  auto edited = add_config_file(*manifest, {.checksum = checksum_of(*config), .generation = generation});
+  if (!edited) return refused(manifest_name, edited.error());
+  const auto edited_read = parse_document(*edited), config_read = parse_document(*config);
+  for (const auto& one : judge_static_pod(*edited_read, &*config_read, on)) {
+    if (effect_of(one.what) == effect::ends) return refused(manifest_name, one);
+  }
+  return master_files{std::move(*config), std::move(*edited)};
+}
+
+std::expected<master_files, std::string> without_extender(const master_files& now, bool alone, std::string_view url) {
+  auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
+  if (!manifest) return std::unexpected(std::move(manifest.error()));
+  if (!now.config || alone) return master_files{std::nullopt, std::move(*manifest)};
+  auto config = bare(config_name, *now.config, unmerge(*now.config, url));
+  if (!config) return std::unexpected(std::move(config.error()));
+  return master_files{std::move(*config), std::move(*manifest)};
+}
+
+master_facts facts_of(std::string_view manifest) {
+  master_facts out;
+  std::string host = "127.0.0.1", port = "10259";
+  if (const auto read = parse_document(manifest); read && is_pod(*read)) {
+    const auto pod = read_static_pod(*read);
+    const auto* metadata = yaml::find(read->root, "metadata");
+    if (const auto name = yaml::text_at(metadata, "name"); !name.empty()) out.name = name;
+    const auto* annotations = yaml::find(metadata, "annotations");
+    out.checksum = yaml::text_at(annotations, names::scheduler_config_annotation);
+    const auto generation = yaml::text_at(annotations, names::scheduler_generation_annotation);
+    std::from_chars(generation.data(), generation.data() + generation.size(), out.generation);
+    const std::string_view image = pod.image;
+    if (minor_of_image(image) > 0)
+      out.version = image.substr(0, image.find('@')).substr(image.rfind(':', image.find('@')) + 1);
+    if (const auto* flag = pod.find("secure-port"); flag && !flag->value.empty()) port = flag->value;
+    if (const auto* flag = pod.find("bind-address");
+        flag && !flag->value.empty() && flag->value != "0.0.0.0" && flag->value != "::")
+      host = flag->value.contains(':') ? "[" + flag->value + "]" : flag->value;
+    if (const auto* flag = pod.find("leader-elect")) out.elects = flag->value.empty() || flag->value == "true";
+  }
+  out.healthz = "https://" + host + ":" + port;
+  return out;
+}
+
+}  // namespace reconcilers::scheduler_config

@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
   app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found problems.\nDocumentation: docs/operating.md");
 
   int rc = 0;
+  cli::add_agent(app, rc);
   cli::add_controller(app, rc);
   cli::add_explain(app, rc);
   cli::add_inspect(app, rc);

@@ -18,6 +18,8 @@ std::string version_line();
 /// `inspect nodes --compat cgpu`.
 std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words);
 
+/// `quartermaster agent --static-pod`: on a control-plane node, until a signal.
+void add_agent(CLI::App& app, int& rc);
 /// `quartermaster controller`: the operator itself, until a signal or a lost lease.
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.

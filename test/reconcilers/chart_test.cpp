@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -38,14 +39,14 @@ std::vector<YAML::Node> documents_of(const std::filesystem::path& path) {
   return YAML::LoadAll(plain);
 }
 
-std::set<right> chart_rights() {
+/// `scopes`: of Roles by name; all others are in our own namespace.
+std::set<right> rights_in(const char* file, const std::map<std::string, std::string>& scopes) {
   std::set<right> out;
-  for (const auto& document : documents_of(chart / "templates/rbac.yaml")) {
+  for (const auto& document : documents_of(chart / "templates" / file)) {
+    if (!document.IsMap() || !document["rules"]) continue;
     const auto kind = document["kind"].as<std::string>(), name = document["metadata"]["name"].as<std::string>();
-    const std::string scope = kind == "ClusterRole"                  ? "cluster"
-                              : name == "quartermaster-declarations" ? "declared"
-                              : name == "quartermaster-gpuquota"     ? "system"
-                                                                     : "own";
+    const auto named = scopes.find(name);
+    const std::string scope = kind == "ClusterRole" ? "cluster" : named != scopes.end() ? named->second : "own";
     for (const auto& rule : document["rules"]) {
       const auto names =
           rule["resourceNames"] ? rule["resourceNames"].as<std::vector<std::string>>() : std::vector<std::string>{"*"};
@@ -56,6 +57,15 @@ std::set<right> chart_rights() {
     }
   }
   return out;
+}
+std::set<right> chart_rights() {
+  return rights_in("rbac.yaml", {{"quartermaster-declarations", "declared"}, {"quartermaster-gpuquota", "system"}});
+}
+
+TEST(chart, gives_the_agent_of_static_pods_exactly_the_rights_that_are_used) {
+  EXPECT_EQ(rights_in("static-pod.yaml", {{"quartermaster-static-pod-schedulers", "schedulers"},
+                                          {"quartermaster-static-pod-events", "events"}}),
+            golden_rights("rbac-static-pod.txt"));
 }
 
 TEST(chart, gives_exactly_the_rights_that_are_used) { EXPECT_EQ(chart_rights(), golden_rights()); }

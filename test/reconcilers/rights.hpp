@@ -16,8 +16,8 @@ namespace reconcilers {
 /// scope, group/resource, verb, name.
 using right = std::tuple<std::string, std::string, std::string, std::string>;
 
-inline std::set<right> golden_rights() {
-  std::ifstream file(std::string(TEST_DATA) + "/golden/rbac.txt");
+inline std::set<right> golden_rights(const std::string& table = "rbac.txt") {
+  std::ifstream file(std::string(TEST_DATA) + "/golden/" + table);
   std::set<right> out;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;

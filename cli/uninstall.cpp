@@ -11,7 +11,9 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "cli/static_pod_cluster.hpp"
 #include "cli/verbs.hpp"
 #include "kube/projections/lease.hpp"
 #include "reconcilers/accelerator_node.hpp"
@@ -100,15 +102,15 @@ class removal {
  private:
   /// Nodes, what is said of them, the policy and the lease as they are now.
   kube::task<void> look() {
-    nodes_ = 0;
+    nodes_.clear();
     enrolled_.clear();
     const std::function<void(kube::node)> keep = [this](kube::node one) {
-      ++nodes_;
       if (enrolled(one)) enrolled_.emplace(one.key.name, "");
+      nodes_.insert(std::move(one.key.name));
     };
     const auto nodes = co_await list_each<kube::node>(over_, kube::list_options(), keep);
     if (!nodes) co_return nodes;
-    if (how_.check) co_return kube::result<void>();
+    if (how_.check) co_return co_await look_at_masters();
     const std::function<void(reconcilers::accelerator_node)> note = [this](reconcilers::accelerator_node one) {
       if (const auto at = enrolled_.find(one.key.name); at != enrolled_.end())
         at->second = one.mode.phase + (one.mode.message.empty() ? "" : ": " + one.mode.message);
@@ -119,7 +121,26 @@ class removal {
     if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
     has_policy_ = policy.has_value();
     removing_ = policy && policy->value("/spec/removing"_json_pointer, false);
-    co_return co_await look_at_lease();
+    const auto lease = co_await look_at_lease();  // which says the namespace where nobody did
+    if (!lease) co_return lease;
+    co_return co_await look_at_masters();
+  }
+
+  /// Masters that are there and whose kube-scheduler asks our extender, by the rows of their agents.
+  kube::task<void> look_at_masters() {
+    if (ns_.empty()) co_return kube::result<void>();
+    const kube::object_key key{ns_, static_pod_name};
+    const auto rows = co_await api_.get(kube::resources::config_maps, key);
+    const auto none = [](kube::errc code) { return code == kube::errc::not_found || code == kube::errc::forbidden; };
+    if (!rows && none(rows.error().code)) co_return kube::result<void>();  // the hook may only where the chart has it
+    if (!rows) co_return std::unexpected(rows.error());
+    for (const auto& [node, text] : rows->value("data", json::object()).items()) {
+      const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
+      if (row.is.empty() || row.is == to_string(agent::static_pod::state::off) || !nodes_.contains(node)) continue;
+      enrolled_.insert_or_assign(
+          node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + row.reason) + ")");
+    }
+    co_return kube::result<void>();
   }
 
   kube::task<void> look_at_lease() {
@@ -144,7 +165,7 @@ class removal {
     }
     rc_ = 3;
     return std::unexpected(failure(some_nodes(enrolled_.size()) + " still " + (enrolled_.size() == 1 ? "has" : "have") +
-                                   " a mode (" + examples() +
+                                   " a mode or our extender (" + examples() +
                                    "): run `quartermaster uninstall` first, which takes them out as their pods allow"));
   }
 
@@ -159,7 +180,7 @@ class removal {
   }
 
   bool agreed() {
-    out_ << some_nodes(enrolled_.size()) << " of " << nodes_ << (enrolled_.size() == 1 ? " has" : " have")
+    out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
          << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes"
          << (how_.keep_crds ? ", but for CRDs and the policy." : ", with the CRDs and the AcceleratorPolicy.")
@@ -281,7 +302,7 @@ class removal {
   const uninstall_options& how_;
   std::ostream& out_;
   std::string ns_, release_;
-  std::size_t nodes_ = 0;
+  std::set<std::string> nodes_;
   std::map<std::string, std::string> enrolled_;  ///< node -> what it is at
   bool has_policy_ = false, removing_ = false;
   pulse lease_;

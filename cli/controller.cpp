@@ -32,6 +32,7 @@
 #include "kube/curl_transport.hpp"
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
+#include "kube/projections/deployment.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
@@ -39,6 +40,7 @@
 #include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/custom_resource.hpp"
+#include "reconcilers/dedicated/scheduler.hpp"
 #include "reconcilers/enrolment.hpp"
 #include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
@@ -168,6 +170,9 @@ class operator_program {
     cache({}, nodes_);
     cache({}, pods_);
     cache(in_namespace(options_.ns), daemon_sets_);
+    cache(in_namespace(options_.ns, ours), deployments_);
+    if (serves_extender())
+      cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), scheduler_secrets_);
     cache(in_namespace(options_.ns, ours), services_);
     cache(in_namespace(options_.ns, ours), service_accounts_);
     cache(in_namespace(options_.ns, ours), config_maps_);
@@ -243,7 +248,15 @@ class operator_program {
     wake(nodes_, resource_rules_, compiling_);
     wake(compiled_rules_, resource_rules_, compiling_);
     wake(compiled_rules_, custom_resource_, judging_);
-    for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_}) manager_.add_runner(*runner);
+    wake(policies_, dedicated_, scheduling_);
+    wake(compiled_rules_, dedicated_, scheduling_);
+    wake(deployments_, dedicated_, scheduling_);
+    wake(config_maps_, dedicated_, scheduling_);
+    wake(scheduler_secrets_, dedicated_, scheduling_);
+    wake_soon(nodes_, dedicated_, scheduling_);
+    wake_soon(pods_, dedicated_, scheduling_);
+    for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_, &scheduling_})
+      manager_.add_runner(*runner);
   }
 
   void add_webhook() {
@@ -284,8 +297,15 @@ class operator_program {
   }
 
   std::vector<controller::condition> conditions() const {
-    const auto rules = resource_rules_.state();
-    return rules ? std::vector{*rules} : std::vector<controller::condition>();
+    std::vector<controller::condition> out;
+    for (const auto& one : {resource_rules_.state(), dedicated_.state()}) {
+      if (one) out.push_back(*one);
+    }
+    return out;
+  }
+  bool serves_extender() const { return !options_.extender_address.empty(); }
+  void isolate() {
+    for (const auto& node : enrolment_.isolation_changed()) enrolling_.add(node, priority());
   }
   void report() { governing_.add({{}, std::string(reconcilers::names::policy)}); }
 
@@ -318,6 +338,8 @@ class operator_program {
   controller::store<kube::node> nodes_;
   controller::store<kube::pod> pods_;
   controller::store<kube::daemon_set> daemon_sets_;
+  controller::store<kube::deployment> deployments_;
+  controller::store<reconcilers::owned_secret> scheduler_secrets_;  ///< with the extender only
   controller::store<reconcilers::owned_service> services_;
   controller::store<reconcilers::owned_service_account> service_accounts_;
   controller::store<reconcilers::owned_config_map> config_maps_;
@@ -344,12 +366,15 @@ class operator_program {
                                .own_image = options_.image,
                                .declarations = options_.declarations,
                                .conditions = [this] { return conditions(); },
-                               .rollout = [this](const std::string& module) { return rollouts_.look(module); }}};
+                               .rollout = [this](const std::string& module) { return rollouts_.look(module); },
+                               .schedulers = [this] { return dedicated_.rows(); }}};
   reconcilers::enrolment enrolment_{
       {policies_, nodes_, pods_, accelerator_nodes_},
       client_,
       events_,
-      {.ns = options_.ns, .wake = [this](const kube::object_key& node) { enrolling_.add(node); }}};
+      {.ns = options_.ns,
+       .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
+       .isolates = [this] { return dedicated_.isolates(); }}};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -366,12 +391,30 @@ class operator_program {
       client_,
       {.by_policies = [this] { return form_ != reconcilers::admission_form::webhook; },
        .filled_by_policies = [this] { return form_ == reconcilers::admission_form::policies; },
-       .on_state = [this] { report(); }}};
+       .on_state = [this] { report(); },
+       .sends = [this] { return dedicated_.sends(); }}};
+  reconcilers::dedicated::scheduler dedicated_{
+      {policies_,
+       compiled_rules_,
+       nodes_,
+       pods_,
+       scheduler_secrets_,
+       deployments_,
+       {daemon_sets_, services_, service_accounts_, config_maps_, {}, &deployments_}},
+      client_,
+      events_,
+      metrics_,
+      {.ns = options_.ns,
+       .extender = serves_extender(),
+       .on_state = [this] { report(); },
+       .on_sends = [this] { compiling_.add(reconcilers::compiled_rules::only()); },
+       .on_isolates = [this] { isolate(); }}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};
+  controller::runner scheduling_{loop_, dedicated_, running_, at_once(1)};
 
   // How it is seen and started.
   controller::http_server_metrics serving_{metrics_};

@@ -28,7 +28,7 @@ using nlohmann::json;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr kube::resource deployments{"apps", "v1", "deployments", "Deployment", true};
+using kube::resources::deployments;
 constexpr auto look_again = 1s;
 constexpr auto say_again = 30s;
 constexpr std::size_t named_at_most = 3;
@@ -85,6 +85,8 @@ class removal {
     const auto removed = co_await sweep(over_, ns_);
     if (!removed) co_return std::unexpected(removed.error());
     tell(*removed);
+    const auto named = co_await name_stranded();
+    if (!named) co_return named;
     if (how_.keep_crds) {
       const auto back = co_await set_removing(false);
       if (!back) co_return back;
@@ -280,6 +282,24 @@ class removal {
       }
       co_await pause_for(look_again);
     }
+    co_return kube::result<void>();
+  }
+
+  /// A pod keeps the scheduler it was made with.
+  kube::task<void> name_stranded() {
+    kube::list_options what;
+    what.field_selector = "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
+    const auto pods = co_await api_.list(kube::resources::pods, what);
+    if (!pods) co_return std::unexpected(pods.error());
+    if (pods->empty()) co_return kube::result<void>();
+    std::string some;
+    for (std::size_t i = 0; i < std::min(pods->size(), named_at_most); ++i)
+      some += (i == 0 ? "" : ", ") + text_at((*pods)[i], "/metadata/namespace") + "/" +
+              text_at((*pods)[i], "/metadata/name");
+    out_ << "note: " << pods->size() << (pods->size() == 1 ? " pod still waits" : " pods still wait")
+         << " for the scheduler " << names::scheduler_name << " and will find no other (" << some
+         << (pods->size() > named_at_most ? ", ..." : "")
+         << "): delete them, and let their workloads make them anew" << std::endl;
     co_return kube::result<void>();
   }
 

@@ -31,7 +31,7 @@ int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostr
 /// A node that has a mode, or is on its way to or from one.
 bool enrolled(const kube::node& node);
 
-/// A JSON patch that takes from a node what we wrote on it: our label, our taint, and the CUDA labels where they still
+/// A JSON patch that takes from a node what we wrote on it: our label, our taints, and the CUDA labels where they still
 /// say what we wrote. Empty array where there is nothing. Labels of people stay.
 nlohmann::json tidy_patch(const kube::node& node);
 

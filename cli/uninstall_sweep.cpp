@@ -25,9 +25,10 @@ constexpr std::array<std::string_view, 4> our_types{
     "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io",
     "resourcerules.quartermaster.io"};
 /// What the API server is told to call goes first; what pods run from goes before what they read.
-constexpr std::array<const kube::resource*, 9> swept_types{&kube::resources::mutating_webhook_configurations,
+constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mutating_webhook_configurations,
                                                            &kube::resources::validating_webhook_configurations,
                                                            &kube::resources::resource_rules,
+                                                           &kube::resources::deployments,
                                                            &kube::resources::daemon_sets,
                                                            &kube::resources::services,
                                                            &kube::resources::config_maps,
@@ -140,12 +141,12 @@ json tidy_patch(const kube::node& node) {
   if (node.labels.contains(names::module_label)) out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
   if (node.labels.contains(names::taken_over_label))
     out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
-  for (std::size_t i = 0; i < node.taints.size(); ++i) {
-    if (node.taints[i].key != names::switching_taint) continue;
+  for (auto i = node.taints.size(); i-- > 0;) {  // from the end: what goes moves what follows
+    const auto& key = node.taints[i].key;
+    if (key != names::switching_taint && key != names::accelerator_taint) continue;
     const auto path = "/spec/taints/" + std::to_string(i);
-    out.push_back(test_of(path + "/key", names::switching_taint));
+    out.push_back(test_of(path + "/key", key));
     out.push_back(removal_of(path));
-    break;  // there is one; a second would have moved to another place
   }
   if (const auto wrote = node.annotations.find(reconcilers::compat::names::written_annotation)) {
     const auto says = std::string(node.labels.value_or(reconcilers::compat::keys::cuda_major, "")) + "." +

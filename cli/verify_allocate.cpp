@@ -11,6 +11,7 @@
 
 #include "kube/client.hpp"
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/names.hpp"
 
 namespace cli {
 namespace {
@@ -157,6 +158,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
     tolerate(name);
   }
   if (!limits.contains("nvidia.com/gpu")) tolerate("nvidia.com/gpu");
+  tolerate(std::string(reconcilers::names::accelerator_taint));
   json node_is = {{"key", "metadata.name"}, {"operator", "In"}, {"values", {node}}};
   json affinity = {{"nodeAffinity",
                     {{"requiredDuringSchedulingIgnoredDuringExecution",

@@ -41,6 +41,7 @@ inline constexpr resource secrets{"", "v1", "secrets", "Secret", true};
 inline constexpr resource services{"", "v1", "services", "Service", true};
 inline constexpr resource service_accounts{"", "v1", "serviceaccounts", "ServiceAccount", true};
 inline constexpr resource daemon_sets{"apps", "v1", "daemonsets", "DaemonSet", true};
+inline constexpr resource deployments{"apps", "v1", "deployments", "Deployment", true};
 inline constexpr resource endpoint_slices{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true};
 inline constexpr resource leases{"coordination.k8s.io", "v1", "leases", "Lease", true};
 inline constexpr resource events{"events.k8s.io", "v1", "events", "Event", true};

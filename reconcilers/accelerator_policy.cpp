@@ -100,6 +100,17 @@ enrolment_spec read_enrolment(json::value of) {
   return made;
 }
 
+scheduler_spec read_scheduler(json::value of) {
+  scheduler_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "mode") made.mode = json::text_or(field, "None");
+    if (key == "isolateNodes") made.isolate_nodes = json::flag_or(field, true);
+    if (key == "image") made.image = json::text_or(field);
+    if (key == "replicas") made.replicas = static_cast<std::int32_t>(json::number_or(field, made.replicas));
+  });
+  return made;
+}
+
 void read_spec(json::value of, accelerator_policy& into) {
   std::string pull_secrets;
   json::each_member(of, [&](std::string_view key, json::value field) {
@@ -117,6 +128,8 @@ void read_spec(json::value of, accelerator_policy& into) {
         if (name == "enforcement") into.compatibility.enforcement = json::text_or(of, "Warn");
         if (name == "paddleAllocator") into.compatibility.paddle_allocator = json::flag_or(of, false);
       });
+    } else if (key == "scheduler") {
+      into.scheduler = read_scheduler(field);
     } else if (key == "customResources") {
       json::each_member(field, [&](std::string_view name, json::value of) {
         if (name == "enforcement") into.resources.enforcement = json::text_or(of, "Off");
@@ -125,6 +138,7 @@ void read_spec(json::value of, accelerator_policy& into) {
       });
     }
   });
+  into.scheduler.pull_secrets = pull_secrets;
   for (auto& [name, module] : into.modules) {
     module.pull_secrets = pull_secrets;
     module.enabled = module.enabled && !into.removing;

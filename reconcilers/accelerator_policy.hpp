@@ -4,6 +4,7 @@
 // tests.
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -85,11 +86,22 @@ struct compatibility_spec {
   friend bool operator==(const compatibility_spec&, const compatibility_spec&) = default;
 };
 
+/// spec.scheduler: how pods that ask for accelerators come to the extender.
+struct scheduler_spec {
+  std::string mode = "None";  ///< None, Dedicated, StaticPod
+  bool isolate_nodes = true;  ///< with Dedicated: nodes with accelerators are tainted
+  std::string image = {};     ///< empty: the usual one of the server's version
+  std::int32_t replicas = 2;
+  std::string pull_secrets = {};  ///< array of {name}; the policy's
+  friend bool operator==(const scheduler_spec&, const scheduler_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
   custom_resources_spec resources;
   compatibility_spec compatibility;
+  scheduler_spec scheduler;
   /// Everything is to go: each module counts as off, whatever it says.
   bool removing = false;
   std::string status;       ///< JSON; empty where there is none yet

@@ -1,8 +1,11 @@
 #include "reconcilers/compiled_rules.hpp"
 
 #include "kube/json_object.hpp"
+#include "reconcilers/names.hpp"
 
 namespace reconcilers {
+
+bool compiled_rules::sends_pods() const { return labels.value_or(names::scheduler_label, "") == "Dedicated"; }
 
 kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
   return kube::json::decode<compiled_rules>(

@@ -14,6 +14,9 @@ struct compiled_rules : kube::object {
   // labels: all. annotations: none.
   std::string spec;  ///< JSON
 
+  /// The chart's policies send pods that ask for accelerators to our scheduler.
+  bool sends_pods() const;
+
   /// The one that counts.
   static kube::object_key only() { return {{}, "default"}; }
   static const kube::resource& of() { return kube::resources::resource_rules; }

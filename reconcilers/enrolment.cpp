@@ -36,9 +36,9 @@ json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
 
-/// Where our taint is in the list.
-std::optional<std::size_t> taint_at(const kube::node& node) {
-  const auto at = std::ranges::find(node.taints, names::switching_taint, &kube::taint::key);
+/// Where a taint of ours is in the list.
+std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = names::switching_taint) {
+  const auto at = std::ranges::find(node.taints, key, &kube::taint::key);
   return at == node.taints.end() ? std::nullopt : std::optional<std::size_t>(at - node.taints.begin());
 }
 
@@ -52,17 +52,18 @@ void patch_label(const kube::node& node, const std::string& to, json& out) {
     out.push_back({{"op", "remove"}, {"path", label_path}});
 }
 
-/// The list of taints is others' too: only our own entry is named, by its place and its key.
-void patch_taint(const kube::node& node, const mode_step& step, json& out) {
+/// The list of taints is others' too: only our own entry is named, by its place and its key. Without a value it goes.
+void patch_taint(const kube::node& node, std::string_view key, const std::optional<std::string>& value, json& out) {
   const std::string list = "/spec/taints";
-  const auto at = taint_at(node);
+  const auto at = taint_at(node, key);
   const auto ours = list + "/" + std::to_string(at.value_or(0));
-  if (at) out.push_back(operation("test", ours + "/key", names::switching_taint));
-  if (step.change == mode_step::taint_change::remove) {
+  if (at) out.push_back(operation("test", ours + "/key", key));
+  if (!value) {
     if (at) out.push_back({{"op", "remove"}, {"path", ours}});
     return;
   }
-  const json made = {{"key", names::switching_taint}, {"value", step.taint.to_string()}, {"effect", "NoSchedule"}};
+  json made = {{"key", key}, {"effect", "NoSchedule"}};
+  if (!value->empty()) made["value"] = *value;
   if (at) {
     out.push_back(operation("replace", ours, made));
   } else if (node.taints.empty()) {
@@ -79,7 +80,8 @@ json patch_of(const kube::node& node, const mode_step& step) {
   const bool taken = node.labels.contains(names::taken_over_label);
   if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
   if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
-  if (step.change != mode_step::taint_change::keep) patch_taint(node, step, out);
+  if (step.change == mode_step::taint_change::set) patch_taint(node, names::switching_taint, step.taint.to_string(), out);
+  if (step.change == mode_step::taint_change::remove) patch_taint(node, names::switching_taint, std::nullopt, out);
   return out;
 }
 
@@ -146,9 +148,14 @@ bool overtaken(kube::errc code) { return code == kube::errc::conflict || code ==
 
 enrolment::enrolment(stores from, kube::client& client, controller::recorder& events, settings how)
     : from_(from), client_(client), events_(events), how_(std::move(how)), pods_(from.pods, how_.ns) {
-  for (const auto& node : from_.nodes.all()) follow(node.key.name);
-  from_.nodes.observe(
-      [this](const kube::node* before, const kube::node* after) { follow((after ? after : before)->key.name); });
+  for (const auto& node : from_.nodes.all()) {
+    follow(node.key.name);
+    count_free(nullptr, &node);
+  }
+  from_.nodes.observe([this](const kube::node* before, const kube::node* after) {
+    follow((after ? after : before)->key.name);
+    count_free(before, after);
+  });
   from_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
     const auto& name = (after ? after : before)->key.name;
     if (!after) {
@@ -207,8 +214,28 @@ compat::label_step enrolment::cuda_labels(const kube::node& node) const {
   return rules && !rules->removing ? compat::labels_for(node) : compat::label_step();
 }
 
+void enrolment::count_free(const kube::node* before, const kube::node* after) {
+  const bool none = free_ == 0;
+  for (const auto* one : {before, after}) {
+    if (one && !one->labels.contains(names::module_label) && !one->unschedulable) free_ += one == after ? 1 : -1;
+  }
+  if (!none || free_ == 0) return;
+  for (const auto& key : isolation_changed()) how_.wake(key);
+}
+
+/// A node keeps it while its mode changes. It is put on only where some node is left to everything else: in a cluster
+/// where every node has a module nothing could be scheduled any more.
+std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
+  const auto isolates = how_.isolates();
+  if (!isolates) return std::nullopt;
+  const bool is = taint_at(node, names::accelerator_taint).has_value();
+  const bool served = node.labels.contains(names::module_label);
+  const bool wanted = *isolates && (is ? served || taint_at(node) : served && free_ > 0);
+  return wanted == is ? std::nullopt : std::optional<bool>(wanted);
+}
+
 bool enrolment::concerns(const kube::node& node) const {
-  return !cuda_labels(node).idle() || node.labels.contains(names::module_label) || taint_at(node) ||
+  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) || taint_at(node) ||
          node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
          intent_of(node, policy(), declared_).of != node_intent::kind::none;
 }
@@ -284,6 +311,13 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   if (behind(*node, object)) co_return action::again(lag_allowed);
   // Another node of the same name: what is said of the earlier one is void.
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
+  if (const auto isolate = isolation_step(*node)) {
+    auto patch = json::array({operation("test", "/metadata/uid", node->id.to_string())});
+    patch_taint(*node, names::accelerator_taint, *isolate ? std::optional<std::string>("") : std::nullopt, patch);
+    const auto done = co_await write(*node, patch);
+    if (!done) co_return std::unexpected(done.error());
+    co_return action::again(look_again);
+  }
   if (const auto labels = cuda_labels(*node); !labels.idle()) {
     const auto patch = compat::patch_of(*node, labels);
     const auto done = co_await write(*node, patch);
@@ -459,6 +493,14 @@ std::vector<kube::object_key> enrolment::declare(std::vector<label_alias> labels
   add_concerned();
   declared_ = std::move(labels);
   add_concerned();
+  return out;
+}
+
+std::vector<kube::object_key> enrolment::isolation_changed() const {
+  std::vector<kube::object_key> out;
+  for (const auto& node : from_.nodes.all()) {
+    if (isolation_step(node)) out.push_back(node.key);
+  }
   return out;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Brings every node to the mode it asks for. What to do next is mode_change.hpp (pure); here is what it looks at and
-// what it writes: our label and our taint on the Node by one JSON patch that names the uid and the old values,
-// AcceleratorNode by server-side apply, evictions, events on the Node and on the pods it waits for. And who may begin:
+// what it writes: our label and our taint on the Node by one JSON patch that names the uid and the old values (the taint
+// of isolated nodes by a patch of its own), AcceleratorNode by server-side apply, evictions, events on the Node and on the pods it waits for. And who may begin:
 // no more nodes are under way at once than spec.enrolment.maxUnavailable says. Keys are node names.
 
 #include <functional>
@@ -40,6 +40,8 @@ class enrolment final : public controller::reconciler {
     std::function<controller::milliseconds()> now = controller::boot_now;
     /// Is called when a node that waits for its turn should be looked at again.
     std::function<void(const kube::object_key&)> wake = [](const kube::object_key&) {};
+    /// Whether nodes with a module are kept for pods that ask for accelerators; empty: not decided yet, as it is.
+    std::function<std::optional<bool>()> isolates = [] { return std::nullopt; };
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
@@ -50,6 +52,9 @@ class enrolment final : public controller::reconciler {
 
   /// The labels that device configurations name, from now on; returns the nodes to look at again.
   std::vector<kube::object_key> declare(std::vector<label_alias> labels);
+
+  /// What `isolates` says has changed: the nodes to look at again.
+  std::vector<kube::object_key> isolation_changed() const;
 
   /// Which pods on a node matter to its mode; lives as long as this.
   const node_pods& pods() const { return pods_; }
@@ -80,6 +85,9 @@ class enrolment final : public controller::reconciler {
   bool behind(const kube::node& node, const accelerator_node* object);
   const accelerator_policy* policy() const;
   compat::label_step cuda_labels(const kube::node& node) const;
+  /// Whether to put the taint of isolated nodes on, or take it off; empty where it is as it should be.
+  std::optional<bool> isolation_step(const kube::node& node) const;
+  void count_free(const kube::node* before, const kube::node* after);
   bool concerns(const kube::node& node) const;
   bool changing(const kube::node& node) const;
   /// Keeps `changing_` true to the stores; the next that waits goes on when one is done.
@@ -101,6 +109,7 @@ class enrolment final : public controller::reconciler {
   settings how_;
   node_pods pods_;
   std::vector<label_alias> declared_;
+  int free_ = 0;  ///< nodes without a module that take pods
   std::unordered_map<std::string, written> written_;
   std::unordered_map<std::string, phase_seen> phases_;
   std::set<std::string> changing_;        ///< nodes on their way, as the stores show them or as we have just written

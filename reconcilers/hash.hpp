@@ -2,6 +2,7 @@
 // FNV-1a, 64 bit: to see whether a text is another than before. Not for anything an enemy may choose.
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace reconcilers {
@@ -12,6 +13,13 @@ constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t seed = 0xcbf2
     seed *= 0x100000001b3ULL;
   }
   return seed;
+}
+
+/// Sixteen digits.
+inline std::string hex(std::uint64_t number) {
+  std::string out(16, '0');
+  for (auto digit = out.rbegin(); digit != out.rend(); ++digit, number >>= 4) *digit = "0123456789abcdef"[number & 15];
+  return out;
 }
 
 }  // namespace reconcilers

@@ -99,17 +99,19 @@ keeper::keeper(stores from, kube::client& client, controller::recorder& events, 
   from_.service_accounts.observe(forget(kube::resources::service_accounts.kind));
   from_.config_maps.observe(forget(kube::resources::config_maps.kind));
   for (auto* store : from_.declared) store->observe(forget(kube::resources::config_maps.kind));
+  if (from_.deployments) from_.deployments->observe(forget(kube::resources::deployments.kind));
 }
 
 bool keeper::synced() const {
   return from_.daemon_sets.synced() && from_.services.synced() && from_.service_accounts.synced() &&
-         from_.config_maps.synced() && std::ranges::all_of(from_.declared, [](auto* one) { return one->synced(); });
+         from_.config_maps.synced() && (!from_.deployments || from_.deployments->synced()) &&
+         std::ranges::all_of(from_.declared, [](auto* one) { return one->synced(); });
 }
 
 bool keeper::is_ours(const kube::object& object) const {
   return (object.key.ns == where_.ours || object.key.ns == where_.declared) &&
          object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
-         object.labels.contains(names::module_label);
+         object.labels.contains(where_.mark);
 }
 
 const kube::config_map* keeper::declaration(const kube::object_key& key) const {
@@ -144,8 +146,10 @@ keeper::seen keeper::look(const kube::resource& type, const kube::object_key& ke
     if (const auto* declared = declaration(key)) return found(declared, fingerprint);
     return found(from_.config_maps.find(key), content);
   }
-  return found(from_.daemon_sets.find(key),
-               [](const kube::daemon_set& set) { return static_cast<std::uint64_t>(set.generation); });
+  const auto generation = [](const kube::object& set) { return static_cast<std::uint64_t>(set.generation); };
+  if (type.kind == kube::resources::deployments.kind)
+    return found(from_.deployments ? from_.deployments->find(key) : nullptr, generation);
+  return found(from_.daemon_sets.find(key), generation);
 }
 
 /// The object is as we left it.
@@ -202,8 +206,10 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
   if (foreign && !want.adopt) {
     out.problem = "ForeignObject";
     out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
-                  "; it is left as it is. Remove it, or let it be taken over with spec.modules." + want.module +
-                  ".adopt: true";
+                  "; it is left as it is. Remove it" +
+                  (where_.mark == names::module_label
+                       ? ", or let it be taken over with spec.modules." + want.module + ".adopt: true"
+                       : std::string());
     out.again_in = refused_again;
     co_return out;
   }
@@ -237,7 +243,7 @@ kube::task<keeper::outcome> keeper::hand_over(modules::intent want, controller::
   if (done)
     events_.record(
         about, event_type::normal, "HandedOver", "Patch",
-        called(*want.type, want.key.to_string()) + " was edited: it is no longer kept by module " + want.module);
+        called(*want.type, want.key.to_string()) + " was edited: it is no longer kept by " + whose(want.module));
   else if (done.error().code != kube::errc::not_found && done.error().code != kube::errc::conflict &&
            done.error().code != kube::errc::invalid)
     out.failed = done.error();
@@ -262,7 +268,7 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
         : edited       ? "Restored"
                        : "Updated",
         "Apply",
-        called(*want.type, want.key.name) + " of module " + want.module + (edited ? ": somebody had changed it" : ""));
+        called(*want.type, want.key.name) + " of " + whose(want.module) + (edited ? ": somebody had changed it" : ""));
     co_return out;
   }
   const auto& wrong = answer.error();
@@ -297,8 +303,8 @@ kube::task<keeper::outcome> keeper::take_over(modules::intent want, controller::
   out.again_in = between_writes;
   if (done)
     events_.record(about, event_type::normal, "Adopted", "Delete",
-                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is made anew as module " +
-                       want.module + "'s; what installed it must let it be");
+                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is made anew as " +
+                       whose(want.module) + "'s; what installed it must let it be");
   else if (done.error().code != kube::errc::conflict)
     out.failed = done.error();
   co_return out;
@@ -322,7 +328,8 @@ void keeper::remember(const modules::intent& want, const json& live) {
   said.id = kube::uid::parse(text_at(live, "/metadata/uid"));
   said.version = number_of(text_at(live, "/metadata/resourceVersion"));
   const auto generation = live.value("/metadata/generation"_json_pointer, json());
-  said.mark_known = want.type->kind == kube::resources::daemon_sets.kind;
+  said.mark_known = want.type->kind == kube::resources::daemon_sets.kind ||
+                    want.type->kind == kube::resources::deployments.kind;
   said.mark = generation.is_number_integer() ? generation.get<std::uint64_t>() : 0;
   said.looked = now_();
 }
@@ -331,7 +338,7 @@ std::vector<keeper::victim> keeper::victims(const std::set<identity>& kept, cons
   std::vector<victim> out;
   const auto collect = [&](const kube::resource& type, const auto& store) {
     for (const auto& object : store.all()) {
-      std::string of(object.labels.value_or(names::module_label, ""));
+      std::string of(object.labels.value_or(where_.mark, ""));
       if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key}) || spared.contains(of))
         continue;
       if (std::ranges::any_of(out, [&](const victim& one) { return one.type == &type && one.key == object.key; }))
@@ -344,6 +351,7 @@ std::vector<keeper::victim> keeper::victims(const std::set<identity>& kept, cons
   collect(kube::resources::service_accounts, from_.service_accounts);
   collect(kube::resources::config_maps, from_.config_maps);
   for (const auto* store : from_.declared) collect(kube::resources::config_maps, *store);
+  if (from_.deployments) collect(kube::resources::deployments, *from_.deployments);
   return out;
 }
 
@@ -362,7 +370,7 @@ kube::task<keeper::outcome> keeper::prune(std::set<identity> kept, std::set<std:
       out.failed = done.error();
     } else if (!about.uid.empty()) {
       events_.record(about, event_type::normal, "Removed", "Delete",
-                     called(*one.type, one.key.name) + ": module " + one.module + " does not want it any more");
+                     called(*one.type, one.key.name) + ": " + whose(one.module) + " does not want it any more");
     }
   }
   co_return out;

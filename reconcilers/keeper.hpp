@@ -23,7 +23,9 @@
 #include "kube/client.hpp"
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
+#include "kube/projections/deployment.hpp"
 #include "reconcilers/modules/catalogue.hpp"
+#include "reconcilers/names.hpp"
 #include "reconcilers/owned_object.hpp"
 
 namespace reconcilers {
@@ -38,11 +40,15 @@ class keeper {
     controller::store<owned_config_map>& config_maps;
     /// Declarations and device configurations, of us and of others; one object may be in several.
     std::vector<controller::store<kube::config_map>*> declared;
+    controller::store<kube::deployment>* deployments = nullptr;  ///< null: none of the objects is one
   };
-  /// Where our objects are; elsewhere nothing is looked at.
+  /// Which objects are ours: where they are (elsewhere nothing is looked at), and the label they carry, whose value says
+  /// what they are of.
   struct places {
     std::string ours;      ///< our own namespace
     std::string declared;  ///< that of the declarations
+    std::string_view mark = names::module_label;
+    std::string_view called = "module ";  ///< for people, before that value
   };
   /// What came of one object.
   struct outcome {
@@ -93,6 +99,7 @@ class keeper {
     std::string uid, module;
   };
 
+  std::string whose(std::string_view module) const { return std::string(where_.called) + std::string(module); }
   seen look(const kube::resource& type, const kube::object_key& key) const;
   const kube::config_map* declaration(const kube::object_key& key) const;
   bool at_peace(const modules::intent& want, const seen& is, spoken& said) const;

@@ -14,6 +14,9 @@ inline constexpr std::string_view module_label = "quartermaster.io/module";
 inline constexpr std::string_view switching_taint = "quartermaster.io/switching";
 /// On nodes that were taken over from somebody else's device plugin, whose DaemonSet may be told to keep away from it.
 inline constexpr std::string_view taken_over_label = "quartermaster.io/taken-over";
+/// On nodes that have a module, while pods that ask for accelerators have a scheduler of their own
+/// (spec.scheduler.isolateNodes): only those pods, and what serves the nodes, tolerate it.
+inline constexpr std::string_view accelerator_taint = "quartermaster.io/accelerator";
 /// On our objects: the hash of the intent that was applied last.
 inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
 
@@ -27,10 +30,27 @@ inline constexpr std::string_view template_annotation = "quartermaster.io/templa
 /// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
 inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout";
 
-/// On the static pod of a kube-scheduler: the SHA-256 of its configuration, so that a change replaces the pod.
+/// On the pod of a kube-scheduler, and on its Deployment: the SHA-256 of its configuration, so that a change replaces
+/// the pod.
 inline constexpr std::string_view scheduler_config_annotation = "quartermaster.io/scheduler-config";
 /// Beside it: how often it has been changed on that master.
 inline constexpr std::string_view scheduler_generation_annotation = "quartermaster.io/scheduler-config-generation";
+
+/// On that pod: a hash of the certificates by which it knows the extender and is known to it.
+inline constexpr std::string_view certificates_annotation = "quartermaster.io/certificates";
+/// On the Deployment of a kube-scheduler: the version of the API server it was made for.
+inline constexpr std::string_view server_version_annotation = "quartermaster.io/server-version";
+/// On objects that are of no module: which part of us they are.
+inline constexpr std::string_view part_label = "quartermaster.io/part";
+
+/// On the ResourceRules object: None or Dedicated; selects the bindings of the policies that send pods to our scheduler.
+inline constexpr std::string_view scheduler_label = "quartermaster.io/scheduler";
+/// What spec.schedulerName says of pods that ask for accelerators; the name of its objects and of its lease follow it.
+inline constexpr std::string_view scheduler_name = "quartermaster";
+inline constexpr std::string_view scheduler_objects = "quartermaster-scheduler";
+/// The Service of the extender, the Secret kube-scheduler shows itself with; both are the chart's.
+inline constexpr std::string_view extender_service = "quartermaster-extender";
+inline constexpr std::string_view extender_client_secret = "quartermaster-extender-client";
 
 /// On the ResourceRules object: Off, Warn or Deny; selects the bindings of the admission policies.
 inline constexpr std::string_view enforcement_label = "quartermaster.io/enforcement";

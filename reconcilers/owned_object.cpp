@@ -23,7 +23,7 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
           wire::read_metadata(wire::text(message), into, kube::keep_all, {annotation_patterns});
           break;
         case wire::bytes_field(2):  // spec; secrets of a ServiceAccount; each entry of data
-        case wire::bytes_field(3):  // each entry of binaryData
+        case wire::bytes_field(3):  // each entry of binaryData; type of a Secret
           hash = fnv1a(wire::text(message), hash);
           break;
         case wire::number_field(4):  // automountServiceAccountToken; immutable

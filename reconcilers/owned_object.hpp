@@ -1,5 +1,5 @@
 #pragma once
-// Small objects that we made and that have no generation (Service, ServiceAccount, ConfigMap): metadata, and a
+// Small objects that have no generation (Service, ServiceAccount, ConfigMap, Secret): metadata, and a
 // fingerprint of everything else, so that an edit by others is noticed. Watched with the label
 // app.kubernetes.io/managed-by, so there are a handful.
 
@@ -34,6 +34,8 @@ using owned_service = owned<kube::resources::services>;
 /// Somebody else's; the same reading does.
 using owned_runtime_class = owned<kube::resources::runtime_classes>;
 using owned_service_account = owned<kube::resources::service_accounts>;
+/// Of the chart.
+using owned_secret = owned<kube::resources::secrets>;
 using owned_config_map = owned<kube::resources::config_maps>;
 
 }  // namespace reconcilers

@@ -219,7 +219,8 @@ kube::task<keeper::outcome> policy::report(std::shared_ptr<const wanted> want, r
   if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return keeper::outcome();
   const auto before = parsed(rules->status);
   const auto rows = rows_of(*rules, *want, did);
-  const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(how_.wall()), how_.conditions());
+  const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(how_.wall()), how_.conditions(),
+                                    how_.schedulers());
   auto said = co_await say(policy_key, about.uid, before, status);
   if (said && said->settled) tell(about, before, status);
   co_return said;
@@ -263,6 +264,28 @@ void policy::tell(const controller::object_reference& about, const json& before,
     events_.record(about, event_type::warning, text(is, "reason"), "Apply", text(is, "message"));
   if (text(is, "status") == "False" && text(was, "status") == "True")
     events_.record(about, event_type::normal, "Recovered", "Apply", "every module that is on is as wanted");
+  tell_of_schedulers(about, before, now);
+}
+
+void policy::tell_of_schedulers(const controller::object_reference& about, const json& before, const json& now) {
+  const auto rows = [](const json& of) {
+    std::map<std::string, json> out;
+    const auto list = of.is_object() ? of.value("schedulers", json::array()) : json::array();
+    for (const auto& one : list) out[one.value("name", "")] = one;
+    return out;
+  };
+  const auto was = rows(before), is = rows(now);
+  for (const auto& [name, row] : is) {
+    const auto at = was.find(name);
+    const auto reason = row.value("reason", "");
+    if (at != was.end() && at->second.value("reason", "") == reason) continue;
+    events_.record(about, event_type::normal, "Scheduler" + reason, "Schedule",
+                   "kube-scheduler " + name + ": " + row.value("message", ""));
+  }
+  for (const auto& [name, row] : was) {
+    if (!is.contains(name))
+      events_.record(about, event_type::normal, "SchedulerRemoved", "Schedule", "kube-scheduler " + name + " is gone");
+  }
 }
 
 std::vector<kube::object_key> policy::affected_by(const accelerator_policy* before,

@@ -46,6 +46,8 @@ class policy final : public controller::reconciler {
     };
     /// Where a module stands between two versions of its plugin.
     std::function<rollout_step(const std::string& module)> rollout = [](const std::string&) { return rollout_step(); };
+    /// The kube-schedulers that ask our extender; empty: nobody has looked yet.
+    std::function<std::optional<std::vector<scheduler_row>>()> schedulers = [] { return std::nullopt; };
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
@@ -88,6 +90,8 @@ class policy final : public controller::reconciler {
   kube::task<keeper::outcome> report(std::shared_ptr<const wanted> want, round did, controller::object_reference about);
   kube::task<keeper::outcome> say(kube::object_key key, std::string uid, nlohmann::json before, nlohmann::json status);
   void tell(const controller::object_reference& about, const nlohmann::json& before, const nlohmann::json& now);
+  void tell_of_schedulers(const controller::object_reference& about, const nlohmann::json& before,
+                          const nlohmann::json& now);
   void count(const kube::node* before, const kube::node* after);
 
   stores from_;

@@ -63,10 +63,30 @@ json conditions_of(const json& before, std::initializer_list<std::pair<const cha
   return list;
 }
 
+/// Since when it is so: another reason, version or configuration is a new beginning.
+json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const json& before, std::string_view now) {
+  const auto said = before.is_object() ? before.value("schedulers", json::array()) : json::array();
+  if (!rows) return said;
+  auto out = json::array();
+  for (const auto& row : *rows) {
+    json one = {{"name", row.name},   {"mode", row.mode},   {"version", row.version}, {"checksum", row.checksum},
+                {"reason", row.reason}, {"since", now}, {"desired", row.desired}, {"ready", row.ready}};
+    if (!row.message.empty()) one["message"] = row.message;
+    for (const auto& was : said) {
+      const auto same = [&](const char* key) { return was.value(key, "") == one.at(key); };
+      if (was.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
+        one["since"] = was.value("since", std::string(now));
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 }  // namespace
 
 json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of, const json& before,
-                   std::string_view now, const std::vector<controller::condition>& further) {
+                   std::string_view now, const std::vector<controller::condition>& further,
+                   const std::optional<std::vector<scheduler_row>>& schedulers) {
   const auto summary = joined(rows, progress, on, ", ");
   const auto bad = std::ranges::find_if(rows, wrong);
   const auto slow = std::ranges::find_if(rows, unfinished);
@@ -110,9 +130,12 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
                                   of.generation, now);
   for (const auto& one : further) controller::set_condition(conditions, one, now);
+  const bool said_of_schedulers = std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
+  if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);
   return {{"observedGeneration", of.generation},
           {"summary", summary.empty() ? "none" : summary},
           {"modules", std::move(modules)},
+          {"schedulers", schedulers_of(schedulers, before, now)},
           {"conditions", std::move(conditions)}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,11 +28,27 @@ struct module_row {
   std::string message;
 };
 
+/// A kube-scheduler that asks our extender.
+struct scheduler_row {
+  std::string name;
+  std::string mode;      ///< Dedicated, StaticPod
+  std::string version;   ///< of kube-scheduler; empty: not known
+  std::string checksum;  ///< SHA-256 of its configuration
+  std::string reason;    ///< CamelCase
+  std::string message;
+  std::int32_t desired = 0, ready = 0;
+  bool good = false;
+};
+
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
-/// `further` are conditions others have worked out.
+/// `further` are conditions others have worked out. `schedulers`: empty where nobody has looked yet; what was said of
+/// them stays then.
 nlohmann::json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of,
                              const nlohmann::json& before, std::string_view now,
-                             const std::vector<controller::condition>& further = {});
+                             const std::vector<controller::condition>& further = {},
+                             const std::optional<std::vector<scheduler_row>>& schedulers = std::nullopt);
+/// Of the condition that says how those are.
+inline constexpr std::string_view scheduler_ready = "SchedulerReady";
 
 /// For a policy that is not the one that counts.
 nlohmann::json ignored_status(std::int64_t generation, const nlohmann::json& before, std::string_view now);

@@ -117,11 +117,15 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
   left_out_ = compiled.left_out;
   const auto& type = kube::resources::resource_rules;
   const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
+  const auto sends = how_.sends().value_or(is && is->sends_pods());
   return {{"apiVersion", type.api_version()},
           {"kind", type.kind},
           {"metadata",
            {{"name", only.name},
-            {"labels", {{names::managed_by_label, names::managed_by}, {names::enforcement_label, mode}}}}},
+            {"labels",
+             {{names::managed_by_label, names::managed_by},
+              {names::enforcement_label, mode},
+              {names::scheduler_label, sends ? "Dedicated" : "None"}}}}},
           {"spec", crl::spec_of(compiled.rules)}};
 }
 

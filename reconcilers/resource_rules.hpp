@@ -1,6 +1,7 @@
 #pragma once
 // Keeps the one ResourceRules object: what the accepted declarations say (crl::registry, compiled), for the admission
-// policies of the chart to read, labelled with how strictly (spec.customResources.enforcement). Written only when it
+// policies of the chart to read, labelled with how strictly (spec.customResources.enforcement), and with whether pods
+// that ask for accelerators are sent to our scheduler (reconcilers/dedicated). Written only when it
 // differs, at most once a second. It is also where the last accepted content of a declaration survives its being edited
 // into an error, and our restart. The only key is `default`.
 
@@ -38,6 +39,8 @@ class resource_rules final : public controller::reconciler {
     /// False: the API server cannot fill pods in by itself.
     std::function<bool()> filled_by_policies = [] { return true; };
     std::function<void()> on_state = [] {};  ///< `state` has changed
+    /// Whether pods that ask for accelerators are sent to our scheduler; empty: not decided yet, as it is.
+    std::function<std::optional<bool>()> sends = [] { return std::nullopt; };
     std::function<controller::milliseconds()> now = controller::boot_now;
   };
 

@@ -17,12 +17,6 @@ using nlohmann::json;
 constexpr const kube::resource* types[] = {&kube::resources::service_accounts, &kube::resources::services,
                                            &kube::resources::config_maps, &kube::resources::daemon_sets};
 
-std::string hex(std::uint64_t number) {
-  std::string out(16, '0');
-  for (auto digit = out.rbegin(); digit != out.rend(); ++digit, number >>= 4) *digit = "0123456789abcdef"[number & 15];
-  return out;
-}
-
 const kube::resource& type_of(const json& object) {
   const auto& kind = object.at("kind").get_ref<const std::string&>();
   for (const auto* type : types) {

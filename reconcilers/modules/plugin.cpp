@@ -13,6 +13,7 @@ namespace {
 /// Ours, the module's, the policy's; each once.
 json tolerations(const module_spec& spec, std::initializer_list<std::string_view> tolerated) {
   auto out = json::array({{{"key", names::switching_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+                          {{"key", names::accelerator_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
                           {{"key", "CriticalAddonsOnly"}, {"operator", "Exists"}}});
   for (const auto key : tolerated) out.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   if (!spec.tolerations.empty()) {

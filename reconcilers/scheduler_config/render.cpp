@@ -28,6 +28,11 @@ json extender_entry(const extender_settings& of) {
   if (!of.ca.empty()) tls["caData"] = kube::base64_encode(of.ca);
   if (!of.certificate.empty()) tls["certData"] = kube::base64_encode(of.certificate);
   if (!of.key.empty()) tls["keyData"] = kube::base64_encode(of.key);
+  if (!of.folder.empty()) {
+    tls["caFile"] = of.folder + "/ca.crt";
+    tls["certFile"] = of.folder + "/tls.crt";
+    tls["keyFile"] = of.folder + "/tls.key";
+  }
   const bool https = of.url.starts_with("https://");
   json out = {{"urlPrefix", of.url},      {"filterVerb", "filter"},   {"prioritizeVerb", "prioritize"},
               {"preemptVerb", "preempt"}, {"bindVerb", "bind"},       {"weight", 10},

@@ -15,6 +15,7 @@ struct extender_settings {
   std::string url;                       ///< https://HOST:PORT/scheduler
   std::string server_name;               ///< in the extender's certificate; empty: the host of `url`
   std::string ca, certificate, key;      ///< PEM: who it is signed by, and what kube-scheduler shows
+  std::string folder;                    ///< or where these are in the container: ca.crt, tls.crt, tls.key
   std::vector<std::string> resources;    ///< empty: every key of managed.hpp
   std::vector<std::string> not_offered;  ///< keys no node advertises, beside those of managed.hpp
 };

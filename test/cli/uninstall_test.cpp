@@ -57,6 +57,18 @@ TEST(uninstall, S59_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
     {"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"}])"));
 }
 
+TEST(uninstall, S59_takes_both_taints_of_ours_wherever_they_are) {
+  const auto node = node_with({}, {},
+                              {taint_named("quartermaster.io/accelerator"), taint_named("example.com/reserved"),
+                               taint_named("quartermaster.io/switching")});
+  EXPECT_EQ(tidy_patch(node), json::parse(R"([
+    {"op":"test","path":"/metadata/uid","value":"2083d912-a2b9-4844-b4ea-11be59386882"},
+    {"op":"test","path":"/spec/taints/2/key","value":"quartermaster.io/switching"},
+    {"op":"remove","path":"/spec/taints/2"},
+    {"op":"test","path":"/spec/taints/0/key","value":"quartermaster.io/accelerator"},
+    {"op":"remove","path":"/spec/taints/0"}])"));
+}
+
 TEST(uninstall, S59_cuda_labels_that_somebody_changed_since_are_theirs) {
   const auto node = node_with({{"cuda-major-version", "13"}, {"cuda-minor-version", "0"}},
                               {{"quartermaster.io/cuda-labels", "12.4"}}, {});

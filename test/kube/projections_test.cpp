@@ -4,6 +4,7 @@
 
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
+#include "kube/projections/deployment.hpp"
 #include "kube/projections/endpoint_slice.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
@@ -15,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 static_assert(kube::projection<kube::node> && kube::projection<kube::pod> && kube::projection<kube::daemon_set> &&
-              kube::projection<kube::config_map> && kube::projection<kube::endpoint_slice> &&
+              kube::projection<kube::deployment> && kube::projection<kube::config_map> && kube::projection<kube::endpoint_slice> &&
               kube::projection<kube::lease>);
 
 json to_json(const kube::quantities& amounts) {
@@ -75,6 +76,17 @@ json to_json(const kube::daemon_set& set) {
           {"misscheduled", set.misscheduled}};
 }
 
+json to_json(const kube::deployment& set) {
+  return {{"meta", golden::meta_to_json(set)},
+          {"desired", set.desired},
+          {"observed_generation", set.observed_generation},
+          {"replicas", set.replicas},
+          {"updated", set.updated},
+          {"ready", set.ready},
+          {"available", set.available},
+          {"problem", set.problem}};
+}
+
 json to_json(const kube::config_map& config) {
   auto sizes = json::object();
   for (const auto& [key, size] : config.binary) sizes[key] = size;
@@ -127,6 +139,7 @@ TEST(projections, read_pods_as_kubernetes_wrote_them) {
 }
 
 TEST(projections, read_a_daemon_set_as_kubernetes_wrote_it) { expect_golden<kube::daemon_set>("daemon_set"); }
+TEST(projections, read_a_deployment_as_kubernetes_wrote_it) { expect_golden<kube::deployment>("deployment"); }
 TEST(projections, read_a_config_map_as_kubernetes_wrote_it) { expect_golden<kube::config_map>("config_map"); }
 TEST(projections, read_an_endpoint_slice_as_kubernetes_wrote_it) {
   expect_golden<kube::endpoint_slice>("endpoint_slice");

@@ -51,11 +51,12 @@ class cluster {
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   std::vector<kube::object_key> woken;
+  std::optional<bool> isolates;
   enrolment subject{{policies, nodes, pods, objects},
                     client,
                     recorder,
                     {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [this] { return now; },
-                     [this](const kube::object_key& next) { woken.push_back(next); }}};
+                     [this](const kube::object_key& next) { woken.push_back(next); }, [this] { return isolates; }}};
 
   cluster() {
     auto sync = [](auto& store) { store.begin(), store.commit(); };
@@ -101,6 +102,13 @@ class cluster {
     server.put(node_path, {{"metadata", {{"name", "gpu-1"}, {"labels", with}}},
                            {"spec", json::object()},
                            {"status", {{"allocatable", allocatable}}}});
+  }
+  /// A node without a module, only known.
+  void other_node(const std::string& name, bool there = true) {
+    kube::node made;
+    made.key.name = name;
+    made.resource_version = ++pod_version_;
+    there ? nodes.put(made) : nodes.erase(made);
   }
   /// Changes the present node.
   void node_now(const std::function<void(json&)>& change) {
@@ -565,6 +573,64 @@ TEST(enrolment, waits_for_all_of_its_stores) {
   ASSERT_TRUE(done);
   EXPECT_TRUE(done->again_in);
   EXPECT_THAT(it.server.transport.sent, IsEmpty());
+}
+
+TEST(enrolment, a_node_with_a_module_is_isolated_while_pods_have_a_scheduler_of_their_own) {
+  cluster it;
+  it.other_node("cpu-1");
+  it.enrolled("pgpu");
+  it.node_now([](json& object) {
+    object["spec"]["taints"] = json::array({{{"key", "example.com/theirs"}, {"effect", "NoSchedule"}}});
+  });
+  it.isolates = true;
+  EXPECT_THAT(it.subject.isolation_changed(), ElementsAre(key));
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "example.com/theirs quartermaster.io/accelerator");
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  EXPECT_EQ(it.status("phase"), "Ready") << "it is no change of mode";
+
+  it.isolates = std::nullopt;  // an operator that has just started does not know yet
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  it.isolates = false;
+  EXPECT_THAT(it.subject.isolation_changed(), ElementsAre(key));
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "example.com/theirs");
+}
+
+TEST(enrolment, a_node_stays_isolated_while_its_mode_changes_and_is_free_when_it_has_none) {
+  cluster it;
+  it.other_node("cpu-1");
+  it.enrolled("pgpu");
+  it.isolates = true;
+  it.reconcile();
+  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  for (int i = 0; i < 3; ++i) it.reconcile();
+  EXPECT_EQ(it.taints(), "quartermaster.io/accelerator quartermaster.io/switching=pgpu.none");
+  it.pod_gone("pgpu-x");
+  it.node_now([](json& object) { object["status"]["allocatable"] = json::object(); });
+  for (int i = 0; i < 5; ++i) it.reconcile();
+  EXPECT_EQ(it.taints(), "");
+}
+
+TEST(enrolment, one_node_at_least_is_left_to_everything_else) {
+  cluster it;
+  it.enrolled("pgpu");
+  it.isolates = true;
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "") << "every node has a module";
+  it.woken.clear();
+  it.other_node("cpu-1");
+  EXPECT_THAT(it.woken, ElementsAre(key));
+  it.reconcile();
+  EXPECT_EQ(it.taints(), "quartermaster.io/accelerator");
+  it.other_node("cpu-1", false);
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty()) << "what is isolated stays so";
 }
 
 }  // namespace

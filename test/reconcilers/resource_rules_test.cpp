@@ -37,6 +37,7 @@ class resource_rules_test : public testing::Test {
   controller::milliseconds now{10'000};
   int told = 0;
   bool by_policies = true, filled_by_policies = true;
+  std::optional<bool> sends;
   custom_resource judge{{&declared}, client, recorder, {}, &runtimes};
   resource_rules what{{policies, nodes, rules},
                       judge,
@@ -44,6 +45,7 @@ class resource_rules_test : public testing::Test {
                       {.by_policies = [this] { return by_policies; },
                        .filled_by_policies = [this] { return filled_by_policies; },
                        .on_state = [this] { ++told; },
+                       .sends = [this] { return sends; },
                        .now = [this] { return now; }}};
   std::uint64_t version = 1;
 
@@ -122,6 +124,28 @@ TEST_F(resource_rules_test, S24_writes_the_accepted_declarations_once_and_then_n
   settle(), settle();
   EXPECT_THAT(server.writes(), IsEmpty());
   EXPECT_THAT(server.reads(), IsEmpty()) << "the policies are looked at every ten minutes";
+}
+
+TEST_F(resource_rules_test, says_whether_pods_are_sent_to_our_scheduler_and_leaves_it_as_it_is_before_that_is_decided) {
+  const auto label = [this] { return object()["metadata"]["labels"][names::scheduler_label]; };
+  policy("Off");
+  settle();
+  EXPECT_EQ(label(), "None");
+  sends = true;
+  settle();
+  EXPECT_EQ(label(), "Dedicated");
+  sends = std::nullopt;
+  server.forget();
+  settle();
+  EXPECT_THAT(server.writes(), IsEmpty()) << "an operator that has just started does not know";
+  sends = false;
+  settle();
+  EXPECT_EQ(label(), "None");
+  auto edited = object();
+  edited["metadata"]["labels"][names::scheduler_label] = "Dedicated";  // by hand
+  server.put(path, edited);
+  settle();
+  EXPECT_EQ(label(), "None");
 }
 
 TEST_F(resource_rules_test, follows_the_policy_and_goes_with_it) {

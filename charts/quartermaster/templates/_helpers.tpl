@@ -31,7 +31,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $out | toYaml }}
 {{- end }}
 
-{{- /* Where and as whom pods of ours run: the operator's, and those of hooks. */}}
+{{- /* Where and as whom pods of ours run: the operator's, and those of hooks. On nodes that are kept for accelerators, too:
+there may be no others with room. */}}
 {{- define "quartermaster.pod" -}}
 {{- with include "quartermaster.pull_secrets" . | fromYamlArray }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -42,9 +43,11 @@ priorityClassName: {{ . }}
 {{- with .Values.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .Values.tolerations }}
-tolerations: {{- toYaml . | nindent 2 }}
-{{- end }}
+tolerations:
+  - {key: quartermaster.io/accelerator, operator: Exists, effect: NoSchedule}
+  {{- with .Values.tolerations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532

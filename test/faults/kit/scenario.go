@@ -29,6 +29,7 @@ const (
 	ServiceAccount = "quartermaster"
 	ModuleLabel    = "quartermaster.io/module"
 	SwitchingTaint = "quartermaster.io/switching"
+	IsolationTaint = "quartermaster.io/accelerator"
 	VerdictKey     = "quartermaster.io/verdict"
 	AskLabel       = "nvidia-device-enable"
 	ManagedBy      = "app.kubernetes.io/managed-by=quartermaster"
@@ -193,6 +194,12 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := s.Client.AppsV1().Deployments(Namespace).DeleteCollection(ctx, del, managed); err != nil {
+		return err
+	}
+	if err := s.Client.CoreV1().ConfigMaps(Namespace).DeleteCollection(ctx, del, managed); err != nil {
+		return err
+	}
 	services, err := s.Client.CoreV1().Services("").List(ctx, managed)
 	if err != nil {
 		return err
@@ -225,7 +232,7 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 		labels := map[string]any{AskLabel: nil, ModuleLabel: nil, "ack.node.gpu.schedule": nil}
 		taints := []corev1.Taint{}
 		for _, taint := range n.Spec.Taints {
-			if taint.Key != SwitchingTaint {
+			if taint.Key != SwitchingTaint && taint.Key != IsolationTaint {
 				taints = append(taints, taint)
 			}
 		}

@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -309,6 +310,35 @@ type Scheduler struct {
 	exited  chan struct{}
 }
 
+// KeysOfTheChart are those helm has made, as files.
+func (s *Scenario) KeysOfTheChart(ctx context.Context, dir string, into *Keys) error {
+	at := func(of, name string) string { return filepath.Join(dir, "chart-"+of+"-"+name) }
+	for of, secret := range map[string]string{"server": "quartermaster-extender", "client": "quartermaster-extender-client"} {
+		is, err := s.Client.CoreV1().Secrets(Namespace).Get(ctx, secret, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for name, text := range is.Data {
+			if err := os.WriteFile(at(of, name), text, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	*into = Keys{ServerCA: at("client", "ca.crt"), ServerCert: at("server", "tls.crt"), ServerKey: at("server", "tls.key"),
+		ClientCA: at("server", "ca.crt"), ClientCert: at("client", "tls.crt"), ClientKey: at("client", "tls.key")}
+	return nil
+}
+
+// RunScheduler starts one with this configuration, as a ServiceAccount, which must be able to read whom to believe.
+func RunScheduler(ctx context.Context, c *Cluster, dir, text, namespace, account string) (*Scheduler, error) {
+	kubeconfig, err := clusterScript(ctx, "sa-kubeconfig", "--name", c.Name, "--namespace", namespace, "--serviceaccount", account)
+	if err != nil {
+		return nil, err
+	}
+	text += fmt.Sprintf("clientConnection:\n  kubeconfig: %q\n", kubeconfig)
+	return runScheduler(ctx, c, dir, text, kubeconfig, "--authentication-tolerate-lookup-failure=false")
+}
+
 // StartScheduler beside the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
 func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys) (*Scheduler, error) {
 	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
@@ -339,15 +369,10 @@ func StartOldScheduler(ctx context.Context, c *Cluster, dir, service string) (*S
 
 // startScheduler with one extender, which manages all resources of these tests.
 func startScheduler(ctx context.Context, c *Cluster, dir, extender string) (*Scheduler, error) {
-	port, err := FreePort()
-	if err != nil {
-		return nil, err
-	}
 	var resources []string
 	for name, ignored := range managed {
 		resources = append(resources, fmt.Sprintf("  - {name: %q, ignoredByScheduler: %v}\n", name, ignored))
 	}
-	config := filepath.Join(dir, fmt.Sprintf("scheduler-%d.yaml", port))
 	kubeconfig := filepath.Join(c.Dir, "certs/kube-scheduler.kubeconfig")
 	text := fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -359,6 +384,15 @@ profiles: [{schedulerName: %s}]
 extenders:
 %s  managedResources:
 %s`, kubeconfig, SchedulerName, extender, strings.Join(resources, ""))
+	return runScheduler(ctx, c, dir, text, kubeconfig)
+}
+
+func runScheduler(ctx context.Context, c *Cluster, dir, text, kubeconfig string, args ...string) (*Scheduler, error) {
+	port, err := FreePort()
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(dir, fmt.Sprintf("scheduler-%d.yaml", port))
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -368,8 +402,8 @@ extenders:
 		return nil, err
 	}
 	defer out.Close()
-	s.cmd = exec.Command(c.Tool("kube-scheduler"), "--config="+config, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir="+dir, "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics")
+	s.cmd = exec.Command(c.Tool("kube-scheduler"), append([]string{"--config=" + config, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir=" + dir, "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
@@ -415,10 +449,15 @@ func (s *Scheduler) Running() bool {
 	}
 }
 
+// Log is all it has written so far.
+func (s *Scheduler) Log() string {
+	text, _ := os.ReadFile(s.LogFile)
+	return string(text)
+}
+
 // Tail of its log.
 func (s *Scheduler) Tail(lines int) string {
-	text, _ := os.ReadFile(s.LogFile)
-	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	all := strings.Split(strings.TrimRight(s.Log(), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 

@@ -157,6 +157,12 @@ func expectDaemonSet(set *appsv1.DaemonSet) values {
 		"misscheduled": set.Status.NumberMisscheduled}
 }
 
+func expectDeployment(set *appsv1.Deployment) values {
+	return values{"meta": expectMeta(&set.ObjectMeta, all, ours), "desired": *set.Spec.Replicas, "observed_generation": set.Status.ObservedGeneration,
+		"replicas": set.Status.Replicas, "updated": set.Status.UpdatedReplicas, "ready": set.Status.ReadyReplicas, "available": set.Status.AvailableReplicas,
+		"problem": "no such account"}
+}
+
 func expectConfigMap(config *corev1.ConfigMap) values {
 	sizes := map[string]int{}
 	for key, bytes := range config.BinaryData {

@@ -73,6 +73,8 @@ func main() {
 	}
 	set := daemonSet()
 	writeObject("daemon_set", set, expectDaemonSet(set))
+	rolling := deployment()
+	writeObject("deployment", rolling, expectDeployment(rolling))
 	config := configMap()
 	writeObject("config_map", config, expectConfigMap(config))
 	slice := endpointSlice()

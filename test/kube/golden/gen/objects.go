@@ -210,6 +210,21 @@ func daemonSet() *appsv1.DaemonSet {
 	}
 }
 
+func deployment() *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Name: "quartermaster-scheduler", Namespace: "quartermaster", UID: uid(12), ResourceVersion: "80", Generation: 6,
+			Labels:      map[string]string{"app.kubernetes.io/managed-by": "quartermaster"},
+			Annotations: map[string]string{"quartermaster.io/server-version": "v1.36.3", "deployment.kubernetes.io/revision": "3"}},
+		Spec: appsv1.DeploymentSpec{Replicas: pointer(int32(5)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "x"}}, MinReadySeconds: 7, RevisionHistoryLimit: pointer(int32(9)),
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "y:1"}}}}},
+		Status: appsv1.DeploymentStatus{ObservedGeneration: 4, Replicas: 11, UpdatedReplicas: 10, ReadyReplicas: 9, AvailableReplicas: 8, UnavailableReplicas: 3,
+			Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentAvailable, Status: "False", Reason: "R", Message: "not said"},
+				{Type: appsv1.DeploymentProgressing, Status: "False", Reason: "ProgressDeadlineExceeded", Message: "it takes too long"},
+				{Type: appsv1.DeploymentReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "no such account"}}},
+	}
+}
+
 func configMap() *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},

@@ -139,6 +139,17 @@ bool worth_trying(const verify::node_walk& of) {
   });
 }
 
+/// Who schedules pods that ask for accelerators; empty: the cluster's own.
+std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& policy) {
+  if (!policy) return {};
+  const auto status = json::parse(policy->status, nullptr, false);
+  if (!status.is_object()) return {};
+  for (const auto& row : status.value("schedulers", json::array())) {
+    if (row.value("mode", "") == "Dedicated" && policy->scheduler.mode == "Dedicated") return row.value("name", "");
+  }
+  return {};
+}
+
 kube::task<void> look(kube::transport& over, const verify_options& options, verify::report& into) {
   fleet_options what;
   what.ns = options.ns;
@@ -148,11 +159,13 @@ kube::task<void> look(kube::transport& over, const verify_options& options, veri
   const auto view = view_of(*found, options.node, std::chrono::system_clock::now());
   into = walk(view);
   if (!options.allocate) co_return kube::result<void>();
+  auto with = options.with;
+  with.scheduler = scheduler_of(view.policy);
   for (std::size_t i = 0; i < into.nodes.size(); ++i) {
     auto& one = into.nodes[i];
     const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(one.mode);
     if (!mode || !worth_trying(one)) continue;
-    auto tried = co_await try_allocation(over, view.nodes[i], *mode, options.with);
+    auto tried = co_await try_allocation(over, view.nodes[i], *mode, with);
     if (!tried) co_return std::unexpected(tried.error());
     one.steps.push_back(std::move(*tried));
   }

@@ -168,7 +168,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
                     {"command", {"sh", "-c", look}},
                     {"resources", {{"limits", std::move(limits)}}},
                     {"securityContext", {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}}}};
-  return {
+  json out = {
       {"apiVersion", "v1"},
       {"kind", "Pod"},
       {"metadata",
@@ -183,6 +183,8 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
         {"affinity", std::move(affinity)},
         {"tolerations", std::move(tolerations)},
         {"containers", json::array({std::move(container)})}}}};
+  if (!with.scheduler.empty()) out["spec"]["schedulerName"] = with.scheduler;
+  return out;
 }
 
 kube::task<step> try_allocation(kube::transport& over, const reconcilers::verify::node_view& node,

@@ -14,6 +14,7 @@
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/crl/verdict.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/scheduler_config/managed.hpp"
 
 namespace reconcilers {
 namespace {
@@ -39,6 +40,7 @@ std::vector<std::string> words_of(std::span<const crl::objection> all) {
 struct pod_review {
   envelope about;
   bool there = false, mirror = false;
+  std::string scheduler_label;
   crl::pod_spec spec;
 };
 
@@ -48,6 +50,11 @@ void read_pod(json::value of, pod_review& into) {
       into.spec = crl::read_pod_spec(field);
     } else if (key == "metadata") {
       json::each_member(field, [&](std::string_view name, json::value part) {
+        if (name == "labels") {
+          json::each_member(part, [&](std::string_view label, json::value value) {
+            if (label == names::scheduler_label) into.scheduler_label = json::text_or(value);
+          });
+        }
         if (name != "annotations") return;
         json::each_member(part, [&](std::string_view annotation, json::value) {
           into.mirror = into.mirror || annotation == mirror_annotation;
@@ -73,11 +80,36 @@ understood<pod_review> read_pod_review(std::string_view review, std::string_view
   return out;
 }
 
-/// Whether rules apply to it at all. The configuration leaves the others out already; this is for one that does not.
-bool concerned(const pod_review& review, const pod_admission& by) {
+/// A new pod that is people's. The configuration leaves the others out already; this is for one that does not.
+bool everyday(const pod_review& review, const pod_admission& by) {
   const auto& about = review.about;
-  return by.mode != enforcement::off && about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror &&
-         about.ns != by.own_namespace && !names::is_system(about.ns);
+  return about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror && about.ns != by.own_namespace &&
+         !names::is_system(about.ns);
+}
+
+/// Whether rules apply to it at all.
+bool concerned(const pod_review& review, const pod_admission& by) {
+  return by.mode != enforcement::off && everyday(review, by);
+}
+
+/// Whether it is for our scheduler: it has no node yet, names nobody else's, and asks for what is given out there.
+bool sent(const pod_review& review, const pod_admission& by) {
+  const auto& spec = review.spec;
+  const bool ours_to_name =
+      spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" || spec.scheduler_name == names::scheduler_name;
+  if (!by.sends || !everyday(review, by) || !spec.complete || !ours_to_name || !spec.node_name.empty() ||
+      review.scheduler_label == "ignore")
+    return false;
+  return std::ranges::any_of(spec.containers, [&](const kube::container& one) {
+    return std::ranges::any_of(one.limits, [&](const auto& limit) {
+      return limit.second > 0 && (scheduler_config::managed_key_of(limit.first) || by.rules.find(limit.first));
+    });
+  });
+}
+
+bool tolerates_isolation(const crl::toleration& one) {
+  return one.op == "Exists" && (one.key.empty() || one.key == names::accelerator_taint) &&
+         (one.effect.empty() || one.effect == "NoSchedule");
 }
 
 void append_add(std::string& to, std::string_view path, std::string_view value) {
@@ -96,15 +128,21 @@ std::string pointer_part(std::string_view key) {
   return out;
 }
 
-std::string patch_of(const crl::ruling& ruling, const crl::pod_spec& spec) {
-  std::string out;
+void append_fills(std::string& out, const crl::ruling& ruling, const crl::pod_spec& spec) {
   for (const auto* where : {"/resources/limits/", "/resources/requests/"}) {
     for (const auto& one : ruling.fills)
       append_add(out, spec.path(one.container) + where + pointer_part(one.key), std::to_string(one.amount));
   }
   if (!ruling.runtime_class.empty()) append_add(out, "/spec/runtimeClassName", ruling.runtime_class);
-  if (!out.empty()) out += ']';
-  return out;
+}
+
+void append_scheduler(std::string& out, const crl::pod_spec& spec) {
+  if (spec.scheduler_name != names::scheduler_name) append_add(out, "/spec/schedulerName", names::scheduler_name);
+  if (std::ranges::any_of(spec.tolerations, tolerates_isolation)) return;
+  const auto one = R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
+  out += out.empty() ? '[' : ',';
+  out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + one + "}"
+                              : R"({"op":"add","path":"/spec/tolerations","value":[)" + one + "]}";
 }
 
 // ---- ConfigMaps
@@ -208,8 +246,10 @@ review_answer mutate_pod(std::string_view review, const pod_admission& by) {
   if (!pod) return malformed(pod.error());
   decision out;
   if (by.mode == enforcement::deny && concerned(*pod, by) && pod->spec.complete)
-    out.patch =
-        patch_of(crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.judge = false}), pod->spec);
+    append_fills(out.patch,
+                 crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.judge = false}), pod->spec);
+  if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
+  if (!out.patch.empty()) out.patch += ']';
   return answer(pod->about.uid, out);
 }
 

@@ -62,6 +62,7 @@ struct pod_admission {
   const crl::rule_set& rules;
   enforcement mode = enforcement::off;
   std::string_view own_namespace;  ///< let through untouched, as kube-system, kube-public and kube-node-lease are
+  bool sends = false;              ///< pods that ask for accelerators are sent to our scheduler
 };
 
 /// Where the routes are, by the name of the webhook in the chart's configuration.
@@ -74,7 +75,8 @@ inline constexpr webhook_route validate_config_maps_route{"declarations.quarterm
 /// Judged by compat/admission.hpp.
 inline constexpr webhook_route compatibility_route{"compatibility.quartermaster.io", "/mutate/compatibility"};
 
-/// Fills in what the rules say is missing. Refuses nothing: others may still change the pod.
+/// Fills in what the rules say is missing, and the name of our scheduler with the toleration of isolated nodes, as the
+/// chart's policy dedicated-scheduler.quartermaster.io does. Refuses nothing: others may still change the pod.
 review_answer mutate_pod(std::string_view review, const pod_admission& by);
 /// Judges the pod as it is.
 review_answer validate_pod(std::string_view review, const pod_admission& by);

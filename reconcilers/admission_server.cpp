@@ -48,7 +48,8 @@ std::optional<pod_admission> admission_server::pods() const {
   if (!policies_.synced() || !compiled_.synced()) return std::nullopt;
   const auto* policy = policies_.find({{}, std::string(names::policy)});
   const auto mode = policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
-  return pod_admission{rules_, mode, ns_};
+  const auto* compiled = compiled_.find(rules_key);
+  return pod_admission{rules_, mode, ns_, compiled && compiled->sends_pods()};
 }
 
 review_answer admission_server::mutate_pod(std::string_view review) const {

@@ -54,6 +54,16 @@ kube::container read_container(json::value of, kube::container::role as, room& l
   return out;
 }
 
+toleration read_toleration(json::value of) {
+  toleration out;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "key") out.key = json::text_or(field);
+    if (key == "operator") out.op = json::text_or(field);
+    if (key == "effect") out.effect = json::text_or(field);
+  });
+  return out;
+}
+
 }  // namespace
 
 pod_spec read_pod_spec(json::value spec) {
@@ -72,6 +82,15 @@ pod_spec read_pod_spec(json::value spec) {
       json::each_item(field, take(out.containers, kube::container::role::init));
     } else if (key == "runtimeClassName") {
       out.runtime_class = json::text_or(field);
+    } else if (key == "schedulerName") {
+      out.scheduler_name = json::text_or(field);
+    } else if (key == "nodeName") {
+      out.node_name = json::text_or(field);
+    } else if (key == "tolerations" && !field.is_null()) {
+      out.has_tolerations = true;
+      json::each_item(field, [&](json::value one) {
+        if (out.tolerations.size() < max_containers) out.tolerations.push_back(read_toleration(one));
+      });
     }
   });
   out.complete = !left.exceeded;

@@ -12,10 +12,17 @@
 
 namespace reconcilers::crl {
 
+struct toleration {
+  std::string key, op, effect;
+};
+
 struct pod_spec {
   std::vector<kube::container> containers;  ///< init containers first, as the projection has them
   std::size_t init = 0;                     ///< so many of them are init containers
   std::string runtime_class;
+  std::string scheduler_name, node_name;  ///< empty: not said
+  bool has_tolerations = false;           ///< the list is there, perhaps without any
+  std::vector<toleration> tolerations;    ///< at most `max_containers`
   bool complete = true;  ///< false: beyond `max_containers` or `max_amounts`, and the rest was left out
 
   /// "/spec/initContainers/0" for index 0 where there is one.

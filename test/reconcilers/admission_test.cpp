@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "kube/config.hpp"
@@ -114,6 +115,66 @@ TEST_F(admission, S24_fills_the_container_that_uses_the_group) {
                                  "/spec/containers/1/resources/limits/example.com~1mem",
                                  "/spec/initContainers/0/resources/requests/example.com~1mem",
                                  "/spec/containers/1/resources/requests/example.com~1mem", "/spec/runtimeClassName"));
+}
+
+/// As test/dedicated has it for the chart's policy of the same effect.
+TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
+  const json name = json::parse(R"({"op":"add","path":"/spec/schedulerName","value":"quartermaster"})");
+  const json one = json::parse(R"({"key":"quartermaster.io/accelerator","operator":"Exists","effect":"NoSchedule"})");
+  const json first = {{"op", "add"}, {"path", "/spec/tolerations"}, {"value", json::array({one})}};
+  const json next = {{"op", "add"}, {"path", "/spec/tolerations/-"}, {"value", one}};
+  const auto patch = [&](const json& review, bool sends = true) {
+    const auto answer = mutate_pod(review.dump(), {rules, enforcement::off, "quartermaster", sends});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const auto response = json::parse(answer.body)["response"];
+    EXPECT_EQ(response["allowed"], true);
+    return response.contains("patch") ? patch_in(response) : json::array();
+  };
+  const auto of = [&](const std::function<void(json& pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
+    auto pod = pod_with(std::move(limits));
+    change(pod);
+    return patch(review_of(pod));
+  };
+  const auto as_it_is = [](json&) {};
+  const auto review = review_of(pod_with({{"nvidia.com/gpu", "1"}}));
+  EXPECT_EQ(patch(review), json::array({name, first}));
+  EXPECT_EQ(patch(review, false), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "default-scheduler"; }), json::array({name, first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "quartermaster"; }), json::array({first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "volcano"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["nodeName"] = "gpu-1"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "ignore"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "x"; }),
+            json::array({name, first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["tolerations"] = json::array(); }), json::array({name, next}));
+  for (const auto* enough : {R"({"operator":"Exists"})", R"({"operator":"Exists","key":"quartermaster.io/accelerator"})"})
+    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(enough)}); }),
+              json::array({name}))
+        << enough;
+  for (const auto* other :
+       {R"({"operator":"Exists","key":"x"})", R"({"key":"quartermaster.io/accelerator","value":"y"})",
+        R"({"operator":"Exists","effect":"NoExecute"})"})
+    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(other)}); }),
+              json::array({name, next}))
+        << other;
+  EXPECT_EQ(of(as_it_is, {{"nvidia.com/gpu", "0"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"cpu", "1"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"example.com/unknown", "1"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"example.com/fpga", "1"}}), json::array({name, first})) << "a declared key";
+  EXPECT_EQ(of([](json& pod) {
+              pod["spec"]["initContainers"] = pod["spec"]["containers"];
+              pod["spec"]["containers"] = json::array({container("main", json::object())});
+            }),
+            json::array({name, first}));
+  for (const auto* ns : {"kube-system", "quartermaster"}) {
+    auto elsewhere = review;
+    elsewhere["request"]["namespace"] = ns;
+    EXPECT_EQ(patch(elsewhere), json::array()) << ns;
+  }
+  // Beside what is filled in: one patch.
+  const auto both = mutate_pod(review_of(pod_with({{"example.com/fpga", "1"}})).dump(),
+                               {rules, enforcement::deny, "quartermaster", true});
+  EXPECT_EQ(patch_in(json::parse(both.body)["response"]).size(), 5u);
 }
 
 TEST_F(admission, S24_refuses_with_the_reason) {

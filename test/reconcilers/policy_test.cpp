@@ -75,6 +75,7 @@ class cluster {
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   rollout_step rollout;  ///< where pgpu stands
+  std::optional<std::vector<scheduler_row>> schedulers;
   policy subject{made()};
 
   cluster() {
@@ -93,7 +94,8 @@ class cluster {
         recorder,
         {"quartermaster", "quartermaster:test", "kube-public", [] { return controller::wall_time(1'800'000'000s); },
          [this] { return now; }, [] { return std::vector<controller::condition>(); },
-         [this](const std::string& module) { return module == "pgpu" ? rollout : rollout_step(); }}};
+         [this](const std::string& module) { return module == "pgpu" ? rollout : rollout_step(); },
+         [this] { return schedulers; }}};
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
@@ -773,6 +775,54 @@ TEST(policy, changes_wake_the_one_policy_they_concern) {
   accelerator_policy other;
   other.key.name = "other";
   EXPECT_THAT(it.subject.affected_by(nullptr, &other), ElementsAre(other.key));
+}
+
+TEST(policy, says_of_a_kube_scheduler_since_when_it_is_so_and_tells_when_that_changes) {
+  cluster it;
+  it.switch_to(0);
+  it.settle();
+  const auto rows = [&] { return it.server.objects.at(policy_path)["status"].value("schedulers", json::array()); };
+  EXPECT_EQ(rows(), json::array());
+  scheduler_row row;
+  row.name = "quartermaster";
+  row.mode = "Dedicated";
+  row.version = "v1.36.3";
+  row.reason = "Starting";
+  row.message = "0 of 2 replicas ready";
+  it.schedulers = {row};
+  it.settle();
+  ASSERT_EQ(rows().size(), 1u);
+  EXPECT_EQ(rows()[0]["since"], "2027-01-15T08:00:00Z");
+  const auto reasons = [&] {
+    std::vector<std::string> out;
+    for (const auto& one : it.recorder.events) {
+      if (one.reason.starts_with("Scheduler")) out.push_back(one.reason);
+    }
+    return out;
+  };
+  EXPECT_THAT(reasons(), ElementsAre("SchedulerStarting"));
+
+  // What stays keeps its time.
+  auto object = it.server.objects.at(policy_path);
+  object["status"]["schedulers"][0]["since"] = "2027-01-01T00:00:00Z";
+  it.server.put(policy_path, object);
+  it.schedulers = {row};
+  it.schedulers->at(0).message = "1 of 2 replicas ready";
+  it.settle();
+  EXPECT_EQ(rows()[0]["message"], "1 of 2 replicas ready");
+  EXPECT_EQ(rows()[0]["since"], "2027-01-01T00:00:00Z");
+  it.schedulers = std::nullopt;  // an operator that has just started
+  it.settle();
+  EXPECT_EQ(rows()[0]["since"], "2027-01-01T00:00:00Z");
+  EXPECT_EQ(reasons().size(), 1u);
+  row.reason = "Dedicated";
+  it.schedulers = {row};
+  it.settle();
+  EXPECT_EQ(rows()[0]["since"], "2027-01-15T08:00:00Z");
+  it.schedulers = std::vector<scheduler_row>();
+  it.settle();
+  EXPECT_EQ(rows(), json::array());
+  EXPECT_THAT(reasons(), ElementsAre("SchedulerStarting", "SchedulerDedicated", "SchedulerRemoved"));
 }
 
 }  // namespace

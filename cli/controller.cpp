@@ -368,13 +368,12 @@ class operator_program {
                                .conditions = [this] { return conditions(); },
                                .rollout = [this](const std::string& module) { return rollouts_.look(module); },
                                .schedulers = [this] { return dedicated_.rows(); }}};
-  reconcilers::enrolment enrolment_{
-      {policies_, nodes_, pods_, accelerator_nodes_},
-      client_,
-      events_,
-      {.ns = options_.ns,
-       .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
-       .isolates = [this] { return dedicated_.isolates(); }}};
+  reconcilers::enrolment enrolment_{{policies_, nodes_, pods_, accelerator_nodes_},
+                                    client_,
+                                    events_,
+                                    {.ns = options_.ns,
+                                     .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
+                                     .isolates = [this] { return dedicated_.isolates(); }}};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,

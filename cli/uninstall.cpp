@@ -288,7 +288,8 @@ class removal {
   /// A pod keeps the scheduler it was made with.
   kube::task<void> name_stranded() {
     kube::list_options what;
-    what.field_selector = "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
+    what.field_selector =
+        "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
     const auto pods = co_await api_.list(kube::resources::pods, what);
     if (!pods) co_return std::unexpected(pods.error());
     if (pods->empty()) co_return kube::result<void>();
@@ -298,8 +299,8 @@ class removal {
               text_at((*pods)[i], "/metadata/name");
     out_ << "note: " << pods->size() << (pods->size() == 1 ? " pod still waits" : " pods still wait")
          << " for the scheduler " << names::scheduler_name << " and will find no other (" << some
-         << (pods->size() > named_at_most ? ", ..." : "")
-         << "): delete them, and let their workloads make them anew" << std::endl;
+         << (pods->size() > named_at_most ? ", ..." : "") << "): delete them, and let their workloads make them anew"
+         << std::endl;
     co_return kube::result<void>();
   }
 

@@ -26,15 +26,15 @@ constexpr std::array<std::string_view, 4> our_types{
     "resourcerules.quartermaster.io"};
 /// What the API server is told to call goes first; what pods run from goes before what they read.
 constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mutating_webhook_configurations,
-                                                           &kube::resources::validating_webhook_configurations,
-                                                           &kube::resources::resource_rules,
-                                                           &kube::resources::deployments,
-                                                           &kube::resources::daemon_sets,
-                                                           &kube::resources::services,
-                                                           &kube::resources::config_maps,
-                                                           &kube::resources::secrets,
-                                                           &kube::resources::service_accounts,
-                                                           &kube::resources::accelerator_nodes};
+                                                            &kube::resources::validating_webhook_configurations,
+                                                            &kube::resources::resource_rules,
+                                                            &kube::resources::deployments,
+                                                            &kube::resources::daemon_sets,
+                                                            &kube::resources::services,
+                                                            &kube::resources::config_maps,
+                                                            &kube::resources::secrets,
+                                                            &kube::resources::service_accounts,
+                                                            &kube::resources::accelerator_nodes};
 constexpr auto look_again = std::chrono::seconds(1);
 constexpr int looks = 180;
 

@@ -95,8 +95,8 @@ bool concerned(const pod_review& review, const pod_admission& by) {
 /// Whether it is for our scheduler: it has no node yet, names nobody else's, and asks for what is given out there.
 bool sent(const pod_review& review, const pod_admission& by) {
   const auto& spec = review.spec;
-  const bool ours_to_name =
-      spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" || spec.scheduler_name == names::scheduler_name;
+  const bool ours_to_name = spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" ||
+                            spec.scheduler_name == names::scheduler_name;
   if (!by.sends || !everyday(review, by) || !spec.complete || !ours_to_name || !spec.node_name.empty() ||
       review.scheduler_label == "ignore")
     return false;
@@ -139,7 +139,8 @@ void append_fills(std::string& out, const crl::ruling& ruling, const crl::pod_sp
 void append_scheduler(std::string& out, const crl::pod_spec& spec) {
   if (spec.scheduler_name != names::scheduler_name) append_add(out, "/spec/schedulerName", names::scheduler_name);
   if (std::ranges::any_of(spec.tolerations, tolerates_isolation)) return;
-  const auto one = R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
+  const auto one =
+      R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
   out += out.empty() ? '[' : ',';
   out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + one + "}"
                               : R"({"op":"add","path":"/spec/tolerations","value":[)" + one + "]}";
@@ -246,8 +247,8 @@ review_answer mutate_pod(std::string_view review, const pod_admission& by) {
   if (!pod) return malformed(pod.error());
   decision out;
   if (by.mode == enforcement::deny && concerned(*pod, by) && pod->spec.complete)
-    append_fills(out.patch,
-                 crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.judge = false}), pod->spec);
+    append_fills(out.patch, crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.judge = false}),
+                 pod->spec);
   if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
   if (!out.patch.empty()) out.patch += ']';
   return answer(pod->about.uid, out);

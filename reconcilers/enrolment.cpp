@@ -80,7 +80,8 @@ json patch_of(const kube::node& node, const mode_step& step) {
   const bool taken = node.labels.contains(names::taken_over_label);
   if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
   if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
-  if (step.change == mode_step::taint_change::set) patch_taint(node, names::switching_taint, step.taint.to_string(), out);
+  if (step.change == mode_step::taint_change::set)
+    patch_taint(node, names::switching_taint, step.taint.to_string(), out);
   if (step.change == mode_step::taint_change::remove) patch_taint(node, names::switching_taint, std::nullopt, out);
   return out;
 }
@@ -235,8 +236,8 @@ std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
 }
 
 bool enrolment::concerns(const kube::node& node) const {
-  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) || taint_at(node) ||
-         node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
+  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) ||
+         taint_at(node) || node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
          intent_of(node, policy(), declared_).of != node_intent::kind::none;
 }
 

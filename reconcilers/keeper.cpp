@@ -328,8 +328,8 @@ void keeper::remember(const modules::intent& want, const json& live) {
   said.id = kube::uid::parse(text_at(live, "/metadata/uid"));
   said.version = number_of(text_at(live, "/metadata/resourceVersion"));
   const auto generation = live.value("/metadata/generation"_json_pointer, json());
-  said.mark_known = want.type->kind == kube::resources::daemon_sets.kind ||
-                    want.type->kind == kube::resources::deployments.kind;
+  said.mark_known =
+      want.type->kind == kube::resources::daemon_sets.kind || want.type->kind == kube::resources::deployments.kind;
   said.mark = generation.is_number_integer() ? generation.get<std::uint64_t>() : 0;
   said.looked = now_();
 }

@@ -42,8 +42,8 @@ class keeper {
     std::vector<controller::store<kube::config_map>*> declared;
     controller::store<kube::deployment>* deployments = nullptr;  ///< null: none of the objects is one
   };
-  /// Which objects are ours: where they are (elsewhere nothing is looked at), and the label they carry, whose value says
-  /// what they are of.
+  /// Which objects are ours: where they are (elsewhere nothing is looked at), and the label they carry, whose value
+  /// says what they are of.
   struct places {
     std::string ours;      ///< our own namespace
     std::string declared;  ///< that of the declarations

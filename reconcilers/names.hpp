@@ -43,7 +43,8 @@ inline constexpr std::string_view server_version_annotation = "quartermaster.io/
 /// On objects that are of no module: which part of us they are.
 inline constexpr std::string_view part_label = "quartermaster.io/part";
 
-/// On the ResourceRules object: None or Dedicated; selects the bindings of the policies that send pods to our scheduler.
+/// On the ResourceRules object: None or Dedicated; selects the bindings of the policies that send pods to our
+/// scheduler.
 inline constexpr std::string_view scheduler_label = "quartermaster.io/scheduler";
 /// What spec.schedulerName says of pods that ask for accelerators; the name of its objects and of its lease follow it.
 inline constexpr std::string_view scheduler_name = "quartermaster";

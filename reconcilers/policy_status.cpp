@@ -69,11 +69,11 @@ json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const 
   if (!rows) return said;
   auto out = json::array();
   for (const auto& row : *rows) {
-    json one = {{"name", row.name},   {"mode", row.mode},   {"version", row.version}, {"checksum", row.checksum},
-                {"reason", row.reason}, {"since", now}, {"desired", row.desired}, {"ready", row.ready}};
+    json one = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
+                {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
     if (!row.message.empty()) one["message"] = row.message;
     for (const auto& was : said) {
-      const auto same = [&](const char* key) { return was.value(key, "") == one.at(key); };
+      const auto same = [&](const char* key) { return one.at(key) == was.value(key, ""); };
       if (was.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
         one["since"] = was.value("since", std::string(now));
     }
@@ -130,7 +130,8 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
                                   of.generation, now);
   for (const auto& one : further) controller::set_condition(conditions, one, now);
-  const bool said_of_schedulers = std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
+  const bool said_of_schedulers =
+      std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
   if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);
   return {{"observedGeneration", of.generation},
           {"summary", summary.empty() ? "none" : summary},

@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view usual_image = "registry.k8s.io/kube-scheduler";
-constexpr std::string_view config_folder = "/etc/quartermaster/scheduler", certificates_folder = "/etc/quartermaster/extender";
+constexpr std::string_view config_folder = "/etc/quartermaster/scheduler",
+                           certificates_folder = "/etc/quartermaster/extender";
 constexpr int port = 10259;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
@@ -33,7 +34,8 @@ json container_of(const scheduler_spec& spec, const facts& known) {
   return {
       {"name", "kube-scheduler"},
       {"image", image_of(spec, known.server_version)},
-      {"command", {"kube-scheduler", "--config=" + std::string(config_folder) + "/" + std::string(config_file), "--v=2"}},
+      {"command",
+       {"kube-scheduler", "--config=" + std::string(config_folder) + "/" + std::string(config_file), "--v=2"}},
       {"ports", json::array({{{"name", "https"}, {"containerPort", port}}})},
       {"startupProbe", probe(2, 60)},
       {"livenessProbe", probe(10, 6)},

@@ -1,6 +1,6 @@
 #pragma once
-// When what of the scheduler beside the cluster's own is there, and when pods are sent to it. Pure; a step is taken from
-// what the API shows alone, so that whoever comes after a crash goes on.
+// When what of the scheduler beside the cluster's own is there, and when pods are sent to it. Pure; a step is taken
+// from what the API shows alone, so that whoever comes after a crash goes on.
 //
 //   on:  objects -> a replica is available -> pods are sent (the label on ResourceRules) -> nodes are isolated
 //   off: no pod is sent -> nodes are free again -> the last pod that waits for it is gone -> objects are removed
@@ -27,19 +27,19 @@ struct running {
 };
 
 struct situation {
-  bool wanted = false;   ///< the policy says Dedicated
-  bool isolated = true;  ///< and that nodes are to be isolated
+  bool wanted = false;        ///< the policy says Dedicated
+  bool isolated = true;       ///< and that nodes are to be isolated
   bool extender = false;      ///< we answer a kube-scheduler at all
   bool certificates = false;  ///< it has what it shows us
   bool version = false;       ///< of the server, known
   std::optional<running> deployment;
-  bool objects = false;  ///< anything of it is there
-  bool sent = false;     ///< the API server sends pods to it
-  int tainted = 0;       ///< nodes that are isolated
-  int free = 0;          ///< nodes without a module
-  std::string problem, message;              ///< what came of the last writes; empty: all is as wanted
-  std::vector<kube::object_key> waiting;     ///< pods of its name without a node, in order
-  std::chrono::milliseconds quiet_for{0};    ///< how long no pod has been sent and none has waited
+  bool objects = false;                    ///< anything of it is there
+  bool sent = false;                       ///< the API server sends pods to it
+  int tainted = 0;                         ///< nodes that are isolated
+  int free = 0;                            ///< nodes without a module
+  std::string problem, message;            ///< what came of the last writes; empty: all is as wanted
+  std::vector<kube::object_key> waiting;   ///< pods of its name without a node, in order
+  std::chrono::milliseconds quiet_for{0};  ///< how long no pod has been sent and none has waited
 };
 
 struct plan {

@@ -111,8 +111,12 @@ situation scheduler::look() {
   out.certificates = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)}) != nullptr;
   out.version = !version().empty();
   if (const auto* is = deployment()) {
-    out.deployment = running{is->desired, is->ready, is->available, is->rolled_out(),
-                             std::string(is->annotations.value_or(names::server_version_annotation, "")), is->problem};
+    out.deployment = running{is->desired,
+                             is->ready,
+                             is->available,
+                             is->rolled_out(),
+                             std::string(is->annotations.value_or(names::server_version_annotation, "")),
+                             is->problem};
     out.objects = true;
   }
   const auto* file = from_.objects.config_maps.find({how_.ns, std::string(names::scheduler_objects)});
@@ -138,8 +142,7 @@ kube::task<void> scheduler::ask_version() {
   const std::string path = "/version";
   const auto answer = co_await client_.raw(path);
   if (!answer) co_return std::unexpected(answer.error());
-  if (answer->status != 200)
-    co_return std::unexpected(kube::error_of("ask the API server for its version", *answer));
+  if (answer->status != 200) co_return std::unexpected(kube::error_of("ask the API server for its version", *answer));
   const auto said = version_in(answer->body);
   if (said != answered_) answered_since_ = how_.now();
   answered_ = said;

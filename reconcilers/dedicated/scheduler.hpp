@@ -1,7 +1,7 @@
 #pragma once
 // Keeps the kube-scheduler beside the cluster's own, as spec.scheduler of the policy says: looks at what the API shows,
-// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by keeper.hpp. That pods are sent to it
-// is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is `only()`.
+// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by keeper.hpp. That pods are sent to
+// it is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is `only()`.
 
 #include <functional>
 #include <optional>
@@ -43,9 +43,9 @@ class scheduler final : public controller::reconciler {
     std::string ns;
     bool extender = false;  ///< we answer kube-schedulers
     std::function<controller::milliseconds()> now = controller::boot_now;
-    std::function<void()> on_state = [] {};      ///< `rows` or `state` have changed
-    std::function<void()> on_sends = [] {};      ///< `sends` has changed
-    std::function<void()> on_isolates = [] {};   ///< `isolates` has changed
+    std::function<void()> on_state = [] {};     ///< `rows` or `state` have changed
+    std::function<void()> on_sends = [] {};     ///< `sends` has changed
+    std::function<void()> on_isolates = [] {};  ///< `isolates` has changed
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

@@ -16,8 +16,8 @@ namespace {
 using nlohmann::json;
 
 static_assert(kube::projection<kube::node> && kube::projection<kube::pod> && kube::projection<kube::daemon_set> &&
-              kube::projection<kube::deployment> && kube::projection<kube::config_map> && kube::projection<kube::endpoint_slice> &&
-              kube::projection<kube::lease>);
+              kube::projection<kube::deployment> && kube::projection<kube::config_map> &&
+              kube::projection<kube::endpoint_slice> && kube::projection<kube::lease>);
 
 json to_json(const kube::quantities& amounts) {
   auto made = json::object();
@@ -77,14 +77,10 @@ json to_json(const kube::daemon_set& set) {
 }
 
 json to_json(const kube::deployment& set) {
-  return {{"meta", golden::meta_to_json(set)},
-          {"desired", set.desired},
-          {"observed_generation", set.observed_generation},
-          {"replicas", set.replicas},
-          {"updated", set.updated},
-          {"ready", set.ready},
-          {"available", set.available},
-          {"problem", set.problem}};
+  return {
+      {"meta", golden::meta_to_json(set)}, {"desired", set.desired}, {"observed_generation", set.observed_generation},
+      {"replicas", set.replicas},          {"updated", set.updated}, {"ready", set.ready},
+      {"available", set.available},        {"problem", set.problem}};
 }
 
 json to_json(const kube::config_map& config) {

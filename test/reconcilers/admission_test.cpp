@@ -130,7 +130,7 @@ TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
     EXPECT_EQ(response["allowed"], true);
     return response.contains("patch") ? patch_in(response) : json::array();
   };
-  const auto of = [&](const std::function<void(json& pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
+  const auto of = [&](const std::function<void(json & pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
     auto pod = pod_with(std::move(limits));
     change(pod);
     return patch(review_of(pod));
@@ -147,7 +147,8 @@ TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
   EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "x"; }),
             json::array({name, first}));
   EXPECT_EQ(of([](json& pod) { pod["spec"]["tolerations"] = json::array(); }), json::array({name, next}));
-  for (const auto* enough : {R"({"operator":"Exists"})", R"({"operator":"Exists","key":"quartermaster.io/accelerator"})"})
+  for (const auto* enough :
+       {R"({"operator":"Exists"})", R"({"operator":"Exists","key":"quartermaster.io/accelerator"})"})
     EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(enough)}); }),
               json::array({name}))
         << enough;

@@ -63,16 +63,17 @@ TEST(dedicated_objects, S54_the_image_is_of_the_servers_version) {
 }
 
 TEST(dedicated_objects, S54_a_distributions_version_is_cut_to_what_is_released) {
-  for (const auto& [said, released] : std::vector<std::pair<std::string, std::string>>{{"v1.36.3", "v1.36.3"},
-                                                                                      {"v1.29.1+k3s1", "v1.29.1"},
-                                                                                      {"v1.30.5-gke.1014001", "v1.30.5"},
-                                                                                      {"v1.37.0-rc.1", "v1.37.0-rc.1"},
-                                                                                      {"v1.37.0-alpha.", "v1.37.0"},
-                                                                                      {"v1.30", ""},
-                                                                                      {"v1.30.", ""},
-                                                                                      {"1.30.1", ""},
-                                                                                      {"unknown", ""},
-                                                                                      {"", ""}})
+  for (const auto& [said, released] :
+       std::vector<std::pair<std::string, std::string>>{{"v1.36.3", "v1.36.3"},
+                                                        {"v1.29.1+k3s1", "v1.29.1"},
+                                                        {"v1.30.5-gke.1014001", "v1.30.5"},
+                                                        {"v1.37.0-rc.1", "v1.37.0-rc.1"},
+                                                        {"v1.37.0-alpha.", "v1.37.0"},
+                                                        {"v1.30", ""},
+                                                        {"v1.30.", ""},
+                                                        {"1.30.1", ""},
+                                                        {"unknown", ""},
+                                                        {"", ""}})
     EXPECT_EQ(release_of(said), released) << said;
 }
 

@@ -250,7 +250,8 @@ TEST(dedicated_scheduler, an_edit_is_put_back_and_a_certificate_starts_it_anew) 
 TEST(dedicated_scheduler, somebody_elses_objects_of_its_names_are_left_alone) {
   for (const auto& path : {file_path, set_path}) {
     cluster it;
-    json theirs = {{"metadata", {{"name", "quartermaster-scheduler"}, {"namespace", "quartermaster"}}}, {"data", {{"x", "y"}}}};
+    json theirs = {{"metadata", {{"name", "quartermaster-scheduler"}, {"namespace", "quartermaster"}}},
+                   {"data", {{"x", "y"}}}};
     it.server.put(path, theirs);
     it.policy("Dedicated");
     it.label(false);
@@ -259,7 +260,8 @@ TEST(dedicated_scheduler, somebody_elses_objects_of_its_names_are_left_alone) {
     EXPECT_THAT(it.first.state()->message, HasSubstr("belongs to"));
     EXPECT_THAT(it.first.state()->message, testing::Not(HasSubstr("adopt")));
     EXPECT_EQ(it.server.objects.at(path)["data"]["x"], "y");
-    if (path == file_path) EXPECT_FALSE(it.server.objects.contains(set_path)) << "it would run with their configuration";
+    if (path == file_path)
+      EXPECT_FALSE(it.server.objects.contains(set_path)) << "it would run with their configuration";
     it.policy("None");
     it.now += 1min;
     it.reconcile(), it.reconcile();
@@ -282,7 +284,8 @@ TEST(dedicated_scheduler, switching_off_keeps_it_for_the_pods_that_wait) {
     it.label(false);
     it.reconcile();
     EXPECT_EQ(it.reason(), "PodsWait") << how;
-    EXPECT_THAT(it.first.state()->message, HasSubstr("2 pods wait for it and can have no other scheduler: lab/a, lab/b;"));
+    EXPECT_THAT(it.first.state()->message,
+                HasSubstr("2 pods wait for it and can have no other scheduler: lab/a, lab/b;"));
     it.now += 1h;
     it.reconcile();
     EXPECT_THAT(it.objects(), ElementsAre(file_path, set_path));

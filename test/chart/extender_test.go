@@ -158,8 +158,8 @@ func Test_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": nil,
 		"{extender: {enabled: false, protect: true}}": nil,
-		"{extender: {enabled: true, protect: false}}": {"ClusterRole quartermaster-extender", "ClusterRoleBinding quartermaster-extender", "Secret quartermaster-extender",
-			"Secret quartermaster-extender-client", "Service quartermaster-extender"},
+		"{extender: {enabled: true, protect: false}}": {"ClusterRole quartermaster-extender", "ClusterRoleBinding quartermaster-extender", "Role quartermaster-extender",
+			"RoleBinding quartermaster-extender", "Secret quartermaster-extender", "Secret quartermaster-extender-client", "Service quartermaster-extender"},
 	} {
 		objects, err := Template(values)
 		if err != nil {

@@ -111,7 +111,9 @@ func (d *den) isolated() (names []string) {
 	list, err := d.Client.CoreV1().Nodes().List(d.ctx, metav1.ListOptions{})
 	d.must(err)
 	for _, n := range list.Items {
-		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == kit.IsolationTaint && t.Effect == corev1.TaintEffectNoSchedule }) {
+		if slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+			return t.Key == kit.IsolationTaint && t.Effect == corev1.TaintEffectNoSchedule
+		}) {
 			names = append(names, n.Name)
 		}
 	}

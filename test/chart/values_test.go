@@ -156,12 +156,11 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		t.Fatal(err)
 	}
 	for values, want := range map[string][]string{
-		"replicaCount=2":                                        {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
-		"mps_enable=true,vgpu_enable=false":                     {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
-		"policy.modules.hami.enabled=true":                      {"kubectl label node NODE nvidia-device-enable=hami"},
-		"extender.enabled=true,policy.scheduler.mode=Dedicated": {"policy.scheduler.mode Dedicated is accepted and not acted on yet"},
-		"pgpu_enable=false":                                     {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
-		"replicaCount=0":                                        {"No operator runs here", "`helm test` has nothing to run"},
+		"replicaCount=2":                    {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
+		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
+		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
+		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
+		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
 	} {
 		notes, err := Helm("template", "qm", withNotes, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values)
 		if err != nil {

@@ -1,5 +1,6 @@
 #include "agent/static_pod/health.hpp"
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 namespace agent::static_pod {
@@ -25,13 +26,16 @@ bool ready(const json& pod) {
   return false;
 }
 
-/// What the container says of itself while it does not run.
+/// What the container says of itself while it does not run; of one that runs just now, how often it has ended before.
 std::string says(const json& pod) {
   for (const auto* at : {"/status/containerStatuses/0/state/waiting/reason",
                          "/status/containerStatuses/0/state/terminated/reason", "/status/reason"}) {
     if (auto text = text_at(pod, json::json_pointer(at)); !text.empty()) return " (" + text + ")";
   }
-  return {};
+  const json::json_pointer restarts("/status/containerStatuses/0/restartCount");
+  if (!pod.contains(restarts) || !pod.at(restarts).is_number_integer() || pod.at(restarts) <= 0) return {};
+  const auto times = pod.at(restarts).get<std::int64_t>();
+  return " (has ended " + std::to_string(times) + (times == 1 ? " time)" : " times)");
 }
 
 }  // namespace

@@ -242,7 +242,7 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 	first := at.masters[0]
 	must(t, first.run())
 	must(t, at.mode("StaticPod"))
-	must(t, at.until(patience, "rolled back", func() error { return first.is("RolledBack", "CrashLoopBackOff") }))
+	must(t, at.until(patience, "rolled back", func() error { return first.is("RolledBack", "kube-scheduler-m1 is not ready (") }))
 	for name, text := range first.before {
 		if first.read(name) != text {
 			t.Errorf("%s is not as it was", name)

@@ -31,6 +31,8 @@ TEST(static_pod_health, says_what_is_missing) {
   auto crashes = pod("s-m1", "False", "1f");
   crashes["status"]["containerStatuses"] = {{{"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}}};
   EXPECT_EQ(trouble_of_pod(crashes, "a/b", "1f"), "s-m1 is not ready (CrashLoopBackOff)");
+  crashes["status"]["containerStatuses"] = {{{"state", {{"running", json::object()}}}, {"restartCount", 3}}};
+  EXPECT_EQ(trouble_of_pod(crashes, "a/b", "1f"), "s-m1 is not ready (has ended 3 times)");
   EXPECT_EQ(trouble_of_pod(json::object(), "a/b", ""), " is not ready");
 }
 

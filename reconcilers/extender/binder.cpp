@@ -1,5 +1,6 @@
 #include "reconcilers/extender/binder.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 
-constexpr auto deadline = 3s;   // of one Binding; the lease must last as long
-constexpr auto patience = 30s;  // for the watch to show what was bound
-constexpr auto turn = 2s;       // how long a call waits for another one to the same node
+constexpr controller::milliseconds longest = 3s, shortest = 300ms;  // of one Binding, which ends before the lease does
+constexpr auto patience = 30s;                                      // for the watch to show what was bound
+constexpr auto turn = 2s;  // how long a call waits for another one to the same node
 constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
 
 /// The API server has answered, and it is no.
@@ -35,13 +36,11 @@ binder::binder(given by, controller::registry& metrics)
       results_(metrics.counters("quartermaster_binds_total",
                                 "Binding calls: bound, already, no_room, refused, unknown, not_ready.", {"result"})) {}
 
-bool binder::ready() const {
-  return by_.book.synced() && by_.earlier.closed() && by_.lease_left() > controller::milliseconds(deadline);
-}
+bool binder::ready() const { return by_.book.synced() && by_.earlier.closed() && by_.lease_left() > shortest; }
 
 kube::task<kube::pod> binder::read(kube::object_key key) {
   auto request = kube::get_request(kube::resources::pods, key, kube::encoding::json);
-  request.deadline = deadline;
+  request.deadline = longest;
   const auto answer = co_await by_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
@@ -54,7 +53,7 @@ kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64
   only_if.uid = std::move(uid);
   only_if.resource_version = std::to_string(version);
   auto request = kube::bind_request(pod, node, only_if, annotations);
-  request.deadline = deadline;
+  request.deadline = std::clamp<controller::milliseconds>(by_.lease_left(), 1ms, longest);
   const auto name = "bind pods " + pod.to_string() + " to " + node;
   const auto answer = co_await by_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());

@@ -287,12 +287,9 @@ func TestS70_F1_churn_with_the_operator_killed(t *testing.T) {
 	c.judge(p, 10*time.Second)
 }
 
-// The same with leases of 3 s and a kill every 5 s: the time in which nobody leads, or two think so, is most of it. Long form only.
+// The same with leases of 3 s and a kill every 5 s: the time in which nobody leads, or two think so, is most of it.
 func TestS70_F27_churn_with_short_leases(t *testing.T) {
-	if !nightly {
-		t.Skip("long form only")
-	}
-	h := emptyHall(t, fleetOf(2))
+	h := emptyHall(t, fleetOf(form(1, 2)))
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{"--lease-duration", "3", "--renew-deadline", "2", "--retry-period", "1"}}
 	first := p.start()
 	h.must(first.WaitReady(60 * time.Second))
@@ -301,7 +298,7 @@ func TestS70_F27_churn_with_short_leases(t *testing.T) {
 	p.start()
 	h.openScheduler()
 	h.began = time.Now()
-	c, writers := h.churning(1600, 600, 4*time.Minute)
+	c, writers := h.churning(form(160, 1600), form(120, 600), form(25*time.Second, 4*time.Minute))
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
 	for running := true; running; {

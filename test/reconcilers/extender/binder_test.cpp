@@ -221,8 +221,20 @@ TEST_F(binder_test, nothing_is_bound_before_all_seals_are_answered_or_when_the_l
   EXPECT_FALSE(subject.ready());
   lead();
   EXPECT_TRUE(subject.ready());
-  lease = std::chrono::seconds(3);
+  lease = std::chrono::milliseconds(200);
   EXPECT_FALSE(subject.ready());
+}
+
+TEST_F(binder_test, F27_a_binding_ends_before_the_lease_does_however_short_that_is) {
+  lead();
+  lease = std::chrono::milliseconds(1700);
+  EXPECT_TRUE(subject.ready());
+  const auto one = share("p", 20, 8);
+  known.pods.put(one);
+  transport.sent.clear();
+  EXPECT_EQ(bind(one), "");
+  ASSERT_THAT(transport.sent, SizeIs(1));
+  EXPECT_EQ(transport.sent[0].deadline, lease);
 }
 
 TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {

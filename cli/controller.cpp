@@ -12,8 +12,10 @@
 
 #include "cli/controller_options.hpp"
 #include "cli/extender.hpp"
+#include "cli/masters.hpp"
 #include "cli/policy_file.hpp"
 #include "cli/preflight.hpp"
+#include "cli/static_pod_cluster.hpp"
 #include "cli/verbs.hpp"
 #include "cli/webhook.hpp"
 #include "controller/elector.hpp"
@@ -98,6 +100,8 @@ reconcilers::crl::parse_settings judged_in(std::string ns) {
 
 constexpr controller::milliseconds soon{300};
 
+bool is_master(const kube::node* of) { return of && of->labels.contains("node-role.kubernetes.io/control-plane"); }
+
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
   out.at_once = keys;
@@ -173,6 +177,7 @@ class operator_program {
     cache(in_namespace(options_.ns, ours), deployments_);
     if (serves_extender())
       cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), scheduler_secrets_);
+    cache(webhook::only(static_pod_name, options_.ns), master_rows_);
     cache(in_namespace(options_.ns, ours), services_);
     cache(in_namespace(options_.ns, ours), service_accounts_);
     cache(in_namespace(options_.ns, ours), config_maps_);
@@ -255,6 +260,10 @@ class operator_program {
     wake(scheduler_secrets_, dedicated_, scheduling_);
     wake_soon(nodes_, dedicated_, scheduling_);
     wake_soon(pods_, dedicated_, scheduling_);
+    master_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
+    nodes_.observe([this](const kube::node* before, const kube::node* after) {
+      if (is_master(before) != is_master(after)) report();
+    });
     for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
@@ -296,12 +305,39 @@ class operator_program {
     manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
   }
 
-  std::vector<controller::condition> conditions() const {
+  std::vector<controller::condition> conditions() {
     std::vector<controller::condition> out;
-    for (const auto& one : {resource_rules_.state(), dedicated_.state()}) {
-      if (one) out.push_back(*one);
-    }
+    if (auto one = resource_rules_.state()) out.push_back(std::move(*one));
+    if (auto one = schedulers().state) out.push_back(std::move(*one));
     return out;
+  }
+  /// The kube-schedulers of the masters, and the one beside them: of two that are there during a change the policy's
+  /// own says how it is.
+  masters_status schedulers() {
+    known_masters known;
+    if (const auto* rules = policies_.find({{}, std::string(reconcilers::names::policy)})) {
+      known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
+      known.generation = rules->generation;
+    }
+    known.told = master_rows_.find({options_.ns, static_pod_name});
+    for (const auto& node : nodes_.all()) {
+      if (is_master(&node)) known.masters.insert(node.key.name);
+    }
+    if (known.told) {
+      for (const auto& [node, row] : known.told->data) {
+        if (nodes_.find({{}, std::string(node)})) known.nodes.emplace(node);
+      }
+    }
+    auto out = status_of(known);
+    masters_.set(out);
+    const auto rows = dedicated_.rows();
+    if (rows) out.rows.insert(out.rows.begin(), rows->begin(), rows->end());
+    if (auto beside = dedicated_.state(); beside && !known.wanted) out.state = std::move(beside);
+    return out;
+  }
+  std::optional<std::vector<reconcilers::scheduler_row>> scheduler_rows() {
+    if (!dedicated_.rows() || !master_rows_.synced() || !nodes_.synced()) return std::nullopt;
+    return schedulers().rows;
   }
   bool serves_extender() const { return !options_.extender_address.empty(); }
   void isolate() {
@@ -340,6 +376,7 @@ class operator_program {
   controller::store<kube::daemon_set> daemon_sets_;
   controller::store<kube::deployment> deployments_;
   controller::store<reconcilers::owned_secret> scheduler_secrets_;  ///< with the extender only
+  controller::store<kube::config_map> master_rows_;                 ///< that of the static-pod agents alone
   controller::store<reconcilers::owned_service> services_;
   controller::store<reconcilers::owned_service_account> service_accounts_;
   controller::store<reconcilers::owned_config_map> config_maps_;
@@ -353,6 +390,7 @@ class operator_program {
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
+  masters_metric masters_{metrics_};
   reconcilers::policy policy_{{policies_,
                                nodes_,
                                {daemon_sets_,
@@ -367,7 +405,7 @@ class operator_program {
                                .declarations = options_.declarations,
                                .conditions = [this] { return conditions(); },
                                .rollout = [this](const std::string& module) { return rollouts_.look(module); },
-                               .schedulers = [this] { return dedicated_.rows(); }}};
+                               .schedulers = [this] { return scheduler_rows(); }}};
   reconcilers::enrolment enrolment_{{policies_, nodes_, pods_, accelerator_nodes_},
                                     client_,
                                     events_,

@@ -279,7 +279,8 @@ void policy::tell_of_schedulers(const controller::object_reference& about, const
     const auto at = was.find(name);
     const auto reason = row.value("reason", "");
     if (at != was.end() && at->second.value("reason", "") == reason) continue;
-    events_.record(about, event_type::normal, "Scheduler" + reason, "Schedule",
+    const bool bad = reason == "Stopped" || reason == "RolledBack" || reason == "NoAgent";
+    events_.record(about, bad ? event_type::warning : event_type::normal, "Scheduler" + reason, "Schedule",
                    "kube-scheduler " + name + ": " + row.value("message", ""));
   }
   for (const auto& [name, row] : was) {

@@ -131,6 +131,7 @@ kube::task<pods::facts> static_pod_agent::observe(const pods::files::seen& seen,
   out.now = seen.now;
   out.kept = seen.kept;
   out.asked_for = cluster.asked_for;
+  out.foreign = config::facts_of(seen.now.manifest.value_or("")).checksum.empty();
   if (server_minor_ == 0) {
     const auto version = co_await api_.raw("/version");
     if (!version) co_return std::unexpected(version.error());

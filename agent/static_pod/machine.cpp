@@ -70,9 +70,27 @@ step arrived(const facts& of, const limits& how) {
   return wait(is, why);
 }
 
+/// `kubeadm upgrade` has written the manifest anew while a change was under way: the change goes on from that one. The
+/// way back leads to it, too.
+step rebased(const facts& of) {
+  auto kept = *of.kept;
+  kept.before.manifest = of.now.manifest;
+  if (kept.at == phase::removing) kept.after.manifest = of.now.manifest;
+  if (kept.at == phase::applying) {
+    if (!of.wanted) return stop(of.wanted.error());
+    kept.after = *of.wanted;
+    kept.generation = of.generation;
+  }
+  const auto is = state_of(kept.at);
+  return keep(is, std::move(kept));
+}
+
 step go_on(const facts& of, const limits& how) {
   const auto& kept = *of.kept;
-  if (const auto file = strange(of.now, kept); !file.empty()) return stop(somebodys(file));
+  if (const auto file = strange(of.now, kept); !file.empty()) {
+    if (file == "kube-scheduler.yaml" && of.foreign) return rebased(of);
+    return stop(somebodys(file));
+  }
   const auto& to = kept.at == phase::reverting ? kept.before : kept.after;
   if (of.now == to) return arrived(of, how);
   if (!of.not_ours.empty()) return wait(state_of(kept.at), of.not_ours);

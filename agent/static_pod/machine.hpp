@@ -49,6 +49,7 @@ struct facts {
   bool asked_for = false;  ///< our entry is to be there
   /// The files as they are to be; `now` where they are right. The error is one line: why nothing can be written.
   std::expected<texts, std::string> wanted;
+  bool foreign = false;            ///< the manifest has nothing of ours
   std::int64_t generation = 0;     ///< that `wanted` tells
   std::string not_ours;            ///< why no file may be written now (somebody else's turn); empty: it may
   std::string not_begun;           ///< why no change may begin now (another master's scheduler is away); empty: it may

@@ -160,6 +160,41 @@ TEST(static_pod_machine, stops_where_a_manifest_is_changed_while_it_is_under_way
   EXPECT_THAT(next(at(phase::applying, {"c+ours", "m+mine"})).why, HasSubstr("kube-scheduler.yaml was changed"));
 }
 
+TEST(static_pod_machine, goes_on_from_a_manifest_that_an_upgrade_wrote_while_it_was_under_way) {
+  auto of = at(phase::applying, {"c+ours", "m2"});
+  of.foreign = true;
+  of.wanted = texts{"c+ours", "m2+ours"};
+  of.generation = 2;
+  auto did = next(of);
+  EXPECT_EQ(did.what, action::keep);
+  EXPECT_EQ(did.kept, (record{phase::applying, 2, {std::nullopt, "m2"}, {"c+ours", "m2+ours"}, true, ""}));
+  of.kept = did.kept;
+  EXPECT_EQ(next(of).text, "m2+ours");
+  of.wanted = std::unexpected("kube-scheduler.yaml:3:1: cannot be merged");
+  of.kept = kept_at(phase::applying);
+  EXPECT_EQ(next(of).what, action::stop);
+
+  of = at(phase::reverting, {"c+ours", "m2"});
+  of.foreign = true;
+  did = next(of);
+  EXPECT_EQ(did.kept.before, (texts{std::nullopt, "m2"})) << "the way back leads to what the upgrade wrote";
+  of.kept = did.kept;
+  EXPECT_EQ(next(of).what, action::remove_config);
+
+  of = at(phase::removing, {"c+ours", "m2"});
+  of.kept->before = ours;
+  of.kept->after = bare;
+  of.foreign = true;
+  did = next(of);
+  EXPECT_EQ(did.kept.after, (texts{std::nullopt, "m2"}));
+  of.kept = did.kept;
+  EXPECT_EQ(next(of).what, action::remove_config);
+
+  of = at(phase::applying, {"c+mine", "m2"});
+  of.foreign = true;
+  EXPECT_EQ(next(of).what, action::stop) << "the configuration is a person's";
+}
+
 TEST(static_pod_machine, takes_over_a_manifest_whose_other_parts_a_person_changed) {
   auto of = at(phase::applied, {"c+ours", "m+ours --v=4"});
   of.wanted = of.now;

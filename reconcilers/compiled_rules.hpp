@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kube/object.hpp"
 #include "kube/resource.hpp"
@@ -16,6 +17,8 @@ struct compiled_rules : kube::object {
 
   /// The chart's policies send pods that ask for accelerators to our scheduler.
   bool sends_pods() const;
+  /// The keys that are declared, in order.
+  std::vector<std::string> keys() const;
 
   /// The one that counts.
   static kube::object_key only() { return {{}, "default"}; }

@@ -1,9 +1,12 @@
 #include "reconcilers/dedicated/objects.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/hash.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/scheduler_config/managed.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
 #include "reconcilers/scheduler_config/static_pod.hpp"
 
@@ -18,6 +21,16 @@ constexpr std::string_view config_folder = "/etc/quartermaster/scheduler",
 constexpr int port = 10259;
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Of two extenders or two entries none may manage the same key, and only a name with a domain of its own is one.
+std::vector<std::string> keys_of(const facts& known) {
+  std::vector<std::string> out;
+  for (const auto& one : scheduler_config::managed_keys) out.emplace_back(one.key);
+  for (const auto& key : known.declared) {
+    if (crl::is_extended_resource(key) && std::ranges::find(out, key) == out.end()) out.push_back(key);
+  }
+  return out;
+}
 
 json selector() { return {{"app.kubernetes.io/name", names::scheduler_objects}}; }
 
@@ -146,6 +159,7 @@ std::string config_of(const facts& known) {
   extender.server_name = std::string(names::extender_service) + "." + known.ns + ".svc";
   extender.url = "https://" + extender.server_name + "/scheduler";
   extender.folder = certificates_folder;
+  extender.resources = keys_of(known);
   scheduler_config::scheduler_settings scheduler;
   scheduler.scheduler_name = names::scheduler_name;
   scheduler.lease = names::scheduler_objects;

@@ -18,9 +18,10 @@ inline constexpr std::string_view part = "scheduler";
 inline constexpr std::string_view config_file = "scheduler-config.yaml";
 
 struct facts {
-  std::string ns;              ///< the operator's own, where everything is
-  std::string server_version;  ///< of the API server: "v1.36.3", "v1.30.4-eks-036c24b"
-  std::string certificates;    ///< hash of what is in the Secret quartermaster-extender-client
+  std::string ns;                          ///< the operator's own, where everything is
+  std::string server_version;              ///< of the API server: "v1.36.3", "v1.30.4-eks-036c24b"
+  std::string certificates;                ///< hash of what is in the Secret quartermaster-extender-client
+  std::vector<std::string> declared = {};  ///< keys of device configurations: their pods are sent here, too
 };
 
 /// "v1.36.3" of "v1.36.3+k3s1": what kube-scheduler's image is tagged with. Empty: it is no version.

@@ -100,6 +100,11 @@ std::string scheduler::version() const {
   return version_to_run(present, answered_, answered_since_ ? how_.now() - *answered_since_ : 0ms);
 }
 
+std::vector<std::string> scheduler::declared() const {
+  const auto* found = from_.rules.find(compiled_rules::only());
+  return found ? found->keys() : std::vector<std::string>();
+}
+
 situation scheduler::look() {
   situation out;
   const auto* rules = policy();
@@ -154,7 +159,8 @@ kube::task<void> scheduler::ask_version() {
 kube::task<std::optional<controller::milliseconds>> scheduler::keep(scheduler_spec spec,
                                                                     controller::object_reference about) {
   const auto* secret = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)});
-  const auto objects = objects_of(spec, {how_.ns, version(), secret ? hex(secret->content) : std::string()});
+  const auto objects =
+      objects_of(spec, {how_.ns, version(), secret ? hex(secret->content) : std::string(), declared()});
   std::string problem, message;
   std::optional<controller::milliseconds> again_in;
   for (const auto& one : objects) {

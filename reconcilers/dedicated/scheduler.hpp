@@ -82,6 +82,7 @@ class scheduler final : public controller::reconciler {
   const accelerator_policy* policy() const;
   const kube::deployment* deployment() const;
   std::string version() const;
+  std::vector<std::string> declared() const;
   situation look();
   kube::task<void> ask_version();
   kube::task<std::optional<controller::milliseconds>> keep(scheduler_spec spec, controller::object_reference about);

@@ -95,10 +95,7 @@ const accelerator_policy* account::policy() const { return known_.policies.find(
 void account::learn_keys(const compiled_rules* now) {
   decltype(declared_) keys;
   if (now) {
-    const auto spec = nlohmann::json::parse(now->spec, nullptr, false);
-    if (spec.is_object())
-      for (const auto& one : spec.value("keys", nlohmann::json::array()))
-        if (one.is_string()) keys.insert(one.get<std::string>());
+    for (auto& one : now->keys()) keys.insert(std::move(one));
   }
   if (keys == declared_) return;
   declared_ = std::move(keys);

@@ -294,8 +294,9 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 	d.sent(true)
 	d.create(d.gpu("card", map[string]string{"nvidia.com/gpu": "2"}))
 	d.create(d.gpu("share", map[string]string{"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "8"}))
+	d.create(d.gpu("declared", map[string]string{fpga: "1"}))
 	d.create(plainPod("web"))
-	for name, node := range map[string]string{"card": "pgpu", "share": "vgpu"} {
+	for name, node := range map[string]string{"card": "pgpu", "share": "vgpu", "declared": "pgpu"} {
 		p := d.awaitBound(name, 30*time.Second)
 		d.placementOf(p)
 		if p.Spec.SchedulerName != ownScheduler || !strings.HasPrefix(p.Spec.NodeName, node) {

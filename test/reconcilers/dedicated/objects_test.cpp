@@ -44,6 +44,19 @@ TEST(dedicated_objects, S54_are_the_golden_files) {
   expect_golden("scheduler-config-1.30.yaml", config_of(known("v1.30.14")));
 }
 
+TEST(dedicated_objects, declared_keys_are_asked_about_too) {
+  auto with = known();
+  with.declared = {"example.com/fpga", "nvidia.com/gpu", "cpu", "no such key"};
+  const auto config = config_of(with);
+  EXPECT_THAT(config, testing::HasSubstr("- name: example.com/fpga\n"));
+  EXPECT_EQ(config.find("nvidia.com/gpu\n"), config.rfind("nvidia.com/gpu\n")) << "a key is managed once";
+  EXPECT_THAT(config, testing::Not(testing::AnyOf(testing::HasSubstr("cpu"), testing::HasSubstr("no such key"))));
+  const auto judged = scheduler_config::judge(config, {.minor = 36, .in_cluster = true, .plugins = {}});
+  EXPECT_TRUE(std::ranges::none_of(
+      judged, [](const auto& one) { return scheduler_config::effect_of(one.what) == scheduler_config::effect::ends; }));
+  EXPECT_NE(annotations({}, known()), annotations({}, with)) << "another configuration starts it anew";
+}
+
 TEST(dedicated_objects, carry_no_private_key_and_have_no_owner) {
   for (const auto& one : objects_of({}, known())) {
     EXPECT_THAT(one.body, testing::Not(testing::HasSubstr("keyData")));

@@ -330,25 +330,31 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-// kubeadm upgrade writes the manifest anew, whatever was in it.
+// kubeadm upgrade writes the manifest anew, whatever was in it: also a second time, while the change after the first is under way.
 func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
 	sometimes(t, 3)
 	begin(t)
 	runAll(t)
 	apply(t)
 	m := at.masters[1]
-	upgraded := strings.Replace(m.before["manifests/kube-scheduler.yaml"], "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)
-	must(t, m.put("manifests/kube-scheduler.yaml", upgraded))
+	upgraded := func(to string) string {
+		return strings.Replace(m.before["manifests/kube-scheduler.yaml"], "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v="+to+"\n", 1)
+	}
+	must(t, m.put("manifests/kube-scheduler.yaml", upgraded("1")))
+	must(t, at.until(patience, "being done again", func() error {
+		if row := m.row(); row.State != "Changing" || !strings.Contains(m.read("manifests/kube-scheduler.yaml"), "--config=") {
+			return fmt.Errorf("%+v", row)
+		}
+		return nil
+	}))
+	must(t, m.put("manifests/kube-scheduler.yaml", upgraded("2")))
 	must(t, at.until(patience, "done again", func() error {
-		if row := m.row(); row.Generation != 2 {
+		if row := m.row(); row.Generation < 2 || !strings.Contains(m.read("manifests/kube-scheduler.yaml"), "--v=2\n") {
 			return fmt.Errorf("%+v", row)
 		}
 		return m.applied()
 	}))
-	if !strings.Contains(m.read("manifests/kube-scheduler.yaml"), "--v=1\n") {
-		t.Error("what kubeadm wrote is lost")
-	}
-	m.before["manifests/kube-scheduler.yaml"] = upgraded
+	m.before["manifests/kube-scheduler.yaml"] = upgraded("2")
 }
 
 // A person's edit is never written over: it is said, and nothing more. Taken out again, the edit stays.

@@ -1,5 +1,6 @@
 #include "reconcilers/quota_status.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -9,10 +10,21 @@ namespace reconcilers {
 
 using nlohmann::json;
 
+namespace {
+/// Several objects of a namespace are one set of limits; each shows those that it has.
+bool has(const accelerator_quota& of, const quota::standing& what) {
+  return std::ranges::any_of(of.hard, [&](const quota::tenant::limit& one) {
+    return one.model == what.model && one.only == what.only && one.nominal[static_cast<std::size_t>(what.of)];
+  });
+}
+
+}  // namespace
+
 nlohmann::json status_of(const accelerator_quota& of, const quota::allowances& limits, const held_back& waiting) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
   for (const auto& one : limits.standings(of.key.ns)) {
+    if (!has(of, one)) continue;
     const auto unit = std::string(unit_of(one.of));
     json row{{"units", unit}, {"max", one.nominal}, {"used", one.used}, {"borrowed", one.borrowed}, {"lent", one.lent}};
     if (!one.model.empty()) row["model"] = one.model;

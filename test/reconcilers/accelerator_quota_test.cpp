@@ -83,6 +83,14 @@ TEST_F(accelerator_quota_test, the_status_says_used_borrowed_and_lent) {
   EXPECT_EQ(other["hard"][0]["lent"], 1);
 }
 
+TEST_F(accelerator_quota_test, each_object_shows_its_own_limits_as_they_count) {
+  known.quotas.put(
+      quota_of("lab", "a", {{"hard", {{{"units", "cards"}, {"max", 4}}, {{"units", "cores"}, {"max", 90}}}}}));
+  known.quotas.put(quota_of("lab", "b", {{"hard", {{{"units", "cards"}, {"max", 2}}}}}));
+  EXPECT_EQ(status_of(*known.quotas.find({"lab", "a"}), book.limits(), {})["summary"], "cores 0/90, cards 0/2");
+  EXPECT_EQ(status_of(*known.quotas.find({"lab", "b"}), book.limits(), {})["summary"], "cards 0/2");
+}
+
 TEST_F(accelerator_quota_test, a_status_is_written_once) {
   limit({{{"units", "cards"}, {"max", 1}}});
   reconcilers::recording_transport transport;

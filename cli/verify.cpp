@@ -10,6 +10,7 @@
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
+#include "reconcilers/scheduler_config/managed.hpp"
 
 namespace cli {
 namespace {
@@ -73,11 +74,14 @@ std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(is < width ? width - is : 0, ' ');
 }
 
+/// What was tried is told, however it went.
+bool proved(const verify::step& of) { return of.at == verify::stage::allocation || of.at == verify::stage::extender; }
+
 void print_steps(const std::vector<verify::step>& steps, std::string_view node, language in, bool all,
                  std::ostream& to) {
   const auto& say = words_in(in);
   for (const auto& one : steps) {
-    if (!all && one.is != outcome::wrong && one.is != outcome::warning && one.at != verify::stage::allocation) continue;
+    if (!all && one.is != outcome::wrong && one.is != outcome::warning && !proved(one)) continue;
     to << "  " << padded(mark(one.is, say), 8) << padded(to_string(one.at), 15) << text_in(one, in) << "\n";
     const auto remedy = remedy_of(one, node, in);
     if (!remedy.empty())
@@ -172,15 +176,33 @@ kube::task<void> look(kube::transport& over, const verify_options& options, veri
   co_return kube::result<void>();
 }
 
+kube::task<void> look_at_scheduler(kube::transport& over, const verify_options& options, verify::report& into) {
+  auto with = options.scheduler_with;
+  auto tested = co_await test_scheduler(over, std::move(with));
+  if (!tested) co_return std::unexpected(tested.error());
+  into.cluster.push_back(std::move(*tested));
+  co_return kube::result<void>();
+}
+
+std::vector<std::string> managed_keys() {
+  std::vector<std::string> out;
+  for (const auto& one : reconcilers::scheduler_config::managed_keys) out.emplace_back(one.key);
+  return out;
+}
+
 constexpr std::string_view example = R"(Examples:
   $ quartermaster verify                    # every node that has or asks for a mode, and the cluster around them
   $ quartermaster verify gpu-1 --allocate   # one node, and a pod that takes the smallest unit there
   gpu-1 (vgpu): 1 problem
     WRONG   plugin         plugin pod quartermaster/gpu-manager-daemonset-7xk2p is not ready: ImagePullBackOff
                            do: kubectl describe pod and kubectl logs --previous of it; ...
+  $ quartermaster verify --scheduler        # does the kube-scheduler that users' pods go to ask the extender?
+  $ quartermaster verify --scheduler my-scheduler --resource nvidia.com/gpu
 
 One cause is told once: what only follows from it is left out. -o wide shows every step, good ones too.
-Reads only; --allocate makes one pod a node and removes it again, on Ctrl-C too.
+Reads only; --allocate makes one pod a node and removes it again, on Ctrl-C too. --scheduler walks no node: it makes one
+pod that the extender refuses on every node, reads what the scheduler says of it, and removes it. That needs no look at
+the scheduler's configuration, so it works where a provider owns the control plane.
 Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems.)";
 
 }  // namespace
@@ -196,12 +218,14 @@ void print(const verify::report& what, const verify_options& how, std::ostream& 
   print_part(words_in(in).cluster, what.cluster, {}, in, all, to);
   for (const auto& one : what.nodes)
     print_part(one.node + (one.mode.empty() ? "" : " (" + one.mode + ")"), one.steps, one.node, in, all, to);
-  if (what.nodes.empty()) to << words_in(in).no_node << "\n";
+  if (what.nodes.empty() && !how.scheduler) to << words_in(in).no_node << "\n";
 }
 
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
   verify::report found;
-  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) { return look(over, options, found); });
+  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) {
+    return options.scheduler ? look_at_scheduler(over, options, found) : look(over, options, found);
+  });
   if (!asked) {
     err << "quartermaster: " << asked.error().what << "\n";
     return 1;
@@ -214,21 +238,43 @@ void add_verify(CLI::App& app, int& rc) {
   auto* verb =
       app.add_subcommand("verify", "Walk nodes from label to allocatable and say what is wrong, with remedies");
   auto options = std::make_shared<verify_options>();
-  verb->add_option("node", options->node, "Only this node");
+  auto* node = verb->add_option("node", options->node, "Only this node");
   verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
   verb->add_option("-o,--output", options->output, "table (what is wrong), wide (every step), json or yaml")
       ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
       ->capture_default_str();
   verb->add_option("-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
-  verb->add_flag("--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
-  verb->add_option("--allocate-namespace", options->with.ns, "Where that pod is made")->capture_default_str();
-  verb->add_option("--image", options->with.image, "Of that pod: with sh and glibc")->capture_default_str();
-  verb->add_option("--timeout", options->with.timeout_seconds, "Seconds that pod may take")
-      ->check(CLI::Range(1, 3600))
+  auto* allocate =
+      verb->add_flag("--allocate", options->allocate, "Run one pod for the smallest unit on each node that works");
+  auto* scheduler = verb->add_option("--scheduler", options->scheduler_with.name,
+                                     "Only this: does the kube-scheduler of that name ask the extender? Without a "
+                                     "name: the one of pods that name none")
+                        ->expected(0, 1)
+                        ->type_name("[NAME]")
+                        ->excludes(node)
+                        ->excludes(allocate);
+  verb->add_option("--resource", options->scheduler_with.resource,
+                   "What the pod of --scheduler asks for; without it nvidia.com/gpucores, which no node has to offer")
+      ->check(CLI::IsMember(managed_keys()).description(""))
+      ->type_name("KEY")
+      ->needs(scheduler);
+  verb->add_option("--allocate-namespace", options->with.ns, "Where the test pod is made")->capture_default_str();
+  verb->add_option("--image", options->with.image, "Of the pod of --allocate: with sh and glibc")
       ->capture_default_str();
+  auto seconds = std::make_shared<std::optional<int>>();
+  verb->add_option("--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")
+      ->check(CLI::Range(1, 3600));
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
-  verb->callback([options, &rc] { rc = run_verify(*options, std::cout, std::cerr); });
+  verb->callback([options, scheduler, seconds, &rc] {
+    options->scheduler = scheduler->count() > 0;
+    options->scheduler_with.ns = options->with.ns;
+    if (*seconds) {
+      options->with.timeout_seconds = **seconds;
+      options->scheduler_with.patience = std::chrono::seconds(**seconds);
+    }
+    rc = run_verify(*options, std::cout, std::cerr);
+  });
 }
 
 }  // namespace cli

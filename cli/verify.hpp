@@ -1,13 +1,15 @@
 #pragma once
 // `quartermaster verify [node]`: walks nodes from their label to what pods can ask for and lists everything that is
 // wrong, in order, with what to do. The walk is reconcilers/verify.hpp (pure); here are fetching and printing. Reads
-// only, unless `--allocate` tries a pod (cli/verify_allocate.hpp).
+// only, unless `--allocate` tries a pod (cli/verify_allocate.hpp). `--scheduler` walks nothing: it tries a pod on a
+// kube-scheduler (cli/verify_scheduler.hpp).
 
 #include <ostream>
 #include <string>
 
 #include "cli/cluster.hpp"
 #include "cli/verify_allocate.hpp"
+#include "cli/verify_scheduler.hpp"
 #include "reconcilers/verify.hpp"
 
 namespace cli {
@@ -17,7 +19,9 @@ struct verify_options {
   std::string ns;    ///< the operator's; empty: found by its lease
   std::string language = "en", output = "table";
   bool allocate = false;
+  bool scheduler = false;
   allocate_options with;
+  scheduler_test_options scheduler_with;
   cluster_options cluster;
 };
 

@@ -1,14 +1,9 @@
 #include "cli/verify_allocate.hpp"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <csignal>
-#include <memory>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/test_pod.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/names.hpp"
@@ -16,7 +11,6 @@
 namespace cli {
 namespace {
 
-namespace asio = boost::asio;
 using nlohmann::json;
 using reconcilers::verify::code;
 using reconcilers::verify::outcome;
@@ -64,57 +58,42 @@ std::string reason_in(const json& pod) {
 
 /// What became of the pod so far. `log` is null where it could not be read.
 struct seen {
-  bool over = false, ran = false;
+  bool ran = false;
   std::optional<std::string> log;
-  std::string why;
+  std::string why;  ///< it does not run yet, or failed
 };
 
 struct attempt {
   kube::client api;
-  kube::object_key key;
-  std::string uid;
-  allocate_options with;
-  std::optional<clock::time_point> running_since;
+  std::string ns;
+  std::chrono::milliseconds silent_run;
+  seen last = {};
+  std::optional<clock::time_point> running_since = {};
 
-  kube::task<seen> look_at() {
-    seen out;
-    const auto pod = co_await api.get(kube::resources::pods, key);
-    if (!pod) {
-      if (pod.error().code != kube::errc::not_found) co_return std::unexpected(pod.error());
-      out.over = true;
-      out.why = "somebody else removed it";
-      co_return out;
-    }
-    const auto phase = text_at(*pod, "/status/phase");
-    out.why = reason_in(*pod);
-    if (phase != "Running" && phase != "Succeeded" && phase != "Failed") co_return out;
-    const auto path = kube::path_of(kube::resources::pods, key.ns, key.name, "log") + "?tailLines=40";
+  kube::task<bool> look_at(const json& pod) {
+    last = {};
+    const auto phase = text_at(pod, "/status/phase");
+    last.why = reason_in(pod);
+    if (phase != "Running" && phase != "Succeeded" && phase != "Failed") co_return false;
+    const auto path = kube::path_of(kube::resources::pods, ns, text_at(pod, "/metadata/name"), "log") + "?tailLines=40";
     const auto log = co_await api.raw(path);
-    if (log && log->status == 200) out.log = log->body;
-    out.ran = phase == "Succeeded";
-    out.over = phase != "Running";
-    if (phase == "Failed" && out.why.empty()) out.why = "the container failed";
+    if (log && log->status == 200) last.log = log->body;
+    last.ran = phase == "Succeeded";
+    bool over = phase != "Running";
+    if (phase == "Failed" && last.why.empty()) last.why = "the container failed";
     if (phase == "Running" && !running_since) running_since = clock::now();
     // A simulated kubelet runs pods without a process: nothing ends, and there is no log.
-    if (phase == "Running" && !out.log && clock::now() - *running_since >= with.silent_run) out.ran = out.over = true;
-    co_return out;
-  }
-
-  kube::task<void> remove() {
-    kube::preconditions only_if;
-    only_if.uid = uid;
-    const auto done = co_await api.remove(kube::resources::pods, key, only_if);
-    if (!done)
-      co_return std::unexpected(kube::error{done.error().code, done.error().http,
-                                            "test pod " + key.to_string() + " could not be removed (" +
-                                                done.error().what + "): kubectl delete pod -n " + key.ns + " " +
-                                                key.name,
-                                            std::nullopt});
-    co_return kube::result<void>();
+    if (phase == "Running" && !last.log && clock::now() - *running_since >= silent_run) last.ran = over = true;
+    co_return over;
   }
 };
 
-step judged(const seen& last, bool stopped, const std::string& unit) {
+step failed(const std::string& why, const std::string& unit) {
+  return {
+      stage::allocation, outcome::wrong, code::allocation_failed, reconcilers::crl::shown(why, most_said), unit, {}};
+}
+
+step judged(const seen& last, const trial& of, const std::string& unit) {
   if (last.ran) {
     if (!last.log) return {stage::allocation, outcome::unknown, code::none, {}, unit, {}};
     const auto said = reconcilers::crl::shown(*last.log, most_said);
@@ -126,13 +105,10 @@ step judged(const seen& last, bool stopped, const std::string& unit) {
             unit,
             {}};
   }
-  auto why = last.why;
-  if (stopped)
-    why = "stopped";
-  else if (!last.over)
-    why = "it did not end in time" + (why.empty() ? "" : ": " + why);
-  return {
-      stage::allocation, outcome::wrong, code::allocation_failed, reconcilers::crl::shown(why, most_said), unit, {}};
+  if (of.stopped) return failed("stopped", unit);
+  if (of.gone) return failed("somebody else removed it", unit);
+  if (of.over) return failed(last.why, unit);
+  return failed("it did not end in time" + (last.why.empty() ? "" : ": " + last.why), unit);
 }
 
 }  // namespace
@@ -163,27 +139,12 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
   json affinity = {{"nodeAffinity",
                     {{"requiredDuringSchedulingIgnoredDuringExecution",
                       {{"nodeSelectorTerms", json::array({{{"matchFields", json::array({std::move(node_is)})}}})}}}}}};
-  json container = {{"name", "verify"},
-                    {"image", with.image},
-                    {"command", {"sh", "-c", look}},
-                    {"resources", {{"limits", std::move(limits)}}},
-                    {"securityContext", {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", {"ALL"}}}}}}};
-  json out = {
-      {"apiVersion", "v1"},
-      {"kind", "Pod"},
-      {"metadata",
-       {{"generateName", "quartermaster-verify-"}, {"labels", {{"app.kubernetes.io/name", "quartermaster-verify"}}}}},
-      {"spec",
-       {{"restartPolicy", "Never"},
-        {"activeDeadlineSeconds", with.timeout_seconds},
-        {"terminationGracePeriodSeconds", 0},
-        {"automountServiceAccountToken", false},
-        {"securityContext",
-         {{"runAsNonRoot", true}, {"runAsUser", 65532}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
-        {"affinity", std::move(affinity)},
-        {"tolerations", std::move(tolerations)},
-        {"containers", json::array({std::move(container)})}}}};
-  if (!with.scheduler.empty()) out["spec"]["schedulerName"] = with.scheduler;
+  auto out = test_pod(with.image, with.scheduler, std::chrono::seconds(with.timeout_seconds));
+  auto& spec = out["spec"];
+  spec["affinity"] = std::move(affinity);
+  spec["tolerations"] = std::move(tolerations);
+  spec["containers"][0]["command"] = {"sh", "-c", look};
+  spec["containers"][0]["resources"] = {{"limits", std::move(limits)}};
   return out;
 }
 
@@ -196,47 +157,14 @@ kube::task<step> try_allocation(kube::transport& over, const reconcilers::verify
     // A busy node proves itself by its pods.
     if (free < amount) co_return step{stage::allocation, outcome::skipped, code::none, name, shown(unit), {}};
   }
-  kube::client api(over);
-  const auto body = allocation_pod(node.node.key.name, unit, with);
-  const auto made = co_await api.create(kube::resources::pods, with.ns, body);
-  if (!made) {
-    co_return step{stage::allocation,
-                   outcome::wrong,
-                   code::allocation_failed,
-                   reconcilers::crl::shown(made.error().what, most_said),
-                   shown(unit),
-                   {}};
-  }
-  attempt one{
-      kube::client(over), {with.ns, text_at(*made, "/metadata/name")}, text_at(*made, "/metadata/uid"), with, {}};
-  const auto executor = co_await asio::this_coro::executor;
-  asio::steady_timer pause(executor);
-  asio::signal_set signals(executor, SIGINT, SIGTERM);
-  const auto stopped = std::make_shared<bool>(false);
-  signals.async_wait([stopped, &pause](const boost::system::error_code& failed, int) {
-    if (failed) return;
-    *stopped = true;
-    pause.cancel();
-  });
-  seen last;
-  std::optional<kube::error> lost;
-  const auto end = clock::now() + std::chrono::seconds(with.timeout_seconds);
-  while (!last.over && !*stopped && clock::now() < end) {
-    auto now = co_await one.look_at();
-    if (!now) {
-      lost = now.error();
-      break;
-    }
-    last = std::move(*now);
-    if (last.over || *stopped) break;
-    pause.expires_after(with.look_every);
-    co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
-  }
-  signals.cancel();
-  const auto gone = co_await one.remove();
-  if (!gone) co_return std::unexpected(gone.error());
-  if (lost) co_return std::unexpected(*lost);
-  co_return judged(last, *stopped, shown(unit));
+  attempt one{kube::client(over), with.ns, with.silent_run};
+  const pod_look look_at = [&one](const json& pod) { return one.look_at(pod); };
+  auto body = allocation_pod(node.node.key.name, unit, with);
+  const auto tried = co_await try_pod(over, with.ns, std::move(body), std::chrono::seconds(with.timeout_seconds),
+                                      with.look_every, look_at);
+  if (!tried) co_return std::unexpected(tried.error());
+  if (tried->refused) co_return failed(tried->refused->what, shown(unit));
+  co_return judged(one.last, *tried, shown(unit));
 }
 
 }  // namespace cli

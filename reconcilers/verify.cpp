@@ -419,6 +419,38 @@ std::vector<step> rules_step(const cluster_view& of, bool told) {
   return {works ? good(at, reason, message) : wrong(at, code::rules_not_enforced, reason, message)};
 }
 
+step wrong_master(std::string_view reason, std::string name, std::string message) {
+  auto why = code::master_not_ready;
+  if (reason == "Stopped") why = code::master_stopped;
+  if (reason == "RolledBack") why = code::master_rolled_back;
+  if (reason == "NoAgent") why = code::master_without_agent;
+  if (why == code::master_not_ready && !reason.empty())
+    message = std::string(reason) + (message.empty() ? "" : ": " + message);
+  return wrong(stage::scheduler, why, std::move(name), std::move(message));
+}
+
+/// Whoever sends pods that ask for accelerators to the extender, as far as the operator does that.
+std::vector<step> scheduler_steps(const cluster_view& of, bool told) {
+  const auto at = stage::scheduler;
+  if (!of.whole || !of.policy) return {};
+  const auto status = status_of(of);
+  const auto is = condition_of(status, "SchedulerReady");
+  const auto& mode = of.policy->scheduler.mode;
+  const bool wanted = mode != "None" && !of.policy->removing;
+  if (told) return {skipped(at)};
+  if (is.empty()) return {wanted ? skipped(at) : good(at, "None")};  // or nobody has looked yet
+  const auto reason = is.value("reason", ""), message = is.value("message", "");
+  if (is.value("status", "") == "True") return {good(at, reason, message)};
+  if (!wanted) return {wrong(at, code::scheduler_leaving, reason, message)};
+  std::vector<step> out;
+  for (const auto& row : status.value("schedulers", nlohmann::json::array())) {
+    if (row.value("mode", "") != "StaticPod" || row.value("ready", 0) >= row.value("desired", 1)) continue;
+    out.push_back(wrong_master(row.value("reason", ""), row.value("name", ""), row.value("message", "")));
+  }
+  if (out.empty()) out.push_back(wrong(at, code::scheduler_not_ready, reason, message));
+  return out;
+}
+
 /// Trouble with the plugin's pods on one of the nodes, which is why its DaemonSet is not rolled out.
 bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& one) {
@@ -472,6 +504,8 @@ report walk(const cluster_view& of) {
   out.cluster = {types, policy};
   for (auto& one : rules_step(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   for (auto& one : daemon_set_steps(of, out, leaderless || is_wrong(policy) || is_wrong(types)))
+    out.cluster.push_back(std::move(one));
+  for (auto& one : scheduler_steps(of, leaderless || is_wrong(policy) || is_wrong(types)))
     out.cluster.push_back(std::move(one));
   out.cluster.push_back(leader);
   return out;

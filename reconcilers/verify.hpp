@@ -66,6 +66,8 @@ enum class stage : std::uint8_t {
   rules,
   daemon_sets,
   leader,
+  scheduler,
+  extender,  ///< a kube-scheduler was seen to ask it, or not
   // of a node
   label,
   node,
@@ -130,8 +132,22 @@ enum class code : std::uint8_t {
   taint_left,
   allocation_failed,
   allocation_sees_nothing,
+  scheduler_not_ready,
+  scheduler_leaving,
+  master_stopped,
+  master_rolled_back,
+  master_without_agent,
+  master_not_ready,
+  scheduler_unseen,
+  scheduler_looks_itself,
+  scheduler_found_no_node,
+  scheduler_did_not_ask,
+  extender_unreachable,
+  extender_untrusted,
+  extender_refuses,
+  test_pod_refused,
 };
-inline constexpr std::size_t code_count = static_cast<std::size_t>(code::allocation_sees_nothing) + 1;
+inline constexpr std::size_t code_count = static_cast<std::size_t>(code::test_pod_refused) + 1;
 
 struct step {
   stage at{};

@@ -31,6 +31,8 @@ constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1>
   {stage::rules, "rules", {"enforcement {value}: {other}", "执行方式 {value}：{other}"}},
   {stage::daemon_sets, "daemonsets", {"{value}: {other} pods available", "{value}：{other} 个 Pod 可用"}},
   {stage::leader, "leader", {"{value} leads", "{value} 是当前的 leader"}},
+  {stage::scheduler, "scheduler", {"{value}: {other}", "{value}：{other}"}},
+  {stage::extender, "extender", {"asked by {value} after {other}", "{value} 询问了扩展器，用时 {other}"}},
   {stage::label, "label", {"{value} asks for {other}", "{value} 请求 {other}"}},
   {stage::node, "node", {"Ready, and takes new pods", "Ready，可调度"}},
   {stage::module, "module", {"{value} is on in AcceleratorPolicy default", "{value} 已在 AcceleratorPolicy default 中启用"}},
@@ -159,6 +161,48 @@ constexpr std::array<code_row, code_count> codes{{
   {code::allocation_sees_nothing, "allocation_sees_nothing",
    {"a test pod for {other} ran and sees no card", "测试 Pod（{other}）已运行，但看不到卡"},
    {"nvidia-ctk and the container runtime's configuration on {node}: the plugin gave a card, and the runtime did not put it into the container", "请检查 {node} 上的 nvidia-ctk 与容器运行时配置：插件已分配卡，但运行时没有把它放入容器"}},
+  {code::scheduler_not_ready, "scheduler_not_ready",
+   {"pods that ask for accelerators wait or go past the extender: {value}: {other}", "请求加速卡的 Pod 会等待，或绕过扩展器：{value}：{other}"},
+   {"do what it says; kubectl get pods -A -l quartermaster.io/part=scheduler and kubectl describe apol default show more", "请按其提示处理；kubectl get pods -A -l quartermaster.io/part=scheduler 与 kubectl describe apol default 可查看详情"}},
+  {code::scheduler_leaving, "scheduler_leaving",
+   {"the scheduler is being switched off: {value}: {other}", "调度器正在关闭：{value}：{other}"},
+   {"quartermaster scheduler off shows who waits for it; with --recreate-owned their owners make those pods anew", "quartermaster scheduler off 可查看谁在等待；加 --recreate-owned 则由其所有者重新创建这些 Pod"}},
+  {code::master_stopped, "master_stopped",
+   {"master {value}: a person has to look, nothing is written there: {other}", "控制平面节点 {value}：需要人工处理，不会再写入任何文件：{other}"},
+   {"mend what it says on {value}, then delete /etc/kubernetes/quartermaster/record.json there for a new try", "请在 {value} 上按其提示处理，然后删除其 /etc/kubernetes/quartermaster/record.json 以重试"}},
+  {code::master_rolled_back, "master_rolled_back",
+   {"master {value}: its kube-scheduler did not work with our extender and has its own files back: {other}", "控制平面节点 {value}：其 kube-scheduler 使用本扩展器时未能工作，文件已恢复：{other}"},
+   {"quartermaster lint scheduler-config on {value}'s files; the same is not tried twice: mend it, or delete /etc/kubernetes/quartermaster/record.json there", "请对 {value} 的文件执行 quartermaster lint scheduler-config；相同内容不会重试：请改正，或删除其 /etc/kubernetes/quartermaster/record.json"}},
+  {code::master_without_agent, "master_without_agent",
+   {"master {value}: {other}", "控制平面节点 {value}：没有代理上报其状态：{other}"},
+   {"kubectl get pods -A -o wide --field-selector spec.nodeName={value}: the agent's pod quartermaster-static-pod has to run there", "kubectl get pods -A -o wide --field-selector spec.nodeName={value}：代理的 Pod quartermaster-static-pod 必须在其上运行"}},
+  {code::master_not_ready, "master_not_ready",
+   {"master {value}: its kube-scheduler does not ask the extender yet: {other}", "控制平面节点 {value}：其 kube-scheduler 尚未询问扩展器：{other}"},
+   {"wait, one master changes at a time; if it stays so, read the log of the agent's pod quartermaster-static-pod on {value}", "请等待，各控制平面节点依次变更；若一直如此，请查看 {value} 上代理 Pod quartermaster-static-pod 的日志"}},
+  {code::scheduler_unseen, "scheduler_unseen",
+   {"no kube-scheduler has looked at a test pod with schedulerName {other} within {value}", "{value} 内没有 kube-scheduler 处理 schedulerName 为 {other} 的测试 Pod"},
+   {"start the kube-scheduler whose profile has the schedulerName {other} (kubectl get leases -A shows which lead and renew); or name the one there is: --scheduler NAME", "请启动 profile 的 schedulerName 为 {other} 的 kube-scheduler（kubectl get leases -A 可查看哪些在续租）；或指定现有的调度器：--scheduler NAME"}},
+  {code::scheduler_looks_itself, "scheduler_looks_itself",
+   {"the scheduler {other} does not ask the extender, it looks on the nodes for what no node offers: {value}", "调度器 {other} 没有询问扩展器，而是自行在节点上查找没有节点提供的资源：{value}"},
+   {"hand what quartermaster render scheduler-config writes to whoever runs it; a kube-scheduler reads its file at its start alone, so it has to be started anew; if the entry is there, its managedResources lacks the resource, or ignoredByScheduler: true (quartermaster lint scheduler-config FILE), or try --resource KEY", "请把 quartermaster render scheduler-config 的输出交给其维护者；kube-scheduler 只在启动时读取配置，因此需要重启；若已有该扩展器，则其 managedResources 缺少该资源或 ignoredByScheduler: true（quartermaster lint scheduler-config FILE），或试用 --resource KEY"}},
+  {code::scheduler_found_no_node, "scheduler_found_no_node",
+   {"the scheduler {other} left no node over by itself, so that our extender was not asked: {value}", "调度器 {other} 自身已排除所有节点，因此没有询问本扩展器：{value}"},
+   {"mend what it says and try again; without --resource no node has to have anything free; words that are not Kubernetes' own are of another extender", "请按其提示处理后重试；不带 --resource 时不要求节点有空闲资源；非 Kubernetes 自身的提示来自其他扩展器"}},
+  {code::scheduler_did_not_ask, "scheduler_did_not_ask",
+   {"the scheduler {other} bound a test pod that the extender refuses everywhere to node {value}: it does NOT ask the extender and gives cards out beside its book; the pod is removed", "调度器 {other} 把扩展器在所有节点上都会拒绝的测试 Pod 绑定到了节点 {value}：它没有询问扩展器，会在其账本之外分配卡；该 Pod 已删除"},
+   {"send no pods that ask for cards there until it asks: hand what quartermaster render scheduler-config writes to whoever runs it, have it started anew, then verify again", "在它询问扩展器之前，不要让请求卡的 Pod 经过它：请把 quartermaster render scheduler-config 的输出交给其维护者，重启后再次验证"}},
+  {code::extender_unreachable, "extender_unreachable",
+   {"the scheduler {other} asks an extender and cannot reach it: {value}", "调度器 {other} 询问扩展器但无法连接：{value}"},
+   {"from where kube-scheduler runs, that address has to be reachable: the operator runs and its Service quartermaster-extender has endpoints; masters outside of the cluster's network need a load balancer or node port; a host resolves no Service names", "该地址须能从 kube-scheduler 所在处访问：Operator 正在运行，且 Service quartermaster-extender 有端点；集群网络之外的控制平面需要负载均衡或 NodePort；主机不解析 Service 名称"}},
+  {code::extender_untrusted, "extender_untrusted",
+   {"the scheduler {other} asks an extender, and the certificates do not fit: {value}", "调度器 {other} 询问扩展器，但证书不匹配：{value}"},
+   {"hand over ca.crt, tls.crt and tls.key of Secret quartermaster-extender-client as they are now, with the serverName of the extender's Service, and have kube-scheduler started anew", "请交付 Secret quartermaster-extender-client 当前的 ca.crt、tls.crt 与 tls.key，以及扩展器 Service 的 serverName，并重启 kube-scheduler"}},
+  {code::extender_refuses, "extender_refuses",
+   {"the scheduler {other} asks an extender, which does not answer as one: {value}", "调度器 {other} 询问扩展器，但未得到有效应答：{value}"},
+   {"503: no operator leads, read its log; 404: urlPrefix has to end with /scheduler and filterVerb is filter; 401 or 403: the API server's proxy is in between, use the address of the Service", "503：没有 Operator 担任 leader，请查看其日志；404：urlPrefix 须以 /scheduler 结尾且 filterVerb 为 filter；401 或 403：经过了 API 服务器代理，请使用 Service 地址"}},
+  {code::test_pod_refused, "test_pod_refused",
+   {"the test pod could not be made: {value}", "无法创建测试 Pod：{value}"},
+   {"do what it says; pods are held to the same where they are people's. Another scheduler: --scheduler NAME, another resource: --resource KEY, another namespace: --allocate-namespace", "请按其提示处理；用户的 Pod 受到同样的约束。其他调度器：--scheduler NAME；其他资源：--resource KEY；其他命名空间：--allocate-namespace"}},
 }};
 // clang-format on
 
@@ -191,6 +235,11 @@ std::string good_text(const step& of, language in) {
                             : of.value + (zh ? "：不请求任何模式" : " asks for no mode");
   if (of.at == stage::policy && of.value.empty())
     return zh ? "AcceleratorPolicy default 已就绪" : "AcceleratorPolicy default is ready";
+  if (of.at == stage::scheduler && of.value == "None")
+    return zh ? "spec.scheduler.mode 为 None：由人工配置的 kube-scheduler 是否询问扩展器，用 quartermaster verify "
+                "--scheduler 验证"
+              : "spec.scheduler.mode is None; whether a kube-scheduler that was told by hand asks the extender, "
+                "quartermaster verify --scheduler proves";
   if (of.at == stage::pods) {
     auto words = of;
     words.other = of.other.empty() ? "" : (zh ? "：" : ": ") + of.other;

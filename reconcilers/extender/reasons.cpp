@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
@@ -60,6 +61,12 @@ std::string name_of(const quota::exceeded& of) {
   if (of.what == quota::exceeded::kind::isolation) out = "isolation";
   if (!of.model.empty()) out += " of model " + of.model;
   return out;
+}
+
+bool carries_ours(std::string_view said) {
+  for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::plugin_choice); ++i)
+    if (said.contains(quota::text_of(quota::reason{i}))) return true;
+  return false;
 }
 
 std::string by_name(std::string_view text, const asked& by) {

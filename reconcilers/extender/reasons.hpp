@@ -27,6 +27,9 @@ std::vector<std::string> advice_of(const account& book, const controller::store<
 /// Which limit it is, without amounts: "cores of model A100".
 std::string name_of(const quota::exceeded& of);
 
+/// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
+bool carries_ours(std::string_view said);
+
 /// The engine's words, with the container's name where they have its number.
 std::string by_name(std::string_view text, const asked& by);
 /// One line.

@@ -156,6 +156,39 @@ TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
   EXPECT_EQ(said("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
 }
 
+/// The policy as the operator tells of its schedulers.
+void scheduled(cluster& c, const std::string& mode, nlohmann::json condition, nlohmann::json rows) {
+  c.is.policy->scheduler.mode = mode;
+  auto status = nlohmann::json::parse(c.is.policy->status);
+  condition["type"] = "SchedulerReady";
+  status["conditions"].push_back(std::move(condition));
+  status["schedulers"] = std::move(rows);
+  c.is.policy->status = status.dump();
+}
+nlohmann::json master(const std::string& name, const std::string& reason, const std::string& message, int ready) {
+  return {{"name", name},       {"mode", "StaticPod"}, {"reason", reason},
+          {"message", message}, {"desired", 1},        {"ready", ready}};
+}
+
+TEST(verify, says_who_sends_pods_to_the_extender) {
+  const auto said = [](cluster one) {
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::scheduler) return text_of(step, language::en);
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(said({}), HasSubstr("spec.scheduler.mode is None"));
+  cluster dedicated, masters, one_node;
+  scheduled(dedicated, "Dedicated", {{"status", "True"}, {"reason", "Dedicated"}, {"message", "2 of 2 ready"}}, {});
+  EXPECT_EQ(said(dedicated), "Dedicated: 2 of 2 ready");
+  scheduled(masters, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
+            {master("cp-1", "Applied", "", 1)});
+  EXPECT_EQ(said(masters), "StaticPod: 1 of 1 asks");
+  one_node.is.whole = false;
+  EXPECT_EQ(said(one_node), "nothing");
+}
+
 struct defect {
   const char* name;
   std::function<void(cluster&)> seed;
@@ -211,6 +244,26 @@ const std::vector<defect>& defects() {
          c.is.policy->status = status.dump();
        },
        {"rules_not_enforced"}},
+      {"a scheduler without certificates",
+       [](cluster& c) {
+         scheduled(c, "Dedicated", {{"status", "False"}, {"reason", "CertificatesMissing"}, {"message", "no Secret"}},
+                   nlohmann::json::array());
+       },
+       {"scheduler_not_ready"}},
+      {"a scheduler that pods still wait for",
+       [](cluster& c) {
+         scheduled(c, "None", {{"status", "False"}, {"reason", "PodsWait"}, {"message", "1 pod waits"}},
+                   nlohmann::json::array());
+       },
+       {"scheduler_leaving"}},
+      {"masters in every trouble",
+       [](cluster& c) {
+         scheduled(c, "StaticPod", {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 masters ask"}},
+                   {master("cp-1", "Applied", "", 1), master("cp-2", "Stopped", "edited", 0),
+                    master("cp-3", "RolledBack", "no lease", 0), master("cp-4", "NoAgent", "no agent", 0),
+                    master("cp-5", "Waiting", "cp-2", 0)});
+       },
+       {"master_stopped", "master_rolled_back", "master_without_agent", "master_not_ready"}},
       {"a roll-out that halted",
        [](cluster& c) {
          c.plugin_breaks("ImagePullBackOff");
@@ -415,7 +468,7 @@ TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
     std::ranges::for_each(found.cluster, check);
     for (const auto& node : found.nodes) std::ranges::for_each(node.steps, check);
   }
-  EXPECT_GE(seen.size(), 25U);
+  EXPECT_GE(seen.size(), 31U);
 }
 
 TEST(verify, independent_defects_are_all_found) {

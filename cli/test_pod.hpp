@@ -1,0 +1,36 @@
+#pragma once
+// A pod that is made to see what becomes of it, and removed whatever happens, on Ctrl-C and SIGTERM too: what
+// `verify --allocate` and `verify --scheduler` have in common.
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "kube/task.hpp"
+#include "kube/transport.hpp"
+
+namespace cli {
+
+/// Runs as nobody, without rights, once. The caller adds what it is tried with: `name`, `command` and `resources` of
+/// the container, tolerations and affinity.
+/// @param scheduler by which it is scheduled; empty: as people write pods
+nlohmann::json test_pod(const std::string& image, const std::string& scheduler, std::chrono::seconds patience);
+
+struct trial {
+  std::optional<kube::error> refused;  ///< it was not made
+  bool over = false;                   ///< `look` has seen enough
+  bool gone = false;                   ///< somebody else removed it
+  bool stopped = false;                ///< by a signal
+};
+
+/// True: enough was seen. The pod as it is now; it lives until the answer.
+using pod_look = std::function<kube::task<bool>(const nlohmann::json& pod)>;
+
+/// Makes the pod, looks at it until `look` has seen enough or patience ends, and removes it. An error where it cannot
+/// be read any more, or cannot be removed (it is named).
+kube::task<trial> try_pod(kube::transport& over, std::string ns, nlohmann::json pod, std::chrono::seconds patience,
+                          std::chrono::milliseconds look_every, pod_look look);
+
+}  // namespace cli

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/operator_lease.hpp"
 #include "kube/client.hpp"
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
@@ -167,19 +168,6 @@ kube::task<void> read_daemon_sets(kube::transport& over, fleet& into) {
     into.daemon_sets.push_back(std::move(one));
   };
   co_return co_await list_each<kube::daemon_set>(over, what, keep);
-}
-
-kube::task<std::optional<kube::lease>> find_lease(kube::transport& over, std::string ns) {
-  kube::list_options what;
-  what.ns = std::move(ns);
-  what.field_selector = "metadata.name=quartermaster";
-  std::optional<kube::lease> out;
-  const std::function<void(kube::lease)> keep = [&](kube::lease one) {
-    if (!out || out->renewed_us < one.renewed_us) out = std::move(one);
-  };
-  const auto listed = co_await list_each<kube::lease>(over, what, keep);
-  if (!listed) co_return std::unexpected(listed.error());
-  co_return out;
 }
 
 std::chrono::seconds age_of(const kube::lease& lease, std::chrono::system_clock::time_point now) {

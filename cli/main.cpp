@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   cli::add_inspect(app, rc);
   cli::add_lint(app, rc);
   cli::add_render(app, rc);
+  cli::add_scheduler(app, rc);
   cli::add_simulate(app, rc);
   cli::add_uninstall(app, rc);
   cli::add_verify(app, rc);

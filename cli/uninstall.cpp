@@ -1,7 +1,5 @@
 #include "cli/uninstall.hpp"
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,9 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/operator_lease.hpp"
 #include "cli/static_pod_cluster.hpp"
+#include "cli/stranded.hpp"
 #include "cli/verbs.hpp"
-#include "kube/projections/lease.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/names.hpp"
@@ -49,20 +48,6 @@ boost::asio::awaitable<void> pause_for(std::chrono::milliseconds how_long) {
   co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
-/// Whether somebody renews the lease, seen by its change: clocks differ.
-struct pulse {
-  std::optional<kube::lease> last;
-  clock::time_point changed = clock::now();
-  void see(std::optional<kube::lease> now) {
-    const bool same = last && now && last->renewed_us == now->renewed_us && last->holder == now->holder;
-    if (!same) changed = clock::now();
-    last = std::move(now);
-  }
-  bool silent_for(clock::duration how_long) const {
-    return !last || last->holder.empty() || clock::now() - changed > how_long;
-  }
-};
-
 class removal {
  public:
   removal(kube::transport& over, const uninstall_options& how, std::ostream& out)
@@ -75,7 +60,7 @@ class removal {
     if (!seen) co_return seen;
     if (how_.check) co_return check();
     if (how_.cancel) co_return co_await cancel();
-    if (!agreed()) co_return kube::result<void>();
+    if (!wanted()) co_return kube::result<void>();
     if (!how_.without_operator) {
       const auto left = co_await leave();
       if (!left) co_return left;
@@ -85,8 +70,8 @@ class removal {
     const auto removed = co_await sweep(over_, ns_);
     if (!removed) co_return std::unexpected(removed.error());
     tell(*removed);
-    const auto named = co_await name_stranded();
-    if (!named) co_return named;
+    const auto settled = co_await settle_stranded();
+    if (!settled) co_return settled;
     if (how_.keep_crds) {
       const auto back = co_await set_removing(false);
       if (!back) co_return back;
@@ -146,17 +131,10 @@ class removal {
   }
 
   kube::task<void> look_at_lease() {
-    std::optional<kube::lease> found;
-    kube::list_options what;
-    what.ns = ns_;
-    what.field_selector = "metadata.name=quartermaster";
-    const std::function<void(kube::lease)> newest = [&](kube::lease one) {
-      if (!found || found->renewed_us < one.renewed_us) found = std::move(one);
-    };
-    const auto listed = co_await list_each<kube::lease>(over_, what, newest);
-    if (!listed) co_return listed;
-    if (found && ns_.empty()) ns_ = found->key.ns;
-    lease_.see(std::move(found));
+    auto found = co_await find_lease(over_, ns_);
+    if (!found) co_return std::unexpected(found.error());
+    if (*found && ns_.empty()) ns_ = (*found)->key.ns;
+    lease_.see(std::move(*found));
     co_return kube::result<void>();
   }
 
@@ -181,22 +159,13 @@ class removal {
     co_return done;
   }
 
-  bool agreed() {
+  bool wanted() {
     out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
          << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes"
          << (how_.keep_crds ? ", but for CRDs and the policy." : ", with the CRDs and the AcceleratorPolicy.")
          << std::endl;
-    if (how_.yes) return true;
-    if (isatty(STDIN_FILENO) != 0) {
-      out_ << "Go on? [y/N] " << std::flush;
-      std::string answer;
-      std::getline(std::cin, answer);
-      if (answer == "y" || answer == "Y" || answer == "yes") return true;
-      out_ << "nothing was changed" << std::endl;
-    } else {
-      out_ << "nothing was changed: add --yes, as nobody can be asked here" << std::endl;
-    }
+    if (agreed(how_.yes, out_)) return true;
     rc_ = 1;
     return false;
   }
@@ -285,22 +254,24 @@ class removal {
     co_return kube::result<void>();
   }
 
-  /// A pod keeps the scheduler it was made with.
-  kube::task<void> name_stranded() {
-    kube::list_options what;
-    what.field_selector =
-        "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
-    const auto pods = co_await api_.list(kube::resources::pods, what);
-    if (!pods) co_return std::unexpected(pods.error());
-    if (pods->empty()) co_return kube::result<void>();
-    std::string some;
-    for (std::size_t i = 0; i < std::min(pods->size(), named_at_most); ++i)
-      some += (i == 0 ? "" : ", ") + text_at((*pods)[i], "/metadata/namespace") + "/" +
-              text_at((*pods)[i], "/metadata/name");
-    out_ << "note: " << pods->size() << (pods->size() == 1 ? " pod still waits" : " pods still wait")
-         << " for the scheduler " << names::scheduler_name << " and will find no other (" << some
-         << (pods->size() > named_at_most ? ", ..." : "") << "): delete them, and let their workloads make them anew"
-         << std::endl;
+  /// A pod keeps the scheduler it was made with. API servers were told that no more are sent when the types' objects
+  /// went.
+  kube::task<void> settle_stranded() {
+    stranded waiting(over_);
+    auto seen = co_await waiting.look();
+    if (!seen) co_return seen;
+    if (how_.recreate_owned && waiting.any_to_recreate()) {
+      co_await pause_for(how_.learn);
+      seen = co_await waiting.look();
+      if (!seen) co_return seen;
+      const auto removed = co_await waiting.recreate();
+      if (!removed) co_return std::unexpected(removed.error());
+      out_ << recreated(*removed) << std::endl;
+    }
+    if (waiting.any_to_stay() || (waiting.any_to_recreate() && !how_.recreate_owned))
+      out_ << "note: pods still wait for the scheduler " << names::scheduler_name
+           << " and will find no other:" << std::endl;
+    waiting.tell(out_, how_.recreate_owned ? "" : "delete it, and its owner makes it anew (--recreate-owned)");
     co_return kube::result<void>();
   }
 
@@ -334,6 +305,7 @@ constexpr std::string_view example = R"(Examples:
   $ quartermaster uninstall --check     # is a node still enrolled? (what helm's pre-delete hook asks)
   $ quartermaster uninstall             # nodes leave as their pods allow; then everything of ours goes
   $ helm uninstall quartermaster --namespace quartermaster
+  $ quartermaster uninstall --recreate-owned   # pods that wait for the scheduler quartermaster get another
 
 Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or
 evicted, where the policy says drain: {mode: Evict}). May be stopped and called again at any point.
@@ -363,6 +335,9 @@ void add_uninstall(CLI::App& app, int& rc) {
   auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
   check->excludes(cancel);
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
+  verb->add_flag("--recreate-owned", options->recreate_owned,
+                 "Delete pods that still wait for the scheduler quartermaster where their owner makes them anew (see "
+                 "scheduler off --help)");
   verb->add_flag("--keep-crds", options->keep_crds, "Leave the CRDs and the AcceleratorPolicy");
   verb->add_flag("--without-operator", options->without_operator,
                  "Do not wait for nodes: labels and plugins go at once, under the pods that use them");

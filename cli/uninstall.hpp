@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/cluster.hpp"
+#include "cli/scheduler_off.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
 
@@ -16,14 +17,16 @@ namespace cli {
 
 struct uninstall_options {
   cluster_options cluster;
-  std::string ns;          ///< the operator's; empty: where the lease quartermaster is
-  bool check = false;      ///< only say whether a node is enrolled
-  bool cancel = false;     ///< take spec.removing back
-  bool yes = false;        ///< do not ask
-  bool keep_crds = false;  ///< CRDs and the policy stay
+  std::string ns;               ///< the operator's; empty: where the lease quartermaster is
+  bool check = false;           ///< only say whether a node is enrolled
+  bool cancel = false;          ///< take spec.removing back
+  bool yes = false;             ///< do not ask
+  bool keep_crds = false;       ///< CRDs and the policy stay
+  bool recreate_owned = false;  ///< pods that wait for our scheduler go where an owner makes them anew
   bool without_operator = false;
   std::chrono::seconds timeout{0};  ///< for nodes to leave; 0: as long as it takes
   std::chrono::seconds lease_patience{60};
+  std::chrono::seconds learn = api_servers_learn;
 };
 
 int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err);

@@ -1,0 +1,27 @@
+#pragma once
+// The operator's lease, by which verbs see where it runs and whether it works.
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "kube/projections/lease.hpp"
+#include "kube/task.hpp"
+#include "kube/transport.hpp"
+
+namespace cli {
+
+/// The newest of that name in the namespace; `ns` empty: of all.
+kube::task<std::optional<kube::lease>> find_lease(kube::transport& over, std::string ns);
+
+/// Whether somebody renews it, seen by its change: clocks differ.
+struct pulse {
+  using clock = std::chrono::steady_clock;
+  std::optional<kube::lease> last;
+  clock::time_point changed = clock::now();
+
+  void see(std::optional<kube::lease> now);
+  bool silent_for(clock::duration how_long) const;
+};
+
+}  // namespace cli

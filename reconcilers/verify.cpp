@@ -505,7 +505,7 @@ report walk(const cluster_view& of) {
   for (auto& one : rules_step(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   for (auto& one : daemon_set_steps(of, out, leaderless || is_wrong(policy) || is_wrong(types)))
     out.cluster.push_back(std::move(one));
-  for (auto& one : scheduler_steps(of, leaderless || is_wrong(policy) || is_wrong(types)))
+  for (auto& one : scheduler_steps(of, leaderless || is_wrong(types) || policy.why == code::policy_not_looked_at))
     out.cluster.push_back(std::move(one));
   out.cluster.push_back(leader);
   return out;

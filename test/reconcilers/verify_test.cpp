@@ -250,6 +250,13 @@ const std::vector<defect>& defects() {
                    nlohmann::json::array());
        },
        {"scheduler_not_ready"}},
+      {"a scheduler in trouble beside a module in trouble",
+       [](cluster& c) {
+         c.policy_ready("False", "ImageMissing", "mps: no image");
+         scheduled(c, "Dedicated", {{"status", "False"}, {"reason", "VersionUnknown"}, {"message", "not said"}},
+                   nlohmann::json::array());
+       },
+       {"policy_not_ready", "scheduler_not_ready"}},
       {"a scheduler that pods still wait for",
        [](cluster& c) {
          scheduled(c, "None", {{"status", "False"}, {"reason", "PodsWait"}, {"message", "1 pod waits"}},

@@ -113,8 +113,9 @@ bool waits(const json& pod) {
 }
 
 std::int64_t failures_left(const json& job) {
-  if (job.contains("/spec/podFailurePolicy"_json_pointer) || job.contains("/spec/backoffLimitPerIndex"_json_pointer))
-    return 0;  // each may end at one
+  const bool may_end_at_one =
+      job.contains("/spec/podFailurePolicy"_json_pointer) || job.contains("/spec/backoffLimitPerIndex"_json_pointer);
+  if (may_end_at_one || text_at(job, "/spec/podReplacementPolicy") == "Failed") return 0;
   return number_at(job, "/spec/backoffLimit", 6) - number_at(job, "/status/failed", 0);
 }
 
@@ -209,6 +210,10 @@ kube::task<bool> stranded::remove(stranded_pod& one) {
     only_if.resource_version = one.version;
     const auto done = co_await api_.remove(pod_type, one.key, only_if);
     if (done) co_return true;
+    if (done.error().code == kube::errc::forbidden) {
+      one.stays = "it may not be deleted: " + done.error().what;
+      co_return false;
+    }
     if (done.error().code != kube::errc::conflict) co_return std::unexpected(done.error());
     const auto now = co_await api_.get(pod_type, one.key);
     if (!now && now.error().code != kube::errc::not_found) co_return std::unexpected(now.error());

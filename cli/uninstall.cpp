@@ -164,6 +164,8 @@ class removal {
          << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes"
          << (how_.keep_crds ? ", but for CRDs and the policy." : ", with the CRDs and the AcceleratorPolicy.")
+         << (how_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
+                                 : "")
          << std::endl;
     if (agreed(how_.yes, out_)) return true;
     rc_ = 1;

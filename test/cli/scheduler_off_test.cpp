@@ -99,6 +99,9 @@ TEST(stranded, a_job_that_a_deletion_would_end_keeps_its_pod) {
   EXPECT_THAT(stays(pod("p", owned_by("batch/v1", "Job", "train")), {job}), HasSubstr("count as a failure"));
   job["status"]["failed"] = 1;
   EXPECT_EQ(stays(pod("p", owned_by("batch/v1", "Job", "train")), {job}), "");
+  job["spec"]["podReplacementPolicy"] = "Failed";
+  EXPECT_EQ(failures_left(job), 0) << "one that was deleted is not replaced at once";
+  job["spec"].erase("podReplacementPolicy");
   job["spec"]["podFailurePolicy"] = {{"rules", json::array()}};
   EXPECT_EQ(failures_left(job), 0);
 }
@@ -271,6 +274,21 @@ TEST(scheduler_off, a_pod_that_changed_is_looked_at_again_and_one_that_got_a_nod
   const auto said = bound.off(true);
   EXPECT_THAT(bound.removed, IsEmpty());
   EXPECT_THAT(said.out, HasSubstr("it got a node meanwhile"));
+}
+
+TEST(scheduler_off, a_pod_that_may_not_be_deleted_does_not_keep_the_others) {
+  server one;
+  one.pods = {{"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))},
+              {"w-2", pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"))}};
+  one.owners["w"] = object("ReplicaSet", "w");
+  const auto usual = one.over.answer;
+  one.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
+    const bool kept = what.verb == kube::method::del && what.target.contains("w-1");
+    return kept ? recording_transport::refused(403, "Forbidden", "kept by a policy") : usual(what);
+  };
+  const auto said = one.off(true);
+  EXPECT_THAT(one.removed, ElementsAre("w-2"));
+  EXPECT_THAT(said.out, HasSubstr("(lab/w-1): it may not be deleted: "));
 }
 
 TEST(scheduler_off, a_job_loses_no_more_pods_than_it_may) {

@@ -120,6 +120,14 @@ func (d *den) told(out string) {
 	}
 }
 
+// verified: the walk over the cluster says this, too.
+func (d *den) verified(line string) {
+	d.t.Helper()
+	if _, out, errs := d.said("verify", "-o", "wide"); !strings.Contains(out, line) {
+		d.t.Errorf("verify does not say %q:\n%s%s", line, out, errs)
+	}
+}
+
 // dedicated has a den in which pods are sent to a scheduler that does not run, so that they wait.
 func dedicated(t *testing.T) (*den, *kit.Operator) {
 	t.Helper()
@@ -136,6 +144,13 @@ func dedicated(t *testing.T) (*den, *kit.Operator) {
 // S54: switching off with pods that wait, which their owners make anew; killed in the middle and called again.
 func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_off(t *testing.T) {
 	d, o := dedicated(t)
+	// Pods that name no scheduler are sent to this one, which asks.
+	real := d.kubelet()
+	if code, why, text := d.proof(30 * time.Second); code != 0 || why != "" || !strings.Contains(text, "asked by "+ownScheduler+" (") {
+		t.Errorf("verify --scheduler: code %d, %q: %s", code, why, text)
+	}
+	real.Close()
+	d.verified("  ok      scheduler      Dedicated: 2 of 2 replicas ready")
 	before := d.workloads()
 	if code, out, _ := d.said("scheduler", "off"); code != 1 || d.sends() != "Dedicated" || !strings.Contains(out, "nothing was changed") {
 		t.Errorf("nobody can be asked here: code %d: %s", code, out)
@@ -156,6 +171,7 @@ func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_of
 	}
 	d.told(out)
 	d.remade(before)
+	d.verified("  WRONG   scheduler      the scheduler is being switched off: PodsWait: 3 pods wait for it")
 	if d.deployment() == nil {
 		t.Error("pods wait for a scheduler that is gone")
 	}

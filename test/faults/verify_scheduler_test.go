@@ -39,9 +39,9 @@ func (h *hall) said(args ...string) (code int, out, errs string) {
 }
 
 // proof is what `verify --scheduler` has found, and that it leaves no pod.
-func (h *hall) proof(args ...string) (code int, why, text string) {
+func (h *hall) proof(patience time.Duration, args ...string) (code int, why, text string) {
 	h.t.Helper()
-	rc, out, errs := h.said(append([]string{"verify", "-o", "json", "--timeout", "8", "--scheduler"}, args...)...)
+	rc, out, errs := h.said(append([]string{"verify", "-o", "json", "--timeout", fmt.Sprint(int(patience.Seconds())), "--scheduler"}, args...)...)
 	var said struct {
 		Cluster []struct {
 			Step, Code string
@@ -84,7 +84,7 @@ func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.
 	h.enrolled(o)
 	expect := func(code int, why, text string, args ...string) {
 		t.Helper()
-		rc, is, says := h.proof(args...)
+		rc, is, says := h.proof(8*time.Second, args...)
 		if rc != code || is != why || !strings.Contains(says, text) {
 			t.Errorf("verify --scheduler %v: code %d, %q: %s; want %d, %q: %s", args, rc, is, says, code, why, text)
 		}

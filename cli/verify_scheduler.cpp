@@ -41,9 +41,9 @@ std::string_view key_of(const scheduler_test_options& with) {
   return with.resource.empty() ? usual_resource : std::string_view(with.resource);
 }
 
-/// What was said of the pod: by its condition, else by the event.
+/// What was said of the pod: by its condition, or by the event, whichever is there first.
 struct words {
-  std::string reason;  ///< Unschedulable, SchedulerError
+  bool tried = false;  ///< it was tried on the nodes; else the attempt itself failed
   std::string text;
   std::string who;  ///< the scheduler, as the event has it; empty: no event has come
 };
@@ -52,7 +52,6 @@ words words_of(const json& pod, std::span<const json> events) {
   words out;
   for (const auto& one : pod.value("/status/conditions"_json_pointer, json::array())) {
     if (text_at(one, "/type") != "PodScheduled" || text_at(one, "/status") != "False") continue;
-    out.reason = text_at(one, "/reason");
     out.text = text_at(one, "/message");
   }
   for (const auto& one : events) {
@@ -63,14 +62,17 @@ words words_of(const json& pod, std::span<const json> events) {
     if (const auto by = text_at(one, "/reportingInstance"); !by.empty()) out.who += " (" + by + ")";
     if (out.text.empty() && reason == "FailedScheduling") out.text = text_at(one, "/note");
   }
+  out.tried = out.text.contains("nodes are available") || out.text.contains("no nodes available");
   return out;
 }
 
-/// Why a call to the extender came to nothing, by what Go's HTTP client and the extender's caller say.
+/// Why an attempt failed: mostly a call to the extender, by what Go's HTTP client and kube-scheduler's caller say.
 code failure_in(std::string_view text) {
-  constexpr std::array certificate{"x509:", "tls:", "certificate"};
+  // Where the client's certificate is not taken, the server closes what the client believes to be open (TLS 1.3).
+  constexpr std::array certificate{"x509:", "tls:", "certificate", "broken pipe", "connection reset"};
   constexpr std::array answered{"failed filter with extender", "code 4", "code 5"};
   const auto in = [text](const char* word) { return text.contains(word); };
+  if (!in("Post \"") && !in("extender")) return code::scheduler_found_no_node;
   if (std::ranges::any_of(certificate, in)) return code::extender_untrusted;
   return std::ranges::any_of(answered, in) ? code::extender_refuses : code::extender_unreachable;
 }
@@ -144,7 +146,7 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
                 seconds_of(after) + ": " + text,
                 {}};
   }
-  if (said.reason == "SchedulerError") {
+  if (!said.tried) {
     if (!late) return {};  // it tries again
     return wrong(failure_in(said.text), text, name);
   }

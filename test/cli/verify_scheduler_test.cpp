@@ -78,12 +78,22 @@ TEST(verify_scheduler, tells_by_the_schedulers_words_who_was_asked) {
        "extender_untrusted", "wait"},
       {"SchedulerError", R"(Post "https://10.96.0.7/scheduler/filter": remote error: tls: bad certificate)",
        "extender_untrusted", "wait"},
+      {"SchedulerError",
+       R"(Post "https://10.96.0.7/scheduler/filter": net/http: HTTP/1.x transport connection broken: write: broken pipe)",
+       "extender_untrusted", "wait"},
+      {"SchedulerError", "running PreFilter plugin NodeAffinity: no such thing", "scheduler_found_no_node", "wait"},
+      {"Unschedulable", "no nodes available to schedule pods", "scheduler_found_no_node", "scheduler_found_no_node"},
       {"SchedulerError", "failed filter with extender at URL https://10.96.0.7/scheduler/filter, code 503",
        "extender_refuses", "wait"},
   };
   for (const auto& [reason, message, late, early] : table) {
     EXPECT_EQ(code_of(pod_with(reason, message), true), late) << message;
     EXPECT_EQ(code_of(pod_with(reason, message), false), early) << message;
+    if (*message == '\0') continue;
+    const std::vector<json> events{event_by("quartermaster", message)};
+    const auto found = judge_scheduling(pod_with("", ""), events, {}, 5s, true);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->is == outcome::good ? "asked" : to_string(found->why), late) << "by the event alone: " << message;
   }
   const auto full = pod_with("Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.");
   EXPECT_EQ(code_of(full, true, "nvidia.com/gpu"), "scheduler_found_no_node") << "nodes offer it, and are full";
@@ -158,7 +168,7 @@ struct one_pod {
 
 TEST(verify_scheduler, looks_until_the_scheduler_has_spoken_and_removes_the_pod) {
   one_pod server;
-  server.looks = {pod_with("", ""), pod_with("SchedulerError", "Post: x509: no"),
+  server.looks = {pod_with("", ""), pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)"),
                   pod_with("Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpucores.")};
   const auto found = server.tested();
   ASSERT_TRUE(found) << found.error().what;
@@ -169,7 +179,7 @@ TEST(verify_scheduler, looks_until_the_scheduler_has_spoken_and_removes_the_pod)
 TEST(verify_scheduler, without_the_right_to_read_events_the_rest_is_told) {
   one_pod server;
   server.sees_events = false;
-  server.looks = {pod_with("SchedulerError", "Post: x509: no")};
+  server.looks = {pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)")};
   const auto found = server.tested();
   ASSERT_TRUE(found) << found.error().what;
   EXPECT_EQ(to_string(found->why), "extender_untrusted");

@@ -129,7 +129,7 @@ func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.
 	nobody, err := kit.FreePort()
 	h.must(err)
 	with(url, wrong, func() { expect(3, "extender_untrusted", "x509", kit.SchedulerName) })
-	with(url, alien, func() { expect(3, "extender_untrusted", "tls", kit.SchedulerName) })
+	with(url, alien, func() { expect(3, "extender_untrusted", "Post \"https", kit.SchedulerName) })
 	with(fmt.Sprintf("https://127.0.0.1:%d/scheduler", nobody), h.keys, func() { expect(3, "extender_unreachable", "connection refused", kit.SchedulerName) })
 	with(url+"/else", h.keys, func() { expect(3, "extender_refuses", "404", kit.SchedulerName) })
 

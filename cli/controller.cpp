@@ -285,12 +285,19 @@ class operator_program {
         extender::given{loop_,
                         metrics_,
                         serving_,
+                        running_,
                         client_,
                         {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
                         [this] { return elector_.remaining(); },
                         elector_.identity(),
-                        events_},
+                        events_,
+                        deployments_},
         options_);
+    namespace known = reconcilers::names;
+    cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
+    cache(webhook::only(known::extender_server_secret, options_.ns), extender_->server_secret);
+    cache(webhook::only(known::extender_client_secret, options_.ns), extender_->client_secret);
+    cache(webhook::only(static_pod_name, options_.ns), extender_->masters);
     extender_->join(manager_);
     if (webhook_)
       webhook_->set_advice(

@@ -1,5 +1,6 @@
 #include "cli/extender.hpp"
 
+#include "agent/static_pod/health.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
@@ -70,9 +71,24 @@ extender::extender(given from, const controller_options& options)
       predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
                    [this](const kube::pod& pod) { waiting_.note(pod); }},
                   from.metrics),
+      certificates_({{authority_secret, server_secret, client_secret}, from.stores.policies, from.deployments},
+                    from.client, from.events, from.metrics,
+                    {.ns = options.ns,
+                     .certificate_file = options.extender_cert,
+                     .authorities_file = options.extender_client_ca,
+                     .masters = [this] { return masters_known(); }}),
+      rotating_(from.loop, certificates_, from.running),
       server_(from.loop, from.serving, listening(options)) {
   book_.on_room([this] { waiting_.room(); });
   from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
+  const auto rotate = [this](const auto* before, const auto* after) {
+    for (const auto& key : certificates_.affected_by(before, after)) rotating_.add(key);
+  };
+  authority_secret.observe(rotate);
+  server_secret.observe(rotate);
+  client_secret.observe(rotate);
+  masters.observe(rotate);
+  from.deployments.observe(rotate);
   front_.add_routes(server_);
   if (options.predicates_address.empty()) return;
   plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
@@ -81,6 +97,7 @@ extender::extender(given from, const controller_options& options)
 
 void extender::join(controller::manager& manager) {
   manager.add_server(server_);
+  manager.add_runner(rotating_);
   if (plain_) manager.add_server(*plain_);
   manager.on_leading([this] {
     leading_ = true;
@@ -89,6 +106,20 @@ void extender::join(controller::manager& manager) {
     loop_.spawn("waiting_pods", care());
     loop_.spawn("quota_status", report());
   });
+}
+
+/// Those whose node is there: a master that is gone leaves its row. Empty: not known yet.
+std::optional<std::vector<reconcilers::extender_master>> extender::masters_known() const {
+  if (!masters.synced() || !nodes_.synced()) return std::nullopt;
+  std::vector<reconcilers::extender_master> out;
+  for (const auto& rows : masters.all()) {
+    for (const auto& [node, text] : rows.data) {
+      if (!nodes_.find({{}, std::string(node)})) continue;
+      const auto row = agent::static_pod::read_row(text);
+      out.push_back({std::string(node), row.is, row.certificates});
+    }
+  }
+  return out;
 }
 
 void extender::tell_of_quotas() {

@@ -9,12 +9,14 @@
 #include "controller/http_server.hpp"
 #include "controller/manager.hpp"
 #include "controller/recorder.hpp"
+#include "controller/runner.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/predicates.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/extender/waiting.hpp"
+#include "reconcilers/extender_certificates.hpp"
 #include "reconcilers/quota_status.hpp"
 
 namespace cli {
@@ -28,11 +30,13 @@ class extender {
     controller::loop& loop;
     controller::registry& metrics;
     controller::http_server_metrics& serving;
+    controller::runner_metrics& running;
     kube::client& client;  ///< the fenced one
     reconcilers::extender::account::stores stores;
     std::function<controller::milliseconds()> lease_left;
     std::string identity;  ///< of this leader
     controller::recorder& events;
+    controller::store<kube::deployment>& deployments;  ///< of ours
   };
   extender(given from, const controller_options& options);
 
@@ -43,12 +47,16 @@ class extender {
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
+  controller::store<reconcilers::extender_secret> authority_secret, server_secret, client_secret;
+  controller::store<kube::config_map> masters;  ///< rows of the agents of static pods
+
  private:
   /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
   void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
   kube::task<void> report();
+  std::optional<std::vector<reconcilers::extender_master>> masters_known() const;
 
   controller::loop& loop_;
   const controller::store<kube::node>& nodes_;
@@ -61,6 +69,8 @@ class extender {
   reconcilers::quota_status quotas_;
   reconcilers::extender::front front_;
   reconcilers::extender::predicates predicates_;
+  reconcilers::extender_certificates certificates_;
+  controller::runner rotating_;
   controller::http_server server_;
   std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
   bool leading_ = false;

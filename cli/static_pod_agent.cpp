@@ -4,6 +4,7 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "reconcilers/extender_authority.hpp"
 #include "reconcilers/names.hpp"
 #include "reconcilers/scheduler_config/master.hpp"
 
@@ -214,6 +215,9 @@ kube::task<void> static_pod_agent::tell(const pods::step& step, const std::strin
                 .version = about.version,
                 .since = before.since,
                 .reason = step.why};
+  // At rest what is wanted is in place, and that was made of what the cluster has now.
+  if (step.what == pods::action::rest && step.is == pods::state::applied && cluster.extender)
+    now.certificates = reconcilers::certificates_of(cluster.extender->ca, cluster.extender->certificate);
   const bool other = now.is != before.is;
   if (other) now.since = controller::rfc3339_seconds(std::chrono::system_clock::now());
   if (now == before || (before.is.empty() && step.is == pods::state::off)) co_return kube::result<void>();

@@ -9,16 +9,7 @@ namespace controller {
 namespace {
 
 using std::chrono::seconds;
-using x509::info;
-
-/// A clock that is behind ours must not find a new certificate "not yet valid".
-constexpr std::int64_t backdated = 3600;
-
-std::string joined(std::span<const info> all) {
-  std::string out;
-  for (const auto& one : all) out += one.pem;
-  return out;
-}
+using x509::backdated, x509::due, x509::info, x509::joined, x509::living, x509::signer_of;
 
 bool holds(std::string_view list, const info& authority) {
   return std::ranges::any_of(x509::read(list), [&](const info& one) { return one.pem == authority.pem; });
@@ -28,30 +19,13 @@ bool told_all(std::span<const std::string> told, const info& authority) {
   return !told.empty() && std::ranges::all_of(told, [&](const auto& list) { return holds(list, authority); });
 }
 
-/// The certificates of `list` that may sign and have not ended.
-std::vector<info> living(std::string_view list, std::int64_t now) {
-  auto out = x509::read(list);
-  std::erase_if(out, [&](const info& one) { return !one.authority || one.until <= now; });
-  return out;
-}
-
-std::optional<info> first_of(const std::string& pem) {
-  auto all = x509::read(pem);
-  return all.empty() ? std::nullopt : std::optional<info>(std::move(all.front()));
-}
-
-const info* signer_of(const info& leaf, std::span<const info> authorities) {
-  const auto at = std::ranges::find_if(authorities, [&](const info& one) { return x509::signed_by(leaf, one); });
-  return at == authorities.end() ? nullptr : &*at;
-}
-
 /// One look at what is stored.
 class state {
  public:
   state(const authority_keys& stored, std::span<const std::string> told, std::int64_t now,
         const authority_settings& how)
       : stored_(stored), told_(told), now_(now), how_(how), authorities_(living(stored.authorities, now)) {
-    if (x509::belongs(stored.leaf)) leaf_ = first_of(stored.leaf.certificate);
+    leaf_ = x509::leaf_of(stored.leaf);
     if (leaf_) signer_ = signer_of(*leaf_, authorities_);
   }
 
@@ -70,9 +44,6 @@ class state {
   }
 
  private:
-  /// Two thirds of its life are over.
-  static std::int64_t due(const info& of) { return of.until - (of.until - of.from) / 3; }
-
   bool can_sign() const {
     return !authorities_.empty() && now_ < due(authorities_.back()) && authorities_.back().from <= now_ &&
            x509::belongs({authorities_.back().pem, stored_.signer_key});
@@ -170,8 +141,8 @@ authority_step next_step(const authority_keys& stored, std::span<const std::stri
 leaf_gate::answer leaf_gate::look(const authority_keys& stored, std::span<const std::string> told, bool showing,
                                   milliseconds now, std::int64_t wall) {
   if (stored.leaf.certificate.empty() && stored.leaf.key.empty()) return {};
-  const auto leaf = first_of(stored.leaf.certificate);
-  if (!leaf || !x509::belongs(stored.leaf)) return {false, {}, "the stored key does not belong to the certificate"};
+  const auto leaf = x509::leaf_of(stored.leaf);
+  if (!leaf) return {false, {}, "the stored key does not belong to the certificate"};
   if (leaf->until <= wall) return {false, {}, "the stored certificate has expired"};
   const auto authorities = living(stored.authorities, wall);
   const auto* signer = signer_of(*leaf, authorities);

@@ -152,7 +152,7 @@ pem_pair make_authority(const std::string& name, validity when) {
 }
 
 kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
-                             validity when) {
+                             validity when, usage as) {
   const auto issuer = certificate_of(authority.certificate);
   const auto signer = key_of(authority.key);
   if (!issuer || !signer || X509_check_private_key(issuer.get(), signer.get()) != 1) {
@@ -164,7 +164,7 @@ kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name,
   X509_set_issuer_name(made.get(), X509_get_subject_name(issuer.get()));
   extend(made.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE");
   extend(made.get(), issuer.get(), NID_key_usage, "critical,digitalSignature");
-  extend(made.get(), issuer.get(), NID_ext_key_usage, "serverAuth");
+  extend(made.get(), issuer.get(), NID_ext_key_usage, as == usage::server ? "serverAuth" : "clientAuth");
   extend(made.get(), issuer.get(), NID_authority_key_identifier, "keyid");
   std::string alternatives;
   for (const auto& one : names)
@@ -203,5 +203,30 @@ bool belongs(const pem_pair& pair) {
   ERR_clear_error();
   return good;
 }
+
+std::vector<info> living(std::string_view list, std::int64_t now) {
+  auto out = read(list);
+  std::erase_if(out, [&](const info& one) { return !one.authority || one.until <= now; });
+  return out;
+}
+
+std::string joined(std::span<const info> all) {
+  std::string out;
+  for (const auto& one : all) out += one.pem;
+  return out;
+}
+
+std::optional<info> leaf_of(const pem_pair& pair) {
+  if (!belongs(pair)) return std::nullopt;
+  auto all = read(pair.certificate);
+  return all.empty() ? std::nullopt : std::optional<info>(std::move(all.front()));
+}
+
+const info* signer_of(const info& leaf, std::span<const info> authorities) {
+  const auto at = std::ranges::find_if(authorities, [&](const info& one) { return signed_by(leaf, one); });
+  return at == authorities.end() ? nullptr : &*at;
+}
+
+std::int64_t due(const info& of) { return of.until - (of.until - of.from) / 3; }
 
 }  // namespace controller::x509

@@ -3,6 +3,7 @@
 // 1970 and come from the caller. OpenSSL is behind it.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,9 +30,11 @@ struct info {
 
 /// A certificate that signs itself and may sign leaves, nothing below them.
 pem_pair make_authority(const std::string& name, validity when);
-/// A leaf for servers; `names` are DNS names and IP addresses. errc::config where the authority is no usable pair.
+/// What a leaf may be shown as; nothing else takes it.
+enum class usage : std::uint8_t { server, client };
+/// A leaf; `names` are DNS names and IP addresses. errc::config where the authority is no usable pair.
 kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
-                             validity when);
+                             validity when, usage as = usage::server);
 
 /// Every certificate in the text, in its order; what is none is passed over.
 std::vector<info> read(std::string_view pem);
@@ -39,5 +42,18 @@ std::vector<info> read(std::string_view pem);
 bool signed_by(const info& leaf, const info& authority);
 /// The private key is the one of the first certificate in the text.
 bool belongs(const pem_pair& pair);
+
+/// The certificates of a list that may sign and have not ended.
+std::vector<info> living(std::string_view list, std::int64_t now);
+/// Their text, one after the other.
+std::string joined(std::span<const info> all);
+/// Of the pair, where the key belongs to it.
+std::optional<info> leaf_of(const pem_pair& pair);
+/// Null: none of them.
+const info* signer_of(const info& leaf, std::span<const info> authorities);
+/// Two thirds of its life are over: another one is made.
+std::int64_t due(const info& of);
+/// A clock that is behind ours must not find a new certificate "not yet valid", in seconds.
+inline constexpr std::int64_t backdated = 3600;
 
 }  // namespace controller::x509

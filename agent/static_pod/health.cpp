@@ -59,7 +59,8 @@ std::string trouble_of_others(const std::vector<json>& pods, std::string_view ow
 
 std::string write(const row& of) {
   const nlohmann::ordered_json out = {{"state", of.is},        {"generation", of.generation}, {"checksum", of.checksum},
-                                      {"version", of.version}, {"since", of.since},           {"reason", of.reason}};
+                                      {"version", of.version}, {"since", of.since},           {"reason", of.reason},
+                                      {"certificates", of.certificates}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -75,6 +76,7 @@ row read_row(std::string_view text) {
   out.version = field("version");
   out.since = field("since");
   out.reason = field("reason");
+  out.certificates = field("certificates");
   return out;
 }
 

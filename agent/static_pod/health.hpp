@@ -27,6 +27,7 @@ struct row {
   std::string is = {};  ///< to_string(state)
   std::int64_t generation = 0;
   std::string checksum = {}, version = {}, since = {}, reason = {};
+  std::string certificates = {};  ///< a name for those in place; only while nothing is changed
   friend bool operator==(const row&, const row&) = default;
 };
 std::string write(const row& of);

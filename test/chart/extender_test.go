@@ -78,7 +78,7 @@ func Test_what_the_extender_becomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	random := regexp.MustCompile(`(?m)^(  (?:ca\.crt|tls\.crt|tls\.key): )[A-Za-z0-9+/=]{300,}$`)
+	random := regexp.MustCompile(`(?m)^(  (?:ca\.crt|ca\.key|tls\.crt|tls\.key): )[A-Za-z0-9+/=]{300,}$`)
 	for _, one := range objects {
 		for _, template := range []string{"extender", "extender-policies", "scheduler-policies", "deployment", "networkpolicy"} {
 			if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
@@ -86,8 +86,8 @@ func Test_what_the_extender_becomes(t *testing.T) {
 			}
 		}
 	}
-	if is := strings.Count(text.String(), ": random\n"); is != 6 {
-		t.Errorf("%d random parts, not 6", is)
+	if is := strings.Count(text.String(), ": random\n"); is != 8 {
+		t.Errorf("%d random parts, not 8", is)
 	}
 	Golden(t, "extender.yaml", text.String())
 }
@@ -99,9 +99,11 @@ func Test_the_extenders_certificates_verify(t *testing.T) {
 			t.Fatal(err)
 		}
 		server, client := secretOf(t, objects, "quartermaster-extender"), secretOf(t, objects, "quartermaster-extender-client")
-		if server["ca.crt"] != client["ca.crt"] {
+		authority := secretOf(t, objects, "quartermaster-extender-authority")
+		if server["ca.crt"] != client["ca.crt"] || server["ca.crt"] != authority["ca.crt"] {
 			t.Error("two authorities")
 		}
+		verified(t, map[string]string{"ca.crt": authority["ca.crt"], "tls.crt": authority["ca.crt"], "tls.key": authority["ca.key"]}, "any")
 		verified(t, server, "sslserver", "-verify_hostname", "quartermaster-extender."+namespace+".svc")
 		verified(t, client, "sslclient")
 		for _, name := range []string{"quartermaster-extender." + namespace + ".svc", "quartermaster-extender." + namespace + ".svc.cluster.local", "quartermaster-extender", "localhost"} {
@@ -110,8 +112,11 @@ func Test_the_extenders_certificates_verify(t *testing.T) {
 			}
 		}
 		for name, text := range map[string]string{"the authority": server["ca.crt"], "the server's": server["tls.crt"], "the client's": client["tls.crt"]} {
-			is := certificate(t, text)
-			if left := time.Until(is.NotAfter); left < 9*365*24*time.Hour || left > 11*365*24*time.Hour {
+			is, days := certificate(t, text), time.Duration(365)
+			if name == "the authority" {
+				days = 3650
+			}
+			if left := time.Until(is.NotAfter); left < (days-1)*24*time.Hour || left > (days+1)*24*time.Hour {
 				t.Errorf("%s certificate lasts %s", name, left)
 			}
 			if ca := name == "the authority"; is.IsCA != ca {
@@ -159,7 +164,8 @@ func Test_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
 		"": nil,
 		"{extender: {enabled: false, protect: true}}": nil,
 		"{extender: {enabled: true, protect: false}}": {"ClusterRole quartermaster-extender", "ClusterRoleBinding quartermaster-extender", "Role quartermaster-extender",
-			"RoleBinding quartermaster-extender", "Secret quartermaster-extender", "Secret quartermaster-extender-client", "Service quartermaster-extender"},
+			"RoleBinding quartermaster-extender", "Secret quartermaster-extender", "Secret quartermaster-extender-authority", "Secret quartermaster-extender-client",
+			"Service quartermaster-extender"},
 	} {
 		objects, err := Template(values)
 		if err != nil {

@@ -280,8 +280,8 @@ struct certificate : http_server {
     return out;
   }
   /// Common name of the certificate that a new connection is shown, after one request over it; the client runs on its
-  /// own thread.
-  std::string shown() {
+  /// own thread. `as`: what the client shows.
+  std::string shown(const kube_test::pem_pair& as = {}) {
     std::string name = "none";
     bool done = false;
     std::thread caller([&] {
@@ -290,6 +290,10 @@ struct certificate : http_server {
         asio::ssl::context context(asio::ssl::context::tls_client);
         context.add_certificate_authority(asio::buffer(ca.pem()));
         context.set_verify_mode(asio::ssl::verify_peer);
+        if (!as.certificate.empty()) {
+          context.use_certificate(asio::buffer(as.certificate), asio::ssl::context::pem);
+          context.use_private_key(asio::buffer(as.key), asio::ssl::context::pem);
+        }
         asio::ssl::stream<tcp::socket> stream(own, context);
         stream.next_layer().connect({asio::ip::make_address("127.0.0.1"), server->port()});
         stream.handshake(asio::ssl::stream_base::client);
@@ -399,6 +403,28 @@ TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_a
   ASSERT_TRUE(server->show({made.certificate, made.key}));
   EXPECT_NE(shown(), "first");
   EXPECT_TRUE(turn([&] { return metric(R"(quartermaster_http_refused_total{server="test",reason="tls"})") == 1; }));
+}
+
+TEST_F(certificate, a_client_ca_is_read_again_when_it_changes) {
+  kube_test::test_ca before("before"), after("after");
+  const auto caller = named("caller");
+  const auto old_one = before.issue(caller), new_one = after.issue(caller);
+  options.tls = files();
+  options.tls->client_ca = folder.write("ca.pem", before.pem());
+  options.certificate_period = 5ms;
+  write(ca.issue(named("first")));
+  start();
+  EXPECT_EQ(shown(old_one), "first");
+  EXPECT_NE(shown(new_one), "first");
+  const auto read = [&] { return metric(R"(quartermaster_certificate_reloads_total{server="test",result="ok"})"); };
+  folder.write("ca.pem", before.pem() + after.pem());
+  ASSERT_TRUE(turn([&] { return read() == 2; }));
+  EXPECT_EQ(shown(old_one), "first");
+  EXPECT_EQ(shown(new_one), "first");
+  folder.write("ca.pem", after.pem());
+  ASSERT_TRUE(turn([&] { return read() == 3; }));
+  EXPECT_NE(shown(old_one), "first");
+  EXPECT_EQ(shown(new_one), "first");
 }
 
 TEST_F(certificate, F22_a_bad_pair_at_the_start_is_an_error_that_names_the_file) {

@@ -1,7 +1,7 @@
 #pragma once
 // A small API server for reconcilers that apply: objects by path, uid, resourceVersion and generation as the real one
 // moves them, server-side apply for one owner (what it sets replaces, what others set beside it stays), JSON patch with
-// `test`, delete with a UID precondition, status apart from the rest. Every change is handed to whoever watches.
+// `test`, merge patch with a resourceVersion, delete with a UID precondition, status apart from the rest. Every change is handed to whoever watches.
 
 #include <functional>
 #include <map>
@@ -65,12 +65,15 @@ class fake_server {
   static std::string verb_of(const kube::request& request) {
     if (request.verb == kube::method::del) return "delete";
     if (request.content_type.starts_with("application/apply")) return "apply";
-    if (request.content_type.starts_with("application/json-patch")) return "patch";
+    if (request.content_type.starts_with("application/json-patch") || merges(request)) return "patch";
     return request.verb == kube::method::post ? "create" : "put";
   }
   static std::string path_of_target(const std::string& target) { return target.substr(0, target.find('?')); }
 
  private:
+  static bool merges(const kube::request& request) {
+    return request.content_type.starts_with("application/merge-patch");
+  }
   const json& store(const std::string& path, const json& before, json object) {
     auto& metadata = object["metadata"];
     const auto number = std::to_string(100'000 + ++made_);
@@ -121,6 +124,13 @@ class fake_server {
         now["status"] = body.at("status");
       else
         merge(now, body);
+    } else if (merges(request)) {
+      for (const auto* expected : {"/metadata/resourceVersion", "/metadata/uid"}) {
+        const json::json_pointer field(expected);
+        if (body.contains(field) && body.at(field) != now.at(field))
+          return recording_transport::refused(409, "Conflict");
+      }
+      now.merge_patch(body);
     } else {
       try {
         now = now.patch(with_null_tests(body, now));

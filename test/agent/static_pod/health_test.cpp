@@ -43,7 +43,7 @@ TEST(static_pod_health, the_others_have_to_be_ready) {
 }
 
 TEST(static_pod_health, a_row_is_read_as_it_was_written) {
-  const row of{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\""};
+  const row of{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\"", "00c0ffee00c0ffee"};
   EXPECT_EQ(read_row(write(of)), of);
   EXPECT_TRUE(between(of));
   EXPECT_FALSE(between(read_row("{\"state\":\"Applied\"}")));

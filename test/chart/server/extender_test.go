@@ -8,21 +8,22 @@ import (
 	"quartermaster.io/test/chart"
 )
 
-// keys of both Secrets, as they stand there.
+// keys of the Secrets, as they stand there.
 func keys(t *testing.T) string {
 	t.Helper()
-	return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.items[*].data}")
+	return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority", "-n", namespace, "-o", "jsonpath={.items[*].data}")
 }
 
-// A kube-scheduler reads its certificate once and keeps it: upgrades leave all of them as they are, while one half alone is no pair.
+// A kube-scheduler reads its certificate once and keeps it: upgrades leave all of them as they are, or as the operator has renewed them, while one
+// half alone is no pair. Certificates of before the authority's key was kept stay, too, and the Secret is there for the operator to fill.
 func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 	installed(t, "replicaCount=0", "extender.enabled=true")
 	first := keys(t)
-	if strings.Count(first, "tls.key") != 2 || strings.Count(first, "ca.crt") != 2 {
+	if strings.Count(first, "tls.key") != 2 || strings.Count(first, "ca.crt") != 3 || strings.Count(first, "ca.key") != 1 {
 		t.Fatalf("the Secrets hold %.200s", first)
 	}
 	uid := func() string {
-		return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.items[*].metadata.uid}")
+		return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority", "-n", namespace, "-o", "jsonpath={.items[*].metadata.uid}")
 	}
 	before := uid()
 	for range 2 {
@@ -38,6 +39,23 @@ func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 	}
 	if is := kubectl(t, "", "get", "deployment", "quartermaster", "-n", namespace, "-o", "jsonpath={.spec.template.spec.containers[0].args}"); !strings.Contains(is, "--extender-address=:9555") {
 		t.Errorf("the document's upgrade forgot a value: %s", is)
+	}
+	// As the operator does while the authority changes.
+	kubectl(t, "", "patch", "secret", "quartermaster-extender-authority", "-n", namespace, "--type=merge", "-p", `{"data": {"ca.crt": "bmV3", "ca.key": "bmV3", "older.key": "b2xk"}}`)
+	kubectl(t, "", "patch", "secret", "quartermaster-extender-client", "-n", namespace, "--type=merge", "-p",
+		`{"metadata": {"annotations": {"quartermaster.io/authorities-since": "2026-01-31T12:00:00Z"}}, "data": {"ca.crt": "bmV3"}}`)
+	renewed := keys(t)
+	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	if keys(t) != renewed || !strings.Contains(renewed, "older.key") {
+		t.Error("an upgrade took back what the operator wrote")
+	}
+	if is := kubectl(t, "", "get", "secret", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(is, "authorities-since") {
+		t.Errorf("an upgrade took an annotation of the operator's: %s", is)
+	}
+	kubectl(t, "", "delete", "secret", "quartermaster-extender-authority", "-n", namespace)
+	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	if without := keys(t); strings.Count(without, "tls.key") != 2 || strings.Contains(without, "ca.key") {
+		t.Errorf("beside certificates that are kept the Secret of the authority is not empty: %.200s", without)
 	}
 	kubectl(t, "", "delete", "secret", "quartermaster-extender-client", "-n", namespace)
 	upgraded(t, "replicaCount=0", "extender.enabled=true")

@@ -1,0 +1,111 @@
+#pragma once
+// The extender's certificates in the cluster: the leader keeps the three Secrets that the chart has made, as
+// extender_authority.hpp decides. Where the server's or the callers' is not there, they are a person's own
+// (extender.certificateSecret), and nothing is touched.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controller/clock.hpp"
+#include "controller/metrics.hpp"
+#include "controller/reconciler.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "kube/object.hpp"
+#include "kube/projections/deployment.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/extender_authority.hpp"
+#include "reconcilers/names.hpp"
+
+namespace reconcilers {
+
+namespace names {
+/// Secrets of the chart, beside extender_client_secret; the server's has the name of its Service.
+inline constexpr std::string_view extender_authority_secret = "quartermaster-extender-authority";
+inline constexpr std::string_view extender_server_secret = extender_service;
+/// On the server's and the callers': ca.crt was written at.
+inline constexpr std::string_view authorities_since_annotation = "quartermaster.io/authorities-since";
+// In them.
+inline constexpr std::string_view extender_authorities = "ca.crt";
+inline constexpr std::string_view extender_signer_key = "ca.key";
+inline constexpr std::string_view extender_older_key = "older.key";
+inline constexpr std::string_view extender_leaf = "tls.crt";
+inline constexpr std::string_view extender_leaf_key = "tls.key";
+}  // namespace names
+
+struct extender_secret : kube::object {
+  // labels: all. annotations: quartermaster.io/.
+  std::string authorities, signer_key, older_key;
+  controller::pem_pair leaf;
+  std::uint64_t content = 0;  ///< as owned_secret has it
+
+  static const kube::resource& of() { return kube::resources::secrets; }
+  static constexpr kube::encoding wire = kube::encoding::protobuf;
+  static kube::result<extender_secret> decode(std::string_view bytes);
+  extender_side side() const;
+  friend bool operator==(const extender_secret&, const extender_secret&) = default;
+};
+
+/// The stores of the three; each holds that one and nothing else.
+struct extender_secrets {
+  const controller::store<extender_secret>&authority, &server, &client;
+
+  bool synced() const { return authority.synced() && server.synced() && client.synced(); }
+};
+
+class extender_certificates final : public controller::reconciler {
+ public:
+  struct stores {
+    extender_secrets secrets;
+    const controller::store<accelerator_policy>& policies;
+    const controller::store<kube::deployment>& deployments;  ///< of ours
+  };
+  struct settings {
+    std::string ns;
+    std::string certificate_file, authorities_file;  ///< of the server
+    /// Empty: not known yet.
+    std::function<std::optional<std::vector<extender_master>>()> masters = [] { return std::vector<extender_master>(); };
+    std::function<controller::milliseconds()> now = controller::boot_now;
+    std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's
+  };
+
+  /// Everything given must outlive this.
+  extender_certificates(stores from, kube::client& client, controller::recorder& events, controller::registry& metrics,
+                        settings how);
+
+  static kube::object_key only() { return {{}, std::string(names::extender_authority_secret)}; }
+  std::string_view name() const override { return "extender-certificates"; }
+  kube::task<controller::action> reconcile(kube::object_key key) override;
+
+  /// One key stands for all of it.
+  template <class T>
+  std::vector<kube::object_key> affected_by(const T*, const T*) const {
+    return {only()};
+  }
+
+ private:
+  const extender_secret* find(const controller::store<extender_secret>& in, std::string_view name) const;
+  bool removing() const;
+  std::optional<extender_view> view() const;
+  kube::task<controller::action> make_authority_secret();
+  kube::task<controller::action> write(std::string_view name, const extender_secret* seen, nlohmann::json patch,
+                                       std::string_view why);
+  void show(const extender_view& is);
+  void say(std::string_view reason, controller::event_type type, const std::string& note);
+  void say_waiting(const std::string& what);
+
+  stores from_;
+  kube::client& client_;
+  controller::recorder& events_;
+  settings how_;
+  extender_settings issuing_;
+  controller::family<controller::gauge>& expires_;
+  std::optional<controller::milliseconds> missing_since_, said_at_;
+  std::string said_;
+};
+
+}  // namespace reconcilers

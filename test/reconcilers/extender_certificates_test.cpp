@@ -1,0 +1,338 @@
+// The three Secrets on a small API server whose watches feed the stores, the files of a server and the leader's steps.
+
+#include "reconcilers/extender_certificates.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <protozero/pbf_writer.hpp>
+
+#include "controller/x509.hpp"
+#include "kube/config.hpp"
+#include "test/controller/rig.hpp"
+#include "test/kube/scratch_folder.hpp"
+#include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/rights.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::milliseconds;
+using nlohmann::json;
+namespace x509 = controller::x509;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+const std::string folder_path = "/api/v1/namespaces/quartermaster/secrets/";
+const std::string server_path = folder_path + "quartermaster-extender",
+                  client_path = folder_path + "quartermaster-extender-client",
+                  authority_path = folder_path + "quartermaster-extender-authority";
+constexpr std::int64_t day = 86'400, year = 365 * day;
+const std::vector<std::string> names{
+    "quartermaster-extender.quartermaster.svc", "quartermaster-extender.quartermaster.svc.cluster.local",
+    "quartermaster-extender", "localhost"};
+
+kube::packed_map packed(const json& map) {
+  std::map<std::string, std::string> held;
+  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
+  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
+  return kube::packed_map::of(entries);
+}
+
+std::string decoded(const json& object, const char* key) {
+  const auto data = object.value("data", json::object());
+  return data.contains(key) ? kube::base64_decode(data[key].get<std::string>()).value_or("") : std::string();
+}
+
+extender_secret secret_of(const json& object) {
+  extender_secret out;
+  const auto& metadata = object["metadata"];
+  out.key = {metadata["namespace"], metadata["name"]};
+  out.id = kube::uid::parse(metadata["uid"].get<std::string>());
+  out.resource_version = std::stoull(metadata["resourceVersion"].get<std::string>());
+  out.labels = packed(metadata.value("labels", json::object()));
+  out.annotations = packed(metadata.value("annotations", json::object()));
+  out.authorities = decoded(object, "ca.crt");
+  out.signer_key = decoded(object, "ca.key");
+  out.older_key = decoded(object, "older.key");
+  out.leaf = {decoded(object, "tls.crt"), decoded(object, "tls.key")};
+  out.content = std::hash<std::string>{}(object.value("data", json::object()).dump());
+  return out;
+}
+
+struct extender_certificates_test : controller_test::rig {
+  fake_server server;
+  kube::client client{server.transport};
+  recording_recorder events;
+  kube_test::scratch_folder files;
+  controller::store<extender_secret> authority, served, called;
+  controller::store<accelerator_policy> policies;
+  controller::store<kube::deployment> deployments;
+  milliseconds now{1'000'000};
+  std::int64_t wall = 1'800'000'000;
+  std::optional<std::vector<extender_master>> masters = std::vector<extender_master>();
+  std::unique_ptr<extender_certificates> leader;
+  int made = 0;
+  std::vector<std::unique_ptr<controller::registry>> registries;
+
+  extender_certificates_test() {
+    authority.begin(), authority.commit();
+    served.begin(), served.commit();
+    called.begin(), called.commit();
+    policies.begin(), policies.commit();
+    deployments.begin(), deployments.commit();
+    server.watch = [this](const std::string& path, const json& is, const json& was) {
+      const auto feed = [&](auto& store) { is.is_null() ? store.erase(secret_of(was)) : store.put(secret_of(is)); };
+      if (path == authority_path) feed(authority);
+      if (path == server_path) feed(served);
+      if (path == client_path) feed(called);
+    };
+    lead();
+  }
+  void lead() {
+    registries.push_back(std::make_unique<controller::registry>());
+    auto& into = registries.size() == 1 ? metrics : *registries.back();
+    leader = std::make_unique<extender_certificates>(
+        extender_certificates::stores{{authority, served, called}, policies, deployments}, client, events, into,
+        extender_certificates::settings{.ns = "quartermaster",
+                                        .certificate_file = files.path("tls.crt"),
+                                        .authorities_file = files.path("ca.crt"),
+                                        .masters = [this] { return masters; },
+                                        .now = [this] { return now; },
+                                        .wall = [this] { return wall; }});
+  }
+  void put(const std::string& path, const std::string& type, const json& data) {
+    json object = {{"metadata",
+                    {{"name", path.substr(folder_path.size())},
+                     {"namespace", "quartermaster"},
+                     {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}}},
+                   {"type", type}};
+    for (const auto& [key, value] : data.items()) object["data"][key] = kube::base64_encode(value.get<std::string>());
+    server.put(path, object);
+  }
+  /// As the chart does. Without a key: as it did before.
+  void install(bool with_key = true) {
+    const auto ca = x509::make_authority("helm", {wall, wall + 10 * year});
+    const auto leaf = *x509::issue(ca, "s", names, {wall, wall + year});
+    const auto caller = *x509::issue(ca, "kube-scheduler", {}, {wall, wall + year}, x509::usage::client);
+    const auto pair = [&](const controller::pem_pair& of) {
+      return json{{"ca.crt", ca.certificate}, {"tls.crt", of.certificate}, {"tls.key", of.key}};
+    };
+    put(server_path, "kubernetes.io/tls", pair(leaf));
+    put(client_path, "kubernetes.io/tls", pair(caller));
+    put(authority_path, "Opaque",
+        with_key ? json{{"ca.crt", ca.certificate}, {"ca.key", ca.key}} : json::object());
+    mount();
+    server.forget();
+  }
+  void mount() {
+    files.write("tls.crt", decoded(server.objects.at(server_path), "tls.crt"));
+    files.write("ca.crt", decoded(server.objects.at(server_path), "ca.crt"));
+  }
+  /// The Deployment runs with the present Secret.
+  void roll() {
+    kube::deployment out;
+    out.key = {"quartermaster", "quartermaster-scheduler"};
+    out.resource_version = ++made;
+    out.desired = out.replicas = out.updated = out.available = 1;
+    std::uint64_t content = called.find({"quartermaster", "quartermaster-extender-client"})->content;
+    std::string hash(16, '0');
+    for (auto digit = hash.rbegin(); digit != hash.rend(); ++digit, content >>= 4) *digit = "0123456789abcdef"[content & 15];
+    out.annotations = packed({{"quartermaster.io/certificates", hash}});
+    deployments.put(out);
+  }
+  kube::result<controller::action> once() { return run(leader->reconcile(extender_certificates::only())); }
+  /// Until it waits for longer than its own writes.
+  controller::action settle() {
+    for (int i = 0; i < 30; ++i) {
+      const auto done = once();
+      EXPECT_TRUE(done) << (done ? "" : done.error().what);
+      if (!done || !done->again_in || *done->again_in > 10s) return done.value_or(controller::action());
+      pass(*done->again_in);
+    }
+    ADD_FAILURE() << "it never settles";
+    return {};
+  }
+  void pass(milliseconds time) {
+    now += time;
+    wall += std::chrono::duration_cast<std::chrono::seconds>(time).count();
+  }
+  std::vector<std::string> reasons() const {
+    std::vector<std::string> out;
+    for (const auto& one : events.events) out.push_back(one.reason);
+    return out;
+  }
+  double expiry(const std::string& of) const {
+    return metric("quartermaster_extender_certificate_expiry_seconds{certificate=\"" + of + "\"}");
+  }
+};
+
+TEST_F(extender_certificates_test, settled_it_writes_nothing_and_shows_when_what_ends) {
+  install();
+  const auto wait = settle();
+  EXPECT_EQ(wait.again_in, milliseconds(1h));
+  EXPECT_THAT(server.transport.sent, IsEmpty());
+  EXPECT_EQ(expiry("authority"), static_cast<double>(wall + 10 * year));
+  EXPECT_EQ(expiry("server"), static_cast<double>(wall + year));
+  EXPECT_EQ(expiry("client"), static_cast<double>(wall + year));
+}
+
+TEST_F(extender_certificates_test, renews_leaves_and_keeps_what_is_of_the_chart) {
+  install();
+  wall += 250 * day;
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
+  for (const auto& path : {server_path, client_path}) {
+    const auto& is = server.objects.at(path);
+    EXPECT_EQ(is["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
+    EXPECT_EQ(is["type"], "kubernetes.io/tls");
+    EXPECT_EQ(x509::leaf_of({decoded(is, "tls.crt"), decoded(is, "tls.key")})->until, wall + year);
+  }
+  EXPECT_GE(expiry("client"), static_cast<double>(wall + year));
+  EXPECT_THAT(reasons(), ElementsAre("CertificatesWritten", "CertificatesWritten", "CertificateRenewed"));
+  EXPECT_THAT(events.events.back().note, HasSubstr("set up by hand has to be given ca.crt, tls.crt and tls.key"));
+  EXPECT_EQ(events.events.back().about.kind, "Secret") << "there is no policy";
+  EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_authority_and_its_scheduler_starts_first) {
+  install(false);
+  roll();
+  const auto old_leaf = decoded(server.objects.at(server_path), "tls.crt");
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + authority_path, "patch " + server_path, "patch " + client_path));
+  EXPECT_THAT(x509::read(decoded(server.objects.at(client_path), "ca.crt")), SizeIs(2));
+  EXPECT_EQ(decoded(server.objects.at(server_path), "tls.crt"), old_leaf);
+  EXPECT_TRUE(server.objects.at(client_path)["metadata"]["annotations"].contains("quartermaster.io/authorities-since"));
+  server.forget();
+  mount();
+  pass(1h);
+  settle();
+  EXPECT_THAT(server.writes(), IsEmpty()) << "the scheduler has not been started anew";
+  EXPECT_THAT(events.events.back().note, HasSubstr("Deployment quartermaster/quartermaster-scheduler does not run"));
+  roll();
+  lead();  // another leader goes on
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
+  EXPECT_NE(decoded(server.objects.at(server_path), "tls.crt"), old_leaf);
+  mount();
+  roll();
+  server.forget();
+  pass(25h);
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + authority_path, "patch " + server_path, "patch " + client_path));
+  EXPECT_THAT(x509::read(decoded(server.objects.at(client_path), "ca.crt")), SizeIs(1));
+  EXPECT_FALSE(server.objects.at(authority_path)["data"].contains("older.key"));
+  EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST_F(extender_certificates_test, an_authority_that_somebody_deleted_is_made_anew_with_the_labels_of_the_chart) {
+  install();
+  roll();
+  settle();
+  server.erase(authority_path);
+  const auto first = once();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->again_in, 10s) << "an uninstall takes the others, too";
+  EXPECT_THAT(server.writes(), IsEmpty());
+  pass(10s);
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("apply " + authority_path, "patch " + authority_path, "patch " + server_path,
+                                           "patch " + client_path));
+  EXPECT_FALSE(json::parse(server.transport.sent.at(0).body).contains("data")) << "no key where it could be written over";
+  EXPECT_EQ(server.objects.at(authority_path)["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
+  EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST_F(extender_certificates_test, nothing_is_touched_where_they_are_a_persons_own_or_are_taken_away) {
+  ASSERT_TRUE(once());
+  put(client_path, "kubernetes.io/tls", {{"tls.crt", "mine"}, {"tls.key", "mine"}});
+  ASSERT_TRUE(once());
+  server.erase(client_path);
+  install();
+  server.erase(authority_path);
+  once();
+  server.erase(server_path);
+  server.forget();
+  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
+  install();
+  server.erase(authority_path);
+  accelerator_policy policy;
+  policy.key = {{}, "default"};
+  policy.resource_version = 1;
+  policy.removing = true;
+  policies.put(policy);
+  server.forget();
+  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
+  EXPECT_THAT(server.transport.sent, IsEmpty());
+}
+
+TEST_F(extender_certificates_test, whoever_was_faster_wins) {
+  install();
+  wall += 250 * day;
+  auto watch = std::exchange(server.watch, {});
+  ASSERT_TRUE(once());
+  const auto first = server.objects.at(server_path);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(once());
+  EXPECT_EQ(server.objects.at(server_path), first) << "what we see is old";
+}
+
+TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not_known_nothing_is_done) {
+  install(false);
+  masters.reset();
+  once();
+  EXPECT_THAT(server.writes(), IsEmpty());
+  masters = std::vector<extender_master>{{"m1", "Applied", "of before"}};
+  settle();
+  server.forget();
+  mount();
+  pass(40 * 24h);
+  settle();
+  EXPECT_THAT(server.writes(), IsEmpty());
+  EXPECT_THAT(events.events.back().note, HasSubstr("master m1"));
+  const auto& is = server.objects.at(client_path);
+  masters->at(0).certificates = certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
+}
+
+TEST_F(extender_certificates_test, people_are_told_every_day_and_no_key_is_in_the_log) {
+  install(false);
+  settle();
+  mount();
+  settle();
+  const auto before = events.events.size();
+  for (int hours = 0; hours < 72; ++hours, pass(1h)) once();
+  EXPECT_EQ(events.events.size(), before + 2);
+  EXPECT_THAT(events.events.back().note, HasSubstr("started anew before"));
+  for (const auto& line : log.lines()) EXPECT_THAT(line, Not(HasSubstr("BEGIN")));
+  for (const auto& one : events.events) EXPECT_THAT(one.note, Not(HasSubstr("BEGIN")));
+}
+
+// Field numbers of k8s.io/api: Secret.data 2.
+TEST(extender_secret, is_read_from_protobuf) {
+  std::string metadata, entry, secret;
+  protozero::pbf_writer(metadata).add_string(1, "quartermaster-extender-authority");
+  protozero::pbf_writer writer(entry);
+  writer.add_string(1, "older.key");
+  writer.add_string(2, "a key");
+  protozero::pbf_writer whole(secret);
+  whole.add_message(1, metadata);
+  whole.add_message(2, entry);
+  const auto read = extender_secret::decode(secret);
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_EQ(read->key.name, "quartermaster-extender-authority");
+  EXPECT_EQ(read->older_key, "a key");
+  EXPECT_NE(read->content, 0U);
+  EXPECT_FALSE(extender_secret::decode(""));
+  EXPECT_FALSE(extender_secret::decode("\x0a\xff"));
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -1,6 +1,7 @@
 #include "reconcilers/extender_authority.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 
 #include "controller/clock.hpp"
@@ -43,15 +44,15 @@ class look {
         now_(now),
         how_(how),
         authorities_(x509::living(is.keys.authorities, now)),
+        list_(x509::joined(authorities_)),
         server_(is.server, authorities_, now),
         client_(is.client, authorities_, now) {}
 
   extender_step next() const {
     if (!can_sign()) return store(with_another(), authorities_.empty() ? "no authority" : "another authority");
-    if (x509::read(is_.keys.authorities) != authorities_)
-      return store(with(x509::joined(authorities_)), "ended authorities are left out");
+    if (!has_all(is_.keys.authorities)) return store(with(list_), "ended authorities are left out");
     if (const auto lost = left_out(); !lost.empty())
-      return store(with(x509::joined(lost) + x509::joined(authorities_)), "both sides know others");
+      return store(with(x509::joined(lost) + list_), "both sides know others");
     if (!told(is_.server)) return write(kind::server, with_authorities(is_.server), "the server is told authorities");
     if (!told(is_.client)) return write(kind::client, with_authorities(is_.client), "callers are told authorities");
     if (const auto why = wanted(server_, how_.names); !why.empty()) {
@@ -74,28 +75,36 @@ class look {
     return !authorities_.empty() && now_ < x509::due(newest()) && newest().from <= now_ &&
            x509::belongs({newest().pem, is_.keys.signer_key});
   }
-  bool told(const extender_side& side) const {
-    return x509::read(side.authorities) == authorities_ && (!changing() || side.since);
+  /// Another program may have written the same with other line ends.
+  bool has_all(const std::string& list) const { return list == list_ || x509::read(list) == authorities_; }
+  static bool same(const std::string& one, const std::string& other) {
+    return one == other || x509::read(one) == x509::read(other);
   }
+  bool told(const extender_side& side) const { return has_all(side.authorities) && (!changing() || side.since); }
 
   /// Authorities that the sides know and that are not stored: what was stored is lost, or was put back from a copy.
-  /// Once both sides know the newest one, the others were left out on purpose.
+  /// Once both sides know the newest one, others that have signed nothing were left out on purpose.
   std::vector<info> left_out() const {
+    if (has_all(is_.server.authorities) && has_all(is_.client.authorities)) return {};
     const auto server = x509::living(is_.server.authorities, now_), client = x509::living(is_.client.authorities, now_);
+    const bool purpose = !authorities_.empty() && holds(server, newest()) && holds(client, newest());
     std::vector<info> out;
-    if (!authorities_.empty() && holds(server, newest()) && holds(client, newest())) return out;
     for (const auto* list : {&server, &client}) {
-      for (const auto& one : *list)
-        if (!holds(authorities_, one) && !holds(out, one)) out.push_back(one);
+      for (const auto& one : *list) {
+        const bool known = holds(authorities_, one) || holds(out, one);
+        if (!known && (!purpose || has_signed(one))) out.push_back(one);
+      }
     }
     return out;
+  }
+  bool has_signed(const info& one) const {
+    return std::ranges::any_of(std::array{&server_, &client_},
+                               [&](const shown* of) { return of->leaf && x509::signed_by(*of->leaf, one); });
   }
 
   // The wait.
   std::int64_t since() const { return std::max(is_.server.since.value_or(now_), is_.client.since.value_or(now_)); }
-  bool arrived() const {
-    return now_ - since() >= how_.arrival.count() && x509::read(is_.served_authorities) == authorities_;
-  }
+  bool arrived() const { return now_ - since() >= how_.arrival.count() && has_all(is_.served_authorities); }
   bool callers_ready() const {
     return is_.callers.any ? is_.callers.behind.empty() : now_ - since() >= how_.by_hand.count();
   }
@@ -141,7 +150,7 @@ class look {
   /// Both leaves are of the newest, and nobody shows or knows only what was before.
   bool forgettable() const {
     if (!of_newest(server_) || !of_newest(client_) || !arrived() || now_ < forget_at()) return false;
-    return x509::read(is_.served.certificate) == x509::read(is_.server.leaf.certificate) &&
+    return same(is_.served.certificate, is_.server.leaf.certificate) &&
            (!is_.callers.any || is_.callers.behind.empty());
   }
   std::int64_t forget_at() const {
@@ -171,7 +180,7 @@ class look {
   extender_keys with_newest_alone() const { return {newest().pem, is_.keys.signer_key, {}}; }
   extender_side with_authorities(const extender_side& side) const {
     auto out = side;
-    out.authorities = x509::joined(authorities_);
+    out.authorities = list_;
     out.since = now_;
     return out;
   }
@@ -182,13 +191,13 @@ class look {
       return "A kube-scheduler that was set up by hand has to be given ca.crt, tls.crt and tls.key of Secret " +
              std::string(names::extender_client_secret) + " and started anew before " + until;
     };
-    if (x509::read(is_.served_authorities) != authorities_)
+    if (!has_all(is_.served_authorities))
       return "the files of --extender-client-ca and --extender-cert-file are not those of Secret " +
              std::string(names::extender_service) + " yet";
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
     if (!is_.callers.any) return read(date(by_newest ? forget_at() : since() + how_.by_hand.count()));
-    if (by_newest && x509::read(is_.served.certificate) != x509::read(is_.server.leaf.certificate))
+    if (by_newest && !same(is_.served.certificate, is_.server.leaf.certificate))
       return "the file of --extender-cert-file is not that of Secret " + std::string(names::extender_service) + " yet";
     return by_newest ? "the older authority is trusted until " + date(forget_at())
                      : "what was written has to reach the files of every replica";
@@ -223,6 +232,7 @@ class look {
   std::int64_t now_;
   const extender_settings& how_;
   std::vector<info> authorities_;
+  std::string list_;  ///< their text
   shown server_, client_;
 };
 

@@ -248,7 +248,8 @@ void extender_certificates::say_waiting(const std::string& what) {
   said_at_ = how_.now();
   if (what.empty()) return;
   log::info("change of the extender's authority waits", {{"for", what}});
-  say("AuthorityChanging", controller::event_type::normal, "The extender's certificates change their authority: " + what);
+  say("AuthorityChanging", controller::event_type::normal,
+      "The extender's certificates change their authority: " + what);
 }
 
 }  // namespace reconcilers

@@ -68,7 +68,9 @@ class extender_certificates final : public controller::reconciler {
     std::string ns;
     std::string certificate_file, authorities_file;  ///< of the server
     /// Empty: not known yet.
-    std::function<std::optional<std::vector<extender_master>>()> masters = [] { return std::vector<extender_master>(); };
+    std::function<std::optional<std::vector<extender_master>>()> masters = [] {
+      return std::vector<extender_master>();
+    };
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's
   };

@@ -58,9 +58,9 @@ std::string trouble_of_others(const std::vector<json>& pods, std::string_view ow
 }
 
 std::string write(const row& of) {
-  const nlohmann::ordered_json out = {{"state", of.is},        {"generation", of.generation}, {"checksum", of.checksum},
-                                      {"version", of.version}, {"since", of.since},           {"reason", of.reason},
-                                      {"certificates", of.certificates}};
+  const nlohmann::ordered_json out = {
+      {"state", of.is},    {"generation", of.generation}, {"checksum", of.checksum},        {"version", of.version},
+      {"since", of.since}, {"reason", of.reason},         {"certificates", of.certificates}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -102,7 +102,7 @@ json deployment_of(const scheduler_spec& spec, const facts& known, const std::st
            {{"annotations",
              {{names::server_version_annotation, release_of(known.server_version)},
               {names::scheduler_config_annotation, checksum},
-             {names::certificates_annotation, known.certificates}}}}},
+              {names::certificates_annotation, known.certificates}}}}},
           {"spec",
            {{"replicas", spec.replicas},
             {"revisionHistoryLimit", 3},

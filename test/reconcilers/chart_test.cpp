@@ -76,10 +76,11 @@ TEST(chart, gives_no_right_that_would_let_us_do_harm) {
     EXPECT_NE(verb, "escalate");
     EXPECT_EQ(resource.find('*'), std::string::npos);
     const bool reads = verb == "list" || verb == "watch";
-    const bool certificates = name == "quartermaster-webhook" || name == "quartermaster-extender-authority" ||
-                              ((name == "quartermaster-extender" || name == "quartermaster-extender-client") &&
-                               (reads || verb == "patch"));
-    EXPECT_TRUE(resource.find("secrets") == std::string::npos || (scope == "own" && certificates)) << verb << " " << name;
+    const bool certificates =
+        name == "quartermaster-webhook" || name == "quartermaster-extender-authority" ||
+        ((name == "quartermaster-extender" || name == "quartermaster-extender-client") && (reads || verb == "patch"));
+    EXPECT_TRUE(resource.find("secrets") == std::string::npos || (scope == "own" && certificates))
+        << verb << " " << name;
     for (const auto* made : {"/nodes", "/pods"}) {
       if (scope == "own" && resource == "/pods" && verb == "delete") continue;  // of plugins, by their uid
       EXPECT_FALSE(resource == made && (verb == "create" || verb == "delete" || verb == "update"))

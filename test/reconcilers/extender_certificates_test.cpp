@@ -34,9 +34,9 @@ const std::string server_path = folder_path + "quartermaster-extender",
                   client_path = folder_path + "quartermaster-extender-client",
                   authority_path = folder_path + "quartermaster-extender-authority";
 constexpr std::int64_t day = 86'400, year = 365 * day;
-const std::vector<std::string> names{
-    "quartermaster-extender.quartermaster.svc", "quartermaster-extender.quartermaster.svc.cluster.local",
-    "quartermaster-extender", "localhost"};
+const std::vector<std::string> names{"quartermaster-extender.quartermaster.svc",
+                                     "quartermaster-extender.quartermaster.svc.cluster.local", "quartermaster-extender",
+                                     "localhost"};
 
 kube::packed_map packed(const json& map) {
   std::map<std::string, std::string> held;
@@ -126,8 +126,7 @@ struct extender_certificates_test : controller_test::rig {
     };
     put(server_path, "kubernetes.io/tls", pair(leaf));
     put(client_path, "kubernetes.io/tls", pair(caller));
-    put(authority_path, "Opaque",
-        with_key ? json{{"ca.crt", ca.certificate}, {"ca.key", ca.key}} : json::object());
+    put(authority_path, "Opaque", with_key ? json{{"ca.crt", ca.certificate}, {"ca.key", ca.key}} : json::object());
     mount();
     server.forget();
   }
@@ -143,7 +142,8 @@ struct extender_certificates_test : controller_test::rig {
     out.desired = out.replicas = out.updated = out.available = 1;
     std::uint64_t content = called.find({"quartermaster", "quartermaster-extender-client"})->content;
     std::string hash(16, '0');
-    for (auto digit = hash.rbegin(); digit != hash.rend(); ++digit, content >>= 4) *digit = "0123456789abcdef"[content & 15];
+    for (auto digit = hash.rbegin(); digit != hash.rend(); ++digit, content >>= 4)
+      *digit = "0123456789abcdef"[content & 15];
     out.annotations = packed({{"quartermaster.io/certificates", hash}});
     deployments.put(out);
   }
@@ -245,7 +245,8 @@ TEST_F(extender_certificates_test, an_authority_that_somebody_deleted_is_made_an
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("apply " + authority_path, "patch " + authority_path, "patch " + server_path,
                                            "patch " + client_path));
-  EXPECT_FALSE(json::parse(server.transport.sent.at(0).body).contains("data")) << "no key where it could be written over";
+  EXPECT_FALSE(json::parse(server.transport.sent.at(0).body).contains("data"))
+      << "no key where it could be written over";
   EXPECT_EQ(server.objects.at(authority_path)["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }

@@ -173,6 +173,7 @@ TEST(extender_authority, a_leaf_is_renewed_by_the_same_authority_when_two_thirds
 
 TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_is_signed_by_it) {
   world it;
+  const auto first = it.stored.client.leaf;
   it.stored.keys = {};
   it.rolls = false;
   it.pass(30 * day, 2 * day);
@@ -185,11 +186,17 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   it.settle();
   EXPECT_THAT(it.take_log(), ElementsAre("the leaf is of an older authority", "the leaf is of an older authority"));
   it.pass(20 * 60 * minute, 4 * 60 * minute);
-  
   EXPECT_THAT(it.take_log(), IsEmpty());
   EXPECT_EQ(it.authorities(), 2U);
   EXPECT_THAT(it.settle().waiting, HasSubstr("is trusted until"));
-  it.pass(6 * 60 * minute, 60 * minute);
+  // One that still shows the older leaf.
+  it.rolls = false;
+  it.schedulers = {{it.stored.client.authorities, first}};
+  it.pass(3 * day, 12 * 60 * minute);
+  EXPECT_EQ(it.settle().waiting, "the scheduler");
+  EXPECT_THAT(it.take_log(), IsEmpty());
+  it.rolls = true;
+  it.pass(3 * minute);
   EXPECT_THAT(it.take_log(), ElementsAre("the older authority is forgotten", "the server is told authorities",
                                          "callers are told authorities"));
   EXPECT_TRUE(it.of_one());

@@ -291,13 +291,13 @@ class operator_program {
                         [this] { return elector_.remaining(); },
                         elector_.identity(),
                         events_,
-                        deployments_},
+                        deployments_,
+                        master_rows_},
         options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
     cache(webhook::only(known::extender_server_secret, options_.ns), extender_->server_secret);
     cache(webhook::only(known::extender_client_secret, options_.ns), extender_->client_secret);
-    cache(webhook::only(static_pod_name, options_.ns), extender_->masters);
     extender_->join(manager_);
     if (webhook_)
       webhook_->set_advice(

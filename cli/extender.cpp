@@ -56,6 +56,7 @@ extender::extender(given from, const controller_options& options)
     : loop_(from.loop),
       nodes_(from.stores.nodes),
       old_quotas_(from.stores.old_quotas),
+      master_rows_(from.master_rows),
       events_(from.events),
       book_(from.stores, from.metrics),
       earlier_({from.loop, from.client, from.stores.pods,
@@ -87,7 +88,7 @@ extender::extender(given from, const controller_options& options)
   authority_secret.observe(rotate);
   server_secret.observe(rotate);
   client_secret.observe(rotate);
-  masters.observe(rotate);
+  from.master_rows.observe(rotate);
   from.deployments.observe(rotate);
   front_.add_routes(server_);
   if (options.predicates_address.empty()) return;
@@ -110,9 +111,9 @@ void extender::join(controller::manager& manager) {
 
 /// Those whose node is there: a master that is gone leaves its row. Empty: not known yet.
 std::optional<std::vector<reconcilers::extender_master>> extender::masters_known() const {
-  if (!masters.synced() || !nodes_.synced()) return std::nullopt;
+  if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
   std::vector<reconcilers::extender_master> out;
-  for (const auto& rows : masters.all()) {
+  for (const auto& rows : master_rows_.all()) {
     for (const auto& [node, text] : rows.data) {
       if (!nodes_.find({{}, std::string(node)})) continue;
       const auto row = agent::static_pod::read_row(text);

@@ -37,6 +37,7 @@ class extender {
     std::string identity;  ///< of this leader
     controller::recorder& events;
     controller::store<kube::deployment>& deployments;  ///< of ours
+    controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
   };
   extender(given from, const controller_options& options);
 
@@ -48,7 +49,6 @@ class extender {
   void join(controller::manager& manager);
 
   controller::store<reconcilers::extender_secret> authority_secret, server_secret, client_secret;
-  controller::store<kube::config_map> masters;  ///< rows of the agents of static pods
 
  private:
   /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
@@ -61,6 +61,7 @@ class extender {
   controller::loop& loop_;
   const controller::store<kube::node>& nodes_;
   const controller::store<kube::config_map>& old_quotas_;
+  const controller::store<kube::config_map>& master_rows_;
   controller::recorder& events_;
   reconcilers::extender::account book_;
   reconcilers::extender::fence earlier_;

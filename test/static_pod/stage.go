@@ -309,8 +309,8 @@ func (m *master) log() string {
 }
 
 type row struct {
-	State, Checksum, Version, Since, Reason string
-	Generation                              int
+	State, Checksum, Version, Since, Reason, Certificates string
+	Generation                                            int
 }
 
 func (m *master) row() (out row) {

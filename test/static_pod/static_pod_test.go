@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"os/exec"
 	"strconv"
@@ -315,17 +316,28 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 		must(t, at.until(30*time.Second, one.reason, func() error { return m.is(one.state, one.reason) }))
 		must(t, m.asBefore())
 	}
+	// The row names the certificates in place, which is what the operator waits for when their authority changes.
+	names := func(ca []byte) error {
+		hash := fnv.New64a()
+		hash.Write(ca)
+		hash.Write(is.Data["tls.crt"])
+		if row := m.row(); row.Certificates != fmt.Sprintf("%016x", hash.Sum64()) {
+			return fmt.Errorf("not of the present certificates: %+v", row)
+		}
+		return m.applied()
+	}
 	put(is.Data)
-	must(t, at.until(patience, "applied", m.applied))
+	must(t, at.until(patience, "applied", func() error { return names(is.Data["ca.crt"]) }))
 	// Another certificate of the same authority is a new configuration, and another generation.
-	put(map[string][]byte{"ca.crt": append(append([]byte{}, is.Data["ca.crt"]...), read(keys.ServerCA)...)})
+	both := append(append([]byte{}, is.Data["ca.crt"]...), read(keys.ServerCA)...)
+	put(map[string][]byte{"ca.crt": both})
 	must(t, at.until(patience, "applied anew", func() error {
 		if row := m.row(); row.Generation != 2 {
 			return fmt.Errorf("%+v", row)
 		}
-		return m.applied()
+		return names(both)
 	}))
-	if !strings.Contains(m.read("scheduler-config.yaml"), base64.StdEncoding.EncodeToString(append(append([]byte{}, is.Data["ca.crt"]...), read(keys.ServerCA)...))) {
+	if !strings.Contains(m.read("scheduler-config.yaml"), base64.StdEncoding.EncodeToString(both)) {
 		t.Error("the new authority is not in the configuration")
 	}
 }

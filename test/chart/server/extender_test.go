@@ -52,6 +52,14 @@ func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 	if is := kubectl(t, "", "get", "secret", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(is, "authorities-since") {
 		t.Errorf("an upgrade took an annotation of the operator's: %s", is)
 	}
+	// One that the operator has made anew bears no mark of Helm's, and is as much the release's as before.
+	kubectl(t, "", "delete", "secret", "quartermaster-extender-authority", "-n", namespace)
+	kubectl(t, "", "create", "secret", "generic", "quartermaster-extender-authority", "-n", namespace, "--from-literal=ca.crt=new", "--from-literal=ca.key=new")
+	made := keys(t)
+	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	if keys(t) != made {
+		t.Error("an upgrade took back what the operator made anew")
+	}
 	kubectl(t, "", "delete", "secret", "quartermaster-extender-authority", "-n", namespace)
 	upgraded(t, "replicaCount=0", "extender.enabled=true")
 	if without := keys(t); strings.Count(without, "tls.key") != 2 || strings.Contains(without, "ca.key") {

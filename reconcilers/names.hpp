@@ -40,6 +40,8 @@ inline constexpr std::string_view scheduler_generation_annotation = "quartermast
 inline constexpr std::string_view certificates_annotation = "quartermaster.io/certificates";
 /// On the Deployment of a kube-scheduler: the version of the API server it was made for.
 inline constexpr std::string_view server_version_annotation = "quartermaster.io/server-version";
+/// Beside it: the version of kube-scheduler that it runs, as far as its image's tag tells.
+inline constexpr std::string_view scheduler_version_annotation = "quartermaster.io/scheduler-version";
 /// On objects that are of no module: which part of us they are.
 inline constexpr std::string_view part_label = "quartermaster.io/part";
 

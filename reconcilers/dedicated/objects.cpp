@@ -101,6 +101,7 @@ json deployment_of(const scheduler_spec& spec, const facts& known, const std::st
           {"metadata",
            {{"annotations",
              {{names::server_version_annotation, release_of(known.server_version)},
+              {names::scheduler_version_annotation, version_of(spec, known.server_version)},
               {names::scheduler_config_annotation, checksum},
               {names::certificates_annotation, known.certificates}}}}},
           {"spec",
@@ -153,6 +154,12 @@ std::string image_of(const scheduler_spec& spec, std::string_view server_version
   const auto name = spec.image.empty() ? std::string(usual_image) : spec.image;
   const auto last = name.substr(name.rfind('/') + 1);  // a colon before it is a registry's port
   return last.find_first_of(":@") != last.npos ? name : name + ":" + release_of(server_version);
+}
+
+std::string version_of(const scheduler_spec& spec, std::string_view server_version) {
+  const auto image = image_of(spec, server_version);
+  const auto tagged = image.substr(0, image.find('@'));
+  return release_of(std::string_view(tagged).substr(tagged.rfind(':') + 1));
 }
 
 std::string config_of(const facts& known) {

@@ -28,6 +28,8 @@ struct facts {
 std::string release_of(std::string_view server_version);
 /// The policy's image, or the usual one; a name alone gets the server's version as its tag.
 std::string image_of(const scheduler_spec& spec, std::string_view server_version);
+/// The version of that image, as its tag tells it; empty: it is of none, or a digest.
+std::string version_of(const scheduler_spec& spec, std::string_view server_version);
 /// The KubeSchedulerConfiguration.
 std::string config_of(const facts& known);
 /// In the order they are applied.

@@ -236,7 +236,7 @@ void scheduler::decide(const situation& is, const plan& next) {
     row.message = next.message;
     row.good = next.good;
     if (const auto* of = deployment()) {
-      row.version = of->annotations.value_or(names::server_version_annotation, "");
+      row.version = of->annotations.value_or(names::scheduler_version_annotation, "");
       row.checksum = of->annotations.value_or(names::scheduler_config_annotation, "");
       row.desired = of->desired;
       row.ready = of->ready;

@@ -66,7 +66,7 @@ estimate() {
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
     kubectl) echo "40 s" ;;          etcd) echo "40 s" ;;                      etcdctl) echo "10 s" ;;
     kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "1 min" ;;
-    containerd) echo "1 min" ;;      *) echo "20 s" ;;
+    containerd) echo "1 min" ;;      kube-scheduler-1.35) echo "2 min" ;;    *) echo "20 s" ;;
   esac
 }
 
@@ -75,7 +75,7 @@ link_flags() {
   local v major minor flags="-s -w" p
   v=$(unit_version "$1"); IFS=. read -r major minor _ <<<"${v#v}"
   case $1 in
-    1.*|kubelet-*) for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    1.*|kubelet-*|scheduler-*) for p in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
            flags+=" -X $p.gitVersion=$v -X $p.gitMajor=$major -X $p.gitMinor=$minor -X $p.gitTreeState=clean"
          done ;;
     containerd) flags+=" -X github.com/containerd/containerd/v2/version.Version=$v" ;;

@@ -5,7 +5,7 @@ cluster_src=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache_root=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
 k8s_minors=(1.36 1.30)                       # the newest and the oldest server supported; the first is the default
 k8s_programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
-tool_names=(etcd kwok helm chainsaw sim)
+tool_names=(etcd kwok helm chainsaw sim scheduler-1.35) # the last: one minor older than the newest server
 real_node_units=(containerd node)              # and kubelet of the Kubernetes version: built only where a real node is asked for
 assets_programs=(kube-apiserver etcd kubectl)  # what a KUBEBUILDER_ASSETS folder brings
 
@@ -14,7 +14,7 @@ unit_folder() {
   case $1 in
     sim) echo "${cluster_src%/*}/sim" ;;
     node) echo "$cluster_src/node" ;;
-    1.*|kubelet-*) echo "$cluster_src/k8s-${1#kubelet-}" ;;
+    1.*|kubelet-*|scheduler-*) echo "$cluster_src/k8s-${1#*-}" ;;
     *)   echo "$cluster_src/tools/$1" ;;
   esac
 }
@@ -30,6 +30,7 @@ unit_packages() {
     chainsaw) echo "chainsaw github.com/kyverno/chainsaw" ;;
     sim)      echo "sim ." ;;
     kubelet-*) echo "kubelet k8s.io/kubernetes/cmd/kubelet" ;;
+    scheduler-*) echo "kube-$1 k8s.io/kubernetes/cmd/kube-scheduler" ;;
     containerd) for p in containerd containerd-shim-runc-v2 ctr; do echo "$p github.com/containerd/containerd/v2/cmd/$p"; done ;;
     node)     echo "real-node ." ;;
   esac
@@ -41,7 +42,7 @@ module_version() { awk -v m="$2" '{ for (i = 1; i < NF; i++) if ($i == m && $(i+
 unit_version() {
   local dir; dir=$(unit_folder "$1")
   case $1 in
-    1.*|kubelet-*) module_version "$dir" k8s.io/kubernetes ;;
+    1.*|kubelet-*|scheduler-*) module_version "$dir" k8s.io/kubernetes ;;
     etcd)     module_version "$dir" go.etcd.io/etcd/server/v3 ;;
     kwok)     module_version "$dir" sigs.k8s.io/kwok ;;
     helm)     module_version "$dir" helm.sh/helm/v3 ;;
@@ -54,7 +55,7 @@ unit_version() {
 # unit_home UNIT: where it is built to; programs in bin/, stamps beside them in stamps/.
 unit_home() {
   case $1 in
-    1.*|kubelet-*) echo "$cache_root/kubernetes-$(unit_version "$1")" ;;
+    1.*|kubelet-*|scheduler-*) echo "$cache_root/kubernetes-$(unit_version "$1")" ;;
     *)   echo "$cache_root/$1-$(unit_version "$1")" ;;
   esac
 }

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"quartermaster.io/test/faults/kit"
 )
@@ -177,21 +179,11 @@ func (d *den) off() string {
 }
 
 // kubelet starts what the Deployment's pod would run.
-func (d *den) kubelet() *kit.Scheduler {
+func (d *den) kubelet() *kit.Scheduler { return d.kubeletOf("kube-scheduler") }
+
+func (d *den) kubeletOf(program string) *kit.Scheduler {
 	d.t.Helper()
-	file, err := d.Client.CoreV1().ConfigMaps(kit.Namespace).Get(d.ctx, ownObjects, metav1.GetOptions{})
-	d.must(err)
-	text := file.Data["scheduler-config.yaml"]
-	for from, to := range map[string]string{
-		"https://quartermaster-extender." + kit.Namespace + ".svc/": fmt.Sprintf("https://127.0.0.1:%d/", d.port),
-		"/etc/quartermaster/extender/":                              d.dir + "/chart-client-",
-	} {
-		if !strings.Contains(text, from) {
-			d.t.Fatalf("the configuration does not say %s:\n%s", from, text)
-		}
-		text = strings.ReplaceAll(text, from, to)
-	}
-	s, err := kit.RunScheduler(d.ctx, d.Cluster, d.dir, text, kit.Namespace, ownObjects)
+	s, err := kit.RunDedicated(d.ctx, d.Cluster, program, d.dir, fmt.Sprintf("127.0.0.1:%d", d.port))
 	d.must(err)
 	d.t.Cleanup(s.Close)
 	return s
@@ -253,8 +245,11 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 	d.webhook()
 	accelerated := []string{"pgpu-0", "pgpu-1", "vgpu-0"}
 	// Without a kubelet no replica becomes available, and no pod is sent.
-	d.must(d.Signal("kwok", syscall.SIGSTOP))
-	frozen := true
+	frozen := false
+	freeze := func() {
+		frozen = true
+		d.must(d.Signal("kwok", syscall.SIGSTOP))
+	}
 	thaw := func() {
 		if frozen {
 			frozen = false
@@ -262,6 +257,7 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 		}
 	}
 	t.Cleanup(thaw)
+	freeze()
 	d.mode("Dedicated", nil)
 	o := d.startBehind(d.proxy("first"), d.args...)
 	d.must(o.WaitReady(30 * time.Second))
@@ -328,6 +324,22 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 		time.Sleep(500 * time.Millisecond)
 	}
 	d.unbound("waits", 100*time.Millisecond)
+	// And the API says so: pods are sent to it all the same.
+	freeze()
+	replicas := metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + ownObjects}
+	d.must(d.Client.CoreV1().Pods(kit.Namespace).DeleteCollection(d.ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, replicas))
+	d.eventuallySo(20*time.Second, func() string {
+		if row, _ := d.row(); d.deployment().Status.AvailableReplicas > 0 || row["reason"] != "RollingOut" {
+			return fmt.Sprintf("a replica is available, and the status says %v", row)
+		}
+		return ""
+	})
+	time.Sleep(2 * time.Second)
+	if !slices.Equal(d.isolated(), accelerated) {
+		t.Errorf("no replica is available, and isolated are %v", d.isolated())
+	}
+	d.sent(true)
+	thaw()
 	last := d.kubelet()
 	d.awaitBound("waits", 40*time.Second)
 
@@ -359,6 +371,60 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 	d.remove("large")
 	d.eventuallySo(40*time.Second, d.off)
 	d.rest(o, time.Second)
+}
+
+// S54: one minor older than the server, because the policy's image is, and because the server has only just been upgraded.
+func TestS54_a_scheduler_one_minor_older_than_the_server(t *testing.T) {
+	if minor != "1.36" {
+		t.Skip("there is no kube-scheduler older than that of 1.30")
+	}
+	const older, pinned, usual = "kube-scheduler-1.35", "registry.local:5000/kube-scheduler:", "registry.k8s.io/kube-scheduler:"
+	d := openDen(t, map[string]int{"pgpu": 1, "vgpu": 1})
+	said, err := exec.Command(d.Tool(older), "--version").Output()
+	d.must(err)
+	version := strings.TrimPrefix(strings.TrimSpace(string(said)), "Kubernetes ")
+	told := func(name string) string {
+		set := d.deployment()
+		if set == nil {
+			return "there is no Deployment"
+		}
+		row, _ := d.row()
+		if image := set.Spec.Template.Spec.Containers[0].Image; image != name+version || row["version"] != version {
+			return fmt.Sprintf("the image is %s, and the status says %v", image, row)
+		}
+		return d.on("pgpu-0", "vgpu-0")
+	}
+	d.mode("Dedicated", map[string]any{"image": pinned + version})
+	o := d.startBehind(d.proxy("pinned"), d.args...)
+	d.must(o.WaitReady(30 * time.Second))
+	d.eventuallySo(60*time.Second, func() string { return told(pinned) })
+	own := d.kubeletOf(older)
+	d.sent(true)
+	d.create(d.gpu("card", map[string]string{"nvidia.com/gpu": "2"}))
+	d.create(d.gpu("share", map[string]string{"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "8"}))
+	for pod, node := range map[string]string{"card": "pgpu-0", "share": "vgpu-0"} {
+		p := d.awaitBound(pod, 30*time.Second)
+		d.placementOf(p)
+		if p.Spec.NodeName != node {
+			t.Errorf("pod %s is on node %s", pod, p.Spec.NodeName)
+		}
+	}
+	if binds, _ := o.Metric("quartermaster_extender_seconds_count", `verb="bind"`); binds != 2 {
+		t.Errorf("the extender was asked to bind %v times", binds)
+	}
+	if !own.Running() {
+		t.Errorf("kube-scheduler has ended:\n%s", own.Tail(10))
+	}
+	o.Terminate(10 * time.Second)
+
+	// What an operator left when the server was of that version: it is held until the upgrade is through.
+	left := []byte(`{"metadata": {"annotations": {"quartermaster.io/server-version": "` + version + `"}}}`)
+	_, err = d.Client.AppsV1().Deployments(kit.Namespace).Patch(d.ctx, ownObjects, types.MergePatchType, left, metav1.PatchOptions{})
+	d.must(err)
+	d.mode("Dedicated", map[string]any{"image": nil})
+	o = d.startBehind(d.proxy("upgraded"), d.args...)
+	d.must(o.WaitReady(30 * time.Second))
+	d.eventuallySo(60*time.Second, func() string { return told(usual) })
 }
 
 // F36: the operator is killed around every write of switching on and off, then another goes on from what the API shows.

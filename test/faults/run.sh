@@ -52,7 +52,7 @@ binary=$root/build/test/faults.test
   { echo "run.sh: the tests do not compile" >&2; exit 1; }
 
 if [[ $verb == list ]]; then QM_OPERATOR=/bin/true "$binary" -test.list .; exit 0; fi
-"$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok,helm,sim
+"$root/test/cluster/build.sh" --k8s "$k8s" --tools "etcd,kwok,helm,sim$([[ $k8s == 1.30 ]] || echo ,scheduler-1.35)"
 
 export QM_K8S=$k8s QM_FAULTS_KEEP=1
 [[ -z $operator ]] || export QM_OPERATOR=$operator

@@ -44,9 +44,9 @@ var managed = map[string]bool{
 
 // InstallExtender applies the chart with the extender's rights and policies and without its Deployment, and nothing else: no nodes, no
 // simulated plugins.
-func InstallExtender(ctx context.Context, c *Cluster) (*Scenario, error) {
+func InstallExtender(ctx context.Context, c *Cluster, values ...string) (*Scenario, error) {
 	s := &Scenario{Cluster: c}
-	return s, s.applyChart(ctx, "--set", "extender.enabled=true")
+	return s, s.applyChart(ctx, "--set", strings.Join(append([]string{"extender.enabled=true"}, values...), ","))
 }
 
 // Keys are the files of one extender connection: the operator's certificate and the authority that signed it, the scheduler's and the
@@ -55,6 +55,7 @@ type Keys struct {
 	ServerCA, ServerCert, ServerKey string
 	ClientCA, ClientCert, ClientKey string
 	AlienCert, AlienKey             string
+	ServerName                      string // in the operator's certificate; empty: the address of loopback
 }
 
 type authority struct {
@@ -97,7 +98,7 @@ func (a *authority) issue(name string, usage x509.ExtKeyUsage) (certificate, key
 // MakeKeys writes all of them into a folder.
 func MakeKeys(dir string) (Keys, error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
-	k := Keys{at("extender-ca.crt"), at("extender.crt"), at("extender.key"), at("client-ca.crt"), at("client.crt"), at("client.key"), at("alien.crt"), at("alien.key")}
+	k := Keys{at("extender-ca.crt"), at("extender.crt"), at("extender.key"), at("client-ca.crt"), at("client.crt"), at("client.key"), at("alien.crt"), at("alien.key"), ""}
 	for _, one := range []struct {
 		name, ca, cert, key string
 		usage               x509.ExtKeyUsage
@@ -168,7 +169,7 @@ func (c Call) String() string {
 }
 
 // Tap stands between scheduler and extender: it writes every call down, and passes it to the operator that leads, as a Service in front of
-// ready pods would. It changes nothing.
+// ready pods would. It changes nothing, and passes on at once unless it is told to wait.
 type Tap struct {
 	URL string
 
@@ -178,6 +179,7 @@ type Tap struct {
 	mu       sync.Mutex
 	backends []string
 	calls    []Call
+	delay    map[string]time.Duration
 }
 
 // NewTap listens on loopback with the operator's own certificate.
@@ -190,6 +192,7 @@ func NewTap(k Keys) (*Tap, error) {
 	if err != nil {
 		return nil, err
 	}
+	to.ServerName = k.ServerName
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -205,6 +208,18 @@ func (t *Tap) To(backends ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.backends = backends
+}
+
+// Address it listens at, host:port.
+func (t *Tap) Address() string {
+	return strings.TrimSuffix(strings.TrimPrefix(t.URL, "https://"), "/scheduler")
+}
+
+// Delay every call of a verb from now on.
+func (t *Tap) Delay(verb string, by time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.delay = map[string]time.Duration{verb: by}
 }
 
 func (t *Tap) Close() { t.server.Close() }
@@ -245,8 +260,9 @@ func (t *Tap) serve(w http.ResponseWriter, in *http.Request) {
 		}
 	}
 	t.mu.Lock()
-	backends := t.backends
+	backends, delay := t.backends, t.delay[call.Verb]
 	t.mu.Unlock()
+	time.Sleep(delay)
 	var answer []byte
 	for _, to := range backends {
 		request, _ := http.NewRequestWithContext(in.Context(), in.Method, "https://"+to+in.URL.Path, bytes.NewReader(body))
@@ -325,18 +341,41 @@ func (s *Scenario) KeysOfTheChart(ctx context.Context, dir string, into *Keys) e
 		}
 	}
 	*into = Keys{ServerCA: at("client", "ca.crt"), ServerCert: at("server", "tls.crt"), ServerKey: at("server", "tls.key"),
-		ClientCA: at("server", "ca.crt"), ClientCert: at("client", "tls.crt"), ClientKey: at("client", "tls.key")}
+		ClientCA: at("server", "ca.crt"), ClientCert: at("client", "tls.crt"), ClientKey: at("client", "tls.key"),
+		ServerName: "quartermaster-extender." + Namespace + ".svc"}
 	return nil
 }
 
-// RunScheduler starts one with this configuration, as a ServiceAccount, which must be able to read whom to believe.
-func RunScheduler(ctx context.Context, c *Cluster, dir, text, namespace, account string) (*Scheduler, error) {
-	kubeconfig, err := clusterScript(ctx, "sa-kubeconfig", "--name", c.Name, "--namespace", namespace, "--serviceaccount", account)
+// Account writes a kubeconfig with a token of a ServiceAccount of the chart, as a pod of it would have.
+func (c *Cluster) Account(ctx context.Context, name string) (kubeconfig string, err error) {
+	return clusterScript(ctx, "sa-kubeconfig", "--name", c.Name, "--namespace", Namespace, "--serviceaccount", name)
+}
+
+// RunDedicated does what a kubelet would with a pod of the operator's Deployment: it starts `program`, a kube-scheduler, as the chart's
+// ServiceAccount with the file that the operator has made. The extender is at this address; the chart's keys are in the folder.
+func RunDedicated(ctx context.Context, c *Cluster, program, dir, address string) (*Scheduler, error) {
+	const name = "quartermaster-scheduler"
+	file, err := c.Client.CoreV1().ConfigMaps(Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	text := file.Data["scheduler-config.yaml"]
+	for from, to := range map[string]string{
+		"https://quartermaster-extender." + Namespace + ".svc/": "https://" + address + "/",
+		"/etc/quartermaster/extender/":                          dir + "/chart-client-",
+	} {
+		if !strings.Contains(text, from) {
+			return nil, fmt.Errorf("the configuration does not say %s:\n%s", from, text)
+		}
+		text = strings.ReplaceAll(text, from, to)
+	}
+	kubeconfig, err := c.Account(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	text += fmt.Sprintf("clientConnection:\n  kubeconfig: %q\n", kubeconfig)
-	return runScheduler(ctx, c, dir, text, kubeconfig, "--authentication-tolerate-lookup-failure=false")
+	// It must be able to read whom to believe.
+	return runScheduler(ctx, c, program, dir, text, kubeconfig, "--authentication-tolerate-lookup-failure=false")
 }
 
 // StartScheduler beside the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
@@ -384,10 +423,10 @@ profiles: [{schedulerName: %s}]
 extenders:
 %s  managedResources:
 %s`, kubeconfig, SchedulerName, extender, strings.Join(resources, ""))
-	return runScheduler(ctx, c, dir, text, kubeconfig)
+	return runScheduler(ctx, c, "kube-scheduler", dir, text, kubeconfig)
 }
 
-func runScheduler(ctx context.Context, c *Cluster, dir, text, kubeconfig string, args ...string) (*Scheduler, error) {
+func runScheduler(ctx context.Context, c *Cluster, program, dir, text, kubeconfig string, args ...string) (*Scheduler, error) {
 	port, err := FreePort()
 	if err != nil {
 		return nil, err
@@ -402,7 +441,7 @@ func runScheduler(ctx context.Context, c *Cluster, dir, text, kubeconfig string,
 		return nil, err
 	}
 	defer out.Close()
-	s.cmd = exec.Command(c.Tool("kube-scheduler"), append([]string{"--config=" + config, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
+	s.cmd = exec.Command(c.Tool(program), append([]string{"--config=" + config, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir=" + dir, "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"}, args...)...)
 	s.cmd.Stdout, s.cmd.Stderr = out, out
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -432,6 +471,9 @@ func runScheduler(ctx context.Context, c *Cluster, dir, text, kubeconfig string,
 		}
 	}
 }
+
+// Signal it: SIGSTOP, SIGCONT.
+func (s *Scheduler) Signal(which syscall.Signal) error { return s.cmd.Process.Signal(which) }
 
 // Close ends it.
 func (s *Scheduler) Close() {

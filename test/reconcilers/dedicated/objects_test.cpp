@@ -75,6 +75,21 @@ TEST(dedicated_objects, S54_the_image_is_of_the_servers_version) {
   EXPECT_EQ(image_of({.image = "kube-scheduler@sha256:12"}, "v1.36.3"), "kube-scheduler@sha256:12");
 }
 
+TEST(dedicated_objects, S54_the_version_told_is_the_images) {
+  for (const auto& [image, version] : std::vector<std::pair<std::string, std::string>>{
+           {"", "v1.36.3"},
+           {"registry.local:5000/kube-scheduler", "v1.36.3"},
+           {"kube-scheduler:v1.35.4", "v1.35.4"},
+           {"registry.local:5000/kube-scheduler:v1.35.4@sha256:12", "v1.35.4"},
+           {"registry.local:5000/kube-scheduler@sha256:12", ""},
+           {"kube-scheduler:mine", ""}}) {
+    EXPECT_EQ(version_of({.image = image}, "v1.36.3"), version) << image;
+    const auto set = object({.image = image}, known(), 1)["metadata"]["annotations"];
+    EXPECT_EQ(set[names::scheduler_version_annotation], version) << image;
+    EXPECT_EQ(set[names::server_version_annotation], "v1.36.3") << image;
+  }
+}
+
 TEST(dedicated_objects, S54_a_distributions_version_is_cut_to_what_is_released) {
   for (const auto& [said, released] :
        std::vector<std::pair<std::string, std::string>>{{"v1.36.3", "v1.36.3"},

@@ -110,9 +110,12 @@ kube::task<bool> static_pod_agent::advance() {
   const bool begins = step.what == pods::action::keep && !under_way(seen->kept);
   if (turn_ && !turn_wanted && !begins && step.what != pods::action::forget) co_await give_turn_back();
 
-  // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us.
-  const auto told = co_await tell(step, manifest, *cluster);
-  if (!told) co_return std::unexpected(told.error());
+  // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us. That
+  // nothing is left is said by the next look, when it is so: whoever reads it may take us away.
+  if (step.what != pods::action::forget) {
+    const auto told = co_await tell(step, manifest, *cluster);
+    if (!told) co_return std::unexpected(told.error());
+  }
   if (const auto done = files_.take(step, seen->now); !done) {
     step = {
         .what = pods::action::stop, .is = under_way(seen->kept) ? step.is : pods::state::stopped, .why = done.error()};

@@ -20,6 +20,7 @@ import (
 const (
 	real1 = "real-1"
 	sum   = "quartermaster.test/sum:1"
+	pause = "quartermaster.test/pause:1"
 )
 
 var (
@@ -43,7 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		var err error
 		if cluster, err = kit.Up(ctx, name, minor, "--real-node", "--no-scheduler", "--nodes", "2"); err == nil {
-			err = sumImage()
+			err = imageOfOurs(cluster, sum, "sum", "/bin/sum")
 		}
 		if err != nil {
 			fmt.Println("no cluster:", err)
@@ -53,17 +54,18 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-func sumImage() error {
+// imageOfOurs is of a program whose source lies in a folder here, at this path; `more` are others in it.
+func imageOfOurs(c *kit.Cluster, image, source, at string, more ...string) error {
 	dir, err := os.MkdirTemp("", "realnode-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "sum")
-	if said, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./sum").CombinedOutput(); err != nil {
-		return fmt.Errorf("sum: %w\n%s", err, said)
+	program := filepath.Join(dir, source)
+	if said, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./"+source).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", source, err, said)
 	}
-	_, err = script("node-image", sum, program+":/bin/sum")
+	_, err = scriptOf(c, "node-image", append([]string{image, program + ":" + at}, more...)...)
 	return err
 }
 
@@ -106,28 +108,28 @@ func adding(name, node string) *corev1.Pod {
 	none := int64(0)
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Spec: corev1.PodSpec{NodeName: node, RestartPolicy: corev1.RestartPolicyNever,
 		TerminationGracePeriodSeconds: &none, NodeSelector: map[string]string{"kubernetes.io/hostname": real1}, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		Containers: []corev1.Container{{Name: "main", Image: sum, Args: []string{"/bin/sum", "3", "4"}, ImagePullPolicy: corev1.PullNever}}}}
+		Containers: []corev1.Container{{Name: "main", Image: sum, Args: []string{"3", "4"}, ImagePullPolicy: corev1.PullNever}}}}
 }
 
-func create(t *testing.T, pod *corev1.Pod) {
+func create(t *testing.T, c *kit.Cluster, pod *corev1.Pod) {
 	t.Helper()
-	_, err := cluster.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	_, err := c.Client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 	must(t, err)
-	t.Cleanup(func() { cluster.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}) })
+	t.Cleanup(func() { c.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}) })
 }
 
 // computes waits until the pod has ended, with the right sum in its log and as its exit code.
-func computes(t *testing.T, pod *corev1.Pod) {
+func computes(t *testing.T, c *kit.Cluster, pod *corev1.Pod) {
 	t.Helper()
-	if ended, log := outcome(t, pod); ended.ExitCode != 25 || strings.TrimSpace(log) != "sum of squares 25" {
+	if ended, log := outcome(t, c, pod); ended.ExitCode != 25 || strings.TrimSpace(log) != "sum of squares 25" {
 		t.Errorf("%s ended with %d, its log says %q", pod.Name, ended.ExitCode, log)
 	}
 }
 
 // outcome of a pod that ends, and its log.
-func outcome(t *testing.T, pod *corev1.Pod) (ended *corev1.ContainerStateTerminated, log string) {
+func outcome(t *testing.T, c *kit.Cluster, pod *corev1.Pod) (ended *corev1.ContainerStateTerminated, log string) {
 	t.Helper()
-	pods := cluster.Client.CoreV1().Pods(pod.Namespace)
+	pods := c.Client.CoreV1().Pods(pod.Namespace)
 	await(t, 30*time.Second, pod.Name+" ends", func() (bool, error) {
 		is, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || len(is.Status.ContainerStatuses) == 0 {

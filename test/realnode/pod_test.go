@@ -12,8 +12,8 @@ import (
 
 func TestAPodOfAnImageMadeHereComputes(t *testing.T) {
 	pod := adding("computes", real1)
-	create(t, pod)
-	computes(t, pod)
+	create(t, cluster, pod)
+	computes(t, cluster, pod)
 }
 
 // In a pod of its own network the API server answers at the Service's address and knows the pod's account; a program that is linked to
@@ -31,8 +31,8 @@ func TestProgramsOfThisMachineRunInPods(t *testing.T) {
 		must(t, err)
 		pod := adding(name, real1)
 		pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args = image, []string{"/bin/" + name}, of.args
-		create(t, pod)
-		if ended, log := outcome(t, pod); ended.ExitCode != 0 || !strings.Contains(log, of.says) {
+		create(t, cluster, pod)
+		if ended, log := outcome(t, cluster, pod); ended.ExitCode != 0 || !strings.Contains(log, of.says) {
 			t.Errorf("%s ended with %d: %s", name, ended.ExitCode, log)
 		}
 	}
@@ -56,8 +56,8 @@ func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
 
 	// The node and its pods are its kubelet's alone.
 	pod := adding("whose", real1)
-	create(t, pod)
-	computes(t, pod)
+	create(t, cluster, pod)
+	computes(t, cluster, pod)
 	writes, err := cluster.Audit(time.Time{}, func(e kit.AuditEvent) bool { return e.ObjectRef.Name == real1 || e.ObjectRef.Name == pod.Name })
 	must(t, err)
 	by := map[string]int{}
@@ -72,8 +72,8 @@ func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
 // A kubelet and a containerd that are killed and started again find their pods running.
 func TestAPodOutlivesKubeletAndContainerd(t *testing.T) {
 	pod := adding("outlives", real1)
-	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Args = "quartermaster.test/pause:1", []string{"/pause", "pause"}
-	create(t, pod)
+	pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Args = pause, nil
+	create(t, cluster, pod)
 	started := func() (at metav1.Time, restarts int32, err error) {
 		is, err := cluster.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil || len(is.Status.ContainerStatuses) == 0 || is.Status.ContainerStatuses[0].State.Running == nil {
@@ -90,8 +90,8 @@ func TestAPodOutlivesKubeletAndContainerd(t *testing.T) {
 	}
 	await(t, 20*time.Second, "real-1 is Ready", func() (bool, error) { return ready(real1) })
 	second := adding("after", real1)
-	create(t, second)
-	computes(t, second)
+	create(t, cluster, second)
+	computes(t, cluster, second)
 	after, restarts, err := started()
 	must(t, err)
 	if restarts != 0 || !after.Equal(&before) {

@@ -8,7 +8,7 @@ usage() {
   cat <<'H'
 usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--cluster NAME]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when this machine can
-have no real node (it takes root and cgroups). Two minutes.
+have no real node (it takes root and cgroups). Three to four minutes, most of it waiting for kubelets.
   -run REGEX      only tests whose name matches
   --operator      the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
   --cluster NAME  use this cluster (made by an earlier run), start it when it is not there, and leave it up
@@ -30,7 +30,7 @@ done
 case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
 
 "$root/test/cluster/cluster.sh" node-check || exit 77
-"$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok --real-node
+"$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok,helm --real-node
 # The Go that built the control plane, when the one on the PATH is too old to fetch it by itself.
 go=go
 if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
@@ -39,4 +39,4 @@ fi
 cd "$here"
 go=$(command -v "$go")
 export QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 PATH=${go%/*}:$PATH
-exec go test -buildvcs=false -count=1 -timeout 20m -v . ${run:+-run "$run"}
+exec go test -buildvcs=false -count=1 -timeout 20m -parallel 3 -v . ${run:+-run "$run"}

@@ -1,8 +1,8 @@
 package realnode
 
 import (
-	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,52 +13,56 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"quartermaster.io/test/faults/kit"
 )
 
-// master is the real node as one of a control plane.
+const (
+	agents   = "quartermaster-static-pod"
+	checksum = "quartermaster.io/scheduler-config"
+
+	// Behind the name of kube-scheduler's image: another that works, and one that ends when it is given a configuration.
+	next, breaks = "-next", "-breaks"
+)
+
+// master is the real node as one of a control plane, with the agent of the chart on it.
 type master struct {
-	t        *testing.T
-	manifest string // kubeadm's, byte for byte
-	held     string // the lease's holder before the last change
-	pod      string // and the mirror pod's UID
+	*product
+	original, image string // kubeadm's manifest, and the image in it
+	held            string // the lease's holder before the last change
 }
 
 func (m *master) file(name string) string {
-	return filepath.Join(cluster.Dir, "node/etc/kubernetes", name)
+	return filepath.Join(m.Dir, "node/etc/kubernetes", name)
 }
 
-// write a file beside its place and rename it in, never where a kubelet reads half of it.
-func (m *master) write(name, content string) {
-	m.t.Helper()
-	temporary := m.file(filepath.Base(name) + ".new")
-	must(m.t, os.WriteFile(temporary, []byte(content), 0o600))
-	must(m.t, os.Rename(temporary, m.file(name)))
+// read is empty where there is no such file.
+func (m *master) read(name string) string {
+	text, _ := os.ReadFile(m.file(name))
+	return string(text)
 }
 
-// change the manifest and wait until another pod runs and has taken the lease.
-func (m *master) change(what, manifest string) {
+// kubeadm writes the manifest: beside its place, and renamed in.
+func (m *master) kubeadm(manifest string) {
 	m.t.Helper()
-	began := time.Now()
-	m.write("manifests/kube-scheduler.yaml", manifest)
-	image := regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(manifest)[1]
-	var pod *corev1.Pod
-	await(m.t, 60*time.Second, what+": its pod runs", func() (bool, error) {
-		is, err := cluster.Client.CoreV1().Pods("kube-system").Get(ctx, "kube-scheduler-"+real1, metav1.GetOptions{})
-		if err != nil || string(is.UID) == m.pod || len(is.Status.ContainerStatuses) == 0 {
+	temporary := m.file("kube-scheduler.new")
+	must(m.t, os.WriteFile(temporary, []byte(manifest), 0o600))
+	must(m.t, os.Rename(temporary, m.file("manifests/kube-scheduler.yaml")))
+}
+
+// leads waits until the kube-scheduler of this image runs on the master, and another than before leads.
+func (m *master) leads(what, image string) {
+	m.t.Helper()
+	await(m.t, 60*time.Second, what+": its kube-scheduler leads", func() (bool, error) {
+		pod, err := m.Client.CoreV1().Pods("kube-system").Get(ctx, "kube-scheduler-"+real1, metav1.GetOptions{})
+		if err != nil {
 			return false, err
 		}
-		pod = is
-		return is.Status.ContainerStatuses[0].State.Running != nil, fmt.Errorf("%+v", is.Status.ContainerStatuses[0].State)
-	})
-	m.pod = string(pod.UID)
-	if pod.Annotations[corev1.MirrorPodAnnotationKey] == "" || pod.Spec.NodeName != real1 || pod.Spec.Containers[0].Image != image {
-		m.t.Errorf("%s is no mirror of a static pod on %s with the image %s: %v", pod.Name, real1, image, pod.Annotations)
-	}
-	await(m.t, 60*time.Second, what+": it leads", func() (bool, error) {
-		lease, err := cluster.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
+		if pod.Annotations[corev1.MirrorPodAnnotationKey] == "" || pod.Spec.NodeName != real1 || pod.Spec.Containers[0].Image != image {
+			return false, fmt.Errorf("%s is no mirror of a static pod on %s with the image %s", pod.Name, real1, image)
+		}
+		lease, err := m.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil {
 			return false, err
 		}
@@ -69,74 +73,79 @@ func (m *master) change(what, manifest string) {
 		m.held = is
 		return true, nil
 	})
-	m.t.Logf("%s: %.1f s in all", what, time.Since(began).Seconds())
 }
 
-// places a pod and sees it compute.
-func (m *master) places(name string) {
+type row struct {
+	State, Checksum, Version, Reason string
+	Generation                       int
+}
+
+// becomes waits for a state of the master's row, and for the number of its change.
+func (m *master) becomes(patience time.Duration, state string, generation int) (is row) {
 	m.t.Helper()
-	pod := adding(name, "")
-	create(m.t, pod)
-	computes(m.t, pod)
-}
-
-// withConfig is kubeadm's manifest as docs/scheduler-config.md says to change it.
-func (m *master) withConfig(config string) string {
-	const path = "/etc/kubernetes/scheduler-config.yaml"
-	out := m.manifest
-	for _, edit := range [][2]string{
-		{"\nmetadata:\n", "\nmetadata:\n  annotations:\n    quartermaster.io/scheduler-config: " + fmt.Sprintf("%x", sha256.Sum256([]byte(config))) + "\n"},
-		{"    - --leader-elect=true\n", "    - --leader-elect=true\n    - --config=" + path + "\n"},
-		{"    volumeMounts:\n", "    volumeMounts:\n    - mountPath: " + path + "\n      name: scheduler-config\n      readOnly: true\n"},
-		{"  volumes:\n", "  volumes:\n  - hostPath:\n      path: " + path + "\n      type: File\n    name: scheduler-config\n"},
-	} {
-		if strings.Count(out, edit[0]) != 1 {
-			m.t.Fatalf("%q is not there once:\n%s", edit[0], out)
+	await(m.t, patience, state, func() (bool, error) {
+		rows, err := m.Client.CoreV1().ConfigMaps(kit.Namespace).Get(ctx, agents, metav1.GetOptions{})
+		if err != nil {
+			return false, err
 		}
-		out = strings.Replace(out, edit[0], edit[1], 1)
-	}
-	return out
+		is = row{}
+		json.Unmarshal([]byte(rows.Data[real1]), &is)
+		return is.State == state && is.Generation == generation, fmt.Errorf("%+v", is)
+	})
+	return is
 }
 
-// operator is the program under test.
-func operator(t *testing.T) string {
-	t.Helper()
-	program := os.Getenv("QM_OPERATOR")
-	for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
-		if file := filepath.Join(kit.Root(), built); program == "" {
-			if _, err := os.Stat(file); err == nil {
-				program = file
+// applied: the row, the files and the pod say the same.
+func (m *master) applied(what, image string, generation int) {
+	m.t.Helper()
+	is := m.becomes(120*time.Second, "Applied", generation)
+	m.leads(what, image)
+	config := m.read("scheduler-config.yaml")
+	pod, err := m.Client.CoreV1().Pods("kube-system").Get(ctx, "kube-scheduler-"+real1, metav1.GetOptions{})
+	must(m.t, err)
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(config)))
+	if is.Reason != "" || !strings.HasPrefix(is.Version, "v"+minor+".") || is.Checksum != sum || pod.Annotations[checksum] != sum {
+		m.t.Errorf("%s: the row says %+v, the configuration has %s and the pod %v", what, is, sum, pod.Annotations)
+	}
+	await(m.t, 20*time.Second, what+": the policy says so", func() (bool, error) {
+		policy, err := m.Dynamic.Resource(kit.Policies).Get(ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		rows, _, _ := unstructured.NestedSlice(policy.Object, "status", "schedulers")
+		for _, row := range rows {
+			if told := row.(map[string]any); told["name"] == real1 && told["reason"] == "Applied" && told["checksum"] == sum && told["version"] == is.Version {
+				return true, nil
 			}
 		}
+		return false, fmt.Errorf("%v", rows)
+	})
+	client, err := os.Stat(m.file("scheduler.conf"))
+	must(m.t, err)
+	if ours, err := os.Stat(m.file("scheduler-config.yaml")); err != nil || ours.Mode() != client.Mode() {
+		m.t.Errorf("%s: the configuration has the mode %v, scheduler.conf has %v: %v", what, ours.Mode(), client.Mode(), err)
 	}
-	if program == "" {
-		t.Fatal("no program under test: ./dev build dev quartermaster, or QM_OPERATOR")
-	}
-	return program
 }
 
-func quartermaster(t *testing.T, args ...string) string {
-	t.Helper()
-	cmd := exec.Command(operator(t), args...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("quartermaster %s: %v\n%s%s", strings.Join(args, " "), err, out, said.String())
-	}
-	return string(out)
-}
-
-// extender listens on this machine and is the address of a Service on the node.
-func (m *master) extender(address string) (*kit.Tap, kit.Keys) {
+// asKubeadmWrote: byte for byte, and nothing else of ours beside it.
+func (m *master) asKubeadmWrote(what, manifest string, others ...string) {
 	m.t.Helper()
-	keys, err := kit.MakeKeys(m.t.TempDir())
+	if m.read("manifests/kube-scheduler.yaml") != manifest {
+		m.t.Errorf("%s: the manifest has other bytes:\n%s", what, m.read("manifests/kube-scheduler.yaml"))
+	}
+	for _, name := range append(others, "scheduler-config.yaml") {
+		if _, err := os.Stat(m.file(name)); err == nil {
+			m.t.Errorf("%s: there is %s", what, name)
+		}
+	}
+}
+
+// reachable: the extender's Service leads to the tap.
+func (m *master) reachable() {
+	m.t.Helper()
+	service, err := m.Client.CoreV1().Services(kit.Namespace).Get(ctx, "quartermaster-extender", metav1.GetOptions{})
 	must(m.t, err)
-	tap, err := kit.NewTap(keys)
-	must(m.t, err)
-	m.t.Cleanup(tap.Close)
-	here := strings.TrimSuffix(strings.TrimPrefix(tap.URL, "https://"), "/scheduler")
-	forward := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-forward", "--name", cluster.Name, address+":443="+here)
+	forward := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-forward", "--name", m.Name, service.Spec.ClusterIP+":443="+m.tap.Address())
 	out, err := forward.StdoutPipe()
 	must(m.t, err)
 	must(m.t, forward.Start())
@@ -145,72 +154,154 @@ func (m *master) extender(address string) (*kit.Tap, kit.Keys) {
 	if _, err := out.Read(line); err != nil || string(line) != "forwarding" {
 		m.t.Fatalf("node-forward says %q: %v", line, err)
 	}
-	return tap, keys
 }
 
-// kubeadm's static pod, our edit of it, what an upgrade writes, our edit again (in the long form), and what was there at first: each time
-// kubelet replaces the pod, the new one leads and places pods; the extender is asked while the manifest is ours.
-func TestS7_KubeSchedulerIsAStaticPodAndTakesOurConfiguration(t *testing.T) {
-	t.Parallel() // most of it is waiting for a kubelet
+// agent waits for the pod of the chart's DaemonSet, and looks at its process.
+func (m *master) agent() {
+	m.t.Helper()
+	await(m.t, 60*time.Second, "the agent runs", func() (bool, error) {
+		set, err := m.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, agents, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return set.Status.NumberReady == 1 && set.Status.DesiredNumberScheduled == 1, fmt.Errorf("%+v", set.Status)
+	})
+	in, found := tracesOf(m.t, m.Cluster), 0
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range all {
+		command, _ := os.ReadFile(process + "/cmdline")
+		if !strings.Contains(string(command), "agent\x00--static-pod") || namespace(filepath.Base(process), "net") != in.net {
+			continue
+		}
+		found++
+		status, err := os.ReadFile(process + "/status")
+		must(m.t, err)
+		for _, wanted := range []string{"CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
+			if !strings.Contains(string(status), wanted) {
+				m.t.Errorf("the agent may do more than the chart says, no %q:\n%s", wanted, status)
+			}
+		}
+	}
+	if found != 1 {
+		m.t.Errorf("%d processes of the agent are in the node's network", found)
+	}
+}
+
+// said of the master by the agent, as events, and in its log.
+func (m *master) said() (events, log string) {
+	m.t.Helper()
+	list, err := m.Client.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
+	must(m.t, err)
+	for _, event := range list.Items {
+		if event.Regarding.Name == real1 {
+			events += event.Reason + " " + event.Note + "\n"
+		}
+	}
+	pods, err := m.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + agents})
+	must(m.t, err)
+	for _, pod := range pods.Items {
+		text, err := m.Client.CoreV1().Pods(kit.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+		log += string(text)
+		if err != nil || len(pod.Status.ContainerStatuses) != 1 || pod.Status.ContainerStatuses[0].RestartCount != 0 {
+			m.t.Errorf("the agent has not run all the time: %v %+v", err, pod.Status.ContainerStatuses)
+		}
+	}
+	return
+}
+
+// openMaster is the real node of a cluster: kubeadm's kube-scheduler, with this behind its image's name, leads, and the agent runs.
+func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
+	t.Helper()
 	name := "kubeadm.yaml"
 	if minor == "1.30" {
 		name = "kubeadm-1.30.yaml"
 	}
-	original, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", name))
+	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", name))
 	must(t, err)
-	m := &master{t: t, manifest: string(original)}
-	image := regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(m.manifest)[1]
-	next := image + "-next"
-	for _, tag := range []string{image, next} {
-		_, err = script("node-image", tag, cluster.Tool("kube-scheduler")+":/usr/local/bin/kube-scheduler")
+	m := &master{product: &product{Scenario: &kit.Scenario{Cluster: c}, t: t}, original: string(text)}
+	m.image = regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(m.original)[1]
+	t.Cleanup(func() {
+		for _, name := range []string{"manifests/kube-scheduler.yaml", "scheduler-config.yaml", "quartermaster"} {
+			os.RemoveAll(m.file(name))
+		}
+	})
+	program := c.Tool("kube-scheduler")
+	for _, tag := range []string{m.image, m.image + next} {
+		_, err = scriptOf(c, "node-image", tag, program+":/usr/local/bin/kube-scheduler")
 		must(t, err)
 	}
-
-	m.change("kubeadm's", m.manifest)
-	t.Cleanup(func() { os.Remove(m.file("manifests/kube-scheduler.yaml")) })
-	m.places("by-kubeadms")
-
-	const address = "10.96.0.77"
-	tap, keys := m.extender(address)
-	minimal := filepath.Join(kit.Root(), "test/golden/scheduler_config/corpus/01-kubeadm-minimal.yaml")
-	config := quartermaster(t, "render", "scheduler-config", "--kubernetes", minor, "--address", "https://"+address, "--server-name", "localhost",
-		"--ca", keys.ServerCA, "--cert", keys.ClientCert, "--key", keys.ClientKey, "--resource", "nvidia.com/gpu", "--not-offered", "nvidia.com/gpu", "--into", minimal)
-	m.write("scheduler-config.yaml", config)
-	m.write("ours.yaml", m.withConfig(config))
-	quartermaster(t, "lint", "scheduler-config", m.file("scheduler-config.yaml"), "--manifest", m.file("ours.yaml"))
-	m.change("ours", m.withConfig(config))
-	m.places("by-ours")
-	asks := adding("asks", "")
-	asks.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
-	create(t, asks)
-	asked := func(since time.Time) (bool, error) {
-		for _, call := range tap.Calls(since) {
-			if call.Verb == "filter" && call.Name == asks.Name {
-				return true, nil
-			}
+	must(t, imageOfOurs(c, m.image+breaks, "breaks", "/usr/local/bin/kube-scheduler", program+":/bin/kube-scheduler"))
+	_, err = scriptOf(c, "node-image", "quartermaster.test/quartermaster:test", operator(t)+":/quartermaster")
+	must(t, err)
+	m.kubeadm(m.manifest(suffix))
+	m.leads("kubeadm's", m.image+suffix)
+	m.product = install(t, c, "staticPod.enabled=true", "staticPod.patienceSeconds=45", "image.registry=quartermaster.test", "image.tag=test")
+	t.Cleanup(func() {
+		if t.Failed() {
+			events, log := m.said()
+			t.Logf("%s%s", events, log)
 		}
-		return false, fmt.Errorf("%+v", tap.Calls(since))
-	}
-	await(t, 20*time.Second, "the extender is asked", func() (bool, error) { return asked(time.Time{}) })
+	})
+	m.cards()
+	m.reachable()
+	m.agent()
+	m.places("by-kubeadms", false)
+	m.scheduler(map[string]any{"mode": "StaticPod"})
+	return m
+}
 
-	// `kubeadm upgrade` writes the manifest anew, with the next image and without our flag.
-	m.change("an upgrade's", strings.ReplaceAll(m.manifest, image, next))
-	since := time.Now()
-	m.places("by-upgraded")
-	if was, _ := asked(since); was {
-		t.Error("the extender was asked by a scheduler that has no configuration")
-	}
+// manifest as kubeadm writes it for an image with this behind its name.
+func (m *master) manifest(suffix string) string {
+	return strings.ReplaceAll(m.original, m.image, m.image+suffix)
+}
 
-	if os.Getenv("QM_NIGHTLY") != "" {
-		m.manifest = strings.ReplaceAll(m.manifest, image, next)
-		since = time.Now()
-		m.change("ours again", m.withConfig(config))
-		await(t, 20*time.Second, "the extender is asked again", func() (bool, error) { return asked(since) })
+// tells: there are events of the master that begin so.
+func (m *master) tells(begins ...string) {
+	m.t.Helper()
+	events, _ := m.said()
+	for _, wanted := range begins {
+		if !strings.Contains("\n"+events, "\n"+wanted) {
+			m.t.Errorf("no event %q:\n%s", wanted, events)
+		}
 	}
+}
 
-	m.change("put back", string(original))
-	m.places("put-back")
-	if is, err := os.ReadFile(m.file("manifests/kube-scheduler.yaml")); err != nil || !bytes.Equal(is, original) {
-		t.Errorf("other bytes than at first: %v", err)
+// The chart's DaemonSet on a real kubelet: kubeadm's kube-scheduler takes our configuration, an upgrade's manifest does again, and mode
+// None leaves what kubeadm wrote, byte for byte.
+func TestS7_TheAgentOfTheChartOnARealMaster(t *testing.T) {
+	t.Parallel() // most of it is waiting for a kubelet
+	m := openMaster(t, cluster, "")
+	m.applied("kubeadm's, with ours", m.image, 1)
+	m.places("by-ours", true)
+	m.kubeadm(m.manifest(next)) // `kubeadm upgrade` writes the manifest anew, without our flag
+	m.applied("the upgrade's, with ours", m.image+next, 2)
+	m.places("by-ours-again", true)
+	m.scheduler(map[string]any{"mode": "None"})
+	m.becomes(120*time.Second, "Off", 0)
+	m.asKubeadmWrote("taken out", m.manifest(next), "quartermaster/record.json")
+	m.leads("taken out", m.image+next)
+	m.places("taken-out", false)
+	m.tells("SchedulerConfigApplied ", "SchedulerConfigOff ")
+}
+
+// A kube-scheduler that ends when it is given a configuration gets back what kubeadm wrote, and works again; the next upgrade's is tried.
+func TestF51_WhatARealMasterCannotWorkWithIsTakenBack(t *testing.T) {
+	t.Parallel()
+	own := &kit.Cluster{Name: cluster.Name + "-back"}
+	t.Cleanup(func() { own.Down() })
+	own, err := kit.Up(ctx, own.Name, minor, "--real-node", "--no-scheduler", "--no-kwok")
+	must(t, err)
+	must(t, imageOfOurs(own, sum, "sum", "/bin/sum"))
+	m := openMaster(t, own, breaks)
+	back := m.becomes(150*time.Second, "RolledBack", 0)
+	if !strings.HasPrefix(back.Reason, "after 45 s kube-scheduler-"+real1+" is not ready (") {
+		t.Errorf("rolled back because %q", back.Reason)
 	}
+	m.asKubeadmWrote("rolled back", m.manifest(breaks))
+	m.leads("rolled back", m.image+breaks)
+	m.places("by-rolled-back", false)
+	m.kubeadm(m.original)
+	m.applied("the next upgrade's, with ours", m.image, 2)
+	m.places("by-ours", true)
+	m.tells("SchedulerConfigRolledBack kube-scheduler of this node: after 45 s", "SchedulerConfigApplied ")
 }

@@ -157,7 +157,7 @@ func archiveOf(name string, layer []byte, command []string) ([]byte, error) {
 		return nil, err
 	}
 	config, err := document(oci+"config.v1+json", object{"architecture": runtime.GOARCH, "os": "linux",
-		"config": object{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, "Cmd": command},
+		"config": object{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, "Entrypoint": command},
 		"rootfs": object{"type": "layers", "diff_ids": []any{layerIs["digest"]}}})
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func TestAnArchiveHoldsTogether(t *testing.T) {
 	if ids := config["rootfs"].(map[string]any)["diff_ids"]; !reflect.DeepEqual(ids, []any{layer["digest"]}) {
 		t.Errorf("the layer is %v, the config says %v", layer["digest"], ids)
 	}
-	if command := config["config"].(map[string]any)["Cmd"]; !reflect.DeepEqual(command, []any{"/opt/bin/a", "-v"}) {
+	if command := config["config"].(map[string]any)["Entrypoint"]; !reflect.DeepEqual(command, []any{"/opt/bin/a", "-v"}) {
 		t.Errorf("its command is %v", command)
 	}
 	names, in := read(t, follow(layer))

@@ -15,7 +15,7 @@ const usage = `usage: real-node VERB ...
   forward --pid PID LISTEN=TARGET...
         who connects to LISTEN in the network namespace of PID reaches TARGET on the machine
   image FILE.tar NAME:TAG PROGRAM:PATH... [-- COMMAND...]
-        an OCI archive of one layer: PROGRAM (and the libraries it is linked to) at PATH, COMMAND (default: the first PATH)
+        an OCI archive of one layer: PROGRAM (and the libraries it is linked to) at PATH; its entry point is COMMAND (default: the first PATH)
   pause
         wait for a signal, and for orphans`
 

@@ -1,0 +1,145 @@
+package realnode
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"quartermaster.io/test/faults/kit"
+)
+
+const (
+	gpu       = "nvidia.com/gpu"
+	placement = "quartermaster.io/placement"
+)
+
+// operator is the program under test.
+func operator(t *testing.T) string {
+	t.Helper()
+	program := os.Getenv("QM_OPERATOR")
+	for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
+		if file := filepath.Join(kit.Root(), built); program == "" {
+			if _, err := os.Stat(file); err == nil {
+				program = file
+			}
+		}
+	}
+	if program == "" {
+		t.Fatal("no program under test: ./dev build dev quartermaster, or QM_OPERATOR")
+	}
+	return program
+}
+
+// product is the chart on a cluster, and an operator beside it whose extender is asked through a tap.
+type product struct {
+	*kit.Scenario
+	t       *testing.T
+	dir     string
+	address string // of the extender
+	tap     *kit.Tap
+}
+
+func install(t *testing.T, c *kit.Cluster, values ...string) *product {
+	t.Helper()
+	p := &product{t: t, dir: t.TempDir()}
+	var err error
+	p.Scenario, err = kit.InstallExtender(ctx, c, values...)
+	must(t, err)
+	p.scheduler(map[string]any{"mode": "None"})
+	var keys kit.Keys
+	must(t, p.KeysOfTheChart(ctx, p.dir, &keys))
+	port, err := kit.FreePort()
+	must(t, err)
+	p.address = fmt.Sprintf("127.0.0.1:%d", port)
+	account, err := c.Account(ctx, kit.ServiceAccount)
+	must(t, err)
+	o, err := kit.StartOperator(kit.OperatorOptions{Name: "operator", Program: operator(t), Kubeconfig: account, Namespace: kit.Namespace, Dir: p.dir,
+		Args: keys.ExtenderArgs(p.address)})
+	must(t, err)
+	t.Cleanup(func() {
+		if code := o.Terminate(10 * time.Second); code != 0 || t.Failed() {
+			t.Errorf("the operator ended with %d:\n%s", code, o.LogTail(20))
+		}
+	})
+	must(t, o.WaitReady(30*time.Second))
+	p.tap, err = kit.NewTap(keys)
+	must(t, err)
+	t.Cleanup(p.tap.Close)
+	p.tap.To(p.address)
+	return p
+}
+
+// scheduler is what the policy says of it, beside the module pgpu with a plugin that does nothing but wait.
+func (p *product) scheduler(spec map[string]any) {
+	p.t.Helper()
+	policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy",
+		"metadata": map[string]any{"name": "default"}, "spec": map[string]any{"scheduler": spec, "customResources": map[string]any{"publish": false},
+			"modules": map[string]any{"pgpu": map[string]any{"enabled": true, "image": pause}}}}}
+	_, err := p.Dynamic.Resource(kit.Policies).Apply(ctx, "default", policy, metav1.ApplyOptions{FieldManager: "test", Force: true})
+	must(p.t, err)
+}
+
+// cards: real-1 becomes a node of pgpu and offers eight, written for the plugin. Its kubelet leaves them as they are and looks for none.
+func (p *product) cards() {
+	p.t.Helper()
+	offers := func(cards string) {
+		amounts := map[string]any{gpu: cards}
+		p.patch(map[string]any{"status": map[string]any{"capacity": amounts, "allocatable": amounts}}, "status")
+	}
+	offers("0")
+	p.patch(map[string]any{"spec": map[string]any{"taints": []any{}}}) // of the control plane, which a plugin does not tolerate
+	p.patch(map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: "pgpu", "nvidia.com/gpu.product": "Tesla-T4",
+		"nvidia.com/gpu.count": "8", "nvidia.com/gpu.memory": "15360"}}})
+	await(p.t, 60*time.Second, real1+" has the plugin", func() (bool, error) {
+		pods, err := p.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=pgpu", FieldSelector: "status.phase=Running"})
+		return err == nil && len(pods.Items) == 1, err
+	})
+	offers("8")
+	await(p.t, 60*time.Second, real1+" is a node of pgpu", func() (bool, error) {
+		is, err := p.Dynamic.Resource(kit.AccelNodes).Get(ctx, real1, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		phase, _, _ := unstructured.NestedString(is.Object, "status", "phase")
+		return phase == "Ready", fmt.Errorf("%v", is.Object["status"])
+	})
+}
+
+// patch the real node.
+func (p *product) patch(what map[string]any, subresources ...string) {
+	p.t.Helper()
+	body, err := (&unstructured.Unstructured{Object: what}).MarshalJSON()
+	must(p.t, err)
+	_, err = p.Client.CoreV1().Nodes().Patch(ctx, real1, types.MergePatchType, body, metav1.PatchOptions{}, subresources...)
+	must(p.t, err)
+}
+
+// asksFor a card.
+func asksFor(pod *corev1.Pod) *corev1.Pod {
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{gpu: resource.MustParse("1")}
+	return pod
+}
+
+// places a pod with a card on real-1, where it computes; by the extender or without it.
+func (p *product) places(name string, byExtender bool) {
+	p.t.Helper()
+	since, pod := time.Now(), asksFor(adding(name, ""))
+	create(p.t, p.Cluster, pod)
+	computes(p.t, p.Cluster, pod)
+	is, err := p.Client.CoreV1().Pods(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+	must(p.t, err)
+	asked := map[string]bool{}
+	for _, call := range p.tap.Calls(since) {
+		asked[call.Verb] = asked[call.Verb] || call.Name == name && call.Status == 200 && call.Error == ""
+	}
+	if said := is.Annotations[placement]; asked["filter"] != byExtender || asked["bind"] != byExtender || (said != "") != byExtender {
+		p.t.Errorf("%s: the extender was asked %v, the placement is %q", name, asked, said)
+	}
+}

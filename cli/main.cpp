@@ -90,5 +90,10 @@ int main(int argc, char** argv) {
     std::cerr << "quartermaster: internal error: " << bug.what() << "\n";
     return 1;
   }
+  std::cout.flush();
+  if (!std::cout) {
+    std::cerr << "quartermaster: the standard output could not be written\n";
+    return 1;
+  }
   return rc;
 }

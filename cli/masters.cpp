@@ -4,6 +4,7 @@
 #include <array>
 
 #include "agent/static_pod/health.hpp"
+#include "reconcilers/crl/text.hpp"
 
 namespace cli {
 namespace {
@@ -14,6 +15,7 @@ using reconcilers::scheduler_row;
 
 constexpr std::string_view no_agent = "NoAgent";
 constexpr std::size_t named_at_most = 3;
+constexpr std::size_t most_said = 1000;  ///< bytes of what an agent says
 /// Worst first.
 constexpr std::array states{state::stopped,  state::rolled_back, state::rolling_back, state::changing,
                             state::removing, state::waiting,     state::applied,      state::off};
@@ -29,10 +31,10 @@ scheduler_row row_of(const std::string& node, const pods::row& told) {
   scheduler_row out;
   out.name = node;
   out.mode = "StaticPod";
-  out.version = told.version;
-  out.checksum = told.checksum;
+  out.version = reconcilers::crl::shown(told.version, most_said);
+  out.checksum = reconcilers::crl::shown(told.checksum, most_said);
   out.reason = told.is;
-  out.message = told.reason;
+  out.message = reconcilers::crl::shown(told.reason, most_said);
   out.desired = 1;
   out.good = told.is == pods::to_string(state::applied) && told.reason.empty();
   out.ready = out.good ? 1 : 0;
@@ -46,8 +48,8 @@ scheduler_row silent(const std::string& node) {
   out.mode = "StaticPod";
   out.reason = no_agent;
   out.message =
-      "no agent has said anything of it: kubectl get daemonset quartermaster-static-pod (values: "
-      "staticPod.enabled=true)";
+      "no agent has said anything of it: staticPod.enabled=true in the chart's values; kubectl get pods -A -l "
+      "app.kubernetes.io/name=quartermaster-static-pod says why it does not run";
   out.desired = 1;
   return out;
 }
@@ -70,7 +72,9 @@ masters_status status_of(const known_masters& of) {
   if (of.told) {
     for (const auto& [node, text] : of.told->data) {
       const auto row = pods::read_row(text);
-      if (row.is.empty() || !of.nodes.contains(node)) continue;
+      const bool known = std::ranges::find(states, std::string_view(row.is),
+                                           [](state one) { return pods::to_string(one); }) != states.end();
+      if (!known || !of.nodes.contains(node)) continue;
       told.emplace(node);
       if (of.wanted || row.is != pods::to_string(state::off)) out.rows.push_back(row_of(std::string(node), row));
     }
@@ -100,7 +104,8 @@ masters_status status_of(const known_masters& of) {
   if (all == 0)
     is.message =
         "spec.scheduler.mode is StaticPod, but no node is labelled node-role.kubernetes.io/control-plane and no "
-        "agent runs: a provider owns the masters here (docs/scheduler-config.md)";
+        "agent has said anything; where a provider owns the masters the mode is None (docs/scheduler-config.md, "
+        "Managed clusters)";
   out.state = std::move(is);
   return out;
 }

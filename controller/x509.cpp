@@ -134,6 +134,8 @@ info info_of(X509* of) {
   out.from = seconds_of(X509_get0_notBefore(of));
   out.until = seconds_of(X509_get0_notAfter(of));
   out.authority = X509_check_ca(of) == 1;
+  out.server = X509_check_purpose(of, X509_PURPOSE_SSL_SERVER, 0) == 1;
+  out.client = X509_check_purpose(of, X509_PURPOSE_SSL_CLIENT, 0) == 1;
   return out;
 }
 
@@ -177,12 +179,12 @@ kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name,
 std::vector<info> read(std::string_view pem) {
   constexpr std::string_view begin = "-----BEGIN CERTIFICATE-----", end = "-----END CERTIFICATE-----";
   std::vector<info> out;
-  for (auto at = pem.find(begin); at != pem.npos; at = pem.find(begin)) {
-    pem.remove_prefix(at);
-    const auto stop = pem.find(end);
-    if (stop == pem.npos) break;
-    if (const auto one = certificate_of(pem.substr(0, stop + end.size()))) out.push_back(info_of(one.get()));
-    pem.remove_prefix(begin.size());
+  for (auto stop = pem.find(end); stop != pem.npos; stop = pem.find(end)) {
+    const auto whole = pem.substr(0, stop + end.size());
+    pem.remove_prefix(whole.size());
+    const auto at = whole.rfind(begin);
+    if (at == whole.npos) continue;
+    if (const auto one = certificate_of(whole.substr(at))) out.push_back(info_of(one.get()));
   }
   return out;
 }

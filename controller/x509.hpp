@@ -23,7 +23,8 @@ struct info {
   std::string name;                ///< common name
   std::vector<std::string> names;  ///< DNS names and IP addresses it is for, sorted
   std::int64_t from = 0, until = 0;
-  bool authority = false;  ///< may sign others
+  bool authority = false;               ///< may sign others
+  bool server = false, client = false;  ///< is taken from one
 
   friend bool operator==(const info&, const info&) = default;
 };

@@ -28,9 +28,10 @@ struct shown {
   std::optional<info> leaf;
   const info* signer = nullptr;
 
-  shown(const extender_side& of, std::span<const info> authorities, std::int64_t now) {
+  shown(const extender_side& of, std::span<const info> authorities, std::int64_t now, x509::usage as) {
     leaf = x509::leaf_of(of.leaf);
-    if (leaf && leaf->until <= now) leaf.reset();
+    const bool taken = leaf && leaf->until > now && (as == x509::usage::server ? leaf->server : leaf->client);
+    if (!taken) leaf.reset();
     if (leaf) signer = x509::signer_of(*leaf, authorities);
   }
   bool usable() const { return signer != nullptr; }
@@ -45,16 +46,24 @@ class look {
         how_(how),
         authorities_(x509::living(is.keys.authorities, now)),
         list_(x509::joined(authorities_)),
-        server_(is.server, authorities_, now),
-        client_(is.client, authorities_, now) {}
+        server_(is.server, authorities_, now, x509::usage::server),
+        client_(is.client, authorities_, now, x509::usage::client) {}
 
   extender_step next() const {
-    if (!can_sign()) return store(with_another(), authorities_.empty() ? "no authority" : "another authority");
+    if (!can_sign())
+      return store(with_another(), authorities_.empty() ? "a new authority, because there was none that can sign"
+                                                        : "a new authority beside the old");
     if (!has_all(is_.keys.authorities)) return store(with(list_), "ended authorities are left out");
     if (const auto lost = left_out(); !lost.empty())
       return store(with(x509::joined(lost) + list_), "both sides know others");
-    if (!told(is_.server)) return write(kind::server, with_authorities(is_.server), "the server is told authorities");
-    if (!told(is_.client)) return write(kind::client, with_authorities(is_.client), "callers are told authorities");
+    if (!told(is_.server))
+      return write(kind::server, with_authorities(is_.server),
+                   "ca.crt of the server has the authorities that count now");
+    if (!told(is_.client)) {
+      auto told_too = with_authorities(is_.client);
+      told_too.by_hand = changing() && by_hand();
+      return write(kind::client, std::move(told_too), "ca.crt of kube-schedulers has the authorities that count now");
+    }
     if (const auto why = wanted(server_, how_.names); !why.empty()) {
       if (auto made = with_leaf(is_.server, server_, "quartermaster-extender", how_.names, x509::usage::server))
         return write(kind::server, std::move(*made), why);
@@ -70,7 +79,8 @@ class look {
  private:
   const info& newest() const { return authorities_.back(); }
   bool changing() const { return authorities_.size() > 1; }
-  bool of_newest(const shown& one) const { return one.signer == &newest(); }
+  /// Several may have one key, so who has signed it first in the list says nothing.
+  bool of_newest(const shown& one) const { return one.leaf && x509::signed_by(*one.leaf, newest()); }
   bool can_sign() const {
     return !authorities_.empty() && now_ < x509::due(newest()) && newest().from <= now_ &&
            x509::belongs({newest().pem, is_.keys.signer_key});
@@ -105,8 +115,10 @@ class look {
   // The wait.
   std::int64_t since() const { return std::max(is_.server.since.value_or(now_), is_.client.since.value_or(now_)); }
   bool arrived() const { return now_ - since() >= how_.arrival.count() && has_all(is_.served_authorities); }
+  /// A scheduler that becomes known later takes nothing from those that people have set up.
+  bool by_hand() const { return is_.client.by_hand || !is_.callers.any; }
   bool callers_ready() const {
-    return is_.callers.any ? is_.callers.behind.empty() : now_ - since() >= how_.by_hand.count();
+    return is_.callers.behind.empty() && (!by_hand() || now_ - since() >= how_.by_hand.count());
   }
   /// Every running scheduler trusts the newest authority, and so does the server. Once it has signed, that was so.
   bool ready() const { return !changing() || (arrived() && (of_newest(server_) || callers_ready())); }
@@ -120,11 +132,11 @@ class look {
   }
 
   std::string_view wanted(const shown& one, std::vector<std::string> names) const {
-    if (!one.usable()) return "no usable leaf";
-    if (now_ >= x509::due(*one.leaf) || one.leaf->from > now_) return "the leaf ends";
+    if (!one.usable()) return "a certificate in place of one that cannot be used";
+    if (now_ >= x509::due(*one.leaf) || one.leaf->from > now_) return "its certificate is renewed";
     std::ranges::sort(names);
-    if (!std::ranges::includes(one.leaf->names, names)) return "the leaf is for other names";
-    if (ready() && !of_newest(one)) return "the leaf is of an older authority";
+    if (!std::ranges::includes(one.leaf->names, names)) return "its certificate gets the names it is called by";
+    if (ready() && !of_newest(one)) return "its certificate is signed by the new authority";
     return {};
   }
   /// Nothing where whoever may sign now is no better than what there is.
@@ -144,7 +156,7 @@ class look {
   }
   static bool of_other(const shown& present, const info& by, std::vector<std::string> names) {
     std::ranges::sort(names);
-    return *present.signer != by || !std::ranges::includes(present.leaf->names, names);
+    return !x509::signed_by(*present.leaf, by) || !std::ranges::includes(present.leaf->names, names);
   }
 
   /// Both leaves are of the newest, and nobody shows or knows only what was before.
@@ -155,7 +167,7 @@ class look {
   }
   std::int64_t forget_at() const {
     const auto signed_at = std::max(server_.leaf->from, client_.leaf->from) + x509::backdated;
-    return signed_at + (is_.callers.any ? how_.overlap : std::max(how_.overlap, how_.by_hand)).count();
+    return signed_at + (by_hand() ? std::max(how_.overlap, how_.by_hand) : how_.overlap).count();
   }
 
   extender_keys with(std::string authorities) const {
@@ -168,7 +180,7 @@ class look {
     known.insert(known.end(), authorities_.begin(), authorities_.end());
     extender_keys out;
     // The key by which what is shown now was signed; a newer one may be known to nobody yet.
-    const shown present(is_.server, known, now_);
+    const shown present(is_.server, known, now_, x509::usage::server);
     for (const auto& key : {is_.keys.signer_key, is_.keys.older_key})
       if (present.usable() && x509::belongs({present.signer->pem, key})) out.older_key = key;
     const auto made = x509::make_authority("quartermaster extender authority " + date(now_),
@@ -196,7 +208,7 @@ class look {
              std::string(names::extender_service) + " yet";
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
-    if (!is_.callers.any) return read(date(by_newest ? forget_at() : since() + how_.by_hand.count()));
+    if (by_hand()) return read(date(by_newest ? forget_at() : since() + how_.by_hand.count()));
     if (by_newest && !same(is_.served.certificate, is_.server.leaf.certificate))
       return "the file of --extender-cert-file is not that of Secret " + std::string(names::extender_service) + " yet";
     return by_newest ? "the older authority is trusted until " + date(forget_at())

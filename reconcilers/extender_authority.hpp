@@ -42,6 +42,7 @@ struct extender_side {
   std::string authorities;            ///< whom its reader trusts
   controller::pem_pair leaf;          ///< what its reader shows
   std::optional<std::int64_t> since;  ///< `authorities` was written, seconds since 1970
+  bool by_hand = false;               ///< no scheduler was known then: people were promised their time
   friend bool operator==(const extender_side&, const extender_side&) = default;
 };
 

@@ -65,7 +65,9 @@ json patch_of(const extender_side& side) {
   data[names::extender_authorities] = kube::base64_encode(side.authorities);
   data[names::extender_leaf] = kube::base64_encode(side.leaf.certificate);
   data[names::extender_leaf_key] = kube::base64_encode(side.leaf.key);
-  if (side.since) out["metadata"]["annotations"][names::authorities_since_annotation] = date(*side.since);
+  auto& annotations = out["metadata"]["annotations"];
+  if (side.since) annotations[names::authorities_since_annotation] = date(*side.since);
+  annotations[names::authorities_by_hand_annotation] = side.by_hand ? json("true") : json();
   return out;
 }
 
@@ -95,7 +97,8 @@ kube::result<extender_secret> extender_secret::decode(std::string_view bytes) {
 
 extender_side extender_secret::side() const {
   return {authorities, leaf,
-          controller::parse_rfc3339_seconds(annotations.value_or(names::authorities_since_annotation, ""))};
+          controller::parse_rfc3339_seconds(annotations.value_or(names::authorities_since_annotation, "")),
+          annotations.value_or(names::authorities_by_hand_annotation, "") == "true"};
 }
 
 extender_certificates::extender_certificates(stores from, kube::client& client, controller::recorder& events,
@@ -170,7 +173,8 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
       co_return co_await write(names::extender_server_secret, server, patch_of(step.side), step.why);
     case extender_step::kind::client: {
       const auto before = end_of(is->client.leaf);
-      const bool leaf = step.side.leaf != is->client.leaf, by_hand = !is->callers.any && before > how_.wall();
+      const bool leaf = step.side.leaf != is->client.leaf,
+                 by_hand = (is->client.by_hand || !is->callers.any) && before > how_.wall();
       const auto done = co_await write(names::extender_client_secret, client, patch_of(step.side), step.why);
       if (done && leaf && by_hand)
         say("CertificateRenewed", controller::event_type::warning,

@@ -29,6 +29,8 @@ inline constexpr std::string_view extender_authority_secret = "quartermaster-ext
 inline constexpr std::string_view extender_server_secret = extender_service;
 /// On the server's and the callers': ca.crt was written at.
 inline constexpr std::string_view authorities_since_annotation = "quartermaster.io/authorities-since";
+/// "true": no kube-scheduler was known then.
+inline constexpr std::string_view authorities_by_hand_annotation = "quartermaster.io/authorities-by-hand";
 // In them.
 inline constexpr std::string_view extender_authorities = "ca.crt";
 inline constexpr std::string_view extender_signer_key = "ca.key";

@@ -1,6 +1,7 @@
 #include "reconcilers/policy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -267,6 +268,17 @@ void policy::tell(const controller::object_reference& about, const json& before,
   tell_of_schedulers(about, before, now);
 }
 
+namespace {
+
+/// What is as wanted, or becomes so without anybody's doing.
+bool on_its_way(std::string_view reason) {
+  constexpr std::array known{"Dedicated", "Starting", "RollingOut", "SwitchingOff", "Applied",
+                             "Waiting",   "Changing", "Removing",   "Off"};
+  return std::ranges::find(known, reason) != known.end();
+}
+
+}  // namespace
+
 void policy::tell_of_schedulers(const controller::object_reference& about, const json& before, const json& now) {
   const auto rows = [](const json& of) {
     std::map<std::string, json> out;
@@ -279,9 +291,9 @@ void policy::tell_of_schedulers(const controller::object_reference& about, const
     const auto at = was.find(name);
     const auto reason = row.value("reason", "");
     if (at != was.end() && at->second.value("reason", "") == reason) continue;
-    const bool bad = reason == "Stopped" || reason == "RolledBack" || reason == "NoAgent";
-    events_.record(about, bad ? event_type::warning : event_type::normal, "Scheduler" + reason, "Schedule",
-                   "kube-scheduler " + name + ": " + row.value("message", ""));
+    const auto message = row.value("message", "");
+    events_.record(about, on_its_way(reason) ? event_type::normal : event_type::warning, "Scheduler" + reason,
+                   "Schedule", "kube-scheduler " + name + ": " + (message.empty() ? reason : message));
   }
   for (const auto& [name, row] : was) {
     if (!is.contains(name))

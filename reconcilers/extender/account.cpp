@@ -290,8 +290,8 @@ std::size_t account::audit() {
     const auto* now = book_.find(uid);
     const bool there = book_.view(pod.node_name).has_value();
     if (there && !now) {
-      differs("missing");
       book(pod);
+      if (book_.find(uid)) differs("missing");  // what the node does not serve is not booked
     } else if (now && now->held.node != pod.node_name) {
       differs("different");
       book(pod);

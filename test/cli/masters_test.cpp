@@ -79,7 +79,7 @@ TEST_F(masters_test, a_master_that_is_gone_leaves_no_row) {
 
 TEST_F(masters_test, says_where_there_is_no_master_at_all) {
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
-  EXPECT_THAT(status_of(known).state->message, HasSubstr("a provider owns the masters"));
+  EXPECT_THAT(status_of(known).state->message, HasSubstr("where a provider owns the masters"));
 }
 
 TEST_F(masters_test, after_switching_off_only_those_that_still_ask_are_shown) {
@@ -101,6 +101,14 @@ TEST_F(masters_test, what_is_no_row_is_passed_over) {
   std::vector<kube::packed_map::entry> all{{"m1", "{not json"}};
   told.data = kube::packed_map::of(all);
   EXPECT_EQ(status_of(known).rows.at(0).reason, "NoAgent");
+}
+
+TEST_F(masters_test, what_no_agent_says_does_not_spoil_the_policy) {
+  says("m1", "Applied", std::string(5000, 'x') + "\x1b[31m");
+  says("m2", std::string(2000, 'S'));
+  const auto is = status_of(known);
+  EXPECT_LE(is.rows.at(0).message.size(), 1003u);
+  EXPECT_EQ(is.rows.at(1).reason, "NoAgent") << "a state that there is not";
 }
 
 TEST_F(masters_test, are_counted_by_state) {

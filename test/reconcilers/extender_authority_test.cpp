@@ -160,7 +160,7 @@ TEST(extender_authority, a_leaf_is_renewed_by_the_same_authority_when_two_thirds
   const auto before = it.stored;
   it.now += it.settle().again.count() + minute;
   it.settle();
-  EXPECT_THAT(it.take_log(), ElementsAre("the leaf ends", "the leaf ends"));
+  EXPECT_THAT(it.take_log(), ElementsAre("its certificate is renewed", "its certificate is renewed"));
   EXPECT_EQ(it.stored.keys, before.keys);
   EXPECT_EQ(it.stored.server.authorities, before.server.authorities);
   const auto server = *x509::leaf_of(it.stored.server.leaf);
@@ -177,14 +177,16 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   it.stored.keys = {};
   it.rolls = false;
   it.pass(30 * day, 2 * day);
-  EXPECT_THAT(it.take_log(),
-              ElementsAre("no authority", "the server is told authorities", "callers are told authorities"))
+  EXPECT_THAT(it.take_log(), ElementsAre("a new authority, because there was none that can sign",
+                                         "ca.crt of the server has the authorities that count now",
+                                         "ca.crt of kube-schedulers has the authorities that count now"))
       << "a scheduler that is not started anew holds everything up";
   EXPECT_EQ(it.settle().waiting, "the scheduler");
   it.rolls = true;
   it.others();
   it.settle();
-  EXPECT_THAT(it.take_log(), ElementsAre("the leaf is of an older authority", "the leaf is of an older authority"));
+  EXPECT_THAT(it.take_log(), ElementsAre("its certificate is signed by the new authority",
+                                         "its certificate is signed by the new authority"));
   it.pass(20 * 60 * minute, 4 * 60 * minute);
   EXPECT_THAT(it.take_log(), IsEmpty());
   EXPECT_EQ(it.authorities(), 2U);
@@ -197,8 +199,9 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   EXPECT_THAT(it.take_log(), IsEmpty());
   it.rolls = true;
   it.pass(3 * minute);
-  EXPECT_THAT(it.take_log(), ElementsAre("the older authority is forgotten", "the server is told authorities",
-                                         "callers are told authorities"));
+  EXPECT_THAT(it.take_log(),
+              ElementsAre("the older authority is forgotten", "ca.crt of the server has the authorities that count now",
+                          "ca.crt of kube-schedulers has the authorities that count now"));
   EXPECT_TRUE(it.of_one());
   EXPECT_EQ(it.strangers, 0);
 }
@@ -226,7 +229,7 @@ TEST(extender_authority, nothing_is_signed_before_written_authorities_have_arriv
   other.stored.client.since.reset();
   other.take_log();
   other.settle();
-  EXPECT_THAT(other.take_log(), ElementsAre("callers are told authorities"));
+  EXPECT_THAT(other.take_log(), ElementsAre("ca.crt of kube-schedulers has the authorities that count now"));
 }
 
 TEST(extender_authority, schedulers_that_nobody_knows_have_a_month_and_are_told_until_when) {
@@ -250,6 +253,53 @@ TEST(extender_authority, schedulers_that_nobody_knows_have_a_month_and_are_told_
   EXPECT_EQ(it.strangers, 0);
 }
 
+TEST(extender_authority, who_was_promised_a_month_keeps_it_when_a_scheduler_becomes_known) {
+  world it;
+  it.who = world::callers::by_hand;
+  it.rolls = false;
+  it.stored.keys = {};
+  it.pass(5 * minute);
+  it.take_log();
+  it.who = world::callers::dedicated;  // beside the one that nobody knows
+  it.rolls = true;
+  const party unknown{it.schedulers.at(0)};
+  it.pass(20 * day, day);
+  EXPECT_THAT(it.take_log(), IsEmpty());
+  EXPECT_GT(trusted_until(unknown.authorities, it.server.leaf), it.now);
+  EXPECT_THAT(it.settle().waiting, HasSubstr("set up by hand"));
+  it.pass(11 * day, day);
+  EXPECT_THAT(it.take_log(), ElementsAre("its certificate is signed by the new authority",
+                                         "its certificate is signed by the new authority"));
+  it.pass(31 * day, 8 * 60 * minute);
+  EXPECT_TRUE(it.of_one());
+  EXPECT_FALSE(it.stored.client.by_hand) << "the next change begins anew";
+}
+
+TEST(extender_authority, of_several_authorities_with_one_key_nothing_is_written_again_and_again) {
+  {
+    world it;
+    it.stored.keys.authorities += x509::read(it.stored.keys.authorities).at(0).pem;
+    it.pass(day, 10 * minute);
+    it.take_log();
+    it.pass(2 * day, 60 * minute);
+    EXPECT_LE(it.take_log().size(), 3u);
+    EXPECT_EQ(it.strangers, 0);
+  }
+}
+
+TEST(extender_authority, a_certificate_for_the_other_side_is_replaced) {
+  world it;
+  it.stored.keys.authorities += "";
+  it.now += year * 2 / 3 + day;  // those of the operator are for one side only
+  it.pass(5 * minute);
+  it.take_log();
+  it.stored.client.leaf = it.stored.server.leaf;
+  it.settle();
+  EXPECT_THAT(it.take_log(), ElementsAre("a certificate in place of one that cannot be used"));
+  EXPECT_TRUE(x509::leaf_of(it.stored.client.leaf)->client);
+  EXPECT_FALSE(x509::leaf_of(it.stored.client.leaf)->server);
+}
+
 TEST(extender_authority, what_ends_while_a_change_waits_is_signed_by_the_older_authority) {
   world it;
   it.stored.keys.authorities += "";  // the key is there: an authority past two thirds of its life
@@ -265,11 +315,12 @@ TEST(extender_authority, what_ends_while_a_change_waits_is_signed_by_the_older_a
   it.schedulers = {{it.stored.client.authorities, it.stored.client.leaf}};
   it.settle();
   EXPECT_THAT(it.take_log(),
-              ElementsAre("another authority", "the server is told authorities", "callers are told authorities"));
+              ElementsAre("a new authority beside the old", "ca.crt of the server has the authorities that count now",
+                          "ca.crt of kube-schedulers has the authorities that count now"));
   it.rolls = false;
   it.now += year * 2 / 3;
   it.settle();
-  EXPECT_THAT(it.take_log(), ElementsAre("the leaf ends", "the leaf ends"));
+  EXPECT_THAT(it.take_log(), ElementsAre("its certificate is renewed", "its certificate is renewed"));
   const auto all = x509::read(it.stored.keys.authorities);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_TRUE(x509::signed_by(*x509::leaf_of(it.stored.server.leaf), all[0]));
@@ -394,7 +445,7 @@ TEST(extender_authority, fifteen_years_with_kills_between_any_two_writes) {
     }
     const auto done = it.take_log();
     changes += static_cast<int>(std::ranges::count(done, "the older authority is forgotten"));
-    leaves += static_cast<int>(std::ranges::count(done, "the leaf ends"));
+    leaves += static_cast<int>(std::ranges::count(done, "its certificate is renewed"));
   }
   EXPECT_GT(changes, 4);
   EXPECT_GT(kills, 20);

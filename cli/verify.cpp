@@ -10,6 +10,8 @@
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
+#include "reconcilers/crl/resource_name.hpp"
+#include "reconcilers/crl/text.hpp"
 #include "reconcilers/scheduler_config/managed.hpp"
 
 namespace cli {
@@ -69,6 +71,12 @@ std::string text_in(const verify::step& of, language in) {
   return ran + (zh ? "，并看到：" : " and saw: ") + of.value;
 }
 
+/// Texts come from objects that anyone may have written: no line of ours is broken, and the terminal does nothing.
+std::string plain(std::string_view text) {
+  constexpr std::size_t most = 8192;
+  return reconcilers::crl::shown(text, most);
+}
+
 std::string padded(std::string_view text, std::size_t width) {
   const auto is = width_of(text);
   return std::string(text) + std::string(is < width ? width - is : 0, ' ');
@@ -82,10 +90,10 @@ void print_steps(const std::vector<verify::step>& steps, std::string_view node, 
   const auto& say = words_in(in);
   for (const auto& one : steps) {
     if (!all && one.is != outcome::wrong && one.is != outcome::warning && !proved(one)) continue;
-    to << "  " << padded(mark(one.is, say), 8) << padded(to_string(one.at), 15) << text_in(one, in) << "\n";
+    to << "  " << padded(mark(one.is, say), 8) << padded(to_string(one.at), 15) << plain(text_in(one, in)) << "\n";
     const auto remedy = remedy_of(one, node, in);
     if (!remedy.empty())
-      to << "  " << padded("", 8) << padded("", 15) << say.remedy << (in == language::zh ? "：" : ": ") << remedy
+      to << "  " << padded("", 8) << padded("", 15) << say.remedy << (in == language::zh ? "：" : ": ") << plain(remedy)
          << "\n";
   }
 }
@@ -104,7 +112,7 @@ std::string count_in(std::size_t problems, language in) {
 
 void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language in,
                 bool all, std::ostream& to) {
-  to << title << (in == language::zh ? "：" : ": ") << count_in(wrong_in(steps), in) << "\n";
+  to << plain(title) << (in == language::zh ? "：" : ": ") << count_in(wrong_in(steps), in) << "\n";
   print_steps(steps, node, in, all, to);
 }
 
@@ -190,6 +198,12 @@ std::vector<std::string> managed_keys() {
   return out;
 }
 
+/// Empty: it is one. A namespace is part of every path, so that what is none is told before anything is asked.
+std::string not_a_namespace(const std::string& text) {
+  if (reconcilers::crl::is_dns_subdomain(text, 63) && !text.contains('.')) return {};
+  return "\"" + plain(text) + "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
+}
+
 constexpr std::string_view example = R"(Examples:
   $ quartermaster verify                    # every node that has or asks for a mode, and the cluster around them
   $ quartermaster verify gpu-1 --allocate   # one node, and a pod that takes the smallest unit there
@@ -227,7 +241,7 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
     return options.scheduler ? look_at_scheduler(over, options, found) : look(over, options, found);
   });
   if (!asked) {
-    err << "quartermaster: " << asked.error().what << "\n";
+    err << "quartermaster: " << plain(asked.error().what) << "\n";
     return 1;
   }
   print(found, options, out);
@@ -258,7 +272,9 @@ void add_verify(CLI::App& app, int& rc) {
       ->check(CLI::IsMember(managed_keys()).description(""))
       ->type_name("KEY")
       ->needs(scheduler);
-  verb->add_option("--allocate-namespace", options->with.ns, "Where the test pod is made")->capture_default_str();
+  verb->add_option("--allocate-namespace", options->with.ns, "Where the test pod is made")
+      ->check(CLI::Validator(not_a_namespace, ""))
+      ->capture_default_str();
   verb->add_option("--image", options->with.image, "Of the pod of --allocate: with sh and glibc")
       ->capture_default_str();
   auto seconds = std::make_shared<std::optional<int>>();

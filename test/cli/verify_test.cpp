@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include <sstream>
 
 #include "cli/fleet.hpp"
+#include "cli/verbs.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
@@ -275,6 +277,33 @@ TEST(verify_verb, S4_what_is_wrong_comes_with_what_to_do) {
   EXPECT_EQ(all.at("nodes").at(0).at("problems"), 1);
   EXPECT_EQ(all.at("cluster").back().at("code"), "leader_missing");
   EXPECT_THAT(all.at("cluster").back().at("remedy").at("zh").get<std::string>(), HasSubstr("请启动 Operator"));
+}
+
+TEST(verify_verb, texts_of_the_cluster_neither_break_a_line_nor_reach_the_terminal) {
+  reconcilers::verify::report found;
+  found.cluster.push_back({reconcilers::verify::stage::scheduler,
+                           outcome::wrong,
+                           code::master_stopped,
+                           "cp-1\x1b[2J",
+                           "no\nquartermaster: all is well\x1b]0;x\x07",
+                           {}});
+  for (const auto* in : {"en", "zh"}) {
+    const auto text = printed(found, in);
+    EXPECT_THAT(text, HasSubstr("no quartermaster: all is well\\u{1b}]0;x\\u{7}"));
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "the remedy names the node too";
+    EXPECT_EQ(std::ranges::count(text, '\n'), 4) << "the title, what is wrong, what to do, no node";
+  }
+}
+
+TEST(verify_verb, a_namespace_that_can_be_none_is_wrong_usage) {
+  for (const auto* ns : {"", "a/b", "a.b", "../x", "A", "-a", "a-", "a b"}) {
+    CLI::App app;
+    int rc = -1;
+    add_verify(app, rc);
+    std::vector<std::string> last_first{ns, "--allocate-namespace", "--scheduler", "verify"};
+    EXPECT_THROW(app.parse(std::move(last_first)), CLI::ValidationError) << ns;
+    EXPECT_EQ(rc, -1) << "nothing was asked";
+  }
 }
 
 TEST(verify_verb, without_our_types_that_is_what_is_wrong) {

@@ -1,6 +1,7 @@
 #pragma once
-// A pod that is made to see what becomes of it, and removed whatever happens, on Ctrl-C and SIGTERM too: what
-// `verify --allocate` and `verify --scheduler` have in common.
+// A pod that is made to see what becomes of it, and removed whatever happens, on SIGINT, SIGTERM and SIGHUP too: what
+// `verify --allocate` and `verify --scheduler` have in common. Its name is known before it is made, so that one whose
+// creation was never answered can be found and removed.
 
 #include <chrono>
 #include <functional>
@@ -19,7 +20,7 @@ namespace cli {
 nlohmann::json test_pod(const std::string& image, const std::string& scheduler, std::chrono::seconds patience);
 
 struct trial {
-  std::optional<kube::error> refused;  ///< it was not made
+  std::optional<kube::error> refused;  ///< the API server looked at it and would not have it
   bool over = false;                   ///< `look` has seen enough
   bool gone = false;                   ///< somebody else removed it
   bool stopped = false;                ///< by a signal
@@ -28,8 +29,9 @@ struct trial {
 /// True: enough was seen. The pod as it is now; it lives until the answer.
 using pod_look = std::function<kube::task<bool>(const nlohmann::json& pod)>;
 
-/// Makes the pod, looks at it until `look` has seen enough or patience ends, and removes it. An error where it cannot
-/// be read any more, or cannot be removed (it is named).
+/// Makes the pod, looks at it until `look` has seen enough or patience ends, and removes it. An error where it could
+/// not be made for reasons that are not the pod's (rights, namespace, connection, a signal), cannot be read any more,
+/// or cannot be removed (the line ends with the command that does).
 kube::task<trial> try_pod(kube::transport& over, std::string ns, nlohmann::json pod, std::chrono::seconds patience,
                           std::chrono::milliseconds look_every, pod_look look);
 

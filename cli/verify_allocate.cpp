@@ -105,7 +105,6 @@ step judged(const seen& last, const trial& of, const std::string& unit) {
             unit,
             {}};
   }
-  if (of.stopped) return failed("stopped", unit);
   if (of.gone) return failed("somebody else removed it", unit);
   if (of.over) return failed(last.why, unit);
   return failed("it did not end in time" + (last.why.empty() ? "" : ": " + last.why), unit);
@@ -164,6 +163,8 @@ kube::task<step> try_allocation(kube::transport& over, const reconcilers::verify
                                       with.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
   if (tried->refused) co_return failed(tried->refused->what, shown(unit));
+  if (tried->stopped)
+    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped; the test pod is removed", std::nullopt});
   co_return judged(one.last, *tried, shown(unit));
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 // `verify --allocate`: one pod for the smallest unit of a node's mode, through the real scheduler, kubelet and plugin;
-// what it sees is read, and it is removed whatever happens, on Ctrl-C too. A full node is not asked for anything.
+// what it sees is read, and it is removed whatever happens (cli/test_pod.hpp). A full node is not asked for anything.
 
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>
@@ -29,7 +29,7 @@ kube::quantities smallest_unit(const reconcilers::modules::module_type& mode);
 nlohmann::json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& with);
 
 /// A step of stage `allocation`: good with what was seen, wrong with why not, skipped where no unit is free. An error
-/// only where the pod cannot be removed (it is named).
+/// where it was stopped by a signal, or as cli/test_pod.hpp has it: nothing is known of the node then.
 kube::task<reconcilers::verify::step> try_allocation(kube::transport& over, const reconcilers::verify::node_view& node,
                                                      const reconcilers::modules::module_type& mode,
                                                      allocate_options with);

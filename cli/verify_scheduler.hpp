@@ -35,7 +35,7 @@ std::optional<reconcilers::verify::step> judge_scheduling(const nlohmann::json& 
                                                           const scheduler_test_options& with,
                                                           std::chrono::milliseconds after, bool late);
 
-/// A step of stage `extender`. An error where it was stopped by a signal, or the pod cannot be read or removed.
+/// A step of stage `extender`. An error where it was stopped by a signal, or as cli/test_pod.hpp has it.
 kube::task<reconcilers::verify::step> test_scheduler(kube::transport& over, scheduler_test_options with);
 
 }  // namespace cli

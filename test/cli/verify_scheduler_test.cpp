@@ -137,12 +137,16 @@ struct one_pod {
   std::vector<json> looks;
   std::size_t looked = 0;
   kube::response made = recording_transport::answered(201, {{"metadata", {{"name", "v-1"}, {"uid", "u-1"}}}});
-  bool removed = false, sees_events = true;
+  bool asked = false, removed = false, sees_events = true;
   std::function<void()> at_look = [] {};
 
   one_pod() {
     over.answer = [this](const kube::request& what) -> kube::result<kube::response> {
-      if (what.verb == kube::method::post) return made;
+      if (what.verb == kube::method::post) {
+        asked = true;
+        return made;
+      }
+      if (!asked) return recording_transport::refused(404, "NotFound");
       if (what.verb == kube::method::del) {
         EXPECT_THAT(what.body, HasSubstr("u-1"));
         removed = true;
@@ -188,7 +192,8 @@ TEST(verify_scheduler, without_the_right_to_read_events_the_rest_is_told) {
 
 TEST(verify_scheduler, a_pod_that_may_not_be_made_is_a_finding) {
   one_pod server;
-  server.made = recording_transport::refused(403, "Forbidden", "write schedulerName: quartermaster");
+  server.made = recording_transport::refused(
+      403, "Forbidden", R"(admission webhook "w" denied the request: write schedulerName: quartermaster)");
   const auto found = server.tested();
   ASSERT_TRUE(found);
   EXPECT_EQ(to_string(found->why), "test_pod_refused");

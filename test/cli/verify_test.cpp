@@ -323,7 +323,7 @@ struct one_pod {
   std::size_t looked = 0;
   kube::response log = recording_transport::answered(200, json("x")),
                  made = recording_transport::answered(201, {{"metadata", {{"name", "v-1"}, {"uid", "u-1"}}}});
-  json created;
+  json created;  ///< null: not asked for yet
   bool removed = false;
   std::function<void()> at_look;
 
@@ -339,6 +339,7 @@ struct one_pod {
         removed = true;
         return recording_transport::answered(200, json::object());
       }
+      if (created.is_null()) return recording_transport::refused(404, "NotFound");
       if (what.target.contains("/log")) return log;
       if (at_look) at_look();
       if (looks.empty()) return recording_transport::refused(404, "NotFound");
@@ -346,7 +347,7 @@ struct one_pod {
     };
   }
   static json in(const std::string& phase) { return {{"status", {{"phase", phase}}}}; }
-  reconcilers::verify::step tried(std::int64_t free = 100, std::chrono::milliseconds silent = {}) {
+  kube::result<reconcilers::verify::step> attempt(std::int64_t free = 100, std::chrono::milliseconds silent = {}) {
     reconcilers::verify::node_view node;
     node.node.key.name = "gpu-1";
     node.node.allocatable = {{"tencent.com/vcuda-core", free}, {"tencent.com/vcuda-memory", free}};
@@ -355,7 +356,10 @@ struct one_pod {
     with.look_every = std::chrono::milliseconds(1);
     with.silent_run = silent;
     with.timeout_seconds = 1;
-    auto out = reconcilers::run(try_allocation(over, node, reconcilers::modules::vgpu, with));
+    return reconcilers::run(try_allocation(over, node, reconcilers::modules::vgpu, with));
+  }
+  reconcilers::verify::step tried(std::int64_t free = 100) {
+    auto out = attempt(free);
     EXPECT_TRUE(out) << out.error().what;
     return out ? std::move(*out) : reconcilers::verify::step();
   }
@@ -427,10 +431,10 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
 
 TEST(verify_allocate, a_pod_that_may_not_be_made_is_a_finding) {
   one_pod server;
-  server.made = recording_transport::refused(403, "Forbidden", "exceeded quota");
+  server.made = recording_transport::refused(422, "Invalid", "spec.containers[0].image: Required value");
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
-  EXPECT_THAT(step.value, HasSubstr("exceeded quota"));
+  EXPECT_THAT(step.value, HasSubstr("Required value"));
   EXPECT_FALSE(server.removed);
 }
 
@@ -447,9 +451,9 @@ TEST(verify_allocate, removes_the_pod_on_control_c) {
   server.at_look = [&] {
     if (server.looked == 2) std::raise(SIGINT);
   };
-  const auto step = server.tried();
-  EXPECT_EQ(step.is, outcome::wrong);
-  EXPECT_EQ(step.value, "stopped");
+  const auto step = server.attempt();
+  ASSERT_FALSE(step) << "nothing is known of the node";
+  EXPECT_EQ(step.error().what, "stopped; the test pod is removed");
   EXPECT_TRUE(server.removed);
 }
 
@@ -468,7 +472,7 @@ TEST(verify_allocate, removes_the_pod_when_the_server_goes_away_and_names_it_whe
   with.timeout_seconds = 1;
   const auto out = reconcilers::run(try_allocation(server.over, node, reconcilers::modules::vgpu, with));
   ASSERT_FALSE(out);
-  EXPECT_THAT(out.error().what, HasSubstr("kubectl delete pod -n default v-1"));
+  EXPECT_THAT(out.error().what, HasSubstr("kubectl delete pod -n default quartermaster-verify-"));
 }
 
 TEST(verify_allocate, S4_the_smallest_unit_of_each_module) {

@@ -12,6 +12,7 @@
 #include "kube/client.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/names.hpp"
 #include "reconcilers/scheduler_config/managed.hpp"
 
 namespace cli {
@@ -117,6 +118,8 @@ struct tested {
 json extender_pod(const scheduler_test_options& with) {
   auto out = test_pod(with.image, with.name, with.patience);
   out["metadata"]["annotations"] = {{"nvidia.com/use-gpuuuid", no_card}};
+  // Else the chart's policies send a pod for default-scheduler elsewhere.
+  if (!with.name.empty()) out["metadata"]["labels"][reconcilers::names::scheduler_label] = "ignore";
   auto& spec = out["spec"];
   spec["tolerations"] = json::array({{{"operator", "Exists"}}});
   auto& container = spec["containers"][0];

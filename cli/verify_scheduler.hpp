@@ -17,9 +17,9 @@
 namespace cli {
 
 struct scheduler_test_options {
-  std::string name;                          ///< spec.schedulerName; empty: none, as people write pods
-  std::string resource;                      ///< empty: one that no kubelet offers
-  std::string ns = "default";                ///< of the pod
+  std::string name;            ///< spec.schedulerName, and nobody changes it; empty: none, as people write pods
+  std::string resource;        ///< empty: one that no kubelet offers
+  std::string ns = "default";  ///< of the pod
   std::string image = "quartermaster-test";  ///< never pulled
   std::chrono::seconds patience{30};
   std::chrono::milliseconds look_every{250};

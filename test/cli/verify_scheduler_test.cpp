@@ -46,6 +46,7 @@ TEST(verify_scheduler, the_pod_passes_every_filter_but_the_extenders_and_never_r
   scheduler_test_options with;
   auto pod = extender_pod(with);
   EXPECT_FALSE(pod.at("spec").contains("schedulerName")) << "as people write pods";
+  EXPECT_FALSE(pod.at("/metadata/labels"_json_pointer).contains("quartermaster.io/scheduler")) << "it may be sent";
   const auto& container = pod.at("/spec/containers/0"_json_pointer);
   EXPECT_EQ(container.at("resources"), (json{{"limits", {{"nvidia.com/gpucores", "1"}}}}));
   EXPECT_EQ(container.at("imagePullPolicy"), "Never");
@@ -55,6 +56,8 @@ TEST(verify_scheduler, the_pod_passes_every_filter_but_the_extenders_and_never_r
   with.resource = "nvidia.com/gpu";
   pod = extender_pod(with);
   EXPECT_EQ(pod.at("/spec/schedulerName"_json_pointer), "mine");
+  EXPECT_EQ(pod.at("/metadata/labels/quartermaster.io~1scheduler"_json_pointer), "ignore")
+      << "it is not sent elsewhere";
   EXPECT_EQ(pod.at("/spec/containers/0/resources/limits"_json_pointer), (json{{"nvidia.com/gpu", "1"}}));
 }
 

@@ -226,6 +226,7 @@ void print_json(std::span<const lint_finding> findings, std::ostream& to) {
                    {"remedy", f.remedy},
                    {"message", f.message}});
     if (f.start_fails) out.back()["startFails"] = *f.start_fails;
+    if (f.asks_about_cards) out.back()["asksAboutCards"] = *f.asks_about_cards;
   }
   to << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }

@@ -51,7 +51,8 @@ struct lint_finding {
   std::string kind;
   kube::object_key object;
   std::string code, field, value, allowed, remedy, message;
-  std::optional<bool> start_fails;  ///< of a scheduler's configuration: kube-scheduler ends at start because of it
+  std::optional<bool> start_fails;       ///< of a scheduler's configuration: kube-scheduler ends at start because of it
+  std::optional<bool> asks_about_cards;  ///< of the same: whether any extender in it is
 };
 
 /// What the words of a code are filled with; made safe to show by `finding_of`.
@@ -76,7 +77,7 @@ lint_finding finding_of(const reconcilers::crl::objection& what, const manifest&
 /// One line a finding: "FILE:LINE:COLUMN: error: KIND NAMESPACE/NAME: MESSAGE [CODE]".
 void print_text(std::span<const lint_finding> findings, reconcilers::crl::language in, std::ostream& to);
 /// An array of {file,line,column,severity,kind,namespace,name,code,field,value,allowed,remedy,message}, with startFails
-/// where it is known.
+/// and asksAboutCards where they are known.
 void print_json(std::span<const lint_finding> findings, std::ostream& to);
 
 }  // namespace cli

@@ -85,19 +85,32 @@ int minor_for(const std::string& asked, const std::deque<input>& files) {
   return config::newest_minor;
 }
 
-std::string summary(std::span<const lint_finding> findings, int minor, language in) {
+/// Of the configuration that counts, the last; nothing where none can be read.
+std::optional<bool> asks_about_cards(const std::deque<input>& files) {
+  std::optional<bool> out;
+  for (const auto& one : files) {
+    if (one.read && !is_pod(*one.read)) out = config::asks_about_cards(*one.read);
+  }
+  return out;
+}
+
+std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks, language in) {
   const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
   const auto warnings = static_cast<long>(findings.size()) - errors;
   const bool starts = std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
-  const auto version = "1." + std::to_string(minor);
+  const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
+  const bool unknown = minor > config::newest_minor, unasked = starts && !asks.value_or(true);
   const auto counted = [](long count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
   };
   if (in == language::zh)
     return "kube-scheduler " + version + (starts ? " 可以启动：" : " 无法启动：") + std::to_string(errors) +
-           " 个错误，" + std::to_string(warnings) + " 个警告";
+           " 个错误，" + std::to_string(warnings) + " 个警告" +
+           (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
+           (unasked ? "；没有扩展会被询问加速卡" : "");
   return "kube-scheduler " + version + (starts ? " starts: " : " does not start: ") + counted(errors, "error") + ", " +
-         counted(warnings, "warning");
+         counted(warnings, "warning") + (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
+         (unasked ? "; no extender is asked about cards" : "");
 }
 
 constexpr std::string_view example = R"(Example:
@@ -121,11 +134,14 @@ std::optional<int> minor_of_version(std::string_view text) {
   return out;
 }
 
+std::string not_a_version(std::string_view text) {
+  return "--kubernetes: \"" + reconcilers::crl::shown(text) + "\" is no version; write 1." +
+         std::to_string(config::oldest_minor) + " or newer, as in 1." + std::to_string(config::newest_minor);
+}
+
 int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, std::ostream& out, std::ostream& err) {
   if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes)) {
-    err << "quartermaster: --kubernetes: \"" << reconcilers::crl::shown(options.kubernetes)
-        << "\" is no version; write 1." << config::oldest_minor << " or newer, as in 1." << config::newest_minor
-        << "\n";
+    err << "quartermaster: " << not_a_version(options.kubernetes) << "\n";
     return 2;
   }
   auto paths = options.files;
@@ -145,12 +161,14 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, 
   on.in_cluster = options.in_cluster;
   on.plugins = options.plugins;
   const auto minor = on.minor;
-  const auto found = scheduler_linter(files, std::move(on), say_in).run();
+  auto found = scheduler_linter(files, std::move(on), say_in).run();
+  const auto asks = asks_about_cards(files);
+  for (auto& one : found) one.asks_about_cards = asks;
   if (options.output == "json") {
     print_json(found, out);
   } else {
     print_text(found, say_in, out);
-    err << "quartermaster: " << summary(found, minor, say_in) << "\n";
+    err << "quartermaster: " << summary(found, minor, asks, say_in) << "\n";
   }
   const auto counts = [&](const lint_finding& f) {
     return options.strict || f.level == reconcilers::crl::severity::error;

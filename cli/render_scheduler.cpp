@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
+#include <boost/asio/ip/address.hpp>
 #include <expected>
 #include <iostream>
 #include <memory>
@@ -40,6 +41,12 @@ outcome<std::string> bytes_of(const std::string& path, std::istream& in) {
   auto out = yaml::read_bytes(path, in);
   if (!out) return std::unexpected(failure{1, shown(out.error(), 4096)});
   return std::move(*out);
+}
+
+bool is_ip(const std::string& host) {
+  boost::system::error_code failed;
+  boost::asio::ip::make_address(host, failed);
+  return !failed;
 }
 
 outcome<std::string> url_of(const std::string& address) {
@@ -109,12 +116,14 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
   if (!options.unmerge.empty()) {
     auto text = bytes_of(options.unmerge, in);
     if (!text) return text;
-    auto out = config::unmerge(*text, options.address.empty() ? "" : url_of(options.address).value_or(""));
+    auto url = options.address.empty() ? outcome<std::string>() : url_of(options.address);
+    if (!url) return url;
+    auto out = config::unmerge(*text, *url);
     if (!out) return refuse(options.unmerge, out.error());
     return std::move(*out);
   }
   const auto minor = minor_of_version(options.kubernetes);
-  if (!minor) return refuse("--kubernetes: \"" + shown(options.kubernetes) + "\" is no version; write it as in 1.36");
+  if (!minor) return refuse(not_a_version(options.kubernetes));
   for (const auto& [flag, value] : {std::pair{"--address", &options.address}, std::pair{"--ca", &options.ca},
                                     std::pair{"--cert", &options.certificate}, std::pair{"--key", &options.key}}) {
     if (value->empty()) return refuse(std::string(flag) + " is required");
@@ -136,10 +145,13 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
 }
 
 constexpr std::string_view example = R"(Example:
-  $ kubectl get secret -n kube-system quartermaster-extender-client -o json > client.json   # ca.crt, tls.crt, tls.key in base64
-  $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.kube-system.svc \
+  $ for f in ca.crt tls.crt tls.key; do
+      kubectl get secret -n quartermaster quartermaster-extender-client -o jsonpath="{.data.${f/./\\.}}" | base64 -d > $f; done
+  $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.quartermaster.svc \
       --ca ca.crt --cert tls.crt --key tls.key --into /etc/kubernetes/scheduler-config.yaml > merged.yaml
-  $ quartermaster render scheduler-config --unmerge merged.yaml | cmp - /etc/kubernetes/scheduler-config.yaml
+  $ quartermaster render scheduler-config --unmerge merged.yaml --address https://10.96.0.77 | cmp - /etc/kubernetes/scheduler-config.yaml
+
+In JSON and brackets, where there can be no comment, --unmerge knows the entry by --address alone.
 
 Without --into it is the whole file of a kube-scheduler of its own. Exit codes: 0 printed, 1 a file cannot be read,
 2 refused: one line says where, why and what to write. docs/scheduler-config.md)";
@@ -153,6 +165,10 @@ int run_render_scheduler(const render_scheduler_options& options, std::istream& 
     err << "quartermaster: " << text.error().why << "\n";
     return text.error().rc;
   }
+  const auto host = std::string(config::split_url(options.address).host);
+  if (options.unmerge.empty() && options.server_name.empty() && is_ip(host))
+    err << "quartermaster: note: the extender's certificate has no IP address: say --server-name "
+           "quartermaster-extender.NAMESPACE.svc, unless yours has\n";
   out << *text;
   return 0;
 }

@@ -142,6 +142,16 @@ class adviser {
 
 void advise(judging& in) { adviser(in).run(); }
 
+bool asks_about_cards(const document& of) {
+  const server any;
+  const judging in{.of = of, .on = any, .api = "v1", .out = {}, .refused = {}};
+  return std::ranges::any_of(in.items(of.root, "extenders"), [&](const node* one) {
+    const auto managed = in.items(one, "managedResources");
+    const auto of_cards = [&](const node* resource) { return managed_key_of(in.text(resource, "name")) != nullptr; };
+    return managed.empty() || std::ranges::any_of(managed, of_cards);
+  });
+}
+
 findings lost_between(const document& first, const document& second, std::string_view name) {
   const server any;
   const judging a{.of = first, .on = any, .api = "v1", .out = {}, .refused = {}};

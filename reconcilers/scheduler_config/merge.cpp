@@ -119,9 +119,10 @@ json profiles_for(const document& of, const addition& ours) {
 result cut_flow(const document& of, std::string_view url) {
   const auto* entry = yaml::find_entry(of.root, "extenders");
   const auto* list = entry ? entry->value : nullptr;
-  const auto nothing = std::unexpected(finding{.what = code::nothing_of_ours});
-  if (url.empty() || !list || !list->flow || list->items.empty() || yaml::text_at(list->items[0], "urlPrefix") != url)
-    return nothing;
+  auto nothing = finding{.what = code::nothing_of_ours};
+  if (!list || !list->flow || list->items.empty()) return std::unexpected(std::move(nothing));
+  if (url.empty()) nothing.hint = "--address";
+  if (yaml::text_at(list->items[0], "urlPrefix") != url) return std::unexpected(std::move(nothing));
   const std::string_view text = of.text;
   const auto open = of.base + list->from, item = of.base + list->items[0]->from;
   const auto end = end_of_brackets(text, item);

@@ -23,6 +23,9 @@ findings judge(const document& of, const server& on = {});
 /// The same for bytes: what cannot be parsed is a finding.
 findings judge(std::string_view text, const server& on = {});
 
+/// Whether any extender manages a key of managed.hpp, or everything.
+bool asks_about_cards(const document& of);
+
 /// The later file takes the place of the earlier one on the master, and kube-scheduler reads one file: extenders of
 /// `first` that `second` does not have (code::extender_lost, in `first`). `name` of the second.
 findings lost_between(const document& first, const document& second, std::string_view name);

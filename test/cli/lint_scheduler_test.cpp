@@ -49,6 +49,7 @@ class scheduler_verbs : public testing::Test {
     write("tls.crt", pair->certificate);
     write("tls.key", pair->key);
     options_.address = "https://10.96.0.77";
+    options_.server_name = "quartermaster-extender.quartermaster.svc";
     options_.ca = path("ca.crt");
     options_.certificate = path("tls.crt");
     options_.key = path("tls.key");
@@ -98,6 +99,46 @@ TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {
                                            "tencent.com/vcuda-core, tencent.com/vcuda-memory"));
 }
 
+TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
+  const std::string begin =
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}\n";
+  const std::string other = "extenders: [{urlPrefix: 'http://10.0.0.9:1', filterVerb: f";
+  const auto said = [&](const std::string& extenders) {
+    lint_scheduler_options options;
+    options.files = {"-"};
+    const auto got = lint(options, begin + extenders);
+    EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.36 starts: 0 errors")) << got.out;
+    options.language = "zh";
+    const auto zh = lint(options, begin + extenders).err;
+    EXPECT_EQ(got.err.contains("; no extender is asked about cards"), zh.contains("；没有扩展会被询问加速卡"));
+    return got.err.contains("; no extender is asked about cards");
+  };
+  EXPECT_TRUE(said(""));
+  EXPECT_TRUE(said("extenders: []\n"));
+  EXPECT_TRUE(said(other + ", managedResources: [{name: example.com/disk}]}]\n"));
+  EXPECT_FALSE(said(other + ", managedResources: [{name: example.com/disk}, {name: nvidia.com/gpu}]}]\n"));
+  EXPECT_FALSE(said(other + "}]\n")) << "asked about every pod";
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("no extender"))) << "it does not start at all";
+  options.files = {"-"};
+  options.output = "json";
+  const auto got = nlohmann::json::parse(lint(options, begin + "extenders: []\n---\n{}\n").out);
+  EXPECT_EQ(got.at(0).at("code"), "more_documents");
+  EXPECT_EQ(got.at(0).at("asksAboutCards"), false);
+}
+
+TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_know) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/19-sound.yaml"};
+  options.kubernetes = "1.40";
+  EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts: "));
+  EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.36, the newest known"));
+  options.kubernetes = "1.36";
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("newest known")));
+}
+
 TEST(lint_scheduler, F36_says_where_a_file_is_no_yaml) {
   lint_scheduler_options options;
   options.files = {"-"};
@@ -132,6 +173,38 @@ TEST_F(scheduler_verbs, S7_merge_and_give_back) {
   EXPECT_EQ(render(back).out, before.str());
 }
 
+TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
+  options_.into = golden + "corpus/10-json-pretty.json";
+  const auto merged = render(options_);
+  ASSERT_EQ(merged.rc, 0) << merged.err;
+  write("merged.json", merged.out);
+  render_scheduler_options back;
+  back.unmerge = path("merged.json");
+  auto got = render(back);
+  EXPECT_EQ(got.rc, 2);
+  EXPECT_THAT(got.err, HasSubstr("in JSON and brackets ours is known by its address alone: say --address"));
+  back.address = "10.96.0.77";
+  EXPECT_THAT(render(back).err, HasSubstr("is no address of an extender"));
+  back.address = options_.address;
+  got = render(back);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+}
+
+TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
+  const auto said = [&](const std::string& address, const std::string& server_name) {
+    options_.address = address;
+    options_.server_name = server_name;
+    const auto got = render(options_);
+    EXPECT_EQ(got.rc, 0) << got.err;
+    return got.err.contains("note: the extender's certificate has no IP address: say --server-name");
+  };
+  EXPECT_TRUE(said("https://10.96.0.77", ""));
+  EXPECT_TRUE(said("https://[fd00::7]:443", ""));
+  EXPECT_FALSE(said("https://10.96.0.77", "localhost"));
+  EXPECT_FALSE(said("https://extender.example:443", ""));
+}
+
 TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   const auto refused = [&](auto change) {
     auto options = options_;
@@ -143,7 +216,7 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   };
   EXPECT_THAT(refused([](auto& o) { o.address = "10.0.0.1"; }), HasSubstr("--address"));
   EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
-  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("--kubernetes"));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.22 or newer"));
   EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
   EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),

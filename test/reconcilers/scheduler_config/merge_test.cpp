@@ -97,6 +97,9 @@ TEST(scheduler_merge, refuses_to_lose_what_others_wrote_into_our_part) {
   theirs.replace(end, std::string_view("# quartermaster: end").size(), "# edited");
   EXPECT_THAT(said(unmerge(theirs)), HasSubstr("ours_was_edited"));
   EXPECT_THAT(said(unmerge(text)), HasSubstr("nothing_of_ours"));
+  const auto brackets = unmerge(slurp(golden_files / "corpus/12-flow-lists.yaml"));
+  ASSERT_FALSE(brackets);
+  EXPECT_THAT(message_of(brackets.error(), crl::language::en), HasSubstr("say --address"));
   // What they add elsewhere stays.
   theirs = there + "percentageOfNodesToScore: 30\n";
   EXPECT_EQ(unmerge(theirs), text + "percentageOfNodesToScore: 30\n");

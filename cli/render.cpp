@@ -118,6 +118,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
 void add_render(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("render", "Write objects for kubectl apply, and the scheduler's configuration");
   verb->require_subcommand(1);
+  verb->footer("Documentation: docs/declarations.md, docs/scheduler-config.md");
   auto* declaration = verb->add_subcommand("declaration", "A ConfigMap that declares a resource");
   auto options = std::make_shared<declaration_options>();
   for (const auto& one : flags) {

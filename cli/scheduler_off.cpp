@@ -78,6 +78,7 @@ class switching_off {
     if (mode_.empty()) mode_ = "None";
     const auto generation = policy->value("/metadata/generation"_json_pointer, std::int64_t{0});
     current_ = policy->value("/status/observedGeneration"_json_pointer, std::int64_t{0}) >= generation;
+    rows_ = policy->value("/status/schedulers"_json_pointer, json::array());
     says_.reset();
     for (const auto& one : policy->value("/status/conditions"_json_pointer, json::array()))
       if (text_at(one, "/type") == reconcilers::scheduler_ready)
@@ -106,8 +107,8 @@ class switching_off {
          << (mode_ == "StaticPod" ? ", which does not ask the extender any more" : "") << "; "
          << pods_that_wait(waiting_.pods().size()) << " for the scheduler " << names::scheduler_name
          << (waiting_.pods().empty() ? "" : ":") << std::endl;
-    waiting_.tell(
-        out_, how_.recreate_owned ? "is deleted once no more are sent, and its owner makes it anew" : may_be_recreated);
+    waiting_.tell(out_, how_.recreate_owned ? "it is deleted once no more are sent, and its owner makes it anew"
+                                            : may_be_recreated);
   }
 
   kube::task<void> ask() {
@@ -138,9 +139,7 @@ class switching_off {
             failure("no operator renews the lease quartermaster, so that nothing is switched off: "
                     "start it; this goes on when it is called again"));
       if (how_.timeout > 0s && clock::now() - began > how_.timeout) {
-        out_ << pods_that_wait(waiting_.pods().size()) << " still; it is switched off as soon as none does"
-             << std::endl;
-        waiting_.tell(out_, how_.recreate_owned ? "came later: call again" : may_be_recreated);
+        tell_what_is_left();
         rc_ = 3;
         co_return kube::result<void>();
       }
@@ -167,6 +166,29 @@ class switching_off {
     co_return kube::result<void>();
   }
 
+  /// Time is up: who waits, what the status has of kube-schedulers, and who would have to take that out.
+  void tell_what_is_left() {
+    out_ << "it is not off yet" << std::endl;
+    if (!waiting_.pods().empty()) {
+      out_ << pods_that_wait(waiting_.pods().size()) << " still for the scheduler " << names::scheduler_name
+           << ", which stays until none does" << std::endl;
+      waiting_.tell(out_, how_.recreate_owned ? "came later: call again" : may_be_recreated);
+    }
+    bool by_agents = false;
+    for (const auto& row : rows_) {
+      by_agents = by_agents || text_at(row, "/mode") == "StaticPod";
+      const auto message = text_at(row, "/message");
+      out_ << "still there: kube-scheduler " << text_at(row, "/name") << " (" << text_at(row, "/mode")
+           << "): " << text_at(row, "/reason") << (message.empty() ? "" : ": " + message) << std::endl;
+    }
+    if (by_agents)
+      out_ << "only the agents (DaemonSet quartermaster-static-pod) take it out of a master's kube-scheduler, and only "
+              "an operator that leads sees that: both have to run"
+           << std::endl;
+    else if (waiting_.pods().empty())
+      out_ << "an operator that leads switches it off: it has to run" << std::endl;
+  }
+
   void progress() {
     auto line = "  " + pods_that_wait(waiting_.pods().size()) + (says_ ? "; " + *says_ : std::string());
     if (line == said_ && clock::now() - said_at_ < say_again) return;
@@ -182,6 +204,7 @@ class switching_off {
   stranded waiting_;
   std::string mode_;
   bool current_ = false;                          ///< the status is of this policy
+  json rows_;                                     ///< status.schedulers
   std::optional<std::string> says_;               ///< the condition SchedulerReady; empty: there is none
   std::optional<clock::time_point> quiet_since_;  ///< no pod is sent, as the API server is told
   pulse lease_;
@@ -197,7 +220,7 @@ constexpr std::string_view example = R"(Examples:
 A pod keeps the scheduler it was made with: schedulerName cannot be changed. Left alone are pods without an owner, pods
 whose owner's template names the scheduler (it is said which to edit), pods of a Job that would count as failed, pods of
 types that are not Kubernetes' own, and pods that get a node meanwhile. Each pod is deleted once at most.
-Exit codes: 0 it is off, 1 failed, 2 wrong usage, 3 pods still wait for it.)";
+Exit codes: 0 it is off, 1 failed, 2 wrong usage, 3 it is not off yet, or pods still wait for it.)";
 
 }  // namespace
 
@@ -235,6 +258,7 @@ int run_scheduler_off(const scheduler_off_options& options, std::ostream& out, s
 void add_scheduler(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("scheduler", "The kube-scheduler that the operator runs beside the cluster's own");
   verb->require_subcommand(1);
+  verb->footer("Exit codes: those of the verb. Documentation: docs/scheduling.md");
   auto* off = verb->add_subcommand("off", "Switch it off, and say which pods still wait for it");
   auto options = std::make_shared<scheduler_off_options>();
   off->add_flag("--recreate-owned", options->recreate_owned,

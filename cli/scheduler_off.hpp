@@ -23,7 +23,7 @@ struct scheduler_off_options {
   std::chrono::milliseconds learn = api_servers_learn, look_every{1000};
 };
 
-/// The exit code of the verb: 0 it is off, 1 failed, 3 pods still wait for it.
+/// The exit code of the verb: 0 it is off, 1 failed, 3 it is not off yet, or pods still wait for it.
 int run_scheduler_off(const scheduler_off_options& options, std::ostream& out, std::ostream& err);
 /// The same over a connection; the code goes to `rc`.
 kube::task<void> switch_scheduler_off(kube::transport& over, const scheduler_off_options& how, std::ostream& out,

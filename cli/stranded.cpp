@@ -258,7 +258,8 @@ void stranded::tell(std::ostream& to, std::string_view of_others) const {
     to << "  " << (of.first.empty() ? "no owner" : of.first) << ": " << named.size()
        << (named.size() == 1 ? " pod (" : " pods (");
     for (std::size_t i = 0; i < std::min(named.size(), named_at_most); ++i) to << (i == 0 ? "" : ", ") << named[i];
-    to << (named.size() > named_at_most ? ", ...): " : "): ") << of.second << std::endl;
+    to << (named.size() > named_at_most ? ", ...)" : ")") << (named.size() == 1 ? ": " : ", each: ") << of.second
+       << std::endl;
   }
 }
 

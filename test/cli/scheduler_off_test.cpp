@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
 
 #include "cli/stranded.hpp"
+#include "cli/verbs.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
@@ -112,6 +114,7 @@ struct server {
   std::string mode = "Dedicated", label = "Dedicated";
   std::map<std::string, json> pods, owners;  ///< by name; by path
   std::vector<std::string> removed;
+  json masters = json::array();  ///< rows of the status; an agent takes its own out
   bool operator_works = true;
   int renewals = 0, conflicts = 0;
   std::function<void()> at_conflict = [] {};
@@ -154,7 +157,8 @@ struct server {
     json out = {{"metadata", {{"generation", 2}}},
                 {"spec", {{"scheduler", {{"mode", mode}}}}},
                 {"status", {{"observedGeneration", 2}}}};
-    if (mode != "None" || !pods.empty())
+    out["status"]["schedulers"] = masters;
+    if (mode != "None" || !pods.empty() || !masters.empty())
       out["status"]["conditions"] = {
           {{"type", "SchedulerReady"}, {"reason", mode == "None" ? "PodsWait" : "Dedicated"}, {"message", "so"}}};
     return out;
@@ -310,6 +314,36 @@ TEST(scheduler_off, owners_that_cannot_be_judged_keep_their_pods) {
   EXPECT_THAT(said.out, HasSubstr("ReplicaSet lab/away: 1 pod (lab/gone): its ReplicaSet is gone"));
   EXPECT_THAT(said.out,
               HasSubstr("Workflow lab/steps: 1 pod (lab/flow): whether a Workflow makes it anew is not known"));
+}
+
+TEST(scheduler_off, says_which_masters_still_have_it_and_who_takes_it_out) {
+  server one;
+  one.mode = "StaticPod";
+  one.masters = {{{"name", "cp-1"}, {"mode", "StaticPod"}, {"reason", "NoAgent"}, {"message", "no agent runs"}},
+                 {{"name", "cp-2"}, {"mode", "StaticPod"}, {"reason", "Applied"}}};
+  const auto said = one.off(false);
+  EXPECT_EQ(said.rc, 3);
+  EXPECT_THAT(said.out, Not(HasSubstr("0 pods wait still")));
+  EXPECT_THAT(said.out, HasSubstr("still there: kube-scheduler cp-1 (StaticPod): NoAgent: no agent runs\n"));
+  EXPECT_THAT(said.out, HasSubstr("still there: kube-scheduler cp-2 (StaticPod): Applied\n"));
+  EXPECT_THAT(said.out, HasSubstr("DaemonSet quartermaster-static-pod"));
+}
+
+TEST(scheduler_off, several_pods_of_one_owner_are_told_of_each) {
+  server one;
+  for (const auto* name : {"w-1", "w-2"}) one.pods[name] = pod(name, owned_by("apps/v1", "ReplicaSet", "w"));
+  one.owners["w"] = object("ReplicaSet", "w");
+  EXPECT_THAT(one.off(true).out, HasSubstr("2 pods (lab/w-1, lab/w-2), each: it is deleted once no more are sent"));
+}
+
+TEST(scheduler_off, help_names_the_documents_of_schedulers) {
+  CLI::App app;
+  app.footer("of the whole program");
+  int rc = 0;
+  add_scheduler(app, rc);
+  add_render(app, rc);
+  EXPECT_THAT(app.get_subcommand("scheduler")->get_footer(), HasSubstr("docs/scheduling.md"));
+  EXPECT_THAT(app.get_subcommand("render")->get_footer(), HasSubstr("docs/scheduler-config.md"));
 }
 
 TEST(scheduler_off, without_an_operator_nothing_is_switched_off_and_no_pod_deleted) {

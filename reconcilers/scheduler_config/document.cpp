@@ -64,6 +64,10 @@ std::optional<finding> not_json(std::string_view text) {
     std::string_view why = wrong.what();
     if (const auto begin = why.rfind(": "); begin != why.npos) why.remove_prefix(begin + 2);
     return finding{.what = code::not_json, .at = at, .other = std::string(why)};
+  } catch (const nlohmann::json::out_of_range& wrong) {  // a number beyond every type; it does not say where
+    std::string_view why = wrong.what();
+    if (const auto begin = why.rfind("] "); begin != why.npos) why.remove_prefix(begin + 2);
+    return finding{.what = code::not_json, .other = crl::shown(why)};
   } catch (const std::length_error& wrong) {
     return finding{.what = code::not_json, .other = wrong.what()};
   }

@@ -200,8 +200,9 @@ func (c *churn) judge(p *pairOf, renew time.Duration) {
 		}
 	}
 	c.t.Logf("%d pods made, %d filters, %d binds, of which failed: %v; %d changes looked at; %d operators", c.made, filters, binds, failed, c.book.Moments(), len(names))
-	if crossed*100 > binds {
-		c.t.Errorf("%d of %d binds failed because two pods were in flight, allowed 1 %%", crossed, binds)
+	// Three hundred binds on nodes that are full say little of one in a hundred: the short form only sees that it is not many times that.
+	if allowed := form(3, 1); crossed*100 > binds*allowed {
+		c.t.Errorf("%d of %d binds failed because two pods were in flight, allowed %d %%", crossed, binds, allowed)
 	}
 	audit, err := c.Audit(c.opened, nil)
 	c.must(err)

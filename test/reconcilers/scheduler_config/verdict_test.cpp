@@ -147,6 +147,12 @@ TEST(scheduler_verdict, F36_says_where) {
   EXPECT_EQ(found[0].hint, "weight");
 }
 
+TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
+  const auto said = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(36));
+  ASSERT_THAT(codes_of(said), ElementsAre("not_json"));
+  EXPECT_THAT(message_of(said.at(0), crl::language::en), testing::HasSubstr("1e99999"));
+}
+
 TEST(scheduler_verdict, F36_bounds_what_aliases_multiply) {
   std::string text =
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n- &e\n"

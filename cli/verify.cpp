@@ -10,6 +10,7 @@
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
+#include "controller/sleep.hpp"
 #include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/scheduler_config/managed.hpp"
@@ -162,14 +163,24 @@ std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& p
   return {};
 }
 
+/// How long an object that the operator has not come to yet is given before it is told.
+constexpr std::chrono::seconds settling{5};
+constexpr std::chrono::milliseconds between_looks{500};
+
 kube::task<void> look(kube::transport& over, const verify_options& options, verify::report& into) {
   fleet_options what;
   what.ns = options.ns;
   what.node = options.node;
-  const auto found = co_await read_fleet(over, what);
-  if (!found) co_return std::unexpected(found.error());
-  const auto view = view_of(*found, options.node, std::chrono::system_clock::now());
-  into = walk(view);
+  verify::cluster_view view;
+  for (const auto until = std::chrono::steady_clock::now() + settling;;) {
+    const auto found = co_await read_fleet(over, what);
+    if (!found) co_return std::unexpected(found.error());
+    view = view_of(*found, options.node, std::chrono::system_clock::now());
+    into = walk(view);
+    if (!unsettled(into) || std::chrono::steady_clock::now() >= until) break;
+    const bool slept = co_await controller::sleep_for(between_looks);
+    if (!slept) break;
+  }
   if (!options.allocate) co_return kube::result<void>();
   auto with = options.with;
   with.scheduler = scheduler_of(view.policy);

@@ -517,6 +517,14 @@ std::size_t problems(const report& of) {
   return out;
 }
 
+bool unsettled(const report& of) {
+  const auto passing = [](const step& one) {
+    return one.why == code::policy_not_looked_at || one.why == code::not_enrolled || one.why == code::enrolment_behind;
+  };
+  return std::ranges::any_of(of.cluster, passing) ||
+         std::ranges::any_of(of.nodes, [&](const node_walk& one) { return std::ranges::any_of(one.steps, passing); });
+}
+
 kube::quantities asked_by(const kube::pod& pod) {
   // An init container runs beside the sidecars that were started before it (KEP-753).
   std::map<std::string, std::int64_t> beside, most;

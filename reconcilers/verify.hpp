@@ -173,6 +173,9 @@ report walk(const cluster_view& of);
 /// Steps that are wrong.
 std::size_t problems(const report& of);
 
+/// Something in it is only that the operator has not come to an object yet, which passes within moments.
+bool unsettled(const report& of);
+
 std::string_view to_string(stage at) noexcept;
 std::string_view to_string(outcome is) noexcept;
 std::string_view to_string(code why) noexcept;

@@ -454,6 +454,24 @@ TEST(verify, S4_each_seeded_defect_is_found_and_none_is_invented) {
   }
 }
 
+TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else_is) {
+  cluster settled;
+  EXPECT_FALSE(unsettled(settled.walked()));
+  settled.phase("RolledBack", "VerifyTimeout", "pgpu did not come up in 5 minutes");
+  EXPECT_FALSE(unsettled(settled.walked()));
+  cluster unread, unseen, behind;
+  unread.is.policy->generation += 1;
+  EXPECT_TRUE(unsettled(unread.walked()));
+  unseen.asks("pgpu");
+  unseen.first().status.reset();
+  EXPECT_TRUE(unsettled(unseen.walked()));
+  behind.asks("pgpu");
+  behind.first().status->requested_mode = "none";
+  EXPECT_TRUE(unsettled(behind.walked()));
+  behind.is.leader->holder.clear();
+  EXPECT_FALSE(unsettled(behind.walked())) << "nobody leads: waiting helps nothing";
+}
+
 TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
   std::set<code> seen;
   for (const auto& one : defects()) {

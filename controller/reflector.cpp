@@ -196,7 +196,7 @@ class reflector {
   void contact() {
     if (!trouble_.empty()) log::info("API server answers again", {{"resource", name_}});
     trouble_.clear();
-    if (std::exchange(forbidden_, false)) metrics_.forbidden.with({name_}).set(0);
+    if (std::exchange(refused_since_, std::nullopt)) metrics_.forbidden.with({name_}).set(0);
     if (!options_.state) return;
     options_.state->last_contact = options_.now();
     options_.state->trouble.clear();
@@ -211,12 +211,16 @@ class reflector {
     // A version that is gone and a watch the server does not know are the normal way to a new list.
     if (why.code == kube::errc::gone || why.code == kube::errc::invalid) return;
     const bool is_forbidden = why.code == kube::errc::forbidden;
-    if (is_forbidden) metrics_.forbidden.with({name_}).set(1);
-    forbidden_ = is_forbidden;
+    if (is_forbidden || refused_since_) metrics_.forbidden.with({name_}).set(is_forbidden ? 1 : 0);
     if (options_.state) {
       options_.state->trouble = why.what;
       options_.state->forbidden = is_forbidden;
     }
+    if (!is_forbidden)
+      refused_since_.reset();
+    else if (!refused_since_)
+      refused_since_ = now;
+    if (is_forbidden && now - *refused_since_ < options_.forbidden_patience) return;
     const bool again = trouble_ == why.what && now - told_at_ < 60s;
     trouble_ = why.what;
     if (again) return;
@@ -260,7 +264,7 @@ class reflector {
   milliseconds told_at_{0};
   std::uint64_t bytes_ = 0;
   bool initial_ = true;
-  bool forbidden_ = false;
+  std::optional<milliseconds> refused_since_;  // by 403, without a break
 };
 
 }  // namespace

@@ -42,6 +42,9 @@ struct reflector_options {
   std::string name;                                      ///< metric label and log field; empty: the resource's plural
   reflector_state* state = nullptr;                      ///< kept up to date when given; must outlive the reflector
   std::function<void(const kube::error&)> on_forbidden;  ///< at most once a minute: an event, say
+  /// A server that has just started answers 403 until it has read its own roles: one that lasts shorter is no missing
+  /// right, and is told by `state` and the metric alone.
+  milliseconds forbidden_patience{5000};
   std::function<milliseconds()> now = boot_now;
   std::size_t trim_above =
       8u << 20;  ///< a first list of more bytes is followed by malloc_trim; its buffers are not needed again

@@ -54,6 +54,7 @@ struct reflector : controller_test::rig {
   controller::reflector_state state;
   controller::spawned running;
   int forbidden = 0;
+  controller::milliseconds patience{0};
 
   void start(bool watch_list = false) {
     kube::watch_settings settings;
@@ -61,6 +62,7 @@ struct reflector : controller_test::rig {
     controller::reflector_options options;
     options.state = &state;
     options.on_forbidden = [this](const kube::error&) { ++forbidden; };
+    options.forbidden_patience = patience;
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }
   void end() {
@@ -186,6 +188,36 @@ TEST_F(reflector, F20_a_missing_right_is_loud_and_not_final) {
   ASSERT_TRUE(turn([&] { return store.synced(); }));
   EXPECT_FALSE(state.forbidden);
   EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 0);
+  end();
+}
+
+TEST_F(reflector, F4_a_server_that_has_just_started_refuses_for_a_moment_and_nobody_is_told) {
+  patience = controller::milliseconds(60'000);
+  api.on(method::get, list)
+      .answers(403, R"({"kind":"Status","reason":"Forbidden","code":403,"message":"RBAC is not read yet"})");
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  api.on_stream(watch).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return state.forbidden; }));
+  EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 1);
+  ASSERT_TRUE(turn([&] { return store.synced(); }));
+  EXPECT_FALSE(state.forbidden);
+  EXPECT_EQ(metric(R"(quartermaster_watch_forbidden{resource="configmaps"})"), 0);
+  EXPECT_EQ(forbidden, 0);
+  EXPECT_FALSE(log.contains("RBAC is not read yet"));
+  end();
+}
+
+TEST_F(reflector, F20_a_right_that_stays_missing_is_told_when_patience_is_over) {
+  patience = controller::milliseconds(1);
+  const auto* const refusal = R"({"kind":"Status","reason":"Forbidden","code":403,"message":"no right to list"})";
+  for (int i = 0; i < 2; ++i) api.on(method::get, list).answers(403, refusal);
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  api.on_stream(watch).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.synced(); }));
+  EXPECT_EQ(forbidden, 1);
+  EXPECT_TRUE(log.contains("no right to list"));
   end();
 }
 

@@ -54,6 +54,31 @@ func TestOracles_O1_finds_writes_but_neither_leases_nor_reviews(t *testing.T) {
 	expect(t, Silent(append(log, entry("PATCH", "/api/v1/nodes/n", "", 0))), "nodes/n")
 }
 
+func TestOracles_O1_knows_the_count_of_what_was_before_from_news(t *testing.T) {
+	patched := func(path, body string) *Request {
+		r := parse("PATCH", path)
+		r.Body = []byte(body)
+		return r
+	}
+	const event = "/apis/events.k8s.io/v1/namespaces/default/events/e"
+	last := at(0).UTC().Format(time.RFC3339Nano)
+	for _, c := range []struct {
+		of    *Request
+		since time.Time
+		is    bool
+	}{
+		{patched(event, `{"series":{"count":2,"lastObservedTime":"`+last+`"}}`), at(1), true},
+		{patched(event, `{"series":{"count":2,"lastObservedTime":"`+last+`"}}`), at(-1), false},
+		{patched(event, `{"note":"news"}`), at(1), false},
+		{patched(event, ``), at(1), false},
+		{patched("/api/v1/nodes/n", `{"series":{"count":2,"lastObservedTime":"`+last+`"}}`), at(1), false},
+	} {
+		if c.of.CountsUp(c.since) != c.is {
+			t.Errorf("%s %s counts up: %v", c.of.Path, c.of.Body, !c.is)
+		}
+	}
+}
+
 func TestOracles_O5_counts_lists_and_bursts(t *testing.T) {
 	log := []Entry{
 		entry("GET", "/api/v1/nodes", "limit=500", 0), entry("GET", "/api/v1/nodes", "limit=500&continue=x", 0), entry("GET", "/api/v1/nodes", "limit=1", 0),

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -128,3 +129,13 @@ func Resource(any ...string) Match {
 
 // Writes matches what Request.Write says.
 func Writes(r *Request) bool { return r.Write() }
+
+// CountsUp is the count of an Event brought up to date: it comes ten seconds and more after the last of what it counts, and is
+// news only when that lies after `since`.
+func (r *Request) CountsUp(since time.Time) bool {
+	var event struct {
+		Series struct{ LastObservedTime time.Time }
+	}
+	return r.Verb == "patch" && r.Resource == "events" && json.Unmarshal(r.Body, &event) == nil &&
+		!event.Series.LastObservedTime.IsZero() && event.Series.LastObservedTime.Before(since)
+}

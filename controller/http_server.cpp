@@ -1,20 +1,17 @@
 #include "controller/http_server.hpp"
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/ip/v6_only.hpp>
-#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/stream_traits.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
-#include <boost/beast/http.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
 #include <utility>
 
 #include "controller/address.hpp"
+#include "controller/byte_stream.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
@@ -29,8 +26,9 @@ using boost::system::error_code;
 namespace {
 
 constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
-using plain_stream = beast::tcp_stream;
-using tls_stream = beast::ssl_stream<beast::tcp_stream>;
+using request_parser = http::request_parser<http::string_body>;
+/// What is read at once; a TLS record has no more.
+constexpr std::size_t most_read = 16 * 1024;
 
 /// One open connection as its siblings see it.
 struct connection {
@@ -51,6 +49,39 @@ http_request request_of(const http::request<http::string_body>& head) {
     out.path.resize(mark);
   }
   return out;
+}
+
+/// Everything before the body.
+std::string head_of(const http_response& of, bool keep, unsigned version) {
+  std::string out = version == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
+  const auto reason = http::obsolete_reason(static_cast<http::status>(of.status));
+  out.append(std::to_string(of.status)).append(" ").append(reason.data(), reason.size());
+  out.append("\r\nContent-Type: ").append(of.content_type);
+  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ").append(std::to_string(of.body.size()));
+  if (!keep)
+    out.append("\r\nConnection: close");
+  else if (version == 10)
+    out.append("\r\nConnection: keep-alive");
+  return out.append("\r\n\r\n");
+}
+
+/// Reads until the head is there, or with `whole` the body too.
+asio::awaitable<error_code> read(byte_stream& stream, beast::flat_buffer& buffer, request_parser& parser, bool whole) {
+  parser.eager(whole);
+  while (whole ? !parser.is_done() : !parser.is_header_done()) {
+    error_code failed;
+    const auto used = buffer.size() == 0 ? 0 : parser.put(buffer.data(), failed);
+    buffer.consume(used);
+    if (failed && failed != http::error::need_more) co_return failed;
+    if (used > 0 && !failed) continue;
+    const auto room = buffer.prepare(most_read);
+    const auto [wrong, size] = co_await stream.read_some({static_cast<char*>(room.data()), room.size()});
+    if (wrong == asio::error::eof)
+      co_return parser.got_some() ? http::error::partial_message : http::error::end_of_stream;
+    if (wrong) co_return wrong;
+    buffer.commit(size);
+  }
+  co_return error_code();
 }
 
 }  // namespace
@@ -83,22 +114,17 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::awaitable<void> accept();
   asio::awaitable<void> watch_certificate();
   void admit(tcp::socket socket);
-  asio::awaitable<void> serve_plain(tcp::socket socket, std::list<connection>::iterator self);
-  asio::awaitable<void> serve_tls(tcp::socket socket, std::list<connection>::iterator self);
-  template <class Stream>
-  asio::awaitable<void> serve(Stream& stream, connection& self);
-  template <class Stream, class Parser>
-  asio::awaitable<bool> read_head(Stream& stream, beast::flat_buffer& buffer, Parser& parser, connection& self);
-  template <class Stream, class Parser>
-  asio::awaitable<std::optional<http_response>> read_body(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
-                                                          std::size_t limit, body_room& room, connection& self);
-  template <class Stream>
-  asio::awaitable<bool> one_request(Stream& stream, beast::flat_buffer& buffer, connection& self);
+  asio::awaitable<void> serve(tcp::socket socket, std::list<connection>::iterator self);
+  asio::awaitable<void> serve_all(byte_stream& stream, connection& self);
+  asio::awaitable<bool> read_head(byte_stream& stream, beast::flat_buffer& buffer, request_parser& parser,
+                                  connection& self);
+  asio::awaitable<std::optional<http_response>> read_body(byte_stream& stream, beast::flat_buffer& buffer,
+                                                          request_parser& parser, std::size_t limit, body_room& room,
+                                                          connection& self);
+  asio::awaitable<bool> one_request(byte_stream& stream, beast::flat_buffer& buffer, connection& self);
   asio::awaitable<http_response> answer(const served_path* route, http_request request);
-  template <class Stream>
-  asio::awaitable<bool> write(Stream& stream, http_response out, bool keep, unsigned version, bool head);
+  asio::awaitable<bool> write(byte_stream& stream, http_response out, bool keep, unsigned version, bool head);
   struct place;
-  asio::awaitable<void> linger(plain_stream& stream);
   void refuse(std::string_view reason) { metrics.refused.with({how.name, reason}).add(); }
   void publish() { metrics.connections.with({how.name}).set(static_cast<double>(open_connections.size())); }
 
@@ -171,7 +197,7 @@ void http_server::core::admit(tcp::socket socket) {
   const auto self = open_connections.emplace(open_connections.end());
   self->close = [] {};
   publish();
-  on.spawn("http_connection", shown ? serve_tls(std::move(socket), self) : serve_plain(std::move(socket), self));
+  on.spawn("http_connection", serve(std::move(socket), self));
 }
 
 asio::awaitable<void> http_server::core::watch_certificate() {
@@ -216,60 +242,38 @@ struct http_server::core::body_room {
   std::size_t taken_ = 0;
 };
 
-asio::awaitable<void> http_server::core::serve_plain(tcp::socket socket, std::list<connection>::iterator self) {
+asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<connection>::iterator self) {
   const place here(shared_from_this(), self);
-  plain_stream stream(std::move(socket));
-  self->close = [&stream] { stream.close(); };
-  co_await serve(stream, *self);
-  error_code ignored;
-  stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
-  if (self->unread) co_await linger(stream);
-}
-
-asio::awaitable<void> http_server::core::serve_tls(tcp::socket socket, std::list<connection>::iterator self) {
-  const place here(shared_from_this(), self);
-  const auto context = shown->context();  // held as long as the connection lives
-  if (!context) {
+  if (shown && !shown->context()) {
     refuse("no_certificate");
     co_return;
   }
-  tls_stream stream(std::move(socket), *context);
-  auto& lowest = beast::get_lowest_layer(stream);
-  self->close = [&lowest] { lowest.close(); };
-  lowest.expires_after(how.header_deadline);
-  const auto [failed] = co_await stream.async_handshake(asio::ssl::stream_base::server, as_pair);
+  byte_stream stream(std::move(socket), shown ? shown->context() : nullptr);
+  self->close = [&stream] { stream.close(); };
+  stream.expires_after(how.header_deadline);
+  const auto failed = co_await stream.handshake();
   if (failed) {
-    refuse(failed == beast::error::timeout ? "timeout" : "tls");
+    refuse(failed == asio::error::timed_out ? "timeout" : "tls");
     co_return;
   }
-  co_await serve(stream, *self);
-  if (self->unread) co_await linger(lowest);
-  lowest.expires_after(std::chrono::seconds(1));
-  co_await stream.async_shutdown(as_pair);
-}
-
-/// Closing with unread bytes resets the connection, and the caller would never see why it was refused: read on for a
-/// second.
-asio::awaitable<void> http_server::core::linger(plain_stream& stream) {
-  std::array<char, 4096> nowhere{};
+  co_await serve_all(stream, *self);
   stream.expires_after(std::chrono::seconds(1));
-  for (int reads = 0; reads < 4096; ++reads) {
-    const auto [failed, size] = co_await stream.async_read_some(asio::buffer(nowhere), as_pair);
-    if (failed) co_return;
-  }
+  co_await stream.finish();
+  // Closing with unread bytes resets the connection, and the caller would never see why it was refused.
+  if (self->unread) co_await stream.discard();
 }
 
-template <class Stream>
-asio::awaitable<void> http_server::core::serve(Stream& stream, connection& self) {
+asio::awaitable<void> http_server::core::serve_all(byte_stream& stream, connection& self) {
   beast::flat_buffer buffer;
   while (!stopping) {
     // The time between two requests is the caller's; the clock of a request starts with its first byte.
     self.idle = true;
     if (buffer.size() == 0) {
-      beast::get_lowest_layer(stream).expires_after(self.served ? how.idle_deadline : how.header_deadline);
-      const auto [failed, size] = co_await stream.async_read_some(buffer.prepare(4096), as_pair);
+      stream.expires_after(self.served ? how.idle_deadline : how.header_deadline);
+      const auto room = buffer.prepare(most_read);
+      const auto [failed, size] = co_await stream.read_some({static_cast<char*>(room.data()), room.size()});
       if (failed) {
-        if (failed == beast::error::timeout && !self.served) refuse("timeout");
+        if (failed == asio::error::timed_out && !self.served) refuse("timeout");
         co_return;
       }
       buffer.commit(size);
@@ -278,38 +282,36 @@ asio::awaitable<void> http_server::core::serve(Stream& stream, connection& self)
     const bool more = co_await one_request(stream, buffer, self);
     if (!more) co_return;
     self.served = true;
-    if (buffer.size() == 0 && buffer.capacity() > 64 * 1024) buffer.shrink_to_fit();
+    if (buffer.size() == 0 && buffer.capacity() > 2 * most_read) buffer.shrink_to_fit();
   }
 }
 
 /// The head of the next request, within its deadline; false: there is none, and the caller was told if it deserved it.
-template <class Stream, class Parser>
-asio::awaitable<bool> http_server::core::read_head(Stream& stream, beast::flat_buffer& buffer, Parser& parser,
-                                                   connection& self) {
-  auto& lowest = beast::get_lowest_layer(stream);
+asio::awaitable<bool> http_server::core::read_head(byte_stream& stream, beast::flat_buffer& buffer,
+                                                   request_parser& parser, connection& self) {
   parser.header_limit(static_cast<std::uint32_t>(how.header_limit));
   parser.body_limit(boost::none);  // set when the route is known
-  lowest.expires_after(how.header_deadline);
-  const auto [failed, size] = co_await http::async_read_header(stream, buffer, parser, as_pair);
+  stream.expires_after(how.header_deadline);
+  const auto failed = co_await read(stream, buffer, parser, false);
   if (!failed) co_return true;
-  if (failed == beast::error::timeout) refuse("timeout");
+  if (failed == asio::error::timed_out) refuse("timeout");
   const bool ours = failed.category() == http::make_error_code(http::error::bad_method).category();
   if (!ours || failed == http::error::end_of_stream || failed == http::error::partial_message) co_return false;
   refuse("malformed");
   self.unread = true;
-  const bool too_large = failed == http::error::header_limit || failed == http::error::buffer_overflow;
-  lowest.expires_after(std::chrono::seconds(1));
+  const bool too_large = failed == http::error::header_limit;
+  stream.expires_after(std::chrono::seconds(1));
   co_await write(stream, http_response{too_large ? 431 : 400, "malformed request\n"}, false, 11, false);
   co_return false;
 }
 
 /// The body, within its deadline and limit. Empty: it is there. Otherwise what to answer; status 0: nothing.
-template <class Stream, class Parser>
-asio::awaitable<std::optional<http_response>> http_server::core::read_body(Stream& stream, beast::flat_buffer& buffer,
-                                                                           Parser& parser, std::size_t limit,
+asio::awaitable<std::optional<http_response>> http_server::core::read_body(byte_stream& stream,
+                                                                           beast::flat_buffer& buffer,
+                                                                           request_parser& parser, std::size_t limit,
                                                                            body_room& room, connection& self) {
   http_response too_large{413, "the body is larger than " + std::to_string(limit) + " bytes\n"};
-  beast::get_lowest_layer(stream).expires_after(how.body_deadline);
+  stream.expires_after(how.body_deadline);
   const auto length = parser.content_length();
   error_code failed;
   if (length && *length > limit) {
@@ -323,11 +325,9 @@ asio::awaitable<std::optional<http_response>> http_server::core::read_body(Strea
     // Room behind the end for parsers that read a little beyond it (simdjson), so that nobody has to copy the body.
     if (length) parser.get().body().reserve(static_cast<std::size_t>(*length) + 64);
     if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      http::response<http::empty_body> go(http::status::continue_, parser.get().version());
-      co_await http::async_write(stream, go, as_pair);
+      failed = co_await stream.write("HTTP/1.1 100 Continue\r\n\r\n");
     }
-    const auto [wrong, size] = co_await http::async_read(stream, buffer, parser, as_pair);
-    failed = wrong;
+    if (!failed) failed = co_await read(stream, buffer, parser, true);
   }
   if (!failed) co_return std::nullopt;
   self.unread = true;
@@ -335,15 +335,14 @@ asio::awaitable<std::optional<http_response>> http_server::core::read_body(Strea
     refuse("too_large");
     co_return too_large;
   }
-  refuse(failed == beast::error::timeout ? "timeout" : "malformed");
+  refuse(failed == asio::error::timed_out ? "timeout" : "malformed");
   co_return http_response{0, {}};
 }
 
 /// Reads and answers one request; false: the connection is of no more use.
-template <class Stream>
-asio::awaitable<bool> http_server::core::one_request(Stream& stream, beast::flat_buffer& buffer, connection& self) {
-  auto& lowest = beast::get_lowest_layer(stream);
-  http::request_parser<http::string_body> parser;
+asio::awaitable<bool> http_server::core::one_request(byte_stream& stream, beast::flat_buffer& buffer,
+                                                     connection& self) {
+  request_parser parser;
   const bool has_head = co_await read_head(stream, buffer, parser, self);
   if (!has_head) co_return false;
   const unsigned version = parser.get().version();
@@ -363,7 +362,7 @@ asio::awaitable<bool> http_server::core::one_request(Stream& stream, beast::flat
     out = std::move(*refusal);
   } else {
     request.body = std::move(parser.get().body());
-    lowest.expires_never();  // a handler may wait for the API server; it has its own deadline
+    stream.expires_never();  // a handler may wait for the API server; it has its own deadline
     const auto began = std::chrono::steady_clock::now();
     out = co_await answer(route, std::move(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -371,7 +370,7 @@ asio::awaitable<bool> http_server::core::one_request(Stream& stream, beast::flat
   }
   if (out.status < 200 || (out.status >= 300 && out.status < 400)) out = {500, "no redirects\n"};
   metrics.requests.with({how.name, label, std::to_string(out.status)}).add();
-  lowest.expires_after(how.body_deadline);
+  stream.expires_after(how.body_deadline);
   const bool go_on = keep && !stopping && !self.unread;
   co_return co_await write(stream, std::move(out), go_on, version, is_head);
 }
@@ -394,17 +393,15 @@ asio::awaitable<http_response> http_server::core::answer(const served_path* rout
   co_return http_response{500, "internal error\n"};
 }
 
-template <class Stream>
-asio::awaitable<bool> http_server::core::write(Stream& stream, http_response out, bool keep, unsigned version,
+asio::awaitable<bool> http_server::core::write(byte_stream& stream, http_response out, bool keep, unsigned version,
                                                bool head) {
-  http::response<http::string_body> message(static_cast<http::status>(out.status), version);
-  message.set(http::field::content_type, out.content_type);
-  message.set("X-Content-Type-Options", "nosniff");
-  message.keep_alive(keep);
-  message.content_length(out.body.size());
-  if (!head) message.body() = std::move(out.body);
-  http::response_serializer<http::string_body> serializer(message);
-  const auto [failed, size] = co_await http::async_write(stream, serializer, as_pair);
+  auto first = head_of(out, keep, version);
+  if (head) out.body.clear();
+  // Head and body in one piece where they fit into one: a short answer is one send.
+  const auto with = std::min(out.body.size(), byte_stream::piece - std::min(byte_stream::piece, first.size()));
+  first.append(out.body, 0, with);
+  auto failed = co_await stream.write(first);
+  if (!failed) failed = co_await stream.write(std::string_view(out.body).substr(with));
   co_return !failed && keep;
 }
 

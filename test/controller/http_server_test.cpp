@@ -282,7 +282,24 @@ struct certificate : http_server {
   /// Common name of the certificate that a new connection is shown, after one request over it; the client runs on its
   /// own thread. `as`: what the client shows.
   std::string shown(const kube_test::pem_pair& as = {}) {
-    std::string name = "none";
+    return asked(
+        [](tls_client& with) {
+          asio::write(with, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")));
+          std::string answer(64, '\0');
+          asio::read(with, asio::buffer(answer));
+          char text[128] = {};
+          const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(with.native_handle()),
+                                                                 &X509_free);
+          X509_NAME_get_text_by_NID(X509_get_subject_name(leaf.get()), NID_commonName, text, sizeof text);
+          return answer.find(" 200 ") == std::string::npos ? std::string("none") : std::string(text);
+        },
+        as);
+  }
+
+  using tls_client = asio::ssl::stream<tcp::socket>;
+  /// What `by` makes of a new connection, on a thread of its own; or why it failed.
+  std::string asked(const std::function<std::string(tls_client&)>& by, const kube_test::pem_pair& as = {}) {
+    std::string out;
     bool done = false;
     std::thread caller([&] {
       try {
@@ -294,25 +311,18 @@ struct certificate : http_server {
           context.use_certificate(asio::buffer(as.certificate), asio::ssl::context::pem);
           context.use_private_key(asio::buffer(as.key), asio::ssl::context::pem);
         }
-        asio::ssl::stream<tcp::socket> stream(own, context);
+        tls_client stream(own, context);
         stream.next_layer().connect({asio::ip::make_address("127.0.0.1"), server->port()});
         stream.handshake(asio::ssl::stream_base::client);
-        asio::write(stream, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")));
-        std::string answer(64, '\0');
-        asio::read(stream, asio::buffer(answer));
-        char text[128] = {};
-        const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(stream.native_handle()),
-                                                               &X509_free);
-        X509_NAME_get_text_by_NID(X509_get_subject_name(leaf.get()), NID_commonName, text, sizeof text);
-        if (answer.find(" 200 ") != std::string::npos) name = text;
+        out = by(stream);
       } catch (const std::exception& e) {
-        name = e.what();
+        out = e.what();
       }
       loop.post([&done] { done = true; });
     });
     turn([&] { return done; });
     caller.join();
-    return name;
+    return out;
   }
 };
 
@@ -403,6 +413,93 @@ TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_a
   ASSERT_TRUE(server->show({made.certificate, made.key}));
   EXPECT_NE(shown(), "first");
   EXPECT_TRUE(turn([&] { return metric(R"(quartermaster_http_refused_total{server="test",reason="tls"})") == 1; }));
+}
+
+TEST_F(certificate, large_bodies_go_both_ways_over_tls_however_slowly_they_are_read) {
+  options.tls = files();
+  options.bodies_limit = options.body_limit = 8u << 20;
+  write(ca.issue(named("first")));
+  start();
+  server->route(
+      "POST", "/large", [](const controller::http_request& r) { return controller::http_response{200, r.body}; },
+      8u << 20);
+  std::string sent;
+  for (int i = 0; sent.size() < (3u << 20); ++i) sent += std::to_string(i) + ",";
+  for (const bool chunked : {false, true}) {
+    const auto got = asked([&](tls_client& with) {
+      std::string head = "POST /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
+      if (chunked) {
+        char size[32];
+        std::snprintf(size, sizeof size, "%zx", sent.size());
+        asio::write(with,
+                    asio::buffer(head + "Transfer-Encoding: chunked\r\n\r\n" + size + "\r\n" + sent + "\r\n0\r\n\r\n"));
+      } else {
+        asio::write(with, asio::buffer(head + "Content-Length: " + std::to_string(sent.size()) + "\r\n\r\n" + sent));
+      }
+      std::this_thread::sleep_for(50ms);  // until the server's socket is full
+      std::string out;
+      error_code ended;
+      asio::read(with, asio::dynamic_buffer(out), ended);
+      EXPECT_EQ(ended, asio::error::eof) << "the end is said, not cut: " << ended.message();
+      return out;
+    });
+    const auto at = got.find("\r\n\r\n");
+    ASSERT_NE(at, std::string::npos) << got.substr(0, 200);
+    EXPECT_EQ(got.size() - at - 4, sent.size());
+    EXPECT_TRUE(got.ends_with(sent)) << "chunked " << chunked;
+  }
+}
+
+TEST_F(certificate, F39_who_is_silent_over_tls_or_does_not_read_ends_at_the_deadline) {
+  options.tls = files();
+  options.header_deadline = options.body_deadline = 80ms;
+  write(ca.issue(named("first")));
+  start();
+  server->route("GET", "/long", [](const controller::http_request&) {
+    return controller::http_response{200, std::string(32u << 20, 'x')};
+  });
+  client silent(*this);  // not even a hello
+  EXPECT_EQ(silent.all(), "");
+  asked([&](tls_client& half) {
+    asio::write(half, asio::buffer(std::string("GET /hello HT")));
+    std::string out(16, 0);
+    error_code ended;
+    half.read_some(asio::buffer(out), ended);
+    EXPECT_TRUE(ended);
+    return out;
+  });
+  asked([&](tls_client& deaf) {
+    asio::write(deaf, asio::buffer(std::string("GET /long HTTP/1.1\r\nHost: a\r\n\r\n")));
+    std::this_thread::sleep_for(300ms);
+    std::string out;
+    error_code ended;
+    asio::read(deaf, asio::dynamic_buffer(out), ended);
+    EXPECT_LT(out.size(), 32u << 20) << "the deadline was over before it was read";
+    return out;
+  });
+  EXPECT_TRUE(turn([&] { return server->connections() == 0; }));
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="timeout"})"), 2);
+  EXPECT_EQ(shown(), "first");
+}
+
+TEST_F(certificate, what_is_no_tls_is_turned_away_and_what_is_cut_off_is_let_go) {
+  options.tls = files();
+  write(ca.issue(named("first")));
+  start();
+  client plain(*this);
+  plain.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(plain.all(), "");
+  client garbled(*this);
+  garbled.send(std::string("\x16\x03\x01\x00\x05hello", 10));
+  EXPECT_EQ(garbled.all().substr(0, 1), "\x15") << "an alert says why";
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="tls"})"), 2);
+  asked([&](tls_client& cut) {
+    asio::write(cut, asio::buffer(std::string("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf")));
+    cut.next_layer().close();
+    return std::string();
+  });
+  EXPECT_TRUE(turn([&] { return server->connections() == 0; }));
+  EXPECT_EQ(shown(), "first");
 }
 
 TEST_F(certificate, a_client_ca_is_read_again_when_it_changes) {

@@ -118,15 +118,15 @@ awaitable<error_code> byte_stream::drain() {
 
 awaitable<error_code> byte_stream::fill() {
   static thread_local std::array<char, most_received> received;  // emptied before anybody else can have his turn
-  for (;;) {
-    error_code failed;
-    const auto size = socket_.read_some(asio::buffer(received), failed);
-    if (!failed) {
-      BIO_write(in_, received.data(), static_cast<int>(size));
-      co_return co_await turn(size);
-    }
-    if (failed == asio::error::would_block) failed = co_await ready(wait_type::wait_read);
+  for (error_code failed;;) {
+    if (drained_) failed = co_await ready(wait_type::wait_read);
     if (failed) co_return failed;
+    const auto size = socket_.read_some(asio::buffer(received), failed);
+    drained_ = size < received.size();
+    if (failed == asio::error::would_block) continue;
+    if (failed) co_return failed;
+    BIO_write(in_, received.data(), static_cast<int>(size));
+    co_return co_await turn(size);
   }
 }
 

@@ -70,6 +70,7 @@ class byte_stream {
   boost::asio::steady_timer timer_;
   std::size_t spent_ = 0;  // bytes since others had their turn
   bool waiting_ = false, late_ = false;
+  bool drained_ = true;  // the last read took all there was
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

@@ -25,6 +25,8 @@ constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t most_received = 32 * 1024;
 /// A connection that always has something to say still lets the others have their turn.
 constexpr std::size_t fair = 256 * 1024, least = 4096;
+/// More than is on its way when somebody who is refused hears of it; who goes on does not listen.
+constexpr std::size_t most_discarded = 16u << 20;
 
 error_code broken() {
   const auto why = ERR_get_error();
@@ -195,9 +197,10 @@ awaitable<error_code> byte_stream::write(std::string_view bytes) {
 
 awaitable<void> byte_stream::discard() {
   std::array<char, 4096> nowhere{};
-  for (;;) {
+  for (std::size_t thrown_away = 0; thrown_away < most_discarded;) {
     error_code failed;
     const auto size = socket_.read_some(asio::buffer(nowhere), failed);
+    thrown_away += size;
     if (!failed)
       failed = co_await turn(size);
     else if (failed == asio::error::would_block)

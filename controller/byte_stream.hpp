@@ -37,7 +37,7 @@ class byte_stream {
   boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> into);
   /// All of it, or an error.
   boost::asio::awaitable<error_code> write(std::string_view bytes);
-  /// What still comes is thrown away, until the deadline or the end.
+  /// What still comes is thrown away, until the deadline, the end, or 16 MiB of it.
   boost::asio::awaitable<void> discard();
   /// TLS's own end, and the end of what we send.
   boost::asio::awaitable<void> finish();

@@ -129,6 +129,23 @@ TEST_F(http_server, F38_a_body_beyond_the_limit_is_refused_however_it_comes) {
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="too_large"})"), 2);
 }
 
+TEST_F(http_server, F38_who_is_refused_and_goes_on_sending_is_cut_off) {
+  start();
+  client c(*this);
+  c.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000000\r\n\r\n");
+  const std::string part(1u << 16, 'x');
+  std::size_t sent = 0;
+  error_code failed;
+  turn([&] {
+    const auto size = c.socket.write_some(asio::buffer(part), failed);
+    if (failed == asio::error::would_block) failed = {};
+    sent += size;
+    return failed || sent > (256u << 20);
+  });
+  EXPECT_TRUE(failed) << "took " << sent;
+  EXPECT_LT(sent, 64u << 20);
+}
+
 TEST_F(http_server, F38_large_bodies_share_their_room_and_small_ones_need_none) {
   options.small_body = 100;
   options.bodies_limit = 1500;

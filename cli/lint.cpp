@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "cli/lint_workload.hpp"
@@ -284,7 +285,7 @@ int run_lint(const lint_options& options, std::istream& in, std::ostream& out, s
 
   const auto report = lint(files, settings);
   if (options.output == "json")
-    print_json(report.findings, out);
+    print_json(to_json(report.findings), out);
   else
     print_text(report.findings, settings.in, out);
   const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();

@@ -209,7 +209,7 @@ void print_text(std::span<const lint_finding> findings, language in, std::ostrea
   }
 }
 
-void print_json(std::span<const lint_finding> findings, std::ostream& to) {
+nlohmann::ordered_json to_json(std::span<const lint_finding> findings) {
   auto out = nlohmann::ordered_json::array();
   for (const auto& f : findings) {
     out.push_back({{"file", f.file},
@@ -226,9 +226,12 @@ void print_json(std::span<const lint_finding> findings, std::ostream& to) {
                    {"remedy", f.remedy},
                    {"message", f.message}});
     if (f.start_fails) out.back()["startFails"] = *f.start_fails;
-    if (f.asks_about_cards) out.back()["asksAboutCards"] = *f.asks_about_cards;
   }
-  to << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  return out;
+}
+
+void print_json(const nlohmann::ordered_json& what, std::ostream& to) {
+  to << what.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
 }  // namespace cli

@@ -3,6 +3,7 @@
 // the same words and the same form, as text for people and JSON for programs.
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -51,8 +52,7 @@ struct lint_finding {
   std::string kind;
   kube::object_key object;
   std::string code, field, value, allowed, remedy, message;
-  std::optional<bool> start_fails;       ///< of a scheduler's configuration: kube-scheduler ends at start because of it
-  std::optional<bool> asks_about_cards;  ///< of the same: whether any extender in it is
+  std::optional<bool> start_fails;  ///< of a scheduler's configuration: kube-scheduler ends at start because of it
 };
 
 /// What the words of a code are filled with; made safe to show by `finding_of`.
@@ -77,7 +77,8 @@ lint_finding finding_of(const reconcilers::crl::objection& what, const manifest&
 /// One line a finding: "FILE:LINE:COLUMN: error: KIND NAMESPACE/NAME: MESSAGE [CODE]".
 void print_text(std::span<const lint_finding> findings, reconcilers::crl::language in, std::ostream& to);
 /// An array of {file,line,column,severity,kind,namespace,name,code,field,value,allowed,remedy,message}, with startFails
-/// and asksAboutCards where they are known.
-void print_json(std::span<const lint_finding> findings, std::ostream& to);
+/// where it is known.
+nlohmann::ordered_json to_json(std::span<const lint_finding> findings);
+void print_json(const nlohmann::ordered_json& what, std::ostream& to);
 
 }  // namespace cli

@@ -6,6 +6,7 @@
 #include <deque>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/lint_finding.hpp"
 #include "cli/verbs.hpp"
@@ -94,21 +95,34 @@ std::optional<bool> asks_about_cards(const std::deque<input>& files) {
   return out;
 }
 
+bool starts(std::span<const lint_finding> findings) {
+  return std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
+}
+
+/// What the closing line says is said where there is nothing to find, too.
+nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks) {
+  nlohmann::ordered_json out = {
+      {"kubernetes", "1." + std::to_string(minor)}, {"starts", starts(findings)}, {"asksAboutCards", nullptr}};
+  if (asks) out["asksAboutCards"] = *asks;
+  out["findings"] = to_json(findings);
+  return out;
+}
+
 std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks, language in) {
   const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
   const auto warnings = static_cast<long>(findings.size()) - errors;
-  const bool starts = std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
+  const bool sound = starts(findings);
   const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
-  const bool unknown = minor > config::newest_minor, unasked = starts && !asks.value_or(true);
+  const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
   const auto counted = [](long count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
   };
   if (in == language::zh)
-    return "kube-scheduler " + version + (starts ? " 可以启动：" : " 无法启动：") + std::to_string(errors) +
+    return "kube-scheduler " + version + (sound ? " 可以启动：" : " 无法启动：") + std::to_string(errors) +
            " 个错误，" + std::to_string(warnings) + " 个警告" +
            (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
            (unasked ? "；没有扩展会被询问加速卡" : "");
-  return "kube-scheduler " + version + (starts ? " starts: " : " does not start: ") + counted(errors, "error") + ", " +
+  return "kube-scheduler " + version + (sound ? " starts: " : " does not start: ") + counted(errors, "error") + ", " +
          counted(warnings, "warning") + (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
          (unasked ? "; no extender is asked about cards" : "");
 }
@@ -161,11 +175,10 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, 
   on.in_cluster = options.in_cluster;
   on.plugins = options.plugins;
   const auto minor = on.minor;
-  auto found = scheduler_linter(files, std::move(on), say_in).run();
+  const auto found = scheduler_linter(files, std::move(on), say_in).run();
   const auto asks = asks_about_cards(files);
-  for (auto& one : found) one.asks_about_cards = asks;
   if (options.output == "json") {
-    print_json(found, out);
+    print_json(verdict_of(found, minor, asks), out);
   } else {
     print_text(found, say_in, out);
     err << "quartermaster: " << summary(found, minor, asks, say_in) << "\n";

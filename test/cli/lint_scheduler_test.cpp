@@ -75,8 +75,10 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
   EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36 does not start: 1 error, 0 warnings"));
   options.output = "json";
   const auto json = nlohmann::json::parse(lint(options).out);
-  EXPECT_EQ(json.at(0).at("code"), "api_version_removed");
-  EXPECT_EQ(json.at(0).at("startFails"), true);
+  EXPECT_EQ(json.at("kubernetes"), "1.36");
+  EXPECT_EQ(json.at("starts"), false);
+  EXPECT_EQ(json.at("findings").at(0).at("code"), "api_version_removed");
+  EXPECT_EQ(json.at("findings").at(0).at("startFails"), true);
   options.kubernetes = "v1.27.3";
   EXPECT_EQ(lint(options).rc, 0);
   options.kubernetes = "latest";
@@ -125,8 +127,33 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   options.files = {"-"};
   options.output = "json";
   const auto got = nlohmann::json::parse(lint(options, begin + "extenders: []\n---\n{}\n").out);
-  EXPECT_EQ(got.at(0).at("code"), "more_documents");
-  EXPECT_EQ(got.at(0).at("asksAboutCards"), false);
+  EXPECT_EQ(got.at("findings").at(0).at("code"), "more_documents");
+  EXPECT_EQ(got.at("asksAboutCards"), false);
+}
+
+TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
+  lint_scheduler_options options;
+  options.output = "json";
+  const auto members = [&](const std::string& file) {
+    options.files = {golden + file};
+    const auto got = nlohmann::json::parse(lint(options).out);
+    std::vector<std::string> out;
+    for (const auto& [key, value] : got.items()) out.push_back(key + " " + value.type_name());
+    return out;
+  };
+  const testing::Matcher<std::vector<std::string>> form =
+      testing::UnorderedElementsAre("kubernetes string", "starts boolean", "asksAboutCards boolean", "findings array");
+  EXPECT_THAT(members("mistakes/19-sound.yaml"), form);
+  EXPECT_EQ(nlohmann::json::parse(lint(options).out),
+            nlohmann::json::parse(R"({"kubernetes": "1.36", "starts": true, "asksAboutCards": true, "findings": []})"));
+  EXPECT_THAT(members("mistakes/02-left-margin.yaml"), form);
+  // Of a manifest alone, and of what cannot be read, nobody knows.
+  options.files = {golden + "manifests/kubeadm.yaml"};
+  EXPECT_EQ(nlohmann::json::parse(lint(options).out).at("asksAboutCards"), nullptr);
+  options.files = {"-"};
+  const auto unread = nlohmann::json::parse(lint(options, "kind: [\n").out);
+  EXPECT_EQ(unread.at("starts"), false);
+  EXPECT_EQ(unread.at("asksAboutCards"), nullptr);
 }
 
 TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_know) {

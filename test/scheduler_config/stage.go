@@ -239,16 +239,15 @@ func (s *stage) lint(config string) (out verdict, err error) {
 	if err != nil {
 		return out, err
 	}
-	var findings []struct {
-		Code       string
-		StartFails bool
+	var found struct {
+		Starts   bool
+		Findings []struct{ Code string }
 	}
-	if err := json.Unmarshal([]byte(said), &findings); err != nil {
+	if err := json.Unmarshal([]byte(said), &found); err != nil {
 		return out, fmt.Errorf("lint printed no JSON: %w\n%s", err, said)
 	}
-	out.rc = rc
-	for _, one := range findings {
-		out.ends = out.ends || one.StartFails
+	out.rc, out.ends = rc, !found.Starts
+	for _, one := range found.Findings {
 		out.codes = append(out.codes, one.Code)
 	}
 	return out, nil

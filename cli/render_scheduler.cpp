@@ -13,6 +13,8 @@
 #include "controller/x509.hpp"
 #include "reconcilers/crl/resource_name.hpp"
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/scheduler_config/edited.hpp"
+#include "reconcilers/scheduler_config/names.hpp"
 #include "reconcilers/scheduler_config/policy.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
 #include "reconcilers/scheduler_config/url.hpp"
@@ -51,13 +53,28 @@ bool is_ip(const std::string& host) {
 
 outcome<std::string> url_of(const std::string& address) {
   const auto url = config::split_url(address);
-  const auto refused = "--address: \"" + shown(address) +
-                       "\" is no address of an extender; write https://HOST:PORT, as in https://10.96.0.77:443";
-  if (url.scheme != "https" || url.host.empty() || address.find_first_of(" \t\n<${") != address.npos)
-    return refuse(refused);
+  const bool whole = url.scheme == "https" && !url.host.empty() && address.find_first_of(" \t\n<${?#") == address.npos;
+  const auto fault = whole ? config::fault_of_url(address) : std::string_view();
+  if (!whole || !fault.empty())
+    return refuse("--address: \"" + shown(address) + "\" is no address of an extender" + (whole ? ": " : "") +
+                  std::string(fault) + "; write https://HOST:PORT, as in https://10.96.0.77:443");
   if (url.path.empty()) return address + "/scheduler";
   if (url.path == "/") return address + "scheduler";
   return address;
+}
+
+outcome<void> names_of(const render_scheduler_options& options) {
+  const auto wrong = [](const char* flag, const std::string& is, const char* what, std::string_view allowed) {
+    return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + what + "; write " +
+                  std::string(allowed));
+  };
+  if (!config::is_lease_name(options.lease)) return wrong("--lease", options.lease, "a Lease", config::a_lease_name);
+  if (const auto& is = options.scheduler_name; !is.empty() && !config::is_scheduler_name(is))
+    return wrong("--scheduler-name", is, "a scheduler", config::a_scheduler_name);
+  if (const auto& is = options.server_name;
+      !is.empty() && !is_ip(is) && !reconcilers::crl::is_dns_subdomain(reconcilers::crl::lower_case(is)))
+    return wrong("--server-name", is, "a server", "the DNS name or IP address that its certificate has");
+  return {};
 }
 
 outcome<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& in) {
@@ -146,6 +163,7 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
 
 constexpr std::string_view example = R"(Example:
   $ for f in ca.crt tls.crt tls.key; do
+  if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
       kubectl get secret -n quartermaster quartermaster-extender-client -o jsonpath="{.data.${f/./\\.}}" | base64 -d > $f; done
   $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.quartermaster.svc \
       --ca ca.crt --cert tls.crt --key tls.key --into /etc/kubernetes/scheduler-config.yaml > merged.yaml

@@ -4,6 +4,7 @@
 
 #include "reconcilers/scheduler_config/judging.hpp"
 #include "reconcilers/scheduler_config/managed.hpp"
+#include "reconcilers/scheduler_config/names.hpp"
 #include "reconcilers/scheduler_config/url.hpp"
 
 namespace reconcilers::scheduler_config {
@@ -29,9 +30,42 @@ class adviser {
       address(all[i], path);
       resources(all[i], path);
     }
+    lease();
+    scheduler_names();
   }
 
  private:
+  void lease() {
+    const auto* of = in_.value(in_.of.root, "leaderElection");
+    const auto* elect = in_.value(of, "leaderElect");
+    if (elect && yaml::canonical(*elect) == "false") return;
+    // Where there is no text the default counts.
+    const auto named = [&](const char* key, bool right, std::string_view allowed) {
+      const auto is = in_.text(of, key);
+      if (!is.empty() && !right)
+        in_.say({.what = code::lease_name_malformed,
+                 .at = in_.entry(of, key)->key->at,
+                 .field = below("leaderElection", key),
+                 .value = is,
+                 .allowed = std::string(allowed)});
+    };
+    named("resourceName", is_lease_name(in_.text(of, "resourceName")), a_lease_name);
+    named("resourceNamespace", is_namespace_name(in_.text(of, "resourceNamespace")), a_namespace_name);
+  }
+
+  void scheduler_names() {
+    const auto all = in_.items(in_.of.root, "profiles");
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto is = in_.text(all[i], "schedulerName");
+      if (!is.empty() && !is_scheduler_name(is))
+        in_.say({.what = code::scheduler_name_malformed,
+                 .at = in_.entry(all[i], "schedulerName")->key->at,
+                 .field = below(below("profiles", i), "schedulerName"),
+                 .value = is,
+                 .allowed = std::string(a_scheduler_name)});
+    }
+  }
+
   void address(const node* of, const std::string& path) {
     const auto* at = in_.entry(home(of, "urlPrefix"), "urlPrefix");
     if (in_.refused.contains(of) || in_.was_refused(of, "urlPrefix")) return;
@@ -56,6 +90,8 @@ class adviser {
       cut(code::url_folded);
     else if ((url.scheme != "http" && url.scheme != "https") || url.host.empty())
       cut(code::url_cut, "https://HOST:PORT/PATH");
+    else if (const auto fault = fault_of_url(text); !fault.empty())
+      in_.say({.what = code::url_malformed, .at = place, .field = field, .value = text, .other = std::string(fault)});
     else if (by && !by->whole)
       cut(code::url_cut, "https://HOST:PORT/api/v1/namespaces/NAMESPACE/services/NAME/proxy/PATH");
     else if (!by && is_service_name(url.host) && !in_.on.in_cluster)

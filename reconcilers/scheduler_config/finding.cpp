@@ -4,6 +4,8 @@
 #include <array>
 
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/scheduler_config/names.hpp"
+#include "reconcilers/scheduler_config/url.hpp"
 
 namespace reconcilers::scheduler_config {
 namespace {
@@ -151,11 +153,14 @@ constexpr std::array<row, code_count> table{{
    {"{field} still holds {value}, which a person was to replace", "an address", "write {hint}", ""},
    {"{field} 中仍有 {value}，需要人工替换", "地址", "请填写 {hint}", ""}},
   {code::url_folded, "url_folded", idle,
-   {"{field} is \"{value}\": it runs over two lines, which puts a blank into it", "https://HOST:PORT/PATH on one line", "write the whole address on one line", ""},
-   {"{field} 为“{value}”：写成了两行，中间多出空白", "写在一行中的 https://主机:端口/路径", "请将完整地址写在一行", ""}},
+   {"{field} is \"{value}\": there is a blank in it, as where an address runs over two lines", "https://HOST:PORT/PATH on one line", "write the whole address on one line", ""},
+   {"{field} 为“{value}”：其中有空白，例如写成了两行", "写在一行中的 https://主机:端口/路径", "请将完整地址写在一行", ""}},
   {code::url_cut, "url_cut", idle,
    {"{field} is \"{value}\", which is no whole address", "{allowed}", "write all of it", ""},
    {"{field} 为“{value}”，地址不完整", "{allowed}", "请填写完整地址", ""}},
+  {code::url_malformed, "url_malformed", idle,
+   {"{field} is \"{value}\", and nothing can be sent there: {other}", "https://HOST:PORT/PATH", "write the extender's address", ""},
+   {"{field} 为“{value}”，无法向其发送请求：{other}", "https://主机:端口/路径", "请填写扩展的地址", ""}},
   {code::url_of_service_name, "url_of_service_name", idle,
    {"{field} is {value}: kube-scheduler on the host network resolves no name of a Service", "the Service's clusterIP or a node's address, with tlsConfig.serverName for the certificate", "write the clusterIP and tlsConfig.serverName: {hint}", ""},
    {"{field} 为 {value}：使用主机网络的 kube-scheduler 无法解析 Service 名称", "Service 的 clusterIP 或节点地址，并用 tlsConfig.serverName 对应证书", "请填写 clusterIP，并加上 tlsConfig.serverName: {hint}", ""}},
@@ -165,6 +170,9 @@ constexpr std::array<row, code_count> table{{
   {code::not_offered_not_ignored, "not_offered_not_ignored", idle,
    {"{field} is {value} without ignoredByScheduler: no node advertises it, so kube-scheduler itself finds no room", "ignoredByScheduler: true for what no node advertises", "add ignoredByScheduler: true", ""},
    {"{field} 为 {value}，未设置 ignoredByScheduler：没有节点上报它，kube-scheduler 自身会认为资源不足", "没有节点上报的资源设置 ignoredByScheduler: true", "请添加 ignoredByScheduler: true", ""}},
+  {code::lease_name_malformed, "lease_name_malformed", idle,
+   {"{field} is \"{value}\": the API server has no Lease of that name, so this kube-scheduler never leads and schedules nothing", "{allowed}", "write a legal name, or leave the line out", ""},
+   {"{field} 为“{value}”：API server 不接受这样的 Lease，此 kube-scheduler 永远无法成为 leader，不会调度任何 Pod", "{allowed}", "请填写合法的名称，或删除该行", ""}},
   {code::extender_lost, "extender_lost", idle,
    {"{field} asks for {value}; {other} has no such extender, and kube-scheduler reads one file", "all extenders in one file", "merge: quartermaster render scheduler-config --into, or copy the entry", ""},
    {"{field} 负责 {value}；{other} 中没有该扩展，而 kube-scheduler 只读取一个文件", "所有扩展写在一个文件中", "请合并：quartermaster render scheduler-config --into，或复制该项", ""}},
@@ -187,6 +195,9 @@ constexpr std::array<row, code_count> table{{
   {code::managed_incomplete, "managed_incomplete", risk,
    {"{field} has {value} without {other}: pods that name only the latter never reach the extender", "every key of the vocabulary", "add {other}", ""},
    {"{field} 有 {value} 而没有 {other}：只写后者的 Pod 不会到达扩展", "该词汇的全部资源", "请添加 {other}", ""}},
+  {code::scheduler_name_malformed, "scheduler_name_malformed", risk,
+   {"{field} is \"{value}\", which no event can name as its reporter: the API server refuses them all, and no pod says why it waits", "{allowed}", "write such a name, here and in the pods", ""},
+   {"{field} 为“{value}”，不能作为事件的上报者：API server 会拒绝这些事件，Pod 上看不到等待的原因", "{allowed}", "请在此处与 Pod 中填写这样的名称", ""}},
   {code::pod_not_replaced, "pod_not_replaced", risk,
    {"no annotation {field} with the checksum of the file: kube-scheduler reads it once, at start, and a changed file alone replaces no pod", "{hint}", "write {field}: {hint}", ""},
    {"注解 {field} 不是该文件的校验和：kube-scheduler 只在启动时读取文件，仅修改文件不会替换 Pod", "{hint}", "请填写 {field}: {hint}", ""}},
@@ -274,6 +285,12 @@ constexpr std::pair<std::string_view, std::string_view> phrases[] = {
     {"nothing: each pod's own is used", "不填写：使用各 Pod 自己的"},
     {"nothing before Kubernetes 1.36", "Kubernetes 1.36 之前不填写"},
     {"a domain without a slash", "不带斜杠的域名"},
+    {fault_of_port, "端口不在 1 到 65535 之内"},
+    {fault_of_host, "主机既不是 DNS 名称，也不是 IP 地址"},
+    {fault_of_address, "含有 URL 中不允许的内容"},
+    {a_lease_name, "小写 DNS 名称：字母、数字、- 与 .，首尾为字母或数字"},
+    {a_namespace_name, "小写字母、数字与 -，首尾为字母或数字，最多 63 个字符"},
+    {a_scheduler_name, "字母、数字、-、_ 与 .，首尾为字母或数字，最多 63 个字符；前面可加 域名/"},
 };
 std::string said(const std::string& what, language in) {
   const auto* at = std::ranges::find(phrases, what, &std::pair<std::string_view, std::string_view>::first);

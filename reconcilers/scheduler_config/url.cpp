@@ -1,9 +1,25 @@
 #include "reconcilers/scheduler_config/url.hpp"
 
+#include <curl/curl.h>
+
 #include <algorithm>
+#include <boost/asio/ip/address_v4.hpp>
+#include <memory>
 #include <utility>
 
 namespace reconcilers::scheduler_config {
+namespace {
+
+using curl_address = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+
+std::string part_of(const curl_address& url, CURLUPart part) {
+  char* text = nullptr;
+  const bool there = curl_url_get(url.get(), part, &text, 0) == CURLUE_OK;
+  const std::unique_ptr<char, decltype(&curl_free)> owned(text, &curl_free);
+  return there ? std::string(text) : std::string();
+}
+
+}  // namespace
 
 extender_url split_url(std::string_view url) {
   extender_url out;
@@ -14,6 +30,7 @@ extender_url split_url(std::string_view url) {
   const auto slash = std::min(url.find('/'), url.size());
   out.path = url.substr(slash);
   auto host = url.substr(0, slash);
+  host.remove_prefix(host.rfind('@') + 1);  // NAME:PASSWORD@
   if (host.starts_with('[')) {
     out.host = host.substr(1, std::min(host.find(']'), host.size()) - 1);
   } else {
@@ -36,6 +53,28 @@ std::optional<extender_url::proxy> extender_url::through() const {
   rest.remove_prefix(end);
   out.whole = rest == "/proxy" || rest.starts_with("/proxy/");
   return out;
+}
+
+std::string_view fault_of_url(const std::string& url) {
+  const curl_address parsed(curl_url(), &curl_url_cleanup);
+  switch (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0)) {
+    case CURLUE_OK:
+      break;
+    case CURLUE_BAD_PORT_NUMBER:
+      return fault_of_port;
+    case CURLUE_BAD_IPV6:
+    case CURLUE_BAD_HOSTNAME:
+    case CURLUE_NO_HOST:
+      return fault_of_host;
+    default:
+      return fault_of_address;
+  }
+  if (part_of(parsed, CURLUPART_PORT) == "0") return fault_of_port;
+  // libcurl completes "10.0.0"; kube-scheduler asks DNS for it.
+  const auto host = split_url(url).host;
+  boost::system::error_code none;
+  if (host.find_first_not_of("0123456789.") == host.npos) boost::asio::ip::make_address_v4(host, none);
+  return none ? fault_of_host : std::string_view();
 }
 
 std::string_view placeholder_in(std::string_view url) {

@@ -20,6 +20,13 @@ struct extender_url {
 /// Empty parts where there are none; never fails.
 extender_url split_url(std::string_view url);
 
+inline constexpr std::string_view fault_of_port = "the port is none of 1 to 65535",
+                                  fault_of_host = "the host is neither a DNS name nor an IP address",
+                                  fault_of_address = "it holds what no URL may hold";
+/// Why nothing can be sent to an absolute URL, one of the three above; empty: it can. libcurl's parser decides, and of
+/// what it takes we refuse port 0 and an IPv4 address that is none.
+std::string_view fault_of_url(const std::string& url);
+
 /// "${kube-apiserver}", "<address>", "{{ .Host }}", "$(HOST)"; empty: none.
 std::string_view placeholder_in(std::string_view url);
 

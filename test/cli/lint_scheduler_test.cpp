@@ -256,3 +256,19 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
 
 }  // namespace
 }  // namespace cli
+  for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
+                              "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
+    const auto said = refused([&](auto& o) { o.address = address; });
+    EXPECT_THAT(said,
+                StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address of an extender"));
+    EXPECT_THAT(said, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
+  }
+  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }),
+              HasSubstr(": the port is none of 1 to 65535; write"));
+  for (const auto* name : {"a b", "A", "", "-a"})
+    EXPECT_THAT(refused([&](auto& o) { o.lease = name; }),
+                StartsWith("quartermaster: --lease: \"" + std::string(name) +
+                           "\" is no name of a Lease; write a lower-case DNS name"));
+  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }),
+              HasSubstr("--scheduler-name: \"a b\" is no name of a scheduler; write letters"));
+  EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));

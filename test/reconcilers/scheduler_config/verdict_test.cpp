@@ -153,6 +153,49 @@ TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
   EXPECT_THAT(message_of(said.at(0), crl::language::en), testing::HasSubstr("1e99999"));
 }
 
+/// base.yaml with one edit, what of it is said.
+std::vector<std::string> said_of(const std::string& from, const std::string& to) {
+  auto text = slurp(golden_files / "base.yaml");
+  const auto sound = codes_of(judge(text, kubernetes(36)));
+  text.replace(text.find(from), from.size(), to);
+  auto out = codes_of(judge(text, kubernetes(36)));
+  for (const auto& one : sound) {
+    if (const auto at = std::ranges::find(out, one); at != out.end()) out.erase(at);
+  }
+  return out;
+}
+
+TEST(scheduler_verdict, F36_knows_an_address_nothing_can_be_sent_to) {
+  const auto with = [](const std::string& url) {
+    return said_of("https://127.0.0.1:9443/scheduler", "\"" + url + "\"");
+  };
+  for (const auto* url : {"https://[::1", "https://[::1:443", "https://[a]", "https://10.0.0.1:99999",
+                          "https://10.0.0.1:0", "https://10.0.0.1:00", "https://10.0.0.1:-1", "https://10.0.0.1:80:90",
+                          "https://10.0.0.256", "https://10.0.0:443/x", "https://a,b"})
+    EXPECT_THAT(with(url), ElementsAre("url_malformed")) << url;
+  EXPECT_THAT(with("https://a b"), ElementsAre("url_folded"));
+  for (const auto* url : {"https://", "https://:443", "https:///x", "https:10.0.0.1", "10.0.0.1"})
+    EXPECT_THAT(with(url), ElementsAre("url_cut")) << url;
+  for (const auto* url : {"https://[::1]:443/x", "https://10.0.0.1", "https://10.0.0.1:65535", "https://10.0.0.1:",
+                          "http://extender.example:1", "https://a_b.example", "https://1:2@a.example:443"})
+    EXPECT_THAT(with(url), IsEmpty()) << url;
+}
+
+TEST(scheduler_verdict, F36_knows_names_the_API_server_refuses) {
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: a b"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: Mutant"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: a.b"), IsEmpty());
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: ''"), IsEmpty()) << "the default";
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceNamespace: a.b"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceNamespace: kube-system"), IsEmpty());
+  EXPECT_THAT(said_of("leaderElect: true\n  resourceName: mutant", "leaderElect: false\n  resourceName: a b"),
+              IsEmpty());
+  EXPECT_THAT(said_of("schedulerName: batch", "schedulerName: a b"), ElementsAre("scheduler_name_malformed"));
+  EXPECT_THAT(said_of("schedulerName: batch", "schedulerName: example.com/Batch_1"), IsEmpty());
+  EXPECT_EQ(effect_of(code::lease_name_malformed), effect::idle);
+  EXPECT_EQ(effect_of(code::scheduler_name_malformed), effect::risk);
+}
+
 TEST(scheduler_verdict, F36_bounds_what_aliases_multiply) {
   std::string text =
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n- &e\n"

@@ -1,0 +1,155 @@
+package scheduler_config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// edited is base.yaml with one text in place of another.
+func edited(t *testing.T, from, to string) string {
+	t.Helper()
+	base := read(t, "base.yaml")
+	if !strings.Contains(base, from) {
+		t.Fatalf("base.yaml has no %q", from)
+	}
+	return strings.Replace(base, from, to, 1)
+}
+
+// says is whether lint has that code of the file.
+func says(t *testing.T, config, code string) {
+	t.Helper()
+	said, err := at.lint(config)
+	must(t, err)
+	if !slices.Contains(said.codes, code) {
+		t.Errorf("lint says %v, not %s", said.codes, code)
+	}
+}
+
+// waits creates a pod and returns why the scheduler says it waits; "" where no scheduler has said so for 30 s.
+func waits(t *testing.T, name, scheduler string) (condition corev1.PodCondition) {
+	t.Helper()
+	pods := at.Client.CoreV1().Pods("default")
+	if _, err := pods.Create(at.ctx, pod(name, scheduler), metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+		return
+	}
+	for deadline := time.Now().Add(30 * time.Second); condition.Reason == "" && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		now, err := pods.Get(at.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, one := range now.Status.Conditions {
+			if one.Type == corev1.PodScheduled {
+				condition = one
+			}
+		}
+	}
+	return condition
+}
+
+// Every call to such an address fails: url_malformed and url_cut are errors of a file that starts.
+func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
+	for i, url := range []string{"https://[::1", "https://127.0.0.1:99999", "https://127.0.0.1:0", "https://127.0.0.256:9443", "https:///scheduler"} {
+		config := edited(t, "https://127.0.0.1:9443/scheduler", "'"+url+"'")
+		code := "url_malformed"
+		if strings.HasPrefix(url, "https:///") {
+			code = "url_cut"
+		}
+		says(t, config, code)
+		name := fmt.Sprint("address-", i)
+		var why corev1.PodCondition
+		did, err := at.start(config, func() { why = waits(t, name, "default-scheduler") }, "--leader-elect=false")
+		must(t, err)
+		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
+		if !did.started || why.Status != corev1.ConditionFalse || why.Reason != "SchedulerError" {
+			t.Errorf("%s: started: %v, the pod's condition %+v\n%s", url, did.started, why, did.said)
+		}
+		t.Logf("%s: %s", url, why.Message)
+	}
+}
+
+// mayHoldEveryLease: Leases are the scheduler's whatever their name, so that the name alone decides.
+func mayHoldEveryLease(t *testing.T) {
+	t.Helper()
+	rbac, named := at.Client.RbacV1(), metav1.ObjectMeta{Name: "every-lease"}
+	_, err := rbac.ClusterRoles().Create(at.ctx, &rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"},
+		Resources: []string{"leases"}, Verbs: []string{"*"}}}}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = rbac.ClusterRoleBindings().Create(at.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "system:kube-scheduler"}}}, metav1.CreateOptions{})
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, rbac.ClusterRoleBindings().Delete(at.ctx, named.Name, metav1.DeleteOptions{}))
+		must(t, rbac.ClusterRoles().Delete(at.ctx, named.Name, metav1.DeleteOptions{}))
+	})
+}
+
+// Such a Lease is never made, so its kube-scheduler never leads.
+func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
+	mayHoldEveryLease(t)
+	lead := func(t *testing.T, name, line string) (outcome, bool) {
+		config := edited(t, "resourceName: mutant", line)
+		if name != "legal" {
+			says(t, config, "lease_name_malformed")
+		}
+		var why corev1.PodCondition
+		did, err := at.start(config, func() { why = waits(t, name, "default-scheduler") })
+		must(t, err)
+		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
+		return did, why.Reason != ""
+	}
+	t.Run("illegal", func(t *testing.T) {
+		for name, line := range map[string]string{"illegal-name": "resourceName: a b", "illegal-namespace": "resourceNamespace: A.b"} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				did, led := lead(t, name, line)
+				if !did.started || led || !strings.Contains(strings.ToLower(did.said), "error initially creating lea") {
+					t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
+				}
+			})
+		}
+	})
+	if did, led := lead(t, "legal", "resourceName: a.b"); !led {
+		t.Errorf("a legal name: started: %v, led: %v\n%s", did.started, led, did.said)
+	}
+}
+
+// The pod is judged, and its events are refused.
+func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
+	events := func(scheduler, name string) (made []string) {
+		config := edited(t, "schedulerName: batch", "schedulerName: "+scheduler)
+		if scheduler == "a b" {
+			says(t, config, "scheduler_name_malformed")
+		}
+		_, err := at.start(config, func() {
+			// The extender of base.yaml does not answer.
+			if why := waits(t, name, scheduler); why.Reason != "SchedulerError" {
+				t.Errorf("%s: the pod's condition is %+v", scheduler, why)
+			}
+			for deadline := time.Now().Add(10 * time.Second); len(made) == 0 && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+				all, err := at.Client.EventsV1().Events("default").List(at.ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + name})
+				must(t, err)
+				for _, one := range all.Items {
+					made = append(made, one.Reason)
+				}
+			}
+		}, "--leader-elect=false")
+		must(t, err)
+		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
+		return made
+	}
+	if made := events("a b", "silent"); len(made) != 0 {
+		t.Errorf("events %v", made)
+	}
+	if made := events("a-b", "heard"); len(made) == 0 {
+		t.Error("no event of a scheduler with a legal name")
+	}
+}

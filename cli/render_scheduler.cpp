@@ -110,6 +110,16 @@ outcome<config::extender_settings> extender_of(const render_scheduler_options& o
   return out;
 }
 
+/// Whatever was changed in our part of a file is not lost silently.
+void tell_edits(const std::string& file, const std::vector<config::edit>& edits, std::ostream& err) {
+  for (const auto& one : edits) {
+    const auto is = one.is.empty() ? std::string("missing") : shown(one.is, 200);
+    const auto ours = one.ours.empty() ? std::string("nothing") : shown(one.ours, 200);
+    err << "quartermaster: " << file << ":" << one.at.line << ":" << one.at.column
+        << ": note: " << shown(one.field, 200) << " was " << is << ", where we write " << ours << "\n";
+  }
+}
+
 outcome<std::string> merged(const render_scheduler_options& options, const config::extender_settings& extender,
                             const config::server& on, std::istream& in, std::ostream& err) {
   auto text = bytes_of(options.into, in);
@@ -124,8 +134,11 @@ outcome<std::string> merged(const render_scheduler_options& options, const confi
           << " is not carried over: today's plugins do its work, and pluginConfig sets it\n";
     text = std::move(made->text);
   }
-  auto out = merge(*text, {extender_entry(extender), options.scheduler_name}, on);
+  const config::addition ours{extender_entry(extender), options.scheduler_name};
+  auto out = merge(*text, ours, on);
   if (!out) return refuse(options.into, out.error());
+  if (const auto bare = config::unmerge(*text, extender.url))
+    tell_edits(options.into, edits_of(*text, *bare, ours), err);
   return std::move(*out);
 }
 
@@ -137,6 +150,11 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
     if (!url) return url;
     auto out = config::unmerge(*text, *url);
     if (!out) return refuse(options.unmerge, out.error());
+    config::extender_settings said;
+    said.url = std::move(*url);
+    said.resources = options.resources;
+    said.not_offered = options.not_offered;
+    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(said))), err);
     return std::move(*out);
   }
   const auto minor = minor_of_version(options.kubernetes);
@@ -145,6 +163,7 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
                                     std::pair{"--cert", &options.certificate}, std::pair{"--key", &options.key}}) {
     if (value->empty()) return refuse(std::string(flag) + " is required");
   }
+  if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
   auto extender = extender_of(options, in);
   if (!extender) return std::unexpected(std::move(extender.error()));
   const config::server on{.minor = *minor, .in_cluster = options.in_cluster, .plugins = options.plugins};
@@ -163,7 +182,6 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
 
 constexpr std::string_view example = R"(Example:
   $ for f in ca.crt tls.crt tls.key; do
-  if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
       kubectl get secret -n quartermaster quartermaster-extender-client -o jsonpath="{.data.${f/./\\.}}" | base64 -d > $f; done
   $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.quartermaster.svc \
       --ca ca.crt --cert tls.crt --key tls.key --into /etc/kubernetes/scheduler-config.yaml > merged.yaml

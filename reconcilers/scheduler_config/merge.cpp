@@ -104,15 +104,6 @@ std::optional<finding> conflict(const document& of, const addition& ours) {
   return std::nullopt;
 }
 
-/// Ours, and default-scheduler beside it where no profile was written, because then there was that one.
-json profiles_for(const document& of, const addition& ours) {
-  auto out = json::array();
-  const auto* there = yaml::find(of.root, "profiles");
-  if (!there || !there->sequence() || there->items.empty()) out.push_back({{"schedulerName", "default-scheduler"}});
-  out.push_back({{"schedulerName", ours.scheduler_name}});
-  return out;
-}
-
 // ---- the way back ----
 
 /// The first item of a list in brackets, or the whole list as the first member of the root.
@@ -160,6 +151,14 @@ std::optional<finding> lost(const document& before, const document& after) {
 
 }  // namespace
 
+json profiles_for(const document& of, std::string_view scheduler_name) {
+  auto out = json::array();
+  const auto* there = yaml::find(of.root, "profiles");
+  if (!there || !there->sequence() || there->items.empty()) out.push_back({{"schedulerName", "default-scheduler"}});
+  out.push_back({{"schedulerName", scheduler_name}});
+  return out;
+}
+
 result unmerge(std::string_view text, std::string_view url) {
   const auto before = parse_document(text);
   if (!before) return std::unexpected(before.error());
@@ -201,7 +200,7 @@ result merge(std::string_view text, const addition& ours, const server& on) {
     const auto* there = yaml::find_entry(of->root, "profiles");
     if (of->root->flow || (there && there->value->flow))
       return std::unexpected(no_place(there ? there->key->at : of->root->at, "profiles"));
-    if (auto wrong = add("profiles", profiles_for(*of, ours))) return std::unexpected(std::move(*wrong));
+    if (auto wrong = add("profiles", profiles_for(*of, ours.scheduler_name))) return std::unexpected(std::move(*wrong));
   }
   auto merged = with_insertions(of->text, std::move(edits));
 

@@ -24,6 +24,9 @@ std::expected<std::string, finding> merge(std::string_view text, const addition&
 /// The bytes from before. `url` is that of our extender, for files in which there can be no comment (JSON).
 std::expected<std::string, finding> unmerge(std::string_view text, std::string_view url = {});
 
+/// Ours, and default-scheduler beside it where no profile was written, because then there was that one.
+nlohmann::ordered_json profiles_for(const document& of, std::string_view scheduler_name);
+
 /// One line of JSON with a blank after each comma and colon; YAML readers take it inside of brackets.
 std::string write_flow(const nlohmann::ordered_json& value);
 

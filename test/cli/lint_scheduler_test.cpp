@@ -200,6 +200,66 @@ TEST_F(scheduler_verbs, S7_merge_and_give_back) {
   EXPECT_EQ(render(back).out, before.str());
 }
 
+TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
+  options_.into = golden + "corpus/01-kubeadm-minimal.yaml";
+  options_.scheduler_name = "cards";
+  auto text = render(options_).out;
+  const auto change = [&](const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, text.npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  change("weight: 10\n", "weight: 5\n    ignorable: true\n");
+  change("    httpTimeout: \"5s\"\n", "    # slow\n    httpTimeout: 30s  # very\n");
+  change("    bindVerb: bind\n", "");
+  change("- schedulerName: cards\n", "- schedulerName: cards\n    percentageOfNodesToScore: 40\n");
+  const auto key = text.find("keyData: ") + 9;
+  text.replace(key, text.find('\n', key) - key, "aGlkZGVu");
+  change("- name: nvidia.com/gpu.shared\n", "- name: example.com/fpga\n");
+  write("edited.yaml", text);
+  render_scheduler_options back;
+  back.unmerge = path("edited.yaml");
+  const auto notes = [&](const outcome& of) {
+    EXPECT_EQ(of.rc, 0) << of.err;
+    EXPECT_THAT(of.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is nobody's to read";
+    std::vector<std::string> out;
+    std::istringstream lines(of.err);
+    const auto begin = "quartermaster: " + path("edited.yaml") + ":";
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_THAT(line, StartsWith(begin));
+      out.push_back(line.substr(line.find(": note: ") + 8));
+    }
+    return out;
+  };
+  const std::vector<std::string> common{
+      "extenders[0].weight was 5, where we write 10",
+      "extenders[0].ignorable was true, where we write nothing",
+      "extenders[0].httpTimeout was \"30s\", where we write \"5s\"",
+      "extenders[0].bindVerb was missing, where we write \"bind\"",
+      "extenders[0].managedResources[1].name was \"example.com/fpga\", where we write nothing",
+      "profiles[1].percentageOfNodesToScore was 40, where we write nothing",
+      "a comment was # slow, where we write nothing",
+      "a comment was # very, where we write nothing",
+  };
+  const auto given_back = render(back);
+  EXPECT_THAT(notes(given_back), testing::UnorderedElementsAreArray(common));
+  std::stringstream before;
+  before << std::ifstream(golden + "corpus/01-kubeadm-minimal.yaml", std::ios::binary).rdbuf();
+  EXPECT_EQ(given_back.out, before.str());
+
+  // Written anew: what is given now is known, so the key and the resource that went are told too.
+  options_.into = path("edited.yaml");
+  auto again = common;
+  again.push_back("extenders[0].tlsConfig.keyData was another (not shown), where we write what is given");
+  again.push_back(
+      "extenders[0].managedResources[nvidia.com/gpu.shared] was missing, where we write "
+      "{\"name\":\"nvidia.com/gpu.shared\"}");
+  const auto written = render(options_);
+  EXPECT_THAT(notes(written), testing::UnorderedElementsAreArray(again));
+  write("edited.yaml", written.out);
+  EXPECT_EQ(render(options_).err, "") << "nothing is edited any more";
+}
+
 TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   options_.into = golden + "corpus/10-json-pretty.json";
   const auto merged = render(options_);
@@ -216,6 +276,10 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
   got = render(back);
   EXPECT_EQ(got.rc, 0) << got.err;
   EXPECT_EQ(got.err, "");
+  auto edited = merged.out;
+  edited.replace(edited.find("\"weight\": 10"), 12, "\"weight\": 77");
+  write("merged.json", edited);
+  EXPECT_THAT(render(back).err, testing::EndsWith("note: extenders[0].weight was 77, where we write 10\n"));
 }
 
 TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
@@ -242,20 +306,6 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
     return got.err;
   };
   EXPECT_THAT(refused([](auto& o) { o.address = "10.0.0.1"; }), HasSubstr("--address"));
-  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
-  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.22 or newer"));
-  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
-  EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
-  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),
-              HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
-  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
-  auto options = options_;
-  options.ca = "/nowhere";
-  EXPECT_EQ(render(options).rc, 1);
-}
-
-}  // namespace
-}  // namespace cli
   for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
                               "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
     const auto said = refused([&](auto& o) { o.address = address; });
@@ -272,3 +322,17 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }),
               HasSubstr("--scheduler-name: \"a b\" is no name of a scheduler; write letters"));
   EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));
+  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.22 or newer"));
+  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
+  EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),
+              HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
+  auto options = options_;
+  options.ca = "/nowhere";
+  EXPECT_EQ(render(options).rc, 1);
+}
+
+}  // namespace
+}  // namespace cli

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "reconcilers/crl/text.hpp"
+#include "reconcilers/scheduler_config/edited.hpp"
 #include "reconcilers/scheduler_config/placing.hpp"
 #include "reconcilers/scheduler_config/policy.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
@@ -43,6 +44,8 @@ void merged(const std::string& text, const std::string& scheduler_name) {
   const auto back = unmerge(*there, url);
   // Ours may have been there already: then what is given back is the file without it.
   require(back && (*back == text || unmerge(text, url) == *back));
+  require(edits_of(*there, *back, ours).empty() && edits_of(*there, *back, merged_into(*there, *back, {})).empty());
+  if (*back != text) edits_of(text, *back, ours);
   // Without our entry it reads as before, but for the lists that hold it.
   auto before = *tree_of(*parse_document(*back)), after = *tree_of(*parse_document(*there));
   require(after["extenders"].is_array() && !after["extenders"].empty() && after["extenders"][0]["urlPrefix"] == url);

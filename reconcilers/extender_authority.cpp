@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <span>
 
 #include "controller/clock.hpp"
@@ -57,12 +58,13 @@ class look {
     if (const auto lost = left_out(); !lost.empty())
       return store(with(x509::joined(lost) + list_), "both sides know others");
     if (!told(is_.server))
-      return write(kind::server, with_authorities(is_.server),
-                   "ca.crt of the server has the authorities that count now");
+      return tell(kind::server, with_authorities(is_.server), is_.server,
+                  "ca.crt of the server has the authorities that count now");
     if (!told(is_.client)) {
       auto told_too = with_authorities(is_.client);
       told_too.by_hand = changing() && by_hand();
-      return write(kind::client, std::move(told_too), "ca.crt of kube-schedulers has the authorities that count now");
+      return tell(kind::client, std::move(told_too), is_.client,
+                  "ca.crt of kube-schedulers has the authorities that count now");
     }
     if (const auto why = wanted(server_, how_.names); !why.empty()) {
       if (auto made = with_leaf(is_.server, server_, "quartermaster-extender", how_.names, x509::usage::server))
@@ -92,24 +94,36 @@ class look {
   }
   bool told(const extender_side& side) const { return has_all(side.authorities) && (!changing() || side.since); }
 
-  /// Authorities that the sides know and that are not stored: what was stored is lost, or was put back from a copy.
-  /// Once both sides know the newest one, others that have signed nothing were left out on purpose.
+  /// Authorities that are not stored and yet count: what was stored is lost, or was put back from a copy. A side alone
+  /// may have them from anybody; what both have was written by us, or stood there before the authority was stored.
   std::vector<info> left_out() const {
     if (has_all(is_.server.authorities) && has_all(is_.client.authorities)) return {};
     const auto server = x509::living(is_.server.authorities, now_), client = x509::living(is_.client.authorities, now_);
-    const bool purpose = !authorities_.empty() && holds(server, newest()) && holds(client, newest());
     std::vector<info> out;
     for (const auto* list : {&server, &client}) {
       for (const auto& one : *list) {
-        const bool known = holds(authorities_, one) || holds(out, one);
-        if (!known && (!purpose || has_signed(one))) out.push_back(one);
+        const bool known = holds(authorities_, one) || holds(out, one),
+                   lost = authorities_.empty() && holds(server, one) && holds(client, one);
+        if (!known && (lost || needed(one))) out.push_back(one);
       }
     }
     return out;
   }
-  bool has_signed(const info& one) const {
-    return std::ranges::any_of(std::array{&server_, &client_},
-                               [&](const shown* of) { return of->leaf && x509::signed_by(*of->leaf, one); });
+  /// It has signed what is shown, and nobody whom we know has: several may have one key.
+  bool needed(const info& one) const {
+    return std::ranges::any_of(std::array{&server_, &client_}, [&](const shown* of) {
+      return of->leaf && !of->signer && x509::signed_by(*of->leaf, one);
+    });
+  }
+  /// Those whom it knows and who do not count, for people.
+  std::string not_ours(const extender_side& side) const {
+    constexpr std::size_t named = 3;
+    auto others = x509::living(side.authorities, now_);
+    std::erase_if(others, [&](const info& one) { return holds(authorities_, one); });
+    std::string out;
+    for (const auto& one : others | std::views::take(named))
+      out += (out.empty() ? "" : ", ") + ("'" + one.name + "' (until " + date(one.until) + ")");
+    return others.size() > named ? out + " and " + std::to_string(others.size() - named) + " more" : out;
   }
 
   // The wait.
@@ -227,6 +241,11 @@ class look {
     out.what = what;
     out.side = std::move(side);
     out.why = why;
+    return out;
+  }
+  extender_step tell(kind what, extender_side side, const extender_side& before, std::string_view why) const {
+    auto out = write(what, std::move(side), why);
+    out.taken_out = not_ours(before);
     return out;
   }
   extender_step rest() const {

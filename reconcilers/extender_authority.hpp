@@ -15,6 +15,10 @@
 //   the server and of the schedulers -> (every scheduler has started with them, the server reads them) -> sign both
 //   leaves by the second -> (every scheduler has started with its own, and a day) forget the first
 //
+// Whom a side trusts is what is stored, and nobody else: an authority that somebody put into ca.crt is taken out. It
+// stays until the change is over where it signed a leaf that is shown, and, with nothing stored, where both sides have
+// it.
+//
 // Ten years for the authority: each change of it starts every kube-scheduler three times.
 
 #include <chrono>
@@ -92,6 +96,7 @@ struct extender_step {
   extender_keys keys;
   extender_side side;
   std::string_view why;          ///< constant, for the log
+  std::string taken_out;         ///< server, client: authorities that leave ca.crt, for people; empty: none
   std::chrono::seconds again{};  ///< rest: until there is something to do
   std::string waiting;           ///< rest: what a change of authority waits for, for people; empty: there is none
 };

@@ -170,12 +170,13 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
     case extender_step::kind::store_keys:
       co_return co_await write(names::extender_authority_secret, authority, patch_of(step.keys), step.why);
     case extender_step::kind::server:
-      co_return co_await write(names::extender_server_secret, server, patch_of(step.side), step.why);
+      co_return co_await write(names::extender_server_secret, server, patch_of(step.side), step.why, step.taken_out);
     case extender_step::kind::client: {
       const auto before = end_of(is->client.leaf);
       const bool leaf = step.side.leaf != is->client.leaf,
                  by_hand = (is->client.by_hand || !is->callers.any) && before > how_.wall();
-      const auto done = co_await write(names::extender_client_secret, client, patch_of(step.side), step.why);
+      const auto done =
+          co_await write(names::extender_client_secret, client, patch_of(step.side), step.why, step.taken_out);
       if (done && leaf && by_hand)
         say("CertificateRenewed", controller::event_type::warning,
             "The certificate that a kube-scheduler shows the extender was renewed. One that was set up by hand has to "
@@ -213,7 +214,7 @@ kube::task<action> extender_certificates::make_authority_secret() {
 
 /// Only over what was seen: whoever was faster wins, and we look again.
 kube::task<action> extender_certificates::write(std::string_view name, const extender_secret* seen, json patch,
-                                                std::string_view why) {
+                                                std::string_view why, std::string taken_out) {
   const kube::object_key key{how_.ns, std::string(name)};
   patch["metadata"]["uid"] = seen->id.to_string();
   patch["metadata"]["resourceVersion"] = std::to_string(seen->resource_version);
@@ -224,7 +225,13 @@ kube::task<action> extender_certificates::write(std::string_view name, const ext
     co_return std::unexpected(answer.error());
   }
   log::info("certificates of the extender written", {{"secret", key.to_string()}, {"why", why}});
-  say("CertificatesWritten", controller::event_type::normal, "Secret " + key.to_string() + ": " + std::string(why));
+  auto note = "Secret " + key.to_string() + ": " + std::string(why);
+  if (!taken_out.empty()) {
+    log::info("authorities taken out", {{"secret", key.to_string()}, {"authorities", taken_out}});
+    note += "; taken out, because Secret " + std::string(names::extender_authority_secret) +
+            " does not have it: " + taken_out;
+  }
+  say("CertificatesWritten", controller::event_type::normal, note);
   co_return action::again(soon);
 }
 

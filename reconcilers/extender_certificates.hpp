@@ -97,7 +97,7 @@ class extender_certificates final : public controller::reconciler {
   std::optional<extender_view> view() const;
   kube::task<controller::action> make_authority_secret();
   kube::task<controller::action> write(std::string_view name, const extender_secret* seen, nlohmann::json patch,
-                                       std::string_view why);
+                                       std::string_view why, std::string taken_out = {});
   void show(const extender_view& is);
   void say(std::string_view reason, controller::event_type type, const std::string& note);
   void say_waiting(const std::string& what);

@@ -6,9 +6,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "controller/x509.hpp"
@@ -44,6 +47,28 @@ std::int64_t trusted_until(const std::string& authorities, const controller::pem
   return at->second;
 }
 
+/// An authority of the same name and the same key, with another serial and other dates.
+std::string renewed(const controller::pem_pair& authority, std::int64_t from, std::int64_t until) {
+  const auto reading = [](const std::string& text) {
+    return std::unique_ptr<BIO, decltype(&BIO_free_all)>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())),
+                                                         &BIO_free_all);
+  };
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(reading(authority.key).get(), nullptr, nullptr, nullptr), &EVP_PKEY_free);
+  const std::unique_ptr<X509, decltype(&X509_free)> made(
+      PEM_read_bio_X509(reading(authority.certificate).get(), nullptr, nullptr, nullptr), &X509_free);
+  static long serial = 1;
+  ASN1_INTEGER_set(X509_get_serialNumber(made.get()), ++serial);
+  ASN1_TIME_set(X509_getm_notBefore(made.get()), from);
+  ASN1_TIME_set(X509_getm_notAfter(made.get()), until);
+  X509_sign(made.get(), key.get(), EVP_sha256());
+  const std::unique_ptr<BIO, decltype(&BIO_free_all)> to(BIO_new(BIO_s_mem()), &BIO_free_all);
+  PEM_write_bio_X509(to.get(), made.get());
+  char* data = nullptr;
+  const auto size = BIO_get_mem_data(to.get(), &data);
+  return {data, static_cast<std::size_t>(size)};
+}
+
 struct world {
   enum class callers { dedicated, by_hand };
 
@@ -58,6 +83,7 @@ struct world {
   std::int64_t rolled_at = 0;
   extender_step last;
   std::vector<std::string> log;
+  std::string taken_out;  ///< in all steps
   int strangers = 0;
 
   /// As `helm install` makes them; before the key was kept: without.
@@ -115,6 +141,7 @@ struct world {
     if (last.what == kind::server) stored.server = last.side;
     if (last.what == kind::client) stored.client = last.side;
     if (last.what != kind::rest) log.emplace_back(last.why);
+    taken_out += last.taken_out;
     check(last.why);
     return last.what;
   }
@@ -378,6 +405,115 @@ TEST(extender_authority, a_store_put_back_while_both_sides_still_know_it_costs_n
   EXPECT_EQ(it.strangers, 0);
 }
 
+const controller::pem_pair& foreign() {
+  static const auto made = x509::make_authority("somebody's", {start, start + 30 * year});
+  return made;
+}
+
+TEST(extender_authority, one_that_somebody_put_into_a_side_is_taken_out_at_the_next_step) {
+  const auto& other = foreign().certificate;
+  for (const bool server : {true, false}) {
+    for (const bool client : {true, false}) {
+      for (const std::string how : {"beside", "in front", "in place"}) {
+        world it;
+        const auto before = it.stored;
+        for (auto* side : {&it.stored.server, &it.stored.client}) {
+          if (side == &it.stored.server ? !server : !client) continue;
+          side->authorities = how == "beside"     ? side->authorities + other
+                              : how == "in front" ? other + side->authorities
+                                                  : other;
+        }
+        const auto sides = static_cast<std::size_t>(server) + static_cast<std::size_t>(client);
+        it.pass(2 * day, 6 * 60 * minute);
+        EXPECT_THAT(it.log, SizeIs(sides)) << how << testing::PrintToString(it.log);
+        EXPECT_EQ(it.taken_out.contains("'somebody's' (until 20"), sides > 0) << it.taken_out;
+        EXPECT_EQ(it.stored.keys, before.keys) << how;
+        EXPECT_EQ(it.stored.server.leaf, before.server.leaf);
+        EXPECT_EQ(it.stored.client.leaf, before.client.leaf);
+        EXPECT_TRUE(it.of_one()) << how;
+        EXPECT_EQ(it.strangers, 0) << how;
+      }
+    }
+  }
+}
+
+TEST(extender_authority, many_that_somebody_put_into_a_side_are_not_all_named) {
+  world it;
+  for (int i = 0; i < 5; ++i)
+    it.stored.client.authorities += x509::make_authority(std::to_string(i), {start, start + year}).certificate;
+  it.settle();
+  EXPECT_THAT(it.taken_out, testing::MatchesRegex("'0' \\(until [^)]*\\), '1' .*, '2' .*\\) and 2 more"));
+}
+
+TEST(extender_authority, with_nothing_stored_what_both_sides_have_stays_until_the_change_is_over) {
+  for (const bool both : {true, false}) {
+    world it(false);  // as before the key was kept: its authority is in ca.crt alone
+    it.stored.client.authorities += foreign().certificate;
+    if (both) it.stored.server.authorities += foreign().certificate;
+    it.server.authorities = it.stored.server.authorities;
+    it.settle();
+    EXPECT_EQ(it.authorities(), both ? 3U : 2U);
+    EXPECT_EQ(it.taken_out.contains("somebody's"), !both) << it.taken_out;
+    it.pass(3 * day, 4 * 60 * minute);
+    EXPECT_TRUE(it.of_one());
+    EXPECT_THAT(it.taken_out, HasSubstr("somebody's"));
+    EXPECT_THAT(it.taken_out, HasSubstr("quartermaster extender authority"));
+    EXPECT_EQ(it.strangers, 0);
+  }
+}
+
+TEST(extender_authority, one_that_signed_what_is_shown_stays_until_nothing_of_it_is_shown) {
+  world it;
+  const auto before = it.stored.keys;
+  it.stored.server.authorities += foreign().certificate;
+  it.stored.client.leaf = *x509::issue(foreign(), "c", {}, {start, start + year}, x509::usage::client);
+  it.server.authorities = it.stored.server.authorities;
+  it.schedulers = {{it.stored.client.authorities, it.stored.client.leaf}};
+  it.settle();
+  EXPECT_EQ(it.authorities(), 2U);
+  it.pass(3 * day, 4 * 60 * minute);
+  EXPECT_TRUE(it.of_one());
+  EXPECT_EQ(it.stored.keys, before);
+  EXPECT_EQ(it.strangers, 0);
+}
+
+TEST(extender_authority, one_renewed_with_the_same_key_is_taken_as_it_is_and_nobody_is_cut_off) {
+  using put = std::function<void(extender_view&, const std::string&)>;
+  const std::vector<std::pair<const char*, put>> places{
+      {"stored", [](auto& of, auto& again) { of.keys.authorities = again; }},
+      {"stored beside", [](auto& of, auto& again) { of.keys.authorities += again; }},
+      {"stored in front", [](auto& of, auto& again) { of.keys.authorities = again + of.keys.authorities; }},
+      {"server", [](auto& of, auto& again) { of.server.authorities = again; }},
+      {"client", [](auto& of, auto& again) { of.client.authorities = again; }},
+      {"server, beside", [](auto& of, auto& again) { of.server.authorities += again; }},
+      {"client, in front", [](auto& of, auto& again) { of.client.authorities = again + of.client.authorities; }},
+      {"both sides", [](auto& of, auto& again) { of.server.authorities = of.client.authorities = again; }},
+      {"stored, and the server", [](auto& of, auto& again) { of.keys.authorities = of.server.authorities = again; }},
+      {"everywhere",
+       [](auto& of, auto& again) { of.keys.authorities = of.server.authorities = of.client.authorities = again; }},
+      {"both sides, nothing stored",
+       [](auto& of, auto& again) { of.keys = {}, of.server.authorities = of.client.authorities += again; }},
+      {"without its key", [](auto& of, auto& again) { of.keys.signer_key.clear(), of.keys.authorities += again; }},
+  };
+  for (const auto& [where, put_in] : places) {
+    world it;
+    it.now += 100 * day;
+    const auto from = it.now - day;
+    put_in(it.stored, renewed({it.stored.keys.authorities, it.stored.keys.signer_key}, from, from + 10 * year));
+    it.pass(5 * minute);
+    it.pass(3 * day, 8 * 60 * minute);
+    EXPECT_TRUE(it.of_one()) << where << testing::PrintToString(it.log);
+    EXPECT_LE(it.log.size(), 9U) << where << testing::PrintToString(it.log);
+    it.take_log();
+    it.pass(day, 8 * 60 * minute);
+    EXPECT_THAT(it.take_log(), IsEmpty()) << where;
+    it.pass(year, 60 * day);
+    EXPECT_THAT(it.take_log(), testing::Each(HasSubstr("its certificate is renewed"))) << where;
+    EXPECT_TRUE(it.of_one()) << where;
+    EXPECT_EQ(it.strangers, 0) << where;
+  }
+}
+
 TEST(extender_authority, what_is_broken_is_made_anew) {
   const auto half = [](const std::string& of) { return of.substr(0, of.size() / 2); };
   const auto other = x509::make_authority("another", {start, start + year});
@@ -435,14 +571,27 @@ TEST(extender_authority, fifteen_years_with_kills_between_any_two_writes) {
       for (int i = 0; i < writes && did != kind::rest; ++i) did = it.step();
       kills += dies && did != kind::rest && writes > 0;
       if (it.authorities() == 1 && roll(60) == 0) it.stored.keys = {};
-      // A person who was told has brought the Secret to the scheduler; where it is ours, nobody has to.
-      if (who == world::callers::by_hand && roll(4) == 0 && it.behind())
+      // People put in what is not ours, and what is: ours, with other dates.
+      if (roll(80) == 0) (roll(2) ? it.stored.server : it.stored.client).authorities += foreign().certificate;
+      if (it.authorities() == 1 && it.stored.keys.older_key.empty() && roll(80) == 0) {
+        const auto again =
+            renewed({it.stored.keys.authorities, it.stored.keys.signer_key}, it.now - minute, it.now + 10 * year);
+        const int where = roll(3);
+        if (where == 0) it.stored.keys.authorities += again;
+        if (where == 1) it.stored.keys.authorities = again;
+        if (where == 2) it.stored.client.authorities += again;
+      }
+      // A person who was told brings the Secret to the scheduler in time; where it is ours, nobody has to.
+      const bool late = x509::leaf_of(it.schedulers.at(0).leaf)->until < it.now + 45 * day ||
+                        it.now > it.stored.client.since.value_or(it.now) + 20 * day;
+      if (who == world::callers::by_hand && (late || roll(4) == 0) && it.behind())
         it.schedulers = {{it.stored.client.authorities, it.stored.client.leaf}};
       it.others();
       const std::int64_t waits[] = {10, minute, 5 * minute, day, 5 * day, 40 * day};
       it.now += it.server_behind() ? minute : waits[roll(it.authorities() > 1 ? 5 : 6)];
       ASSERT_EQ(it.strangers, 0);
     }
+    EXPECT_THAT(it.taken_out, HasSubstr("somebody's"));
     const auto done = it.take_log();
     changes += static_cast<int>(std::ranges::count(done, "the older authority is forgotten"));
     leaves += static_cast<int>(std::ranges::count(done, "its certificate is renewed"));

@@ -274,6 +274,25 @@ TEST_F(extender_certificates_test, nothing_is_touched_where_they_are_a_persons_o
   EXPECT_THAT(server.transport.sent, IsEmpty());
 }
 
+TEST_F(extender_certificates_test, an_authority_of_somebody_else_is_taken_out_and_the_event_names_it) {
+  install();
+  settle();
+  const auto ours = decoded(server.objects.at(client_path), "ca.crt");
+  const auto other = x509::make_authority("corporate root", {wall, wall + year});
+  json object = server.objects.at(client_path);
+  object["data"]["ca.crt"] = kube::base64_encode(other.certificate + ours);
+  server.put(client_path, object);
+  server.forget();
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + client_path));
+  EXPECT_EQ(decoded(server.objects.at(client_path), "ca.crt"), ours);
+  ASSERT_THAT(reasons(), ElementsAre("CertificatesWritten"));
+  EXPECT_THAT(events.events.back().note, HasSubstr("Secret quartermaster/quartermaster-extender-client: "));
+  EXPECT_THAT(events.events.back().note,
+              HasSubstr("taken out, because Secret quartermaster-extender-authority does not have it: 'corporate root' "
+                        "(until 20"));
+}
+
 TEST_F(extender_certificates_test, whoever_was_faster_wins) {
   install();
   wall += 250 * day;

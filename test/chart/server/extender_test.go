@@ -1,6 +1,16 @@
 package server
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"maps"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +91,126 @@ func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
 			t.Errorf("switched off, and there is: %s", said)
 		}
 	}
+}
+
+// held is what is in a Secret.
+func held(t *testing.T, name string) map[string]string {
+	t.Helper()
+	var encoded map[string]string
+	if err := json.Unmarshal([]byte(kubectl(t, "", "get", "secret", name, "-n", namespace, "-o", "jsonpath={.data}")), &encoded); err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range encoded {
+		text, err := base64.StdEncoding.DecodeString(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded[key] = string(text)
+	}
+	return encoded
+}
+
+// signedBy says whether one side of a connection takes what the other shows, when it has these authorities.
+func signedBy(t *testing.T, authorities string, shown map[string]string, as x509.ExtKeyUsage) error {
+	t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(authorities)) {
+		t.Fatalf("no authorities: %.100q", authorities)
+	}
+	block, _ := pem.Decode([]byte(shown["tls.crt"]))
+	if block == nil {
+		t.Fatalf("no certificate: %.100q", shown["tls.crt"])
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{as}}
+	if as == x509.ExtKeyUsageServerAuth {
+		want.DNSName = "quartermaster-extender." + namespace + ".svc"
+	}
+	_, err = leaf.Verify(want)
+	return err
+}
+
+// anAuthority as the operator makes it, and its key.
+func anAuthority(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(3650 * 24 * time.Hour), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
+	signed, err := x509.CreateCertificate(rand.Reader, is, is, made.Public(), made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+}
+
+// One that somebody deleted is made by the next upgrade, signed by the authority whose key is there: who runs with the others goes on.
+func Test_a_missing_certificate_is_signed_by_the_authority_that_is_there(t *testing.T) {
+	const server, client, authority = "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority"
+	usages := map[string]x509.ExtKeyUsage{server: x509.ExtKeyUsageServerAuth, client: x509.ExtKeyUsageClientAuth}
+	installed(t, "replicaCount=0", "extender.enabled=true")
+	// without the Secrets of these names an upgrade makes those alone, signed by this authority.
+	without := func(by string, names ...string) {
+		t.Helper()
+		was := map[string]map[string]string{server: held(t, server), client: held(t, client), authority: held(t, authority)}
+		kubectl(t, "", append([]string{"delete", "secret", "-n", namespace}, names...)...)
+		upgraded(t, "replicaCount=0", "extender.enabled=true")
+		missing := map[string]bool{}
+		for _, name := range names {
+			missing[name] = true
+		}
+		for name, before := range was {
+			is := held(t, name)
+			if !missing[name] {
+				if !maps.Equal(is, before) {
+					t.Errorf("without %v, %s is another", names, name)
+				}
+				continue
+			}
+			if is["ca.crt"] != was[authority]["ca.crt"] || is["tls.crt"] == before["tls.crt"] || is["tls.key"] == before["tls.key"] || len(is) != 3 {
+				t.Errorf("without %v, %s has not a new certificate beside the authorities that are stored", names, name)
+			}
+			if err := signedBy(t, by, is, usages[name]); err != nil {
+				t.Errorf("without %v, %s: %v", names, name, err)
+			}
+		}
+	}
+	first := held(t, authority)["ca.crt"]
+	without(first, server)
+	without(first, client)
+	without(first, server, client)
+
+	// While one that the operator has made takes the place of another, old ones sign: nobody may know the new one yet.
+	older, olderKey := anAuthority(t, "older")
+	newer, newerKey := anAuthority(t, "newer")
+	store := func(data map[string][]byte) {
+		t.Helper()
+		patch, err := json.Marshal(map[string]any{"data": data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, "", "patch", "secret", authority, "-n", namespace, "--type=merge", "-p", string(patch))
+	}
+	store(map[string][]byte{"ca.crt": []byte(older + newer), "ca.key": []byte(newerKey), "older.key": []byte(olderKey)})
+	without(older, server)
+	without(older, client)
+	// The older one's key is lost: the operator itself would take the newer.
+	store(map[string][]byte{"older.key": nil})
+	without(newer, client)
+	if err := signedBy(t, older, held(t, client), x509.ExtKeyUsageClientAuth); err == nil {
+		t.Error("signedBy takes what another has signed")
+	}
+	store(map[string][]byte{"ca.crt": []byte(newer)})
+	without(newer, server)
 }
 
 // Plugins that others installed write their pods as ever where the extender is off; where it is on, `protect: false` leaves them alone.

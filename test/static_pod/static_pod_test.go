@@ -139,8 +139,14 @@ func apply(t *testing.T) {
 	must(t, at.until(patience, "applied on all masters", func() error { return every((*master).applied) }))
 }
 
-// asks: the kube-scheduler that leads asks the extender about a pod with a card.
+// asks: the kube-scheduler that leads asks the extender of the stage about a pod with a card.
 func asks(t *testing.T) {
+	t.Helper()
+	asksOne(t, func() float64 { return float64(at.asked.Load()) })
+}
+
+// asksOne that counts its calls.
+func asksOne(t *testing.T, calls func() float64) {
 	t.Helper()
 	amounts := corev1.ResourceList{"cpu": resource.MustParse("8"), "memory": resource.MustParse("8Gi"), "pods": resource.MustParse("100"), "nvidia.com/gpu": resource.MustParse("8")}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cards"}}
@@ -150,14 +156,14 @@ func asks(t *testing.T) {
 		_, err = at.Client.CoreV1().Nodes().Patch(at.ctx, "cards", types.MergePatchType, status, metav1.PatchOptions{}, "status")
 		must(t, err)
 	}
-	before := at.asked.Load()
+	before := calls()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "asks-", Namespace: "default"}, Spec: corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}}}
 	made, err := at.Client.CoreV1().Pods("default").Create(at.ctx, pod, metav1.CreateOptions{})
 	must(t, err)
 	defer at.Client.CoreV1().Pods("default").Delete(at.ctx, made.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
 	must(t, at.until(60*time.Second, "a call of the extender", func() error {
-		if at.asked.Load() == before {
+		if calls() == before {
 			return fmt.Errorf("none")
 		}
 		return nil

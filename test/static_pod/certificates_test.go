@@ -194,6 +194,21 @@ func (k *knocker) knock() {
 	}
 }
 
+// watch of the files of a master: when both authorities were there first.
+type watch struct {
+	once sync.Once
+	at   time.Time
+}
+
+// signedAt is when the operator signed the leaf of a Secret, to the second; it is good from an hour before.
+func signedAt(t *testing.T, name string) time.Time {
+	t.Helper()
+	block, _ := pem.Decode(held(name)["tls.crt"])
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	must(t, err)
+	return leaf.NotBefore.Add(time.Hour)
+}
+
 // The extender's authority is deleted while three masters' kube-schedulers ask the operator: each is started with both authorities, one after
 // the other, before anything is signed by the new one, and then with its own new certificate. At no moment is a handshake refused.
 func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) {
@@ -236,23 +251,20 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 			at.Client.CoreV1().Secrets(namespace).Patch(at.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		}
 	})
+	watches := map[string]*watch{}
+	for _, m := range at.masters {
+		w := &watch{}
+		watches[m.node] = w
+		whileRunning(t, func() {
+			if certificates([]byte(m.credentials().authorities)) == 2 {
+				w.once.Do(func() { w.at = time.Now() })
+			}
+		})
+	}
 	must(t, at.Client.CoreV1().Secrets(namespace).Delete(at.ctx, authoritySecret, metav1.DeleteOptions{}))
-	signed := time.Time{}
-	bothAt := map[string]time.Time{}
 	must(t, at.until(2*patience, "both leaves of the new authority, and all masters with them", func() error {
-		for _, m := range at.masters {
-			if _, known := bothAt[m.node]; !known && certificates([]byte(m.credentials().authorities)) == 2 {
-				bothAt[m.node] = time.Now()
-			}
-		}
-		if is := held(callersSecret); signed.IsZero() && (string(held(serverSecret)["tls.crt"]) != server || string(is["tls.crt"]) != callers) {
-			signed = time.Now()
-			if len(bothAt) != masters {
-				t.Errorf("a leaf is of the new authority, and only %v have both", bothAt)
-			}
-		}
 		if string(held(serverSecret)["tls.crt"]) == server || string(held(callersSecret)["tls.crt"]) == callers {
-			return fmt.Errorf("the leaves are the old ones; masters with both: %v", bothAt)
+			return fmt.Errorf("the leaves are the old ones")
 		}
 		if err := every((*master).applied); err != nil {
 			return err
@@ -265,12 +277,21 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 		})
 	}))
 	asked()
+	signed := signedAt(t, serverSecret)
+	if other := signedAt(t, callersSecret); other.Before(signed) {
+		signed = other
+	}
 	for _, k := range knockers {
+		w := watches[k.node]
+		w.once.Do(func() {})
+		if w.at.IsZero() || signed.Add(time.Second).Before(w.at) {
+			t.Errorf("a leaf was of the new authority at %s, and %s had both at %s", signed.Format("15:04:05"), k.node, w.at.Format("15:04:05.000"))
+		}
 		k.mu.Lock()
 		if k.knocks < 20 || len(k.wrong) > 0 {
 			t.Errorf("%s: %d knocks, refused: %.800v", k.node, k.knocks, k.wrong)
 		}
-		t.Logf("%s had both authorities %s before a leaf was of the new one; %d knocks", k.node, signed.Sub(bothAt[k.node]).Round(100*time.Millisecond), k.knocks)
+		t.Logf("%s had both authorities %s before a leaf was of the new one; %d knocks", k.node, signed.Sub(w.at).Round(100*time.Millisecond), k.knocks)
 		k.mu.Unlock()
 		for line := range strings.Lines(k.kubelet.Log("kube-scheduler")[said[k.node]:]) {
 			if strings.Contains(line, "/scheduler/") && (strings.Contains(line, "x509:") || strings.Contains(line, "tls:")) {

@@ -33,22 +33,21 @@ type process struct {
 	exited  chan struct{}
 }
 
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddresses are two that differ: each is held until both are known.
+func freeAddresses() (one, other string, err error) {
+	var held [2]net.Listener
+	for i := range held {
+		if held[i], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return "", "", err
+		}
+		defer held[i].Close()
 	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return held[0].Addr().String(), held[1].Addr().String(), nil
 }
 
 // start a program; both take the same arguments.
 func start(core int, program, kubeconfig, keys string) (*process, error) {
-	address, err := freeAddress()
-	if err != nil {
-		return nil, err
-	}
-	metrics, err := freeAddress()
+	address, metrics, err := freeAddresses()
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (b *bench) startScheduler(ctx context.Context, extender string) (stop func(
 	if program == "" {
 		return nil, errors.New("no kube-scheduler")
 	}
-	address, err := freeAddress()
+	address, _, err := freeAddresses()
 	if err != nil {
 		return nil, err
 	}

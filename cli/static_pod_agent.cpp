@@ -1,7 +1,6 @@
 #include "cli/static_pod_agent.hpp"
 
 #include <charconv>
-#include <utility>
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
@@ -161,9 +160,7 @@ kube::task<pods::facts> static_pod_agent::observe(const pods::files::seen& seen,
   }
   const bool led = !about.elects || lease_.beats(now);
   if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
-  // A kubelet may be done with a new manifest between two looks.
-  const bool another = std::exchange(up_with_, about.checksum) != about.checksum;
-  if (another || !out.down.empty()) up_since_.reset();
+  if (!out.down.empty()) up_since_.reset();
   if (out.down.empty() && !up_since_) up_since_ = now;
   out.up_for = up_since_ ? now - *up_since_ : milliseconds(0);
   out.watched_for = now - *watched_since_;

@@ -58,7 +58,6 @@ class static_pod_agent {
   std::unique_ptr<turn> turn_;
   int server_minor_ = 0;
   std::optional<controller::milliseconds> watched_since_, up_since_;
-  std::string up_with_;  // the checksum of the manifest that `up_since_` is of
   std::string trouble_;  ///< said last
   bool stopping_ = false;
 };

@@ -260,6 +260,13 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 	}
 	// Not a second time with the same, by nobody.
 	generation := func() string { return first.read("quartermaster/record.json") }
+	// The row is told before the record is written.
+	must(t, at.until(patience, "the record says so", func() error {
+		if !strings.Contains(generation(), `"reverted"`) {
+			return fmt.Errorf("%.300s", generation())
+		}
+		return nil
+	}))
 	before := generation()
 	time.Sleep(4 * time.Second)
 	first.kill()

@@ -27,6 +27,7 @@ import (
 // Server is a real control plane with the chart installed and no operator, and the client that asks it.
 type Server struct {
 	*kit.Cluster
+	*kit.Lives
 	http *http.Client
 	// Fills: it has MutatingAdmissionPolicies, so that the chart's fill in what is absent.
 	Fills bool
@@ -38,7 +39,11 @@ func Start(ctx context.Context, name, minor string, more ...string) (*Server, er
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Cluster: cluster, Fills: minor != "1.30"}
+	lives, err := cluster.Survive()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Cluster: cluster, Lives: lives, Fills: minor != "1.30"}
 	if s.http, err = rest.HTTPClientFor(cluster.Config); err != nil {
 		return nil, err
 	}

@@ -95,6 +95,17 @@ func (c *Cluster) PID(component string) (int, error) {
 	return strconv.Atoi(strings.Fields(string(b))[0])
 }
 
+// Runs is false when a component ended by itself, or was stopped.
+func (c *Cluster) Runs(component string) bool {
+	pid, err := c.PID(component)
+	if err != nil {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(state, "Z")
+}
+
 // Signal a component, without waiting for anything: SIGSTOP, SIGCONT.
 func (c *Cluster) Signal(component string, s syscall.Signal) error {
 	pid, err := c.PID(component)

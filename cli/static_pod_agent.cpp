@@ -71,7 +71,7 @@ boost::asio::awaitable<void> static_pod_agent::work() {
     if (!again) {
       // Half of what there is to see decides nothing; what was seen without a break begins anew.
       watched_since_.reset();
-      up_since_.reset();
+      uptime_ = {};
       if (again.error().what != trouble_) log::warn("waiting", {{"error", again.error().what}});
       trouble_ = again.error().what;
     }
@@ -160,9 +160,7 @@ kube::task<pods::facts> static_pod_agent::observe(const pods::files::seen& seen,
   }
   const bool led = !about.elects || lease_.beats(now);
   if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
-  if (!out.down.empty()) up_since_.reset();
-  if (out.down.empty() && !up_since_) up_since_ = now;
-  out.up_for = up_since_ ? now - *up_since_ : milliseconds(0);
+  out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum), now);
   out.watched_for = now - *watched_since_;
   out.since_manifest = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now() - seen.manifest_at);
 

@@ -55,9 +55,10 @@ class static_pod_agent {
   agent::static_pod::files files_;
   agent::static_pod::limits limits_;
   agent::static_pod::pulse lease_;
+  agent::static_pod::uptime uptime_;
   std::unique_ptr<turn> turn_;
   int server_minor_ = 0;
-  std::optional<controller::milliseconds> watched_since_, up_since_;
+  std::optional<controller::milliseconds> watched_since_;
   std::string trouble_;  ///< said last
   bool stopping_ = false;
 };

@@ -227,6 +227,9 @@ shortfall short_of(const need& what, reason why, std::int64_t needed, std::int64
   return {.why = why, .container = what.container, .needed = needed, .available = available};
 }
 
+/// Why a node has no usable card.
+reason none(const site& in) { return in.size() == 0 ? reason::no_node : reason::no_cards; }
+
 /// Why no usable card takes the share, where none does.
 shortfall nowhere(const need& what, const site& in) {
   std::int64_t memory = -1, cores = -1, needed = 0, usable = 0;
@@ -245,7 +248,7 @@ shortfall nowhere(const need& what, const site& in) {
     cores_fit |= cores_left(now, what.cores);
     seats |= now.sharers < of.max_sharers;
   }
-  if (usable == 0) return short_of(what, reason::no_cards, what.cards, 0);
+  if (usable == 0) return short_of(what, none(in), what.cards, 0);
   if (!memory_fits && needed > 0) return short_of(what, reason::memory, needed, memory);
   if (!cores_fit) return short_of(what, reason::cores, std::max(what.cores, 1), cores);
   if (!seats) return short_of(what, reason::sharers, what.cards, 0);
@@ -260,7 +263,7 @@ shortfall alone_of(const need& what, const site& in) {
   if (what.whole) {
     bool any = false;
     for (std::size_t i = 0; i < in.size(); ++i) any |= in.usable(i);
-    return short_of(what, any ? reason::whole_cards : reason::no_cards, what.cards, have);
+    return short_of(what, any ? reason::whole_cards : none(in), what.cards, have);
   }
   return have == 0 ? nowhere(what, in) : short_of(what, reason::cards, what.cards, have);
 }

@@ -26,7 +26,7 @@ inline constexpr int search_steps = 4096;
 enum class reason : std::uint8_t {
   fits,
   refused,        ///< the pod's own words: quota::read says which
-  no_node,        ///< not reported
+  no_node,        ///< the node, or which cards it has, is not reported
   no_cards,       ///< the node has no usable card
   whole_cards,    ///< needs `needed` cards nobody uses, has `available`
   memory,         ///< needs `needed` MiB of one card, the card with most has `available` left

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace agent::static_pod {
 namespace {
@@ -49,6 +50,10 @@ std::string trouble_of_pod(const json& mirror, std::string_view annotation, std:
   return {};
 }
 
+std::string run_of(const json& mirror, std::string_view checksum) {
+  return std::string(checksum) + " " + text_at(mirror, json::json_pointer("/status/containerStatuses/0/containerID"));
+}
+
 std::string trouble_of_others(const std::vector<json>& pods, std::string_view own_pod) {
   for (const auto& one : pods) {
     if (const auto name = name_of(one); name != own_pod && !ready(one))
@@ -89,6 +94,14 @@ void pulse::see(const std::optional<std::string>& renewed, milliseconds now) {
   // The first look shows nothing of when.
   if (last_ && renewed && *last_ != *renewed) changed_ = now;
   last_ = renewed;
+}
+
+milliseconds uptime::see(bool works, std::string run, milliseconds now) {
+  if (run != run_ || !works) since_.reset();
+  run_ = std::move(run);
+  if (!works) return milliseconds(0);
+  if (!since_) since_ = now;
+  return now - *since_;
 }
 
 }  // namespace agent::static_pod

@@ -19,6 +19,9 @@ namespace agent::static_pod {
 /// `mirror` null: there is none. `checksum` empty: of a manifest without the annotation.
 std::string trouble_of_pod(const nlohmann::json& mirror, std::string_view annotation, std::string_view checksum);
 
+/// Which run of which manifest's container the mirror shows: another text is another process.
+std::string run_of(const nlohmann::json& mirror, std::string_view checksum);
+
 /// Of the kube-schedulers of all masters (Pods): the first that is not this one and not ready.
 std::string trouble_of_others(const std::vector<nlohmann::json>& pods, std::string_view own_pod);
 
@@ -46,6 +49,16 @@ class pulse {
  private:
   std::optional<std::string> last_;
   std::optional<milliseconds> changed_;
+};
+
+/// For how long one process has been seen to work, without a break: one that followed it between two looks begins anew.
+class uptime {
+ public:
+  milliseconds see(bool works, std::string run, milliseconds now);
+
+ private:
+  std::string run_;
+  std::optional<milliseconds> since_;
 };
 
 }  // namespace agent::static_pod

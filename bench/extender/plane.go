@@ -128,6 +128,14 @@ func nodeOf(name string, i, cards int) *corev1.Node {
 	n.Name = name
 	delete(n.Labels, "nvidia-device-enable")
 	n.Labels["kubernetes.io/hostname"], n.Labels["nvidia.com/gpu.count"], n.Labels["nvidia.com/mig.strategy"] = name, fmt.Sprint(cards), "none"
+	if modes[i%len(modes)].name == "hami" { // its plugin's own list
+		var list []map[string]any
+		for k := range cards {
+			list = append(list, map[string]any{"id": fmt.Sprintf("%s/%d", name, k), "index": k, "count": 10, "devmem": cardMiB, "devcore": 100, "type": "NVIDIA-A100", "mode": "hami-core", "health": true})
+		}
+		text, _ := json.Marshal(list)
+		n.Annotations["hami.io/node-nvidia-register"] = string(text)
+	}
 	for _, list := range []corev1.ResourceList{n.Status.Capacity, n.Status.Allocatable} {
 		delete(list, "nvidia.com/gpu")
 		for key, amount := range amounts(modes[i%len(modes)].offer, int64(cards)) {

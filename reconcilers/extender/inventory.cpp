@@ -243,8 +243,9 @@ std::vector<quota::card> cards_of(const kube::node& of, const quota::service& se
                                   const accelerator_policy* policy) {
   if (serves.modes == 0) return {};
   if (serves.has(mode::hami)) {
-    // What cannot be read is no card: names of our own would mean nothing to HAMi's plugin.
-    if (const auto text = of.annotations.find(hami_register)) return registered(*text);
+    // What is not registered, or cannot be read, is no card: names of our own would mean nothing to HAMi's plugin.
+    const auto text = of.annotations.find(hami_register);
+    return text ? registered(*text) : std::vector<quota::card>();
   }
   const auto all = offered_by(of, serves, policy);
   const auto labelled = number_of(of.labels.find("nvidia.com/gpu.memory"));
@@ -330,9 +331,7 @@ quota::node node_of(const kube::node& of, const accelerator_policy* policy, cons
   out.pool = pool_of(of);
   out.serves = service_of(of, policy);
   out.cards = cards_of(of, out.serves, policy);
-  if (!reported.empty())
-    take_reported(out.cards, {reported.begin(), reported.end()},
-                  out.serves.has(mode::hami) && of.annotations.contains(hami_register));
+  if (!reported.empty()) take_reported(out.cards, {reported.begin(), reported.end()}, out.serves.has(mode::hami));
   cordon(out.cards, of.annotations.value_or(cordon_annotation, ""));
   for (const auto& [key, amount] : of.allocatable)
     if (!quota::known(key) && declared && declared(key)) out.counts.push_back({key, amount});

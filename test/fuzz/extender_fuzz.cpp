@@ -55,6 +55,9 @@ void as_annotation(std::string_view key, const std::string& value, std::string_v
   on.labels = one_entry("quartermaster.io/module", module);
   on.allocatable = {{std::string(resource), 400}};
   if (module == "vgpu") on.allocatable.emplace_back("tencent.com/vcuda-memory", 256);
+  if (module == "hami")
+    on.annotations =
+        one_entry("hami.io/node-nvidia-register", R"([{"id":"a/0","count":10,"devmem":16384,"health":true}])");
   if (module == "gpushare") on.allocatable = {{"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-mem", 64}};
   quota::ledger book;
   book.put(node_of(on, nullptr, {}));

@@ -147,6 +147,11 @@ TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing)
   EXPECT_EQ(try_it({whole(1)}).why, reason::no_cards);
 }
 
+TEST_F(bench, of_a_node_whose_plugin_has_named_no_card_yet_nothing_is_known) {
+  ledger_.put(with(shares_and_wholes, {}));
+  for (const auto& ask : {share(1, 1), whole(1)}) EXPECT_EQ(text_of(try_it({ask})), "cards not known yet");
+}
+
 TEST_F(bench, S52_a_card_has_no_more_sharers_than_it_may) {
   ledger_.put(with(shares_and_wholes, {8192}, 2));
   run({share(1, 1)});

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
 	"strings"
 	"time"
 
@@ -60,6 +63,27 @@ func set(changes map[string]int64, shown corev1.ResourceList, key string, amount
 	if (ok && quantity.Value() != amount) || (!ok && appear) {
 		changes[key] = amount
 	}
+}
+
+// registerKey is the annotation in which HAMi's device plugin lists its cards; whoever gives them out has to use its names. The plugin leaves
+// it behind when it goes.
+const registerKey = "hami.io/node-nvidia-register"
+
+// register is that list; empty for a node on which HAMi's plugin finds no card.
+func register(p profile, node string, running map[string]bool) string {
+	if !running["hami"] || p.Vendor != "nvidia" {
+		return ""
+	}
+	list := make([]map[string]any, p.Cards)
+	for i := range list {
+		h := fnv.New64a()
+		fmt.Fprintf(h, "%s/%d", node, i)
+		sum := h.Sum64()
+		list[i] = map[string]any{"id": fmt.Sprintf("GPU-%08x-%04x-%04x-8000-%012x", sum>>32, sum>>16&0xffff, sum&0xffff, i), "index": i, "count": 10,
+			"devmem": p.MemoryMiB, "devcore": 100, "type": "NVIDIA-" + p.Model, "mode": "hami-core", "health": true}
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
 }
 
 // brokenTag ends the images of plugins that run and never find a card.

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,6 +94,32 @@ func TestCapacityOutlivesThePluginByTheGrace(t *testing.T) {
 	expect(t, "capacity after the grace", patch.Capacity, map[string]int64{"nvidia.com/gpu": 0})
 	if again != 0 {
 		t.Errorf("looks again in %v though nothing is left to do", again)
+	}
+}
+
+func TestHamisPluginListsItsCards(t *testing.T) {
+	t4 := load(t)["t4"]
+	var list []struct {
+		ID     string
+		Index  int
+		Devmem int64
+		Health bool
+	}
+	if err := json.Unmarshal([]byte(register(t4, "t4-0", map[string]bool{"hami": true})), &list); err != nil || len(list) != 4 {
+		t.Fatal(err, list)
+	}
+	names := map[string]bool{}
+	for i, card := range list {
+		names[card.ID] = true
+		if card.Index != i || card.Devmem != t4.MemoryMiB || !card.Health || len(card.ID) != len("GPU-00000000-0000-0000-0000-000000000000") {
+			t.Error(card)
+		}
+	}
+	if len(names) != 4 || strings.Contains(register(t4, "t4-1", map[string]bool{"hami": true}), list[0].ID) {
+		t.Error("one name for two cards")
+	}
+	if text := register(t4, "t4-0", map[string]bool{"vgpu": true}) + register(load(t)["mi300x"], "m", map[string]bool{"hami": true}); text != "" {
+		t.Error(text)
 	}
 }
 

@@ -143,10 +143,16 @@ func (p *plugins) reconcile(ctx context.Context, name string) (time.Duration, er
 	}
 	now := time.Now()
 	patch, again := advertise(kind, p.modules, running, p.remember(name, running, now), p.grace, node.Status, now)
-	if patch.empty() {
+	metadata := map[string]any{"uid": node.UID}
+	list := register(kind, name, running)
+	registers := list != "" && node.Annotations[registerKey] != list
+	if registers {
+		metadata["annotations"] = map[string]string{registerKey: list}
+	}
+	if patch.empty() && !registers {
 		return again, nil
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": node.UID}, "status": patch})
+	body, err := json.Marshal(map[string]any{"metadata": metadata, "status": patch})
 	if err != nil {
 		return 0, err
 	}

@@ -63,5 +63,27 @@ TEST(static_pod_health, a_lease_beats_when_it_was_seen_to_change) {
   EXPECT_FALSE(of.beats(31s));
 }
 
+TEST(static_pod_health, a_process_that_follows_another_between_two_looks_has_not_worked_for_long) {
+  uptime of;
+  EXPECT_EQ(of.see(true, "m1 a", 1s), 0s);
+  EXPECT_EQ(of.see(true, "m1 a", 12s), 11s);
+  EXPECT_EQ(of.see(true, "m2 b", 13s), 0s) << "of another manifest";
+  EXPECT_EQ(of.see(true, "m2 b", 15s), 2s);
+  EXPECT_EQ(of.see(true, "m2 c", 16s), 0s) << "it ended and came again";
+  EXPECT_EQ(of.see(false, "m2 c", 17s), 0s);
+  EXPECT_EQ(of.see(true, "m2 c", 18s), 0s) << "a break";
+  EXPECT_EQ(of.see(true, "m2 c", 20s), 2s);
+}
+
+TEST(static_pod_health, another_manifest_or_another_container_is_another_run) {
+  const auto shows = [](const char* id) {
+    return json{{"status", {{"containerStatuses", json::array({{{"containerID", id}}})}}}};
+  };
+  EXPECT_EQ(run_of(shows("a"), "m"), run_of(shows("a"), "m"));
+  EXPECT_NE(run_of(shows("a"), "m"), run_of(shows("b"), "m"));
+  EXPECT_NE(run_of(shows("a"), "m"), run_of(shows("a"), "n"));
+  EXPECT_EQ(run_of(json(), "m"), run_of(json(), "m"));
+}
+
 }  // namespace
 }  // namespace agent::static_pod

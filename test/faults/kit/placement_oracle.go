@@ -172,6 +172,19 @@ func running(pod *corev1.Pod) (out []*corev1.Container) {
 	return
 }
 
+// HamiRegister is what HAMi's device plugin writes into the node's annotation of that name: its list of cards, named <node>/<number> here.
+const HamiRegisterKey = "hami.io/node-nvidia-register"
+
+func HamiRegister(node, model string, cards, memoryMiB int64) string {
+	var list []map[string]any
+	for i := range cards {
+		list = append(list, map[string]any{"id": fmt.Sprintf("%s/%d", node, i), "index": i, "count": 10, "devmem": memoryMiB, "devcore": 100, "type": model,
+			"mode": "hami-core", "health": true})
+	}
+	text, _ := json.Marshal(list)
+	return string(text)
+}
+
 // FleetNodeOf reads a node; `accelerator` is its AcceleratorNode or nil.
 func FleetNodeOf(n *corev1.Node, accelerator *unstructured.Unstructured) FleetNode {
 	amount := func(key string) int64 { q := n.Status.Allocatable[corev1.ResourceName(key)]; return q.Value() }
@@ -182,7 +195,7 @@ func FleetNodeOf(n *corev1.Node, accelerator *unstructured.Unstructured) FleetNo
 			out.Counts[string(key)] = q.Value()
 		}
 	}
-	registered := n.Annotations["hami.io/node-nvidia-register"]
+	registered := n.Annotations[HamiRegisterKey]
 	for _, guess := range []struct{ key, mode string }{{"tencent.com/vcuda-core", "vgpu"}, {"nvidia.com/mps-core", "mps"}, {"aliyun.com/gpu-mem", "gpushare"},
 		{"nvidia.com/gpualloc", "hami"}, {"nvidia.com/gpu.shared", "share"}, {"nvidia.com/gpu", "pgpu"}} {
 		if out.Mode == "" && amount(guess.key) > 0 {
@@ -221,7 +234,7 @@ func FleetNodeOf(n *corev1.Node, accelerator *unstructured.Unstructured) FleetNo
 			add(c.ID, CardSeen{c.Index, c.Devmem, c.Health})
 		}
 	}
-	if len(out.Cards) > 0 {
+	if len(out.Cards) > 0 || out.Mode == "hami" { // its plugin knows no others than those it has registered
 		return out
 	}
 	count, _ := strconv.ParseInt(n.Labels["nvidia.com/gpu.count"], 10, 64)
@@ -231,7 +244,7 @@ func FleetNodeOf(n *corev1.Node, accelerator *unstructured.Unstructured) FleetNo
 		count = amount(s.cores) / 100
 	}
 	for _, key := range s.cards {
-		if count == 0 && out.Mode != "hami" && out.Mode != "share" {
+		if count == 0 && out.Mode != "share" {
 			count = amount(key)
 		}
 	}

@@ -12,8 +12,12 @@ import (
 )
 
 func gpuNode(name, module string) corev1.Node {
-	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ModuleLabel: module, "nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "15360"}},
+	out := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ModuleLabel: module, "nvidia.com/gpu.count": "2", "nvidia.com/gpu.memory": "15360"}},
 		Status: corev1.NodeStatus{Allocatable: offered(module)}}
+	if module == "hami" {
+		out.Annotations = map[string]string{HamiRegisterKey: HamiRegister(name, "Tesla-T4", 2, 15360)}
+	}
+	return out
 }
 
 func offered(module string) corev1.ResourceList {

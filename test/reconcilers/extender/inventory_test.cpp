@@ -98,6 +98,11 @@ TEST(inventory, hami_registers_its_cards_in_two_forms) {
                   .cards,
               IsEmpty())
       << "names of our own would mean nothing to HAMi's plugin";
+  EXPECT_THAT(seen(node("a", {{"quartermaster.io/module", "hami"}, {"nvidia.com/gpu.count", "2"}},
+                        {{"nvidia.com/gpualloc", 20}}))
+                  .cards,
+              IsEmpty())
+      << "its plugin has not said yet what it calls them";
   EXPECT_THAT(seen(node("a", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}},
                         {{"hami.io/node-nvidia-register",
                           R"([{"id":"G-1","count":4294967297,"health":true},{"id":"G-1"},{"id":"G;2"}])"}}))

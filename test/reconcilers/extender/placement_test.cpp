@@ -37,7 +37,10 @@ struct decision {
 kube::node hami_node() {
   return node("a",
               {{"quartermaster.io/module", "hami"}, {"nvidia.com/gpu.memory", "16384"}, {"nvidia.com/gpu.count", "2"}},
-              {{"nvidia.com/gpualloc", 20}});
+              {{"nvidia.com/gpualloc", 20}},
+              {{"hami.io/node-nvidia-register",
+                R"([{"id":"a/0","count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true},)"
+                R"({"id":"a/1","index":1,"count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true}])"}});
 }
 kube::pod hami_pod(const std::string& on = {}) {
   return pod(

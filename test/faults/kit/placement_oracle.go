@@ -172,9 +172,10 @@ func running(pod *corev1.Pod) (out []*corev1.Container) {
 	return
 }
 
-// HamiRegister is what HAMi's device plugin writes into the node's annotation of that name: its list of cards, named <node>/<number> here.
+// HamiRegisterKey is the annotation of a node in which HAMi's device plugin lists its cards.
 const HamiRegisterKey = "hami.io/node-nvidia-register"
 
+// HamiRegister is such a list; its cards are named <node>/<number>.
 func HamiRegister(node, model string, cards, memoryMiB int64) string {
 	var list []map[string]any
 	for i := range cards {

@@ -175,7 +175,7 @@ up() {
   lock
   if [[ -f $folder/cluster.env ]]; then already_up && return; fi
   [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
-  "$here/build.sh" --k8s "$minor" --tools etcd,kwok ${real_node:+--real-node} 8>&-
+  "$here/build.sh" --k8s "$minor" --tools etcd,kwok,sim ${real_node:+--real-node} 8>&-
   say_assets
   command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
 
@@ -193,7 +193,7 @@ up() {
   write_config_files
   if [[ -n $real_node ]]; then write_egress; mapfile -t -O "${#apiserver_args[@]}" apiserver_args < <(node_apiserver_args); fi
   write_start_files
-  [[ -n $kwok ]] || rm start/kwok
+  [[ -n $kwok ]] || rm start/kwok start/leases
   [[ -n $scheduler ]] || rm start/kube-scheduler
 
   say "starting etcd $(unit_version etcd) and Kubernetes $(unit_version "$minor") as \"$name\" on port $APISERVER_PORT"
@@ -296,7 +296,7 @@ status() {
   local c pid state rc=0
   for c in "${components[@]}"; do
     local -A ports=([etcd]=$ETCD_PORT [kube-apiserver]=$APISERVER_PORT [kube-controller-manager]=$KCM_PORT [kube-scheduler]=$SCHEDULER_PORT [kwok]=$KWOK_PORT
-      [node]=- [containerd]=- [kubelet]=-)
+      [leases]=- [node]=- [containerd]=- [kubelet]=-)
     [[ -f start/$c ]] || { printf '%-24s %-9s\n' "$c" "left out"; continue; }
     pid=$(pid_of "$c")
     if [[ -z $pid ]]; then printf '%-24s %-9s %-9s %-7s\n' "$c" stopped - "${ports[$c]}"; rc=1; continue; fi
@@ -314,8 +314,6 @@ change() { # stop, start or restart one component
   if [[ $component == node ]]; then change_node; return; fi
   [[ $verb == start ]] || stop "$component" "$signal"
   [[ $verb != stop ]] || return 0
-  # A new KWOK does not renew a lease its forerunner holds until that has expired, and by then the nodes are lost; a kubelet would.
-  if [[ $component == kwok ]]; then "$KUBECTL" --kubeconfig=kubeconfig delete --raw /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases >/dev/null 2>&1 || true; fi
   start "$component"; await "$component" || die "$component did not start"
 }
 

@@ -77,7 +77,7 @@ EOF
   check "$version: the audit log has writes"               grep -q '"verb":"create"' "${KUBECONFIG%/*}/audit.log"
   check "$version: the audit log has no reads"             bash -c '! grep -q "\"verb\":\"\(get\|list\|watch\)\"" "$1"' _ "${KUBECONFIG%/*}/audit.log"
 
-  for component in kube-apiserver etcd kube-controller-manager kube-scheduler kwok; do
+  for component in kube-apiserver etcd kube-controller-manager kube-scheduler kwok leases; do
     check "$version: $component comes back after SIGKILL"  ./cluster.sh restart "$component" --name "$name" --signal KILL
   done
   check "$version: what was there is still there"          soon 10 is "$(jsonpath '{.items[*].metadata.name}' nodes)" "node-0 node-1"

@@ -3,7 +3,7 @@
 # A component is a file start/NAME (its whole command line, so a restart is exact), pids/NAME (pid and start time: a pid used again
 # by another process is never signalled) and logs/NAME.log. All functions run in the cluster's folder, with cluster.env sourced.
 
-components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok node containerd kubelet)  # start order; stopped in reverse. The last three: node.sh
+components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok leases node containerd kubelet)  # start order; stopped in reverse. The last three: node.sh
 
 # write_start NAME PROGRAM ARG...
 write_start() {
@@ -46,14 +46,16 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
     --config="$dir/kube-scheduler.yaml" --authentication-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" \
     --authorization-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" --bind-address=127.0.0.1 --secure-port="$SCHEDULER_PORT" \
     --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key"
-  # KWOK plays the kubelet of every node but those labelled kwok.x-k8s.io/node=ignore: label a node so and its heartbeat stops.
+  # KWOK and the simulator play the kubelet of every node except those labelled kwok.x-k8s.io/node=ignore: label a node so and its
+  # heartbeat stops. Why the simulator renews the leases is said in test/sim/leases.go.
   write_start kwok "$(program_path kwok kwok)" \
     --kubeconfig="$dir/certs/kwok.kubeconfig" --config="$dir/kwok.yaml" --server-address="127.0.0.1:$KWOK_PORT" \
-    --manage-nodes-with-label-selector='kwok.x-k8s.io/node!=ignore' --node-lease-duration-seconds=40 \
+    --manage-nodes-with-label-selector='kwok.x-k8s.io/node!=ignore' --node-lease-duration-seconds=0 \
     --node-ip=192.0.2.10 --cidr=10.128.0.1/9
+  write_start leases "$(program_path sim sim)" leases --kubeconfig="$dir/certs/kwok.kubeconfig"
 }
 
-# Verbs that change, by anyone, in one line each; reads are not logged, nor the node leases KWOK renews (500 a second for 5,000 nodes).
+# Verbs that change, by anyone, in one line each; reads are not logged, nor the renewed node leases (500 a second for 5,000 nodes).
 write_config_files() {
   cat >audit-policy.yaml <<'EOF'
 apiVersion: audit.k8s.io/v1
@@ -142,6 +144,7 @@ answers() { # NAME
     kube-controller-manager) raw_ok "$KCM_PORT" /healthz ;;
     kube-scheduler) raw_ok "$SCHEDULER_PORT" /healthz ;;
     kwok) http_ok "$KWOK_PORT" /healthz ;;
+    leases) [[ -n $(pid_of leases) ]] ;;
     *) node_answers "$1" ;;
   esac
 }

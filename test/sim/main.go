@@ -31,6 +31,8 @@ const help = `sim makes a fleet of accelerator nodes in a test cluster and plays
   sim nodes --count 500 --profile t4,h100      five hundred, two profiles in turn
   sim plugins                                  until SIGTERM: where a pod labelled quartermaster.io/module=NAME is ready on a node,
                                                that module's resources appear in the node's status; where it went, they go to 0
+  sim leases                                   until SIGTERM: renews the Lease of every node that is not labelled kwok.x-k8s.io/node=ignore,
+                                               as its kubelet would (./dev cluster up starts it)
 Options:
   --kubeconfig FILE   the cluster ($KUBECONFIG when not given)
   --count N           nodes: how many in all, for profiles without a number of their own
@@ -66,7 +68,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return wrong("say what to do: list, nodes or plugins (sim --help)")
+		return wrong("say what to do: list, nodes, plugins or leases (sim --help)")
 	}
 	verb, flags := args[0], flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(nowhere{})
@@ -80,12 +82,14 @@ func run(ctx context.Context, args []string) error {
 		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		flags.IntVar(&count, "count", 0, "")
 		flags.StringVar(&wanted, "profile", "", "")
+	case "leases":
+		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 	case "plugins":
 		flags.StringVar(&kubeconfig, "kubeconfig", kubeconfig, "")
 		flags.DurationVar(&grace, "grace", 0, "")
 		flags.StringVar(&broken, "broken", "", "")
 	default:
-		return wrong("unknown verb %q: it is list, nodes or plugins (sim --help)", verb)
+		return wrong("unknown verb %q: it is list, nodes, plugins or leases (sim --help)", verb)
 	}
 	if err := flags.Parse(args[1:]); errors.Is(err, flag.ErrHelp) {
 		fmt.Print(help)
@@ -120,6 +124,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if verb == "nodes" {
 		return makeNodes(ctx, client, wants)
+	}
+	if verb == "leases" {
+		return (&leases{client: client}).run(ctx, 16)
 	}
 	modules, err := loadModules()
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *Scenario) startPlugins(further ...string) error {
 // again, and they are not what is tested.
 func (s *Scenario) Heal() error {
 	s.Close()
-	for _, component := range []string{"kwok", "kube-scheduler", "kube-controller-manager"} {
+	for _, component := range []string{"kwok", "leases", "kube-scheduler", "kube-controller-manager"} {
 		if err := s.Cluster.Stop(component, "KILL"); err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ controller::http_server_options listening(const controller_options& options) {
   out.name = "webhook";
   out.address = options.webhook_address;
   out.tls = controller::certificate_files{{}, {}, options.webhook_client_ca};
+  out.bodies_limit = 16u << 20;  // anybody may send here; reviews are read in milliseconds
   return out;
 }
 

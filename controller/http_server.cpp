@@ -5,51 +5,52 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/http/status.hpp>
+#include <tuple>
 #include <utility>
 
 #include "controller/address.hpp"
-#include "controller/byte_stream.hpp"
+#include "controller/http_reader.hpp"
+#include "controller/http_stream.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
 namespace controller {
 
 namespace asio = boost::asio;
-namespace beast = boost::beast;
-namespace http = beast::http;
+namespace http = boost::beast::http;
 using tcp = asio::ip::tcp;
 using boost::system::error_code;
 
 namespace {
 
 constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
-using request_parser = http::request_parser<http::string_body>;
-/// What is read at once; a TLS record has no more.
-constexpr std::size_t most_read = 16 * 1024;
+/// Head and body of an answer go out as one piece where they fit into one TLS record.
+constexpr std::size_t one_piece = 16 * 1024;
+/// For a last word to somebody who is turned away, and for his end.
+constexpr milliseconds farewell{1000};
+/// Of a GET's body, which means nothing (RFC 9110, 9.3.1).
+constexpr std::size_t body_of_get = 1024;
+
+bool late(const error_code& failed) { return failed == boost::beast::error::timeout; }
+
+/// What a connection waits for; the order in which they have to go when there is no place left.
+enum class phase {
+  idle,       ///< for the first byte of a request, or for the end
+  busy,       ///< for the rest of a request, or for its answer to be taken
+  answering,  ///< for us: never closed
+};
 
 /// One open connection as its siblings see it.
 struct connection {
   std::function<void()> close;  // ends whatever it waits for
-  bool served = false;          // has finished a request
-  bool idle = true;             // waits for the first byte of one
-  bool unread = false;          // bytes of a refused request are still coming
+  phase is = phase::idle;
+  std::uint64_t since = 0;  // a number that grows: when it came to wait for this
+  bool leaving = false;     // has been closed and is not out of the list yet
+  bool served = false;      // has finished a request
+  bool unread = false;      // bytes of a refused request are still coming
 };
-
-http_request request_of(const http::request<http::string_body>& head) {
-  const auto text = [](const auto& view) { return std::string(view.data(), view.size()); };
-  http_request out;
-  out.method = text(head.method_string());
-  out.path = text(head.target());
-  out.content_type = text(head[http::field::content_type]);
-  if (const auto mark = out.path.find('?'); mark != std::string::npos) {
-    out.query = out.path.substr(mark + 1);
-    out.path.resize(mark);
-  }
-  return out;
-}
 
 /// Everything before the body.
 std::string head_of(const http_response& of, bool keep, unsigned version) {
@@ -65,23 +66,15 @@ std::string head_of(const http_response& of, bool keep, unsigned version) {
   return out.append("\r\n\r\n");
 }
 
-/// Reads until the head is there, or with `whole` the body too.
-asio::awaitable<error_code> read(byte_stream& stream, beast::flat_buffer& buffer, request_parser& parser, bool whole) {
-  parser.eager(whole);
-  while (whole ? !parser.is_done() : !parser.is_header_done()) {
-    error_code failed;
-    const auto used = buffer.size() == 0 ? 0 : parser.put(buffer.data(), failed);
-    buffer.consume(used);
-    if (failed && failed != http::error::need_more) co_return failed;
-    if (used > 0 && !failed) continue;
-    const auto room = buffer.prepare(most_read);
-    const auto [wrong, size] = co_await stream.read_some({static_cast<char*>(room.data()), room.size()});
-    if (wrong == asio::error::eof)
-      co_return parser.got_some() ? http::error::partial_message : http::error::end_of_stream;
-    if (wrong) co_return wrong;
-    buffer.commit(size);
+/// A word of `methods` ("GET POST"); HEAD is answered where GET is.
+bool allowed(std::string_view methods, std::string_view method) {
+  if (method == "HEAD") method = "GET";
+  while (!methods.empty()) {
+    const auto end = std::min(methods.find(' '), methods.size());
+    if (methods.substr(0, end) == method) return true;
+    methods.remove_prefix(std::min(end + 1, methods.size()));
   }
-  co_return error_code();
+  return false;
 }
 
 }  // namespace
@@ -115,15 +108,18 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::awaitable<void> watch_certificate();
   void admit(tcp::socket socket);
   asio::awaitable<void> serve(tcp::socket socket, std::list<connection>::iterator self);
-  asio::awaitable<void> serve_all(byte_stream& stream, connection& self);
-  asio::awaitable<bool> read_head(byte_stream& stream, beast::flat_buffer& buffer, request_parser& parser,
-                                  connection& self);
-  asio::awaitable<std::optional<http_response>> read_body(byte_stream& stream, beast::flat_buffer& buffer,
-                                                          request_parser& parser, std::size_t limit, body_room& room,
-                                                          connection& self);
-  asio::awaitable<bool> one_request(byte_stream& stream, beast::flat_buffer& buffer, connection& self);
-  asio::awaitable<http_response> answer(const served_path* route, http_request request);
-  asio::awaitable<bool> write(byte_stream& stream, http_response out, bool keep, unsigned version, bool head);
+  asio::awaitable<void> serve_all(http_stream& stream, connection& self);
+  asio::awaitable<bool> read_head(http_stream& stream, http_reader& reader);
+  asio::awaitable<std::optional<http_response>> read_body(http_stream& stream, http_reader& reader, std::size_t limit,
+                                                          body_room& room);
+  asio::awaitable<bool> one_request(http_stream& stream, http_reader& reader, connection& self);
+  asio::awaitable<http_response> answer(const served_path& route, http_request request);
+  asio::awaitable<bool> write(http_stream& stream, http_response out, bool keep, unsigned version, bool head);
+  void waits(connection& of, phase what) {
+    of.is = what;
+    of.since = ++turns;
+  }
+  bool make_room();
   struct place;
   void refuse(std::string_view reason) { metrics.refused.with({how.name, reason}).add(); }
   void publish() { metrics.connections.with({how.name}).set(static_cast<double>(open_connections.size())); }
@@ -135,8 +131,9 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::steady_timer reload_timer;
   std::unique_ptr<certificate> shown;  // null: plain HTTP
   std::map<std::string, served_path, std::less<>> routes;
-  std::list<connection> open_connections;  // oldest first
-  std::size_t bodies = 0;                  // bytes that large bodies may come to
+  std::list<connection> open_connections;
+  std::uint64_t turns = 0;
+  std::size_t bodies = 0;  // bytes of large bodies that have come
   bool stopping = false;
 };
 
@@ -181,21 +178,29 @@ asio::awaitable<void> http_server::core::accept() {
   }
 }
 
+/// Closes the connection that has waited longest, an idle one if there is one: HTTP/1.1 lets a server close those at
+/// any time, and whoever comes anew, a probe of the kubelet's for one, is served. False: all are being answered.
+bool http_server::core::make_room() {
+  const auto order = [](const connection& c) { return std::tuple(c.leaving, c.is, c.since); };
+  const auto first = std::ranges::min_element(open_connections, {}, order);
+  if (first == open_connections.end() || first->leaving || first->is == phase::answering) return false;
+  first->leaving = true;
+  first->close();
+  return true;
+}
+
 void http_server::core::admit(tcp::socket socket) {
-  if (open_connections.size() >= how.max_connections) {
-    const auto unproven = std::ranges::find_if(open_connections, [](const connection& c) { return !c.served; });
-    if (unproven == open_connections.end()) {
-      refuse("full");
-      return;
-    }
-    refuse("evicted");
-    unproven->served = true;  // chosen once; it leaves the list when its coroutine ends
-    unproven->close();
+  if (std::ranges::count(open_connections, false, &connection::leaving) >=
+      static_cast<std::ptrdiff_t>(how.max_connections)) {
+    const bool room = make_room();
+    refuse(room ? "evicted" : "full");
+    if (!room) return;
   }
   error_code ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   const auto self = open_connections.emplace(open_connections.end());
   self->close = [] {};
+  waits(*self, phase::idle);
   publish();
   on.spawn("http_connection", serve(std::move(socket), self));
 }
@@ -229,11 +234,12 @@ struct http_server::core::body_room {
   body_room(const body_room&) = delete;
   body_room& operator=(const body_room&) = delete;
   ~body_room() { of_.bodies -= taken_; }
-  bool take(std::size_t bytes) {
-    if (bytes <= of_.how.small_body) return true;
-    if (of_.bodies + bytes > of_.how.bodies_limit) return false;
-    of_.bodies += bytes;
-    taken_ += bytes;
+  /// The body takes so many bytes by now. False: there is no room for them.
+  bool hold(std::size_t bytes) {
+    if (bytes <= std::max(taken_, of_.how.small_body)) return true;
+    if (of_.bodies - taken_ + bytes > of_.how.bodies_limit) return false;
+    of_.bodies += bytes - taken_;
+    taken_ = bytes;
     return true;
   }
 
@@ -244,148 +250,148 @@ struct http_server::core::body_room {
 
 asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<connection>::iterator self) {
   const place here(shared_from_this(), self);
+  if (self->leaving) co_return;
   if (shown && !shown->context()) {
     refuse("no_certificate");
     co_return;
   }
-  byte_stream stream(std::move(socket), shown ? shown->context() : nullptr);
+  http_stream stream(std::move(socket), shown ? shown->context() : nullptr);
   self->close = [&stream] { stream.close(); };
   stream.expires_after(how.header_deadline);
   const auto failed = co_await stream.handshake();
   if (failed) {
-    refuse(failed == asio::error::timed_out ? "timeout" : "tls");
+    if (!self->leaving) refuse(late(failed) ? "timeout" : "tls");
     co_return;
   }
   co_await serve_all(stream, *self);
-  stream.expires_after(std::chrono::seconds(1));
-  co_await stream.finish();
-  // Closing with unread bytes resets the connection, and the caller would never see why it was refused.
-  if (self->unread) co_await stream.discard();
+  waits(*self, phase::idle);
+  stream.expires_after(farewell);
+  co_await stream.finish(self->unread);
 }
 
-asio::awaitable<void> http_server::core::serve_all(byte_stream& stream, connection& self) {
-  beast::flat_buffer buffer;
+asio::awaitable<void> http_server::core::serve_all(http_stream& stream, connection& self) {
+  http_reader reader(how.header_limit);
   while (!stopping) {
     // The time between two requests is the caller's; the clock of a request starts with its first byte.
-    self.idle = true;
-    if (buffer.size() == 0) {
+    if (reader.empty()) {
+      waits(self, phase::idle);
       stream.expires_after(self.served ? how.idle_deadline : how.header_deadline);
-      const auto room = buffer.prepare(most_read);
-      const auto [failed, size] = co_await stream.read_some({static_cast<char*>(room.data()), room.size()});
+      const auto [failed, size] = co_await stream.read_some(reader.room());
       if (failed) {
-        if (failed == asio::error::timed_out && !self.served) refuse("timeout");
+        if (late(failed) && !self.served) refuse("timeout");
         co_return;
       }
-      buffer.commit(size);
+      reader.received(size);
     }
-    self.idle = false;
-    const bool more = co_await one_request(stream, buffer, self);
+    waits(self, phase::busy);
+    const bool more = co_await one_request(stream, reader, self);
     if (!more) co_return;
     self.served = true;
-    if (buffer.size() == 0 && buffer.capacity() > 2 * most_read) buffer.shrink_to_fit();
   }
 }
 
 /// The head of the next request, within its deadline; false: there is none, and the caller was told if it deserved it.
-asio::awaitable<bool> http_server::core::read_head(byte_stream& stream, beast::flat_buffer& buffer,
-                                                   request_parser& parser, connection& self) {
-  parser.header_limit(static_cast<std::uint32_t>(how.header_limit));
-  parser.body_limit(boost::none);  // set when the route is known
+asio::awaitable<bool> http_server::core::read_head(http_stream& stream, http_reader& reader) {
   stream.expires_after(how.header_deadline);
-  const auto failed = co_await read(stream, buffer, parser, false);
-  if (!failed) co_return true;
-  if (failed == asio::error::timed_out) refuse("timeout");
-  const bool ours = failed.category() == http::make_error_code(http::error::bad_method).category();
-  if (!ours || failed == http::error::end_of_stream || failed == http::error::partial_message) co_return false;
+  auto state = reader.read_head();
+  while (state == http_reading::more) {
+    const auto [failed, size] = co_await stream.read_some(reader.room());
+    if (failed) {
+      if (late(failed)) refuse("timeout");
+      co_return false;
+    }
+    reader.received(size);
+    state = reader.read_head();
+  }
+  if (state == http_reading::done) co_return true;
   refuse("malformed");
-  self.unread = true;
-  const bool too_large = failed == http::error::header_limit;
-  stream.expires_after(std::chrono::seconds(1));
-  co_await write(stream, http_response{too_large ? 431 : 400, "malformed request\n"}, false, 11, false);
+  stream.expires_after(farewell);
+  const int status = state == http_reading::head_too_large ? 431 : 400;
+  co_await write(stream, http_response{status, "malformed request\n"}, false, 11, false);
   co_return false;
 }
 
 /// The body, within its deadline and limit. Empty: it is there. Otherwise what to answer; status 0: nothing.
-asio::awaitable<std::optional<http_response>> http_server::core::read_body(byte_stream& stream,
-                                                                           beast::flat_buffer& buffer,
-                                                                           request_parser& parser, std::size_t limit,
-                                                                           body_room& room, connection& self) {
-  http_response too_large{413, "the body is larger than " + std::to_string(limit) + " bytes\n"};
+asio::awaitable<std::optional<http_response>> http_server::core::read_body(http_stream& stream, http_reader& reader,
+                                                                           std::size_t limit, body_room& room) {
   stream.expires_after(how.body_deadline);
-  const auto length = parser.content_length();
-  error_code failed;
-  if (length && *length > limit) {
-    failed = http::error::body_limit;
-  } else if (!room.take(parser.chunked() ? limit : length.value_or(0))) {
-    self.unread = true;
-    refuse("busy");
-    co_return http_response{503, "too many large bodies at once\n"};
-  } else {
-    parser.body_limit(limit);
-    // Room behind the end for parsers that read a little beyond it (simdjson), so that nobody has to copy the body.
-    if (length) parser.get().body().reserve(static_cast<std::size_t>(*length) + 64);
-    if (beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      failed = co_await stream.write("HTTP/1.1 100 Continue\r\n\r\n");
+  if (reader.head().expects_continue && reader.head().has_body && reader.head().length.value_or(0) <= limit)
+    co_await stream.write("HTTP/1.1 100 Continue\r\n\r\n");
+  for (;;) {
+    const auto state = reader.read_body(limit);
+    if (state == http_reading::body_too_large) {
+      refuse("too_large");
+      co_return http_response{413, "the body is larger than " + std::to_string(limit) + " bytes\n"};
     }
-    if (!failed) failed = co_await read(stream, buffer, parser, true);
+    if (state != http_reading::done && state != http_reading::more) {
+      refuse("malformed");
+      co_return http_response{400, "malformed request\n"};
+    }
+    if (!room.hold(reader.body_size())) {
+      refuse("busy");
+      co_return http_response{503, "too many large bodies at once\n"};
+    }
+    if (state == http_reading::done) co_return std::nullopt;
+    const auto [failed, size] = co_await stream.read_some(reader.room());
+    if (failed) {
+      refuse(late(failed) ? "timeout" : "malformed");
+      co_return http_response{0, {}};
+    }
+    reader.received(size);
   }
-  if (!failed) co_return std::nullopt;
-  self.unread = true;
-  if (failed == http::error::body_limit) {
-    refuse("too_large");
-    co_return too_large;
-  }
-  refuse(failed == asio::error::timed_out ? "timeout" : "malformed");
-  co_return http_response{0, {}};
 }
 
 /// Reads and answers one request; false: the connection is of no more use.
-asio::awaitable<bool> http_server::core::one_request(byte_stream& stream, beast::flat_buffer& buffer,
-                                                     connection& self) {
-  request_parser parser;
-  const bool has_head = co_await read_head(stream, buffer, parser, self);
+asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_reader& reader, connection& self) {
+  self.unread = true;  // until the whole request is there
+  const bool has_head = co_await read_head(stream, reader);
   if (!has_head) co_return false;
-  const unsigned version = parser.get().version();
-  const bool keep = parser.get().keep_alive();
-  http_request request = request_of(parser.get());
-  const bool is_head = request.method == "HEAD";
-  const auto at = routes.find(request.path);
+  const http_head head = reader.head();
+  const auto at = routes.find(head.path);
   const served_path* const route = at == routes.end() ? nullptr : &at->second;
   const std::string label = route ? at->first : "other";
 
-  const std::size_t limit = route && route->body_limit > 0 ? route->body_limit : how.body_limit;
+  // What is not going to be used is not read.
   body_room room(*this);
-  auto refusal = co_await read_body(stream, buffer, parser, limit, room, self);
+  std::optional<http_response> refusal;
+  if (!route) {
+    refusal = http_response{404, "no such path\n"};
+  } else if (!allowed(route->methods, head.method)) {
+    refusal = http_response{405, "use " + route->methods + "\n"};
+  } else {
+    auto limit = route->body_limit > 0 ? route->body_limit : how.body_limit;
+    if (head.method == "GET" || head.method == "HEAD") limit = std::min(limit, body_of_get);
+    refusal = co_await read_body(stream, reader, limit, room);
+  }
   if (refusal && refusal->status == 0) co_return false;
   http_response out;
   if (refusal) {
+    self.unread = head.has_body;
+    if (!self.unread) reader.take_body();
     out = std::move(*refusal);
   } else {
-    request.body = std::move(parser.get().body());
+    self.unread = false;
+    http_request request{head.method, head.path, head.query, head.content_type, reader.take_body()};
     stream.expires_never();  // a handler may wait for the API server; it has its own deadline
+    waits(self, phase::answering);
     const auto began = std::chrono::steady_clock::now();
-    out = co_await answer(route, std::move(request));
+    out = co_await answer(*route, std::move(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     metrics.seconds.with({how.name, label}).observe(took.count());
+    waits(self, phase::busy);
   }
   if (out.status < 200 || (out.status >= 300 && out.status < 400)) out = {500, "no redirects\n"};
   metrics.requests.with({how.name, label, std::to_string(out.status)}).add();
   stream.expires_after(how.body_deadline);
-  const bool go_on = keep && !stopping && !self.unread;
-  co_return co_await write(stream, std::move(out), go_on, version, is_head);
+  const bool keep = head.keep_alive && !stopping && !self.unread;
+  co_return co_await write(stream, std::move(out), keep, head.version, head.method == "HEAD");
 }
 
-asio::awaitable<http_response> http_server::core::answer(const served_path* route, http_request request) {
-  if (!route) co_return http_response{404, "no such path\n"};
-  const std::string_view method = request.method == "HEAD" ? std::string_view("GET") : std::string_view(request.method);
-  const auto at = route->methods.find(method);
-  const bool whole = at != std::string::npos && (at == 0 || route->methods[at - 1] == ' ') &&
-                     (at + method.size() == route->methods.size() || route->methods[at + method.size()] == ' ');
-  if (method.empty() || !whole) co_return http_response{405, "use " + route->methods + "\n"};
+asio::awaitable<http_response> http_server::core::answer(const served_path& route, http_request request) {
   std::string thrown;
   try {
-    if (route->sync) co_return route->sync(request);
-    co_return co_await route->async(std::move(request));
+    if (route.sync) co_return route.sync(request);
+    co_return co_await route.async(std::move(request));
   } catch (const std::exception& e) {
     thrown = e.what();
   }
@@ -393,15 +399,14 @@ asio::awaitable<http_response> http_server::core::answer(const served_path* rout
   co_return http_response{500, "internal error\n"};
 }
 
-asio::awaitable<bool> http_server::core::write(byte_stream& stream, http_response out, bool keep, unsigned version,
+asio::awaitable<bool> http_server::core::write(http_stream& stream, http_response out, bool keep, unsigned version,
                                                bool head) {
   auto first = head_of(out, keep, version);
   if (head) out.body.clear();
-  // Head and body in one piece where they fit into one: a short answer is one send.
-  const auto with = std::min(out.body.size(), byte_stream::piece - std::min(byte_stream::piece, first.size()));
+  const auto with = std::min(out.body.size(), one_piece - std::min(one_piece, first.size()));
   first.append(out.body, 0, with);
   auto failed = co_await stream.write(first);
-  if (!failed) failed = co_await stream.write(std::string_view(out.body).substr(with));
+  if (!failed && with < out.body.size()) failed = co_await stream.write(std::string_view(out.body).substr(with));
   co_return !failed && keep;
 }
 
@@ -437,7 +442,7 @@ void http_server::stop() {
   core_->acceptor.close(ignored);
   core_->reload_timer.cancel();
   for (auto& each : core_->open_connections) {
-    if (each.idle) each.close();
+    if (each.is == phase::idle) each.close();
   }
 }
 

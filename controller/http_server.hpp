@@ -1,8 +1,8 @@
 #pragma once
-// A small HTTP/1.1 server on the loop: exact paths, pure functions or coroutines behind them. Made for callers that
-// keep connections (API server, kube-scheduler, Prometheus) and for hostile ones: every phase of a request has a
-// deadline, bodies and headers have a limit, and when all places are taken the connection that has waited longest
-// without ever finishing a request has to go. Never answers 3xx: an API server follows redirects.
+// A small HTTP/1.1 server on the loop: exact paths, pure functions or coroutines behind them. For callers that keep
+// their connections and for hostile ones: each phase of a request has a deadline, every byte kept has a limit, what no
+// route takes is answered before its body is read, and when all places are taken the longest idle connection is closed,
+// so that a probe is answered. Never answers 3xx: an API server follows it. Decision: docs/decisions/006-http-server.md
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -40,7 +40,7 @@ struct http_server_options {
   std::string address = "0.0.0.0:8080";  ///< "host:port", "[::]:port", ":port"; port 0 is any free one
   std::optional<certificate_files> tls;
   std::size_t body_limit = 1u << 20;  ///< bytes, unless the route has its own
-  /// Bytes of all bodies being read at once that are larger than `small_body`; whoever would go beyond is answered 503.
+  /// Bytes that have come of bodies larger than `small_body`, until answered; whoever would go beyond is answered 503.
   std::size_t bodies_limit = 64u << 20;
   std::size_t small_body = 64u << 10;
   std::size_t header_limit = 16u << 10;
@@ -60,7 +60,7 @@ struct http_server_metrics {
   family<counter>& requests;   ///< by server, path (of a route, or "other") and status
   family<histogram>& seconds;  ///< by server and path: end of body to end of answer
   family<gauge>& connections;
-  /// By server and reason: full, evicted, timeout, tls, no_certificate, malformed, too_large, busy.
+  /// By server and reason: full (of answers), evicted, timeout, tls, no_certificate, malformed, too_large, busy.
   family<counter>& refused;
 };
 

@@ -133,7 +133,12 @@ void curl_transfer::set_trust() {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
   // libcurl compares the texts when it looks for a connection to use again, so new ones count at once.
-  if (!who_.tls->ca.empty()) set_blob(easy_, CURLOPT_CAINFO_BLOB, who_.tls->ca);
+  if (!who_.tls->ca.empty()) {
+    set_blob(easy_, CURLOPT_CAINFO_BLOB, who_.tls->ca);
+    // The blob replaces libcurl's file of CAs only. Its folder, compiled in by distributions, has every CA of the
+    // machine.
+    curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
+  }
   if (who_.tls->certificate.empty()) return;
   set_blob(easy_, CURLOPT_SSLCERT_BLOB, who_.tls->certificate);
   set_blob(easy_, CURLOPT_SSLKEY_BLOB, who_.tls->key);

@@ -154,17 +154,75 @@ TEST_F(http_server, F38_large_bodies_share_their_room_and_small_ones_need_none) 
     return "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n";
   };
   client first(*this), second(*this), small(*this), third(*this);
-  first.send(post(900) + "x");
+  first.send(post(900) + std::string(700, 'x'));
   settle();
-  second.send(post(900) + "x");
+  second.send(post(900) + std::string(850, 'y'));
   EXPECT_EQ(second.until("at once\n").substr(0, 12), "HTTP/1.1 503");
   small.send(post(100) + std::string(100, 's'));
   EXPECT_NE(small.until(std::string(100, 's')).find("200"), std::string::npos);
-  first.send(std::string(899, 'x'));
+  first.send(std::string(200, 'x'));
   EXPECT_NE(first.until(std::string(900, 'x')).find("200"), std::string::npos);
   third.send(post(900) + std::string(900, 'y'));
   EXPECT_NE(third.until(std::string(900, 'y')).find("200"), std::string::npos) << "the room was given back";
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="busy"})"), 1);
+}
+
+TEST_F(http_server, F38_who_claims_a_large_body_and_sends_none_of_it_takes_no_room) {
+  options.small_body = 100;
+  options.bodies_limit = 1500;
+  start();
+  std::vector<std::unique_ptr<client>> claimants;
+  for (int i = 0; i < 20; ++i) {
+    claimants.push_back(std::make_unique<client>(*this));
+    claimants.back()->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx");
+  }
+  settle();
+  client honest(*this);
+  honest.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n" + std::string(1000, 'h'));
+  EXPECT_NE(honest.until(std::string(1000, 'h')).find("200"), std::string::npos);
+}
+
+TEST_F(http_server, F38_what_no_route_takes_is_answered_before_its_body_comes) {
+  start();
+  const auto ask = [&](const std::string& request) {
+    client c(*this);
+    c.send(request + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n");
+    const auto got = c.until("\n\r\n");
+    EXPECT_NE(got.find("Connection: close"), std::string::npos) << got;
+    return got.substr(0, 12);
+  };
+  EXPECT_EQ(ask("POST /none"), "HTTP/1.1 404");
+  EXPECT_EQ(ask("POST /hello"), "HTTP/1.1 405");
+  client expects(*this);
+  expects.send("POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(expects.until("\n\r\n").substr(0, 12), "HTTP/1.1 404") << "nobody is asked for what nobody reads";
+}
+
+TEST_F(http_server, F38_a_chunk_that_explains_itself_without_end_is_refused) {
+  start();
+  for (const auto* opening : {"1;", "0\r\na: "}) {
+    client c(*this);
+    c.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + std::string(opening));
+    for (int i = 0; i < 4; ++i) c.send(std::string(16'000, 'x'));
+    EXPECT_EQ(c.until("request\n").substr(0, 12), "HTTP/1.1 400") << opening;
+  }
+}
+
+// Beast passes over encodings it does not know and takes their body for the next request.
+TEST_F(http_server, F38_a_request_that_could_be_two_is_answered_once_and_the_connection_ends) {
+  start();
+  for (const auto* field : {"Transfer-Encoding: gzip", "Transfer-Encoding: chunked, gzip",
+                            "Content-Length: 4\r\nTransfer-Encoding: chunked"}) {
+    client c(*this);
+    c.send("POST /echo HTTP/1.1\r\nHost: a\r\n" + std::string(field) +
+           "\r\n\r\nGET /hello?smuggled HTTP/1.1\r\nHost: a\r\n\r\n");
+    const auto got = c.all();
+    EXPECT_EQ(got.substr(0, 12), "HTTP/1.1 400") << field;
+    EXPECT_EQ(got.find("smuggled"), std::string::npos) << field;
+  }
+  client nameless(*this);
+  nameless.send("GET /hello HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(nameless.until("request\n").substr(0, 12), "HTTP/1.1 400") << "no Host";
 }
 
 TEST_F(http_server, F38_garbage_is_answered_with_400_and_an_endless_head_with_431) {
@@ -193,24 +251,39 @@ TEST_F(http_server, F39_a_slow_head_or_body_or_silence_ends_at_its_deadline) {
   EXPECT_NE(good.until("still\n").find("200"), std::string::npos);
 }
 
-TEST_F(http_server, F39_when_all_places_are_taken_the_idler_goes_and_the_served_stay) {
+/// Everything a connection can wait for; when all places are taken, who comes anew is served all the same.
+TEST_F(http_server, F39_when_all_places_are_taken_the_longest_idle_goes) {
   options.max_connections = 4;
   start();
-  client served(*this);
-  served.send("GET /hello?1 HTTP/1.1\r\nHost: a\r\n\r\n");
-  served.until("hello 1\n");
-  std::vector<std::unique_ptr<client>> idlers;
+  server->route("GET", "/long", [](const controller::http_request&) {
+    return controller::http_response{200, std::string(64u << 20, 'x')};
+  });
+  const auto answered = [&](client& c, const std::string& word) {
+    c.send("GET /hello?" + word + " HTTP/1.1\r\nHost: a\r\n\r\n");
+    return c.until("hello " + word + "\n").find("200") != std::string::npos;
+  };
+  client first(*this), second(*this), third(*this), fourth(*this);
+  for (auto* polite : {&first, &second, &third, &fourth}) EXPECT_TRUE(answered(*polite, "once"));
+  EXPECT_TRUE(answered(first, "again"));
+  client fifth(*this);
+  EXPECT_TRUE(answered(fifth, "late"));
+  EXPECT_EQ(second.all(), "") << "idle for the longest time";
+  EXPECT_TRUE(answered(first, "still"));
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="evicted"})"), 1);
+
+  // Those who have been served once and then hold their place with half of a request, or with an answer they do not
+  // take, are no better.
+  first.send("GET /hello HT");
+  third.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
+  fourth.send("GET /long HTTP/1.1\r\nHost: a\r\n\r\n");
+  fifth.send("G");
+  settle();
+  std::vector<std::unique_ptr<client>> late;
   for (int i = 0; i < 50; ++i) {
-    idlers.push_back(std::make_unique<client>(*this));
-    settle();
+    late.push_back(std::make_unique<client>(*this));
+    EXPECT_TRUE(answered(*late.back(), std::to_string(i)));
   }
-  EXPECT_LE(server->connections(), 5U);
-  client late(*this);
-  late.send("GET /hello?2 HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_NE(late.until("hello 2\n").find("200"), std::string::npos);
-  served.send("GET /hello?3 HTTP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_NE(served.until("hello 3\n").find("200"), std::string::npos)
-      << "who has shown to be well-behaved keeps the place";
+  EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="full"})"), -1);
 }
 
 TEST_F(http_server, F58_a_stop_answers_what_is_under_way_and_closes_the_rest) {

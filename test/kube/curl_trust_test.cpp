@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
+
 #include "test/kube/test_proxy.hpp"
 #include "test/kube/transport_fixture.hpp"
 
@@ -12,7 +14,51 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
+/// The folder of CAs that libcurl is taken to have compiled in; empty: the one of this machine. Linked with
+/// --wrap=curl_easy_init.
+static std::string folder_of_the_machine;
+
+extern "C" CURL* __real_curl_easy_init();
+extern "C" CURL* __wrap_curl_easy_init() {
+  CURL* const made = __real_curl_easy_init();
+  if (made && !folder_of_the_machine.empty()) curl_easy_setopt(made, CURLOPT_CAPATH, folder_of_the_machine.c_str());
+  return made;
+}
+
+/// The name under which OpenSSL looks for a CA in a folder.
+static std::string name_in_folder(const std::string& pem) {
+  BIO* const text = BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()));
+  X509* const made = PEM_read_bio_X509(text, nullptr, nullptr, nullptr);
+  char name[32];
+  std::snprintf(name, sizeof name, "%08lx.0", X509_subject_name_hash(made));
+  X509_free(made);
+  BIO_free(text);
+  return name;
+}
+
 using curl_trust = transport_fixture;
+
+// As Debian's libcurl with a company's CA in /etc/ssl/certs: of a kubeconfig's CA client-go believes that one alone.
+TEST_F(curl_trust, F21_with_a_ca_given_those_of_the_machine_are_not_believed) {
+  scratch_folder machine;
+  test_ca stranger("stranger");
+  machine.write(name_in_folder(stranger.pem()), stranger.pem());
+  folder_of_the_machine = machine.path("");
+  server->use(stranger.issue());
+
+  connect();
+  const auto refused = send(get("/x"));
+  auto without = config();
+  without.ca = pem_source();
+  connect(without);
+  const auto believed = send(get("/x"));
+  folder_of_the_machine.clear();
+
+  ASSERT_FALSE(refused) << "the token went to a stranger";
+  EXPECT_EQ(refused.error().code, errc::tls);
+  ASSERT_TRUE(believed) << "the folder is not looked into, so the test shows nothing: " << believed.error().what;
+  EXPECT_EQ(server->seen().size(), 1u);
+}
 
 TEST_F(curl_trust, refuses_a_server_of_another_ca_and_says_which_file_has_ours) {
   scratch_folder files;

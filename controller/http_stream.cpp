@@ -1,0 +1,66 @@
+#include "controller/http_stream.hpp"
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+
+namespace controller {
+
+namespace asio = boost::asio;
+using boost::asio::awaitable;
+using boost::system::error_code;
+
+namespace {
+
+constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
+/// More than is on its way when somebody who is refused hears of it; who goes on does not listen.
+constexpr std::size_t most_drained = 16u << 20;
+
+}  // namespace
+
+http_stream::http_stream(asio::ip::tcp::socket socket, std::shared_ptr<asio::ssl::context> tls)
+    : tcp_(std::move(socket)), context_(std::move(tls)) {
+  if (context_) tls_.emplace(tcp_, *context_);
+}
+
+awaitable<error_code> http_stream::handshake() {
+  if (!tls_) co_return error_code();
+  const auto [failed] = co_await tls_->async_handshake(asio::ssl::stream_base::server, as_pair);
+  co_return failed;
+}
+
+awaitable<std::pair<error_code, std::size_t>> http_stream::read_some(std::span<char> into) {
+  const auto room = asio::buffer(into.data(), into.size());
+  if (tls_) {
+    const auto [failed, size] = co_await tls_->async_read_some(room, as_pair);
+    co_return std::pair(failed, size);
+  }
+  const auto [failed, size] = co_await tcp_.async_read_some(room, as_pair);
+  co_return std::pair(failed, size);
+}
+
+awaitable<error_code> http_stream::write(std::string_view bytes) {
+  const auto all = asio::buffer(bytes.data(), bytes.size());
+  if (tls_) {
+    const auto [failed, size] = co_await asio::async_write(*tls_, all, as_pair);
+    co_return failed;
+  }
+  const auto [failed, size] = co_await asio::async_write(tcp_, all, as_pair);
+  co_return failed;
+}
+
+awaitable<void> http_stream::finish(bool drain) {
+  if (tls_) co_await tls_->async_shutdown(as_pair);
+  error_code ignored;
+  tcp_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  std::array<char, 4096> nowhere{};
+  for (std::size_t drained = 0; drain && drained < most_drained;) {
+    const auto [failed, size] = co_await tcp_.async_read_some(asio::buffer(nowhere), as_pair);
+    if (failed) co_return;
+    drained += size;
+  }
+}
+
+}  // namespace controller

@@ -26,6 +26,18 @@ std::size_t card_at(const quota::node& on, std::string_view name) {
   return static_cast<std::size_t>(at - on.cards.begin());
 }
 
+/// The number by which gpu-manager and gpushare know a card: N of /dev/nvidiaN where an agent says it, else its place.
+std::size_t number_of(const quota::node& on, std::string_view name) {
+  const auto at = card_at(on, name);
+  return at < on.cards.size() && on.cards[at].minor >= 0 ? static_cast<std::size_t>(on.cards[at].minor) : at;
+}
+const quota::card* card_of_number(const quota::node& on, std::int64_t number) {
+  const auto at = std::ranges::find_if(on.cards, [&](const quota::card& card) {
+    return (card.minor >= 0 ? card.minor : &card - on.cards.data()) == number;
+  });
+  return at == on.cards.end() ? nullptr : &*at;
+}
+
 /// The container's place in spec.containers, as gpu-manager counts; init containers have none.
 std::optional<std::size_t> index_in_spec(const kube::container& one, const kube::pod& of) {
   std::size_t index = 0;
@@ -74,29 +86,67 @@ void add_gpu_manager(json& to, const quota::holding& held, const asked& by, cons
   for (std::size_t i = 0; i < by.names().size(); ++i) {
     std::vector<std::size_t> cards;
     for (const auto& one : held.grants)
-      if (one.container == i) cards.push_back(card_at(on, one.card));
+      if (one.container == i) cards.push_back(number_of(on, one.card));
     const auto index = index_in_spec(*by.names()[i], of);
     if (index && !cards.empty()) to[std::string(gpu_manager_index) + std::to_string(*index)] = list_of(cards);
   }
 }
 
-/// "<uuid>,<type>,<MiB>,<cores>:" for each card, ";" after each container, in the order of spec.containers.
-std::string hami_devices(const quota::holding& held, const asked& by, const kube::pod& of) {
+/// The cards of an init container that has none of its own, because it runs before the others on theirs: as many of the
+/// pod's as it asks for, with what it asks for. Those of a container that takes as much come first.
+std::vector<quota::grant> borrowed(const kube::container& container, const quota::holding& held, const asked& by,
+                                   const quota::node& node) {
+  std::vector<quota::amount> amounts;
+  for (const auto& [key, value] : container.limits)
+    if (quota::known(key)) amounts.push_back({key, value});
+  const quota::limits spans[] = {amounts};
+  quota::demand needs;
+  if (quota::read(spans, node.serves, needs) || needs.needs().empty()) return {};
+  const auto& need = needs.needs().front();
+  std::vector<quota::grant> out;
+  for (std::size_t i = 0; i < by.names().size() && out.size() < need.cards; ++i) {
+    out.clear();
+    for (const auto& grant : held.grants)
+      if (grant.container == i && out.size() < need.cards) out.push_back(grant);
+  }
+  if (out.size() < need.cards) {
+    out.clear();
+    for (const auto& grant : held.grants)
+      if (out.size() < need.cards && std::ranges::find(out, grant.card, &quota::grant::card) == out.end())
+        out.push_back(grant);
+  }
+  for (auto& grant : out) {
+    const auto index = card_at(node, grant.card);
+    grant.cores = need.cores;
+    grant.memory_mib = index < node.cards.size() ? need.memory_on(node.cards[index]) : need.memory_mib;
+  }
+  return out;
+}
+
+/// "<uuid>,<type>,<MiB>,<cores>:" for each card, ";" after each container: first the init containers, sidecars among
+/// them, then the others, and nothing before the ";" of one without cards. kube::pod has them in that order.
+/// (HAMi 2.9 and later: pkg/device/devices.go DecodePodDevices, plugin/util.go popNextContainerDevices. 2.8 skips what
+/// is empty, so it reads the same unless an init container has cards.)
+std::string hami_devices(const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on) {
   std::string out;
+  const auto add = [&](const quota::grant& grant) {
+    out += grant.card + ",NVIDIA," + std::to_string(grant.memory_mib) + "," + std::to_string(grant.cores) + ":";
+  };
   for (const auto& one : of.containers) {
-    if (one.as != kube::container::role::main) continue;
-    for (const auto& grant : held.grants) {
-      if (grant.container >= by.names().size() || by.names()[grant.container] != &one) continue;
-      out += grant.card + ",NVIDIA," + std::to_string(grant.memory_mib) + "," + std::to_string(grant.cores) + ":";
-    }
+    const auto size = out.size();
+    for (const auto& grant : held.grants)
+      if (grant.container < by.names().size() && by.names()[grant.container] == &one) add(grant);
+    if (out.size() == size && one.as != kube::container::role::main)
+      std::ranges::for_each(borrowed(one, held, by, on), add);
     out += ";";
   }
   return out;
 }
 
-void add_hami(json& to, const quota::holding& held, const asked& by, const kube::pod& of, std::int64_t now_ns) {
+void add_hami(json& to, const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on,
+              std::int64_t now_ns) {
   const auto seconds = std::to_string(now_ns / 1'000'000'000);
-  const auto devices = hami_devices(held, by, of);
+  const auto devices = hami_devices(held, by, of, on);
   to["hami.io/vgpu-node"] = held.node;
   to["hami.io/vgpu-time"] = seconds;
   to["hami.io/vgpu-devices-to-allocate"] = devices;
@@ -109,9 +159,9 @@ void add_gpushare(json& to, const quota::holding& held, const quota::node& on, s
   std::vector<std::size_t> cards;
   std::int64_t all = 0, device = 0;
   for (const auto& one : held.grants) {
-    cards.push_back(card_at(on, one.card));
+    cards.push_back(number_of(on, one.card));
     all += one.memory_mib;
-    if (cards.back() < on.cards.size()) device = on.cards[cards.back()].memory_mib;
+    if (const auto at = card_at(on, one.card); at < on.cards.size()) device = on.cards[at].memory_mib;
   }
   const auto unit = std::max(on.serves.aliyun_unit_mib, 1);
   to[gpushare_index] = list_of(cards);
@@ -162,14 +212,15 @@ std::optional<quota::grant> grant_of(const json& part, std::uint16_t container) 
   return out;
 }
 
-/// Grants of one need on the cards somebody else chose, by their places in the node's list.
+/// Grants of one need on the cards somebody else chose, by the numbers of the cards.
 bool add_grants(quota::holding& to, const quota::need& of, const quota::node& on,
                 const std::vector<std::string_view>& places) {
   if (places.size() != of.cards) return false;
   for (const auto& text : places) {
-    const auto at = whole_number(text);
-    if (!at || static_cast<std::size_t>(*at) >= on.cards.size()) return false;
-    const auto& card = on.cards[static_cast<std::size_t>(*at)];
+    const auto number = whole_number(text);
+    const auto* found = number ? card_of_number(on, *number) : nullptr;
+    if (!found) return false;
+    const auto& card = *found;
     to.grants.push_back({.container = of.container,
                          .whole = of.whole,
                          .cores = of.whole ? quota::whole_card : of.cores,
@@ -208,29 +259,50 @@ std::vector<std::string_view> gpushare_places(const kube::pod& of, const kube::c
   return parts_of(of.annotations.value_or(gpushare_index, ""), ',');
 }
 
+/// HAMi may have put an init container on another card than those that run after it: what it has beyond theirs.
+void add_beyond(quota::holding& to, const std::vector<quota::grant>& before) {
+  const auto size = to.grants.size();
+  for (auto grant : before) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (to.grants[i].card != grant.card) continue;
+      grant.cores = std::max(grant.cores - to.grants[i].cores, 0);
+      grant.memory_mib = std::max<std::int64_t>(grant.memory_mib - to.grants[i].memory_mib, 0);
+    }
+    if (grant.cores > 0 || grant.memory_mib > 0) to.grants.push_back(std::move(grant));
+  }
+}
+
+/// HAMi's list, in the order of hami_devices; before 2.9 it had no parts for init containers.
 std::optional<quota::holding> by_hami(const kube::pod& of, const quota::node& on, const asked& by,
                                       const quota::demand& needs) {
   const auto text = of.annotations.find(hami_allocated);
   if (!text || text->empty()) return {};
-  const auto containers = parts_of(*text, ';');
+  const auto parts = parts_of(*text, ';');
+  const auto is_main = [](const kube::container& one) { return one.as == kube::container::role::main; };
+  const auto mains = static_cast<std::size_t>(std::ranges::count_if(of.containers, is_main));
+  if (parts.size() != of.containers.size() && parts.size() != mains) return {};
+  const auto skipped = of.containers.size() - parts.size();
   quota::holding out{.node = on.name, .grants = {}, .counts = {}};
-  for (std::size_t i = 0; i < by.names().size(); ++i) {
-    const auto index = index_in_spec(*by.names()[i], of);
-    if (!index || *index >= containers.size()) continue;
-    for (const auto& device : parts_of(containers[*index], ':')) {
+  std::vector<quota::grant> before;  // of init containers that are not counted as containers of their own
+  for (std::size_t index = skipped; index < of.containers.size(); ++index) {
+    const auto name = std::ranges::find(by.names(), &of.containers[index]);
+    const bool counts = name != by.names().end();
+    for (const auto& device : parts_of(parts[index - skipped], ':')) {
       const auto fields = parts_of(device, ',');
       if (fields.size() < 4) return {};
       const auto memory = whole_number(fields[2]), cores = whole_number(fields[3]);
       if (!memory || !cores || *cores > quota::whole_card) return {};
-      out.grants.push_back({.container = static_cast<std::uint16_t>(i),
-                            .whole = false,
-                            .cores = static_cast<std::int32_t>(*cores),
-                            .burst_cores = 0,
-                            .memory_mib = *memory,
-                            .card = std::string(fields[0])});
+      auto& list = counts ? out.grants : before;
+      list.push_back({.container = static_cast<std::uint16_t>(name - by.names().begin()),
+                      .whole = false,
+                      .cores = static_cast<std::int32_t>(*cores),
+                      .burst_cores = 0,
+                      .memory_mib = *memory,
+                      .card = std::string(fields[0])});
     }
   }
   if (out.grants.empty() && !needs.needs().empty()) return {};
+  add_beyond(out, before);
   add_counts(out, needs);
   return out;
 }
@@ -312,7 +384,7 @@ json annotations_of(const quota::holding& held, const asked& by, const kube::pod
   if (held.grants.empty()) return out;
   out[isolation_annotation] = isolation_of(held, on);
   if (on.serves.has(mode::vgpu)) add_gpu_manager(out, held, by, of, on, now_ns);
-  if (on.serves.has(mode::hami)) add_hami(out, held, by, of, now_ns);
+  if (on.serves.has(mode::hami)) add_hami(out, held, by, of, on, now_ns);
   if (on.serves.has(mode::gpushare)) add_gpushare(out, held, on, now_ns);
   return out;
 }

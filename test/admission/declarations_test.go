@@ -30,6 +30,12 @@ func TestS23_S24_TheDoorAndTheOperatorRefuseTheSameDeclarations(t *testing.T) {
 		if text != "" {
 			refused++
 		}
+		if switchedOff(configMap) { // it can be switched off whatever is wrong with it
+			if text != "" {
+				t.Fatalf("trial %d: switched off, and the door says %q\n%v %v", n, text, configMap.Labels, configMap.Data)
+			}
+			continue
+		}
 		missing := slices.IndexFunc(compiled.Faults, func(field string) bool { return !strings.Contains(text, field+" ") })
 		if (text != "") != (len(compiled.Refused) > 0) || missing >= 0 || len(strings.Split(text, "; allowed: ")) != len(compiled.Faults)+1 {
 			t.Fatalf("trial %d: the operator finds fault with %q, the door says %q\n%v %v", n, compiled.Faults, text, configMap.Labels, configMap.Data)
@@ -37,6 +43,45 @@ func TestS23_S24_TheDoorAndTheOperatorRefuseTheSameDeclarations(t *testing.T) {
 	}
 	if refused < count/5 || refused > count*4/5 {
 		t.Errorf("%d of %d refused: too one-sided to show anything", refused, count)
+	}
+}
+
+// switchedOff: features.cpaas.io counts where labels of both domains are there.
+func switchedOff(of *corev1.ConfigMap) bool {
+	label, both := "features.alauda.io/enabled", of.Labels["features.cpaas.io/enabled"]
+	_, cpaas := of.Labels["features.cpaas.io/enabled"]
+	if cpaas {
+		return both == "false"
+	}
+	if _, alauda := of.Labels[label]; !alauda && of.Labels["features.cpaas.io/type"] != "" {
+		return false
+	}
+	return of.Labels[label] == "false"
+}
+
+// What the door answers when a declaration changes: it never bars what is none of its business, nor the way out.
+func TestS24_ABrokenDeclarationCanBeSwitchedOffAndItsOwnerMayChangeWhatIsHis(t *testing.T) {
+	engine := celForm(t)
+	rules := NewSpec()
+	rules.Finish()
+	broken := ConfigMap("cf-crl-lab-fpga", map[string]string{"key": "example.com/fpga", "dataType": "integer", "limits": "disabledd", "requests": "disabled"})
+	for name, c := range map[string]struct {
+		change  func(*corev1.ConfigMap)
+		refused bool
+	}{
+		"another label":   {func(m *corev1.ConfigMap) { m.Labels["helm.sh/chart"] = "lab-2" }, false},
+		"the description": {func(m *corev1.ConfigMap) { m.Data["descriptionEn"] = "other words" }, false},
+		"our verdict":     {func(m *corev1.ConfigMap) { m.Annotations = map[string]string{"quartermaster.io/verdict": "{}"} }, false},
+		"switched off":    {func(m *corev1.ConfigMap) { m.Labels["features.cpaas.io/enabled"] = "false" }, false},
+		"another mistake": {func(m *corev1.ConfigMap) { m.Data["requests"] = "maybe" }, true},
+		"a label of ours": {func(m *corev1.ConfigMap) { m.Labels["features.cpaas.io/group"] = "lab" }, true},
+	} {
+		after := broken.DeepCopy()
+		c.change(after)
+		text, err := engine.Update(&broken, after, rules)
+		if err != nil || (text != "") != c.refused {
+			t.Errorf("%s: %v %q", name, err, text)
+		}
 	}
 }
 

@@ -189,10 +189,19 @@ type request struct {
 }
 
 func newRequest(object runtime.Object, kind schema.GroupVersionKind, resource, namespace string, params runtime.Object) request {
+	return newUpdate(nil, object, kind, resource, namespace, params)
+}
+
+// newUpdate of what was; nil: it is created.
+func newUpdate(old, object runtime.Object, kind schema.GroupVersionKind, resource, namespace string, params runtime.Object) request {
 	gvr := kind.GroupVersion().WithResource(resource)
 	object.GetObjectKind().SetGroupVersionKind(kind) // as the server does
-	attributes := admission.NewAttributesRecord(object, nil, kind, namespace, "test", gvr, "", admission.Create, nil, true, nil)
-	return request{gvr, &admission.VersionedAttributes{Attributes: attributes, VersionedObject: object, VersionedKind: kind}, params}
+	operation := admission.Create
+	if old != nil {
+		operation = admission.Update
+	}
+	attributes := admission.NewAttributesRecord(object, old, kind, namespace, "test", gvr, "", operation, nil, true, nil)
+	return request{gvr, &admission.VersionedAttributes{Attributes: attributes, VersionedObject: object, VersionedOldObject: old, VersionedKind: kind}, params}
 }
 
 func (r request) bindings() plugincel.OptionalVariableBindings {
@@ -300,6 +309,14 @@ func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcem
 func (e *Engine) Declaration(configMap *corev1.ConfigMap, rules Spec) (string, error) {
 	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	return e.declarations.text(newRequest(configMap.DeepCopy(), kind, "configmaps", configMap.Namespace, rules.Object("default", "Deny")))
+}
+
+// Update is the same of a change.
+func (e *Engine) Update(before, after *corev1.ConfigMap, rules Spec) (string, error) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	old := before.DeepCopy()
+	old.GetObjectKind().SetGroupVersionKind(kind)
+	return e.declarations.text(newUpdate(old, after.DeepCopy(), kind, "configmaps", after.Namespace, rules.Object("default", "Deny")))
 }
 
 // Cost is what the server's budget is charged for one policy: each expression with the variables it needs, and each variable alone.

@@ -88,3 +88,101 @@ func GoodContainers(rules Spec, containers int) *corev1.Pod {
 	CopyLimits(pod)
 	return pod
 }
+
+// Padded is a pod made to be too dear to judge: many containers that ask for nothing, or for something that breaks no rule, around one that
+// breaks one. A server that gives up on it lets it pass, because failurePolicy is Ignore.
+type Padded struct {
+	Name  string
+	Pod   *corev1.Pod
+	Sound bool // without the container that breaks a rule
+}
+
+// PaddingRules: five groups of 16 keys that must be used together, as many of them with 64 exclusions (the longest list) as are compared,
+// beside keys to break rules by. `more` other keys take part in exclusions too: with them the operator lists them one by one, or no longer.
+func PaddingRules(more int) Spec {
+	spec := NewSpec()
+	source := "kube-public/cf-crl-padding"
+	var never []string
+	for i := range 64 {
+		never = append(never, fmt.Sprintf("never-beside.example.com/resource-%02d", i))
+	}
+	for i := range 80 {
+		rule := Rule{Source: source, Group: fmt.Sprintf("group-%d", i/16), Must: true}
+		if i < 76 {
+			rule.Excluded = never
+		}
+		spec.Rules[paddingKey(i)] = rule
+	}
+	for i := range more {
+		spec.Rules[fmt.Sprintf("more.example.com/resource-%03d", i)] = Rule{Source: source, Excluded: never[:1]}
+	}
+	spec.Rules["breaks.example.com/forbidden"] = Rule{Source: source, Forbidden: true}
+	spec.Rules["breaks.example.com/asks"] = Rule{Source: source, Group: "asks"}
+	spec.Rules["breaks.example.com/must"] = Rule{Source: source, Group: "asks", Must: true}
+	spec.Finish()
+	return spec
+}
+
+func paddingKey(i int) string { return fmt.Sprintf("padding.example.com/resource-%02d", i) }
+
+// PaddedPods of so many containers with so many keys each. amount "0": nothing is asked for.
+func PaddedPods(containers, named int, amount string) []Padded {
+	breaks := map[string]string{"a forbidden key": "breaks.example.com/forbidden", "a required key is absent": "breaks.example.com/asks",
+		"an excluded key": "never-beside.example.com/resource-63"}
+	var out []Padded
+	for _, what := range append(slices.Sorted(maps.Keys(breaks)), "") {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "padded", Namespace: "default"}}
+		add := func(limits corev1.ResourceList) {
+			n := len(pod.Spec.Containers) + len(pod.Spec.InitContainers)
+			c := corev1.Container{Name: fmt.Sprintf("c%d", n), Image: "none", Resources: corev1.ResourceRequirements{Limits: limits}}
+			if n%2 == 1 {
+				pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+			} else {
+				pod.Spec.Containers = append(pod.Spec.Containers, c)
+			}
+		}
+		next := 0
+		for range containers - 1 {
+			limits := corev1.ResourceList{}
+			for range named {
+				limits[corev1.ResourceName(paddingKey(next%80))] = resource.MustParse(amount)
+				next++
+			}
+			add(limits)
+		}
+		if key := breaks[what]; key != "" {
+			limits := Amounts(key, "1")
+			if what == "an excluded key" {
+				limits[corev1.ResourceName(paddingKey(0))] = resource.MustParse("1")
+			}
+			add(limits)
+		}
+		name := fmt.Sprintf("%d containers that name %d keys at %s, and %s", containers, named, amount, what)
+		out = append(out, Padded{name, pod, what == ""})
+	}
+	return out
+}
+
+// PaddedSizes are containers and keys in each: what used to pass, the bounds and what is next to them.
+var PaddedSizes = []struct {
+	Containers, Named int
+	Amount            string
+}{{2, 16, "1"}, {16, 8, "0"}, {17, 8, "0"}, {37, 5, "0"}, {60, 16, "1"}, {64, 16, "1"}, {65, 16, "1"}, {108, 3, "0"}, {120, 3, "0"}, {128, 16, "1"}, {129, 16, "1"}, {187, 1, "0"},
+	{256, 1, "0"}, {256, 8, "0"}, {257, 1, "0"}, {1000, 16, "0"}}
+
+// Monster is a pod of so many containers, or of one with so many limits, that names a forbidden key last.
+func Monster(containers, limits int) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "monster", Namespace: "default"}}
+	for i := range containers {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "n"})
+	}
+	last := Amounts("breaks.example.com/forbidden", "1")
+	for i := range limits {
+		last[corev1.ResourceName(fmt.Sprintf("a.b/%d", i))] = resource.MustParse("0")
+	}
+	pod.Spec.Containers[containers-1].Resources.Limits = last
+	return pod
+}
+
+// MonsterSizes go up to what an API server takes in one request.
+var MonsterSizes = []struct{ Containers, Limits int }{{2000, 0}, {16_000, 0}, {17_000, 0}, {40_000, 0}, {1, 3000}, {1, 30_000}, {1, 33_000}, {1, 90_000}}

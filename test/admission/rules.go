@@ -14,7 +14,12 @@ type Spec struct {
 	Keys   []string            `json:"keys"`
 	Rules  map[string]Rule     `json:"rules"`
 	Groups map[string][]string `json:"groups"`
+	// Exclusive are the keys that take part in exclusions; nil: more than MaxExclusive.
+	Exclusive []string `json:"exclusive,omitzero"`
 }
+
+// MaxExclusive is max_exclusive of reconcilers/crl/compiled.cpp.
+const MaxExclusive = 320
 
 // Rule is what holds for one key.
 type Rule struct {
@@ -23,6 +28,7 @@ type Rule struct {
 	Forbidden        bool     `json:"forbidden,omitempty"`
 	Must             bool     `json:"must,omitempty"`
 	Fill             string   `json:"fill,omitempty"`
+	AbsentPasses     bool     `json:"absentPasses,omitempty"`
 	Related          []string `json:"related,omitempty"`
 	Excluded         []string `json:"excluded,omitempty"`
 	RuntimeClassName string   `json:"runtimeClassName,omitempty"`
@@ -48,7 +54,7 @@ var RulesResource = schema.GroupVersionResource{Group: "quartermaster.io", Versi
 
 // NewSpec is empty but whole.
 func NewSpec() Spec {
-	return Spec{Keys: []string{}, Rules: map[string]Rule{}, Groups: map[string][]string{}}
+	return Spec{Keys: []string{}, Rules: map[string]Rule{}, Groups: map[string][]string{}, Exclusive: []string{}}
 }
 
 // Finish brings keys and groups into step with the rules, and writes in what the vocabulary knows, as spec_of does.
@@ -76,6 +82,22 @@ func (s *Spec) Finish() {
 			s.Groups[group] = keys
 		}
 	}
+	s.exclude()
+}
+
+func (s *Spec) exclude() {
+	part := map[string]bool{}
+	for key, rule := range s.Rules {
+		part[key] = part[key] || len(rule.Excluded) > 0
+		for _, other := range rule.Excluded {
+			part[other] = true
+		}
+	}
+	maps.DeleteFunc(part, func(_ string, takes bool) bool { return !takes })
+	s.Exclusive = slices.AppendSeq([]string{}, maps.Keys(part))
+	if slices.Sort(s.Exclusive); len(s.Exclusive) > MaxExclusive {
+		s.Exclusive = nil
+	}
 }
 
 // Merge takes in another's rules; false, and nothing is changed, where the two disagree about a key or a group.
@@ -94,6 +116,7 @@ func (s *Spec) Merge(other Spec) bool {
 	maps.Copy(s.Rules, other.Rules)
 	maps.Copy(s.Groups, other.Groups)
 	s.Keys = slices.Sorted(maps.Keys(s.Rules))
+	s.exclude()
 	return true
 }
 

@@ -6,9 +6,12 @@ import (
 	"testing"
 	"time"
 
+	celgo "github.com/google/cel-go/cel"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
 )
 
 // failurePolicy Ignore lets a pod pass that costs more than the budget: one that is made to is refused before it is worked out, unless it
@@ -29,7 +32,7 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 		CopyLimits(out)
 		return out
 	}
-	const words = "the pod has more than 256 containers, or more than 2048 limits: more than is judged"
+	const words = "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong to large groups: more than is judged"
 	for _, c := range []struct {
 		containers, limits int
 		key, refused       string
@@ -62,4 +65,68 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A pod that breaks a rule is refused whatever is around it: judged or too large, but never passed over because the server gave up.
+func TestS24_APaddedPodIsRefusedAtEverySize(t *testing.T) {
+	engine := celForm(t)
+	judge := cppForm(t)
+	for _, more := range []int{170, 400} { // listed one by one: 76 + 64 + 170; too many for that
+		rules := PaddingRules(more)
+		if (rules.Exclusive == nil) != (more == 400) {
+			t.Fatalf("%d keys take part in exclusions: %d are listed", more, len(rules.Exclusive))
+		}
+		object := rules.Object("default", "Deny")
+		for _, size := range PaddedSizes {
+			for _, of := range PaddedPods(size.Containers, size.Named, size.Amount) {
+				CopyLimits(of.Pod)
+				r := newRequest(of.Pod, podKind, "pods", "default", object)
+				_, left, err := engine.rules.matching.ForInput(t.Context(), r.attributes, r.review(), r.bindings(), everyday, celconfig.RuntimeCELCostBudgetMatchConditions)
+				text, wrong := engine.rules.text(r)
+				if err != nil || wrong != nil || (text == "" && !of.Sound) {
+					t.Errorf("%d more: %s: %v %v %.200q", more, of.Name, err, wrong, text)
+					continue
+				}
+				if used := celconfig.RuntimeCELCostBudgetMatchConditions - left; used > celconfig.PerCallLimit*9/10 {
+					t.Errorf("%d more: %s: the match condition costs %d, near the limit", more, of.Name, used)
+				}
+				answer, err := judge.Evaluate(rules, of.Pod, "Warn")
+				if err != nil || (answer.Allowed && text != "" && !strings.Contains(text, "more than is judged")) || (!answer.Allowed && text == "") {
+					t.Errorf("%d more: %s: C++ says %.200q, CEL %.200q %v", more, of.Name, answer.Refusals, text, err)
+				}
+			}
+		}
+		for _, size := range MonsterSizes {
+			of := Monster(size.Containers, size.Limits)
+			text, err := engine.rules.text(newRequest(of, podKind, "pods", "default", object))
+			if err != nil || text == "" {
+				t.Errorf("%d containers, %d limits: %v %.200q", size.Containers, size.Limits, err, text)
+			}
+		}
+	}
+}
+
+// The decision itself stays far from what one expression may cost, at the bounds that are documented.
+func TestS24_TheWorstPodThatIsJudgedCostsLessThanOneExpressionMay(t *testing.T) {
+	engine := celForm(t)
+	rules := PaddingRules(170)
+	most := int64(0)
+	for _, size := range PaddedSizes {
+		for _, of := range PaddedPods(size.Containers, size.Named, size.Amount) {
+			CopyLimits(of.Pod)
+			r := newRequest(of.Pod, podKind, "pods", "default", rules.Object("default", "Deny"))
+			for _, name := range []string{"fits", "sound", "apart"} {
+				one := engine.rules.compiler.CompileCondition([]plugincel.ExpressionAccessor{condition{"variables." + name, celgo.AnyType}}, engine.rules.options, environment.NewExpressions)
+				results, left, err := one.ForInput(t.Context(), r.attributes, r.review(), r.bindings(), everyday, celconfig.RuntimeCELCostBudget)
+				if err == nil {
+					err = results[0].Error
+				}
+				if err != nil && name == "fits" {
+					t.Errorf("%s: %s: %v", of.Name, name, err)
+				}
+				most = max(most, celconfig.RuntimeCELCostBudget-left)
+			}
+		}
+	}
+	t.Logf("the dearest decision costs %d of %d", most, int64(celconfig.PerCallLimit))
 }

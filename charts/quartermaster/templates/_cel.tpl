@@ -14,8 +14,9 @@ of declarations. Maps have no order, so the keys of a container are sorted where
   unequal, broken, together    texts of what is wrong, empty when nothing is: requests, containers each for itself, the pod as a whole
   refusals    all three in one text                      advice    the same for what is only said
 
-The three are asked for one by one (`a == '' && b == ''`): where one of them would cost more than the server grants an expression, a pod
-that breaks another rule is refused all the same.
+Who is refused is decided by `fits`, `sound` and `apart` (booleans, at the end of this file). Their cost is bounded by what `fits` allows, so the
+server never gives up on them; with failurePolicy Ignore it would let the pod pass. The texts may cost more than the server grants an
+expression: then the policy's fixed message is shown instead.
 
 Kubernetes 1.30 has no sort, no flatten and no index in a comprehension: a list of up to sixteen is sorted by the rank of each
 (a longer one by the list of all keys), lists of keys are flattened as text, and `[x].map(y, ...)[0]` gives x a name.
@@ -32,13 +33,45 @@ is refused by Kubernetes afterwards. */}}
 (quantity({{ . }}).isInteger() ? quantity({{ . }}).asInteger() : 9223372036854775807)
 {{- end }}
 
-{{- /* More than any pod has, of containers in the list `.` or of their limits, so that judging a pod costs little whatever somebody sends. Refused
-when it names a declared key, by the webhook too (reconcilers/crl/pod_spec.hpp counts the requests that are copied). */}}
+{{- /* The number of limits of the containers in the list `.`. */}}
+{{- define "quartermaster.cel.limits" -}}
+{{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? size(c.resources.limits) : 0).sum()
+{{- end }}
+
+{{- /* Whether a container in the list `.` names a declared key. */}}
+{{- define "quartermaster.cel.names" -}}
+{{ . }}.exists(c, has(c.resources) && ((has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules)) ||
+(has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules))))
+{{- end }}
+
+{{- /* So much that not even the names are looked at: nobody makes such a pod but to use up the server's budget. */}}
+{{- define "quartermaster.cel.monstrous" -}}
+(size({{ . }}) > 16384 || {{ include "quartermaster.cel.limits" . }} > 32768)
+{{- end }}
+
+{{- /* More than is judged, of the containers in the list `.`. What grows is the number of limits, and for each declared key the members of
+its group. */}}
 {{- define "quartermaster.cel.too_many" -}}
-(size({{ . }}) > 256 || {{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? size(c.resources.limits) : 0).sum() > 2048)
+(size({{ . }}) > 256 || {{ include "quartermaster.cel.limits" . }} > 2048 ||
+{{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? c.resources.limits.map(k, k in params.spec.rules && has(params.spec.rules[k].group) &&
+params.spec.rules[k].group in params.spec.groups ? size(params.spec.groups[params.spec.rules[k].group]) : 0).sum() : 0).sum() > 16384)
 {{- end }}
 {{- define "quartermaster.cel.too_many_text" -}}
-'the pod has more than 256 containers, or more than 2048 limits: more than is judged'
+'the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong to large groups: more than is judged'
+{{- end }}
+
+{{- /* The keys above zero in the list of maps of limits `.` that take part in exclusions, each once. Where more keys take part than the
+operator lists (reconcilers/crl/compiled.cpp, `max_exclusive`), all keys above zero, as often as they are named. */}}
+{{- define "quartermaster.cel.used" -}}
+(has(params.spec.exclusive) ? dyn(params.spec.exclusive.filter(x, {{ . }}.exists(d, x in d && sign(quantity(d[x])) > 0))) :
+dyn({{ . }}.map(d, d.filter(k, k.contains('/') && sign(quantity(d[k])) > 0).join(' ')).filter(s, s != '').join(' ').split(' ')))
+{{- end }}
+{{- /* Of the list of used keys `.`: more pairs than are compared; two that must not be in one pod. */}}
+{{- define "quartermaster.cel.too_many_pairs" -}}
+({{ . }}.map(k, k in params.spec.rules && has(params.spec.rules[k].excluded) ? size(params.spec.rules[k].excluded) : 0).sum() * size({{ . }}) > 400000)
+{{- end }}
+{{- define "quartermaster.cel.conflict" -}}
+{{ . }}.exists(k, k in params.spec.rules && has(params.spec.rules[k].excluded) && params.spec.rules[k].excluded.exists(x, x in {{ . }}))
 {{- end }}
 
 {{- define "quartermaster.cel.amounts" -}}
@@ -107,7 +140,13 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
 
 {{- /* `.`: as above. */}}
 {{- define "quartermaster.cel.refusals" -}}
-- {name: fits, expression: {{ printf "!%s" (include "quartermaster.cel.too_many" "variables.all") | quote }}}
+- name: held
+  expression: variables.all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)
+- {name: used, expression: {{ include "quartermaster.cel.used" "variables.held" | quote }}}
+- name: fits
+  expression: >-
+    !{{ include "quartermaster.cel.monstrous" "variables.all" | nindent 4 }} && !{{ include "quartermaster.cel.too_many" "variables.all" | nindent 4 }} &&
+    !{{ include "quartermaster.cel.too_many_pairs" "variables.used" }}
 - name: unequal
   expression: >-
     variables.named.map(c, c.keys.filter(k, k in c.requests &&
@@ -127,12 +166,15 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
           ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are 1 to ' + string(u.rule.whole - 1) +
             ' (a share of a card) and multiples of ' + string(u.rule.whole) + ' (whole cards), nearest ' +
             string(u.amount - u.amount % u.rule.whole + (u.amount % u.rule.whole <= u.rule.whole / 2 ? 0 : u.rule.whole))
-        : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) ? ''
+        : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) {{- if not . }} ||
+          (!(u.rule.partner in c.limits) && u.rule.partner in params.spec.rules && has(params.spec.rules[u.rule.partner].absentPasses) &&
+            params.spec.rules[u.rule.partner].absentPasses){{ end }} ? ''
         : c.at + ': ' + u.key + ' is ' + string(u.amount) + ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' +
           string(u.rule.whole) + ' is a whole card and needs none') +
       c.used.filter(k, {{- include "quartermaster.cel.first" "c.used" | nindent 10 }}).map(k,
         params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules &&
             has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used) && !(m in c.requests && !(m in c.limits)) &&
+            {{- if not . }} !(has(params.spec.rules[m].absentPasses) && params.spec.rules[m].absentPasses && !(m in c.limits)) &&{{ end }}
             !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }})).map(m,
           c.at + ': ' + m + ' must be set to 1 or more beside ' + k + ' (ConfigMap ' + params.spec.rules[m].source + ')').join('; '))
     ).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
@@ -183,38 +225,57 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 `spec`: what they look at; `fills`: whether keys that will be filled in count.
 */}}
 {{- define "quartermaster.cel.suspect" -}}
-[{{ include "quartermaster.cel.all" .spec }}].exists(all, {{ include "quartermaster.cel.too_many" "all" }}
-? all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules)) :
-[all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)].exists(held, all.exists(c, has(c.resources) && (
-(has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+[{{ include "quartermaster.cel.all" .spec }}].exists(all, {{ include "quartermaster.cel.monstrous" "all" }} ||
+({{ include "quartermaster.cel.names" "all" }} && (size(all) > 16 || {{ include "quartermaster.cel.limits" "all" }} > 128 ||
+{{ include "quartermaster.cel.too_many" "all" }} || {{ include "quartermaster.cel.wrong" (dict "all" "all" "fills" .fills) }} ||
+[all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)].exists(held,
+[{{ include "quartermaster.cel.used" "held" }}].exists(used, {{ include "quartermaster.cel.too_many_pairs" "used" }} ||
+{{ include "quartermaster.cel.conflict" "used" }})))))
+{{- end }}
+
+{{- /* Something is wrong with a container in the list `.all`, looked at alone. `.fills`: what will be filled in counts as absent. */}}
+{{- define "quartermaster.cel.wrong" -}}
+{{ .all }}.exists(c, has(c.resources) && (
+(has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && sign(quantity(c.resources.limits[k])) > 0 && [params.spec.rules[k]].exists(r,
   (has(r.forbidden) && r.forbidden) ||
   (has(r.whole) && {{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} % r.whole != 0 && !({{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} < r.whole &&
-    r.partner in c.resources.limits && sign(quantity(c.resources.limits[r.partner])) > 0)) ||
-  (has(r.excluded) && r.excluded.exists(x, (!(x in params.spec.rules) || k < x) && held.exists(d, x in d))) ||
+    (r.partner in c.resources.limits ? sign(quantity(c.resources.limits[r.partner])) > 0 : {{ if .fills }}false{{ else }}r.partner in params.spec.rules &&
+      has(params.spec.rules[r.partner].absentPasses) && params.spec.rules[r.partner].absentPasses{{ end }}))) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules &&
     ((has(params.spec.rules[m].must) && params.spec.rules[m].must){{ if .fills }} || has(params.spec.rules[m].fill){{ end }}) &&
-    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0)))))) ||
+    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0){{ if not .fills }} &&
+    !(has(params.spec.rules[m].absentPasses) && params.spec.rules[m].absentPasses && !(m in c.resources.limits)) &&
+    !(has(params.spec.rules[m].waivedBy) && params.spec.rules[m].waivedBy in c.resources.limits &&
+      {{ include "quartermaster.cel.whole" "c.resources.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom){{ end }}))))) ||
 (has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules &&
-  !(has(c.resources.limits) && k in c.resources.limits && c.resources.limits[k] == c.resources.requests[k])))))))
+  !(has(c.resources.limits) && k in c.resources.limits && (c.resources.limits[k] == c.resources.requests[k] ||
+    quantity(c.resources.limits[k]).compareTo(quantity(c.resources.requests[k])) == 0))))))
 {{- end }}
 
 {{- define "quartermaster.cel.worth_saying" -}}
-[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.too_many" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.monstrous" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
   (has(r.notOffered) && r.notOffered) || (has(r.related) && r.related.exists(m, m in params.spec.rules &&
-    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0)))))))
+    !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0)))))) &&
+!{{ include "quartermaster.cel.too_many" "all" }})
 {{- end }}
 
 {{- define "quartermaster.cel.lacking" -}}
-[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.too_many" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
+[{{ include "quartermaster.cel.all" . }}].exists(all, !{{ include "quartermaster.cel.monstrous" "all" }} && all.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && [params.spec.rules[k]].exists(r,
   (has(r.runtimeClassName) && !(has(dyn({{ . }}).runtimeClassName) && dyn({{ . }}).runtimeClassName != '')) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
     !(m in c.resources.limits) && !(has(params.spec.rules[m].waivedBy) && params.spec.rules[m].waivedBy in c.resources.limits &&
-      {{ include "quartermaster.cel.whole" "c.resources.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom)))))))
+      {{ include "quartermaster.cel.whole" "c.resources.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom)))))) &&
+!{{ include "quartermaster.cel.too_many" "all" }})
 {{- end }}
 
 {{- /* Whether the text `.` is a legal name of an extended resource: reconcilers/crl/resource_name.cpp. */}}
 {{- define "quartermaster.cel.legal_key" -}}
 {{ . }}.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && {{ . }}.indexOf('/') <= 244 && !{{ . }}.contains('kubernetes.io/') && !{{ . }}.startsWith('requests.')
+{{- end }}
+
+{{- /* Whether the label `.` of a ConfigMap is one that is judged. */}}
+{{- define "quartermaster.cel.judged_label" -}}
+({{ . }}.startsWith('features.cpaas.io/') || {{ . }}.startsWith('features.alauda.io/'))
 {{- end }}
 
 {{- /* The keys pods ask cards by, as the list of docs/scheduling.md (managedResources) has them. */}}

@@ -8,6 +8,7 @@
 #include "controller/sleep.hpp"
 #include "kube/status.hpp"
 #include "quota/place.hpp"
+#include "reconcilers/extender/hami_lock.hpp"
 #include "reconcilers/extender/membership.hpp"
 
 namespace reconcilers::extender {
@@ -19,6 +20,9 @@ using nlohmann::json;
 constexpr controller::milliseconds longest = 3s, shortest = 300ms;  // of one Binding, which ends before the lease does
 constexpr auto patience = 30s;                                      // for the watch to show what was bound
 constexpr auto turn = 2s;  // how long a call waits for another one to the same node
+// On a node of HAMi a call waits for the lock and writes it, and then binds: within the scheduler's httpTimeout of 5 s.
+constexpr controller::milliseconds lock_turn = 1s, lock_write = 1s, look = 20ms;
+constexpr auto lock_path = "/metadata/annotations/hami.io~1mutex.lock";
 constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
 
 /// The API server has answered, and it is no.
@@ -82,6 +86,80 @@ boost::asio::awaitable<bool> binder::its_turn(const line& in, std::uint64_t tick
   co_return true;
 }
 
+kube::task<void> binder::patch_node(std::string node, json patch) {
+  auto request = kube::patch_request(kube::resources::nodes, {{}, node}, kube::patch_kind::json, patch);
+  request.deadline = lock_write;
+  const auto answer = co_await by_.api.over().send(std::move(request));
+  if (!answer) co_return std::unexpected(answer.error());
+  if (answer->status >= 400) co_return std::unexpected(kube::error_of("patch nodes " + node, *answer));
+  co_return kube::result<void>();
+}
+
+boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube::uid uid, std::string node) {
+  const auto until = controller::boot_now() + lock_turn;
+  for (std::string why;;) {
+    const auto* known = by_.nodes.find({{}, node});
+    if (!known) co_return "node " + node + " is gone";
+    const std::string found(known->annotations.value_or(hami_lock_annotation, ""));
+    const auto earlier = read_hami_lock(found);
+    if (!found.empty() && !earlier)
+      co_return "node " + node + ": HAMi's plugin cannot read hami.io/mutex.lock=" + found.substr(0, 80) +
+          "; take it off: kubectl annotate node " + node + " hami.io/mutex.lock-";
+    bool held = false;
+    if (earlier && earlier->pod != pod) {
+      std::optional<kube::pod> holder;
+      if (const auto* one = by_.pods.find(earlier->pod)) {
+        holder = *one;
+      } else if (!earlier->pod.name.empty()) {
+        auto now = co_await read(earlier->pod);
+        if (!now && now.error().code != kube::errc::not_found) co_return now.error().what;
+        if (now) holder = std::move(*now);
+      }
+      const bool binding = holder && (in_flight_.contains(holder->id) || in_doubt_.contains(holder->id));
+      held = holds(*earlier, node, holder ? &*holder : nullptr, binding, wall_ns() / 1'000'000'000);
+    }
+    if (held) {
+      why = "node " + node + " is giving " +
+            (earlier->pod.name.empty() ? std::string("another pod") : "pod " + earlier->pod.to_string()) +
+            " its cards, and HAMi's plugin serves one pod at a time; come again";
+    } else {
+      const auto value = to_string(hami_lock{wall_ns() / 1'000'000'000, pod});
+      const json patch{{{"op", "test"}, {"path", lock_path}, {"value", found.empty() ? json() : json(found)}},
+                       {{"op", "add"}, {"path", lock_path}, {"value", value}}};
+      const auto wrote = co_await patch_node(node, patch);
+      if (wrote) {
+        locked_[uid] = {node, value};
+        co_return std::string();
+      }
+      why = wrote.error().what;
+      if (wrote.error().code != kube::errc::invalid && wrote.error().code != kube::errc::conflict) co_return why;
+    }
+    if (controller::boot_now() > until) co_return why;
+    const bool slept = co_await controller::sleep_for(look);
+    if (!slept) co_return "stopping";
+  }
+}
+
+/// Left on, it would keep HAMi's own scheduler away for five minutes; whoever binds here next would see that it holds
+/// nothing.
+boost::asio::awaitable<void> binder::take_off(std::string node, std::string lock) {
+  const json patch{{{"op", "test"}, {"path", lock_path}, {"value", lock}}, {{"op", "remove"}, {"path", lock_path}}};
+  const auto wrote = co_await patch_node(node, patch);
+  if (!wrote)
+    controller::log::info("HAMi's lock of a node was not taken off", {{"node", node}, {"error", wrote.error().what}});
+}
+
+void binder::forget_lock(const kube::uid& uid, std::string_view bound_to) {
+  const auto lock = locked_.extract(uid);
+  if (lock && lock.mapped().node != bound_to)
+    by_.loop.spawn("hami_lock", take_off(lock.mapped().node, lock.mapped().value));
+}
+
+void binder::release(const kube::uid& uid) {
+  by_.book.release(uid);
+  forget_lock(uid, {});
+}
+
 boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   const auto refuse = [&](std::string_view result, std::string why) {
     results_.with({result}).add();
@@ -135,8 +213,18 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   if (assumed != quota::booked::done)
     co_return refuse("no_room", assumed == quota::booked::elsewhere ? unconfirmed : "the cards went to another pod");
 
+  if (view->what->serves.has(quota::mode::hami)) {
+    auto no = co_await take_lock(what.pod, what.uid, what.node);
+    if (!no.empty()) {
+      by_.book.release(what.uid);
+      co_return refuse("not_ready", std::move(no));
+    }
+  }
   auto sent = co_await send(what.pod, uid, pod->resource_version, what.node, annotations);
-  if (sent) co_return refuse("bound", "");
+  if (sent) {
+    forget_lock(what.uid, what.node);
+    co_return refuse("bound", "");
+  }
   co_return co_await settle(what, std::move(sent.error()), std::move(*pod), annotations);
 }
 
@@ -156,20 +244,24 @@ boost::asio::awaitable<std::string> binder::settle(const bind_args& what, kube::
       const bool ours =
           now->node_name == what.node && now->annotations.value_or(placement_annotation, "") ==
                                              annotations.value(std::string(placement_annotation), std::string());
+      forget_lock(what.uid, now->node_name);
       if (ours) co_return said("bound", "");
-      if (now->node_name != what.node) by_.book.release(what.uid), by_.book.take(*now);
+      if (now->node_name != what.node) release(what.uid), by_.book.take(*now);
       co_return said("refused", "the pod was bound to " + now->node_name + " by somebody else");
     }
     if (now && now->id == what.uid && now->resource_version != version && !now->deleting) {
       auto again = co_await send(what.pod, what.uid.to_string(), now->resource_version, what.node, annotations);
-      if (again) co_return said("bound", "");
+      if (again) {
+        forget_lock(what.uid, what.node);
+        co_return said("bound", "");
+      }
       why = std::move(again.error());
     } else if (!now && now.error().code != kube::errc::not_found) {
       why = now.error();
     }
   }
   if (is_no(why)) {
-    by_.book.release(what.uid);
+    release(what.uid);
     co_return said("refused", why.what);
   }
   find_out_later(what.pod, what.uid);
@@ -186,24 +278,28 @@ boost::asio::awaitable<void> binder::find_out(kube::object_key key, kube::uid ui
   const auto text = uid.to_string();
   for (;;) {
     const auto* entry = by_.book.book().find(text);
-    if (!entry || entry->confirmed) co_return;  // the watch has told
+    if (!entry || entry->confirmed) {  // the watch has told
+      forget_lock(uid, entry ? std::string_view(entry->held.node) : std::string_view());
+      co_return;
+    }
     auto sealed = co_await by_.earlier.seal(key, text);
     const bool gone =
         !sealed && (sealed.error().code == kube::errc::not_found || sealed.error().code == kube::errc::conflict);
     if (gone) {
-      by_.book.release(uid);
+      release(uid);
       co_return;
     }
     if (sealed) {
       auto now = co_await read(key);
       const bool none = !now && now.error().code == kube::errc::not_found;
       if (none || (now && (now->id != uid || now->node_name.empty()))) {
-        by_.book.release(uid);
+        release(uid);
         controller::log::info("a Binding did not arrive and what it held is free", {{"pod", key.to_string()}});
         co_return;
       }
       if (now) {
         by_.book.take(*now);
+        forget_lock(uid, now->node_name);
         co_return;
       }
     }

@@ -23,6 +23,7 @@ class binder {
     controller::loop& loop;
     kube::client& api;  ///< the fenced one
     const controller::store<kube::pod>& pods;
+    const controller::store<kube::node>& nodes;
     account& book;
     fence& earlier;
     std::function<controller::milliseconds()> lease_left;
@@ -46,6 +47,15 @@ class binder {
   using line = std::set<std::uint64_t>;  ///< of those with a Binding to one node, the one on its way first
   /// False: not within a call's patience.
   static boost::asio::awaitable<bool> its_turn(const line& in, std::uint64_t ticket);
+  /// On a node of HAMi: has its plugin serve this pod next. Waits as long as a call may for the pod before it.
+  /// @return empty, or why not
+  boost::asio::awaitable<std::string> take_lock(kube::object_key pod, kube::uid uid, std::string node);
+  kube::task<void> patch_node(std::string node, nlohmann::json patch);
+  boost::asio::awaitable<void> take_off(std::string node, std::string lock);
+  /// It is known where the pod is bound (empty: nowhere): the lock we wrote for it stays on that node alone.
+  void forget_lock(const kube::uid& uid, std::string_view bound_to);
+  /// The pod was not bound: what it was promised is free again, and so is its node's lock.
+  void release(const kube::uid& uid);
   kube::task<kube::pod> read(kube::object_key key);
   kube::task<void> send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
                         const nlohmann::json& annotations);
@@ -58,6 +68,10 @@ class binder {
   std::set<kube::uid> in_flight_, in_doubt_;
   std::map<std::string, line> lines_;  ///< by node of gpu-manager
   std::uint64_t tickets_ = 0;
+  struct locked {
+    std::string node, value;
+  };
+  std::map<kube::uid, locked> locked_;  ///< by pod whose Binding is not known to have arrived: the lock we wrote
   controller::family<controller::counter>& results_;
 };
 

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 
+#include "controller/clock.hpp"
 #include "controller/sleep.hpp"
 #include "test/reconcilers/extender/rig.hpp"
 
@@ -25,7 +26,7 @@ struct binder_test : rig {
   kube::client api{transport};
   fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "term-1"}};
   controller::milliseconds lease = std::chrono::seconds(9);
-  binder subject{{loop, api, known.pods, book, earlier, [this] { return lease; }}, metrics};
+  binder subject{{loop, api, known.pods, known.nodes, book, earlier, [this] { return lease; }}, metrics};
   json unbound = json::array();                          ///< what the list of pods without a node has
   std::deque<kube::result<kube::response>> to_bindings;  ///< answers; then 201
   std::map<std::string, json> pods;                      ///< GET by name
@@ -217,6 +218,117 @@ TEST_F(binder_test, F43_while_it_is_found_out_the_pod_is_not_bound_elsewhere) {
   EXPECT_EQ(bind(one, "b"), "");
 }
 
+/// A node of HAMi with one card, and the API server's part of a JSON patch of its lock.
+struct hami_binder_test : binder_test {
+  static constexpr const char* key = "hami.io/mutex.lock";
+  std::vector<std::string> order;  ///< what was written, in turn
+
+  hami_binder_test() {
+    put_node("");
+    transport.answer = [this, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
+      if (request.target.ends_with("/binding")) order.push_back("bind");
+      if (!request.target.starts_with("/api/v1/nodes/h")) return inner(request);
+      const auto patch = json::parse(request.body);
+      const auto is = lock();
+      order.push_back(patch[1]["op"] == "remove" ? "unlock" : "lock");
+      EXPECT_EQ(patch[0]["path"], "/metadata/annotations/hami.io~1mutex.lock");
+      if (patch[0]["value"] != (is.empty() ? json() : json(is)))
+        return recording_transport::refused(422, "Invalid", "test failed");
+      put_node(patch[1].value("value", ""));
+      return recording_transport::answered(200, json::object());
+    };
+    lead();
+  }
+  void put_node(const std::string& lock) {
+    texts annotations{{"hami.io/node-nvidia-register",
+                       R"([{"id":"GPU-0","count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true}])"}};
+    if (!lock.empty()) annotations.emplace_back(key, lock);
+    auto made = node("h", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 10}}, annotations);
+    made.resource_version = next_version();
+    known.nodes.put(made);
+  }
+  std::string lock() const { return std::string(known.nodes.find({{}, "h"})->annotations.value_or(key, "")); }
+  kube::pod waiting(const std::string& name) {
+    auto made = pod(name, {container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 1000}})});
+    known.pods.put(made);
+    pods[name] = document(made);
+    return made;
+  }
+  /// The pod as it is after a Binding, and in a phase of HAMi's.
+  void put_bound(kube::pod of, const std::string& phase) {
+    of = annotated(of, {{"hami.io/bind-phase", phase}});
+    of.node_name = "h";
+    known.pods.put(of);
+    pods[of.key.name] = document(of);
+  }
+};
+
+TEST_F(hami_binder_test, the_plugin_is_told_of_a_pod_before_it_is_bound) {
+  const auto one = waiting("p");
+  EXPECT_EQ(bind(one, "h"), "");
+  EXPECT_THAT(order, ElementsAre("lock", "bind"));
+  EXPECT_TRUE(lock().ends_with(",lab,p")) << lock();
+}
+
+TEST_F(hami_binder_test, the_next_pod_waits_until_the_plugin_has_taken_the_lock_off) {
+  const auto one = waiting("p"), two = waiting("q");
+  EXPECT_EQ(bind(one, "h"), "");
+  put_bound(one, "allocating");
+  EXPECT_THAT(bind(two, "h"), HasSubstr("node h is giving pod lab/p its cards"));
+  EXPECT_EQ(used("h", 0).sharers, 1) << "what it was promised meanwhile is free again";
+  EXPECT_THAT(bindings(), SizeIs(1));
+  put_node("");
+  EXPECT_EQ(bind(two, "h"), "");
+  EXPECT_TRUE(lock().ends_with(",lab,q"));
+}
+
+TEST_F(hami_binder_test, a_lock_that_was_left_on_keeps_nobody_away) {
+  const auto served = waiting("served");
+  put_bound(served, "success");
+  put_node("2026-01-01T00:00:00Z,lab,served");
+  EXPECT_EQ(bind(waiting("p"), "h"), "");
+  put_node("2026-01-01T00:00:00Z,lab,gone");
+  EXPECT_EQ(bind(waiting("q"), "h"), "") << "its pod is gone";
+  EXPECT_TRUE(lock().ends_with(",lab,q"));
+}
+
+TEST_F(hami_binder_test, what_hamis_own_scheduler_holds_is_left_to_it) {
+  const auto theirs = waiting("theirs");
+  const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
+  put_node(now + ",lab,theirs");
+  EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("come again"));
+  EXPECT_EQ(lock(), now + ",lab,theirs");
+  EXPECT_THAT(order, IsEmpty());
+  put_node("no time at all");
+  EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("kubectl annotate node h hami.io/mutex.lock-"));
+}
+
+TEST_F(hami_binder_test, a_pod_that_is_not_bound_gives_the_lock_back) {
+  to_bindings.push_back(recording_transport::refused(422, "Invalid", "no such node"));
+  EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("no such node"));
+  EXPECT_TRUE(turn([&] { return lock().empty(); }));
+  to_bindings.push_back(timed_out());
+  EXPECT_THAT(bind(waiting("q"), "h"), HasSubstr("no answer"));
+  EXPECT_TRUE(turn([&] { return lock().empty(); })) << "it had not";
+}
+
+TEST_F(hami_binder_test, F43_a_binding_that_arrived_without_an_answer_keeps_its_lock) {
+  const auto one = waiting("p");
+  to_bindings.push_back(timed_out());
+  transport.answer = [&, inner = transport.answer](const kube::request& request) {
+    if (request.target.ends_with("/binding")) {
+      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      bound.node_name = "h";
+      pods["p"] = document(bound);
+    }
+    return inner(request);
+  };
+  EXPECT_THAT(bind(one, "h"), HasSubstr("no answer"));
+  EXPECT_TRUE(turn([&] { return book.open().empty(); }));
+  settle();
+  EXPECT_THAT(order, ElementsAre("lock", "bind"));
+}
+
 TEST_F(binder_test, nothing_is_bound_before_all_seals_are_answered_or_when_the_lease_ends_soon) {
   EXPECT_FALSE(subject.ready());
   lead();
@@ -294,7 +406,7 @@ TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_the
   slow_transport slow{transport};
   kube::client through{slow};
   controller::registry apart;
-  binder several{{loop, through, known.pods, book, earlier, [this] { return lease; }}, apart};
+  binder several{{loop, through, known.pods, known.nodes, book, earlier, [this] { return lease; }}, apart};
   lead();
   const auto at_once = [&](const std::vector<std::pair<std::string, std::string>>& pods_on_nodes) {
     slow.most = 0;

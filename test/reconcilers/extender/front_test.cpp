@@ -17,7 +17,7 @@ struct front_test : rig {
   reconcilers::recording_transport transport;
   kube::client api{transport};
   fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "me"}};
-  binder binds{{loop, api, known.pods, book, earlier, [] { return std::chrono::seconds(9); }}, metrics};
+  binder binds{{loop, api, known.pods, known.nodes, book, earlier, [] { return std::chrono::seconds(9); }}, metrics};
   reconcilers::recording_recorder recorder;
   waiting waiters{{api, known.pods, known.nodes, book, recorder}, metrics};
   bool leading = true;

@@ -1,0 +1,45 @@
+#include "reconcilers/extender/hami_lock.hpp"
+
+#include <chrono>
+
+#include "controller/clock.hpp"
+#include "kube/exec_plugin.hpp"
+
+namespace reconcilers::extender {
+namespace {
+
+constexpr std::int64_t longest = 300;  // HAMi's own patience with a lock (nodelock.go NodeLockTimeout), in seconds
+constexpr std::string_view bind_phase = "hami.io/bind-phase";
+
+}  // namespace
+
+std::string to_string(const hami_lock& lock) {
+  const controller::wall_time since{std::chrono::seconds(lock.since)};
+  return controller::rfc3339_seconds(since) + "," + lock.pod.ns + "," + lock.pod.name;
+}
+
+std::optional<hami_lock> read_hami_lock(std::string_view text) {
+  const auto comma = text.find(',');
+  const auto since = kube::parse_rfc3339(text.substr(0, comma));
+  if (!since) return {};
+  hami_lock out{std::chrono::duration_cast<std::chrono::seconds>(since->time_since_epoch()).count(), {}};
+  if (comma == std::string_view::npos) return out;
+  const auto rest = text.substr(comma + 1);
+  const auto next = rest.find(',');
+  if (next == std::string_view::npos || rest.find(',', next + 1) != std::string_view::npos) return {};
+  out.pod = {std::string(rest.substr(0, next)), std::string(rest.substr(next + 1))};
+  return out;
+}
+
+bool holds(const hami_lock& lock, const std::string& node, const kube::pod* holder, bool binding, std::int64_t now) {
+  if (binding) return true;
+  const bool young = now - lock.since < longest;
+  if (lock.pod.name.empty()) return young;
+  if (!holder) return false;
+  if (holder->node_name.empty()) return young;  // HAMi's scheduler is about to bind it, or somebody died before that
+  if (holder->node_name != node || holder->phase != kube::pod_phase::pending) return false;
+  const auto phase = holder->annotations.value_or(bind_phase, "");
+  return phase != "success" && phase != "failed";
+}
+
+}  // namespace reconcilers::extender

@@ -117,6 +117,9 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"policy: {enrolment: {drain: {mode: Evct}}}":                              "at '/policy/enrolment/drain/mode': value must be one of 'Wait', 'Evict'",
 		"policy: {enrolment: {maxUnavailable: 10%%}}":                             "at '/policy/enrolment/maxUnavailable'",
 		"policy: {customResources: {enforcement: Off}}":                           "at '/policy/customResources/enforcement': got boolean, want string",
+		"policy: {customResources: {namespace: team}}":                            "at '/policy/customResources': additional properties 'namespace' not allowed",
+		"{admission: {webhook: always, port: 8080}, metrics: {port: 8080}}":       "admission.port is 8080, which is metrics.port; allowed: another port of the pod",
+		"rbac: {agregate: true}":                                                  "at '/rbac': additional properties 'agregate' not allowed",
 		"policy: {removing: true}":                                                "at '/policy': additional properties 'removing' not allowed",
 		"image: {repo: x}":                                                        "at '/image': additional properties 'repo' not allowed",
 		"metrics: {serviceMonitor: {enable: true}}":                               "at '/metrics/serviceMonitor': additional properties 'enable' not allowed",
@@ -156,21 +159,13 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		t.Fatal(err)
 	}
 	for values, want := range map[string][]string{
-		"replicaCount=2":                    {"kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
+		"replicaCount=2":                    {"kubectl create -f -", "kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
 		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
 		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
 		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
 		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
 	} {
-		notes, err := Helm("template", "qm", withNotes, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var read struct{ Notes string }
-		if err := yaml.Unmarshal([]byte(notes), &read); err != nil {
-			t.Fatal(err)
-		}
-		notes = read.Notes
+		notes := notesOf(t, withNotes, values)
 		for _, one := range want {
 			if !strings.Contains(notes, one) {
 				t.Errorf("%s: no %q in\n%s", values, one, notes)
@@ -179,7 +174,32 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 		if strings.Contains(values, "enable") && strings.Contains(notes, "kind: AcceleratorPolicy") {
 			t.Errorf("%s: asks for a policy that values gave:\n%s", values, notes)
 		}
+		if strings.Contains(notes, "kubectl apply") {
+			t.Errorf("%s: a policy that is there already would be overwritten:\n%s", values, notes)
+		}
+		upgraded := notesOf(t, withNotes, values, "--is-upgrade")
+		if !strings.Contains(upgraded, "kubectl get apol,anode") {
+			t.Errorf("%s: an upgrade does not say where to look:\n%s", values, upgraded)
+		}
+		for _, writes := range []string{"kind: AcceleratorPolicy", "kubectl apply", "kubectl create", "kubectl label", "--set"} {
+			if strings.Contains(upgraded, writes) {
+				t.Errorf("%s: after an upgrade NOTES say %q:\n%s", values, writes, upgraded)
+			}
+		}
 	}
+}
+
+func notesOf(t *testing.T, folder, values string, more ...string) string {
+	t.Helper()
+	text, err := Helm(append([]string{"template", "qm", folder, "-n", "gpu", "--show-only", "templates/notes.yaml", "--set", values}, more...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct{ Notes string }
+	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatal(err)
+	}
+	return read.Notes
 }
 
 func TestS57_helm_lint_is_content(t *testing.T) {

@@ -60,6 +60,9 @@ class removal {
     if (!seen) co_return seen;
     if (how_.check) co_return check();
     if (how_.cancel) co_return co_await cancel();
+    auto written = co_await read_written(over_);
+    if (!written) co_return std::unexpected(written.error());
+    written_ = std::move(*written);
     if (!wanted()) co_return kube::result<void>();
     if (!how_.without_operator) {
       const auto left = co_await leave();
@@ -79,10 +82,13 @@ class removal {
       const auto types = co_await remove_types(over_);
       if (!types) co_return std::unexpected(types.error());
       tell(*types);
+      if (!types->empty() && !written_.empty()) out_ << "  and with them " << summary_of(written_) << std::endl;
     }
     out_ << "nothing is left but what helm installed" << (release_.empty() ? ", if it did" : "")
          << ":\n  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
          << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
+    if (!how_.keep_crds)
+      out_ << "(helm then says that it keeps the CustomResourceDefinitions; they are gone)" << std::endl;
     co_return kube::result<void>();
   }
 
@@ -162,11 +168,20 @@ class removal {
   bool wanted() {
     out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
          << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
-         << "; then the operator stops, and all that it made goes"
-         << (how_.keep_crds ? ", but for CRDs and the policy." : ", with the CRDs and the AcceleratorPolicy.")
+         << "; then the operator stops, and all that it made goes" << (how_.keep_crds ? "." : ", with the CRDs.")
          << (how_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
                                  : "")
          << std::endl;
+    if (!written_.empty()) {
+      out_ << (how_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
+           << " what people wrote: " << summary_of(written_) << (written_.quotas.empty() ? "." : ":") << "\n"
+           << list_of_quotas(written_);
+      if (!how_.keep_crds) {
+        const auto* types = written_.quotas.empty() ? "apol" : "apol,aq";
+        out_ << "A copy: kubectl get " << types << " -A -o yaml > quartermaster.yaml; --keep-crds leaves them.\n";
+      }
+      out_ << std::flush;
+    }
     if (agreed(how_.yes, out_)) return true;
     rc_ = 1;
     return false;
@@ -297,6 +312,7 @@ class removal {
   std::ostream& out_;
   std::string ns_, release_;
   std::set<std::string> nodes_;
+  written_objects written_;
   std::map<std::string, std::string> enrolled_;  ///< node -> what it is at
   bool has_policy_ = false, removing_ = false;
   pulse lease_;
@@ -311,7 +327,9 @@ constexpr std::string_view example = R"(Examples:
 
 Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or
 evicted, where the policy says drain: {mode: Evict}). May be stopped and called again at any point.
-What people wrote stays: their labels, their ConfigMaps. Events expire by themselves.
+Labels of nodes and ConfigMaps that people wrote stay. Objects of our types that people wrote (AcceleratorPolicy,
+AcceleratorQuotas) go with the CRDs: they are counted and named before the question, and --keep-crds leaves them.
+Events expire by themselves.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled.)";
 
 }  // namespace
@@ -340,14 +358,15 @@ void add_uninstall(CLI::App& app, int& rc) {
   verb->add_flag("--recreate-owned", options->recreate_owned,
                  "Delete pods that still wait for the scheduler quartermaster where their owner makes them anew (see "
                  "scheduler off --help)");
-  verb->add_flag("--keep-crds", options->keep_crds, "Leave the CRDs and the AcceleratorPolicy");
+  verb->add_flag("--keep-crds", options->keep_crds,
+                 "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
   verb->add_flag("--without-operator", options->without_operator,
                  "Do not wait for nodes: labels and plugins go at once, under the pods that use them");
   auto seconds = std::make_shared<int>(0);
   verb->add_option("--timeout", *seconds, "Seconds for nodes to leave; 0: as long as it takes")
       ->check(CLI::Range(0, 604800))
       ->capture_default_str();
-  verb->add_option("-n,--namespace", options->ns, "The operator's; without it where the lease quartermaster is");
+  verb->add_option("-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   verb->callback([options, seconds, &rc] {

@@ -44,6 +44,19 @@ struct swept {
 };
 kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns);
 
+/// What people wrote in objects of our types, which goes with the CRDs.
+struct written_objects {
+  std::vector<std::string> policies;     ///< names, sorted
+  std::vector<kube::object_key> quotas;  ///< sorted
+  bool empty() const { return policies.empty() && quotas.empty(); }
+};
+/// Types that are not there hold nothing.
+kube::task<written_objects> read_written(kube::transport& over);
+/// "AcceleratorPolicy default and 2 AcceleratorQuotas in 1 namespace".
+std::string summary_of(const written_objects& written);
+/// One line per namespace: "  lab: batch, team\n"; after twenty of them how many more there are.
+std::string list_of_quotas(const written_objects& written);
+
 /// The CRDs, with every AcceleratorPolicy, AcceleratorNode and ResourceRules in them.
 kube::task<std::vector<swept>> remove_types(kube::transport& over);
 

@@ -4,9 +4,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/uninstall.hpp"
+#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/compat/facts.hpp"
 #include "reconcilers/compat/labels.hpp"
 #include "reconcilers/crl/declaration.hpp"
@@ -196,6 +200,53 @@ kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns) {
     }
   }
   co_return out;
+}
+
+kube::task<written_objects> read_written(kube::transport& over) {
+  written_objects out;
+  const auto is_error = [](const kube::result<void>& listed) {
+    return !listed && listed.error().code != kube::errc::not_found;
+  };
+  const std::function<void(reconcilers::accelerator_policy)> keep_policy = [&](reconcilers::accelerator_policy policy) {
+    out.policies.push_back(std::move(policy.key.name));
+  };
+  const auto policies = co_await list_each<reconcilers::accelerator_policy>(over, kube::list_options(), keep_policy);
+  if (is_error(policies)) co_return std::unexpected(policies.error());
+  const std::function<void(reconcilers::accelerator_quota)> keep_quota = [&](reconcilers::accelerator_quota quota) {
+    out.quotas.push_back(std::move(quota.key));
+  };
+  const auto quotas = co_await list_each<reconcilers::accelerator_quota>(over, kube::list_options(), keep_quota);
+  if (is_error(quotas)) co_return std::unexpected(quotas.error());
+  std::ranges::sort(out.policies);
+  std::ranges::sort(out.quotas);
+  co_return out;
+}
+
+std::string summary_of(const written_objects& written) {
+  std::string out;
+  for (const auto& name : written.policies) out += (out.empty() ? "AcceleratorPolicy " : ", ") + name;
+  if (written.quotas.empty()) return out;
+  std::set<std::string_view> namespaces;
+  for (const auto& quota : written.quotas) namespaces.insert(quota.ns);
+  return out + (out.empty() ? "" : " and ") + counted(written.quotas.size(), reconcilers::accelerator_quota::of()) +
+         " in " + std::to_string(namespaces.size()) + (namespaces.size() == 1 ? " namespace" : " namespaces");
+}
+
+std::string list_of_quotas(const written_objects& written) {
+  constexpr std::size_t most_namespaces = 20;
+  std::map<std::string_view, std::string> names;
+  for (const auto& quota : written.quotas) {
+    auto& line = names[quota.ns];
+    line += (line.empty() ? "" : ", ") + quota.name;
+  }
+  std::string out;
+  std::size_t shown = 0;
+  for (const auto& [ns, line] : names) {
+    if (shown++ == most_namespaces)
+      return out + "  and " + std::to_string(names.size() - most_namespaces) + " more namespaces\n";
+    out += "  " + std::string(ns) + ": " + line + "\n";
+  }
+  return out;
 }
 
 kube::task<std::vector<swept>> remove_types(kube::transport& over) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/policy_file.hpp"
+#include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
 namespace {
@@ -31,14 +32,14 @@ kube::taint taint_named(std::string key) {
   return out;
 }
 
-TEST(uninstall, S59_a_node_without_anything_of_ours_is_left_alone) {
+TEST(uninstall, a_node_without_anything_of_ours_is_left_alone) {
   const auto node = node_with({{"nvidia-device-enable", "pgpu"}, {"cuda-major-version", "12"}}, {},
                               {taint_named("example.com/reserved")});
   EXPECT_FALSE(enrolled(node));
   EXPECT_EQ(tidy_patch(node), json::array());
 }
 
-TEST(uninstall, S59_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
+TEST(uninstall, takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
   const auto node = node_with({{"quartermaster.io/module", "pgpu"},
                                {"quartermaster.io/taken-over", "true"},
                                {"cuda-major-version", "12"},
@@ -57,7 +58,7 @@ TEST(uninstall, S59_takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
     {"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"}])"));
 }
 
-TEST(uninstall, S59_takes_both_taints_of_ours_wherever_they_are) {
+TEST(uninstall, takes_both_taints_of_ours_wherever_they_are) {
   const auto node = node_with({}, {},
                               {taint_named("quartermaster.io/accelerator"), taint_named("example.com/reserved"),
                                taint_named("quartermaster.io/switching")});
@@ -69,12 +70,57 @@ TEST(uninstall, S59_takes_both_taints_of_ours_wherever_they_are) {
     {"op":"remove","path":"/spec/taints/0"}])"));
 }
 
-TEST(uninstall, S59_cuda_labels_that_somebody_changed_since_are_theirs) {
+TEST(uninstall, cuda_labels_that_somebody_changed_since_are_theirs) {
   const auto node = node_with({{"cuda-major-version", "13"}, {"cuda-minor-version", "0"}},
                               {{"quartermaster.io/cuda-labels", "12.4"}}, {});
   const auto patch = tidy_patch(node);
   ASSERT_EQ(patch.size(), 2u);
   EXPECT_EQ(patch[1]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
+}
+
+kube::task<void> read_into(kube::transport& over, written_objects& into) {
+  auto found = co_await read_written(over);
+  if (!found) co_return std::unexpected(found.error());
+  into = std::move(*found);
+  co_return kube::result<void>();
+}
+
+TEST(uninstall, names_every_quota_that_people_wrote_by_namespace) {
+  reconcilers::recording_transport server;
+  server.answer = [](const kube::request& asked) -> kube::result<kube::response> {
+    const auto object = [](const char* ns, const char* name) -> json {
+      return {{"metadata", {{"namespace", ns}, {"name", name}, {"uid", uid}, {"resourceVersion", "1"}}},
+              {"spec", json::object()}};
+    };
+    auto items = json::array({object("", "default")});
+    if (asked.target.contains("acceleratorquotas"))
+      items = json::array({object("research", "team"), object("lab", "team"), object("lab", "batch")});
+    return reconcilers::recording_transport::answered(
+        200, {{"kind", "List"}, {"metadata", {{"resourceVersion", "9"}}}, {"items", std::move(items)}});
+  };
+  written_objects written;
+  ASSERT_TRUE(reconcilers::run(read_into(server, written)));
+  EXPECT_EQ(summary_of(written), "AcceleratorPolicy default and 3 AcceleratorQuotas in 2 namespaces");
+  EXPECT_EQ(list_of_quotas(written), "  lab: batch, team\n  research: team\n");
+}
+
+TEST(uninstall, types_that_are_not_there_hold_nothing_of_people) {
+  reconcilers::recording_transport server;
+  server.answer = [](const kube::request&) -> kube::result<kube::response> {
+    return reconcilers::recording_transport::refused(404, "NotFound");
+  };
+  written_objects written;
+  ASSERT_TRUE(reconcilers::run(read_into(server, written)));
+  EXPECT_TRUE(written.empty());
+  EXPECT_EQ(summary_of(written), "");
+}
+
+TEST(uninstall, a_long_list_of_quotas_ends_with_how_many_namespaces_are_left_out) {
+  written_objects written;
+  for (int i = 0; i < 25; ++i) written.quotas.push_back({"team-" + std::to_string(100 + i), "cards"});
+  const auto list = list_of_quotas(written);
+  EXPECT_TRUE(list.starts_with("  team-100: cards\n")) << list;
+  EXPECT_TRUE(list.ends_with("  team-119: cards\n  and 5 more namespaces\n")) << list;
 }
 
 std::string said_of(const std::string& text) {

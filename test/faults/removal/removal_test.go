@@ -272,6 +272,9 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		t.Errorf("installed, only %d objects differ", seen)
 	}
 	enrolled := on["pgpu"] || on["vgpu"] || on["mps"]
+	_, err = w.Run("{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorQuota, metadata: {namespace: default, name: team}, spec: {hard: [{units: cards, max: 1}]}}",
+		"kubectl", "create", "-f", "-")
+	must(t, err)
 	said := &output{}
 	code := w.uninstall(said, "--check").Wait()
 	if (code != nil) != enrolled || (enrolled && !strings.Contains(said.String(), "run `quartermaster uninstall` first")) {
@@ -304,6 +307,11 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 	if err := work.Wait(); err != nil || !strings.Contains(said.String(), "helm uninstall quartermaster --namespace quartermaster") {
 		t.Errorf("uninstall: %v, it says %q", err, said)
 	}
+	for _, named := range []string{"what people wrote: AcceleratorPolicy default and 1 AcceleratorQuota in 1 namespace:\n  default: team\n", "and with them AcceleratorPolicy default and 1 AcceleratorQuota"} {
+		if !strings.Contains(said.String(), named) {
+			t.Errorf("uninstall does not say %q, it says %q", named, said)
+		}
+	}
 	w.helm("uninstall", "quartermaster", "--wait")
 	var left []string
 	_ = soon(30*time.Second, func() error { // the garbage collector
@@ -317,7 +325,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 	return left
 }
 
-func TestS59_removal_leaves_nothing_behind(t *testing.T) {
+func Test_removal_leaves_nothing_behind(t *testing.T) {
 	program := os.Getenv("QM_OPERATOR")
 	if program == "" {
 		t.Fatal("say QM_OPERATOR=FILE; run.sh does")

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/role_hint.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
@@ -45,6 +46,7 @@ kube::result<void> ask_cluster(const cluster_options& options,
   });
   loop.run();
   if (thrown) std::rethrow_exception(thrown);
+  if (!out) out.error().what += role_hint(out.error());
   return out;
 }
 

@@ -97,7 +97,7 @@ func installed(t *testing.T, values ...string) {
 	t.Helper()
 	t.Cleanup(func() {
 		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
-		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "resourcerules.quartermaster.io")
+		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "resourcerules.quartermaster.io")
 		kubectl(t, "", "delete", "job,pod,serviceaccount,role,rolebinding", "-n", namespace, "--all", "--ignore-not-found", "--grace-period=0", "--force")
 		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall-check")
 	})
@@ -372,6 +372,74 @@ func commandOf(t *testing.T, kind, name string) []string {
 	}
 	t.Fatalf("no hook %s %s", kind, name)
 	return nil
+}
+
+// A person with `edit` in a namespace reads the quotas there by that alone. Each verb names the role it needs, and works once an
+// administrator has bound it.
+func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
+	installed(t, "replicaCount=0")
+	const who = "system:serviceaccount:" + namespace + ":scientist"
+	kubectl(t, "", "create", "serviceaccount", "scientist", "-n", namespace)
+	kubectl(t, "", "create", "namespace", "lab")
+	kubectl(t, "", "create", "rolebinding", "scientist", "-n", "lab", "--clusterrole", "edit", "--serviceaccount", namespace+":scientist")
+	kubectl(t, `{apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {nvidia.com/gpu.present: "true"}}}`, "create", "-f", "-")
+	t.Cleanup(func() {
+		kubectl(t, "", "delete", "namespace", "lab", "--wait=false")
+		kubectl(t, "", "delete", "node", "gpu-1")
+		kubectl(t, "", "delete", "clusterrolebinding", "scientist", "--ignore-not-found")
+		kubectl(t, "", "delete", "rolebinding", "scientist", "-n", "kube-public", "--ignore-not-found")
+	})
+	may := func(verb, resource, in string) bool {
+		out, _ := run(chart.Tool("kubernetes-*", "kubectl"), "", "auth", "can-i", verb, resource, "-n", in, "--as", who)
+		return strings.HasPrefix(out, "yes")
+	}
+	for end := time.Now().Add(30 * time.Second); !may("list", "acceleratorquotas.quartermaster.io", "lab"); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(end) { // kube-controller-manager puts roles together
+			t.Fatal("edit does not read AcceleratorQuotas")
+		}
+	}
+	if may("create", "acceleratorquotas.quartermaster.io", "lab") || may("list", "acceleratorquotas.quartermaster.io", "default") {
+		t.Error("edit in one namespace gives more than to read quotas there")
+	}
+
+	pod := filepath.Join(t.TempDir(), "pod.yaml")
+	if err := os.WriteFile(pod, []byte(`{apiVersion: v1, kind: Pod, metadata: {name: one, namespace: lab}, spec: {schedulerName: nobody, containers: [{name: c, image: x,
+		resources: {limits: {nvidia.com/gpu: 1}}}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(200 * time.Millisecond) { // the namespace gets its account a moment later
+		out, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", "create", "-f", pod)
+		if rc == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(out)
+		}
+	}
+	file := kubeconfigOf(t, "scientist")
+	verbs := [][]string{
+		{"inspect", "nodes"}, {"inspect", "modules"}, {"inspect", "pods", "-A"}, {"inspect", "resources"}, {"inspect", "--save", "-"}, {"verify"},
+		{"explain", "pod", "lab/one"}, {"explain", "compat", "--cuda", "12.4", "--node", "gpu-1"}, {"simulate", "-f", pod}, {"lint", "--cluster", pod}}
+	for _, verb := range verbs {
+		out, rc := run(operator, "", append(verb, "--kubeconfig", file)...)
+		if rc != 1 || !strings.Contains(out, "403") || !strings.Contains(out, "Role quartermaster-user") {
+			t.Errorf("%v without a role: exit code %d, not 1 with the role to ask for:\n%s", verb, rc, out)
+		}
+	}
+	kubectl(t, "", "create", "clusterrolebinding", "scientist", "--clusterrole", "quartermaster-user", "--serviceaccount", namespace+":scientist")
+	kubectl(t, "", "create", "rolebinding", "scientist", "-n", "kube-public", "--role", "quartermaster-user", "--serviceaccount", namespace+":scientist")
+	for _, verb := range verbs {
+		var out string
+		var rc int
+		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // the authorizer's cache
+			if out, rc = run(operator, "", append(verb, "--kubeconfig", file)...); !strings.Contains(out, "403") {
+				break
+			}
+		}
+		if (rc != 0 && rc != 3) || strings.Contains(strings.ToLower(out), "forbidden") {
+			t.Errorf("%v with the role: exit code %d:\n%s", verb, rc, out)
+		}
+	}
 }
 
 // `helm test` runs verify with rights of its own: enough to look, and it finds that nobody leads and that types are missing.

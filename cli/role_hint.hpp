@@ -1,0 +1,13 @@
+#pragma once
+// What a person who may not read is told: the role of the chart that lets people read it.
+
+#include <string>
+
+#include "kube/error.hpp"
+
+namespace cli {
+
+/// To be added to the error's line; empty for every error but a refused read.
+std::string role_hint(const kube::error& refused);
+
+}  // namespace cli

@@ -1,0 +1,154 @@
+#include "cli/program.hpp"
+
+#include <fcntl.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+#include <iostream>
+
+#include "cli/config_file.hpp"
+#include "cli/verbs.hpp"
+#include "controller/log.hpp"
+
+namespace cli {
+namespace {
+
+void add_verbs(CLI::App& app, int& rc) {
+  add_agent(app, rc);
+  add_controller(app, rc);
+  add_explain(app, rc);
+  add_inspect(app, rc);
+  add_lint(app, rc);
+  add_render(app, rc);
+  add_scheduler(app, rc);
+  add_simulate(app, rc);
+  add_uninstall(app, rc);
+  add_verify(app, rc);
+  add_version(app, rc);
+}
+
+std::vector<CLI::App*> verbs_below(CLI::App& verb) {
+  return verb.get_subcommands([](CLI::App*) { return true; });
+}
+
+/// How far the words of the command line name verbs, and what is wrong with the next one.
+struct command_path {
+  std::string path = "quartermaster";
+  std::string problem;  ///< empty: CLI11 judges the rest
+};
+
+command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
+  command_path out;
+  auto* verb = &app;
+  for (const auto& word : words) {
+    const auto choices = verbs_below(*verb);
+    if (choices.empty() || word.starts_with("-")) break;
+    const auto found = std::ranges::find_if(choices, [&](const auto* choice) { return choice->check_name(word); });
+    if (found != choices.end()) {
+      verb = *found;
+      out.path += " " + verb->get_name();
+      continue;
+    }
+    // A verb that takes arguments next to its own verbs judges the word itself.
+    if (!verb->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty()) return out;
+    for (const auto* choice : choices) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
+    out.problem = "no verb '" + word + "'; there are " + out.problem;
+    return out;
+  }
+  return out;
+}
+
+/// The verbs below this one, a line each, as a person who typed too little wants to see them.
+std::string list_of_verbs(CLI::App& verb) {
+  std::size_t widest = 0;
+  const auto choices = verbs_below(verb);
+  for (const auto* choice : choices) widest = std::max(widest, choice->get_name().size());
+  std::string out;
+  for (const auto* choice : choices)
+    out += "  " + choice->get_name() + std::string(widest + 2 - choice->get_name().size(), ' ') +
+           choice->get_description() + "\n";
+  return out;
+}
+
+/// The verb that the words ended in.
+CLI::App& last_verb(CLI::App& app) {
+  auto* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().front();
+  return *verb;
+}
+
+std::string problem_of(CLI::App& app, const CLI::ParseError& wrong) {
+  if (wrong.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return wrong.what();
+  std::string words;  // CLI11's own message has them last first
+  for (const auto& word : app.remaining(true)) words += (words.empty() ? "" : " ") + word;
+  return "it does not take: " + words;
+}
+
+/// What a verb prints is its answer, and one line on stderr where it has none.
+void silence_log() {
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere >= 0) controller::log::configure(controller::log::format::text, controller::log::level::error, nowhere);
+}
+
+bool runs_for_long(const std::vector<std::string>& words) {
+  return !words.empty() && (words[0] == "controller" || words[0] == "agent");
+}
+
+}  // namespace
+
+int run_program(const std::string& called, std::vector<std::string> words) {
+  CLI::App app{"Accelerators on Kubernetes: enrols nodes, rolls out device plugins, judges declarations.",
+               "quartermaster"};
+  app.set_version_flag("--version", version_line());
+  app.require_subcommand(1);
+  app.fallthrough(false);
+  app.footer("Exit codes: 0 done, 1 failed, 2 wrong usage, 3 found problems.");
+
+  int rc = 0;
+  add_verbs(app, rc);
+  words = command_of(called, std::move(words));
+  if (!runs_for_long(words)) silence_log();
+  const auto named = path_of(app, words);
+  const auto refuse = [&](const std::string& why) {
+    std::cerr << "quartermaster: " << why << " (see " << named.path << " --help)\n";
+    return 2;
+  };
+  if (!named.problem.empty()) return refuse(named.problem);
+  if (!words.empty() && words[0] == "controller") {
+    std::vector<std::string> known;
+    for (const auto* option : app.get_subcommand("controller")->get_options())
+      known.push_back("--" + option->get_single_name());
+    auto whole = with_config_file(std::move(words), known);
+    if (!whole) {
+      std::cerr << "quartermaster: " << whole.error().what << "\n";
+      return 2;
+    }
+    words = std::move(*whole);
+  }
+  try {
+    std::ranges::reverse(words);  // CLI11 takes them last first
+    app.parse(std::move(words));
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::RequiredError& missing) {
+    auto& verb = last_verb(app);
+    const bool asks_for_verb = !verbs_below(verb).empty() && verb.get_subcommands().empty();
+    if (!asks_for_verb) return refuse(missing.what());
+    std::cerr << "quartermaster: say what after `" << named.path << "`:\n" << list_of_verbs(verb);
+    return 2;
+  } catch (const CLI::ParseError& wrong) {
+    return refuse(problem_of(app, wrong));
+  } catch (const std::exception& bug) {
+    std::cerr << "quartermaster: internal error: " << bug.what() << "\n";
+    return 1;
+  }
+  std::cout.flush();
+  if (!std::cout) {
+    std::cerr << "quartermaster: the standard output could not be written\n";
+    return 1;
+  }
+  return rc;
+}
+
+}  // namespace cli

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view driver_api = "https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html";
 
 // clang-format off
-constexpr std::array<known_error, 12> table{{
+constexpr std::array<known_error, 16> table{{
   {"unsatisfied-condition", "", 0,
    "unsatisfied condition",
    sources::toolkit,
@@ -215,6 +215,88 @@ constexpr std::array<known_error, 12> table{{
     "使用的分配器：`kubectl exec POD -- printenv FLAGS_allocator_strategy`；没有输出即为 auto_growth。",
     "在容器环境变量中设置 `FLAGS_allocator_strategy=naive_best_fit`。\n"
     "或让系统为此类 Pod 自动写入：AcceleratorPolicy 的 `spec.compatibility.paddleAllocator: true`，且 `spec.compatibility.enforcement` 为 Warn 或 Deny。"}},
+
+  {"out-of-memory", "CUDA_ERROR_OUT_OF_MEMORY", 0,
+   "cuda out of memory\ncuda error: out of memory\ncudaerrormemoryallocation\ncuda failure 2: out of memory\nmemory allocation error: out of memory\noom when allocating tensor",
+   driver_api,
+   {"CUDA out of memory",
+    "The container asked for more device memory than it may have. With a share of a card the limit is the share's, not the card's, and everything in the container counts against it: every process, the CUDA context of each (some hundred MiB), and what a framework keeps in its cache. In modes without isolation of memory (share, gpushare) it is the card's, and a neighbour may have used it up.",
+    "What the pod asked for: `kubectl get pod POD -o jsonpath='{.spec.containers[*].resources.limits}'`. tencent.com/vcuda-memory counts units of 256 MiB, nvidia.com/gpumem MiB, aliyun.com/gpu-mem GiB or MiB, as memoryUnit of the module says.\n"
+    "Who has the same card: `quartermaster inspect pods -A -o wide`; on the node `nvidia-smi`.\n"
+    "What the program uses: for PyTorch `torch.cuda.memory_summary()`; more reserved than allocated means a cache in pieces.",
+    "Ask for more memory in the pod's limits, or for a whole card. `quartermaster simulate -f POD.yaml` says whether it fits.\n"
+    "Or use less: a smaller batch, a shorter context (vLLM: `--max-model-len`, `--gpu-memory-utilization`), fewer processes in the container.\n"
+    "For a cache in pieces in PyTorch: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`. That needs a driver API that a vGPU library between may not know: try it with a whole card first."},
+   {"CUDA out of memory（显存不足）",
+    "容器申请的显存超过了它的上限。使用共享卡时，上限是所申请的份额，而不是整张卡；容器内的一切都计入：每个进程、每个进程的 CUDA 上下文（数百 MiB），以及框架缓存的显存。在不隔离显存的模式（share、gpushare）下，上限是整张卡，可能已被同卡的其他 Pod 用完。",
+    "查看 Pod 的申请：`kubectl get pod POD -o jsonpath='{.spec.containers[*].resources.limits}'`。tencent.com/vcuda-memory 以 256 MiB 为单位，nvidia.com/gpumem 以 MiB 为单位，aliyun.com/gpu-mem 以 GiB 或 MiB 为单位（由模块的 memoryUnit 决定）。\n"
+    "查看同卡的 Pod：`quartermaster inspect pods -A -o wide`；在节点上执行 `nvidia-smi`。\n"
+    "查看程序的用量：PyTorch 用 `torch.cuda.memory_summary()`；reserved 明显大于 allocated 说明缓存有碎片。",
+    "在 Pod 的 limits 中申请更多显存，或申请整卡。`quartermaster simulate -f POD.yaml` 可查看能否放下。\n"
+    "或减少用量：减小 batch，缩短上下文（vLLM：`--max-model-len`、`--gpu-memory-utilization`），减少容器内的进程。\n"
+    "PyTorch 缓存碎片：设置 `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`。它使用的驱动接口 vGPU 库可能不支持：请先用整卡验证。"}},
+
+  {"nvml-unknown-error", "", 0,
+   "failed to initialize nvml: unknown error",
+   "https://github.com/NVIDIA/nvidia-container-toolkit/issues/48",
+   {"Failed to initialize NVML: Unknown Error",
+    "A container that had its card lost the right to the device files while it ran. Where systemd manages the containers' cgroups, it writes their list of devices again at `systemctl daemon-reload` (a package update is enough), and drops the cards, because it did not put them there. On the node itself `nvidia-smi` works.",
+    "On the node: `nvidia-smi` works, `kubectl exec POD -- nvidia-smi` does not, and did when the pod started.\n"
+    "Was there a reload: `journalctl -b | grep -i reloading`.\n"
+    "Links that runc needs: `ls -l /dev/char | grep nvidia` on the node; none is a cause.",
+    "Delete the pod: a new container has the card again.\n"
+    "So that it stays: hand devices over by CDI, which puts them on the list that systemd keeps. In mode pgpu `spec.modules.pgpu.settings` says DEVICE_LIST_STRATEGY: cdi-cri, or PASS_DEVICE_SPECS: \"true\" (the plugin is privileged then).\n"
+    "Without CDI: make the links, `nvidia-ctk system create-dev-char-symlinks --create-all`, at every start of the node (a udev rule)."},
+   {"Failed to initialize NVML: Unknown Error（运行中失去设备）",
+    "容器原本可以使用卡，运行中失去了设备文件的权限。当 systemd 管理容器的 cgroup 时，`systemctl daemon-reload`（升级软件包即会触发）会重写设备列表，不是由它加入的卡会被去掉。节点上的 `nvidia-smi` 仍然正常。",
+    "节点上 `nvidia-smi` 正常，`kubectl exec POD -- nvidia-smi` 失败，而 Pod 启动时正常。\n"
+    "是否发生过 reload：`journalctl -b | grep -i reloading`。\n"
+    "runc 需要的链接：在节点上执行 `ls -l /dev/char | grep nvidia`；没有输出即为原因之一。",
+    "删除该 Pod：新的容器可以重新使用卡。\n"
+    "避免再次发生：使用 CDI 交付设备，设备会进入 systemd 维护的列表。pgpu 模式下在 `spec.modules.pgpu.settings` 中设置 DEVICE_LIST_STRATEGY: cdi-cri，或 PASS_DEVICE_SPECS: \"true\"（此时插件为特权容器）。\n"
+    "不使用 CDI 时：在节点每次启动时创建链接 `nvidia-ctk system create-dev-char-symlinks --create-all`（udev 规则）。"}},
+
+  {"xid-79", "Xid 79", 0,
+   "fallen off the bus",
+   "https://docs.nvidia.com/deploy/xid-errors/index.html",
+   {"Xid 79: GPU has fallen off the bus",
+    "The node does not reach the card over PCIe any more. It is the card, its power, its heat or its slot; hardly ever the program. All programs on that card fail, and the plugin may go on offering it until it is started again.",
+    "On the node: `dmesg | grep -i xid` names the card by its PCI address, `nvidia-smi -L` shows which one is missing.\n"
+    "Who is on the node: `quartermaster inspect pods -A`.",
+    "Take the node out of scheduling, `kubectl cordon NODE`, or only the card, `kubectl annotate node NODE quartermaster.io/cordon=UUID` (where the extender places pods).\n"
+    "Let pods end or delete them, then restart the node with the power off: a reset of the driver alone seldom brings the card back.\n"
+    "If it comes again: have power supply, cooling and seat of the card looked at, and hand it to its vendor."},
+   {"Xid 79: GPU has fallen off the bus（卡从 PCIe 总线上消失）",
+    "节点无法再通过 PCIe 访问该卡。原因是卡、供电、散热或插槽，几乎不会是程序。该卡上的所有程序都会失败；插件在重启之前可能仍会上报它。",
+    "在节点上：`dmesg | grep -i xid` 给出该卡的 PCI 地址，`nvidia-smi -L` 可看出缺少哪一张。\n"
+    "查看节点上的 Pod：`quartermaster inspect pods -A`。",
+    "停止调度该节点：`kubectl cordon NODE`；或只停用该卡：`kubectl annotate node NODE quartermaster.io/cordon=UUID`（由扩展器放置 Pod 时有效）。\n"
+    "等待或删除 Pod，然后断电重启节点：仅重置驱动很少能恢复。\n"
+    "若再次出现：检查供电、散热与卡的安装，并联系厂商。"}},
+
+  {"no-cuda-device", "CUDA_ERROR_NO_DEVICE", 100,
+   "torch.cuda.is_available() false\ntorch.cuda.is_available() is false\ntorch.cuda.is_available(): false\ntorch.cuda.is_available() returns false\ntorch.cuda.is_available() returned false\ntorch.cuda.is_available() -> false\ntorch.cuda.is_available() == false\ntorch.cuda.is_available()) false\nno cuda gpus are available\nno cuda-capable device is detected\nfound no nvidia driver on your system\ntorch not compiled with cuda enabled",
+   driver_api,
+   {"torch.cuda.is_available() is False, no CUDA-capable device is detected",
+    "The program sees no card. In this order: the pod asked for none, the image was built without CUDA, the container runtime did not put the driver and the device files into the container, or the driver of the node is too old for the image.",
+    "Did it ask: `kubectl get pod POD -o jsonpath='{.spec.containers[*].resources.limits}'` names a card for this very container.\n"
+    "Is the card in it: `kubectl exec POD -- nvidia-smi`; `kubectl exec POD -- printenv NVIDIA_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES` (empty, `void` or `-1` hide every card).\n"
+    "Was it built with CUDA: `python -c 'import torch; print(torch.version.cuda)'` prints None for a build without it.\n"
+    "Does the node give cards at all: `quartermaster verify NODE --allocate`.",
+    "Put the card into `resources.limits` of the container that computes.\n"
+    "Install a build with CUDA (for PyTorch the index of the wanted CUDA), or take an image that has one.\n"
+    "If `verify --allocate` sees no card: set up the node's container runtime for NVIDIA (`nvidia-ctk runtime configure`), then restart it.\n"
+    "If the driver is too old: `quartermaster explain compat --cuda X.Y --node NODE`."},
+   {"torch.cuda.is_available() 为 False，no CUDA-capable device is detected（程序看不到卡）",
+    "程序看不到卡。依次可能是：Pod 没有申请卡；镜像不是 CUDA 版本；容器运行时没有把驱动和设备文件放入容器；节点驱动低于镜像的要求。",
+    "是否申请：`kubectl get pod POD -o jsonpath='{.spec.containers[*].resources.limits}'` 中该容器须有卡。\n"
+    "容器中是否有卡：`kubectl exec POD -- nvidia-smi`；`kubectl exec POD -- printenv NVIDIA_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES`（为空、`void` 或 `-1` 会隐藏所有卡）。\n"
+    "是否为 CUDA 版本：`python -c 'import torch; print(torch.version.cuda)'`，非 CUDA 版本输出 None。\n"
+    "节点能否提供卡：`quartermaster verify NODE --allocate`。",
+    "在进行计算的容器的 `resources.limits` 中申请卡。\n"
+    "安装 CUDA 版本（PyTorch 请使用对应 CUDA 的安装源），或使用包含它的镜像。\n"
+    "若 `verify --allocate` 看不到卡：为节点的容器运行时配置 NVIDIA（`nvidia-ctk runtime configure`），然后重启它。\n"
+    "若驱动过低：`quartermaster explain compat --cuda X.Y --node NODE`。"}},
 }};
 // clang-format on
 
@@ -268,11 +350,22 @@ bool line_has_code(std::string_view line, std::string_view code) {
   return false;
 }
 
-bool names(std::string_view text, const known_error& one) {
+std::string with_single_blanks(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  each_part(text, " \t\r\n", [&](std::string_view word) {
+    if (!out.empty()) out += ' ';
+    out += word;
+  });
+  return out;
+}
+
+/// `flat`: the text with single blanks only, because terminals break lines where they like.
+bool names(std::string_view text, std::string_view flat, const known_error& one) {
   const auto trimmed = crl::trimmed(text);
   if (trimmed == one.id) return true;
   bool found = false;
-  each_part(one.phrases, "\n", [&](std::string_view phrase) { found = found || text.contains(phrase); });
+  each_part(one.phrases, "\n", [&](std::string_view phrase) { found = found || flat.contains(phrase); });
   if (found) return true;
   if (!one.name.empty()) {
     const auto name = crl::lower_case(one.name);
@@ -296,9 +389,10 @@ std::span<const known_error> known_errors() { return table; }
 
 std::vector<const known_error*> errors_in(std::string_view text) {
   const auto lower = crl::lower_case(text);
+  const auto flat = with_single_blanks(lower);
   std::vector<const known_error*> out;
   for (const auto& one : table) {
-    if (names(lower, one)) out.push_back(&one);
+    if (names(lower, flat, one)) out.push_back(&one);
   }
   return out;
 }

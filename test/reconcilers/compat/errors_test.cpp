@@ -78,10 +78,41 @@ TEST(errors, S31_S78_S91_are_found_in_pasted_lines) {
   for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
 }
 
+/// As people paste them: PyTorch, TensorFlow, ONNX Runtime, nvidia-smi, the kernel's log, a Python prompt.
+TEST(errors, what_people_paste_most_is_known) {
+  const std::pair<const char*, const char*> table[] = {
+      {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.75 "
+       "GiB "
+       "of which 1.06 GiB is free.",
+       "out-of-memory"},
+      {"RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported at some other API "
+       "call",
+       "out-of-memory"},
+      {"failed to allocate 2.25G (2415919104 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+       "out-of-memory"},
+      {"ResourceExhaustedError: OOM when allocating tensor with shape[256,128,112,112]", "out-of-memory"},
+      {"onnxruntime::CudaCall CUDA failure 2: out of memory ; GPU=0 ; hostname=infer", "out-of-memory"},
+      {"OUT_OF_MEMORY", "out-of-memory"},
+      {"$ nvidia-smi\nFailed to initialize NVML: Unknown Error", "nvml-unknown-error"},
+      {"[12345.678901] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+       "xid-79"},
+      {"Xid 79", "xid-79"},
+      {">>> torch.cuda.is_available()\nFalse", "no-cuda-device"},
+      {"RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is\nFalse.",
+       "no-cuda-device"},
+      {"torch.cuda.is_available() -> False", "no-cuda-device"},
+      {"RuntimeError: No CUDA GPUs are available", "no-cuda-device"},
+      {"AssertionError: Torch not compiled with CUDA enabled", "no-cuda-device"},
+      {"CUDA error: no CUDA-capable device is detected", "no-cuda-device"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
 TEST(errors, what_is_none_is_not_found) {
   for (const auto* text :
        {"", " ", "0", "1", "HTTP status 200", "exit code 35", "error 12002", "GET / 200 OK cuda", "cuda 12.4.999",
-        "took 700 ms", "unknown", "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
+        "took 700 ms", "unknown", "torch.cuda.is_available() True", "Out of memory: Killed process 12 (python)",
+        "Xid 790", "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
     EXPECT_THAT(named(text), ElementsAre()) << text;
 }
 

@@ -1,6 +1,7 @@
 #include "reconcilers/custom_resource.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -17,6 +18,7 @@ using nlohmann::json;
 
 constexpr auto verdict_path = "/metadata/annotations/quartermaster.io~1verdict";
 constexpr auto look_again = action{250ms};
+constexpr auto young = 10s;
 
 json test(const char* path, json value) { return {{"op", "test"}, {"path", path}, {"value", std::move(value)}}; }
 
@@ -41,6 +43,17 @@ json add_annotations(const std::string& uid, const std::string& version, const s
 json remove_verdict(const std::string& uid, const std::string& text) {
   return json::array(
       {test("/metadata/uid", uid), test(verdict_path, text), {{"op", "remove"}, {"path", verdict_path}}});
+}
+
+/// A module's declarations name each other and are written one after the other: while one of them is young, a partner
+/// that is not there yet is no mistake of anybody. `created` is wall time; a clock that is far off waits for nothing.
+bool waits_for_related(const crl::registry& all, const crl::judgement& judged, std::int64_t created) {
+  const auto* found = all.find(judged.config_map);
+  const auto is_unknown = [](const crl::finding& finding) { return finding.what == crl::code::related_unknown; };
+  if (!found || !found->what.ours || std::ranges::none_of(judged.findings, is_unknown)) return false;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(now) - std::chrono::seconds(created);
+  return age > -young && age < young;
 }
 
 std::string_view reason_of(crl::verdict v) {
@@ -174,6 +187,8 @@ kube::task<action> custom_resource::reconcile(kube::object_key key) {
   auto text = crl::annotation_of(judged);
   const std::string before(now->annotations.value_or(crl::verdict_annotation, ""));
   if (before == text) co_return action::await_change();
+
+  if (before.empty() && waits_for_related(registry_, judged, now->created)) co_return look_again;
 
   const controller::object_reference about(kube::resources::config_maps, *now);
   auto done = co_await write(*now, text);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/crl/compiled.hpp"
@@ -287,6 +288,49 @@ TEST(custom_resource, tells_people_only_when_the_words_change) {
   ASSERT_TRUE(server.reconcile(odd));
   ASSERT_EQ(server.recorder.events.size(), 2U);
   EXPECT_EQ(server.recorder.events[1].reason, "Questionable");
+}
+
+/// As the operator writes them, one after the other: each names the other.
+config_map_text published(const std::string& key, const std::string& related, std::chrono::seconds ago = {}) {
+  auto out =
+      sound(key, "vgpu").labelled("app.kubernetes.io/managed-by", "quartermaster").with("relatedResources", related);
+  const auto made = std::chrono::system_clock::now() - ago;
+  out.created = std::chrono::duration_cast<std::chrono::seconds>(made.time_since_epoch()).count();
+  return out;
+}
+
+TEST(custom_resource, judges_declarations_of_a_module_once_all_of_them_are_there) {
+  api_server server;
+  const auto cores = published("tencent.com/vcuda-core", "tencent.com/vcuda-memory"),
+             memory = published("tencent.com/vcuda-memory", "tencent.com/vcuda-core");
+  server.put(cores, {{"team", "lab"}});
+  const auto early = server.reconcile(cores);
+  ASSERT_TRUE(early);
+  EXPECT_TRUE(early->again_in);
+  EXPECT_EQ(server.verdict(cores.key.name), "none");
+  server.put(memory, {{"team", "lab"}});
+  ASSERT_TRUE(server.reconcile(memory));
+  ASSERT_TRUE(server.reconcile(cores));
+  EXPECT_EQ(server.verdict(cores.key.name), "accepted");
+  EXPECT_EQ(server.verdict(memory.key.name), "accepted");
+  for (const auto& event : server.recorder.events) EXPECT_EQ(event.type, controller::event_type::normal) << event.note;
+}
+
+TEST(custom_resource, a_partner_that_never_comes_is_said_all_the_same) {
+  api_server server;
+  const auto cores = published("tencent.com/vcuda-core", "tencent.com/vcuda-memory", std::chrono::minutes(1));
+  server.put(cores, {{"team", "lab"}});
+  ASSERT_TRUE(server.reconcile(cores));
+  EXPECT_EQ(server.verdict(cores.key.name), "warning");
+  EXPECT_EQ(server.recorder.events.size(), 1U);
+}
+
+TEST(custom_resource, a_persons_declaration_is_judged_at_once) {
+  api_server server;
+  const auto theirs = published("example.com/cores", "example.com/memory").unlabelled("app.kubernetes.io/managed-by");
+  server.put(theirs, {{"team", "lab"}});
+  ASSERT_TRUE(server.reconcile(theirs));
+  EXPECT_EQ(server.verdict(theirs.key.name), "warning");
 }
 
 TEST(custom_resource, puts_its_verdict_back_when_someone_edits_it) {

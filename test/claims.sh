@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# claims.sh JUNIT.xml: requirement rows (S..), faults (F..) and performance targets (T..) -> the tests that carry their number ->
-# result. Prints the table and writes it to docs/claims.md, so that no row is claimed without a test one can run.
+# claims.sh JUNIT.xml [FILE]: requirement rows (S..), faults (F..) and performance targets (T..) -> the tests that carry their number ->
+# result. Prints the table and writes it to FILE (docs/claims.md) with commit and date, so that no row is claimed without a test one can run.
+# "partly run (3 of 5)": the others need a longer run (--nightly), another day's third, or a version that is not there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-junit=${1:?usage: claims.sh JUNIT.xml}
+junit=${1:?usage: claims.sh JUNIT.xml [FILE]}
+into=${2:-docs/claims.md}
 [ -f "$junit" ] || { echo "claims: no $junit: run ./dev test first" >&2; exit 1; }
 # Names from ctest itself, and from the output of the Go tests it ran ("--- PASS: TestF10_... (1.2s)").
 results() {
@@ -19,16 +21,22 @@ table=$(results |
       while (match(rest, /(^|[._\/])[SFTO][0-9]+b?(_|$|\.)/)) {
         row = substr(rest, RSTART, RLENGTH); gsub(/[._\/]/, "", row)
         tests[row] = tests[row] (tests[row] ? "<br>" : "") "`" name "`"; count[row]++
-        if (status != "passed") bad[row] = status
+        if (status == "passed") good[row]++
+        if (status == "FAILED") failed[row] = 1
         rest = substr(rest, RSTART + RLENGTH - 1)
       } }
-    END { for (row in tests) printf "%s %05d|%s|%s|%s\n", substr(row,1,1), substr(row,2)+0, row, tests[row], (row in bad) ? bad[row] : "passed (" count[row] ")" }' |
+    END { for (row in tests) {
+        result = (row in failed) ? "FAILED" : !good[row] ? "not run" : (good[row] < count[row]) ? "partly run (" good[row] " of " count[row] ")" : "passed (" count[row] ")"
+        printf "%s %05d|%s|%s|%s\n", substr(row,1,1), substr(row,2)+0, row, tests[row], result } }' |
   sort | cut -d'|' -f2-)
+commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+[ -z "$(git status --porcelain -- . ':!docs/claims.md' 2>/dev/null)" ] || commit="$commit with changes"
 {
   echo "# Claims"; echo
+  echo "Commit $commit, $(date -u +%F)."; echo
   echo "Requirement rows (S), faults (F) and targets (T) that a test carries in its name, from the last \`./dev test --claims\`."
   echo "A row that is not here is not claimed."; echo
   echo "| row | tests | result |"; echo "|---|---|---|"
   printf '%s\n' "$table" | awk -F'|' '{ printf "| %s | %s | %s |\n", $1, $2, $3 }'
-} > docs/claims.md
+} > "$into"
 printf '%s\n' "$table" | sed 's/<br>/ /g; s/`//g' | awk -F'|' '{ n = split($2, t, " "); printf "%-6s %-14s %d test%s: %s%s\n", $1, $3, n, (n == 1) ? "" : "s", t[1], (n > 1) ? " ..." : "" }'

@@ -17,7 +17,7 @@ import (
 // From the label a person writes to the label a DaemonSet selects on, measured twice. Our share: from the watch event with the person's
 // label reaching the operator to the answer to its patch reaching it, as the proxy between the two sees both. The whole: from the answer
 // to the person's patch to the answer to ours, from the server's audit log.
-func TestT7_label_to_module_label(t *testing.T) {
+func Test_label_to_module_label(t *testing.T) {
 	b := take(t, "calm")
 	count := form(40, 1000)
 	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", fmt.Sprintf("t4=%d", 2+count))

@@ -129,8 +129,8 @@ func TestF24_conflicting_writer(t *testing.T) {
 	}
 	writes = o.Proxy.Since(since, func(r *kit.Request) bool { return r.Write() && r.Resource == "daemonsets" })
 	t.Logf("%d writes in %s against a rival who edits our image 20 times a second", len(writes), edits)
-	if rate := float64(len(writes)) / edits.Seconds(); rate > 25 {
-		t.Errorf("%.1f writes a second: more than the rival makes", rate)
+	if rate := float64(len(writes)) / edits.Seconds(); rate > 3 {
+		t.Errorf("%.1f writes a second; ours is to put it back twice a second at most", rate)
 	}
 	b.must(b.Await(b.ctx, 30*time.Second))
 	if got := b.managed(d.Name).Annotations["rival.example.com/count"]; got != fmt.Sprint(count) {

@@ -190,7 +190,7 @@ func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_of
 }
 
 // S59: the same where everything is removed.
-func TestS59_uninstall_lets_owners_make_pods_anew_that_wait_for_the_scheduler(t *testing.T) {
+func Test_uninstall_lets_owners_make_pods_anew_that_wait_for_the_scheduler(t *testing.T) {
 	d, o := dedicated(t)
 	before := d.workloads()
 	o.Terminate(10 * time.Second)

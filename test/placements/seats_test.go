@@ -372,7 +372,7 @@ var published = map[string]map[string]expectation{
 }
 
 // The published examples as they are: they name no scheduler, so the extender is asked by the one with the default's name.
-func TestS45_S50_S69_PublishedManifestsAreScheduledUnchanged(t *testing.T) {
+func TestS45_S50_S69_AdaptedPublishedManifestsAreScheduled(t *testing.T) {
 	must(t, at.account(work, "default"))
 	emptied(t)
 	h := openHouse(t)

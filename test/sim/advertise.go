@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ func advertise(p profile, modules map[string]module, running map[string]bool, lo
 		set(patch.Allocatable, status.Allocatable, key, amount, true)
 	}
 	for name, m := range modules {
-		for key := range m.Resources {
-			if _, ok := served[key]; ok {
+		for key, f := range m.Resources {
+			if _, ok := served[key]; ok || f.Stays {
 				continue
 			}
 			set(patch.Allocatable, status.Allocatable, key, 0, false)
@@ -55,6 +56,18 @@ func advertise(p profile, modules map[string]module, running map[string]bool, lo
 		}
 	}
 	return patch, again
+}
+
+// cutByMig returns the modules as they are on a node whose cards are all cut into slices of this profile ("1g.10gb"): NVIDIA's plugin with
+// the strategy mixed registers the slices and no nvidia.com/gpu.
+func cutByMig(modules map[string]module, slice string) map[string]module {
+	if slice == "" {
+		return modules
+	}
+	out := maps.Clone(modules)
+	out["pgpu"] = module{Vendor: "nvidia", Resources: map[string]formula{"nvidia.com/mig-" + slice: {PerCard: 7}}}
+	out["pgpu, uncut"] = modules["pgpu"]
+	return out
 }
 
 // set records the amount when it differs from what is shown; where it is not shown, only when it shall appear.

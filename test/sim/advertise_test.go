@@ -154,3 +154,19 @@ func TestOnlyAReadyPodThatStaysServes(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAPluginWroteItselfStaysWhenItGoes(t *testing.T) {
+	profiles, modules := load(t), catalogue(t)
+	is := status(map[string]int64{"aliyun.com/gpu-mem": 60, "aliyun.com/gpu-count": 4})
+	patch, _ := advertise(profiles["t4"], modules, nil, nil, 0, is, noon)
+	expect(t, "allocatable", patch.Allocatable, map[string]int64{"aliyun.com/gpu-mem": 0})
+	expect(t, "capacity", patch.Capacity, map[string]int64{"aliyun.com/gpu-mem": 0})
+}
+
+func TestCutCardsAreSlicesAndNoCards(t *testing.T) {
+	profiles, modules := load(t), cutByMig(catalogue(t), "1g.10gb")
+	patch, _ := advertise(profiles["a100"], modules, map[string]bool{"pgpu": true}, nil, 0, status(nil), noon)
+	expect(t, "allocatable", patch.Allocatable, map[string]int64{"nvidia.com/mig-1g.10gb": 56})
+	patch, _ = advertise(profiles["a100"], modules, nil, nil, 0, status(map[string]int64{"nvidia.com/mig-1g.10gb": 56, "nvidia.com/gpu": 8}), noon)
+	expect(t, "allocatable without the plugin", patch.Allocatable, map[string]int64{"nvidia.com/mig-1g.10gb": 0, "nvidia.com/gpu": 0})
+}

@@ -26,6 +26,9 @@ const moduleLabel = "quartermaster.io/module"
 // brokenLabel on a node names modules, with dots between, whose plugins run there and never find a card.
 const brokenLabel = "sim.quartermaster.io/broken"
 
+// migLabel on a node says into which slices its cards are cut, all of them alike.
+const migLabel = "sim.quartermaster.io/mig"
+
 // plugins plays the device plugins of the simulated nodes: a queue of node names, a worker that compares and patches. Everything is
 // derived from what the API server shows, so it may be stopped and started at any time. What is advertised stays when it ends.
 type plugins struct {
@@ -142,7 +145,7 @@ func (p *plugins) reconcile(ctx context.Context, name string) (time.Duration, er
 		delete(running, module)
 	}
 	now := time.Now()
-	patch, again := advertise(kind, p.modules, running, p.remember(name, running, now), p.grace, node.Status, now)
+	patch, again := advertise(kind, cutByMig(p.modules, node.Labels[migLabel]), running, p.remember(name, running, now), p.grace, node.Status, now)
 	metadata := map[string]any{"uid": node.UID}
 	list := register(kind, name, running)
 	registers := list != "" && node.Annotations[registerKey] != list

@@ -60,6 +60,7 @@ func loadProfiles() (map[string]profile, error) {
 type formula struct {
 	PerCard       int64 `json:"perCard"`
 	MemoryUnitMiB int64 `json:"memoryUnitMiB"`
+	Stays         bool  `json:"stays"` // when the plugin goes: it wrote the resource into the status itself
 }
 
 func (f formula) of(p profile) int64 {

@@ -16,6 +16,7 @@
 #include "reconcilers/crl/declaration.hpp"
 #include "reconcilers/crl/verdict.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace cli {
 namespace {
@@ -145,6 +146,7 @@ json tidy_patch(const kube::node& node) {
   if (node.labels.contains(names::module_label)) out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
   if (node.labels.contains(names::taken_over_label))
     out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
+  reconcilers::patch_set(node, {}, out);
   for (auto i = node.taints.size(); i-- > 0;) {  // from the end: what goes moves what follows
     const auto& key = node.taints[i].key;
     if (key != names::switching_taint && key != names::accelerator_taint) continue;

@@ -24,22 +24,20 @@ using verify::outcome;
 using json = nlohmann::ordered_json;
 
 struct words {
-  std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, no_node;
+  std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
 };
 const words& words_in(language in) {
-  static const words en{"ok",
-                        "WRONG",
-                        "warning",
-                        "unknown",
-                        "-",
-                        "cluster",
-                        "do",
-                        "nothing wrong",
-                        "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
-  static const words zh{
-      "正常", "错误",     "警告",
-      "未知", "-",        "集群",
-      "处理", "没有问题", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
+  static const words en{
+      "ok",          "WRONG",
+      "warning",     "unknown",
+      "-",           "cluster",
+      "do",          "nothing wrong",
+      "see cluster", "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
+  static const words zh{"正常",       "错误",
+                        "警告",       "未知",
+                        "-",          "集群",
+                        "处理",       "没有问题",
+                        "见集群部分", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
   return in == language::zh ? zh : en;
 }
 
@@ -112,8 +110,15 @@ std::string count_in(std::size_t problems, language in) {
 }
 
 void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language in,
-                bool all, std::ostream& to) {
-  to << plain(title) << (in == language::zh ? "：" : ": ") << count_in(wrong_in(steps), in) << "\n";
+                bool all, std::ostream& to, bool follows = false) {
+  const auto skipped = [](const verify::step& one) { return one.is == outcome::skipped; };
+  const auto problems = wrong_in(steps);
+  to << plain(title) << (in == language::zh ? "：" : ": ");
+  // A node of which steps follow from what is wrong with the cluster is not well because nothing is wrong with itself.
+  if (follows && problems == 0 && std::ranges::any_of(steps, skipped))
+    to << words_in(in).follows << "\n";
+  else
+    to << count_in(problems, in) << "\n";
   print_steps(steps, node, in, all, to);
 }
 
@@ -241,8 +246,10 @@ void print(const verify::report& what, const verify_options& how, std::ostream& 
   }
   const bool all = how.output == "wide";
   print_part(words_in(in).cluster, what.cluster, {}, in, all, to);
+  const bool cluster_wrong = wrong_in(what.cluster) > 0;
   for (const auto& one : what.nodes)
-    print_part(one.node + (one.mode.empty() ? "" : " (" + one.mode + ")"), one.steps, one.node, in, all, to);
+    print_part(one.node + (one.mode.empty() ? "" : " (" + one.mode + ")"), one.steps, one.node, in, all, to,
+               cluster_wrong);
   if (what.nodes.empty() && !how.scheduler) to << words_in(in).no_node << "\n";
 }
 

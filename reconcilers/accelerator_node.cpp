@@ -24,6 +24,18 @@ rolled_back read_given_up(json::value of) {
   return made;
 }
 
+void read_condition(json::value from, mode_status& into) {
+  std::string type, status, since;
+  json::each_member(from, [&](std::string_view key, json::value field) {
+    if (key == "type") type = json::text_or(field);
+    if (key == "status") status = json::text_or(field);
+    if (key == "lastTransitionTime") since = json::text_or(field);
+  });
+  if (type != "Ready") return;
+  into.ready = std::move(status);
+  into.ready_since = std::move(since);
+}
+
 reported_card read_card(json::value of) {
   reported_card made;
   json::each_member(of, [&](std::string_view key, json::value field) {
@@ -53,6 +65,7 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "message") made.message = json::text_or(field);
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
+          if (key == "conditions") json::each_item(field, [&](json::value one) { read_condition(one, made); });
           if (key == "cards") json::each_item(field, [&](json::value one) { into.cards.push_back(read_card(one)); });
           if (key == "blockers") {
             json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });

@@ -31,6 +31,10 @@ struct mode_status {
   std::string reason;
   std::string message;
   std::string since;  ///< RFC 3339
+  /// Condition Ready: the node is in the mode it asks for, and its plugin works. Its reason and message are those
+  /// above.
+  std::string ready;        ///< "True", "False"; empty: there is no such condition
+  std::string ready_since;  ///< RFC 3339
   std::vector<std::string> blockers;
   std::optional<rolled_back> given_up;
   friend bool operator==(const mode_status&, const mode_status&) = default;

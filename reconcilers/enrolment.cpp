@@ -7,6 +7,8 @@
 #include "reconcilers/compat/labels.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
+#include "reconcilers/taints.hpp"
 
 namespace reconcilers {
 namespace {
@@ -20,6 +22,8 @@ constexpr auto taken_over_path = "/metadata/labels/quartermaster.io~1taken-over"
 constexpr auto look_again = 250ms;
 /// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
 constexpr auto ask_again = 5s;
+/// The words for a PodDisruptionBudget, whose numbers come and go.
+constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no eviction now";
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
 
@@ -74,9 +78,12 @@ void patch_taint(const kube::node& node, std::string_view key, const std::option
   }
 }
 
-json patch_of(const kube::node& node, const mode_step& step) {
+json patch_of(const kube::node& node, const mode_step& step, const accelerator_policy* policy) {
   auto out = json::array({operation("test", "/metadata/uid", node.id.to_string())});
-  if (step.label) patch_label(node, *step.label, out);
+  if (step.label) {
+    patch_label(node, *step.label, out);
+    patch_set(node, wanted_set(policy, *step.label, node), out);
+  }
   const bool taken = node.labels.contains(names::taken_over_label);
   if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
   if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
@@ -109,6 +116,11 @@ json status_of(const std::string& name, const mode_status& from) {
             {"reason", from.reason},
             {"message", from.message},
             {"since", from.since}};
+  status["conditions"] = json::array({{{"type", "Ready"},
+                                       {"status", from.ready},
+                                       {"reason", from.reason},
+                                       {"message", from.message},
+                                       {"lastTransitionTime", from.ready_since}}});
   if (!from.blockers.empty()) status["blockers"] = from.blockers;
   if (from.given_up) {
     const auto& last = *from.given_up;
@@ -276,13 +288,17 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
     out.from_enabled = rules && rules->enabled(out.taint->from);
   }
   out.answers = node.ready == kube::condition_status::yes;
+  out.governed = rules != nullptr;
   out.may_begin = changing_.contains(name) || slots() > 0;
   out.allocatable = node.allocatable;
   out.plugins = pods_.plugins(name);
   if (rules) out.offered = rules->offered.of;
+  if (out.plugins.empty() && out.placed_enabled) out.untolerated = untolerated_taints(node, *rules, out.placed);
   const auto& offered = modules::offered_by(rules);
-  out.holders = pods_.holders(name, offered, offered.find(out.taint ? out.taint->from : out.placed));
-  for (auto& one : out.holders) one.protected_now = protected_.contains(one.pod);
+  out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->from : out.placed));
+  for (auto& one : out.holders) {
+    if (const auto at = refused_.find(one.pod); at != refused_.end()) one.refused = at->second;
+  }
   out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
   if (rules) {
     out.verify_timeout = rules->enrolment.verify_timeout;
@@ -344,7 +360,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
     waiting_.erase(name);
 
   if (step.writes_node() && !(step.status_first && !says_so)) {
-    const auto patch = patch_of(node, step);
+    const auto patch = patch_of(node, step, policy());
     const auto done = co_await write(node, patch);
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
@@ -390,7 +406,8 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   co_return std::unexpected(answer.error());
 }
 
-/// When to ask again; empty when nobody refused.
+/// When to ask again; empty when nobody refused. What the API server says of one pod stops none of the others: a pod
+/// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
 kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
   std::optional<controller::milliseconds> later;
   for (const auto& one : pods) {
@@ -399,13 +416,24 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector
     const auto key = one.pod;
     const auto done = co_await client_.evict(key, only_if);
     if (done || overtaken(done.error().code)) {
-      protected_.erase(key);
-    } else if (done.error().code == kube::errc::too_many_requests) {
-      protected_.insert(key);
-      later = ask_again;
-    } else {
-      co_return std::unexpected(done.error());
+      refused_.erase(key);
+      continue;
     }
+    const auto& why = done.error();
+    if (why.http == 0) co_return std::unexpected(why);  // nobody answered: the next would fare the same
+    auto words = why.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
+                                                           : "its eviction is refused: " + why.what;
+    later = ask_again;
+    auto& last = refused_[key];
+    if (last == words) continue;
+    last = std::move(words);
+    if (why.code == kube::errc::too_many_requests) continue;
+    controller::object_reference about;
+    about.api_version = "v1";
+    about.kind = "Pod";
+    about.key = key;
+    about.uid = one.id.to_string();
+    events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", last);
   }
   co_return later;
 }
@@ -522,6 +550,7 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
     return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
                               [&](const modules::module_type& one, const modules::module_type& other) {
                                 return one.name == other.name && std::ranges::equal(one.resources, other.resources) &&
+                                       std::ranges::equal(one.prefixes, other.prefixes) &&
                                        std::ranges::equal(one.needs.architectures, other.needs.architectures) &&
                                        before->enabled(one.name) == after->enabled(one.name) &&
                                        not_offered(one, *before).empty() == not_offered(other, *after).empty();

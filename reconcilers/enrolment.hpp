@@ -6,6 +6,7 @@
 // spec.enrolment.maxUnavailable says. Keys are node names.
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -113,10 +114,10 @@ class enrolment final : public controller::reconciler {
   int free_ = 0;  ///< nodes without a module that take pods
   std::unordered_map<std::string, written> written_;
   std::unordered_map<std::string, phase_seen> phases_;
-  std::set<std::string> changing_;        ///< nodes on their way, as the stores show them or as we have just written
-  std::set<std::string> waiting_;         ///< nodes whose turn has not come
-  std::set<std::string> writing_;         ///< nodes to which a write of ours is on its way
-  std::set<kube::object_key> protected_;  ///< pods whose PodDisruptionBudget refused our last eviction
+  std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
+  std::set<std::string> waiting_;   ///< nodes whose turn has not come
+  std::set<std::string> writing_;   ///< nodes to which a write of ours is on its way
+  std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
 };
 
 }  // namespace reconcilers

@@ -152,7 +152,14 @@ node_intent refused(const module_type* mode, std::string requested, std::string 
   return {kind::refused, mode, std::move(requested), std::move(reason), std::move(message)};
 }
 
-std::optional<node_intent> unclear(const std::vector<claim>& claims) {
+/// Labels that people have for purposes of their own, too. Beside a label that asks us they give the node to the other
+/// product only where that product's plugin runs; where it comes later it is a foreign plugin like any other.
+bool is_theirs(const claim& one, const foreign_pods& around) {
+  if (!one.label.starts_with("gpu=") && !one.label.starts_with("gpushare=")) return true;
+  return std::ranges::find(around.here, one.left_to, &foreign_pod::who) != around.here.end();
+}
+
+std::optional<node_intent> unclear(const std::vector<claim>& claims, const foreign_pods& around) {
   for (const auto& one : claims) {
     if (!one.mode.empty() || !one.left_to.empty() || !one.refusal.empty()) continue;
     auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
@@ -164,7 +171,9 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims) {
   for (const auto& one : claims) {
     const auto& first = claims.front();
     if (one.mode == first.mode && one.left_to == first.left_to) continue;
-    if (!one.left_to.empty() && !first.mode.empty() && first.left_to.empty())
+    const bool ask_us = !first.mode.empty() && first.left_to.empty();
+    if (!one.left_to.empty() && ask_us && !is_theirs(one, around)) continue;
+    if (!one.left_to.empty() && ask_us)
       return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
                      "label " + one.label + " gives the node to " + std::string(one.left_to) +
                          ", and two device plugins would give a card out twice; remove that label");
@@ -293,7 +302,7 @@ node_intent intent_of(const kube::node& node, const accelerator_policy* policy, 
                       const foreign_pods& foreign) {
   const auto claims = claims_of(node, policy, declared);
   if (claims.empty()) return by_default(node, policy, foreign);
-  if (auto no = unclear(claims)) return *std::move(no);
+  if (auto no = unclear(claims, foreign)) return *std::move(no);
   const auto& asked = claims.front();
   if (!asked.left_to.empty())
     return {kind::left_alone, nullptr, asked.value, "LeftAlone",

@@ -20,6 +20,7 @@ constexpr std::size_t most_blockers = 16;
 constexpr auto patience = 10s;
 /// Reason while somebody else's plugin is waited for, and of what is given up because it stays.
 constexpr std::string_view foreign_stays = "ForeignPlugin";
+constexpr std::string_view no_policy = "NoPolicy";
 /// Before what was given up is tried again by itself: doubled each time.
 constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
 
@@ -32,14 +33,35 @@ struct finding {
 std::string_view name_of(const module_type* mode) { return mode ? mode->name : none; }
 std::string_view or_none(std::string_view label) { return label.empty() ? none : label; }
 
+void append(std::string& list, std::string_view word) { (list += list.empty() ? "" : ", ") += word; }
+
 std::string join(std::span<const std::string_view> words) {
   std::string out;
-  for (const auto word : words) (out += out.empty() ? "" : ", ") += word;
+  for (const auto word : words) append(out, word);
   return out;
 }
 
-bool advertised(const node_state& is, const module_type& mode) {
-  return std::ranges::all_of(mode.resources, [&](auto name) { return kube::amount(is.allocatable, name) > 0; });
+/// What a plugin of this mode has to advertise, for people.
+std::string needed_of(const module_type& mode) {
+  auto out = join(mode.resources);
+  for (const auto prefix : mode.prefixes) (out += " or ") += std::string(prefix) + "*";
+  return out;
+}
+
+/// What of it is allocatable; empty when that does not say that the plugin works.
+std::string advertised(const node_state& is, const module_type& mode) {
+  const auto offered = [&](std::string_view name) { return kube::amount(is.allocatable, name) > 0; };
+  bool works = std::ranges::all_of(mode.resources, offered);
+  std::string out;
+  for (const auto name : mode.resources) {
+    if (offered(name)) append(out, name);
+  }
+  for (const auto& [name, amount] : is.allocatable) {
+    if (amount <= 0 || !modules::has_prefix(mode, name)) continue;
+    append(out, name);
+    works = true;
+  }
+  return works ? out : std::string();
 }
 
 std::string leaving(const plugin_pod& pod) {
@@ -47,8 +69,8 @@ std::string leaving(const plugin_pod& pod) {
 }
 
 /// Why a plugin is not up, while it is waited for.
-constexpr std::array<std::string_view, 4> verifying_reasons{"PluginStarting", "NoPlugin", "PluginNotReady",
-                                                            "NothingAdvertised"};
+constexpr std::array<std::string_view, 5> verifying_reasons{"PluginStarting", "NoPlugin", "UntoleratedTaint",
+                                                            "PluginNotReady", "NothingAdvertised"};
 
 bool same_trouble(std::string_view one, std::string_view other) {
   const auto verifying = [](auto reason) {
@@ -93,6 +115,9 @@ class transaction {
     const bool goes_on =
         is_.before && is_.before->phase == now.phase && is_.before->requested_mode == now.requested_mode;
     now.since = goes_on && !is_.before->since.empty() ? is_.before->since : rfc3339(is_.wall);
+    now.ready = found_ready ? "True" : "False";
+    const bool still = is_.before && is_.before->ready == now.ready && !is_.before->ready_since.empty();
+    now.ready_since = still ? is_.before->ready_since : rfc3339(is_.wall);
     if (!out_.tell) out_.tell = worth_telling(now);
     out_.status = out_.quiet ? *is_.before : std::move(now);
     return std::move(out_);
@@ -114,17 +139,16 @@ class transaction {
     return at == is_.plugins.end() ? nullptr : &*at;
   }
 
-  /// The first resource of a module that is not 0 yet although the module's plugin should be gone. What the new mode is
-  /// called counts too as long as its own plugin is not here: the mode before, or somebody we do not know, has the
-  /// name.
+  /// A resource of a module that is not 0 yet although the module's plugin should be gone. Only what a kubelet takes
+  /// back when a plugin goes: what a plugin wrote into the status itself stays, and would be waited for without end.
+  /// What the new mode is called counts too as long as its own plugin is not here: the mode before, or somebody we do
+  /// not know, has the name.
   std::string_view other_resource() const {
     const auto its = [&](const plugin_pod& one) { return to_ && one.module == to_->name; };
     const bool here = std::ranges::any_of(is_.plugins, its);
-    for (const auto& one : offered().rows()) {
-      for (const auto name : one.resources) {
-        const bool own = here && std::ranges::find(to_->resources, name) != to_->resources.end();
-        if (!own && kube::amount(is_.allocatable, name) > 0) return name;
-      }
+    for (const auto& [name, amount] : is_.allocatable) {
+      const bool own = here && modules::advertises(*to_, name);
+      if (!own && amount > 0 && offered().goes_with_its_plugin(name)) return name;
     }
     return {};
   }
@@ -191,9 +215,18 @@ class transaction {
 
   // Steps -------------------------------------------------------------------------------------------------------------
 
+  /// What is true of a node that has a mode when the policy is deleted: its plugin is gone already.
+  std::string abandoned() const {
+    const auto mode = is_tainted() ? std::string_view(is_.taint->from) : std::string_view(is_.placed);
+    return "there is no AcceleratorPolicy named default, and its plugins went with it: pods that run here keep what "
+           "they have, new ones get nothing, and the node leaves its mode. Create the policy again, and it has mode " +
+           std::string(mode) + " again";
+  }
+
   /// A change that is not under way yet: may it begin?
   std::optional<finding> held_back() const {
     if (!is_.answers) return finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
+    if (!is_.may_begin && !is_.governed) return finding{phases::waiting, std::string(no_policy), abandoned()};
     if (!is_.may_begin)
       // Without the names of those that are changing: they come and go, and each time would be a write on every node
       // that waits.
@@ -257,7 +290,9 @@ class transaction {
          : back == theirs ? "the plugin it has"
                           : "mode " + std::string(back)) +
         "; it is tried again when the label or the policy changes" +
-        (made.blockers.empty() ? "" : ", when these pods are gone") +
+        (made.blockers.empty()       ? ""
+         : made.blockers.size() == 1 ? ", when that pod is gone"
+                                     : ", when these pods are gone") +
         (made.reason == foreign_stays ? ", or when that plugin is gone"
                                       : ", or after " + std::to_string(back_off(made.attempts) / 60) + " min");
     why.reason = made.reason;
@@ -272,21 +307,36 @@ class transaction {
   std::string drain_message(const std::vector<const holder*>& held) const {
     const auto count = std::to_string(held.size()) + (held.size() == 1 ? " pod holds" : " pods hold");
     const auto fixed = std::ranges::count_if(held, [](const holder* one) { return !one->stays.empty(); });
-    std::string what = "the change waits until they end";
-    if (is_.evict && fixed == 0)
-      what = "they are evicted";
-    else if (is_.evict)
-      what = std::to_string(fixed) + " of them cannot be evicted and must be ended by hand";
+    const auto refused =
+        std::ranges::count_if(held, [](const holder* one) { return one->stays.empty() && !one->refused.empty(); });
+    std::string what;
+    if (!is_.evict) what = "the change waits until they end";
+    if (is_.evict && fixed > 0)
+      append(what, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
+    if (is_.evict && refused > 0)
+      append(what, "the API server refuses to evict " + std::to_string(refused) + " of them");
+    if (what.empty()) what = "they are evicted";
     return count + " resources of the old mode; " + what + " (see blockers)";
+  }
+
+  /// The first three by name, and how many more.
+  static std::string named(const std::vector<const holder*>& held) {
+    std::string out;
+    for (std::size_t i = 0; i < held.size() && i < 3; ++i) append(out, held[i]->name());
+    return held.size() <= 3 ? out : out + " and " + std::to_string(held.size() - 3) + " more";
   }
 
   /// Pods hold what goes away.
   finding drain(const std::vector<const holder*>& held) {
     finding found{phases::draining, "PodsHoldCards", drain_message(held)};
+    if (!is_.governed) found = {phases::draining, std::string(no_policy), abandoned() + "; " + drain_message(held)};
     if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
       std::vector<std::string> names;
       for (const auto* one : held) names.push_back(one->name());
       if (names.size() > most_blockers) names.resize(most_blockers);
+      found.message = named(held) + (held.size() == 1 ? " still holds" : " still hold") +
+                      " resources of the old mode after " + std::to_string(is_.drain_timeout.count()) +
+                      " s (spec.enrolment.drain.timeout)";
       return give_up(std::move(found), "DrainTimeout", std::move(names));
     }
     for (const auto* one : held) {
@@ -334,7 +384,7 @@ class transaction {
   }
 
   std::string starting() const {
-    return "waits for a ready pod of " + std::string(to_->daemon_set) + " and for " + join(to_->resources) +
+    return "waits for a ready pod of " + std::string(to_->daemon_set) + " and for " + needed_of(*to_) +
            " to be allocatable";
   }
 
@@ -394,7 +444,12 @@ class transaction {
       if (!best || (one.ready && !one.deleting)) best = &one;
     }
     const bool works = best && best->ready && !best->deleting;
-    if (works && advertised(is_, *to_)) return std::nullopt;
+    if (works && !advertised(is_, *to_).empty()) return std::nullopt;
+    if (!best && !is_.untolerated.empty())  // the DaemonSet controller makes no pod then, and no event
+      return finding{phases::verifying, "UntoleratedTaint",
+                     "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
+                         is_.untolerated + "; add a toleration to spec.modules." + std::string(to_->name) +
+                         ".tolerations of the policy, or take the taint off"};
     const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
     if (!late) return finding{phases::verifying, "PluginStarting", starting()};
     if (!best)
@@ -404,7 +459,7 @@ class transaction {
                      "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason) +
                          "; look at its events and its log"};
     return finding{phases::verifying, "NothingAdvertised",
-                   "plugin pod " + best->name + " is ready, but " + join(to_->resources) +
+                   "plugin pod " + best->name + " is ready, but " + needed_of(*to_) +
                        " is not allocatable; look at its log and at nvidia-smi on the node"};
   }
 
@@ -428,7 +483,7 @@ class transaction {
     }
     if (is_tainted()) out_.change = mode_step::taint_change::remove;
     if (auto rests = at_rest()) return *std::move(rests);
-    return {phases::ready, "Enrolled", join(to_->resources) + " allocatable"};
+    return {phases::ready, "Enrolled", advertised(is_, *to_) + " allocatable"};
   }
 
   /// No label, and none wanted.
@@ -487,8 +542,8 @@ class transaction {
       auto text = one->name();
       if (is_.evict && !one->stays.empty())
         (text += " (") += std::string(one->stays) + ")";
-      else if (is_.evict && one->protected_now)
-        text += " (its PodDisruptionBudget allows no eviction now)";
+      else if (is_.evict && !one->refused.empty())
+        (text += " (") += one->refused + ")";
       now.blockers.push_back(std::move(text));
     }
   }

@@ -48,7 +48,7 @@ struct holder {
   bool deleting = false;
   /// Why it is never evicted, for people ("is of a DaemonSet"); empty: it may be.
   std::string_view stays;
-  bool protected_now = false;  ///< its PodDisruptionBudget refused the last eviction
+  std::string refused = {};  ///< why its last eviction was refused, for people ("its eviction is refused: ...")
   std::string name() const { return pod.to_string(); }
 };
 
@@ -74,6 +74,8 @@ struct node_state {
   bool taken_over = false;                ///< our label that keeps somebody else's plugin away is on the node
   bool answers = true;                    ///< condition Ready of the node is True
   bool may_begin = true;                  ///< a change that is not under way yet may begin now
+  bool governed = true;                   ///< there is an AcceleratorPolicy
+  std::string untolerated;                ///< taints that keep the placed mode's plugin away, for people
   kube::quantities allocatable;           ///< extended resources
   std::vector<plugin_pod> plugins;        ///< not those that have ended
   std::vector<holder> holders;            ///< not those that have ended

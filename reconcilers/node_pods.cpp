@@ -20,13 +20,24 @@ bool any_resource(const kube::pod& pod, auto&& found) {
 
 }  // namespace
 
-const modules::module_type* held_mode(const kube::pod& pod, const modules::offer& offered,
+const modules::module_type* module_of(std::string_view resource, const kube::node& node, const modules::offer& offered,
+                                      const modules::module_type* mode) {
+  if (mode && std::ranges::find(mode->resources, resource) != mode->resources.end()) return mode;
+  const auto is_it = [&](const auto& entry) { return entry.first == resource; };
+  const bool listed = std::ranges::any_of(node.capacity, is_it) || std::ranges::any_of(node.allocatable, is_it);
+  if (mode && listed && modules::has_prefix(*mode, resource)) return mode;
+  if (const auto* named = offered.advertiser(resource)) return named;
+  return listed ? offered.of_vendor(resource, mode) : nullptr;
+}
+
+const modules::module_type* held_mode(const kube::pod& pod, const kube::node& node, const modules::offer& offered,
                                       const modules::module_type* mode) {
   const modules::module_type* out = nullptr;
   any_resource(pod, [&](std::string_view name) {
-    const bool by_mode = mode && std::ranges::find(mode->resources, name) != mode->resources.end();
-    out = by_mode ? mode : offered.advertiser(name);
-    return out != nullptr;
+    const auto* module = module_of(name, node, offered, mode);
+    // What a module names says more than what is only of the vendor's.
+    if (module && (!out || modules::advertises(*module, name))) out = module;
+    return module && modules::advertises(*module, name);
   });
   return out;
 }
@@ -99,15 +110,15 @@ bool node_pods::gpu_operator_came_or_went(const kube::pod* before, const kube::p
   return counts(before) != counts(after) && gpu_operator_ == (counts(after) ? 1u : 0u);
 }
 
-std::vector<holder> node_pods::holders(const std::string& node, const modules::offer& offered,
+std::vector<holder> node_pods::holders(const kube::node& node, const modules::offer& offered,
                                        const modules::module_type* mode) const {
   std::vector<holder> out;
-  const auto at = by_node_.find(node);
+  const auto at = by_node_.find(node.key.name);
   if (at == by_node_.end()) return out;
   for (const auto& key : at->second) {
     const auto* pod = pods_.find(key);
     if (!pod || is_plugin(*pod) || is_foreign(*pod)) continue;
-    if (const auto* of = held_mode(*pod, offered, mode))
+    if (const auto* of = held_mode(*pod, node, offered, mode))
       out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
   }
   return out;

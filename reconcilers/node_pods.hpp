@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "controller/store.hpp"
+#include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/foreign.hpp"
 #include "reconcilers/mode_change.hpp"
@@ -24,7 +25,7 @@ class node_pods {
 
   std::vector<plugin_pod> plugins(const std::string& node) const;
   /// `mode` is the module that serves the node, null: none.
-  std::vector<holder> holders(const std::string& node, const modules::offer& offered = modules::offered_by(nullptr),
+  std::vector<holder> holders(const kube::node& node, const modules::offer& offered = modules::offered_by(nullptr),
                               const modules::module_type* mode = nullptr) const;
 
   /// Device plugins of others, on this node and of GPU Operator's anywhere.
@@ -50,9 +51,14 @@ class node_pods {
   std::size_t size_ = 0, gpu_operator_ = 0;
 };
 
-/// The module whose resources a pod asks for; null where it asks for none of ours. Of several that advertise one
-/// resource `mode`, then the first.
-const modules::module_type* held_mode(const kube::pod& pod, const modules::offer& offered,
+/// The module that a resource of this node is of; null where it is of none. Of several that advertise one resource
+/// `mode`, then the first. Of a vendor whose cards a module gives out, everything counts that the node lists, at 0 too:
+/// a MIG slice and a renamed resource are cards, and nothing but a plugin makes a node list them.
+const modules::module_type* module_of(std::string_view resource, const kube::node& node, const modules::offer& offered,
+                                      const modules::module_type* mode);
+
+/// That of the resources a pod asks for; null where it asks for none of ours.
+const modules::module_type* held_mode(const kube::pod& pod, const kube::node& node, const modules::offer& offered,
                                       const modules::module_type* mode);
 
 /// Why a pod is never evicted, as kubectl drain has it; empty: it may be.

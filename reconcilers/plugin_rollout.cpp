@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/clock.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace reconcilers {
 namespace {
@@ -33,6 +34,9 @@ bool is_old(const rollout_node& node) {
   return pod && pod->made_from != node.wanted;
 }
 
+/// Another DaemonSet of the module is to serve it.
+bool is_moving(const rollout_node& node) { return node.serves != node.target; }
+
 /// Two templates that differ in nothing but the image of the plugin.
 bool same_but_image(std::string_view one, std::string_view other) {
   const auto dot = one.find('.');
@@ -46,12 +50,14 @@ bool has(const rollout_node& node, const kube::quantities& needs) {
 
 bool well(const rollout_node& node, const rollout_record& record) {
   const auto* pod = pod_of(node);
-  return node.answers && !leaving(node) && pod && pod->ready && !is_old(node) && has(node, record.needs);
+  return node.answers && !leaving(node) && !is_moving(node) && pod && pod->ready && !is_old(node) &&
+         has(node, record.needs);
 }
 
 /// Has the old version and nothing has happened to it yet.
 bool untouched(const rollout_node& node, const rollout_record& record) {
-  return is_old(node) && !leaving(node) && pod_of(node)->ready && has(node, record.needs);
+  return is_old(node) && node.serves != between_sets && !leaving(node) && pod_of(node)->ready &&
+         has(node, record.needs);
 }
 
 bool image_missing(std::string_view reason) {
@@ -83,9 +89,12 @@ class decision {
       return std::move(out_);
     }
     if (is_.record) out_.clear = is_.record->set;
-    if (std::ranges::none_of(ours_, [](const auto* one) { return is_old(*one); })) return std::move(out_);
-    if (is_.how == strategy::by_hand)
+    if (std::ranges::none_of(ours_, [](const auto* one) { return is_old(*one) || is_moving(*one); }))
+      return std::move(out_);
+    if (is_.how == strategy::by_hand && !emptied())
       wait_for_hands();
+    else if (is_.how == strategy::by_hand)
+      adopt(*emptied());
     else if (const auto* node = unfinished())
       adopt(*node);
     else
@@ -120,8 +129,12 @@ class decision {
     }
     const auto since = out_.record ? out_.record->since : is_.record->since;
     const auto left = is_.timeout - std::chrono::seconds(is_.wall - since);
-    if (is_old(node) && node.answers && node.known && !in_use(node) && is_.how != strategy::by_hand) {
-      out_.remove = {node.name, *pod_of(node), is_.how == strategy::when_idle};
+    if (const auto target = next_set(node)) {
+      out_.move = {node.name, node.serves, *target, false};
+      out_.message = progress() + "; node " + node.name + " is under way";
+    } else if (is_old(node) && node.serves != between_sets && node.answers && node.known && !in_use(node) &&
+               is_.how != strategy::by_hand) {
+      take_away(node);
       out_.message = progress() + "; node " + node.name + " is under way";
     } else if (well(node, *is_.record)) {
       out_.message = progress() + "; node " + node.name + " is under way";
@@ -135,6 +148,23 @@ class decision {
       out_.again_in = left;
     }
     out_.waits_for_pods = in_use(node);
+  }
+
+  /// The old plugin goes: by itself, or with its DaemonSet's claim to the node.
+  void take_away(const rollout_node& node) {
+    const bool if_idle = is_.how == strategy::when_idle;
+    if (is_moving(node))
+      out_.move = {node.name, node.serves, std::string(between_sets), if_idle};
+    else
+      out_.remove = {node.name, *pod_of(node), if_idle};
+  }
+
+  /// Where a node without a plugin that stays goes on its way to another set: to no DaemonSet until the old plugin is
+  /// gone, then to the new one.
+  static std::optional<std::string> next_set(const rollout_node& node) {
+    if (!is_moving(node) || !node.known || pod_of(node)) return std::nullopt;
+    if (node.serves != between_sets) return std::string(between_sets);
+    return node.pods.empty() ? std::optional(node.target) : std::nullopt;
   }
 
   /// The policy changed while the node was under way: it has its time again, and what it had counts as it did.
@@ -188,8 +218,14 @@ class decision {
     return at == ours_.end() ? nullptr : *at;
   }
 
+  /// A node that moves and whose old plugin somebody took away.
+  const rollout_node* emptied() const {
+    const auto at = std::ranges::find_if(ours_, [](const auto* node) { return is_moving(*node) && !pod_of(*node); });
+    return at == ours_.end() ? nullptr : *at;
+  }
+
   void adopt(const rollout_node& node) {
-    write(rollout_record{node.set, node.name, node.wanted, is_.wall, something()});
+    write(rollout_record{node.set, node.name, node.wanted, is_.wall, something(node)});
     out_.is = kind::wait;
     out_.again_in = is_.timeout;
     out_.message = progress() + "; node " + node.name + " is under way";
@@ -198,7 +234,7 @@ class decision {
   /// Nodes that have nothing to lose first; those that show no cards, which prove nothing of the new version, last.
   int turn_of(const rollout_node& node) const {
     if (!pod_of(node)->ready) return 0;
-    return is_.resources.empty() || kube::amount(node.allocatable, is_.resources.front()) > 0 ? 1 : 2;
+    return is_.resources.empty() || kube::amount(node.allocatable, anything(node)) > 0 ? 1 : 2;
   }
 
   void choose() {
@@ -216,7 +252,7 @@ class decision {
         out_.clear.reset();
       else
         write(record_of(*best));
-      out_.remove = {best->name, *pod_of(*best), is_.how == strategy::when_idle};
+      take_away(*best);
       out_.message = progress() + "; node " + best->name + " is under way";
     } else {
       wait_for_nodes();
@@ -228,20 +264,34 @@ class decision {
     rollout_record out{node.set, node.name, node.wanted, is_.wall, {}};
     const auto& pod = *pod_of(node);
     if (!pod.ready) {
-      out.needs = something();
+      out.needs = something(node);
       return out;
     }
-    for (const auto& name : is_.resources) {
-      if (const auto there = kube::amount(node.allocatable, name); there > 0) out.needs.emplace_back(name, there);
+    for (const auto* names : {&is_.resources, &is_.others}) {
+      for (const auto& name : *names) {
+        if (const auto there = kube::amount(node.allocatable, name); there > 0) out.needs.emplace_back(name, there);
+      }
     }
     std::ranges::sort(out.needs);
     if (!same_but_image(pod.made_from, node.wanted)) at_least_one(out.needs);
     return out;
   }
 
-  kube::quantities something() const {
+  /// The resource that says of this node that its plugin works: where cards are cut or renamed, none is left under the
+  /// module's own name.
+  std::string_view anything(const rollout_node& node) const {
+    if (kube::amount(node.allocatable, is_.resources.front()) > 0) return is_.resources.front();
+    std::string_view out = is_.resources.front();
+    std::int64_t most = -1;
+    for (const auto& [name, amount] : node.allocatable) {
+      if (amount > most && std::ranges::find(is_.others, name) != is_.others.end()) out = name, most = amount;
+    }
+    return out;
+  }
+
+  kube::quantities something(const rollout_node& node) const {
     kube::quantities out;
-    if (!is_.resources.empty()) out.emplace_back(is_.resources.front(), 1);
+    if (!is_.resources.empty()) out.emplace_back(anything(node), 1);
     return out;
   }
   static void at_least_one(kube::quantities& needs) {

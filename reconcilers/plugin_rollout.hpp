@@ -5,6 +5,9 @@
 //   write down the node -> delete its plugin pod -> wait until the new one is ready and the module's resources are
 //   allocatable as before -> the next node
 //
+// A node that moves to another node set goes the same way: its pod is deleted by taking our label of the old set off
+// it.
+//
 // One node of a module is between two versions at a time, however many there are: a plugin that restarts takes its
 // node's resources away for some seconds, and an image that does not work is found out on one node. Which node that is,
 // since when, and what it advertised before stands on its DaemonSet (rollout_record), so being killed between any two
@@ -58,11 +61,14 @@ struct rollout_pod {
 /// A node that has the module's label.
 struct rollout_node {
   std::string name;
-  std::string set;                ///< the DaemonSet that serves it
-  std::string wanted;             ///< that one's template
-  bool known = true;              ///< the DaemonSet controller has seen it
-  bool answers = true;            ///< condition Ready of the node is True
-  bool changing = false;          ///< between two modes
+  std::string set;        ///< the DaemonSet that serves it
+  std::string wanted;     ///< that one's template
+  bool known = true;      ///< the DaemonSet controller has seen it
+  bool answers = true;    ///< condition Ready of the node is True
+  bool changing = false;  ///< between two modes
+  /// The node set that serves it and the one that is to (node_sets.hpp). Where they differ the node moves: the old
+  /// plugin goes while neither DaemonSet has the node, and only then comes the new one.
+  std::string serves, target;
   std::vector<rollout_pod> pods;  ///< not those that have ended
   kube::quantities allocatable;
   std::vector<std::string> users;  ///< pods that hold the module's resources; may be left out unless when_idle
@@ -71,6 +77,7 @@ struct rollout_node {
 struct rollout_state {
   modules::rollout::strategy how = modules::rollout::strategy::always;
   std::vector<std::string> resources;  ///< of the module; the first says that the plugin works
+  std::vector<std::string> others;     ///< names of its prefixes that its nodes list: one of them says so, too
   std::vector<rollout_node> nodes;
   std::optional<rollout_record> record;
   std::int64_t wall = 0;  ///< seconds since 1970
@@ -93,6 +100,11 @@ struct rollout_step {
     bool if_idle = false;  ///< only if no pod of the node holds a module's resources, as the server has it now
   };
   std::optional<removal> remove;  ///< then delete this pod
+  struct relocation {
+    std::string node, from, to;  ///< node sets
+    bool if_idle = false;        ///< as above
+  };
+  std::optional<relocation> move;  ///< or say on this node which DaemonSet has it
   std::optional<std::chrono::milliseconds> again_in;
   bool waits_for_pods = false;  ///< to be looked at again when a pod that holds the module's resources ends
   std::string message;          ///< for people; empty when every node has the newest version

@@ -7,6 +7,7 @@
 
 #include "controller/conditions.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace reconcilers {
 namespace {
@@ -62,7 +63,10 @@ policy::policy(stores from, kube::client& client, controller::recorder& events, 
 void policy::count(const kube::node* before, const kube::node* after) {
   for (const auto* one : {before, after}) {
     const auto label = one ? one->labels.find(names::module_label) : std::nullopt;
-    if (label) nodes_in_[std::string(*label)] += one == after ? 1 : -1;
+    if (!label) continue;
+    nodes_in_[std::string(*label)] += one == after ? 1 : -1;
+    if (const auto set = serving_set(*one); !set.empty() && set != between_sets)
+      nodes_of_[{std::string(*label), std::string(set)}] += one == after ? 1 : -1;
   }
 }
 
@@ -198,6 +202,13 @@ kube::task<action> policy::govern(const accelerator_policy* rules) {
     }
   }
   for (const auto& one : want->objects) kept.insert({one.type->kind, one.key});
+  // A node set that is gone from the policy goes when its last node has moved.
+  for (const auto& [set, nodes] : nodes_of_) {
+    const auto* of = rules ? modules::offered_by(rules).find(set.first) : nullptr;
+    if (of && nodes > 0)
+      kept.insert(
+          {kube::resources::daemon_sets.kind, {how_.ns, std::string(of->daemon_set) + "-" + std::string(set.second)}});
+  }
   for (const auto& one : want->objects) {
     auto done = co_await keeper_.ensure(one, about);
     if (!done) co_return std::unexpected(done.error());
@@ -307,10 +318,11 @@ std::vector<kube::object_key> policy::affected_by(const accelerator_policy* befo
 }
 
 std::vector<kube::object_key> policy::affected_by(const kube::node* before, const kube::node* after) const {
-  const auto label = [](const kube::node* of) {
-    return of ? of->labels.value_or(names::module_label, "") : std::string_view();
+  const auto served = [](const kube::node* of) {
+    return of ? std::pair(of->labels.value_or(names::module_label, ""), serving_set(*of))
+              : std::pair<std::string_view, std::string_view>();
   };
-  if (label(before) == label(after)) return {};
+  if (served(before) == served(after)) return {};
   return {policy_key};
 }
 

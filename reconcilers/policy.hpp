@@ -99,7 +99,8 @@ class policy final : public controller::reconciler {
   controller::recorder& events_;
   settings how_;
   keeper keeper_;
-  std::map<std::string, std::int32_t, std::less<>> nodes_in_;  ///< nodes by the value of our label
+  std::map<std::string, std::int32_t, std::less<>> nodes_in_;             ///< nodes by the value of our label
+  std::map<std::pair<std::string, std::string>, std::int32_t> nodes_of_;  ///< by module and the node set that serves
   controller::milliseconds status_wrote_{-1'000'000};
   struct {
     std::string uid;

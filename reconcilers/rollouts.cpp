@@ -6,6 +6,7 @@
 
 #include "reconcilers/mode_change.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace reconcilers {
 namespace {
@@ -17,6 +18,7 @@ using nlohmann::json;
 constexpr auto look_again = 250ms;
 /// Between two looks at a module without an old plugin: nodes that enrol make events by the thousand.
 constexpr auto at_rest = 250ms;
+constexpr auto module_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto record_path = "/metadata/annotations/quartermaster.io~1rollout";
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
@@ -137,18 +139,21 @@ rollout_state rollouts::state_of(const std::string& module) const {
   each_plugin([&](const kube::pod& pod, const kube::daemon_set& set) {
     any_old = any_old || template_of(pod) != template_of(set);
   });
+  const auto served = served_.find(module);
+  const auto each_node = [&](auto&& call) {
+    if (served == served_.end()) return;
+    for (const auto& key : served->second) {
+      if (const auto* node = from_.nodes.find(key)) call(*node);
+    }
+  };
+  each_node([&](const kube::node& node) { any_old = any_old || serving_set(node) != wanted_set(rules, module, node); });
   if (!any_old) return out;
 
   std::map<std::string_view, rollout_node> nodes;
-  each_plugin([&](const kube::pod& pod, const kube::daemon_set& set) {
-    auto& node = nodes[pod.node_name];
+  each_plugin([&](const kube::pod& pod, const kube::daemon_set&) {
     const bool going = pod.deleting || removed_.contains(pod.id);
-    if (node.set.empty() || !going) {
-      node.set = set.key.name;
-      node.wanted = template_of(set);
-      node.known = set.observed_generation >= set.generation;
-    }
-    node.pods.push_back({pod.key, pod.id, std::string(template_of(pod)), pod.reason, pod.restarts, pod.ready, going});
+    nodes[pod.node_name].pods.push_back(
+        {pod.key, pod.id, std::string(template_of(pod)), pod.reason, pod.restarts, pod.ready, going});
   });
 
   const auto at_spec = rules->modules.find(module);
@@ -157,33 +162,29 @@ rollout_state rollouts::state_of(const std::string& module) const {
   out.resources.assign(of->resources.begin(), of->resources.end());
   out.timeout = rules->enrolment.verify_timeout;
   out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
-  const auto served = served_.find(module);
-  if (served == served_.end()) return out;
-  for (const auto& key : served->second) {
-    const auto* node = from_.nodes.find(key);
-    if (!node) continue;
-    auto& made = out.nodes.emplace_back(std::move(nodes[key.name]));
-    made.name = key.name;
-    made.answers = node->ready == kube::condition_status::yes;
-    made.changing = changing(*node, module);
-    made.allocatable = node->allocatable;
-    if (made.set.empty()) {  // no pod: the DaemonSet of its node set, or the module's
-      const auto of_set =
-          std::string(of->daemon_set) + "-" + std::string(node->labels.value_or(names::node_set_label, ""));
-      const kube::daemon_set* serves = nullptr;
-      for (const auto* set : ours.all) {
-        if (set->key.name == of_set || (!serves && set->key.name == of->daemon_set)) serves = set;
-      }
-      if (!serves) serves = ours.all.front();
-      made.set = serves->key.name;
-      made.wanted = template_of(*serves);
-      made.known = serves->observed_generation >= serves->generation;
+  each_node([&](const kube::node& node) {
+    auto& made = out.nodes.emplace_back(std::move(nodes[node.key.name]));
+    made.name = node.key.name;
+    made.answers = node.ready == kube::condition_status::yes;
+    made.changing = changing(node, module);
+    made.serves = serving_set(node);
+    made.target = wanted_set(rules, module, node);
+    made.allocatable = node.allocatable;
+    for (const auto& [name, amount] : node.allocatable) {
+      if (modules::has_prefix(*of, name) && std::ranges::find(out.others, name) == out.others.end())
+        out.others.push_back(name);
     }
+    const auto name = std::string(of->daemon_set) + (made.target.empty() ? "" : "-" + made.target);
+    const auto at = std::ranges::find_if(ours.all, [&](const auto* set) { return set->key.name == name; });
+    const auto& set = at == ours.all.end() ? *ours.all.front() : **at;
+    made.set = set.key.name;
+    made.wanted = template_of(set);
+    made.known = at != ours.all.end() && set.observed_generation >= set.generation;
     if (out.how == modules::rollout::strategy::when_idle && !made.pods.empty() && !made.changing) {
       // Of any module: NVIDIA's plugin offers shares of MPS under the name of another.
-      for (const auto& pod : from_.on_nodes.holders(key.name, offered, of)) made.users.push_back(pod.name());
+      for (const auto& pod : from_.on_nodes.holders(node, offered, of)) made.users.push_back(pod.name());
     }
-  }
+  });
   if (const auto at = well_.find(module); at != well_.end() && out.record == at->second.record)
     out.well_for = how_.now() - at->second.at;
   return out;
@@ -226,8 +227,8 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
   }
-  if (step.remove && step.remove->if_idle) {
-    const auto idle = co_await is_idle(step.remove->node);
+  if ((step.remove && step.remove->if_idle) || (step.move && step.move->if_idle)) {
+    const auto idle = co_await is_idle(step.remove ? step.remove->node : step.move->node);
     if (!idle) co_return std::unexpected(idle.error());
     if (!*idle) co_return action::again(look_again);
   }
@@ -235,6 +236,11 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
     const auto done = co_await remove(*step.remove, module);
     if (!done) co_return std::unexpected(done.error());
     co_return action::again(is.timeout);
+  }
+  if (step.move) {
+    const auto done = co_await move(*step.move, module);
+    if (!done) co_return std::unexpected(done.error());
+    co_return action::again(*done ? controller::milliseconds(is.timeout) : look_again);
   }
   co_return action{step.again_in};
 }
@@ -268,12 +274,15 @@ kube::task<bool> rollouts::is_idle(std::string node) {
   those.field_selector = "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed";
   const auto pods = co_await client_.list(kube::resources::pods, those);
   if (!pods) co_return std::unexpected(pods.error());
+  const auto* on = from_.nodes.find({{}, node});
+  if (!on) co_return false;
   const auto& offered = modules::offered_by(from_.policies.find(policy_key));
+  const auto* mode = offered.find(module_of(on));
   const auto asks = [&](const json& container) {
     for (const auto* kind : {"limits", "requests"}) {
       const auto amounts = container.value("resources", json::object()).value(kind, json::object());
       for (const auto& [name, amount] : amounts.items()) {
-        if (amount != "0" && offered.advertiser(name)) return true;
+        if (amount != "0" && module_of(name, *on, offered, mode)) return true;
       }
     }
     return false;
@@ -301,6 +310,30 @@ kube::task<void> rollouts::remove(rollout_step::removal what, std::string module
                    "plugin pod " + key.to_string() + " of module " + module +
                        " is replaced by the newest version; running pods keep their cards");
   co_return kube::result<void>();
+}
+
+/// False: the world moved on meanwhile.
+kube::task<bool> rollouts::move(rollout_step::relocation what, std::string module) {
+  const kube::object_key key{{}, what.node};
+  const auto* node = from_.nodes.find(key);
+  if (!node || module_of(node) != module || serving_set(*node) != what.from) co_return false;
+  auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", node->id.to_string()}},
+                            {{"op", "test"}, {"path", module_path}, {"value", module}}});
+  patch_set(*node, what.to, patch);
+  const controller::object_reference about(kube::resources::nodes, *node);
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  const auto answer = co_await client_.patch(kube::resources::nodes, key, kube::patch_kind::json, patch, {}, options);
+  if (answer) {
+    if (what.to == between_sets)
+      events_.record(about, controller::event_type::normal, "PluginReplaced", "Move",
+                     "the plugin of module " + module +
+                         " is replaced by that of the node's new node set; running pods keep their cards");
+    co_return true;
+  }
+  const auto code = answer.error().code;
+  if (code == kube::errc::conflict || code == kube::errc::not_found || code == kube::errc::invalid) co_return false;
+  co_return std::unexpected(answer.error());
 }
 
 std::vector<kube::object_key> rollouts::affected_by(const accelerator_policy* before,

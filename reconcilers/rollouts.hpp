@@ -1,7 +1,8 @@
 #pragma once
 // Brings new versions of plugins to the nodes. What to do next is plugin_rollout.hpp (pure); here is what it looks at
 // and what it writes: the record of the node that is between two versions, as an annotation of its DaemonSet beside
-// what the policy applies there, and the deletion of one plugin pod, by its uid. Keys are names of modules.
+// what the policy applies there, the deletion of one plugin pod, by its uid, and on a node that moves to another node
+// set the label that says which DaemonSet has it. Keys are names of modules.
 
 #include <functional>
 #include <map>
@@ -92,6 +93,7 @@ class rollouts final : public controller::reconciler {
   kube::task<bool> write(std::string set, std::string record);
   kube::task<bool> is_idle(std::string node);
   kube::task<void> remove(rollout_step::removal what, std::string module);
+  kube::task<bool> move(rollout_step::relocation what, std::string module);
 
   stores from_;
   kube::client& client_;

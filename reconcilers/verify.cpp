@@ -6,13 +6,15 @@
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_pods.hpp"
 #include "reconcilers/plugin_rollout.hpp"
+#include "reconcilers/taints.hpp"
 
 namespace reconcilers::verify {
 namespace {
 
 using kind = node_intent::kind;
-using modules::module_type;
+using modules::advertises, modules::has_prefix, modules::module_type;
 
 constexpr std::size_t most_named = 5;
 /// Why a plugin pod is not ready that has nothing to do with the node's driver or cards.
@@ -75,10 +77,6 @@ std::string halted_on(const cluster_view& of, std::string_view module) {
     if (record && ready.value("message", "").contains("halted on node " + record->node + ":")) return record->node;
   }
   return {};
-}
-
-bool offers(const module_type& mode, std::string_view resource) {
-  return std::ranges::find(mode.resources, resource) != mode.resources.end();
 }
 
 /// Units of a resource that one whole card is; 0 where that depends on the card.
@@ -238,7 +236,8 @@ class node_walker {
     const std::string placed(is_.node.labels.value_or(names::module_label, ""));
     const auto* target = wanted_.of == kind::mode ? wanted_.mode : nullptr;
     if (target && placed == target->name) return good(at, placed);
-    if (phase() == phases::rolled_back && placed == is_.status->actual_mode) return good(at, placed);
+    if (phase() == phases::rolled_back && (placed.empty() ? "none" : placed) == is_.status->actual_mode)
+      return good(at, placed.empty() ? "-" : placed);
     if (refused_ || changing() || !followed() || phase() == phases::stuck)
       return placed.empty() ? skipped(at) : good(at, placed);
     if (!target) return placed.empty() ? good(at, "-") : wrong(at, code::module_label_other, placed, "-");
@@ -266,6 +265,9 @@ class node_walker {
       return one.labels.value_or(names::module_label, "") == serving_->name;
     });
     if (!has_set) return skipped(at);  // told of the cluster
+    const std::string name(serving_->name);
+    if (auto taints = policy_ ? untolerated_taints(is_.node, *policy_, name) : std::string(); !taints.empty())
+      return wrong(at, code::taint_not_tolerated, name, std::move(taints));
     return wrong(at, code::plugin_missing, std::string(serving_->daemon_set));
   }
 
@@ -278,8 +280,8 @@ class node_walker {
     if (!serving_ && !(wanted_.of == kind::mode && phase() == phases::enrolling)) return skipped(at);
     if (phase() == phases::draining || phase() == phases::removing) return skipped(at);
     for (const auto& [name, amount] : is_.node.allocatable) {
-      if (amount <= 0 || (serving_ && offers(*serving_, name)) || !offered_.advertiser(name)) continue;
-      const auto mine = [&](const module_type& one) { return offers(one, name) && plugin_of(one); };
+      if (amount <= 0 || (serving_ && advertises(*serving_, name)) || !offered_.goes_with_its_plugin(name)) continue;
+      const auto mine = [&](const module_type& one) { return advertises(one, name) && plugin_of(one); };
       if (std::ranges::none_of(offered_.rows(), mine))
         return wrong(at, code::foreign_plugin, name + " " + std::to_string(amount));
     }
@@ -291,10 +293,12 @@ class node_walker {
     return good(at);
   }
 
-  /// Cards that are cut have resources of their own, and their number is not that of the cards.
+  /// Cards that are cut, or that a configuration renames, have resources of their own, and their number is not that of
+  /// the cards.
   bool cut() const {
-    const auto piece = [](const auto& one) { return one.first.starts_with("nvidia.com/mig-") && one.second > 0; };
-    return std::ranges::any_of(is_.node.allocatable, piece);
+    return std::ranges::any_of(is_.node.allocatable, [&](const auto& entry) {
+      return entry.second > 0 && (entry.first.starts_with(modules::mig_prefix) || has_prefix(*serving_, entry.first));
+    });
   }
 
   step resources(bool plugin_works, bool unfit) const {
@@ -329,10 +333,11 @@ class node_walker {
     for (const auto& one : is_.claims) {
       bool strange = false, ours = false;
       for (const auto& [name, amount] : one.asked) {
-        if (amount <= 0 || !offered_.advertiser(name)) continue;
+        const auto* module = amount > 0 ? module_of(name, is_.node, offered_, serving_) : nullptr;
+        if (!module) continue;
         ours = true;
         held[name] += amount;
-        strange = strange || (serving_ && !offers(*serving_, name));
+        strange = strange || (serving_ && module != serving_);
       }
       if (!ours) continue;
       if (++count <= most_named) append(names, one.pod);

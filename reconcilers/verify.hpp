@@ -122,6 +122,7 @@ enum class code : std::uint8_t {
   module_label_missing,
   module_label_other,
   plugin_missing,
+  taint_not_tolerated,
   plugin_not_ready,
   foreign_plugin,
   nothing_advertised,

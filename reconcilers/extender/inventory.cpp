@@ -11,6 +11,7 @@
 #include "reconcilers/modules/catalogue.hpp"
 #include "reconcilers/modules/settings.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -71,7 +72,8 @@ std::uint16_t modes_of(const kube::node& of) {
   return out;
 }
 
-/// The settings of the module that serves the node: those of its node set, the policy's, the catalogue's.
+/// The settings of the module that serves the node: those of the node set whose plugin it has, the policy's, the
+/// catalogue's.
 class module_settings {
  public:
   module_settings(const kube::node& of, const accelerator_policy* policy, std::string_view module)
@@ -80,9 +82,9 @@ class module_settings {
     const auto at = policy->modules.find(module);
     if (at == policy->modules.end()) return;
     spec_ = at->second;
-    const auto set = of.labels.find(names::node_set_label);
+    const auto set = serving_set(of);
     for (const auto& one : spec_.node_sets)
-      if (set && one.name == *set)
+      if (one.name == set)
         for (const auto& [key, value] : one.settings) spec_.settings[key] = value;
   }
   std::string text(std::string_view name) const {

@@ -8,6 +8,7 @@
 #include "reconcilers/modules/custom.hpp"
 #include "reconcilers/modules/settings.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/node_sets.hpp"
 
 namespace reconcilers::modules {
 namespace {
@@ -61,6 +62,7 @@ void roll_out(json& set, const rollout& how) {
 /// After everything else is in the template. Images apart, so that amounts are compared where only they changed.
 void mark_template(json& set) {
   auto rest = set.at("spec").at("template");
+  rest.at("spec").erase("affinity");  // it says on which nodes, not what a pod is made from
   std::string images;
   for (const auto* list : {"containers", "initContainers"}) {
     if (!rest.at("spec").contains(list)) continue;
@@ -74,23 +76,20 @@ void mark_template(json& set) {
   set["metadata"]["annotations"][names::template_annotation] = mark;
 }
 
-/// The nodes of no set: a pod template that says nothing where there are no sets.
-void leave_out(json& set, const std::vector<node_set>& sets) {
-  if (sets.empty()) return;
+/// The nodes of no set. It says so without any set, too: one that is gone from the policy still serves its nodes until
+/// they have moved.
+void leave_out(json& set) {
   auto& needed = set["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
                     ["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
-  auto values = json::array();
-  for (const auto& one : sets) values.push_back(one.name);
-  needed = json::array({{{"matchExpressions",
-                          {{{"key", names::node_set_label}, {"operator", "NotIn"}, {"values", std::move(values)}}}}}});
+  needed = json::array({{{"matchExpressions", {{{"key", plugin_set_label}, {"operator", "DoesNotExist"}}}}}});
 }
 
 void keep_to(json& set, const std::string& node_set) {
   set["metadata"]["name"] = set.at("metadata").at("name").get<std::string>() + "-" + node_set;
   auto& spec = set["spec"];
-  for (auto* labels : {&spec["selector"]["matchLabels"], &spec["template"]["metadata"]["labels"],
-                       &spec["template"]["spec"]["nodeSelector"]})
+  for (auto* labels : {&spec["selector"]["matchLabels"], &spec["template"]["metadata"]["labels"]})
     (*labels)[names::node_set_label] = node_set;
+  spec["template"]["spec"]["nodeSelector"][plugin_set_label] = node_set;
 }
 
 /// The objects for the nodes of one set, or of none. Plugins read their files once, so a pod is replaced when one
@@ -107,7 +106,7 @@ std::vector<json> made_for(const module_type& of, const module_spec& spec, const
     roll_out(one, rolls_out);
     if (!files.empty()) one["spec"]["template"]["metadata"]["annotations"][names::files_annotation] = hex(fnv1a(files));
     if (known.node_set.empty())
-      leave_out(one, spec.node_sets);
+      leave_out(one);
     else
       keep_to(one, known.node_set);
     mark_template(one);
@@ -171,6 +170,15 @@ std::string_view to_string(isolation of) {
   return {};
 }
 
+bool has_prefix(const module_type& module, std::string_view name) {
+  return std::ranges::find(module.resources, name) == module.resources.end() &&
+         std::ranges::any_of(module.prefixes, [&](auto prefix) { return name.starts_with(prefix); });
+}
+
+bool advertises(const module_type& module, std::string_view resource) {
+  return std::ranges::find(module.resources, resource) != module.resources.end() || has_prefix(module, resource);
+}
+
 std::span<const module_type> catalogue() { return offered_by(nullptr).rows(); }
 const module_type* find(std::string_view name) { return offered_by(nullptr).find(name); }
 const module_type* advertiser(std::string_view resource) { return offered_by(nullptr).advertiser(resource); }
@@ -191,7 +199,9 @@ offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
   };
   for (auto& row : rows_) {
     const auto at = modules.find(row.name);
-    if (at != modules.end() && row.resources_with) row.resources = keep(row.resources_with(at->second));
+    if (at == modules.end()) continue;
+    if (row.resources_with) row.resources = keep(row.resources_with(at->second));
+    if (row.prefixes_with) row.prefixes = keep(row.prefixes_with(at->second));
   }
   for (const auto& [name, spec] : modules) {
     if (!spec.device.empty() && !find(name)) add(name, spec);
@@ -227,6 +237,22 @@ const module_type* offer::advertiser(std::string_view resource) const {
   const auto at = std::ranges::find_if(
       rows_, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
   return at == rows_.end() ? nullptr : &*at;
+}
+
+const module_type* offer::of_vendor(std::string_view resource, const module_type* serving) const {
+  const auto vendor = resource.substr(0, resource.find('/') + 1);
+  const auto has = [&](const module_type& module) {
+    return std::ranges::any_of(module.resources, [&](auto name) { return name.starts_with(vendor); });
+  };
+  if (vendor.empty() || (serving && has(*serving))) return vendor.empty() ? nullptr : serving;
+  const auto first = std::ranges::find_if(rows_, has);
+  return first == rows_.end() ? nullptr : &*first;
+}
+
+bool offer::goes_with_its_plugin(std::string_view resource) const {
+  const auto* module = advertiser(resource);
+  if (!module) return resource.starts_with(mig_prefix);
+  return std::ranges::find(module->left_behind, resource) == module->left_behind.end();
 }
 
 const offer& offered_by(const accelerator_policy* policy) {

@@ -87,7 +87,10 @@ struct module_type {
   std::string_view title;
   std::span<const std::string_view> label_values;  ///< of nvidia-device-enable, lower case
   std::span<const std::string_view> resources;     ///< the first one says that the plugin works
-  std::string_view daemon_set;                     ///< the name people look for
+  /// Those of `resources` that stay in the node's status when the plugin goes: the plugin wrote them there itself, and
+  /// a kubelet takes back only what was registered with it.
+  std::span<const std::string_view> left_behind = {};
+  std::string_view daemon_set;  ///< the name people look for
   node_needs needs;
   /// Without the labels and annotations that all our objects have. Every setting in `spec` is known and legal.
   std::vector<nlohmann::json> (*objects)(const module_spec& spec, const facts& known) = nullptr;
@@ -97,12 +100,24 @@ struct module_type {
   std::span<const setting> settings = {};
   /// Where they depend on the settings; null where they do not.
   std::vector<std::string> (*resources_with)(const module_spec& spec) = nullptr;
+  /// Beginnings of names that the plugin may advertise instead of `resources`, and beside them ("nvidia.com/mig-"), as
+  /// the policy has it. One resource of such a name says that the plugin works, too.
+  std::span<const std::string_view> prefixes = {};
+  std::vector<std::string> (*prefixes_with)(const module_spec& spec) = nullptr;
   isolation (*isolates_with)(const module_spec& spec) = nullptr;
   /// What it declares in the namespace of declarations (publish.hpp).
   std::vector<nlohmann::json> (*declarations)(const module_spec& spec, const facts& known) = nullptr;
   /// Why its resources cannot be had although it is on; empty when they can.
   std::string (*not_offered)(const module_spec& spec) = nullptr;
 };
+
+/// Slices of cards that MIG has cut, one resource a profile (NVIDIA/k8s-device-plugin, strategy mixed).
+inline constexpr std::string_view mig_prefix = "nvidia.com/mig-";
+
+/// May the plugin of this module advertise that resource?
+bool advertises(const module_type& module, std::string_view resource);
+/// Does `name` begin as one of `module.prefixes`, and is none of `module.resources`?
+bool has_prefix(const module_type& module, std::string_view name);
 
 /// The modules that are built in, in the order in which they are shown.
 std::span<const module_type> catalogue();
@@ -126,6 +141,11 @@ class offer {
   std::span<const module_type> rows() const { return rows_; }
   const module_type* find(std::string_view name) const;
   const module_type* advertiser(std::string_view resource) const;
+  /// The module whose cards a resource of that vendor stands for although no module names it (a MIG slice, a name that
+  /// a configuration gave): `serving` where the vendor is its own, else the first of that vendor. Null: no module's.
+  const module_type* of_vendor(std::string_view resource, const module_type* serving) const;
+  /// Will a kubelet take this resource back when the plugin of its module goes?
+  bool goes_with_its_plugin(std::string_view resource) const;
   /// The node labels by which modules of the policy's own are asked for.
   std::vector<label_alias> aliases() const { return aliases_; }
 

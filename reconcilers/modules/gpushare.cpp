@@ -17,6 +17,8 @@ using kind = setting::kind;
 
 constexpr std::string_view values[] = {"gpushare"};
 constexpr std::string_view resources[] = {"aliyun.com/gpu-mem", "aliyun.com/gpu-count"};
+/// It patches the number of cards into Node.status and never takes it back (podmanager.go, patchGPUCount).
+constexpr std::string_view left_behind[] = {"aliyun.com/gpu-count"};
 constexpr std::string_view architectures[] = {"amd64"};
 constexpr std::string_view name = "gpushare-device-plugin-ds";
 constexpr std::string_view account = "gpushare-device-plugin";
@@ -85,6 +87,7 @@ constinit const module_type gpushare = {
     .title = "shares of a card by memory, by Alibaba's device plugin",
     .label_values = values,
     .resources = resources,
+    .left_behind = left_behind,
     .daemon_set = name,
     .needs = {.architectures = architectures, .mig = false},
     .objects = objects,

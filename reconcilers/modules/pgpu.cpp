@@ -189,6 +189,20 @@ class builder {
 
 std::vector<json> objects(const module_spec& spec, const facts&) { return builder(spec).objects(); }
 
+/// A named configuration may give resources any name of the vendor's (sharing.*.resources[].rename), and cut cards.
+std::vector<std::string> prefixes(const module_spec& spec) {
+  if (!setting_of(known_settings, spec, "configMap").empty()) return {"nvidia.com/"};
+  if (setting_of(known_settings, spec, "MIG_STRATEGY") == "mixed") return {std::string(mig_prefix)};
+  return {};
+}
+
+/// What a named configuration says is not known here: it may share cards.
+isolation isolates(const module_spec& spec) {
+  if (!setting_of(known_settings, spec, "configMap").empty()) return isolation::none;
+  const auto mig = setting_of(known_settings, spec, "MIG_STRATEGY");
+  return mig.empty() || mig == "none" ? isolation::exclusive : isolation::mig;
+}
+
 std::vector<json> declarations(const module_spec&, const facts&) {
   const published group{"nvidia-gpu", "NVIDIA GPU", "英伟达 GPU"};
   declared gpu;
@@ -217,6 +231,8 @@ constinit const module_type pgpu = {
                   "the kubelet remembers which container has which card, and running ones do not need the plugin",
                   "kubelet, pkg/kubelet/cm/devicemanager (its checkpoint); NVIDIA/k8s-device-plugin#339"},
     .settings = known_settings,
+    .prefixes_with = prefixes,
+    .isolates_with = isolates,
     .declarations = declarations,
 };
 

@@ -56,7 +56,8 @@ std::vector<json> objects(const module_spec& spec, const facts&) {
       host_path("cgroup", "/sys/fs/cgroup", "Directory"),
       host_path("usr", "/usr", "Directory"),
   };
-  auto set = daemon_set("vgpu", name, spec, json::array({plugin(spec)}), volumes, {"tencent.com/vcuda-core"});
+  auto set = daemon_set("vgpu", name, spec, json::array({plugin(spec)}), volumes,
+                        {"nvidia.com/gpu", "tencent.com/vcuda-core"});
   auto& pod = set["spec"]["template"]["spec"];
   pod["hostPID"] = true;
   pod["serviceAccountName"] = account;

@@ -164,6 +164,8 @@ class cluster {
     up(mode);
     reconcile();
     ASSERT_EQ(status("phase"), "Ready");
+    EXPECT_EQ(status("conditions")[0]["type"], "Ready");
+    EXPECT_EQ(status("conditions")[0]["status"], "True");
     server.forget();
     recorder.events.clear();
   }
@@ -371,6 +373,66 @@ TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
   EXPECT_THAT(it.status("blockers")[0].get<std::string>(), HasSubstr("PodDisruptionBudget"));
   EXPECT_EQ(it.recorder.events.size(), 3u) << "said once";
   EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST(enrolment, C62_a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
+  cluster it;
+  it.enrolled("pgpu");
+  auto policy = *it.policies.find({{}, "default"});
+  policy.enrolment.evict = true;
+  ++policy.resource_version;
+  it.policies.put(policy);
+  for (const auto* name : {"a-two-budgets", "b-plain"}) {
+    kube::pod made;
+    made.key = {"team", name};
+    made.resource_version = 1;
+    made.node_name = "gpu-1";
+    made.owners = {{"ReplicaSet", "rs", {}, true}};
+    made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
+    it.pods.put(made);
+  }
+  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+    if (!request.target.ends_with("/eviction")) return std::nullopt;
+    return request.target.contains("a-two") ? recording_transport::refused(500, "InternalError")
+                                            : recording_transport::answered(201, json::object());
+  };
+  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  it.reconcile();
+  it.server.forget();
+  EXPECT_EQ(it.reconcile().again_in, 5s);
+  EXPECT_THAT(it.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
+  it.reconcile();
+  EXPECT_THAT(it.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets (its eviction is refused: "));
+  EXPECT_THAT(it.status("message").get<std::string>(), HasSubstr("refuses to evict 1 of them"));
+  const auto refusals = std::ranges::count_if(it.recorder.events, [](const auto& event) {
+    return event.reason == "EvictionRefused" && event.about.key.name == "a-two-budgets";
+  });
+  EXPECT_EQ(refusals, 1) << "said once";
+}
+
+TEST(enrolment, S52_the_set_of_a_node_comes_and_goes_with_its_module) {
+  cluster it;
+  auto policy = *it.policies.find({{}, "default"});
+  policy.modules["pgpu"].node_sets = {{"big", {}}};
+  ++policy.resource_version;
+  it.policies.put(policy);
+  const auto set = [&] {
+    return it.server.objects.at(node_path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
+  };
+  it.node({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/node-set", "big"}});
+  it.reconcile();
+  EXPECT_EQ(it.label(), "pgpu");
+  EXPECT_EQ(set(), "big") << "in the same patch, or the other DaemonSet would make a pod first";
+  it.up("pgpu");
+  it.reconcile();
+  ASSERT_EQ(it.status("phase"), "Ready");
+  it.node_now([](json& object) { object["metadata"]["labels"]["quartermaster.io/node-set"] = "small"; });
+  it.reconcile();
+  EXPECT_EQ(set(), "big") << "a node that runs is moved in its turn (rollouts)";
+  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  for (int i = 0; i < 3; ++i) it.reconcile();
+  EXPECT_EQ(it.label(), json());
+  EXPECT_EQ(set(), "none");
 }
 
 TEST(enrolment, what_was_given_up_is_in_the_api_before_anything_is_undone) {

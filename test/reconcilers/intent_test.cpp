@@ -169,13 +169,36 @@ TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
 TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
   auto policy = all_on();
   policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
+  foreign_pods around;
+  around.here = {{"hami/x", "hami/hami-device-plugin", "HAMi"}, {"a/y", "a/gpushare-device-plugin-ds", "gpushare"}};
   for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"vgpu-manager", "device-plugin"}}) {
-    const auto is = asked({{"nvidia-device-enable", "pgpu"}, {key, value}}, policy);
+    const bool known_by_pods = std::string_view(key) != "vgpu-manager";
+    const auto is = intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {key, value}}), &policy, {},
+                              known_by_pods ? around : foreign_pods());
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
     EXPECT_THAT(is.message, HasSubstr(key));
     EXPECT_NE(asked({{key, value}}, policy).of, kind::mode) << "it is no business of ours";
   }
   EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
+}
+
+TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
+  auto policy = all_on();
+  policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
+  for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}}) {
+    const auto is = asked({{"nvidia-device-enable", "vgpu"}, {key, value}}, policy);
+    EXPECT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.requested, "vgpu");
+  }
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"ack.node.gpu.schedule", "default"}},
+                  [&] {
+                    auto without = policy;
+                    without.modules["pgpu"].enabled = false;
+                    return without;
+                  }())
+                .reason,
+            "ForeignPlugin")
+      << "ACK's label is nobody's private one";
 }
 
 kube::pod of_set(const char* name, const char* ns = "kube-system") {

@@ -14,6 +14,7 @@ using kind = node_intent::kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 /// A node, its kubelet and the DaemonSet controller as far as a change of mode meets them: pods follow the label a few
 /// turns later, what is advertised follows the pods.
@@ -187,7 +188,7 @@ TEST(mode_change, evicts_what_may_be_evicted_and_names_the_rest) {
   one.is.evict = true;
   auto daemon = lab::pod("daemon", "pgpu"), guarded = lab::pod("guarded", "pgpu"), ending = lab::pod("ending", "pgpu");
   daemon.stays = "is of a DaemonSet";
-  guarded.protected_now = true;
+  guarded.refused = "its PodDisruptionBudget allows no eviction now";
   ending.deleting = true;
   one.is.holders = {daemon, guarded, ending, lab::pod("train", "pgpu")};
   one.ask("vgpu");
@@ -215,7 +216,11 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
   EXPECT_EQ(now.status->given_up->reason, "DrainTimeout");
   EXPECT_THAT(now.status->given_up->blockers, ElementsAre("team/train"));
   EXPECT_EQ(now.tell->type, controller::event_type::warning);
-  EXPECT_THAT(now.tell->note, HasSubstr("mode vgpu was given up: 1 pod holds"));
+  EXPECT_THAT(now.tell->note,
+              HasSubstr("mode vgpu was given up: team/train still holds resources of the old mode after "
+                        "1800 s (spec.enrolment.drain.timeout). The node goes back to mode pgpu"));
+  EXPECT_THAT(now.tell->note, Not(HasSubstr("waits"))) << "what is given up waits for nothing";
+  EXPECT_THAT(now.tell->note, HasSubstr("when that pod is gone"));
   now = one.step();
   EXPECT_EQ(now.change, mode_step::taint_change::remove);
   EXPECT_EQ(now.status->phase, "RolledBack");
@@ -787,6 +792,126 @@ TEST(mode_change, C61_F1_every_change_ends_where_it_was_asked_to_whatever_happen
       EXPECT_FALSE(one.is.before) << "seed " << seed << ": " << one.is.before->message;
     }
   }
+}
+
+/// The catalogue with a pgpu that has these settings.
+std::shared_ptr<const modules::offer> pgpu_with(settings_map settings) {
+  std::map<std::string, module_spec, std::less<>> all;
+  all["pgpu"].settings = std::move(settings);
+  return std::make_shared<const modules::offer>(all);
+}
+
+TEST(mode_change, C61_a_node_whose_cards_are_all_cut_is_up_with_its_slices) {
+  for (const auto& [setting, value, resource] : {std::tuple{"MIG_STRATEGY", "mixed", "nvidia.com/mig-1g.10gb"},
+                                                 {"configMap", "sizes", "nvidia.com/half-a100"}}) {
+    lab one;
+    one.is.offered = pgpu_with({{setting, value}});
+    one.ask("pgpu");
+    one.is.wanted.mode = one.is.offered->find("pgpu");
+    one.step(), one.daemon_sets(), one.kubelet_starts_pods();
+    one.is.allocatable = {{resource, 56}};
+    EXPECT_EQ(one.step().status->phase, "Ready") << resource;
+    EXPECT_EQ(one.is.before->message, std::string(resource) + " allocatable");
+
+    lab strict;
+    strict.ask("pgpu");
+    strict.step(), strict.daemon_sets(), strict.kubelet_starts_pods();
+    strict.is.allocatable = {{resource, 56}};
+    EXPECT_EQ(strict.step().status->phase, "Verifying") << "a plugin that was not told so does not advertise it";
+  }
+}
+
+TEST(mode_change, C61_the_slices_of_the_old_plugin_are_waited_for) {
+  lab one;
+  one.ask("pgpu");
+  one.settle();
+  one.ask("vgpu");
+  one.step();
+  one.is.allocatable = {{"nvidia.com/mig-1g.10gb", 56}};
+  one.step(), one.daemon_sets(), one.kubelet_ends_pods();
+  EXPECT_FALSE(one.step().label);
+  EXPECT_EQ(one.is.before->reason, "StillAdvertised");
+  one.is.allocatable = {{"nvidia.com/mig-1g.10gb", 0}};
+  EXPECT_EQ(one.step().label, "vgpu");
+}
+
+TEST(mode_change, S69_what_gpushare_leaves_in_the_status_holds_no_change_up) {
+  lab one;
+  one.ask("gpushare");
+  one.settle();
+  ASSERT_EQ(one.is.before->phase, "Ready");
+  one.ask("pgpu");
+  one.step(), one.step();
+  one.daemon_sets(), one.kubelet_ends_pods(), one.kubelet_advertises();
+  const auto leave = [&] {
+    for (auto& [name, amount] : one.is.allocatable) amount = name == "aliyun.com/gpu-count" ? 8 : amount;
+  };
+  leave();
+  EXPECT_EQ(one.step().label, "pgpu") << one.is.before->message;
+  one.daemon_sets(), one.kubelet_starts_pods(), one.kubelet_advertises(), leave();
+  one.step();
+  EXPECT_EQ(one.is.before->phase, "Ready");
+  EXPECT_FALSE(one.is.taint);
+
+  lab fresh;  // a node that had the original once
+  fresh.is.allocatable = {{"aliyun.com/gpu-count", 8}, {"aliyun.com/gpu-mem", 0}};
+  fresh.ask("gpushare");
+  EXPECT_EQ(fresh.step().label, "gpushare");
+}
+
+TEST(mode_change, S3_a_taint_that_keeps_the_plugin_away_is_named_with_the_setting_that_helps) {
+  lab one;
+  one.ask("pgpu");
+  one.step();
+  one.is.untolerated = "dedicated=gpu:NoSchedule";
+  const auto now = one.step();
+  EXPECT_EQ(now.status->reason, "UntoleratedTaint");
+  EXPECT_THAT(now.status->message, HasSubstr("dedicated=gpu:NoSchedule"));
+  EXPECT_THAT(now.status->message, HasSubstr("spec.modules.pgpu.tolerations"));
+  one.is.in_phase = 300s;
+  EXPECT_THAT(one.step().status->given_up->message, HasSubstr("spec.modules.pgpu.tolerations"));
+}
+
+TEST(mode_change, S2_without_a_policy_the_status_says_so) {
+  for (const bool its_turn : {false, true}) {
+    lab one;
+    one.ask("pgpu");
+    one.settle();
+    one.is.holders = {lab::pod("train", "pgpu")};
+    one.is.governed = false;
+    one.off = "pgpu";
+    one.refuse("NoPolicy", "there is none");
+    one.switch_on();
+    one.is.may_begin = its_turn;
+    one.is.plugins.clear();
+    one.step();
+    const auto now = one.step();
+    EXPECT_EQ(now.status->phase, its_turn ? "Draining" : "Waiting");
+    EXPECT_EQ(now.status->reason, "NoPolicy");
+    EXPECT_THAT(now.status->message, HasSubstr("no AcceleratorPolicy named default, and its plugins went with it"));
+    EXPECT_THAT(now.status->message, HasSubstr("it has mode pgpu again"));
+  }
+}
+
+TEST(mode_change, S3_the_condition_Ready_is_that_of_the_mode_the_node_asks_for) {
+  lab one;
+  one.ask("pgpu");
+  one.step();
+  EXPECT_EQ(one.is.before->ready, "False");
+  const auto began = one.is.before->ready_since;
+  EXPECT_EQ(began, one.is.before->since);
+  one.is.wall += 60;
+  one.settle();
+  EXPECT_EQ(one.is.before->ready, "True");
+  const auto since = one.is.before->ready_since;
+  EXPECT_GT(since, began);
+  one.is.wall += 3600;
+  one.step();
+  EXPECT_EQ(one.is.before->ready_since, since) << "the time of the last change, and no write for it";
+  one.refuse("UnknownMode", "what is that");
+  one.step();
+  EXPECT_EQ(one.is.before->ready, "False") << "it works, in another mode than was asked for";
+  EXPECT_GT(one.is.before->ready_since, since);
 }
 
 }  // namespace

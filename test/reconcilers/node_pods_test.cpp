@@ -29,6 +29,29 @@ class lab {
   std::uint64_t version_ = 0;
 };
 
+kube::node named(const char* name, kube::quantities listed = {}) {
+  kube::node out;
+  out.key.name = name;
+  out.capacity = std::move(listed);
+  return out;
+}
+
+TEST(node_pods, C61_a_slice_of_a_card_holds_it_and_a_name_that_nobody_lists_does_not) {
+  lab it;
+  it.pods.put(it.pod("team", "slice", "n1", nullptr, "nvidia.com/mig-1g.10gb"));
+  it.pods.put(it.pod("team", "memory", "n1", nullptr, "nvidia.com/gpumem"));
+  it.pods.put(it.pod("team", "nic", "n1", nullptr, "rdma/hca"));
+  const auto node = named("n1", {{"nvidia.com/mig-1g.10gb", 0}, {"rdma/hca", 1}});
+  for (const auto* mode : {"pgpu", "vgpu"}) {
+    const auto held = it.index.holders(node, modules::offered_by(nullptr), modules::find(mode));
+    ASSERT_EQ(held.size(), 1u) << mode;
+    EXPECT_EQ(held[0].name(), "team/slice");
+    EXPECT_EQ(held[0].of->name, "pgpu") << "of no other module's cards, whichever serves the node";
+  }
+  EXPECT_EQ(it.index.holders(node, modules::offered_by(nullptr), modules::find("share"))[0].of->name, "share")
+      << "of the vendor's modules the one that serves the node";
+}
+
 TEST(node_pods, C62_says_which_pods_are_never_evicted) {
   kube::pod pod;
   EXPECT_THAT(why_it_stays(pod), testing::HasSubstr("lost"));
@@ -49,10 +72,10 @@ TEST(node_pods, knows_plugins_by_namespace_and_label_and_holders_by_what_they_as
   it.pods.put(it.pod("team", "waiting", "", nullptr, "nvidia.com/gpu"));
   ASSERT_EQ(it.index.plugins("n1").size(), 1u);
   EXPECT_EQ(it.index.plugins("n1")[0].name, "quartermaster/p");
-  ASSERT_EQ(it.index.holders("n1").size(), 1u);
-  EXPECT_EQ(it.index.holders("n1")[0].name(), "team/train");
-  EXPECT_EQ(it.index.holders("n1")[0].of->name, "pgpu");
-  EXPECT_EQ(it.index.holders("n1")[0].stays, "has no controller and would be lost");
+  ASSERT_EQ(it.index.holders(named("n1")).size(), 1u);
+  EXPECT_EQ(it.index.holders(named("n1"))[0].name(), "team/train");
+  EXPECT_EQ(it.index.holders(named("n1"))[0].of->name, "pgpu");
+  EXPECT_EQ(it.index.holders(named("n1"))[0].stays, "has no controller and would be lost");
   EXPECT_THAT(it.index.plugins("n2"), IsEmpty());
   EXPECT_EQ(it.index.size(), 3u);
 }
@@ -90,11 +113,11 @@ TEST(node_pods, S27_resources_of_a_policys_own_modules_are_held_like_any_other) 
   modules["fpga"].device = R"({"resources":[{"name":"example.com/fpga"}]})";
   modules["hami"].settings["resourceName"] = "nvidia.com/gpu";
   const modules::offer offered(modules);
-  const auto held = it.index.holders("n1", offered);
+  const auto held = it.index.holders(named("n1"), offered);
   ASSERT_EQ(held.size(), 2u);
   EXPECT_EQ(held[0].of->name, "fpga");
   EXPECT_EQ(held[1].of->name, "pgpu");
-  EXPECT_EQ(it.index.holders("n1", offered, offered.find("hami"))[1].of->name, "hami")
+  EXPECT_EQ(it.index.holders(named("n1"), offered, offered.find("hami"))[1].of->name, "hami")
       << "where two modules have one name for it, the one that serves the node";
 }
 
@@ -104,7 +127,7 @@ TEST(node_pods, a_pod_that_has_ended_or_is_gone_counts_no_more) {
   auto ended = it.pod("team", "train", "n1", nullptr, "tencent.com/vcuda-core");
   ended.phase = kube::pod_phase::succeeded;
   it.pods.put(ended);
-  EXPECT_THAT(it.index.holders("n1"), IsEmpty());
+  EXPECT_THAT(it.index.holders(named("n1")), IsEmpty());
   it.pods.put(it.pod("team", "other", "n1", nullptr, "nvidia.com/mps-core"));
   it.pods.erase(it.pod("team", "other", "n1", nullptr, "nvidia.com/mps-core"));
   EXPECT_EQ(it.index.size(), 0u);

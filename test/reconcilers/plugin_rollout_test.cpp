@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "reconcilers/node_sets.hpp"
+
 namespace reconcilers {
 namespace {
 
@@ -438,6 +440,133 @@ TEST(plugin_rollout, C155_holds_its_promises_in_every_order_of_events) {
   EXPECT_EQ(ends, 2'000);
   EXPECT_GT(halts, 100) << "the random worlds are too good to prove anything";
   EXPECT_GT(waits, 100);
+}
+
+/// The DaemonSets of two sets, as their controller acts on our label: what it does not select goes, what it selects
+/// comes when nothing is there.
+class move_lab {
+ public:
+  rollout_state is;
+  std::vector<std::string> taken;  ///< nodes whose old plugin we sent away, in order
+
+  explicit move_lab(strategy how) {
+    is.how = how;
+    is.resources = {gpu};
+    is.wall = 1'767'225'600;
+    for (const auto* name : {"n0", "n1", "n2"}) {
+      auto& node = is.nodes.emplace_back();
+      node.name = name;
+      node.set = "plugin-ds";
+      node.wanted = v1;
+      pods(node);
+      pods(node);
+    }
+  }
+  void to_set(const std::string& set) {
+    for (auto& node : is.nodes) {
+      node.target = set;
+      node.wanted = version_of(set);
+      node.set = "plugin-ds-" + set;
+    }
+  }
+  static std::string version_of(const std::string& set) { return set.empty() ? v1 : set + ".1"; }
+  /// One turn of the controllers.
+  void pods(rollout_node& node) {
+    if (!node.pods.empty() && node.pods[0].deleting) {
+      node.pods.clear();
+      node.allocatable = {{gpu, 0}};
+    } else if (node.serves == between_sets) {
+      for (auto& pod : node.pods) pod.deleting = true;
+    } else if (node.pods.empty()) {
+      rollout_pod pod;
+      pod.key.name = node.name;
+      pod.made_from = version_of(node.serves);
+      node.pods = {pod};
+    } else if (node.pods[0].made_from != version_of(node.serves)) {
+      ADD_FAILURE() << node.name << " got another DaemonSet while the plugin of the old one was there";
+    } else {
+      node.pods[0].ready = true;
+      node.allocatable = {{gpu, 4}};
+    }
+  }
+  rollout_step step() {
+    is.well_for = is_well(is) ? rollout_settle : 0ms;
+    const auto out = next_rollout_step(is);
+    if (out.clear) is.record.reset();
+    if (out.record) is.record = out.record;
+    EXPECT_FALSE(out.remove) << "the DaemonSet would make the old one again";
+    if (out.move) {
+      auto& node = *std::ranges::find(is.nodes, out.move->node, &rollout_node::name);
+      EXPECT_EQ(out.move->from, node.serves);
+      EXPECT_TRUE(is.record && is.record->node == node.name) << "it is written down before it is done";
+      if (out.move->to == between_sets) {
+        taken.push_back(node.name);
+        EXPECT_EQ(out.move->if_idle, is.how == strategy::when_idle);
+      } else {
+        EXPECT_TRUE(node.pods.empty()) << "two plugins on " << node.name;
+      }
+      node.serves = out.move->to;
+    }
+    return out;
+  }
+  std::size_t without_plugin() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        is.nodes, [](const auto& node) { return node.pods.empty() || !node.pods[0].ready || node.pods[0].deleting; }));
+  }
+  rollout_step run() {
+    rollout_step last;
+    for (int i = 0; i < 60; ++i) {
+      last = step();
+      for (auto& node : is.nodes) pods(node);
+      EXPECT_LE(without_plugin(), 1u) << "node after node";
+    }
+    return last;
+  }
+};
+
+TEST(plugin_rollout, S52_nodes_move_to_another_node_set_one_after_another_and_never_have_two_plugins) {
+  move_lab it(strategy::always);
+  it.to_set("big");
+  EXPECT_EQ(it.run().is, kind::done);
+  EXPECT_THAT(it.taken, testing::ElementsAre("n0", "n1", "n2"));
+  for (const auto& node : it.is.nodes) {
+    EXPECT_EQ(node.serves, "big");
+    EXPECT_EQ(node.pods.at(0).made_from, "big.1");
+  }
+  it.to_set("");
+  EXPECT_EQ(it.run().is, kind::done);
+  EXPECT_EQ(it.taken.size(), 6u) << "and back, when the set is gone from the policy";
+  EXPECT_FALSE(it.is.record);
+}
+
+TEST(plugin_rollout, S52_a_plugin_that_running_pods_need_keeps_its_node_set_until_they_end) {
+  move_lab it(strategy::when_idle);
+  for (auto& node : it.is.nodes) node.users = {"team/train"};
+  it.to_set("big");
+  const auto step = it.run();
+  EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; 3 nodes wait for their pods: n0, n1, n2");
+  EXPECT_TRUE(step.waits_for_pods);
+  EXPECT_TRUE(it.taken.empty());
+  it.is.nodes[1].users.clear();
+  it.run();
+  EXPECT_THAT(it.taken, testing::ElementsAre("n1"));
+}
+
+TEST(plugin_rollout, S52_a_move_that_was_broken_off_goes_on_and_by_hand_it_begins_when_a_person_says_so) {
+  move_lab it(strategy::by_hand);
+  it.to_set("big");
+  it.run();
+  EXPECT_TRUE(it.taken.empty());
+  it.is.nodes[2].pods[0].deleting = true;
+  it.run();
+  EXPECT_THAT(it.taken, testing::ElementsAre("n2"));
+  EXPECT_EQ(it.is.nodes[2].pods.at(0).made_from, "big.1");
+  auto& node = it.is.nodes[0];
+  node.serves = between_sets;  // an operator before us was killed here
+  node.pods.clear();
+  it.run();
+  EXPECT_EQ(node.serves, "big");
+  EXPECT_TRUE(node.pods.at(0).ready);
 }
 
 }  // namespace

@@ -588,7 +588,18 @@ TEST(policy, S52_pods_of_all_node_sets_count_as_the_modules) {
   it.settle();
   EXPECT_EQ(it.server.objects.at(policy_path)["status"]["summary"], "hami 4/5");
   EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");
+  kube::node node;
+  node.key.name = "gpu-1";
+  node.labels = packed({{"quartermaster.io/module", "hami"}, {"quartermaster.io/plugin-set", "big"}});
+  it.nodes.put(node);
   it.write_policy({{"hami", {{"enabled", true}}}});
+  it.settle();
+  EXPECT_TRUE(it.server.objects.contains(hami_set + "-big")) << "its node has not moved yet";
+  auto moved = node;
+  moved.resource_version = node.resource_version + 1;
+  moved.labels = packed({{"quartermaster.io/module", "hami"}});
+  EXPECT_EQ(it.subject.affected_by(&node, &moved).size(), 1U);
+  it.nodes.put(moved);
   it.settle();
   EXPECT_FALSE(it.server.objects.contains(hami_set + "-big"));
 }

@@ -133,7 +133,13 @@ class cluster {
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
-    if (path == set_path) {
+    if (path.starts_with("/api/v1/nodes/")) {
+      kube::node made;
+      read_metadata(any, made);
+      made.ready = kube::condition_status::yes;
+      made.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 200}};
+      nodes.put(made);
+    } else if (path.contains("/daemonsets/")) {
       if (lag_sets) return;
       kube::daemon_set made;
       read_metadata(any, made);
@@ -142,7 +148,8 @@ class cluster {
     } else if (!lag_pods) {
       kube::pod made;
       read_metadata(any, made);
-      made.owners = {{"DaemonSet", "gpu-manager-daemonset", sets.all().front().id, true}};
+      const auto owner = any.value("set", std::string("gpu-manager-daemonset"));
+      made.owners = {{"DaemonSet", owner, sets.find({"quartermaster", owner})->id, true}};
       made.node_name = any.at("node");
       made.ready = any.at("ready");
       is.is_null() ? pods.erase(made) : pods.put(made);
@@ -304,6 +311,51 @@ TEST(rollouts, C149_a_node_that_does_not_come_back_is_news_and_no_other_is_touch
   EXPECT_EQ(it.news, before + 1);
   EXPECT_EQ(it.subject.look("vgpu").is, kind::halted);
   EXPECT_THAT(it.server.writes(), IsEmpty());
+}
+
+TEST(rollouts, S52_a_node_moves_to_its_node_set_by_our_label_and_the_old_plugin_goes_first) {
+  cluster it;
+  it.nodes.erase(*it.nodes.find({{}, "gpu-2"}));
+  const std::string path = "/api/v1/nodes/gpu-1";
+  const auto label = [&] {
+    return it.server.objects.at(path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
+  };
+  it.server.put(
+      path,
+      {{"metadata",
+        {{"name", "gpu-1"}, {"labels", {{"quartermaster.io/module", "vgpu"}, {"quartermaster.io/node-set", "big"}}}}}});
+  module_spec spec;
+  spec.node_sets = {{"big", {}}};
+  it.policy(spec);
+  EXPECT_EQ(it.reconcile().again_in, std::nullopt);
+  EXPECT_EQ(label(), "none") << "its DaemonSet is not there yet";
+  const auto big = it.server.objects.at(set_path);
+  auto made = big;
+  made["metadata"]["name"] = "gpu-manager-daemonset-big";
+  made["metadata"]["annotations"]["quartermaster.io/template"] = "b.1";
+  made["metadata"].erase("uid");
+  it.server.put(set_path + "-big", made);
+  it.user("train", "gpu-1");
+  it.now += 1s;
+  it.reconcile();
+  EXPECT_EQ(label(), "none") << "GPU-Manager's pods need it";
+  it.pods.erase(*it.pods.find({"team", "train"}));
+  it.now += 1s;
+  it.server.forget();
+  it.reconcile();
+  EXPECT_EQ(label(), "") << "neither DaemonSet has it";
+  ASSERT_EQ(it.recorder.events.size(), 1u);
+  EXPECT_EQ(it.recorder.events[0].reason, "PluginReplaced");
+  it.reconcile();
+  EXPECT_EQ(label(), "") << "the old plugin is still there";
+  std::vector<kube::pod> old;
+  for (const auto& pod : it.pods.all()) {
+    if (pod.node_name == "gpu-1") old.push_back(pod);
+  }
+  for (const auto& pod : old) it.pods.erase(pod);
+  it.reconcile();
+  EXPECT_EQ(label(), "big");
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(rollouts, what_is_not_ours_is_left_alone) {

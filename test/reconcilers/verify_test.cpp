@@ -214,7 +214,7 @@ const std::vector<defect>& defects() {
       {"label of another product's plugin",
        [](cluster& c) {
          c.asks("vgpu");
-         c.node_labels["gpu"] = "on";
+         c.node_labels["vgpu-manager"] = "device-plugin";
          c.phase(phases::refused, "ForeignPlugin");
        },
        {"foreign_label"}},
@@ -337,6 +337,24 @@ const std::vector<defect>& defects() {
          c.phase(phases::stuck, "NoPlugin");
        },
        {"plugin_missing"}},
+      {"a taint keeps its pod away",
+       [](cluster& c) {
+         c.plugin_breaks("");
+         c.first().plugins.clear();
+         c.vgpu_set().desired = c.vgpu_set().updated = 0;
+         c.node().taints = {{"dedicated", "gpu", "NoSchedule"}, {"nvidia.com/gpu", "present", "NoSchedule"}};
+         c.phase(phases::stuck, "UntoleratedTaint");
+       },
+       {"taint_not_tolerated"}},
+      {"a first enrolment was rolled back to no mode",
+       [](cluster& c) {
+         c.node_labels.erase("quartermaster.io/module");
+         c.first().plugins.clear();
+         c.node().allocatable.clear(), c.node().capacity.clear();
+         c.first().status->actual_mode = "none";
+         c.phase("RolledBack", "VerifyTimeout", "vgpu did not come up in 5 minutes");
+       },
+       {"rolled_back"}},
       {"module label taken off by hand",
        [](cluster& c) {
          c.node_labels.erase("quartermaster.io/module");

@@ -117,7 +117,7 @@ TEST(inventory, the_policy_and_its_node_sets_say_the_defaults_of_slots) {
   hami.node_sets.push_back({"small", {{"defaultMem", "1000"}}});
   const auto label = std::pair<std::string, std::string>("quartermaster.io/module", "hami");
   EXPECT_EQ(seen(node("a", {label}, {{"nvidia.com/gpualloc", 20}}), &policy).serves.default_memory_mib, 3000);
-  EXPECT_EQ(seen(node("a", {label, {"quartermaster.io/node-set", "small"}}, {{"nvidia.com/gpualloc", 20}}), &policy)
+  EXPECT_EQ(seen(node("a", {label, {"quartermaster.io/plugin-set", "small"}}, {{"nvidia.com/gpualloc", 20}}), &policy)
                 .serves.default_memory_mib,
             1000);
 }

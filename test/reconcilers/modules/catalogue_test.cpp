@@ -196,6 +196,11 @@ TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
   module_spec with_mps;
   with_mps.settings["mps"] = "true";
   EXPECT_EQ(isolation_of(gpushare, with_mps), isolation::mps);
+  module_spec named, cut;
+  named.settings["configMap"] = "sizes";
+  cut.settings["MIG_STRATEGY"] = "mixed";
+  EXPECT_EQ(isolation_of(pgpu, named), isolation::none) << "it may share cards: nothing stronger is ever said";
+  EXPECT_EQ(isolation_of(pgpu, cut), isolation::mig);
 }
 
 /// A DaemonSet that surges would run two plugins on a node, one that rolls by itself does not look at what is
@@ -274,13 +279,20 @@ TEST(catalogue, S52_a_node_set_is_a_daemon_set_of_its_own_and_the_others_keep_aw
   EXPECT_THAT(files["device-config.yaml"].get<std::string>(), HasSubstr("deviceSplitCount: 10\n"));
   EXPECT_THAT(files["a100.device-config.yaml"].get<std::string>(), HasSubstr("deviceSplitCount: 4\n"));
   const auto pod = set["spec"]["template"]["spec"];
-  EXPECT_EQ(pod["nodeSelector"], json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/node-set", "a100"}}));
-  EXPECT_EQ(set["spec"]["selector"]["matchLabels"], pod["nodeSelector"]);
+  EXPECT_EQ(pod["nodeSelector"], json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/plugin-set", "a100"}}))
+      << "a label of ours: a person's would move the node at once";
+  EXPECT_EQ(set["spec"]["selector"]["matchLabels"],
+            json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/node-set", "a100"}}));
   EXPECT_THAT(pod["containers"][0]["command"], testing::Contains("--disable-core-limit=true"));
   EXPECT_THAT(base["spec"]["containers"][0]["command"], testing::Contains("--disable-core-limit=false"));
   EXPECT_EQ(base["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
                 ["nodeSelectorTerms"][0]["matchExpressions"][0],
-            json::parse(R"({"key":"quartermaster.io/node-set","operator":"NotIn","values":["a100"]})"));
+            json::parse(R"({"key":"quartermaster.io/plugin-set","operator":"DoesNotExist"})"));
+  auto without = spec;
+  without.node_sets.clear();
+  const auto alone = only(intents_of(hami, without, known()), "DaemonSet", "hami-device-plugin")["spec"]["template"];
+  EXPECT_EQ(base["metadata"]["annotations"], alone["metadata"]["annotations"])
+      << "another set is no reason to replace the pods of the rest";
   EXPECT_NE(base["metadata"]["annotations"], set["spec"]["template"]["metadata"]["annotations"])
       << "a change of one set's file replaces that set's pods only";
   EXPECT_EQ(daemon_sets_of(hami, spec), (std::vector<std::string>{"hami-device-plugin", "hami-device-plugin-a100"}));

@@ -29,6 +29,7 @@
 #include "controller/manager.hpp"
 #include "controller/metrics.hpp"
 #include "controller/runner.hpp"
+#include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
@@ -48,6 +49,7 @@
 #include "reconcilers/names.hpp"
 #include "reconcilers/owned_object.hpp"
 #include "reconcilers/policy.hpp"
+#include "reconcilers/quota_status.hpp"
 #include "reconcilers/resource_rules.hpp"
 #include "reconcilers/rollouts.hpp"
 
@@ -131,6 +133,7 @@ class operator_program {
     manager_.add_server(server_);
     if (!options_.webhook_address.empty()) add_webhook();
     if (!options_.extender_address.empty()) add_extender();
+    add_quotas();
     manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
   }
 
@@ -183,6 +186,7 @@ class operator_program {
     cache(in_namespace(options_.ns, ours), config_maps_);
     cache({}, runtime_classes_);
     cache({}, compiled_rules_);
+    cache({}, quotas_);
     cache(in_namespace(options_.declarations, std::string(declared::alauda_selector)), declared_alauda_);
     cache(in_namespace(options_.declarations, std::string(declared::cpaas_selector)), declared_cpaas_);
     cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
@@ -278,8 +282,38 @@ class operator_program {
     webhook_->join(manager_, health_);
   }
 
+  /// Also where nobody counts: a quota says so then.
+  void add_quotas() {
+    quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::given{
+        client_, quotas_, extender_ ? &extender_->limits() : nullptr,
+        [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
+        [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
+        events_});
+    manager_.on_leading([this] { loop_.spawn("quota_status", keep_quotas()); });
+  }
+  kube::task<void> keep_quotas() {
+    for (;;) {
+      const bool slept = co_await controller::sleep_for(std::chrono::seconds(2));
+      if (!slept) co_return kube::result<void>();
+      const auto done = co_await quota_status_->turn();
+      if (!done) log::warn("the status of quotas cannot be written", {{"error", done.error().what}});
+    }
+  }
+  reconcilers::quota_enforcement enforcement() {
+    if (!extender_)
+      return {false, "ExtenderOff",
+              "nobody asks about this quota before a pod is bound, because the scheduler extender is off. "
+              "docs/scheduling.md, \"Switch it on\", says how"};
+    if (dedicated_.sends().value_or(false))
+      return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
+    if (extender_->asked()) return {true, "SchedulerAsks", "a kube-scheduler asks the operator about each pod"};
+    return {
+        false, "NoSchedulerAsks",
+        "no kube-scheduler has asked the operator since it started. Set spec.scheduler.mode of AcceleratorPolicy "
+        "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks"};
+  }
+
   void add_extender() {
-    cache({}, quotas_);
     cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
         extender::given{loop_,
@@ -391,8 +425,8 @@ class operator_program {
   controller::store<reconcilers::accelerator_node> accelerator_nodes_;
   controller::store<reconcilers::owned_runtime_class> runtime_classes_;
   controller::store<reconcilers::compiled_rules> compiled_rules_;
-  controller::store<reconcilers::accelerator_quota> quotas_;  ///< with the extender only, as the next
-  controller::store<kube::config_map> old_quotas_;
+  controller::store<reconcilers::accelerator_quota> quotas_;
+  controller::store<kube::config_map> old_quotas_;  ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
   // What we do about it.
@@ -465,6 +499,7 @@ class operator_program {
   controller::http_server server_{loop_, serving_, front(options_)};
   std::unique_ptr<webhook> webhook_;    ///< null without --webhook-address
   std::unique_ptr<extender> extender_;  ///< null without --extender-address
+  std::unique_ptr<reconcilers::quota_status> quota_status_;
   controller::manager manager_{loop_, health_, metrics_};
 };
 

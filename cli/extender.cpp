@@ -65,8 +65,6 @@ extender::extender(given from, const controller_options& options)
       binds_({from.loop, from.client, from.stores.pods, from.stores.nodes, book_, earlier_, from.lease_left},
              from.metrics),
       waiting_({from.client, from.stores.pods, from.stores.nodes, book_, from.events}, from.metrics),
-      quotas_({from.client, from.stores.quotas, book_.limits(),
-               [this](std::string_view ns) { return waiting_.held_back(ns); }}),
       front_({book_, from.stores.pods, binds_, [this] { return leading_; },
               [this](const kube::pod& pod) { waiting_.note(pod); }},
              from.metrics),
@@ -106,7 +104,6 @@ void extender::join(controller::manager& manager) {
     tell_of_quotas();
     loop_.spawn("extender", lead());
     loop_.spawn("waiting_pods", care());
-    loop_.spawn("quota_status", report());
   });
 }
 
@@ -144,15 +141,6 @@ kube::task<void> extender::lead() {
     audited = now;
     if (const auto found = book_.audit(); found > 0)
       controller::log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
-  }
-}
-
-kube::task<void> extender::report() {
-  for (;;) {
-    const bool slept = co_await controller::sleep_for(2s);
-    if (!slept) co_return kube::result<void>();
-    const auto done = co_await quotas_.turn();
-    if (!done) controller::log::warn("the status of quotas cannot be written", {{"error", done.error().what}});
   }
 }
 

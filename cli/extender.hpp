@@ -3,6 +3,7 @@
 // it answers from, the server with its certificates, and what the leader does beside answering.
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "cli/controller_options.hpp"
@@ -45,6 +46,12 @@ class extender {
   std::vector<std::string> advise(std::string_view ns, const nlohmann::json& pod) const {
     return reconcilers::extender::advice_of(book_, nodes_, ns, pod);
   }
+  /// For the status of quotas.
+  const quota::allowances& limits() const { return book_.limits(); }
+  reconcilers::held_back_by_namespace held_back() const { return waiting_.held_back(); }
+  std::set<std::string> models() const { return book_.models(); }
+  /// Has a kube-scheduler asked since this program started?
+  bool asked() const { return front_.was_asked() || predicates_.decided(); }
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
@@ -55,7 +62,6 @@ class extender {
   void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
-  kube::task<void> report();
   std::optional<std::vector<reconcilers::extender_master>> masters_known() const;
 
   controller::loop& loop_;
@@ -67,7 +73,6 @@ class extender {
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;
   reconcilers::extender::waiting waiting_;
-  reconcilers::quota_status quotas_;
   reconcilers::extender::front front_;
   reconcilers::extender::predicates predicates_;
   reconcilers::extender_certificates certificates_;

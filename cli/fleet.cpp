@@ -170,6 +170,19 @@ kube::task<void> read_daemon_sets(kube::transport& over, fleet& into) {
   co_return co_await list_each<kube::daemon_set>(over, what, keep);
 }
 
+/// Quotas are of people's namespaces: that they may not be seen is no reason to see nothing.
+kube::task<void> read_quotas(kube::transport& over, fleet& into) {
+  const std::function<void(reconcilers::accelerator_quota)> keep = [&](reconcilers::accelerator_quota one) {
+    into.quotas.push_back(std::move(one));
+  };
+  const auto listed = co_await list_each<reconcilers::accelerator_quota>(over, kube::list_options(), keep);
+  const bool unseen =
+      !listed && (listed.error().code == kube::errc::forbidden || listed.error().code == kube::errc::not_found);
+  if (!listed && !unseen) co_return std::unexpected(listed.error());
+  std::ranges::sort(into.quotas, {}, [](const reconcilers::accelerator_quota& one) { return one.key; });
+  co_return kube::result<void>();
+}
+
 std::chrono::seconds age_of(const kube::lease& lease, std::chrono::system_clock::time_point now) {
   const auto renewed = std::chrono::system_clock::time_point(std::chrono::microseconds(lease.renewed_us));
   return std::max(std::chrono::duration_cast<std::chrono::seconds>(now - renewed), std::chrono::seconds(0));
@@ -270,6 +283,8 @@ kube::task<fleet> read_fleet(kube::transport& over, fleet_options options) {
     else
       out.lease_unseen = lease.error().what;
     if (out.lease && out.ns.empty()) out.ns = out.lease->key.ns;
+    const auto quotas = co_await read_quotas(over, out);
+    if (!quotas) co_return std::unexpected(quotas.error());
   }
   const auto sets = co_await read_daemon_sets(over, out);
   if (!sets) co_return std::unexpected(sets.error());
@@ -319,6 +334,7 @@ reconcilers::verify::cluster_view view_of(const fleet& of, std::string_view only
   out.other_policies = of.other_policies;
   out.declared = of.declared;
   out.daemon_sets = of.daemon_sets;
+  if (only_node.empty()) out.quotas = of.quotas;
   out.whole = only_node.empty();
   out.leader_unseen = of.lease_unseen;
   if (of.lease)

@@ -17,6 +17,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/preflight.hpp"
 #include "reconcilers/verify.hpp"
 
@@ -63,8 +64,9 @@ struct fleet {
   /// Not finished; plugin pods, of ours and others, and those that ask for an extended resource. In the order of their
   /// keys.
   std::vector<kube::pod> pods;
-  std::vector<kube::daemon_set> daemon_sets;  ///< ours
-  std::string ns;                             ///< the operator's; empty: not found
+  std::vector<kube::daemon_set> daemon_sets;           ///< ours
+  std::vector<reconcilers::accelerator_quota> quotas;  ///< in the order of their keys; none where we may not see them
+  std::string ns;                                      ///< the operator's; empty: not found
   std::optional<kube::lease> lease;
   std::string lease_unseen;    ///< why the lease could not be read
   bool lease_renewed = false;  ///< while we looked

@@ -64,6 +64,7 @@ class amounts {
       : nodes_(nodes), only_(only) {
     for (const limits& one : pod) values_.emplace_back(one.begin(), one.end());
     views_.assign(values_.begin(), values_.end());
+    for (std::size_t i = 0; i < pod.size(); ++i) views_[i].init = pod[i].init;
   }
 
   std::optional<change> smallest() {
@@ -96,10 +97,11 @@ class amounts {
     for (const amount& one : values_[container_])
       if (!known(one.key)) rest_.push_back(one);
     const limits all = std::exchange(views_[container_], rest_);
+    views_[container_].init = all.init;
     const bool read_it = !read(views_, nodes_[node_].what->serves, what_);
     views_[container_] = all;
-    // Takes neither memory nor cores, and needs some left, as everything does.
-    what_.add(need{.cards = 1, .container = static_cast<std::uint16_t>(container_)});
+    // Takes neither memory nor cores, and needs some left, as everything does that runs beside the others.
+    if (!all.init) what_.add(need{.cards = 1, .container = static_cast<std::uint16_t>(container_)});
     here = read_it && fit(what_, nodes_[node_], {.only = only_, .any_order = true}).fits() ? hope::some : hope::none;
     return here == hope::some;
   }

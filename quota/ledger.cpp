@@ -52,7 +52,7 @@ bool apply(const node& on, const holding& what, int sign, std::span<card_use> us
   return all;
 }
 
-ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entries_), deadlines_(other.deadlines_) {
+ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entries_) {
   for (auto& [name, one] : books_) one.holders.clear();
   for (const auto& [uid, one] : entries_) books_.find(one.held.node)->second.holders.push_back(&one);
 }
@@ -145,10 +145,7 @@ void ledger::erase(by_name<entry>::iterator at) {
 booked ledger::assume(std::string_view pod_uid, const holding& what, std::int64_t until_ms) {
   if (const auto at = entries_.find(pod_uid); at != entries_.end()) {
     if (at->second.held != what) return booked::elsewhere;
-    if (!at->second.confirmed && until_ms > at->second.until_ms) {
-      at->second.until_ms = until_ms;
-      deadlines_.emplace_back(until_ms, pod_uid);
-    }
+    if (!at->second.confirmed) at->second.until_ms = std::max(at->second.until_ms, until_ms);
     return booked::already;
   }
   const auto on = books_.find(what.node);
@@ -156,7 +153,6 @@ booked ledger::assume(std::string_view pod_uid, const holding& what, std::int64_
   const auto may = trial(on->second, what);
   if (may != booked::done) return may;
   insert(pod_uid, what, false, until_ms);
-  deadlines_.emplace_back(until_ms, pod_uid);
   return may;
 }
 
@@ -190,7 +186,6 @@ booked ledger::record(std::string_view pod_uid, const holding& what) {
 void ledger::restore(std::string_view pod_uid, const entry& what) {
   release(pod_uid);
   insert(pod_uid, what.held, what.confirmed, what.until_ms);
-  if (!what.confirmed) deadlines_.emplace_back(what.until_ms, pod_uid);
 }
 
 bool ledger::release(std::string_view pod_uid) {
@@ -202,16 +197,9 @@ bool ledger::release(std::string_view pod_uid) {
 
 std::vector<std::string> ledger::expire(std::int64_t now_ms) {
   std::vector<std::string> gone;
-  std::erase_if(deadlines_, [&](const auto& one) {
-    if (one.first > now_ms) return false;
-    const auto at = entries_.find(one.second);
-    // Confirmed, released or renewed since: nothing to do, a renewal has a deadline of its own.
-    if (at != entries_.end() && !at->second.confirmed && at->second.until_ms <= now_ms) {
-      gone.push_back(one.second);
-      erase(at);
-    }
-    return true;
-  });
+  for (const auto& [uid, one] : entries_)
+    if (!one.confirmed && one.until_ms <= now_ms) gone.push_back(uid);
+  for (const auto& uid : gone) release(uid);
   return gone;
 }
 

@@ -102,7 +102,7 @@ class ledger {
   void restore(std::string_view pod_uid, const entry& what);
   /// The pod is gone, finished, or its Binding was refused. False where there was no entry.
   bool release(std::string_view pod_uid);
-  /// Releases what was assumed until `now_ms` or earlier and says whose it was. O(what was assumed lately).
+  /// Releases what was assumed until `now_ms` or earlier and says whose it was. O(entries).
   std::vector<std::string> expire(std::int64_t now_ms);
 
   const entry* find(std::string_view pod_uid) const;
@@ -145,7 +145,6 @@ class ledger {
 
   by_name<book> books_;  // a node that is not reported has one while pods hold something of it
   by_name<entry> entries_;
-  std::vector<std::pair<std::int64_t, std::string>> deadlines_;  // of what was assumed; some are stale
 };
 
 }  // namespace quota

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace quota {
@@ -115,15 +116,46 @@ void allowances::put(tenant what) {
     for (bounds* of : {&one.nominal, &one.borrowing})
       for (auto& value : *of)
         if (value) value = std::clamp(*value, std::int64_t{0}, endless);
+  remove(what.name_space);
   auto name = what.name_space;
-  tenants_.insert_or_assign(std::move(name), std::move(what));
+  const auto& now = tenants_.emplace(std::move(name), std::move(what)).first->second;
+  if (!now.cohort.empty()) cohorts_[now.cohort][now.name_space] = &now;
+  touch(now.name_space);
 }
 
 void allowances::remove(std::string_view name_space) {
-  if (const auto found = tenants_.find(name_space); found != tenants_.end()) tenants_.erase(found);
+  const auto found = tenants_.find(name_space);
+  if (found == tenants_.end()) return;
+  touch(name_space);
+  if (const auto cohort = cohorts_.find(found->second.cohort); cohort != cohorts_.end()) {
+    cohort->second.erase(found->second.name_space);
+    if (cohort->second.empty()) cohorts_.erase(cohort);
+  }
+  tenants_.erase(found);
+}
+
+/// Whoever shares limits with this namespace stands otherwise now.
+void allowances::touch(std::string_view name_space) {
+  const auto found = tenants_.find(name_space);
+  if (found == tenants_.end()) return;
+  ++changes_;
+  if (found->second.cohort.empty())
+    versions_[found->first] = changes_;
+  else
+    cohort_versions_[found->second.cohort] = changes_;
+}
+
+std::uint64_t allowances::version_of(std::string_view name_space) const {
+  const auto found = tenants_.find(name_space);
+  if (found == tenants_.end()) return 0;
+  const bool alone = found->second.cohort.empty();
+  const auto& versions = alone ? versions_ : cohort_versions_;
+  const auto at = versions.find(alone ? name_space : std::string_view(found->second.cohort));
+  return at == versions.end() ? 0 : at->second;
 }
 
 void allowances::clear() {
+  for (const auto& [name, sums] : used_) touch(name);
   bookings_.clear();
   used_.clear();
 }
@@ -143,6 +175,7 @@ void allowances::count(const booking& of, int sign) {
     if (found->of == amounts_of_cards{}) sums.erase(found);
   }
   if (sums.empty()) used_.erase(of.name_space);
+  touch(of.name_space);
 }
 
 void allowances::book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> what) {
@@ -158,6 +191,11 @@ void allowances::release(std::string_view pod_uid) {
   bookings_.erase(found);
 }
 
+const allowances::booking* allowances::find(std::string_view pod_uid) const {
+  const auto found = bookings_.find(pod_uid);
+  return found == bookings_.end() ? nullptr : &found->second;
+}
+
 amounts_of_cards allowances::used(std::string_view name_space, std::string_view model, const scope& only) const {
   amounts_of_cards out{};
   const auto sums = used_.find(name_space);
@@ -170,22 +208,30 @@ amounts_of_cards allowances::used(std::string_view name_space, std::string_view 
 
 std::vector<allowances::member> allowances::members(const shelf& of) const {
   std::vector<member> out;
-  for (const auto& [name, one] : tenants_)
-    if (one.cohort == of.cohort)
-      if (const auto nominal = nominal_of(one, of.model, of.only, of.of))
-        out.push_back({&one, *nominal, used(name, of.model, of.only)[at(of.of)]});
+  const auto cohort = cohorts_.find(of.cohort);
+  if (cohort == cohorts_.end()) return out;
+  looked_at_ += cohort->second.size();
+  for (const auto& [name, one] : cohort->second)
+    if (const auto nominal = nominal_of(*one, of.model, of.only, of.of))
+      out.push_back({one, *nominal, used(name, of.model, of.only)[at(of.of)]});
   return out;
 }
 
 std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_view name_space,
-                                          std::span<const charge> what) const {
+                                          std::span<const charge> what, std::span<const std::string> gone) const {
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return {};
   const tenant& who = found->second;
-  const auto before = bookings_.find(pod_uid);
-  const auto its_own = [&](const tenant& of, const tenant::limit& limit, resource which) -> std::int64_t {
-    if (before == bookings_.end() || before->second.name_space != of.name_space) return 0;
-    return asked_of(before->second.what, limit.model, limit.only, which);
+  const auto of_pod = [&](std::string_view uid, const tenant& of, const tenant::limit& limit, resource which) {
+    const auto* booked = find(uid);
+    return booked && booked->name_space == of.name_space ? asked_of(booked->what, limit.model, limit.only, which)
+                                                         : std::int64_t{0};
+  };
+  const auto left_out = [&](const tenant& of, const tenant::limit& limit, resource which) {
+    auto sum = of_pod(pod_uid, of, limit, which);
+    for (const auto& uid : gone)
+      if (uid != pod_uid) sum += of_pod(uid, of, limit, which);
+    return sum;
   };
   for (const charge& one : what)
     if (who.at_least && one.isolated && *one.isolated < *who.at_least)
@@ -206,7 +252,7 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
                   .model = limit.model,
                   .cohort = who.cohort,
                   .asked = asked,
-                  .used = used(name_space, limit.model, limit.only)[at(which)] - its_own(who, limit, which),
+                  .used = used(name_space, limit.model, limit.only)[at(which)] - left_out(who, limit, which),
                   .limit = *nominal,
                   .only = limit.only};
       if (who.cohort.empty()) {
@@ -222,7 +268,7 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
       no.what = exceeded::kind::cohort;
       no.used = no.limit = 0;
       for (const member& one : members({who.cohort, limit.model, limit.only, which})) {
-        no.used += one.used - its_own(*one.who, limit, which);
+        no.used += one.used - left_out(*one.who, limit, which);
         no.limit += one.nominal;
       }
       if (asked > no.limit - no.used) return no;
@@ -230,47 +276,80 @@ std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_
   return {};
 }
 
+/// Both lists by name, each lender until it has nothing left: one way through both.
 std::vector<loan> allowances::loans(const shelf& of) const {
   std::vector<loan> out;
   if (of.cohort.empty()) return out;
   auto all = members(of);
+  auto lender = all.begin();
   for (member& borrower : all)
-    for (member& lender : all) {
-      const auto amount = std::min(borrower.used - borrower.nominal, lender.nominal - lender.used);
-      if (amount <= 0) continue;
-      out.push_back({borrower.who->name_space, lender.who->name_space, std::string{of.model}, of.of, amount, of.only});
+    while (borrower.used > borrower.nominal && lender != all.end()) {
+      const auto amount = std::min(borrower.used - borrower.nominal, lender->nominal - lender->used);
+      if (amount <= 0) {
+        ++lender;
+        continue;
+      }
+      out.push_back({borrower.who->name_space, lender->who->name_space, std::string{of.model}, of.of, amount, of.only});
       borrower.used -= amount;
-      lender.used += amount;
+      lender->used += amount;
     }
   return out;
 }
 
 std::vector<loan> allowances::loans(std::string_view cohort) const {
-  std::set<std::pair<std::string_view, scope>> shelves;
-  for (const auto& [name, one] : tenants_)
-    for (const auto& limit : one.limits)
-      if (one.cohort == cohort) shelves.emplace(limit.model, limit.only);
   std::vector<loan> out;
+  const auto members_of = cohorts_.find(cohort);
+  if (members_of == cohorts_.end()) return out;
+  std::set<std::pair<std::string_view, scope>> shelves;
+  for (const auto& [name, one] : members_of->second)
+    for (const auto& limit : one->limits) shelves.emplace(limit.model, limit.only);
   for (const auto& [model, only] : shelves)
     for (const resource of : resources)
-      std::ranges::move(loans(shelf{cohort, model, only, of}), std::back_inserter(out));
+      std::ranges::move(loans(shelf{members_of->first, model, only, of}), std::back_inserter(out));
   return out;
 }
 
 std::vector<standing> allowances::standings(std::string_view name_space) const {
-  std::vector<standing> out;
+  auto all = standings_together(name_space);
+  const auto found = all.find(name_space);
+  return found == all.end() ? std::vector<standing>() : std::move(found->second);
+}
+
+allowances::by_name<std::vector<standing>> allowances::standings_together(std::string_view name_space) const {
+  by_name<std::vector<standing>> out;
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return out;
-  for (const auto& limit : found->second.limits)
-    for (const resource of : resources) {
-      const auto nominal = limit.nominal[at(of)];
-      if (!nominal) continue;
-      const auto now = used(name_space, limit.model, limit.only)[at(of)];
-      standing one{limit.model, of, *nominal, now, std::max<std::int64_t>(now - *nominal, 0), 0, limit.only};
-      for (const loan& given : loans(shelf{found->second.cohort, limit.model, limit.only, of}))
-        if (given.lender == name_space) one.lent += given.amount;
-      out.push_back(std::move(one));
+  using row = std::tuple<std::string_view, std::string_view, scope, resource>;  // lender, model
+  std::map<row, std::int64_t> lent;
+  const auto lend = [&](const std::vector<loan>& loans) {
+    for (const loan& one : loans) {
+      const auto lender = tenants_.find(one.lender);
+      const auto limit = std::ranges::find_if(lender->second.limits, [&](const tenant::limit& each) {
+        return each.model == one.model && each.only == one.only;
+      });
+      lent[{lender->first, limit->model, one.only, one.of}] += one.amount;
     }
+  };
+  const auto add = [&](const tenant& who) {
+    ++looked_at_;
+    auto& rows = out[who.name_space];
+    for (const auto& limit : who.limits)
+      for (const resource of : resources) {
+        const auto nominal = limit.nominal[at(of)];
+        if (!nominal) continue;
+        const auto now = used(who.name_space, limit.model, limit.only)[at(of)];
+        const auto given = lent.find({who.name_space, limit.model, limit.only, of});
+        rows.push_back({limit.model, of, *nominal, now, std::max<std::int64_t>(now - *nominal, 0),
+                        given == lent.end() ? 0 : given->second, limit.only});
+      }
+  };
+  if (found->second.cohort.empty()) {
+    add(found->second);
+    return out;
+  }
+  const auto& all = *cohorts_.find(found->second.cohort);
+  lend(loans(std::string_view(all.first)));
+  for (const auto& [name, one] : all.second) add(*one);
   return out;
 }
 

@@ -165,21 +165,36 @@ class allowances {
     });
   }
 
-  /// May the pod hold this? What is booked for it already is left out, so the answer stays when it is asked again. The
-  /// limits in their order, resources in theirs; of what it does not ask for it is not refused. Linear in the cohort.
-  std::optional<exceeded> check(std::string_view pod_uid, std::string_view name_space,
-                                std::span<const charge> what) const;
+  /// What is booked for a pod.
+  struct booking {
+    std::string name_space;
+    std::vector<charge> what;
+  };
+  /// Null: nothing.
+  const booking* find(std::string_view pod_uid) const;
+
+  /// May the pod hold this? What is booked for it already is left out, so the answer stays when it is asked again; so
+  /// is what the pods of `gone` hold. The limits in their order, resources in theirs; of what it does not ask for it is
+  /// not refused. Linear in the cohort and in `gone`.
+  std::optional<exceeded> check(std::string_view pod_uid, std::string_view name_space, std::span<const charge> what,
+                                std::span<const std::string> gone = {}) const;
 
   amounts_of_cards used(std::string_view name_space, std::string_view model, const scope& only = {}) const;
   /// Of every nominal limit of the tenant, in its order.
   std::vector<standing> standings(std::string_view name_space) const;
   std::vector<loan> loans(std::string_view cohort) const;
 
+  template <class T>
+  using by_name = std::map<std::string, T, std::less<>>;
+  /// `standings` of all tenants that share limits with this one: its cohort, or itself alone. Linear in what comes back
+  /// times the limits of one.
+  by_name<std::vector<standing>> standings_together(std::string_view name_space) const;
+  /// Differs when `standings` of the tenant may. O(log n).
+  std::uint64_t version_of(std::string_view name_space) const;
+  /// How many tenants were looked at since the start, for whatever reason: what this costs.
+  std::uint64_t looked_at() const { return looked_at_; }
+
  private:
-  struct booking {
-    std::string name_space;
-    std::vector<charge> what;
-  };
   struct member {
     const tenant* who;
     std::int64_t nominal, used;
@@ -192,13 +207,17 @@ class allowances {
   };
   void clear();
   void count(const booking& of, int sign);
+  void touch(std::string_view name_space);
   /// Tenants of the cohort with a nominal for this, by name.
   std::vector<member> members(const shelf& of) const;
   std::vector<loan> loans(const shelf& of) const;
 
-  template <class T>
-  using by_name = std::map<std::string, T, std::less<>>;
   by_name<tenant> tenants_;
+  by_name<by_name<const tenant*>> cohorts_;  ///< their tenants by name
+  // Of cohorts, and of tenants without one. What is not there has never changed.
+  by_name<std::uint64_t> cohort_versions_, versions_;
+  std::uint64_t changes_ = 0;
+  mutable std::uint64_t looked_at_ = 0;
   by_name<booking> bookings_;
   // By namespace, one for each model, pool, priority and isolation that pods of it have.
   by_name<std::vector<charge>> used_;

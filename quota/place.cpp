@@ -19,8 +19,11 @@ std::size_t cards_of(const node_view& on) { return std::min(on.used.size(), max_
 struct site {
   site(const node_view& on_node, const wish& as) : on(on_node) {
     wanted.set();
-    if (as.only == nullptr || as.only->nothing()) return;
-    for (std::size_t i = 0; i < size(); ++i) wanted[i] = as.only->allows(*on.what, card(i));
+    const bool any = as.only == nullptr || as.only->nothing();
+    if (any && as.except_models.empty()) return;
+    for (std::size_t i = 0; i < size(); ++i)
+      wanted[i] = (any || as.only->allows(*on.what, card(i))) &&
+                  std::ranges::find(as.except_models, card(i).model) == as.except_models.end();
   }
 
   std::size_t size() const { return cards_of(on); }

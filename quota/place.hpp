@@ -90,6 +90,7 @@ struct wish {
   policy how = policy::binpack;    ///< for shares, where neither the pod nor the node says otherwise
   const selector* only = nullptr;  ///< which cards the pod wants; none: any
   bool any_order = false;          ///< as if gpu-manager took whatever card it is told to: more fits than really does
+  std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 
 /// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are

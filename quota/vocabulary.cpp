@@ -1,6 +1,8 @@
 #include "quota/vocabulary.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace quota {
 namespace {
@@ -273,6 +275,61 @@ reading read_container(limits of, const service& by, need& out, demand& pod) {
   return it.first == nullptr ? reading{} : understand(it, by, out);
 }
 
+/// Does a later container ask for as much, on whose cards this one runs before it?
+bool as_large_after(const need& one, std::span<const need> others) {
+  return std::ranges::any_of(others, [&](const need& other) {
+    if (other.container <= one.container || other.by != one.by || other.cards < one.cards) return false;
+    return other.whole ||
+           (other.distinct == one.distinct && other.cores >= one.cores && other.burst_cores >= one.burst_cores &&
+            other.memory_percent >= one.memory_percent && other.memory_mib >= one.memory_mib);
+  });
+}
+
+/// Of a plain count, in the containers that run beside the one at `index` when it runs.
+std::int64_t count_beside(std::span<const limits> containers, std::size_t index, std::string_view key) {
+  std::int64_t sum = 0;
+  for (const limits& other : containers.first(index))
+    for (const amount& each : other)
+      if (!other.init && each.key == key) sum += each.value;
+  return sum;
+}
+
+/// What init containers need beyond `out`, which has all others. False: there is no room for it.
+bool add_init(std::span<const limits> containers, const service& by, demand& out) {
+  std::array<need, demand::max_needs> kept;
+  const auto others = std::span{kept}.first(out.needs().size());
+  std::ranges::copy(out.needs(), others.begin());
+  const auto whole_cards = [&](std::size_t until) {
+    std::int64_t sum = 0;
+    for (const need& other : others)
+      if (other.whole && other.container < until) sum += other.cards;
+    return sum;
+  };
+  need beyond;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    if (!containers[i].init) continue;
+    need one{.container = static_cast<std::uint16_t>(i)};
+    demand its;
+    (void)read_container(containers[i], by, one, its);  // it was read before, and not refused
+    if (one.whole) {
+      const auto more = std::int64_t{one.cards} + whole_cards(i) - whole_cards(containers.size());
+      if (more > std::int64_t{beyond.cards}) {
+        beyond = one;
+        beyond.cards = static_cast<std::uint32_t>(more);
+      }
+    } else if (one.cards > 0 && !as_large_after(one, others) && !out.add(one)) {
+      return false;
+    }
+    for (const counted& each : its.counts()) {
+      const auto needed = each.amount + count_beside(containers, i, each.key);
+      const auto have = std::ranges::find(out.counts(), each.key, &counted::key);
+      const auto more = have == out.counts().end() ? needed : needed - have->amount;
+      if (more > 0 && !out.add(counted{each.key, more})) return false;
+    }
+  }
+  return beyond.cards == 0 || out.add(beyond);
+}
+
 }  // namespace
 
 bool demand::add(const need& one) {
@@ -316,14 +373,20 @@ std::optional<refusal> read(std::span<const limits> containers, const service& o
                    .above = static_cast<std::int64_t>(most_of)};
   };
   if (containers.size() > UINT16_MAX) return too_many(containers.size(), UINT16_MAX);
+  bool has_init = false;
   for (std::size_t i = 0; i < containers.size(); ++i) {
     need one{.container = static_cast<std::uint16_t>(i)};
-    if (auto no = read_container(containers[i], of, one, out)) {
+    std::optional<demand> apart;  // an init container counts when all others are known
+    if (containers[i].init) apart.emplace();
+    if (auto no = read_container(containers[i], of, one, apart ? *apart : out)) {
       no->container = one.container;
       return no;
     }
+    has_init |= containers[i].init;
+    if (apart) continue;
     if (one.cards > 0 && !out.add(one)) return too_many(demand::max_needs + 1, demand::max_needs);
   }
+  if (has_init && !add_init(containers, of, out)) return too_many(demand::max_needs + 1, demand::max_needs);
   return {};
 }
 

@@ -45,10 +45,8 @@ struct counted {
   std::int64_t amount = 0;
 };
 
-/// What a pod needs of one kind of node. All containers in it run at the same time: hand over main containers and
-/// sidecars. An ordinary init container is the caller's matter: left out where a main container asks for as much (it
-/// runs on that one's cards before it), handed over as one more container otherwise, which asks for too much, never for
-/// too little.
+/// What a pod needs of one kind of node, all of it at the same time. What an init container needs is in it only as far
+/// as it goes beyond the others (`read`).
 class demand {
  public:
   static constexpr std::size_t max_needs = 64, max_counts = 16;
@@ -89,11 +87,21 @@ struct refusal {
 /// One line for a person: what, where, what is allowed.
 std::string text_of(const refusal& of);
 
-using limits = std::span<const amount>;
+/// The limits of one container.
+struct limits : std::span<const amount> {
+  using std::span<const amount>::span;
+  /// Runs to its end before the next container starts. A sidecar does not.
+  bool init = false;
+};
 
-/// Reads a pod for nodes of this service. Amounts of 0 are no request; keys without a slash (cpu, memory) are passed
-/// over; a key the table does not know is a plain count, so hand over only keys that are declared. Cost: containers x
-/// limits x rows of the table, no allocation.
+/// Reads a pod for nodes of this service, its containers in the order in which they start. Amounts of 0 are no request;
+/// keys without a slash (cpu, memory) are passed over; a key the table does not know is a plain count, so hand over
+/// only keys that are declared. Cost: containers x limits x rows of the table, no allocation.
+///
+/// Whole cards and counts are reckoned as Kubernetes does: the larger of what all others need together and what an init
+/// container needs beside the sidecars that started before it. What is beyond the others is a need of that container. A
+/// share of an init container counts where no later container asks for as large a one, and then as one more beside
+/// them: too much at times, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
 std::optional<refusal> read(std::span<const limits> containers, const service& of, demand& out);
 

@@ -1,9 +1,13 @@
 #include "reconcilers/quota_status.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "controller/clock.hpp"
+#include "controller/conditions.hpp"
+#include "controller/sleep.hpp"
 #include "reconcilers/names.hpp"
 
 namespace reconcilers {
@@ -11,6 +15,7 @@ namespace reconcilers {
 using nlohmann::json;
 
 namespace {
+
 /// Several objects of a namespace are one set of limits; each shows those that it has.
 bool has(const accelerator_quota& of, const quota::standing& what) {
   return std::ranges::any_of(of.hard, [&](const quota::tenant::limit& one) {
@@ -18,57 +23,148 @@ bool has(const accelerator_quota& of, const quota::standing& what) {
   });
 }
 
+json row_of(const quota::standing& of) {
+  json row{{"units", std::string(unit_of(of.of))},
+           {"max", of.nominal},
+           {"used", of.used},
+           {"borrowed", of.borrowed},
+           {"lent", of.lent}};
+  if (!of.model.empty()) row["model"] = of.model;
+  if (!of.only.pool.empty()) row["pool"] = of.only.pool;
+  if (of.only.priority_from) row["priorityFrom"] = *of.only.priority_from;
+  if (of.only.priority_to) row["priorityTo"] = *of.only.priority_to;
+  if (of.only.isolated) row["isolation"] = quota::text_of(*of.only.isolated);
+  return row;
+}
+
+/// Ours as they stand there, so that the time of one stays when it does.
+json conditions_of(const json& status) {
+  json out = json::array();
+  if (!status.is_object() || !status.contains("conditions")) return out;
+  for (const auto type : {enforced_condition, models_condition})
+    if (const auto* there = controller::find_condition(status["conditions"], type)) out.push_back(*there);
+  return out;
+}
+
+bool names_models(const accelerator_quota& of) {
+  return std::ranges::any_of(of.hard, [](const quota::tenant::limit& one) { return !one.model.empty(); });
+}
+
+std::string listed(const auto& all) {
+  std::string out;
+  for (const auto& one : all) (out += out.empty() ? "" : ", ") += one;
+  return out;
+}
+
+void judge_models(json& conditions, const accelerator_quota& of, const std::set<std::string>& models,
+                  std::string_view now) {
+  std::set<std::string> unknown;
+  for (const auto& one : of.hard)
+    if (!one.model.empty() && !models.contains(one.model)) unknown.insert(one.model);
+  if (!names_models(of) || models.empty()) {
+    controller::remove_condition(conditions, models_condition);
+    return;
+  }
+  const bool sound = unknown.empty();
+  controller::set_condition(
+      conditions,
+      {std::string(models_condition), sound ? "True" : "False", sound ? "CardsFound" : "NoSuchCard",
+       sound ? "there are cards of each model that is named"
+             : "no node has a card of model " + listed(unknown) + ", so that limit counts nothing; " +
+                   "models there are: " + listed(models),
+       of.generation},
+      now);
+}
+
 }  // namespace
 
-nlohmann::json status_of(const accelerator_quota& of, const quota::allowances& limits, const held_back& waiting) {
+json status_of(const accelerator_quota& of, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
-  for (const auto& one : limits.standings(of.key.ns)) {
+  for (const auto& one : view.standings) {
     if (!has(of, one)) continue;
-    const auto unit = std::string(unit_of(one.of));
-    json row{{"units", unit}, {"max", one.nominal}, {"used", one.used}, {"borrowed", one.borrowed}, {"lent", one.lent}};
-    if (!one.model.empty()) row["model"] = one.model;
-    if (!one.only.pool.empty()) row["pool"] = one.only.pool;
-    hard.push_back(std::move(row));
-    summary += (summary.empty() ? "" : ", ") + unit + (one.model.empty() ? "" : " of " + one.model) + " " +
-               std::to_string(one.used) + "/" + std::to_string(one.nominal);
+    hard.push_back(row_of(one));
+    summary += (summary.empty() ? "" : ", ") + std::string(unit_of(one.of)) +
+               (one.model.empty() ? "" : " of " + one.model) + " " + std::to_string(one.used) + "/" +
+               std::to_string(one.nominal);
   }
   std::int64_t all = 0;
-  for (const auto& [reason, pods] : waiting) {
+  for (const auto& [reason, pods] : view.waiting) {
     refusals.push_back({{"reason", reason}, {"pods", pods}});
     all += pods;
   }
-  return {{"observedGeneration", of.generation},
-          {"summary", summary},
-          {"waiting", all},
-          {"hard", std::move(hard)},
-          {"refusals", std::move(refusals)}};
+  auto conditions = conditions_of(json::parse(of.status, nullptr, false));
+  controller::set_condition(conditions,
+                            {std::string(enforced_condition), view.enforced.holds ? "True" : "False",
+                             view.enforced.reason, view.enforced.message, of.generation},
+                            now);
+  judge_models(conditions, of, view.models, now);
+  return {{"observedGeneration", of.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
+          {"refusals", std::move(refusals)},     {"conditions", conditions}};
+}
+
+kube::task<void> quota_status::write(kube::object_key key, kube::uid id, json status) {
+  const json object{{"apiVersion", accelerator_quota::of().api_version()},
+                    {"kind", accelerator_quota::of().kind},
+                    {"metadata", {{"name", key.name}, {"namespace", key.ns}, {"uid", id.to_string()}}},
+                    {"status", std::move(status)}};
+  kube::write_options how;
+  how.field_manager = names::field_owner;
+  how.force = true;
+  const auto done = co_await by_.api.apply_status(accelerator_quota::of(), key, object, how);
+  const bool gone = !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
+  if (!done && !gone) co_return std::unexpected(done.error());
+  co_return kube::result<void>();
 }
 
 kube::task<void> quota_status::turn() {
-  struct news {
+  struct look {
     kube::object_key key;
-    std::string uid;
-    json status;
+    kube::uid id;
+    seen from;
   };
-  std::vector<news> all;
+  const auto enforced = by_.enforced();
+  const auto waiting = by_.waiting();
+  const auto models = by_.models();
+  std::vector<look> due;
+  std::map<kube::uid, seen> settled;
   for (const auto& one : by_.quotas.all()) {
-    auto status = status_of(one, by_.limits, by_.waiting(one.key.ns));
-    const auto there = json::parse(one.status, nullptr, false);
-    if (there.is_discarded() || there != status) all.push_back({one.key, one.id.to_string(), std::move(status)});
+    const auto held = waiting.find(one.key.ns);
+    seen now{one.resource_version, by_.limits ? by_.limits->version_of(one.key.ns) : 0,
+             held == waiting.end() ? held_back() : held->second, enforced,
+             names_models(one) ? models : std::set<std::string>()};
+    const auto before = last_.find(one.id);
+    if (before != last_.end() && before->second == now)
+      settled.insert(last_.extract(before));
+    else
+      due.push_back({one.key, one.id, std::move(now)});
   }
-  for (auto& one : all) {
-    const json object{{"apiVersion", accelerator_quota::of().api_version()},
-                      {"kind", accelerator_quota::of().kind},
-                      {"metadata", {{"name", one.key.name}, {"namespace", one.key.ns}, {"uid", one.uid}}},
-                      {"status", std::move(one.status)}};
-    kube::write_options how;
-    how.field_manager = names::field_owner;
-    how.force = true;
-    const auto done = co_await by_.api.apply_status(accelerator_quota::of(), one.key, object, how);
-    const bool gone =
-        !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
-    if (!done && !gone) co_return std::unexpected(done.error());
+  last_ = std::move(settled);
+  std::map<std::string, std::vector<quota::standing>, std::less<>> standings;  // of cohorts that something changed in
+  for (auto& one : due) {
+    co_await controller::yield_to_others();
+    const auto* quota = by_.quotas.find(one.key);
+    if (!quota || quota->id != one.id) continue;
+    if (by_.limits && !standings.contains(one.key.ns)) {
+      standings.merge(by_.limits->standings_together(one.key.ns));
+      standings.try_emplace(one.key.ns);
+    }
+    auto status = status_of(*quota, {standings[one.key.ns], one.from.waiting, enforced, models},
+                            controller::rfc3339_seconds(std::chrono::system_clock::now()));
+    const auto there = json::parse(quota->status, nullptr, false);
+    const bool news = there.is_discarded() || there != status;
+    const bool first = !there.is_object() || !there.contains("conditions") ||
+                       !controller::find_condition(there["conditions"], enforced_condition) ||
+                       controller::condition_true(there["conditions"], enforced_condition);
+    if (first && !enforced.holds)
+      by_.events.record({accelerator_quota::of(), *quota}, controller::event_type::warning, "QuotaNotEnforced", "Check",
+                        enforced.message);
+    if (news) {
+      auto done = co_await write(one.key, one.id, std::move(status));
+      if (!done) co_return done;
+      continue;  // looked at again when the watch shows it
+    }
+    last_[one.id] = std::move(one.from);
   }
   co_return kube::result<void>();
 }

@@ -456,6 +456,24 @@ std::vector<step> scheduler_steps(const cluster_view& of, bool told) {
   return out;
 }
 
+/// Limits that people believe in and nobody asks about. What the operator has said nothing of yet is not judged.
+std::vector<step> quota_steps(const cluster_view& of, bool told) {
+  if (of.quotas.empty()) return {};
+  if (told) return {skipped(stage::quotas)};
+  std::string names, message;
+  std::size_t enforced = 0;
+  for (const auto& one : of.quotas) {
+    const auto status = nlohmann::json::parse(one.status, nullptr, false);
+    const auto is = condition_of(status, "Enforced");
+    if (is.value("status", "") == "True") ++enforced;
+    if (is.value("status", "") != "False") continue;
+    append(names, one.key.to_string());
+    message = is.value("message", "");
+  }
+  if (!names.empty()) return {wrong(stage::quotas, code::quota_not_enforced, names, message)};
+  return {good(stage::quotas, std::to_string(enforced))};
+}
+
 /// Trouble with the plugin's pods on one of the nodes, which is why its DaemonSet is not rolled out.
 bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& one) {
@@ -512,6 +530,7 @@ report walk(const cluster_view& of) {
     out.cluster.push_back(std::move(one));
   for (auto& one : scheduler_steps(of, leaderless || is_wrong(types) || policy.why == code::policy_not_looked_at))
     out.cluster.push_back(std::move(one));
+  for (auto& one : quota_steps(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   out.cluster.push_back(leader);
   return out;
 }

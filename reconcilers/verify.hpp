@@ -19,6 +19,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/accelerator_quota.hpp"
 #include "reconcilers/crl/finding.hpp"
 #include "reconcilers/mode_change.hpp"
 #include "reconcilers/preflight.hpp"
@@ -57,6 +58,7 @@ struct cluster_view {
   std::optional<leader_view> leader;
   std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
+  std::vector<accelerator_quota> quotas;
   std::vector<node_view> nodes;
 };
 
@@ -68,6 +70,7 @@ enum class stage : std::uint8_t {
   leader,
   scheduler,
   extender,  ///< a kube-scheduler was seen to ask it, or not
+  quotas,
   // of a node
   label,
   node,
@@ -139,6 +142,7 @@ enum class code : std::uint8_t {
   master_rolled_back,
   master_without_agent,
   master_not_ready,
+  quota_not_enforced,
   scheduler_unseen,
   scheduler_looks_itself,
   scheduler_found_no_node,

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "controller/log.hpp"
+#include "quota/node_trial.hpp"
+#include "quota/place.hpp"
 #include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
 
@@ -23,6 +25,14 @@ quota::traits traits_of(const kube::pod& of, const quota::node& on) {
 bool same(const kube::pod& a, const kube::pod& b) {
   return a.id == b.id && a.node_name == b.node_name && a.finished() == b.finished() && a.annotations == b.annotations &&
          a.containers == b.containers;
+}
+
+/// Do the same grants cost the same on both?
+bool charged_alike(const quota::node& a, const quota::node& b) {
+  return a.pool == b.pool && a.serves == b.serves &&
+         std::ranges::equal(a.cards, b.cards, [](const quota::card& one, const quota::card& other) {
+           return one.uuid == other.uuid && one.model == other.model && one.memory_mib == other.memory_mib;
+         });
 }
 
 /// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
@@ -50,7 +60,7 @@ account::account(stores known, controller::registry& metrics)
     : known_(known),
       differences_(metrics.counters("quartermaster_ledger_differences_total",
                                     "Entries of the ledger that differed from the API and were repaired: missing, "
-                                    "extra, different.",
+                                    "extra, different, charge (of limits).",
                                     {"kind"})),
       confirmed_entries_(metrics.make_gauge("quartermaster_ledger_confirmed_entries", "Pods that hold something.")),
       assumed_entries_(metrics.make_gauge("quartermaster_ledger_assumed_entries",
@@ -113,8 +123,10 @@ void account::put(const kube::node& of) {
   auto now = node_of(of, policy(), keys(), cards);
   const auto before = book_.view(of.key.name);
   const auto renamed = before ? renamed_cards(*before->what, now) : names_by_name();
+  const bool same_charges = before && charged_alike(*before->what, now);
   book_.put(std::move(now));
   if (!renamed.empty()) rename(of.key.name, renamed);
+  if (!same_charges && !limited_.empty()) charge_holders(*book_.view(of.key.name)->what);
   const auto at = waiting_.find(of.key.name);
   if (at == waiting_.end()) return;
   const auto pods = std::move(at->second);
@@ -255,6 +267,30 @@ void account::charge(const kube::pod& of, const quota::holding& held) {
   limits_.book(of.id.to_string(), of.key.ns, quota::charges_of(held, view->what, traits_of(of, *view->what)));
 }
 
+bool account::charged_rightly(const kube::pod& of, const quota::holding& held) const {
+  const auto* booked = limits_.find(of.id.to_string());
+  if (!limited(of.key.ns)) return !booked;
+  const auto view = book_.view(held.node);
+  return booked && booked->name_space == of.key.ns &&
+         booked->what == quota::charges_of(held, view->what, traits_of(of, *view->what));
+}
+
+/// The node has another pool, other models or another way to keep shares apart: its pods are charged by those now.
+void account::charge_holders(const quota::node& on) {
+  std::vector<std::pair<std::string, std::vector<quota::charge>>> charges;
+  book_.for_each([&](const std::string& uid, const quota::ledger::entry& one) {
+    if (one.held.node != on.name) return;
+    const auto* booked = limits_.find(uid);
+    if (!booked || booked->what.empty()) return;
+    const quota::traits traits{.priority = booked->what.front().priority, .isolated = quota::isolation_of(on.serves)};
+    charges.emplace_back(uid, quota::charges_of(one.held, &on, traits));
+  });
+  for (auto& [uid, what] : charges) {
+    const auto name_space = limits_.find(uid)->name_space;
+    limits_.book(uid, name_space, std::move(what));
+  }
+}
+
 std::optional<quota::exceeded> account::over(const kube::pod& pod, const asked& by, const quota::node& on) const {
   if (!limited(pod.key.ns)) return {};
   quota::demand needs;
@@ -271,10 +307,44 @@ std::optional<quota::exceeded> account::over(const kube::pod& pod, const asked& 
   return limits_.check(pod.id.to_string(), pod.key.ns, std::span(&one, 1));
 }
 
-std::optional<quota::exceeded> account::over(const kube::pod& pod, const quota::holding& held,
-                                             const quota::node& on) const {
-  if (!limited(pod.key.ns)) return {};
-  return limits_.check(pod.id.to_string(), pod.key.ns, quota::charges_of(held, &on, traits_of(pod, on)));
+account::fitting account::try_on(const kube::pod& pod, const asked& by, std::string_view node,
+                                 std::span<const std::string> gone) const {
+  const auto on = book_.view(node);
+  if (!on) return {.held = {}, .why = std::string(quota::text_of(quota::reason::no_node)), .limit = {}};
+  quota::demand needs;
+  if (const auto no = quota::read(by.containers(), on->what->serves, needs))
+    return {.held = {}, .why = quota::text_of(*no), .limit = {}};
+  quota::node_trial trial(*on);
+  for (const auto& uid : gone)
+    if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);
+  const auto view = trial.view();
+  std::vector<std::string> refused;
+  std::optional<quota::exceeded> limit;
+  for (;;) {
+    quota::placement where;
+    const auto how = quota::place(needs, view, {.only = by.only(), .except_models = refused}, where);
+    if (!how.fits() && limit) return {.held = {}, .why = quota::text_of(*limit), .limit = std::move(limit)};
+    if (!how.fits()) return {.held = {}, .why = quota::text_of(how), .limit = {}};
+    auto held = quota::holding_of(needs, where, *view.what);
+    if (!limited(pod.key.ns)) return {.held = std::move(held), .why = {}, .limit = {}};
+    auto no = limits_.check(pod.id.to_string(), pod.key.ns,
+                            quota::charges_of(held, view.what, traits_of(pod, *view.what)), gone);
+    if (!no) return {.held = std::move(held), .why = {}, .limit = {}};
+    if (!limit) limit = no;
+    const bool again = no->what != quota::exceeded::kind::pool && !no->model.empty() &&
+                       std::ranges::find(refused, no->model) == refused.end();
+    if (!again) return {.held = {}, .why = quota::text_of(*limit), .limit = std::move(limit)};
+    refused.push_back(no->model);
+  }
+}
+
+std::set<std::string> account::models() const {
+  std::set<std::string> out;
+  book_.for_each_node([&](const quota::node_view& on) {
+    for (const auto& card : on.what->cards)
+      if (!card.model.empty()) out.insert(card.model);
+  });
+  return out;
 }
 
 std::size_t account::audit() {
@@ -295,6 +365,10 @@ std::size_t account::audit() {
     } else if (now && now->held.node != pod.node_name) {
       differs("different");
       book(pod);
+    } else if (now && there && !charged_rightly(pod, now->held)) {
+      differs("charge");
+      limits_.release(uid);
+      charge(pod, now->held);
     }
     holders.insert(std::move(uid));
   }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -55,15 +56,25 @@ class account {
   }
 
   const quota::allowances& limits() const { return limits_; }
+  /// Of all cards there are.
+  std::set<std::string> models() const;
   /// Has the namespace any limit?
   bool limited(std::string_view ns) const { return limited_.contains(ns); }
   /// What is wrong with kube-system/gpuquota; empty: nothing. What could be read last holds.
   const std::string& trouble() const { return old_trouble_; }
-  /// The limit that would refuse the pod on a node like this; empty: none. On a node with cards of several models the
-  /// first one's counts, until the pod is bound.
+  /// The limit that would refuse the pod on a node like this, whose cards are all of one model; empty: none.
   std::optional<quota::exceeded> over(const kube::pod& pod, const asked& by, const quota::node& on) const;
-  /// With the cards it would be given.
-  std::optional<quota::exceeded> over(const kube::pod& pod, const quota::holding& held, const quota::node& on) const;
+
+  /// What the pod would hold of a node, or why it would not.
+  struct fitting {
+    std::optional<quota::holding> held;    ///< it fits, and its limits allow it
+    std::string why;                       ///< else, for a person
+    std::optional<quota::exceeded> limit;  ///< cards are there, and this limit refuses
+  };
+  /// Cards of models that a limit refuses are left alone where the node has others. @param gone UIDs of pods that count
+  /// no more, neither on the node nor in the limits
+  fitting try_on(const kube::pod& pod, const asked& by, std::string_view node,
+                 std::span<const std::string> gone = {}) const;
 
   /// Before the write: @return as ledger::assume.
   quota::booked assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
@@ -106,6 +117,8 @@ class account {
   void learn_limits(const std::string& ns);
   void learn_old_limits(const kube::config_map* now);
   void charge(const kube::pod& of, const quota::holding& held);
+  void charge_holders(const quota::node& on);
+  bool charged_rightly(const kube::pod& of, const quota::holding& held) const;
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();
 

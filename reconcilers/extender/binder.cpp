@@ -7,7 +7,6 @@
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "kube/status.hpp"
-#include "quota/place.hpp"
 #include "reconcilers/extender/hami_lock.hpp"
 #include "reconcilers/extender/membership.hpp"
 
@@ -167,12 +166,12 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   };
   std::optional<kube::pod> pod;
   if (const auto* known = by_.pods.find(what.pod); known && known->id == what.uid) pod = *known;
-  if (!pod || !by_.earlier.covers(pod->resource_version)) {
+  if (!by_.earlier.closed())
+    co_return refuse("not_ready", "what earlier leaders bound is not all known here yet; come again");
+  if (!pod) {
     auto now = co_await read(what.pod);
     if (!now) co_return refuse("refused", now.error().what);
     pod = std::move(*now);
-    if (!by_.earlier.covers(pod->resource_version))
-      co_return refuse("not_ready", "the pod is too new for what is known here; come again");
   }
   const auto uid = pod->id.to_string();
   if (pod->id != what.uid)
@@ -197,23 +196,16 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
   }
 
   const asked by(*pod, by_.book.keys());
-  const auto view = by_.book.book().view(what.node);
-  if (!view)
-    co_return refuse("no_room", "node " + what.node + ": " + std::string(quota::text_of(quota::reason::no_node)));
-  quota::demand needs;
-  if (const auto no = quota::read(by.containers(), view->what->serves, needs))
-    co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(*no));
-  quota::placement where;
-  if (const auto how = quota::place(needs, *view, {.only = by.only()}, where); !how.fits())
-    co_return refuse("no_room", "node " + what.node + ": " + quota::text_of(how));
-  const auto held = quota::holding_of(needs, where, *view->what);
-  if (const auto no = by_.book.over(*pod, held, *view->what)) co_return refuse("no_room", quota::text_of(*no));
-  const auto annotations = annotations_of(held, by, *pod, *view->what, wall_ns());
-  const auto assumed = by_.book.assume(*pod, held, controller::boot_now());
+  auto here = by_.book.try_on(*pod, by, what.node);
+  if (!here.held) co_return refuse("no_room", here.limit ? std::move(here.why) : "node " + what.node + ": " + here.why);
+  const auto& node = *by_.book.book().view(what.node)->what;
+  const bool by_hami = node.serves.has(quota::mode::hami);
+  const auto annotations = annotations_of(*here.held, by, *pod, node, wall_ns());
+  const auto assumed = by_.book.assume(*pod, *here.held, controller::boot_now());
   if (assumed != quota::booked::done)
     co_return refuse("no_room", assumed == quota::booked::elsewhere ? unconfirmed : "the cards went to another pod");
 
-  if (view->what->serves.has(quota::mode::hami)) {
+  if (by_hami) {
     auto no = co_await take_lock(what.pod, what.uid, what.node);
     if (!no.empty()) {
       by_.book.release(what.uid);

@@ -1,13 +1,13 @@
 #include "reconcilers/extender/extender.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
-#include <map>
 #include <vector>
 
 #include "controller/sleep.hpp"
 #include "quota/filter.hpp"
-#include "quota/preempt.hpp"
+#include "reconcilers/extender/reasons.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -57,7 +57,12 @@ void look_up(const quota::ledger& in, scratch& at) {
   for (const auto& name : at.args.nodes) at.views.push_back(in.view(name).value_or(quota::node_view{}));
 }
 
-/// The limits of the pod's namespace, judged once for nodes that are charged alike.
+bool of_one_model(const quota::node& on) {
+  return std::ranges::all_of(on.cards, [&](const quota::card& one) { return one.model == on.cards.front().model; });
+}
+
+/// The limits of the pod's namespace, judged once for nodes that are charged alike. Which cards it would be given is
+/// looked at only where they differ.
 class gate {
  public:
   gate(const account& book, const kube::pod& pod, const asked& by)
@@ -66,30 +71,21 @@ class gate {
   /// Constant; empty: no limit refuses.
   std::string_view refusal(const quota::node& on) {
     if (open_) return {};
+    if (!of_one_model(on)) {
+      const auto here = book_.try_on(pod_, by_, on.name);
+      return here.limit ? short_text_of(*here.limit) : std::string_view();
+    }
     const auto model = on.cards.empty() ? std::string_view() : std::string_view(on.cards.front().model);
     const auto memory = on.cards.empty() ? 0 : on.cards.front().memory_mib;
     for (const auto& one : judged_)
       if (one.model == model && one.memory_mib == memory && one.pool == on.pool && one.serves == on.serves)
         return one.refusal;
     judged_.push_back({model, on.pool, memory, on.serves, {}});
-    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = text_of(*no);
+    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = short_text_of(*no);
     return judged_.back().refusal;
   }
 
  private:
-  static std::string_view text_of(const quota::exceeded& no) {
-    if (no.what == quota::exceeded::kind::model) return "the namespace may not use this model";
-    if (no.what == quota::exceeded::kind::pool) return "the namespace may not use this pool";
-    switch (no.of) {
-      case quota::resource::cores:
-        return "the namespace's quota of cores is used up";
-      case quota::resource::memory:
-        return "the namespace's quota of card memory is used up";
-      case quota::resource::cards:
-        return "the namespace's quota of cards is used up";
-    }
-    return "the namespace's quota is used up";
-  }
   struct judgement {
     std::string_view model, pool;
     std::int64_t memory_mib;
@@ -102,17 +98,6 @@ class gate {
   bool open_;
   std::vector<judgement> judged_;
 };
-
-/// The scheduler names victims by UID alone.
-std::map<kube::uid, std::int32_t> priorities_of(const controller::store<kube::pod>& pods,
-                                                std::span<const victims> nodes) {
-  std::map<kube::uid, std::int32_t> out;
-  for (const auto& node : nodes)
-    for (const auto& uid : node.pods) out[uid] = 0;
-  for (const auto& pod : pods.all())
-    if (const auto at = out.find(pod.id); at != out.end()) at->second = pod.priority;
-  return out;
-}
 
 constexpr std::array edges{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0};
 
@@ -138,6 +123,7 @@ const kube::pod* front::pod_of(const kube::object_key& key, const kube::uid& uid
 
 http_response front::filter(const std::string& body) {
   if (!answering()) return not_now;
+  asked_ = true;
   auto& at = kept();
   if (const auto read = extender::read(at.parser, body, at.args); !read) return not_understood(read.error());
   kube::pod from_body;
@@ -220,26 +206,17 @@ http_response front::preempt(const std::string& body) {
   const auto* pod = pod_of(args.pod, args.uid, args.pod_json, from_body);
   if (!pod) return not_understood("Pod cannot be read");
   const asked by(*pod, by_.book.keys());
+  // kube-scheduler has reprieved all it could, and takes an empty list on one node as an error of the whole attempt. So
+  // a node comes back with all its victims or not at all.
   std::vector<victims> out;
-  const auto priorities = priorities_of(by_.pods, args.nodes);
+  std::vector<std::string> gone;
   for (auto& one : args.nodes) {
-    if (by.nothing()) {
-      out.push_back(std::move(one));
-      continue;
-    }
-    std::vector<std::string> uids;
-    std::vector<quota::candidate> candidates;
-    for (const auto& uid : one.pods) uids.push_back(uid.to_string());
-    for (std::size_t i = 0; i < uids.size(); ++i) {
-      const auto at = priorities.find(one.pods[i]);
-      candidates.push_back({uids[i], at == priorities.end() ? 0 : at->second});
-    }
-    const auto go = quota::preempt(by.containers(), by_.book.book(), one.node, candidates, by.only());
-    if (!go) continue;
-    victims fewer{one.node, {}, one.budget_violations};
-    for (const auto at : go->which) fewer.pods.push_back(one.pods[at]);
-    out.push_back(std::move(fewer));
+    if (one.pods.empty()) continue;
+    gone.clear();
+    for (const auto& uid : one.pods) gone.push_back(uid.to_string());
+    if (by.nothing() || by_.book.try_on(*pod, by, one.node, gone).held) out.push_back(std::move(one));
   }
+  if (out.empty() && !by.nothing() && by_.on_waiting) by_.on_waiting(*pod);
   return json(preempt_result(out));
 }
 

@@ -30,6 +30,8 @@ class front {
   front(given by, controller::registry& metrics);
 
   void add_routes(controller::http_server& to);
+  /// Has a scheduler asked since this program started?
+  bool was_asked() const { return asked_; }
 
   controller::http_response filter(const std::string& body);
   controller::http_response prioritize(const std::string& body);
@@ -45,6 +47,7 @@ class front {
   boost::asio::awaitable<void> settled() const;
 
   given by_;
+  bool asked_ = false;
   controller::family<controller::histogram>& seconds_;
   controller::family<controller::counter>& nodes_;
   controller::counter& fits_;

@@ -42,7 +42,7 @@ kube::task<std::vector<fence::target>> fence::unbound() {
     const auto page = json::parse(answer->body, nullptr, false);
     if (!page.is_object())
       co_return std::unexpected(kube::error{kube::errc::decode, 200, "list unbound pods: not a list", {}});
-    listed_ = std::max(listed_, version_of(text_at(page, "/metadata/resourceVersion")));
+    youngest_ = std::max(youngest_, version_of(text_at(page, "/metadata/resourceVersion")));
     const auto items = page.value("items", json::array());
     for (const auto& one : items) {
       target pod{{text_at(one, "/metadata/namespace"), text_at(one, "/metadata/name")}, text_at(one, "/metadata/uid")};
@@ -56,7 +56,7 @@ kube::task<std::vector<fence::target>> fence::unbound() {
 }
 
 kube::task<void> fence::close() {
-  while (!closed_) {
+  while (!sealed_) {
     auto pods = co_await unbound();
     if (!pods) {
       controller::log::warn("binding waits until pods can be listed", {{"error", pods.error().what}});
@@ -73,7 +73,7 @@ kube::task<void> fence::close() {
       const bool slept = co_await controller::sleep_for(10ms);
       if (!slept) co_return kube::result<void>();
     }
-    closed_ = true;
+    sealed_ = true;
     if (all > 0)
       controller::log::info("pods that waited under an earlier leader are sealed", {{"pods", std::to_string(all)}});
   }
@@ -88,6 +88,7 @@ boost::asio::awaitable<void> fence::work() {
       const auto done = co_await seal(pod.key, pod.uid);
       const bool gone =
           !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
+      if (done) youngest_ = std::max(youngest_, *done);
       if (done || gone) break;
       controller::log::warn("a pod cannot be sealed; nothing is bound until it is",
                             {{"pod", pod.key.to_string()}, {"error", done.error().what}});
@@ -98,7 +99,7 @@ boost::asio::awaitable<void> fence::work() {
   --at_work_;
 }
 
-kube::task<void> fence::seal(kube::object_key pod, std::string uid) {
+kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
   // Applied again with another message each time: equal content would move no version.
   const auto message = "term " + by_.term + ", seal " + std::to_string(++seals_);
   const json object{{"apiVersion", "v1"},
@@ -116,14 +117,14 @@ kube::task<void> fence::seal(kube::object_key pod, std::string uid) {
   how.force = true;
   const auto done = co_await by_.api.apply_status(kube::resources::pods, pod, object, how);
   if (!done) co_return std::unexpected(done.error());
-  co_return kube::result<void>();
+  co_return version_of(text_at(*done, "/metadata/resourceVersion"));
 }
 
-bool fence::covers(std::uint64_t version) {
-  if (!closed_) return false;
-  if (version > listed_ || caught_up_) return true;
-  caught_up_ =
-      std::ranges::any_of(by_.pods.all(), [&](const kube::pod& one) { return one.resource_version > listed_; });
+bool fence::closed() const {
+  if (!sealed_) return false;
+  if (!caught_up_)
+    caught_up_ =
+        std::ranges::any_of(by_.pods.all(), [&](const kube::pod& one) { return one.resource_version >= youngest_; });
   return caught_up_;
 }
 

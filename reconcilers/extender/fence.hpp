@@ -4,8 +4,8 @@
 // to its status, a condition with our term, which moves its resourceVersion. A Binding carries the version its leader
 // knew, so one that is older than the seal is refused by the API server. We bind when every seal is answered.
 //
-// What was bound before the list, our cache may not have yet. It has when it knows a pod in a version younger than the
-// list: a watch tells in order.
+// What was bound before its seal, our cache may not have yet. It has when the watch has shown something as young as the
+// list and every seal: a watch tells in order. A pod that was asked for by itself proves nothing of the cache.
 
 #include <cstdint>
 #include <functional>
@@ -34,13 +34,12 @@ class fence {
 
   /// Once, when we lead: until all is sealed.
   kube::task<void> close();
-  bool closed() const { return closed_; }
-  /// May this copy of the pod be bound as far as earlier leaders are concerned?
-  bool covers(std::uint64_t version);
+  /// Nothing of an earlier leader can arrive any more, and what arrived is in the cache.
+  bool closed() const;
 
-  /// From now on no Binding that was sent before is taken. @return not_found: the pod is gone; conflict: another has
-  /// its name.
-  kube::task<void> seal(kube::object_key pod, std::string uid);
+  /// From now on no Binding that was sent before is taken. @return the pod's version then; not_found: the pod is gone;
+  /// conflict: another has its name.
+  kube::task<std::uint64_t> seal(kube::object_key pod, std::string uid);
 
  private:
   struct target {
@@ -53,10 +52,10 @@ class fence {
   given by_;
   std::vector<target> left_;
   std::size_t at_work_ = 0;
-  std::uint64_t listed_ = 0;  ///< the list's version
+  std::uint64_t youngest_ = 0;  ///< version of the list and of the seals
   std::uint64_t seals_ = 0;
-  bool closed_ = false;
-  bool caught_up_ = false;
+  bool sealed_ = false;
+  mutable bool caught_up_ = false;
 };
 
 }  // namespace reconcilers::extender

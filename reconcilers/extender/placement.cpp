@@ -286,14 +286,17 @@ std::optional<quota::holding> by_hami(const kube::pod& of, const quota::node& on
   std::vector<quota::grant> before;  // of init containers that are not counted as containers of their own
   for (std::size_t index = skipped; index < of.containers.size(); ++index) {
     const auto name = std::ranges::find(by.names(), &of.containers[index]);
-    const bool counts = name != by.names().end();
+    const auto number = static_cast<std::uint16_t>(name - by.names().begin());
+    const bool counts = name != by.names().end() &&
+                        (of.containers[index].as != kube::container::role::init ||
+                         std::ranges::find(needs.needs(), number, &quota::need::container) != needs.needs().end());
     for (const auto& device : parts_of(parts[index - skipped], ':')) {
       const auto fields = parts_of(device, ',');
       if (fields.size() < 4) return {};
       const auto memory = whole_number(fields[2]), cores = whole_number(fields[3]);
       if (!memory || !cores || *cores > quota::whole_card) return {};
       auto& list = counts ? out.grants : before;
-      list.push_back({.container = static_cast<std::uint16_t>(name - by.names().begin()),
+      list.push_back({.container = number,
                       .whole = false,
                       .cores = static_cast<std::int32_t>(*cores),
                       .burst_cores = 0,

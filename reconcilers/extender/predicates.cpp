@@ -10,6 +10,7 @@
 #include "kube/status.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/membership.hpp"
+#include "reconcilers/extender/reasons.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -126,23 +127,19 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].why), false});
   for (const auto i : order) {
     if (!found[i].fits()) continue;
-    const auto& node = *views[i].what;
-    quota::demand needs;
-    quota::placement where;
-    if (quota::read(by.containers(), node.serves, needs)) continue;
-    if (!quota::place(needs, views[i], {.only = by.only()}, where).fits()) continue;
-    const auto held = quota::holding_of(needs, where, node);
-    if (by_.book.over(pod, held, node)) {
-      all[i].reason = "the namespace's quota is used up";
-      continue;
-    }
+    const auto here = by_.book.try_on(pod, by, args.nodes[i]);
+    if (here.limit) all[i].reason = short_text_of(*here.limit);
+    if (!here.held) continue;
+    const auto& held = *here.held;
     if (by_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
-    const auto wrote = co_await write(pod.key, pod.id, annotations_of(held, by, pod, node, wall_ns()));
+    const auto wrote = co_await write(pod.key, pod.id,
+                                      annotations_of(held, by, pod, *by_.book.book().view(held.node)->what, wall_ns()));
     if (!wrote) {
       // The scheduler was told nothing, so it binds nowhere; should the write arrive late, the watch shows it.
       by_.book.release(pod.id);
       co_return said("failed", {503, wrote.error().what + "\n"});
     }
+    decided_ = true;
     co_return said("decided", only(args, held.node));
   }
   if (by_.on_waiting) by_.on_waiting(pod);

@@ -31,6 +31,8 @@ class predicates {
   predicates(given by, controller::registry& metrics);
 
   void add_routes(controller::http_server& to);
+  /// Has a pod been decided for since this program started? Anybody may call, so a question alone is not counted.
+  bool decided() const { return decided_; }
   boost::asio::awaitable<controller::http_response> decide(std::string body);
 
   /// Gives back what was decided and not bound for minutes: to be called every few seconds.
@@ -42,6 +44,7 @@ class predicates {
 
   given by_;
   std::set<kube::uid> in_flight_;
+  bool decided_ = false;
   controller::family<controller::counter>& results_;
 };
 

@@ -1,6 +1,7 @@
 #include "reconcilers/extender/reasons.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -28,6 +29,17 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
   if (!book.limited(pod.key.ns)) return {};
   std::vector<quota::shortfall> found(nodes.size());
   quota::filter(by.containers(), nodes, found, by.only());
+  if (std::ranges::none_of(found, &quota::shortfall::fits)) {
+    static constexpr std::array<quota::card_use, quota::max_cards> nobody{};
+    std::vector<quota::node_view> empty;
+    std::size_t keys = 0;
+    for (const auto& one : nodes) keys = std::max(keys, one.counts_used.size());
+    const std::vector<std::int64_t> none(keys);
+    for (const auto& one : nodes)
+      empty.push_back(
+          {one.what, std::span(nobody).first(one.used.size()), std::span(none).first(one.counts_used.size())});
+    quota::filter(by.containers(), empty, found, by.only());
+  }
   std::optional<quota::exceeded> out;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
@@ -36,6 +48,22 @@ std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& po
     if (!out) out = std::move(no);
   }
   return out;
+}
+
+std::string_view short_text_of(const quota::exceeded& of) {
+  using kind = quota::exceeded::kind;
+  if (of.what == kind::model) return "the namespace may not use this model";
+  if (of.what == kind::pool) return "the namespace may not use this pool";
+  if (of.what == kind::isolation) return "the namespace demands more isolation than this node gives";
+  switch (of.of) {
+    case quota::resource::cores:
+      return "the namespace's quota of cores is used up";
+    case quota::resource::memory:
+      return "the namespace's quota of card memory is used up";
+    case quota::resource::cards:
+      return "the namespace's quota of cards is used up";
+  }
+  return "the namespace's quota is used up";
 }
 
 std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,

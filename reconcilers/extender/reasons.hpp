@@ -18,7 +18,8 @@ namespace reconcilers::extender {
 /// The nodes that serve cards or count a declared key and take pods, by name.
 std::vector<quota::node_view> candidates(const quota::ledger& book, const controller::store<kube::node>& nodes);
 
-/// The limit that refuses it on every node where its cards fit; empty: something else does, or nothing.
+/// The limit that refuses it on every node where its cards fit or, where they fit nowhere now, on every node where they
+/// would if it were empty; empty: something else does, or nothing.
 std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
                                         std::span<const quota::node_view> nodes);
 /// The same before the pod is made: as JSON, of this namespace. Nothing where it asks for nothing of ours.
@@ -26,6 +27,8 @@ std::vector<std::string> advice_of(const account& book, const controller::store<
                                    const nlohmann::json& pod);
 /// Which limit it is, without amounts: "cores of model A100".
 std::string name_of(const quota::exceeded& of);
+/// Constant and short, as an extender's answer wants it.
+std::string_view short_text_of(const quota::exceeded& of);
 
 /// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
 bool carries_ours(std::string_view said);

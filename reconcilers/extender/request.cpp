@@ -20,27 +20,14 @@ bool ours(const std::pair<std::string, std::int64_t>& limit, const declared_keys
   return limit.second != 0 && (quota::known(limit.first) || (declared && declared(limit.first)));
 }
 
-bool as_much(const kube::container& one, const kube::container& as, const declared_keys& declared) {
-  return std::ranges::all_of(as.limits, [&](const auto& limit) {
-    return !ours(limit, declared) || kube::amount(one.limits, limit.first) >= limit.second;
-  });
-}
-
-/// Does it take cards beside the main containers, or before them on the same ones?
-bool counts(const kube::container& one, const kube::pod& of, const declared_keys& declared) {
-  if (std::ranges::none_of(one.limits, [&](const auto& limit) { return ours(limit, declared); })) return false;
-  if (one.as != kube::container::role::init) return true;
-  return std::ranges::none_of(of.containers, [&](const kube::container& other) {
-    return other.as == kube::container::role::main && as_much(other, one, declared);
-  });
+bool asks(const kube::container& one, const declared_keys& declared) {
+  return std::ranges::any_of(one.limits, [&](const auto& limit) { return ours(limit, declared); });
 }
 
 }  // namespace
 
 bool asks(const kube::pod& of, const declared_keys& declared) {
-  return std::ranges::any_of(of.containers, [&](const kube::container& one) {
-    return std::ranges::any_of(one.limits, [&](const auto& limit) { return ours(limit, declared); });
-  });
+  return std::ranges::any_of(of.containers, [&](const kube::container& one) { return asks(one, declared); });
 }
 
 asked::asked(const kube::pod& of, const declared_keys& declared) {
@@ -52,7 +39,7 @@ asked::asked(const kube::pod& of, const declared_keys& declared) {
   const auto limit = of.annotations.find(burst), cards = of.labels.find(gpu_count);
   for (const auto [key, value] : of.annotations) only_.read(key, value);
   for (const auto& one : of.containers) {
-    if (!counts(one, of, declared)) continue;
+    if (!asks(one, declared)) continue;
     const auto from = amounts_.size();
     for (const auto& each : one.limits)
       if (ours(each, declared)) amounts_.push_back({each.first, each.second});
@@ -60,7 +47,7 @@ asked::asked(const kube::pod& of, const declared_keys& declared) {
     // ACK says by a label of the pod over how many cards its memory is spread.
     if (cards && kube::amount(one.limits, gpu_mem) > 0 && kube::amount(one.limits, gpu_count) == 0)
       amounts_.push_back({gpu_count, number_of(*cards)});
-    spans_.emplace_back(amounts_.data() + from, amounts_.size() - from);
+    spans_.emplace_back(amounts_.data() + from, amounts_.size() - from).init = one.as == kube::container::role::init;
     named_.push_back(&one);
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What a pod asks for, as the quota engine reads it: the limits of the containers that run at one time. Views into the
-// pod it was made of.
+// What a pod asks for, as the quota engine reads it: the limits of its containers in the order in which they start.
+// Views into the pod it was made of.
 
 #include <span>
 #include <string_view>
@@ -18,12 +18,11 @@ bool asks(const kube::pod& of, const declared_keys& declared);
 
 class asked {
  public:
-  /// An init container that runs to its end before the others counts only where none of them asks for as much, then as
-  /// one more beside them: too much at times, never too little.
   asked(const kube::pod& of, const declared_keys& declared);
 
   std::span<const quota::limits> containers() const { return spans_; }
-  /// By the number a need or grant has.
+  /// By the number a need or grant has: every container that asks for something of ours, init containers too. A grant
+  /// of an init container is what it needs beyond the others (quota::read).
   std::span<const kube::container* const> names() const { return named_; }
   bool nothing() const { return amounts_.empty(); }
   /// Which cards the pod wants; null: any.

@@ -104,10 +104,10 @@ void waiting::say_some(controller::milliseconds now) {
   }
 }
 
-std::map<std::string, std::int64_t> waiting::held_back(std::string_view ns) const {
-  std::map<std::string, std::int64_t> out;
+held_back_by_namespace waiting::held_back() const {
+  held_back_by_namespace out;
   for (const auto& [uid, one] : pods_)
-    if (one.key.ns == ns && !one.limit.empty()) ++out[one.limit];
+    if (!one.limit.empty()) ++out[one.key.ns][one.limit];
   return out;
 }
 
@@ -118,7 +118,7 @@ bool waiting::fits_somewhere(const kube::pod& pod) {
     const auto view = by_.book.book().view(node.key.name);
     if (!view || node.unschedulable || (view->what->serves.modes == 0 && view->what->counts.empty())) continue;
     quota::filter(by.containers(), std::span(&*view, 1), std::span(&found, 1), by.only());
-    if (found.fits() && !by_.book.over(pod, by, *view->what)) return true;
+    if (found.fits() && by_.book.try_on(pod, by, node.key.name).held) return true;
   }
   return false;
 }

@@ -16,6 +16,7 @@
 #include "controller/recorder.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/extender/account.hpp"
+#include "reconcilers/quota_status.hpp"
 
 namespace reconcilers::extender {
 
@@ -42,8 +43,8 @@ class waiting {
   kube::task<void> turn(controller::milliseconds now);
 
   std::size_t size() const { return pods_.size(); }
-  /// How many wait because of a limit of their namespace, by the limit.
-  std::map<std::string, std::int64_t> held_back(std::string_view ns) const;
+  /// How many wait because of a limit of their namespace, by namespace and limit. Linear in who waits.
+  held_back_by_namespace held_back() const;
 
  private:
   struct waiter {

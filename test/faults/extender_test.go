@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -481,15 +480,11 @@ func TestS52_a_key_is_served_where_the_kubelet_offers_it(t *testing.T) {
 // S14: a pod of higher priority may take the place of a lower one; the scheduler asks us which going would help.
 func TestS14_a_pod_of_higher_priority_gets_the_card(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/1": 1})
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "extender-test-high"}, Value: 1000}
-	if _, err := h.Client.SchedulingV1().PriorityClasses().Create(h.ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		h.must(err)
-	}
 	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
 	h.create(pod("low", share))
 	h.awaitBound("low", 20*time.Second)
 	high := pod("high", share)
-	high.Spec.PriorityClassName = class.Name
+	high.Spec.PriorityClassName = h.highPriority()
 	h.create(high)
 	h.awaitBound("high", 30*time.Second)
 	if _, err := h.Client.CoreV1().Pods(podsIn).Get(h.ctx, "low", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -11,7 +11,6 @@
 #include "quota/audit.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
-#include "quota/preempt.hpp"
 
 namespace {
 
@@ -156,14 +155,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       changed[why.of_pod->container][why.of_pod->limit].value = why.of_pod->to;
       const std::vector<quota::limits> other{changed.begin(), changed.end()};
       must(!quota::read(other, view.what->serves, what) && quota::fit(what, view, as).fits());
-    }
-    std::vector<quota::candidate> all;
-    for (const auto& uid : running) all.push_back({uid, static_cast<std::int32_t>(in.below(3))});
-    if (const auto go = quota::preempt(pod, book, "n", all, &only)) {
-      quota::ledger without{book};
-      for (const auto at : go->which) must(without.release(all.at(at).pod_uid));
-      must(!quota::read(pod, view.what->serves, what));
-      must(quota::fit(what, *without.view("n"), {.only = &only}).fits());
     }
   }
   must(quota::compare(book, book).empty());

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#if __has_feature(address_sanitizer)
+#include <sanitizer/allocator_interface.h>
+#endif
+
 namespace quota {
 namespace {
 
@@ -75,6 +79,22 @@ TEST_F(book, the_same_pod_twice_is_one_entry) {
   EXPECT_FALSE(it.release("a"));
   EXPECT_EQ(used(0), card_use{});
 }
+
+#if __has_feature(address_sanitizer)
+TEST_F(book, pods_that_came_and_went_leave_nothing_behind) {
+  const auto life = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      const auto uid = "a-pod-with-a-long-name-" + std::to_string(i);
+      ASSERT_EQ(it.assume(uid, on_n({share("A", 10, 10)}), INT64_MAX), booked::done);
+      it.release(uid);
+    }
+  };
+  life();
+  const auto before = __sanitizer_get_current_allocated_bytes();
+  life();
+  EXPECT_EQ(__sanitizer_get_current_allocated_bytes(), before);
+}
+#endif
 
 TEST_F(book, what_is_confirmed_does_not_expire) {
   it.assume("a", on_n({share("A", 10, 1)}), 10);

@@ -64,6 +64,48 @@ TEST_F(limited, a_pod_that_is_booked_already_is_not_in_its_own_way) {
   EXPECT_EQ(it.used("a", "").front(), 0);
 }
 
+TEST_F(limited, pods_that_are_to_leave_are_left_out_of_the_namespace_and_of_the_cohort) {
+  it.put(with("a", "red", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
+  it.put(with("b", "red", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
+  it.put(with("c", "", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
+  it.book("p", "a", {of(80, 0, 1)});
+  it.book("q", "b", {of(90, 0, 1)});
+  it.book("r", "c", {of(100, 0, 1)});
+  const auto allowed = [&](const char* name_space, std::int64_t cores, const std::vector<std::string>& gone) {
+    const auto one = of(cores, 0, 1);
+    return !it.check("new", name_space, {&one, 1}, gone);
+  };
+  EXPECT_FALSE(allowed("a", 60, {}));
+  EXPECT_FALSE(allowed("a", 60, {"r", "nobody"}));
+  EXPECT_TRUE(allowed("a", 110, {"p"}));
+  EXPECT_FALSE(allowed("a", 111, {"p"}));
+  EXPECT_TRUE(allowed("a", 120, {"q"})) << "lent by b";
+  EXPECT_TRUE(allowed("a", 200, {"p", "q"}));
+  EXPECT_TRUE(allowed("c", 100, {"r"}));
+  EXPECT_FALSE(allowed("c", 100, {"p", "q"}));
+}
+
+TEST_F(limited, what_stands_is_the_same_for_one_and_for_all_of_its_cohort_and_has_a_version) {
+  it.put(with("a", "red", {{.model = "", .nominal = {100, std::nullopt, 2}, .borrowing = {}}}));
+  it.put(with("b", "red", {{.model = "", .nominal = {200, std::nullopt, 2}, .borrowing = {}}}));
+  it.put(with("c", "", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
+  const auto red = it.version_of("a"), alone = it.version_of("c");
+  EXPECT_EQ(it.version_of("b"), red);
+  it.book("p", "a", {of(150, 0, 1)});
+  EXPECT_NE(it.version_of("b"), red);
+  EXPECT_EQ(it.version_of("c"), alone);
+  const auto all = it.standings_together("b");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all.at("a"), it.standings("a"));
+  EXPECT_EQ(all.at("b"), it.standings("b"));
+  EXPECT_EQ(all.at("b").at(0).lent, 50);
+  EXPECT_EQ(it.standings_together("c").size(), 1u);
+  const auto before = it.version_of("b");
+  it.remove("a");
+  EXPECT_NE(it.version_of("b"), before);
+  EXPECT_EQ(it.standings("b").at(0).lent, 0);
+}
+
 TEST_F(limited, S14_what_one_does_not_use_the_others_of_its_cohort_may_and_who_lent_what_is_said) {
   it.put(with("a", "red", {{.model = "", .nominal = {100, std::nullopt, std::nullopt}, .borrowing = {}}}));
   it.put(with(

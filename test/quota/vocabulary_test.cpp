@@ -235,6 +235,45 @@ TEST(vocabulary, unknown_declared_keys_are_counted_over_containers_and_native_on
   EXPECT_TRUE(known("nvidia.com/gpualloc"));
 }
 
+/// What a pod of these containers needs, as "whole cards + shares, fpga".
+std::string needed(mode on, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
+  std::vector<limits> pod;
+  for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
+  demand out;
+  if (const auto no = read(pod, serving(on), out)) return text_of(*no);
+  std::int64_t wholes = 0, shares = 0, fpga = 0;
+  for (const auto& one : out.needs()) (one.whole ? wholes : shares) += one.cards;
+  for (const auto& one : out.counts()) fpga += one.amount;
+  return std::to_string(wholes) + " + " + std::to_string(shares) + ", " + std::to_string(fpga);
+}
+
+TEST(vocabulary, whole_cards_and_counts_of_init_containers_are_a_maximum_as_in_kubernetes) {
+  const auto cards = [](std::int64_t n) { return std::vector<amount>{{"nvidia.com/gpu", n}}; };
+  const auto fpga = [](std::int64_t n) { return std::vector<amount>{{"example.com/fpga", n}}; };
+  const bool init = true, other = false;
+  EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {other, cards(1)}}), "2 + 0, 0");
+  EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {other, cards(1)}, {other, cards(1)}}), "2 + 0, 0");
+  EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {init, cards(3)}, {other, cards(1)}}), "3 + 0, 0");
+  EXPECT_EQ(needed(mode::pgpu, {{init, cards(1)}, {other, cards(4)}}), "4 + 0, 0");
+  // A sidecar that started before it runs beside it; one that starts after it does not.
+  EXPECT_EQ(needed(mode::pgpu, {{other, cards(1)}, {init, cards(2)}, {other, cards(1)}}), "3 + 0, 0");
+  EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {other, cards(1)}, {other, cards(1)}}), "2 + 0, 0");
+  EXPECT_EQ(needed(mode::pgpu, {{init, fpga(5)}, {init, fpga(3)}, {other, fpga(2)}}), "0 + 0, 5");
+  EXPECT_EQ(needed(mode::pgpu, {{other, fpga(1)}, {init, fpga(5)}, {other, fpga(2)}}), "0 + 0, 6");
+  EXPECT_EQ(needed(mode::pgpu, {{init, fpga(1)}, {other, fpga(2)}, {other, fpga(2)}}), "0 + 0, 4");
+}
+
+TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_is_as_large) {
+  const auto share = [](std::int64_t cores, std::int64_t mib) {
+    return std::vector<amount>{{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", mib}};
+  };
+  const bool init = true, other = false;
+  EXPECT_EQ(needed(mode::hami, {{init, share(20, 1000)}, {other, share(20, 1000)}}), "0 + 1, 0");
+  EXPECT_EQ(needed(mode::hami, {{init, share(20, 2000)}, {other, share(30, 1000)}}), "0 + 2, 0");
+  EXPECT_EQ(needed(mode::hami, {{other, share(20, 1000)}, {init, share(20, 1000)}}), "0 + 2, 0")
+      << "a sidecar beside it";
+}
+
 TEST(vocabulary, more_containers_than_are_looked_at_are_refused) {
   const std::vector<amount> one{{"nvidia.com/gpu", 1}};
   const std::vector<limits> pod(demand::max_needs + 1, one);

@@ -9,24 +9,33 @@
 namespace extender_test {
 namespace {
 
-using reconcilers::accelerator_quota;
-
-accelerator_quota quota_of(const std::string& ns, const std::string& name, const json& spec) {
-  const json document{{"apiVersion", "quartermaster.io/v1alpha1"},
-                      {"kind", "AcceleratorQuota"},
-                      {"metadata",
-                       {{"name", name},
-                        {"namespace", ns},
-                        {"uid", "00000000-0000-4000-8000-000000000001"},
-                        {"resourceVersion", std::to_string(next_version())},
-                        {"generation", 3}}},
-                      {"spec", spec}};
-  return *accelerator_quota::decode(document.dump());
-}
-
 struct accelerator_quota_test : rig {
   accelerator_quota_test() { known.nodes.put(vgpu_node("a", 4)); }
-  void limit(const json& hard) { known.quotas.put(quota_of("lab", "q", {{"hard", hard}})); }
+  void limit(const json& hard) { known.quotas.put(limits_of_lab(hard)); }
+  reconcilers::quota_enforcement enforced{true, "SchedulerAsks", "one asks"};
+  json status(const std::string& ns, const std::string& name, const reconcilers::held_back& refused = {}) {
+    const auto rows = book.limits().standings(ns);
+    return status_of(*known.quotas.find({ns, name}), {rows, refused, enforced, book.models()}, "2026-01-01T00:00:00Z");
+  }
+  reconcilers::recording_transport transport;
+  kube::client api{transport};
+  reconcilers::recording_recorder events;
+  std::map<std::string, reconcilers::held_back, std::less<>> waiting;
+  reconcilers::quota_status statuses{{api, known.quotas, &book.limits(), [this] { return waiting; },
+                                      [this] { return enforced; }, [this] { return book.models(); }, events}};
+  /// One look, and what it wrote as the watch shows it.
+  std::size_t turn_of_statuses() {
+    transport.sent.clear();
+    EXPECT_TRUE(reconcilers::run(statuses.turn()));
+    for (const auto& one : transport.sent) {
+      const auto body = json::parse(one.body);
+      auto written = *known.quotas.find({body["metadata"]["namespace"], body["metadata"]["name"]});
+      written.status = body["status"].dump();
+      written.resource_version = next_version();
+      known.quotas.put(written);
+    }
+    return transport.sent.size();
+  }
   std::optional<quota::exceeded> over(const kube::pod& of) {
     const reconcilers::extender::asked by(of, book.keys());
     return book.over(of, by, *book.book().view("a")->what);
@@ -73,40 +82,127 @@ TEST_F(accelerator_quota_test, the_status_says_used_borrowed_and_lent) {
   known.quotas.put(quota_of("lab", "q", {{"cohort", "c"}, {"hard", {{{"units", "cards"}, {"max", 1}}}}}));
   known.quotas.put(quota_of("other", "q", {{"cohort", "c"}, {"hard", {{{"units", "cards"}, {"max", 2}}}}}));
   known.pods.put(share("p", 200, 0, "a"));
-  const auto lab = status_of(*known.quotas.find({"lab", "q"}), book.limits(), {{"cards", 3}});
+  const auto lab = status("lab", "q", {{"cards", 3}});
   EXPECT_EQ(lab, (json{{"observedGeneration", 3},
                        {"summary", "cards 2/1"},
                        {"waiting", 3},
                        {"hard", {{{"units", "cards"}, {"max", 1}, {"used", 2}, {"borrowed", 1}, {"lent", 0}}}},
-                       {"refusals", {{{"reason", "cards"}, {"pods", 3}}}}}));
-  const auto other = status_of(*known.quotas.find({"other", "q"}), book.limits(), {});
-  EXPECT_EQ(other["hard"][0]["lent"], 1);
+                       {"refusals", {{{"reason", "cards"}, {"pods", 3}}}},
+                       {"conditions",
+                        {{{"type", "Enforced"},
+                          {"status", "True"},
+                          {"reason", "SchedulerAsks"},
+                          {"message", "one asks"},
+                          {"lastTransitionTime", "2026-01-01T00:00:00Z"},
+                          {"observedGeneration", 3}}}}}));
+  EXPECT_EQ(status("other", "q")["hard"][0]["lent"], 1);
 }
 
 TEST_F(accelerator_quota_test, each_object_shows_its_own_limits_as_they_count) {
   known.quotas.put(
       quota_of("lab", "a", {{"hard", {{{"units", "cards"}, {"max", 4}}, {{"units", "cores"}, {"max", 90}}}}}));
   known.quotas.put(quota_of("lab", "b", {{"hard", {{{"units", "cards"}, {"max", 2}}}}}));
-  EXPECT_EQ(status_of(*known.quotas.find({"lab", "a"}), book.limits(), {})["summary"], "cores 0/90, cards 0/2");
-  EXPECT_EQ(status_of(*known.quotas.find({"lab", "b"}), book.limits(), {})["summary"], "cards 0/2");
+  EXPECT_EQ(status("lab", "a")["summary"], "cores 0/90, cards 0/2");
+  EXPECT_EQ(status("lab", "b")["summary"], "cards 0/2");
 }
 
 TEST_F(accelerator_quota_test, a_status_is_written_once) {
   limit({{{"units", "cards"}, {"max", 1}}});
-  reconcilers::recording_transport transport;
-  kube::client api{transport};
-  reconcilers::quota_status subject(
-      {api, known.quotas, book.limits(), [](std::string_view) { return reconcilers::held_back(); }});
-  EXPECT_TRUE(reconcilers::run(subject.turn()));
+  EXPECT_TRUE(reconcilers::run(statuses.turn()));
   ASSERT_EQ(transport.sent.size(), 1u);
   EXPECT_NE(transport.sent[0].target.find("/apis/quartermaster.io/v1alpha1/namespaces/lab/acceleratorquotas/q/status"),
             std::string::npos);
-  auto written = *known.quotas.find({"lab", "q"});
-  written.status = json::parse(transport.sent[0].body)["status"].dump();
-  written.resource_version = next_version();
-  known.quotas.put(written);
-  EXPECT_TRUE(reconcilers::run(subject.turn()));
-  EXPECT_EQ(transport.sent.size(), 1u);
+  EXPECT_EQ(turn_of_statuses(), 1u) << "the watch has not shown it";
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  known.pods.put(share("p", 50, 8, "a"));
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  waiting["lab"]["cards"] = 2;
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  auto spoilt = *known.quotas.find({"lab", "q"});
+  spoilt.status = "{}";
+  spoilt.resource_version = next_version();
+  known.quotas.put(spoilt);
+  EXPECT_EQ(turn_of_statuses(), 1u) << "somebody else wrote";
+}
+
+TEST_F(accelerator_quota_test, the_status_of_many_namespaces_in_one_cohort_costs_each_of_them_a_few_looks) {
+  constexpr int namespaces = 400;
+  for (int i = 0; i < namespaces; ++i)
+    known.quotas.put(quota_of("team-" + std::to_string(i), "q",
+                              {{"cohort", i < namespaces / 2 ? "red" : "blue"},
+                               {"hard", {{{"units", "cards"}, {"max", 1}}, {{"units", "cores"}, {"max", 100}}}}}));
+  auto looked = [&, before = book.limits().looked_at()]() mutable {
+    const auto now = book.limits().looked_at();
+    return now - std::exchange(before, now);
+  };
+  EXPECT_EQ(turn_of_statuses(), namespaces);
+  EXPECT_LE(looked(), namespaces * 4u) << "each once for cards, memory and cores, and once for its own rows";
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  EXPECT_LE(looked(), namespaces * 4u) << "the objects have another version, and are compared once more";
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  EXPECT_EQ(looked(), 0u) << "nothing has changed";
+  auto one = share("p", 50, 8, "a");
+  one.key.ns = "team-7";
+  known.pods.put(one);
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  EXPECT_LE(looked(), namespaces / 2 * 4u) << "its cohort alone";
+}
+
+TEST_F(accelerator_quota_test, a_quota_that_nobody_enforces_says_so) {
+  limit({{{"units", "cards"}, {"max", 0}}});
+  enforced = {false, "NoSchedulerAsks", "no kube-scheduler asks"};
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  const auto is = [&] { return json::parse(known.quotas.find({"lab", "q"})->status)["conditions"][0]; };
+  EXPECT_EQ(is()["type"], "Enforced");
+  EXPECT_EQ(is()["status"], "False");
+  EXPECT_EQ(is()["reason"], "NoSchedulerAsks");
+  ASSERT_EQ(events.events.size(), 1u);
+  EXPECT_EQ(events.events[0].reason, "QuotaNotEnforced");
+  EXPECT_EQ(events.events[0].about.key.name, "q");
+  EXPECT_EQ(turn_of_statuses(), 0u);
+  EXPECT_EQ(events.events.size(), 1u);
+  enforced = {true, "SchedulerAsks", "one asks"};
+  EXPECT_EQ(turn_of_statuses(), 1u);
+  EXPECT_EQ(is()["status"], "True");
+  enforced = {false, "ExtenderOff", "off"};
+  turn_of_statuses();
+  EXPECT_EQ(events.events.size(), 2u);
+}
+
+TEST_F(accelerator_quota_test, where_nobody_counts_the_status_has_the_condition_alone) {
+  limit({{{"units", "cards"}, {"max", 0}}});
+  reconcilers::quota_status alone{{api, known.quotas, nullptr, [] { return reconcilers::held_back_by_namespace(); },
+                                   [] { return reconcilers::quota_enforcement{false, "ExtenderOff", "off"}; },
+                                   [] { return std::set<std::string>(); }, events}};
+  EXPECT_TRUE(reconcilers::run(alone.turn()));
+  ASSERT_EQ(transport.sent.size(), 1u);
+  const auto written = json::parse(transport.sent[0].body)["status"];
+  EXPECT_EQ(written["hard"], json::array());
+  EXPECT_EQ(written["conditions"][0]["reason"], "ExtenderOff");
+}
+
+TEST_F(accelerator_quota_test, a_limit_on_a_model_that_no_card_has_says_so) {
+  known.nodes.put(node("t4", {{"quartermaster.io/module", "pgpu"}, {"nvidia.com/gpu.product", "Tesla-T4"}},
+                       {{"nvidia.com/gpu", 1}}));
+  limit({{{"units", "cards"}, {"max", 2}, {"model", "T4"}}});
+  const auto condition = [&] { return status("lab", "q")["conditions"][1]; };
+  EXPECT_EQ(condition()["type"], "ModelsKnown");
+  EXPECT_EQ(condition()["status"], "False");
+  EXPECT_THAT(condition()["message"].get<std::string>(),
+              testing::AllOf(testing::HasSubstr("no node has a card of model T4"), testing::HasSubstr("Tesla-T4")));
+  limit({{{"units", "cards"}, {"max", 2}, {"model", "Tesla-T4"}}});
+  EXPECT_EQ(condition()["status"], "True");
+}
+
+TEST_F(accelerator_quota_test, rows_that_differ_in_priority_or_isolation_alone_are_told_apart) {
+  limit({{{"units", "cards"}, {"max", 1}, {"priorityFrom", 1000}},
+         {{"units", "cards"}, {"max", 2}, {"priorityTo", 999}, {"isolation", "soft"}}});
+  const auto rows = status("lab", "q")["hard"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["priorityFrom"], 1000);
+  EXPECT_EQ(rows[1]["priorityTo"], 999);
+  EXPECT_EQ(rows[1]["isolation"], "soft");
 }
 
 TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_that) {
@@ -121,6 +217,14 @@ TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_t
   const auto big = share("q", 20, 1000);
   EXPECT_FALSE(reconcilers::extender::limit_of(book, big, reconcilers::extender::asked(big, book.keys()), nodes))
       << "it fits nowhere in the first place";
+  for (const auto* name : {"x", "y", "z", "u", "v"}) {
+    auto full = share(name, 100, 0, name == std::string("v") ? "b" : "a");
+    full.key.ns = "others";
+    known.pods.put(full);
+  }
+  EXPECT_TRUE(
+      reconcilers::extender::limit_of(book, one, by, reconcilers::extender::candidates(book.book(), known.nodes)))
+      << "all cards are taken, and would not help";
 }
 
 TEST_F(accelerator_quota_test, a_new_pod_beyond_its_limit_is_warned_of) {

@@ -6,6 +6,7 @@ namespace extender_test {
 namespace {
 
 using quota::card_use;
+using namespace reconcilers::extender;
 
 struct account_test : rig {
   int room = 0;
@@ -42,15 +43,6 @@ TEST_F(account_test, a_bound_pod_is_booked_until_it_ends) {
   EXPECT_EQ(room, 1);
 }
 
-reconcilers::accelerator_node report_of(const std::string& node, const json& cards) {
-  const json document{{"metadata",
-                       {{"name", node},
-                        {"uid", "00000000-0000-4000-8000-000000000009"},
-                        {"resourceVersion", std::to_string(next_version())}}},
-                      {"status", {{"cards", cards}}}};
-  return *reconcilers::accelerator_node::decode(document.dump());
-}
-
 TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_were_made_up) {
   known.nodes.put(vgpu_node("b", 2));
   auto one = annotated(share("p", 30, 8, "b"),
@@ -68,8 +60,8 @@ TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_we
                .counts = {}},
               std::chrono::seconds(1));
   const auto before = std::pair(used("b", 0), used("b", 1));
-  known.cards.put(report_of("b", {{{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 15000}, {"health", "Xid 79"}},
-                                  {{"uuid", "GPU-x"}, {"index", 0}, {"memoryMiB", 15000}}}));
+  known.cards.put(reported("b", {{{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 15000}, {"health", "Xid 79"}},
+                                 {{"uuid", "GPU-x"}, {"index", 0}, {"memoryMiB", 15000}}}));
   const auto& cards = book.book().view("b")->what->cards;
   ASSERT_EQ(cards.size(), 2u);
   EXPECT_EQ(cards[0].uuid, "GPU-x") << "in the order of their numbers, by which gpu-manager counts";
@@ -158,6 +150,37 @@ TEST_F(account_test, a_policy_changes_how_slots_are_read) {
   policy.modules["hami"].settings["defaultMem"] = "1000";
   known.policies.put(policy);
   EXPECT_EQ(book.book().view("h")->what->serves.default_memory_mib, 1000);
+}
+
+TEST_F(account_test, S48_charges_follow_what_a_node_is_labelled) {
+  known.quotas.put(limits_of_lab({{{"units", "cards"}, {"max", 2}, {"pool", "public"}}}));
+  known.pods.put(placed("p", 20));
+  known.pods.put(placed("q", 20));
+  const auto used_of = [&](const account& of) { return of.limits().standings("lab").at(0).used; };
+  EXPECT_EQ(used_of(book), 0);
+  auto labelled = vgpu_node("a", 1);
+  labelled.labels = packed({{"quartermaster.io/module", "vgpu"}, {"quartermaster.io/pool", "public"}});
+  known.nodes.put(labelled);
+  EXPECT_EQ(used_of(book), 2) << "as after a restart";
+  const auto one = share("r", 20, 8);
+  EXPECT_TRUE(book.over(one, asked(one, book.keys()), *book.book().view("a")->what));
+  EXPECT_EQ(book.audit(), 0u);
+  known.nodes.put(vgpu_node("a", 1));
+  EXPECT_EQ(used_of(book), 0);
+  known.nodes.erase(*known.nodes.find({{}, "a"}));
+  known.nodes.put(labelled);
+  EXPECT_EQ(used_of(book), 2) << "it came back with the label";
+}
+
+TEST_F(account_test, S48_a_model_that_becomes_known_counts_for_who_is_there) {
+  known.quotas.put(limits_of_lab({{{"units", "cards"}, {"max", 2}, {"model", "Tesla-T4"}}}));
+  known.pods.put(placed("p", 20));
+  EXPECT_EQ(book.limits().standings("lab").at(0).used, 0);
+  auto labelled = vgpu_node("a", 1);
+  labelled.labels = packed({{"quartermaster.io/module", "vgpu"}, {"nvidia.com/gpu.product", "Tesla-T4"}});
+  known.nodes.put(labelled);
+  EXPECT_EQ(book.limits().standings("lab").at(0).used, 1);
+  EXPECT_EQ(book.audit(), 0u);
 }
 
 TEST_F(account_test, the_audit_finds_nothing_where_all_is_well) {

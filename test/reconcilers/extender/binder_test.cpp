@@ -57,7 +57,10 @@ struct binder_test : rig {
   static kube::result<kube::response> timed_out() {
     return std::unexpected(kube::error{kube::errc::timeout, 0, "no answer within 3 s", {}});
   }
-  void lead() { kube_test::run(loop.context(), earlier.close()); }
+  void lead() {
+    kube_test::run(loop.context(), earlier.close());
+    known.pods.put(pod("any", {}));  // younger than the list
+  }
   std::string bind(const kube::pod& of, const std::string& on = "a") {
     return kube_test::run(loop.context(), subject.bind({of.key, of.id, on}));
   }
@@ -117,7 +120,6 @@ TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
 
 TEST_F(binder_test, a_pod_the_store_has_not_yet_is_read_once) {
   lead();
-  known.pods.put(pod("any", {}));  // younger than the list: the store is up to date
   const auto one = share("p", 20, 8);
   pods["p"] = document(one);
   transport.sent.clear();
@@ -370,18 +372,49 @@ TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {
   EXPECT_THAT(sealed, testing::UnorderedElementsAre("ours", "unknown"));
 }
 
-TEST_F(binder_test, a_copy_from_before_the_list_is_not_bound) {
-  auto stale = share("p", 20, 8);
-  stale.resource_version = 40;
-  known.pods.put(stale);
+TEST_F(binder_test, S14_beyond_its_quota_no_pod_is_bound) {
   lead();
-  pods["p"] = document(stale);
-  EXPECT_THAT(bind(stale), HasSubstr("come again"));
+  known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 30}}}));
+  const auto one = share("p", 20, 8), two = share("q", 20, 8);
+  known.pods.put(one);
+  known.pods.put(two);
+  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(two), "namespace lab may use 30 cores, uses 20, asks for 20");
+  EXPECT_THAT(bindings(), SizeIs(1));
+  EXPECT_EQ(used("a", 0).cores, 20);
+}
+
+/// What an earlier leader bound just before the list, the cache of the next one need not have yet. A pod that is read
+/// by itself is young, and says nothing of the cache.
+TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_and_the_seals) {
+  auto waits = share("p", 60, 8);
+  waits.resource_version = 40;
+  known.pods.put(waits);
+  unbound = {{{"metadata", {{"namespace", "lab"}, {"name", "p"}, {"uid", waits.id.to_string()}}}}};
+  transport.answer = [&, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
+    const auto path = request.target.substr(0, request.target.find('?'));
+    if (!path.ends_with("/status")) return inner(request);
+    return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "53"}}}});
+  };
+  kube_test::run(loop.context(), earlier.close());
+  auto sealed = waits;
+  sealed.resource_version = 53;
+  pods["p"] = document(sealed);
+  EXPECT_THAT(bind(waits), HasSubstr("come again"));
+  EXPECT_FALSE(subject.ready());
+  auto between = pod("between", {});
+  between.resource_version = 51;
+  known.pods.put(between);
+  EXPECT_THAT(bind(waits), HasSubstr("come again")) << "a Binding between the list and the seal";
   EXPECT_THAT(bindings(), IsEmpty());
-  auto sealed = stale;
-  sealed.resource_version = 51;
+  // The watch goes on: what the old leader bound, then our seal.
+  auto earlier_one = share("old", 60, 8, "a");
+  earlier_one.resource_version = 52;
+  known.pods.put(earlier_one);
   known.pods.put(sealed);
-  EXPECT_EQ(bind(sealed), "");
+  EXPECT_TRUE(subject.ready());
+  EXPECT_THAT(bind(sealed), HasSubstr("cores")) << "and not on the same card";
+  EXPECT_THAT(bindings(), IsEmpty());
 }
 
 /// Bindings that take a while, and how many were on their way at once.

@@ -171,8 +171,24 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
       container("init", {{"tencent.com/vcuda-core", 50}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
   const auto more =
       container("init", {{"tencent.com/vcuda-core", 60}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
-  EXPECT_THAT(asked(pod("p", {less, main}), any).containers(), SizeIs(1));
-  EXPECT_THAT(asked(pod("p", {more, main}), any).containers(), SizeIs(2));
+  const auto serves = node_of(vgpu_node("a", 4), nullptr, any).serves;
+  const auto cards_of = [&](const std::vector<kube::container>& containers) {
+    const auto of = pod("p", containers);
+    const asked by(of, any);
+    quota::demand needs;
+    EXPECT_FALSE(quota::read(by.containers(), serves, needs));
+    std::uint32_t sum = 0;
+    for (const auto& one : needs.needs()) sum += one.cards;
+    return sum;
+  };
+  EXPECT_EQ(cards_of({less, main}), 1u);
+  EXPECT_EQ(cards_of({more, main}), 2u);
+  const auto whole = [](const std::string& name, std::int64_t cards, kube::container::role as) {
+    return container(name, {{"tencent.com/vcuda-core", cards * 100}}, as);
+  };
+  using role = kube::container::role;
+  EXPECT_EQ(cards_of({whole("i", 2, role::init), whole("a", 1, role::main)}), 2u);
+  EXPECT_EQ(cards_of({whole("i", 2, role::init), whole("a", 1, role::main), whole("b", 1, role::main)}), 2u);
 }
 
 TEST(placement, S60_a_label_says_over_how_many_cards_memory_is_spread) {

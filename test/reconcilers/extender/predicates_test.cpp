@@ -24,7 +24,7 @@ struct predicates_test : rig {
   std::map<std::string, json> pods;  ///< GET by name
   bool refuse = false;
 
-  predicates_test() {
+  explicit predicates_test(bool young = true) {
     transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
       const auto path = request.target.substr(0, request.target.find('?'));
       if (path == "/api/v1/pods")
@@ -41,6 +41,7 @@ struct predicates_test : rig {
     known.nodes.put(vgpu_node("a", 1));
     known.nodes.put(vgpu_node("b", 1));
     kube_test::run(loop.context(), earlier.close());
+    if (young) known.pods.put(pod("any", {}));
     transport.sent.clear();
   }
   json ask(const kube::pod& of, const json& names, int status = 200) {
@@ -135,6 +136,32 @@ TEST_F(predicates_test, what_is_bound_by_the_scheduler_is_confirmed) {
   EXPECT_TRUE(book.open().empty());
   EXPECT_EQ(used("a", 0).cores, 20);
   EXPECT_EQ(ask(one, {"a", "b"})["NodeNames"], json({"a"}));
+}
+
+TEST_F(predicates_test, S14_beyond_its_quota_nothing_is_decided) {
+  known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 30}}}));
+  const auto one = share("p", 20, 8), two = share("q", 20, 8);
+  known.pods.put(one);
+  known.pods.put(two);
+  EXPECT_THAT(ask(one, {"a", "b"})["NodeNames"], SizeIs(1));
+  transport.sent.clear();
+  const auto got = ask(two, {"a", "b"});
+  EXPECT_THAT(got["NodeNames"], IsEmpty());
+  for (const auto* name : {"a", "b"}) EXPECT_EQ(got["FailedNodes"][name], "the namespace's quota of cores is used up");
+  EXPECT_THAT(transport.sent, IsEmpty());
+  EXPECT_EQ(waiting, 1);
+}
+
+struct predicates_too_early : predicates_test {
+  predicates_too_early() : predicates_test(false) {}
+};
+
+TEST_F(predicates_too_early, F27_nothing_is_decided_while_the_cache_is_older_than_the_list_of_who_waits) {
+  const auto one = share("p", 20, 8);
+  pods["p"] = document(one);
+  ask(one, {"a"}, 503);
+  known.pods.put(one);  // version over 100
+  EXPECT_THAT(ask(one, {"a"})["NodeNames"], SizeIs(1));
 }
 
 TEST_F(predicates_test, only_the_leader_decides) {

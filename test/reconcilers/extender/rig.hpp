@@ -109,6 +109,35 @@ inline json document(const kube::pod& of) {
   return out;
 }
 
+/// Cards as an agent reports them.
+inline reconcilers::accelerator_node reported(const std::string& node, const json& cards) {
+  const json document{{"metadata",
+                       {{"name", node},
+                        {"uid", "00000000-0000-4000-8000-000000000009"},
+                        {"resourceVersion", std::to_string(next_version())}}},
+                      {"status", {{"cards", cards}}}};
+  return *reconcilers::accelerator_node::decode(document.dump());
+}
+
+/// An AcceleratorQuota as the API server has it.
+inline reconcilers::accelerator_quota quota_of(const std::string& ns, const std::string& name, const json& spec,
+                                               std::int64_t generation = 3) {
+  const json written{{"apiVersion", "quartermaster.io/v1alpha1"},
+                     {"kind", "AcceleratorQuota"},
+                     {"metadata",
+                      {{"name", name},
+                       {"namespace", ns},
+                       {"uid", kube::uid::parse("quota-" + ns + "/" + name).to_string()},
+                       {"resourceVersion", std::to_string(next_version())},
+                       {"generation", generation}}},
+                     {"spec", spec}};
+  return *reconcilers::accelerator_quota::decode(written.dump());
+}
+/// Limits of namespace "lab", where pods of these tests are; another generation each time.
+inline reconcilers::accelerator_quota limits_of_lab(const json& hard) {
+  return quota_of("lab", "q", {{"hard", hard}}, static_cast<std::int64_t>(next_version()));
+}
+
 struct stores {
   controller::store<kube::pod> pods;
   controller::store<kube::node> nodes;

@@ -1,0 +1,192 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"quartermaster.io/test/faults/kit"
+)
+
+var quotas = schema.GroupVersionResource{Group: "quartermaster.io", Version: "v1alpha1", Resource: "acceleratorquotas"}
+
+const limitedNs = "limited"
+
+// limit makes namespace `limited` with one quota of cores, and takes both away when the test ends.
+func (h *hall) limit(cores int64) {
+	h.t.Helper()
+	space := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: limitedNs}}
+	if _, err := h.Client.CoreV1().Namespaces().Create(h.ctx, space, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		h.must(err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorQuota", "metadata": map[string]any{"name": "q"},
+		"spec": map[string]any{"hard": []any{map[string]any{"units": "cores", "max": cores}}}}}
+	_ = h.Dynamic.Resource(quotas).Namespace(limitedNs).Delete(h.ctx, "q", metav1.DeleteOptions{})
+	_, err := h.Dynamic.Resource(quotas).Namespace(limitedNs).Create(h.ctx, object, metav1.CreateOptions{})
+	h.must(err)
+	h.t.Cleanup(func() {
+		now := int64(0)
+		_ = h.Client.CoreV1().Pods(limitedNs).DeleteCollection(context.Background(), metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+	})
+}
+
+func (h *hall) highPriority() string {
+	h.t.Helper()
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "extender-test-high"}, Value: 1000}
+	if _, err := h.Client.SchedulingV1().PriorityClasses().Create(h.ctx, class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		h.must(err)
+	}
+	return class.Name
+}
+
+// in the limited namespace
+func limited(name string, limits map[string]string) *corev1.Pod {
+	p := pod(name, limits)
+	p.Namespace = limitedNs
+	return p
+}
+
+func (h *hall) limitedPod(name string) *corev1.Pod {
+	h.t.Helper()
+	p, err := h.Client.CoreV1().Pods(limitedNs).Get(h.ctx, name, metav1.GetOptions{})
+	h.must(err)
+	return p
+}
+
+// eventually asks ten times a second.
+func (h *hall) eventually(patience time.Duration, what string, is func() bool) {
+	h.t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.must(fmt.Errorf("after %s: %s", patience, what))
+		}
+	}
+}
+
+// S14: a limit holds for its namespace and for no other. A pod that it forbids waits with the reason, whatever its priority, and nobody has to leave for
+// it: where all cards are taken kube-scheduler goes to preemption at once, and never asks filter.
+func TestS14_nobody_leaves_for_a_pod_that_its_quota_forbids(t *testing.T) {
+	if peer() {
+		t.Skip("a program without quotas")
+	}
+	h := holdHall(t, map[string]int{"vgpu/1": 3})
+	whole := map[string]string{"tencent.com/vcuda-core": "100"}
+	h.limit(100)
+
+	// Two namespaces, one limit, room for all.
+	h.create(limited("first", whole))
+	h.eventually(20*time.Second, "pod first is not bound", func() bool { return h.limitedPod("first").Spec.NodeName != "" })
+	h.create(limited("second", whole))
+	h.create(pod("foreign-0", whole))
+	h.awaitBound("foreign-0", 20*time.Second)
+	h.eventually(20*time.Second, "pod second is not told of the quota", func() bool {
+		return strings.Contains(whyPending(h.limitedPod("second")), "the namespace's quota of cores is used up")
+	})
+	h.eventually(10*time.Second, "the quota does not say that it is enforced, and what is used", func() bool {
+		q, err := h.Dynamic.Resource(quotas).Namespace(limitedNs).Get(h.ctx, "q", metav1.GetOptions{})
+		h.must(err)
+		summary, _, _ := unstructured.NestedString(q.Object, "status", "summary")
+		conditions, _, _ := unstructured.NestedSlice(q.Object, "status", "conditions")
+		return summary == "cores 100/100" && slices.ContainsFunc(conditions, func(one any) bool {
+			c := one.(map[string]any)
+			return c["type"] == "Enforced" && c["status"] == "True"
+		})
+	})
+	now := int64(0)
+	for _, name := range []string{"first", "second"} {
+		h.must(h.Client.CoreV1().Pods(limitedNs).Delete(h.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now}))
+	}
+
+	// Every card is taken by others, and a pod of high priority may use none.
+	h.limit(0)
+	for i := 1; i < 3; i++ {
+		h.create(pod(fmt.Sprintf("foreign-%d", i), whole))
+		h.awaitBound(fmt.Sprintf("foreign-%d", i), 20*time.Second)
+	}
+	high := h.highPriority()
+	began := time.Now()
+	forbidden := limited("forbidden", whole)
+	forbidden.Spec.PriorityClassName = high
+	h.create(forbidden)
+	h.eventually(20*time.Second, "kube-scheduler did not ask about preemption", func() bool {
+		return slices.ContainsFunc(h.tap.Calls(began), func(c kit.Call) bool { return c.Verb == "preempt" && c.Status == 200 })
+	})
+	for wait := form(20*time.Second, 2*time.Minute); time.Since(began) < wait; time.Sleep(250 * time.Millisecond) {
+		for i := range 3 {
+			if p := h.get(fmt.Sprintf("foreign-%d", i)); p.DeletionTimestamp != nil {
+				t.Fatalf("after %s pod %s has to leave for a pod that may not run", time.Since(began), p.Name)
+			}
+		}
+		if p := h.limitedPod("forbidden"); p.Spec.NodeName != "" {
+			t.Fatalf("the forbidden pod is bound to %s", p.Spec.NodeName)
+		}
+	}
+	h.eventually(10*time.Second, "pod forbidden has no event AcceleratorQuotaExceeded", func() bool {
+		events, err := h.Client.CoreV1().Events(limitedNs).List(h.ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=forbidden,reason=AcceleratorQuotaExceeded"})
+		h.must(err)
+		return len(events.Items) > 0
+	})
+
+	// The same pod where the quota allows it: one of the others leaves.
+	h.must(h.Client.CoreV1().Pods(limitedNs).Delete(h.ctx, "forbidden", metav1.DeleteOptions{GracePeriodSeconds: &now}))
+	h.limit(100)
+	allowed := limited("allowed", whole)
+	allowed.Spec.PriorityClassName = high
+	h.create(allowed)
+	h.eventually(30*time.Second, "the allowed pod is not bound", func() bool { return h.limitedPod("allowed").Spec.NodeName != "" })
+	if bound, _ := h.boundOf("foreign-"); len(bound) != 2 {
+		t.Errorf("one of three had to leave, and %v are left", bound)
+	}
+}
+
+// S14: what others hold beside cards counts in preemption: victims that kube-scheduler chose for CPU and ports go with those that hold cards, and the pod
+// runs in the end.
+func TestS14_preemption_for_CPU_ports_and_cards_ends_with_the_pod_running(t *testing.T) {
+	h := holdHall(t, map[string]int{"vgpu/1": 1})
+	high := h.highPriority()
+	cpu := func(name string) *corev1.Pod { return pod(name, map[string]string{"cpu": "400"}) }
+	share := func(name, cores, cpus string) *corev1.Pod {
+		return pod(name, map[string]string{"tencent.com/vcuda-core": cores, "tencent.com/vcuda-memory": "8", "cpu": cpus})
+	}
+	onPort := func(p *corev1.Pod) *corev1.Pod {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
+		return p
+	}
+	low := func(pods ...*corev1.Pod) {
+		for _, p := range pods {
+			h.create(p)
+			h.awaitBound(p.Name, 20*time.Second)
+		}
+	}
+	gone := func(names ...string) {
+		for _, name := range names {
+			if _, err := h.Client.CoreV1().Pods(podsIn).Get(h.ctx, name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+				t.Errorf("pod %s had to leave and is there: %v", name, err)
+			}
+		}
+	}
+	run := func(p *corev1.Pod) {
+		p.Spec.PriorityClassName = high
+		h.create(p)
+		h.awaitBound(p.Name, 30*time.Second)
+	}
+	// The card is free, its node's CPU is not.
+	low(cpu("low-cpu"))
+	run(share("high", "60", "300"))
+	gone("low-cpu")
+	h.remove("high")
+	// Each of three is in the way for another reason.
+	low(share("low-card", "60", "1"), cpu("low-cpu"), onPort(pod("low-port", map[string]string{"cpu": "1"})))
+	run(onPort(share("high-too", "60", "300")))
+	gone("low-card", "low-cpu", "low-port")
+}

@@ -58,7 +58,7 @@ kube::task<kube::response> send_patiently(kube::transport& over, std::string ope
       co_return std::unexpected(std::move(answer.error()));
     }
     const bool later = (answer->status == 429 || answer->status >= 500) && answer->retry_after && tries < most_tries;
-    if (!later && answer->status >= 400) co_return std::unexpected(kube::error_of(operation, *answer));
+    if (!later && !kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(operation, *answer));
     if (!later) co_return answer;
     boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor,
                                     answer->retry_after.value_or(std::chrono::seconds(1)));

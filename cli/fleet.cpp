@@ -88,7 +88,7 @@ kube::task<void> read_types(kube::transport& over, fleet& into) {
   kube::client api(over);
   const auto answer = co_await api.raw(group_path);
   if (!answer) co_return std::unexpected(answer.error());
-  if (answer->status >= 400 && answer->status != 404)
+  if (!kube::succeeded(answer->status) && answer->status != 404)
     co_return std::unexpected(kube::error_of("ask for the types of quartermaster.io", *answer));
   const auto list = answer->status == 200 ? json::parse(answer->body, nullptr, false) : json();
   for (const auto* type : types) {

@@ -21,7 +21,8 @@ std::string version_in(const std::string& body) {
 kube::task<std::string> check_cluster(kube::client& api) {
   const auto version = co_await api.raw("/version");
   if (!version) co_return std::unexpected(version.error());
-  if (version->status >= 400) co_return std::unexpected(kube::error_of("ask the API server for its version", *version));
+  if (!kube::succeeded(version->status))
+    co_return std::unexpected(kube::error_of("ask the API server for its version", *version));
 
   const auto group = co_await api.raw("/apis/quartermaster.io/v1alpha1");
   if (!group) co_return std::unexpected(group.error());
@@ -44,7 +45,8 @@ kube::task<std::string> check_cluster(kube::client& api) {
     const auto why = kube::error_of("list acceleratorpolicies", *policies);
     co_return failure(kube::errc::forbidden, why.what + "; bind this account to the chart's ClusterRole quartermaster");
   }
-  if (policies->status >= 400) co_return std::unexpected(kube::error_of("list acceleratorpolicies", *policies));
+  if (!kube::succeeded(policies->status))
+    co_return std::unexpected(kube::error_of("list acceleratorpolicies", *policies));
   co_return version_in(version->body);
 }
 

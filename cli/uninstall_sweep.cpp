@@ -170,6 +170,13 @@ kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, cons
   const kube::object_key key{text_at(object, "/metadata/namespace"), text_at(object, "/metadata/name")};
   kube::preconditions only_if;
   only_if.uid = text_at(object, "/metadata/uid");
+  if (only_if.uid.empty()) {
+    co_return std::unexpected(kube::error{kube::errc::decode,
+                                          0,
+                                          "the answer for " + std::string(type.plural) + " \"" + key.to_string() +
+                                              "\" is no object of an API server: it has no uid; it was not deleted",
+                                          {}});
+  }
   const auto done = co_await api.remove(type, key, only_if);
   if (!done && !gone(done.error())) co_return std::unexpected(done.error());
   co_return done.has_value();

@@ -107,7 +107,7 @@ kube::task<json> elector::call(kube::request what, milliseconds deadline, std::s
   if (!answer) {
     out = std::unexpected(answer.error());
     out.error().what = name + ": " + out.error().what;
-  } else if (answer->status >= 400) {
+  } else if (!kube::succeeded(answer->status)) {
     out = std::unexpected(kube::error_of(name, *answer));
   } else {
     auto parsed = json::parse(answer->body, nullptr, false);

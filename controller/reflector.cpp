@@ -94,7 +94,7 @@ class reflector {
     const auto answer = co_await over_.send(std::move(what));
     if (!answer) {
       failed(answer.error());
-    } else if (answer->status >= 400) {
+    } else if (!kube::succeeded(answer->status)) {
       failed(kube::error_of("list " + std::string(type_.plural), *answer));
     } else {
       contact();
@@ -131,7 +131,7 @@ class reflector {
     const auto& answer = std::get<0>(ended);
     if (!answer) {
       failed(answer.error());
-    } else if (answer->status >= 400) {
+    } else if (!kube::succeeded(answer->status)) {
       failed(kube::error_of("watch " + std::string(type_.plural), *answer));
     } else {
       machine_.on_watch_closed(options_.now());

@@ -28,6 +28,14 @@ std::string operation(std::string_view verb, const resource& type, const std::st
   return text;
 }
 
+/// Without a name the path is that of the collection, where a DELETE removes every object of the type; an HTTP client
+/// takes dot segments out of a path. client-go refuses the same (rest/request.go, Name).
+result<void> named(const std::string& operation, const object_key& key) {
+  if (!key.name.empty() && key.name != "." && key.name != "..") return {};
+  return std::unexpected(
+      error{errc::bad_request, 0, operation + ": the name \"" + key.name + "\" is none, nothing was sent", {}});
+}
+
 bool worth_waiting(const response& answer) {
   return (answer.status == 429 || answer.status >= 500) && answer.retry_after && *answer.retry_after <= longest_wait;
 }
@@ -52,7 +60,7 @@ task<response> client::call(std::string name, request what, bool patient) {
     answer.error().what = name + ": " + answer.error().what;
     co_return std::unexpected(std::move(answer.error()));
   }
-  if (answer->status >= 400) co_return std::unexpected(error_of(name, *answer));
+  if (!succeeded(answer->status)) co_return std::unexpected(error_of(name, *answer));
   co_return answer;
 }
 
@@ -67,6 +75,7 @@ task<json> client::call_json(std::string name, request what) {
 
 task<json> client::get(const resource& type, object_key key) {
   auto name = operation("get", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = get_request(type, key, encoding::json);
   co_return co_await call_json(std::move(name), std::move(what));
 }
@@ -101,18 +110,21 @@ task<json> client::create(const resource& type, std::string_view ns, const json&
 
 task<json> client::replace(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("replace", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = replace_request(type, key, object, options);
   co_return co_await call_json(std::move(name), std::move(what));
 }
 
 task<json> client::apply(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = apply_request(type, key, object, options);
   co_return co_await call_json(std::move(name), std::move(what));
 }
 
 task<json> client::apply_status(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply status of", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = apply_status_request(type, key, object, options);
   what.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(what));
@@ -122,6 +134,7 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
                          std::string_view subresource, write_options options) {
   auto name =
       operation(subresource.empty() ? "patch" : "patch " + std::string(subresource) + " of", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = patch_request(type, key, kind, patch, subresource, options);
   what.accept = metadata_only;
   co_return co_await call_json(std::move(name), std::move(what));
@@ -129,6 +142,7 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
 
 task<void> client::remove(const resource& type, object_key key, preconditions only_if, propagation how) {
   auto name = operation("delete", type, key.to_string());
+  if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = remove_request(type, key, only_if, how);
   auto answer = co_await call(std::move(name), std::move(what));
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
@@ -137,6 +151,7 @@ task<void> client::remove(const resource& type, object_key key, preconditions on
 
 task<void> client::bind(object_key pod, std::string_view node, preconditions only_if, const json& annotations) {
   auto name = operation("bind", resources::pods, pod.to_string()) + " to " + std::string(node);
+  if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = bind_request(pod, node, only_if, annotations);
   // A bind has a deadline of seconds: waiting for Retry-After is the scheduler's decision.
   auto answer = co_await call(std::move(name), std::move(what), false);
@@ -146,6 +161,7 @@ task<void> client::bind(object_key pod, std::string_view node, preconditions onl
 
 task<void> client::evict(object_key pod, preconditions only_if) {
   auto name = operation("evict", resources::pods, pod.to_string());
+  if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
   auto what = evict_request(pod, only_if);
   auto answer = co_await call(std::move(name), std::move(what), false);
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));

@@ -11,6 +11,9 @@
 
 namespace kube {
 
+/// 2xx. A redirect is no success: it is never followed, and nobody did what was asked (client-go rest/request.go).
+constexpr bool succeeded(int status) { return status >= 200 && status < 300; }
+
 /// The part of metav1.Status that decides anything.
 struct api_status {
   int code = 0;
@@ -26,9 +29,10 @@ result<api_status> read_status(std::string_view bytes, encoding format);
 /// The error a status stands for; `operation` begins the line.
 error error_of(std::string_view operation, const api_status& status);
 
-/// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for status
-/// >= 400. The server's own message is kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and
-/// 504 ResourceVersionTooLarge are told apart by reason.
+/// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for a
+/// status that is no success; 1xx and 3xx, which no API server sends, are errc::server. The server's own message is
+/// kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are told
+/// apart by reason.
 error error_of(std::string_view operation, const response& answer);
 
 /// A metav1.Status object out of a watch ERROR event, in either encoding.

@@ -60,7 +60,7 @@ kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64
   const auto name = "bind pods " + pod.to_string() + " to " + node;
   const auto answer = co_await by_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
-  if (answer->status >= 400) co_return std::unexpected(kube::error_of(name, *answer));
+  if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(name, *answer));
   co_return kube::result<void>();
 }
 

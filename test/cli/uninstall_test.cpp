@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/policy_file.hpp"
+#include "kube/client.hpp"
+#include "test/kube/loop.hpp"
+#include "test/kube/scripted_transport.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
 namespace cli {
@@ -30,6 +33,16 @@ kube::taint taint_named(std::string key) {
   kube::taint out;
   out.key = std::move(key);
   return out;
+}
+
+// A gateway before the API server may answer anything; a DELETE without a name would remove every object of the type.
+TEST(uninstall, an_answer_without_name_or_uid_deletes_nothing) {
+  boost::asio::io_context loop;
+  kube_test::scripted_transport api;
+  kube::client to(api);
+  for (const auto& answer : {json::object(), json{{"metadata", {{"uid", "u-1"}}}}, json{{"metadata", {{"name", "x"}}}}})
+    EXPECT_FALSE(kube_test::run(loop, remove_seen(to, kube::resources::daemon_sets, answer))) << answer;
+  EXPECT_TRUE(api.seen().empty());
 }
 
 TEST(uninstall, a_node_without_anything_of_ours_is_left_alone) {

@@ -137,6 +137,51 @@ TEST(client, removing_what_is_gone_is_success_and_removing_another_is_a_conflict
   EXPECT_EQ(got.error().code, errc::conflict);
 }
 
+// An auth proxy whose session is over redirects to its login.
+TEST(client, a_redirect_is_no_success_whatever_was_asked) {
+  fixture f;
+  const object_key key{"a", "d"};
+  const auto& type = resources::daemon_sets;
+  const std::string path = "/apis/apps/v1/namespaces/a/daemonsets";
+  const auto refused = [](const auto& got) {
+    EXPECT_FALSE(got);
+    if (got) return;
+    EXPECT_EQ(got.error().code, errc::server);
+    EXPECT_NE(got.error().what.find("redirect"), std::string::npos) << got.error().what;
+  };
+  f.api.on(method::del, path + "/d").answers(302);
+  refused(run(f.loop, f.to.remove(type, key, {})));
+  f.api.on(method::get, path + "/d").answers(307, "{}");
+  refused(run(f.loop, f.to.get(type, key)));
+  f.api.on(method::patch, path + "/d?*").answers(303, "{}");
+  refused(run(f.loop, f.to.apply(type, key, json::object())));
+  f.api.on(method::post, "/api/v1/namespaces/a/pods/d/binding").answers(302);
+  refused(run(f.loop, f.to.bind(key, "n", {}, nullptr)));
+  f.api.on(method::post, "/api/v1/namespaces/a/pods/d/eviction").answers(301);
+  refused(run(f.loop, f.to.evict(key, {})));
+}
+
+TEST(client, without_a_name_nothing_is_sent) {
+  fixture f;
+  const auto& type = resources::daemon_sets;
+  for (const auto* none : {"", ".", ".."}) {
+    const object_key key{"a", none};
+    const auto refused = [&](const auto& got) {
+      ASSERT_FALSE(got) << none;
+      EXPECT_EQ(got.error().code, errc::bad_request);
+    };
+    refused(run(f.loop, f.to.remove(type, key, {})));
+    refused(run(f.loop, f.to.get(type, key)));
+    refused(run(f.loop, f.to.replace(type, key, json::object())));
+    refused(run(f.loop, f.to.apply(type, key, json::object())));
+    refused(run(f.loop, f.to.apply_status(type, key, json::object())));
+    refused(run(f.loop, f.to.patch(type, key, patch_kind::json, json::array())));
+    refused(run(f.loop, f.to.bind(key, "n", {}, nullptr)));
+    refused(run(f.loop, f.to.evict(key, {})));
+  }
+  EXPECT_TRUE(f.api.seen().empty());
+}
+
 TEST(client, each_verb_sends_its_own_request) {
   fixture f;
   const json object = {{"apiVersion", "v1"},

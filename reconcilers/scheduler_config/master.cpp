@@ -56,6 +56,21 @@ std::string config_of_flags(const static_pod& pod, int minor) {
   return yaml::write(out);
 }
 
+/// Flags win over the file. Another lease is nobody's we know.
+bool elects(const static_pod& pod, const std::optional<std::string>& config) {
+  std::string on = "true", name = "kube-scheduler", ns = "kube-system";
+  const auto read = config && pod.find("config") ? parse_document(*config) : parse_document("{}");
+  const auto* election = read ? yaml::find(read->root, "leaderElection") : nullptr;
+  const auto take = [&](const char* field, const char* flag, std::string& value) {
+    if (const auto text = yaml::text_at(election, field); !text.empty()) value = text;
+    if (const auto* given = pod.find(flag)) value = given->value;
+  };
+  take("leaderElect", "leader-elect", on);
+  take("resourceName", "leader-elect-resource-name", name);
+  take("resourceNamespace", "leader-elect-resource-namespace", ns);
+  return (on.empty() || on == "true") && name == "kube-scheduler" && ns == "kube-system";
+}
+
 /// The file that ours is merged into.
 text base_of(const master_files& now, const static_pod& pod, std::string_view url, int minor) {
   const auto* flag = pod.find("config");
@@ -87,16 +102,18 @@ std::expected<master_files, std::string> with_extender(const master_files& now, 
   const auto told = minor_of_image(pod.image);
   server on;
   on.minor = told > 0 ? told : otherwise;
+  const bool runs = now.config.has_value();
   const auto base = base_of(now, pod, of.url, on.minor);
   if (!base) return std::unexpected(base.error());
-  auto config = merge(*base, {extender_entry(of), ""}, on);
+  auto config = merge(*base, {extender_entry(of), ""}, on, runs);
   if (!config) return refused(config_name, config.error());
   auto edited = add_config_file(*manifest, {.checksum = checksum_of(*config), .generation = generation});
   if (!edited) return refused(manifest_name, edited.error());
   const auto edited_read = parse_document(*edited), config_read = parse_document(*config);
-  for (const auto& one : judge_static_pod(*edited_read, &*config_read, on)) {
-    if (effect_of(one.what) == effect::ends) return refused(manifest_name, one);
-  }
+  const auto base_read = parse_document(*base);
+  const auto before = runs ? judge_static_pod(*read, base_read ? &*base_read : nullptr, on) : findings();
+  const auto after = judge_static_pod(*edited_read, &*config_read, on);
+  if (const auto* added = added_end(before, after)) return refused(manifest_name, *added);
   return master_files{std::move(*config), std::move(*edited)};
 }
 
@@ -109,7 +126,7 @@ std::expected<master_files, std::string> without_extender(const master_files& no
   return master_files{std::move(*config), std::move(*manifest)};
 }
 
-master_facts facts_of(std::string_view manifest) {
+master_facts facts_of(std::string_view manifest, const std::optional<std::string>& config) {
   master_facts out;
   std::string host = "127.0.0.1", port = "10259";
   if (const auto read = parse_document(manifest); read && is_pod(*read)) {
@@ -127,7 +144,7 @@ master_facts facts_of(std::string_view manifest) {
     if (const auto* flag = pod.find("bind-address");
         flag && !flag->value.empty() && flag->value != "0.0.0.0" && flag->value != "::")
       host = flag->value.contains(':') ? "[" + flag->value + "]" : flag->value;
-    if (const auto* flag = pod.find("leader-elect")) out.elects = flag->value.empty() || flag->value == "true";
+    out.elects = elects(pod, config);
   }
   out.healthz = "https://" + host + ":" + port;
   return out;

@@ -35,9 +35,9 @@ struct master_facts {
   std::int64_t generation = 0;
   std::string version;  ///< the image's tag
   std::string healthz;  ///< https://HOST:PORT
-  bool elects = true;   ///< it takes part in the election
+  bool elects = true;   ///< it takes part in the election for the lease kube-system/kube-scheduler
 };
-/// What cannot be read is as kubeadm has it.
-master_facts facts_of(std::string_view manifest);
+/// `config`: what it reads; a flag wins over it. What cannot be read is as kubeadm has it.
+master_facts facts_of(std::string_view manifest, const std::optional<std::string>& config = std::nullopt);
 
 }  // namespace reconcilers::scheduler_config

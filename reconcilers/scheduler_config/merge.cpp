@@ -171,7 +171,7 @@ result unmerge(std::string_view text, std::string_view url) {
   return out;
 }
 
-result merge(std::string_view text, const addition& ours, const server& on) {
+result merge(std::string_view text, const addition& ours, const server& on, bool runs) {
   const auto url = ours.extender.at("urlPrefix").get<std::string>();
   auto bare = unmerge(text, url);
   if (!bare && bare.error().what == code::nothing_of_ours) bare = std::string(text);
@@ -182,7 +182,7 @@ result merge(std::string_view text, const addition& ours, const server& on) {
     return std::ranges::find(all, effect::ends, [](const finding& one) { return effect_of(one.what); });
   };
   const auto first = judge(*of, on);
-  if (const auto at = ending(first); at != first.end()) return std::unexpected(*at);
+  if (const auto at = ending(first); !runs && at != first.end()) return std::unexpected(*at);
   if (auto wrong = conflict(*of, ours)) return std::unexpected(std::move(*wrong));
 
   auto wanted = tree_of(*of);
@@ -210,8 +210,25 @@ result merge(std::string_view text, const addition& ours, const server& on) {
   if (!ours_alone || unmerge(merged, url) != *bare)
     return std::unexpected(no_place(entry ? entry->key->at : of->root->at, "extenders"));
   const auto last = judge(*there, on);
-  if (const auto at = ending(last); at != last.end()) return std::unexpected(*at);
+  if (const auto* added = added_end(first, last)) return std::unexpected(*added);
   return merged;
+}
+
+const finding* added_end(const findings& before, const findings& after) {
+  // An entry of ours in front moves the numbers of the others.
+  const auto without_numbers = [](std::string field) {
+    std::erase_if(field, [](char letter) { return letter >= '0' && letter <= '9'; });
+    return field;
+  };
+  const auto known = [&](const finding& one) {
+    return std::ranges::any_of(before, [&](const finding& other) {
+      return one.what == other.what && one.value == other.value && one.other == other.other &&
+             without_numbers(one.field) == without_numbers(other.field);
+    });
+  };
+  const auto found = std::ranges::find_if(
+      after, [&](const finding& one) { return effect_of(one.what) == effect::ends && !known(one); });
+  return found == after.end() ? nullptr : &*found;
 }
 
 std::string write_flow(const json& value) {

@@ -18,8 +18,15 @@ struct addition {
 };
 
 /// A file that has an addition of ours already gets the new one in its place. The error is a finding of the file that
-/// ends kube-scheduler, or one of the codes from no_safe_place on.
-std::expected<std::string, finding> merge(std::string_view text, const addition& ours, const server& on = {});
+/// ends kube-scheduler, or one of the codes from no_safe_place on. `runs`: a kube-scheduler is running with the file,
+/// so it is right, whatever we know of plugins of its image, feature gates and fields of a newer version; only what the
+/// merge adds is judged.
+std::expected<std::string, finding> merge(std::string_view text, const addition& ours, const server& on = {},
+                                          bool runs = false);
+
+/// The first finding of `after` that ends kube-scheduler and that `before` does not have, whatever its line. Null:
+/// none.
+const finding* added_end(const findings& before, const findings& after);
 
 /// The bytes from before. `url` is that of our extender, for files in which there can be no comment (JSON).
 std::expected<std::string, finding> unmerge(std::string_view text, std::string_view url = {});

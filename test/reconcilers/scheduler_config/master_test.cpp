@@ -115,11 +115,35 @@ TEST(scheduler_master, says_why_nothing_can_be_written) {
   EXPECT_THAT(why({std::string(theirs) + "extenders:\n- {urlPrefix: https://a/b, bindVerb: bind, weight: 1}\n",
                    reads_a_file()}),
               HasSubstr("[bound_by_another]"));
-  EXPECT_THAT(why({std::string(theirs) + "weight: 1\n", reads_a_file()}), StartsWith("scheduler-config.yaml:6:1: "));
   auto no_kubeconfig = kubeadm;
   no_kubeconfig.erase(no_kubeconfig.find("    - --kubeconfig="),
                       std::string("    - --kubeconfig=/etc/kubernetes/scheduler.conf\n").size());
   EXPECT_THAT(why({std::nullopt, no_kubeconfig}), HasSubstr("[no_kubeconfig]"));
+}
+
+// Plugins of the image, feature gates and fields of a newer version are not known to us; the file starts nonetheless.
+TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_add_alone) {
+  for (const auto* more :
+       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
+        "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
+        "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', filterVerb: filter, weight: -1}\n"}) {
+    const auto config = std::string(theirs) + more;
+    ASSERT_TRUE(any_ends(judge(config))) << more;
+    const auto with = with_extender({config, reads_a_file()}, ours(), 1, 36);
+    ASSERT_TRUE(with) << with.error();
+    EXPECT_THAT(*with->config, HasSubstr("https://10.96.0.77:443/scheduler"));
+    const auto without = without_extender(*with, false);
+    ASSERT_TRUE(without) << without.error();
+    EXPECT_EQ(without->config, config);
+  }
+}
+
+TEST(scheduler_master, what_we_add_to_a_file_that_runs_must_not_end_it) {
+  auto wrong = ours();
+  wrong.ca = "not PEM";
+  const auto out = with_extender({theirs, reads_a_file()}, wrong, 1, 36);
+  ASSERT_FALSE(out);
+  EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
 }
 
 TEST(scheduler_master, knows_the_version_by_the_server_where_the_image_does_not_tell) {
@@ -140,6 +164,14 @@ TEST(scheduler_master, tells_where_its_health_is_asked) {
   manifest.replace(manifest.find("--bind-address=0.0.0.0"), 22, "--bind-address=10.0.0.7");
   EXPECT_EQ(facts_of(manifest).healthz, "https://10.0.0.7:10259");
   EXPECT_FALSE(facts_of(with_flags("    - --leader-elect=false\n")).elects);
+  EXPECT_FALSE(facts_of(with_flags("    - --leader-elect-resource-name=mine\n")).elects) << "not the lease we know";
+  auto by_file = reads_a_file();
+  by_file.erase(by_file.find(flag), std::string(flag).size());
+  EXPECT_TRUE(facts_of(by_file, theirs).elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {resourceName: mine}\n").elects);
+  EXPECT_TRUE(facts_of(reads_a_file(), std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects)
+      << "the flag wins";
   EXPECT_EQ(facts_of("nonsense").name, "kube-scheduler");
 }
 

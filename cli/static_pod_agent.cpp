@@ -7,6 +7,7 @@
 #include "reconcilers/extender_authority.hpp"
 #include "reconcilers/names.hpp"
 #include "reconcilers/scheduler_config/master.hpp"
+#include "reconcilers/scheduler_config/static_pod.hpp"
 
 namespace cli {
 namespace {
@@ -66,7 +67,9 @@ void static_pod_agent::run() {
 
 boost::asio::awaitable<void> static_pod_agent::work() {
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"folder", files_.root()}});
-  while (!stopping_) {
+  // Whoever replaces our pod needs a kube-scheduler to bind the next one, and that may be the one that does not work: a
+  // change that has begun is brought to its end, or taken back, first. The grace period of the pod is as long as that.
+  while (!stopping_ || under_way_) {
     const auto again = co_await advance();
     if (!again) {
       // Half of what there is to see decides nothing; what was seen without a break begins anew.
@@ -76,12 +79,12 @@ boost::asio::awaitable<void> static_pod_agent::work() {
       trouble_ = again.error().what;
     }
     const auto period = again && !*again ? milliseconds(std::chrono::seconds(options_.period_seconds)) : soon;
-    for (milliseconds slept{0}; slept < period && !stopping_; slept += soon) {
+    for (milliseconds slept{0}; slept < period && (!stopping_ || under_way_); slept += soon) {
       const bool went_on = co_await controller::sleep_for(soon);
       if (!went_on) co_return;
     }
   }
-  // What is under way is taken up by the next process: nothing is put back because a pod is replaced.
+  // A process that is killed instead is taken up by the next one.
   co_await give_turn_back();
   co_await events_.flush();
   loop_.quit();
@@ -89,6 +92,7 @@ boost::asio::awaitable<void> static_pod_agent::work() {
 
 kube::task<bool> static_pod_agent::advance() {
   const auto seen = files_.look();
+  under_way_ = seen && under_way(seen->kept);
   const auto manifest = seen ? seen->now.manifest.value_or("") : std::string();
   const auto about = config::facts_of(manifest);
   const auto cluster = co_await look_at_cluster(api_, options_, about.name + "-" + options_.node);
@@ -97,7 +101,7 @@ kube::task<bool> static_pod_agent::advance() {
   if (!seen) {
     if (!cluster->asked_for && !cluster->rows.contains(options_.node)) co_return false;
     const pods::step cannot{.what = pods::action::stop, .is = pods::state::stopped, .why = seen.error()};
-    const auto told = co_await tell(cannot, manifest, *cluster);
+    const auto told = co_await tell(cannot, manifest, *cluster, std::nullopt);
     if (!told) co_return std::unexpected(told.error());
     co_return false;
   }
@@ -112,17 +116,19 @@ kube::task<bool> static_pod_agent::advance() {
 
   // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us. That
   // nothing is left is said by the next look, when it is so: whoever reads it may take us away.
+  const auto kept = step.what == pods::action::keep ? std::optional(step.kept) : seen->kept;
   if (step.what != pods::action::forget) {
-    const auto told = co_await tell(step, manifest, *cluster);
+    const auto told = co_await tell(step, manifest, *cluster, kept);
     if (!told) co_return std::unexpected(told.error());
   }
   if (const auto done = files_.take(step, seen->now); !done) {
     step = {
         .what = pods::action::stop, .is = under_way(seen->kept) ? step.is : pods::state::stopped, .why = done.error()};
-    const auto said = co_await tell(step, manifest, *cluster);
+    const auto said = co_await tell(step, manifest, *cluster, kept);
     if (!said) co_return std::unexpected(said.error());
     co_return false;
   }
+  if (step.what == pods::action::keep) under_way_ = under_way(step.kept);
   const bool wrote =
       step.what != pods::action::rest && step.what != pods::action::wait && step.what != pods::action::stop;
   co_return wrote || turn_wanted;
@@ -152,15 +158,19 @@ kube::task<pods::facts> static_pod_agent::observe(const pods::files::seen& seen,
     if (!can) out.wanted = std::unexpected(can.error());
   }
 
-  const auto about = config::facts_of(seen.now.manifest.value_or(""));
+  const auto about = config::facts_of(seen.now.manifest.value_or(""), seen.now.config);
+  // The configuration may be the same after a manifest that was written again: the generation is another.
+  const auto generation = about.generation == 0 ? std::string() : std::to_string(about.generation);
   out.down = pods::trouble_of_pod(cluster.mirror, annotation, about.checksum);
+  if (out.down.empty())
+    out.down = pods::trouble_of_pod(cluster.mirror, reconcilers::names::scheduler_generation_annotation, generation);
   if (out.down.empty()) {
     const auto alive = co_await try_healthz(about.healthz);
     if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().what;
   }
   const bool led = !about.elects || lease_.beats(now);
   if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
-  out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum), now);
+  out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum + " " + generation), now);
   out.watched_for = now - *watched_since_;
   out.since_manifest = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now() - seen.manifest_at);
 
@@ -169,6 +179,12 @@ kube::task<pods::facts> static_pod_agent::observe(const pods::files::seen& seen,
   out.not_begun = pods::trouble_of_others(cluster.schedulers, about.name + "-" + options_.node);
   if (out.not_begun.empty() && !cluster.between.empty())
     out.not_begun = "master " + cluster.between + " is under way: one at a time";
+  if (out.not_begun.empty() && !cluster.has_rows)
+    out.not_begun = "there is no ConfigMap " + options_.ns + "/" + static_pod_name +
+                    ", so that how far other masters are is not known: helm upgrade makes it again";
+  if (out.not_begun.empty() && begins && out.asked_for && out.wanted->config)
+    out.not_begun =
+        pods::trouble_of_tried(cluster.rolled_back, options_.node, config::checksum_of(*out.wanted->config));
   if (out.not_begun.empty() && begins && out.asked_for && cluster.extender) {
     const auto answers = co_await try_extender(*cluster.extender);
     if (!answers)
@@ -207,7 +223,7 @@ void static_pod_agent::plan(pods::facts& of, const pods::files::seen& seen, cons
 
 /// Row, event and log line, where they say something new.
 kube::task<void> static_pod_agent::tell(const pods::step& step, const std::string& manifest,
-                                        const static_pod_cluster& cluster) {
+                                        const static_pod_cluster& cluster, const std::optional<pods::record>& kept) {
   const auto about = config::facts_of(manifest);
   const auto before = cluster.rows.contains(options_.node) ? cluster.rows.at(options_.node) : pods::row();
   pods::row now{.is = std::string(to_string(step.is)),
@@ -219,13 +235,16 @@ kube::task<void> static_pod_agent::tell(const pods::step& step, const std::strin
   // At rest what is wanted is in place, and that was made of what the cluster has now.
   if (step.what == pods::action::rest && step.is == pods::state::applied && cluster.extender)
     now.certificates = reconcilers::certificates_of(cluster.extender->ca, cluster.extender->certificate);
+  if (step.is == pods::state::rolled_back && kept && kept->after.config)
+    now.tried = config::checksum_of(*kept->after.config);
   const bool other = now.is != before.is;
   if (other) now.since = controller::rfc3339_seconds(std::chrono::system_clock::now());
   if (now == before || (before.is.empty() && step.is == pods::state::off)) co_return kube::result<void>();
   const json patch = {{"data", {{options_.node, write(now)}}}};
   const kube::object_key rows{options_.ns, static_pod_name};
   const auto done = co_await api_.patch(kube::resources::config_maps, rows, kube::patch_kind::merge, patch);
-  if (!done) co_return std::unexpected(done.error());
+  // Without the ConfigMap nobody is told, and a change that has begun still comes to its end.
+  if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
   const bool bad =
       step.is == pods::state::stopped || step.is == pods::state::rolled_back || step.is == pods::state::rolling_back;
   log::write(bad ? log::level::warn : log::level::info, "static pod of kube-scheduler",

@@ -42,7 +42,7 @@ class static_pod_agent {
   void plan(agent::static_pod::facts& of, const agent::static_pod::files::seen& seen,
             const static_pod_cluster& cluster);
   kube::task<void> tell(const agent::static_pod::step& step, const std::string& manifest,
-                        const static_pod_cluster& cluster);
+                        const static_pod_cluster& cluster, const std::optional<agent::static_pod::record>& kept);
   void want_turn();
   boost::asio::awaitable<void> give_turn_back();
 
@@ -59,7 +59,8 @@ class static_pod_agent {
   std::unique_ptr<turn> turn_;
   int server_minor_ = 0;
   std::optional<controller::milliseconds> watched_since_;
-  std::string trouble_;  ///< said last
+  std::string trouble_;     ///< said last
+  bool under_way_ = false;  ///< a change has begun and is not over
   bool stopping_ = false;
 };
 

@@ -45,7 +45,7 @@ std::expected<config::extender_settings, std::string> extender_of(const json& se
   config::extender_settings out;
   if (secret.is_null())
     return std::unexpected("no Secret " + options.ns + "/" + client_secret +
-                           " with the certificate that kube-scheduler shows (values: extender.enabled=true)");
+                           " with the certificate that kube-scheduler shows: the operator that leads makes it");
   out.ca = secret_text(secret, "ca.crt");
   out.certificate = secret_text(secret, "tls.crt");
   out.key = secret_text(secret, "tls.key");
@@ -57,7 +57,7 @@ std::expected<config::extender_settings, std::string> extender_of(const json& se
     const auto ip = text_at(service, "/spec/clusterIP");
     if (ip.empty() || ip == "None")
       return std::unexpected("no Service " + options.ns + "/" + service_name +
-                             " with a clusterIP (values: extender.enabled=true)");
+                             " with a clusterIP: helm upgrade makes it");
     out.url = "https://" + (ip.contains(':') ? "[" + ip + "]" : ip) + ":" + port_of(service);
   }
   if (config::split_url(out.url).path.size() <= 1) {
@@ -114,18 +114,25 @@ kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const agent_op
   if (const auto renewed = text_at(*lease, "/spec/renewTime"); !renewed.empty()) out.renewed = renewed;
 
   const kube::object_key rows_key{options.ns, static_pod_name};
-  const auto rows = co_await api.get(kube::resources::config_maps, rows_key);
+  const auto rows = co_await get_if_there(api, kube::resources::config_maps, rows_key);
   if (!rows) co_return std::unexpected(rows.error());
-  for (const auto& [node, text] : rows->value("data", json::object()).items()) {
+  out.has_rows = rows->is_object();
+  const auto data = out.has_rows ? rows->value("data", json::object()) : json::object();
+  for (const auto& [node, text] : data.items()) {
     if (text.is_string()) out.rows[node] = agent::static_pod::read_row(text.get<std::string>());
   }
   for (const auto& [node, row] : out.rows) {
-    if (node == options.node || !agent::static_pod::between(row)) continue;
+    const bool between = agent::static_pod::between(row);
+    if (node == options.node || (!between && row.tried.empty())) continue;
     // A master that is gone leaves its row.
     const kube::object_key node_key{{}, node};
     const auto there = co_await get_if_there(api, kube::resources::nodes, node_key);
     if (!there) co_return std::unexpected(there.error());
-    if (!there->is_null()) out.between = node;
+    if (there->is_null()) continue;
+    if (between)
+      out.between = node;
+    else
+      out.rolled_back[node] = row;
   }
   co_return out;
 }

@@ -26,7 +26,9 @@ struct static_pod_cluster {
   std::vector<nlohmann::json> schedulers;  ///< of all masters
   std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler
   std::map<std::string, agent::static_pod::row> rows;
-  std::string between;  ///< another master that is under way; empty: none
+  bool has_rows = true;                                       ///< the ConfigMap is there
+  std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other masters that are there
+  std::string between;                                        ///< another master that is under way; empty: none
 };
 
 /// `pod`: the name of this master's mirror pod. Any answer that is missing is an error: nothing is judged by half of

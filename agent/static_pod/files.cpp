@@ -16,6 +16,8 @@ namespace agent::static_pod {
 namespace {
 
 constexpr std::size_t largest = 1 << 20;
+/// Four files are in a record, and JSON writes some bytes as six.
+constexpr std::size_t largest_record = 4 * 6 * largest + largest;
 constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml",
                kubeconfig_name = "scheduler.conf", record_name = "record.json", draft_name = "draft";
 constexpr auto manifests_folder = "manifests", own_folder = "quartermaster";
@@ -144,7 +146,7 @@ struct content {
   struct stat about;
 };
 /// Nothing: there is no such file.
-std::expected<std::optional<content>, error> read(const folder& in, const char* name) {
+std::expected<std::optional<content>, error> read(const folder& in, const char* name, std::size_t most = largest) {
   const auto path = in.file(name);
   descriptor file(::openat(in.at.get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
@@ -163,7 +165,7 @@ std::expected<std::optional<content>, error> read(const folder& in, const char* 
     if (got < 0) return failed("read", path, errno);
     if (got == 0) break;
     out.text.append(buffer, static_cast<std::size_t>(got));
-    if (out.text.size() > largest) return std::unexpected(path + " is larger than 1 MiB");
+    if (out.text.size() > most) return std::unexpected(path + " is larger than " + std::to_string(most >> 20) + " MiB");
   }
   if (controller::utf8_clean(out.text) != out.text) return std::unexpected(path + " is not UTF-8");
   return out;
@@ -278,11 +280,15 @@ std::expected<void, error> keep(const folders& in, const record& what) {
   return put(*in.own, *in.own, record_name, text, like(), nullptr);
 }
 
-like like_config(const folders& in) {
+/// A key is for its owner alone, whatever the file before allowed.
+like like_config(const folders& in, std::string_view text) {
+  const mode_t allowed = text.contains("keyData") ? 0700 : 07777;
   for (const auto* name : {config_name, kubeconfig_name}) {
     struct stat about{};
-    if (::fstatat(in.root.at.get(), name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode))
-      return like_of(about);
+    if (::fstatat(in.root.at.get(), name, &about, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(about.st_mode)) continue;
+    auto out = like_of(about);
+    out.mode &= allowed;
+    return out;
   }
   return like();
 }
@@ -313,7 +319,7 @@ std::expected<files::seen, error> files::look() const {
     out.manifest_at = std::chrono::system_clock::from_time_t((*manifest)->about.st_mtime);
   }
   if (!in->own) return out;
-  const auto kept = read(*in->own, record_name);
+  const auto kept = read(*in->own, record_name, largest_record);
   if (!kept) return std::unexpected(kept.error());
   if (!*kept) return out;
   auto known = read_record((*kept)->text);
@@ -348,7 +354,7 @@ std::expected<void, error> files::take(const step& what, const texts& now) const
       if (auto same = unchanged(in->root, config_name, now.config); !same) return same;
       return remove(in->root, config_name);
     case action::write_config:
-      return put(*in->own, in->root, config_name, what.text, like_config(*in), &now.config);
+      return put(*in->own, in->root, config_name, what.text, like_config(*in, what.text), &now.config);
     case action::write_manifest: {
       const auto there = read(in->manifests, manifest_name);
       if (!there) return std::unexpected(there.error());

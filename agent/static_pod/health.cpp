@@ -64,8 +64,8 @@ std::string trouble_of_others(const std::vector<json>& pods, std::string_view ow
 
 std::string write(const row& of) {
   const nlohmann::ordered_json out = {
-      {"state", of.is},    {"generation", of.generation}, {"checksum", of.checksum},        {"version", of.version},
-      {"since", of.since}, {"reason", of.reason},         {"certificates", of.certificates}};
+      {"state", of.is},    {"generation", of.generation}, {"checksum", of.checksum},         {"version", of.version},
+      {"since", of.since}, {"reason", of.reason},         {"certificates", of.certificates}, {"tried", of.tried}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -82,12 +82,22 @@ row read_row(std::string_view text) {
   out.since = field("since");
   out.reason = field("reason");
   out.certificates = field("certificates");
+  out.tried = field("tried");
   return out;
 }
 
 bool between(const row& of) {
   return of.is == to_string(state::changing) || of.is == to_string(state::rolling_back) ||
          of.is == to_string(state::removing);
+}
+
+std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum) {
+  for (const auto& [node, row] : rows) {
+    if (node == own || row.is != to_string(state::rolled_back) || row.tried.empty() || row.tried != checksum) continue;
+    return "master " + node + " was rolled back from the same configuration; its row says why. Once that is mended, " +
+           "spec.scheduler.mode None and then StaticPod again is a new try";
+  }
+  return {};
 }
 
 void pulse::see(const std::optional<std::string>& renewed, milliseconds now) {

@@ -31,6 +31,7 @@ struct row {
   std::int64_t generation = 0;
   std::string checksum = {}, version = {}, since = {}, reason = {};
   std::string certificates = {};  ///< a name for those in place; only while nothing is changed
+  std::string tried = {};         ///< checksum of the configuration that was rolled back
   friend bool operator==(const row&, const row&) = default;
 };
 std::string write(const row& of);
@@ -38,6 +39,9 @@ std::string write(const row& of);
 row read_row(std::string_view text);
 /// A change of it is under way: files are, or may be, in between.
 bool between(const row& of);
+/// Why no change to the configuration with this checksum may begin: it failed on another master. `rows` are those of
+/// the masters that are there, by name.
+std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum);
 
 /// Whether somebody renews a lease, seen by its change: clocks differ.
 class pulse {

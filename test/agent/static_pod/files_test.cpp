@@ -64,6 +64,30 @@ TEST(static_pod_files, keep_their_mode_and_a_new_one_gets_that_of_the_kubeconfig
   EXPECT_EQ(of.mode(of.root / "quartermaster"), 0700U);
 }
 
+TEST(static_pod_files, a_key_is_for_the_owner_alone_though_others_could_read_the_file_before) {
+  master of;
+  const texts now{.config = "apiVersion: v1\n", .manifest = of.now().manifest};
+  std::ofstream(of.config()) << *now.config;
+  ::chmod(of.config().c_str(), 0644);
+  const files on(of.root.string());
+  ASSERT_TRUE(on.take({.what = action::write_config, .text = "# no secret\n"}, now));
+  EXPECT_EQ(of.mode(of.config()), 0644U);
+  ASSERT_TRUE(on.take({.what = action::write_config, .text = "tlsConfig: {keyData: a2V5}\n"},
+                      {.config = "# no secret\n", .manifest = now.manifest}));
+  EXPECT_EQ(of.mode(of.config()), 0600U);
+}
+
+TEST(static_pod_files, a_record_of_large_files_is_read_again) {
+  master of;
+  const std::string large(900'000, '#');
+  const record what{.at = phase::applied, .before = {large, large}, .after = {large, large}};
+  const files on(of.root.string());
+  ASSERT_TRUE(on.take({.what = action::keep, .kept = what}, of.now()));
+  const auto seen = on.look();
+  ASSERT_TRUE(seen) << seen.error();
+  EXPECT_EQ(seen->kept, what);
+}
+
 TEST(static_pod_files, keep_their_owner) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   master of;

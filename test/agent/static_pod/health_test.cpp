@@ -51,6 +51,17 @@ TEST(static_pod_health, a_row_is_read_as_it_was_written) {
   EXPECT_EQ(read_row("{\"state\":1}"), row());
 }
 
+TEST(static_pod_health, what_one_master_was_rolled_back_from_no_other_tries) {
+  const row back{.is = "RolledBack", .tried = "1f"};
+  EXPECT_EQ(read_row(write(back)), back);
+  EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "1f").substr(0, 60),
+            "master m1 was rolled back from the same configuration; its r");
+  EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "2e"), "") << "another configuration is another try";
+  EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m1", "1f"), "") << "that is its own to know";
+  EXPECT_EQ(trouble_of_tried({{"m1", {.is = "RolledBack"}}}, "m2", ""), "");
+  EXPECT_EQ(trouble_of_tried({{"m1", {.is = "Applied", .tried = "1f"}}}, "m2", "1f"), "");
+}
+
 TEST(static_pod_health, a_lease_beats_when_it_was_seen_to_change) {
   pulse of;
   of.see("a", 0ms);

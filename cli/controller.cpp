@@ -179,7 +179,7 @@ class operator_program {
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, ours), deployments_);
     if (serves_extender())
-      cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), scheduler_secrets_);
+      cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), client_secret_);
     cache(webhook::only(static_pod_name, options_.ns), master_rows_);
     cache(in_namespace(options_.ns, ours), services_);
     cache(in_namespace(options_.ns, ours), service_accounts_);
@@ -261,7 +261,7 @@ class operator_program {
     wake(compiled_rules_, dedicated_, scheduling_);
     wake(deployments_, dedicated_, scheduling_);
     wake(config_maps_, dedicated_, scheduling_);
-    wake(scheduler_secrets_, dedicated_, scheduling_);
+    wake(client_secret_, dedicated_, scheduling_);
     wake_soon(nodes_, dedicated_, scheduling_);
     wake_soon(pods_, dedicated_, scheduling_);
     master_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
@@ -326,12 +326,12 @@ class operator_program {
                         elector_.identity(),
                         events_,
                         deployments_,
-                        master_rows_},
+                        master_rows_,
+                        client_secret_},
         options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
     cache(webhook::only(known::extender_server_secret, options_.ns), extender_->server_secret);
-    cache(webhook::only(known::extender_client_secret, options_.ns), extender_->client_secret);
     extender_->join(manager_);
     if (webhook_)
       webhook_->set_advice(
@@ -416,8 +416,8 @@ class operator_program {
   controller::store<kube::pod> pods_;
   controller::store<kube::daemon_set> daemon_sets_;
   controller::store<kube::deployment> deployments_;
-  controller::store<reconcilers::owned_secret> scheduler_secrets_;  ///< with the extender only
-  controller::store<kube::config_map> master_rows_;                 ///< that of the static-pod agents alone
+  controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
+  controller::store<kube::config_map> master_rows_;                ///< that of the static-pod agents alone
   controller::store<reconcilers::owned_service> services_;
   controller::store<reconcilers::owned_service_account> service_accounts_;
   controller::store<reconcilers::owned_config_map> config_maps_;
@@ -476,7 +476,7 @@ class operator_program {
        compiled_rules_,
        nodes_,
        pods_,
-       scheduler_secrets_,
+       client_secret_,
        deployments_,
        {daemon_sets_, services_, service_accounts_, config_maps_, {}, &deployments_}},
       client_,

@@ -60,7 +60,7 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
        "host:port of /scheduler/predicates, plain HTTP, for schedulers set up by the old manuals; needs "
        "--extender-address; empty: none");
   text("--extender-cert-file", into.extender_cert, "QUARTERMASTER_EXTENDER_CERT_FILE",
-       "PEM file with the extender's certificate, read again when it changes");
+       "PEM file with the extender's certificate, read again when it changes; without it the operator issues one");
   text("--extender-key-file", into.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");
   text("--extender-client-ca", into.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
        "PEM file: schedulers must show a certificate signed by it");

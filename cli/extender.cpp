@@ -43,9 +43,10 @@ std::string extender_problem(const controller_options& options) {
       !options.extender_cert.empty() && !options.extender_key.empty() && !options.extender_client_ca.empty();
   const bool any =
       !options.extender_cert.empty() || !options.extender_key.empty() || !options.extender_client_ca.empty();
-  if (listens && !files)
-    return "--extender-address needs --extender-cert-file, --extender-key-file and --extender-client-ca: who may call "
-           "it is told by certificates alone";
+  if (listens && any && !files)
+    return "--extender-cert-file, --extender-key-file and --extender-client-ca are given together, or none of them, "
+           "and "
+           "the operator issues the certificates";
   if (!listens && !options.predicates_address.empty()) return "--predicates-address needs --extender-address";
   if (!listens && any)
     return "--extender-cert-file, --extender-key-file and --extender-client-ca need --extender-address";
@@ -71,33 +72,39 @@ extender::extender(given from, const controller_options& options)
       predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
                    [this](const kube::pod& pod) { waiting_.note(pod); }},
                   from.metrics),
-      certificates_({{authority_secret, server_secret, client_secret}, from.stores.policies, from.deployments},
-                    from.client, from.events, from.metrics,
-                    {.ns = options.ns,
-                     .certificate_file = options.extender_cert,
-                     .authorities_file = options.extender_client_ca,
-                     .masters = [this] { return masters_known(); }}),
-      rotating_(from.loop, certificates_, from.running),
       server_(from.loop, from.serving, listening(options)) {
   book_.on_room([this] { waiting_.room(); });
   from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
-  const auto rotate = [this](const auto* before, const auto* after) {
-    for (const auto& key : certificates_.affected_by(before, after)) rotating_.add(key);
-  };
-  authority_secret.observe(rotate);
-  server_secret.observe(rotate);
-  client_secret.observe(rotate);
-  from.master_rows.observe(rotate);
-  from.deployments.observe(rotate);
+  if (options.extender_cert.empty()) issue(from, options.ns);
   front_.add_routes(server_);
   if (options.predicates_address.empty()) return;
   plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
   predicates_.add_routes(*plain_);
 }
 
+/// The leader makes and renews the certificates, and every replica shows what is stored.
+void extender::issue(const given& from, const std::string& ns) {
+  certificates_ = std::make_unique<reconcilers::extender_certificates>(
+      reconcilers::extender_certificates::stores{
+          {authority_secret, server_secret, from.client_secret}, from.stores.policies, from.deployments},
+      from.client, from.events, from.metrics,
+      reconcilers::extender_certificates::settings{.ns = ns, .masters = [this] { return masters_known(); }});
+  shown_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
+  rotating_ = std::make_unique<controller::runner>(from.loop, *certificates_, from.running);
+  const auto rotate = [this](const auto* before, const auto* after) {
+    for (const auto& key : certificates_->affected_by(before, after)) rotating_->add(key);
+  };
+  authority_secret.observe(rotate);
+  server_secret.observe(rotate);
+  from.client_secret.observe(rotate);
+  from.stores.policies.observe(rotate);
+  from.master_rows.observe(rotate);
+  from.deployments.observe(rotate);
+}
+
 void extender::join(controller::manager& manager) {
   manager.add_server(server_);
-  manager.add_runner(rotating_);
+  if (rotating_) manager.add_runner(*rotating_);
   if (plain_) manager.add_server(*plain_);
   manager.on_leading([this] {
     leading_ = true;

@@ -39,6 +39,7 @@ class extender {
     controller::recorder& events;
     controller::store<kube::deployment>& deployments;  ///< of ours
     controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
+    controller::store<reconcilers::extender_secret>& client_secret;
   };
   extender(given from, const controller_options& options);
 
@@ -55,13 +56,14 @@ class extender {
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
-  controller::store<reconcilers::extender_secret> authority_secret, server_secret, client_secret;
+  controller::store<reconcilers::extender_secret> authority_secret, server_secret;
 
  private:
   /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
   void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
+  void issue(const given& from, const std::string& ns);
   std::optional<std::vector<reconcilers::extender_master>> masters_known() const;
 
   controller::loop& loop_;
@@ -75,9 +77,11 @@ class extender {
   reconcilers::extender::waiting waiting_;
   reconcilers::extender::front front_;
   reconcilers::extender::predicates predicates_;
-  reconcilers::extender_certificates certificates_;
-  controller::runner rotating_;
   controller::http_server server_;
+  /// Null where the server reads files of its own.
+  std::unique_ptr<reconcilers::extender_certificates> certificates_;
+  std::unique_ptr<reconcilers::extender_certificate> shown_;
+  std::unique_ptr<controller::runner> rotating_;
   std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
   bool leading_ = false;
 };

@@ -48,8 +48,8 @@ scheduler_row silent(const std::string& node) {
   out.mode = "StaticPod";
   out.reason = no_agent;
   out.message =
-      "no agent has said anything of it: staticPod.enabled=true in the chart's values; kubectl get pods -A -l "
-      "app.kubernetes.io/name=quartermaster-static-pod says why it does not run";
+      "no agent has said anything of it: kubectl get pods -A -l app.kubernetes.io/name=quartermaster-static-pod says "
+      "why it does not run";
   out.desired = 1;
   return out;
 }

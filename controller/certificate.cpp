@@ -10,10 +10,20 @@
 #include <utility>
 
 #include "controller/log.hpp"
+#include "controller/x509.hpp"
 
 namespace controller {
 
 namespace ssl = boost::asio::ssl;
+
+namespace {
+
+std::unexpected<kube::error> bad(std::string_view what, const std::string& source, std::string_view why) {
+  ERR_clear_error();
+  return std::unexpected(kube::error{kube::errc::config, 0, fmt::format("{} {}: {}", what, source, why), {}});
+}
+
+}  // namespace
 
 certificate_metrics::certificate_metrics(registry& into)
     : reloads(into.counters("quartermaster_certificate_reloads_total", "Serving certificates read, by result.",
@@ -37,10 +47,6 @@ std::string certificate::fingerprint() const {
 }
 
 kube::result<certificate::loaded> certificate::read() const {
-  const auto bad = [](std::string_view what, const std::string& file, std::string_view why) {
-    ERR_clear_error();
-    return std::unexpected(kube::error{kube::errc::config, 0, fmt::format("{} {}: {}", what, file, why), {}});
-  };
   loaded out;
   out.context = std::make_shared<ssl::context>(ssl::context::tls_server);
   boost::system::error_code failed;
@@ -50,13 +56,13 @@ kube::result<certificate::loaded> certificate::read() const {
   const std::string from = given_ ? "of server " + server_ : files_.certificate;
   const std::string key_from = given_ ? from : files_.key;
   if (given_) {
-    out.context->use_certificate_chain(boost::asio::buffer(given_->certificate), failed);
+    out.context->use_certificate_chain(boost::asio::buffer(given_->pair.certificate), failed);
   } else {
     out.context->use_certificate_chain_file(files_.certificate, failed);
   }
   if (failed) return bad("certificate", from, failed.message());
   if (given_) {
-    out.context->use_private_key(boost::asio::buffer(given_->key), ssl::context::pem, failed);
+    out.context->use_private_key(boost::asio::buffer(given_->pair.key), ssl::context::pem, failed);
   } else {
     out.context->use_private_key_file(files_.key, ssl::context::pem, failed);
   }
@@ -69,11 +75,7 @@ kube::result<certificate::loaded> certificate::read() const {
     return bad("certificate", from, "no end date");
   out.expires = timegm(&end);
   if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", from, "has expired");
-  if (!files_.client_ca.empty()) {
-    out.context->load_verify_file(files_.client_ca, failed);
-    if (failed) return bad("client CA", files_.client_ca, failed.message());
-    out.context->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, failed);
-  }
+  if (const auto required = require_client(*out.context); !required) return std::unexpected(required.error());
   // Callers keep their connections for hours; tickets would only cost memory and a key to rotate.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
   SSL_CTX_set_num_tickets(native, 0);
@@ -81,14 +83,39 @@ kube::result<certificate::loaded> certificate::read() const {
   return out;
 }
 
-kube::result<void> certificate::load() {
-  if (!files_.certificate.empty() || given_) return reload();
-  if (files_.client_ca.empty()) return {};
+kube::result<void> certificate::require_client(ssl::context& context) const {
+  const bool given = given_ && given_->client_ca;
+  if (!given && files_.client_ca.empty()) return {};
   boost::system::error_code failed;
-  ssl::context(ssl::context::tls_server).load_verify_file(files_.client_ca, failed);
-  if (!failed) return {};
-  return std::unexpected(
-      kube::error{kube::errc::config, 0, fmt::format("client CA {}: {}", files_.client_ca, failed.message()), {}});
+  if (given) {
+    const auto authorities = x509::read(*given_->client_ca);
+    if (authorities.empty()) return bad("client CA", "of server " + server_, "no certificate in it");
+    for (const auto& authority : authorities) {
+      context.add_certificate_authority(boost::asio::buffer(authority.pem), failed);
+      if (failed) return bad("client CA", "of server " + server_, failed.message());
+    }
+  } else {
+    context.load_verify_file(files_.client_ca, failed);
+    if (failed) return bad("client CA", files_.client_ca, failed.message());
+  }
+  context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, failed);
+  if (failed) return bad("client CA", "of server " + server_, failed.message());
+  return {};
+}
+
+void certificate::load() {
+  if (files_.certificate.empty() && !given_) return;
+  const auto done = reload();
+  failing_ = !done;
+  if (!done) report("no usable certificate, nothing is shown until there is one", done.error().what);
+}
+
+/// Once per reason: the files are tried every few seconds.
+void certificate::report(std::string_view message, const std::string& why) {
+  metrics_.rejected.with({server_}).set(1);
+  if (why == reported_) return;
+  reported_ = why;
+  log::warn(message, {{"server", server_}, {"error", why}});
 }
 
 kube::result<void> certificate::reload() {
@@ -98,21 +125,25 @@ kube::result<void> certificate::reload() {
   if (!got) return std::unexpected(std::move(got.error()));
   context_ = std::move(got->context);
   expires_ = got->expires;
+  reported_.clear();
   metrics_.expires.with({server_}).set(static_cast<double>(expires_));
   metrics_.rejected.with({server_}).set(0);
   return {};
 }
 
-kube::result<void> certificate::take(const pem_pair& pair) {
-  auto before = std::exchange(given_, pair);
+kube::result<void> certificate::take(const given_certificate& given) {
+  auto before = std::exchange(given_, given);
   auto done = reload();
   if (done) {
     failing_ = false;
     log::info("certificate taken", {{"server", server_}, {"expires", expires_}});
     return done;
   }
-  given_ = std::move(before);
   metrics_.rejected.with({server_}).set(1);
+  if (context_)
+    given_ = std::move(before);
+  else
+    failing_ = true;  // tried again: what was wrong may be the file of the client CA
   return done;
 }
 
@@ -136,7 +167,9 @@ void certificate::refresh() {
   metrics_.rejected.with({server_}).set(1);
   // Two files are never replaced in one instant; the first line comes only when a second look finds them no better.
   if (was_failing && changed) return;
-  log::warn("new certificate rejected, the old one stays", {{"server", server_}, {"error", done.error().what}});
+  report(context_ ? "new certificate rejected, the old one stays"
+                  : "no usable certificate, nothing is shown until there is one",
+         done.error().what);
 }
 
 }  // namespace controller

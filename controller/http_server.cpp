@@ -138,9 +138,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
 };
 
 kube::result<void> http_server::core::open() {
-  if (shown) {
-    if (auto loaded = shown->load(); !loaded) return loaded;
-  }
+  if (shown) shown->load();
   auto endpoint = parse_address(how.address);
   if (!endpoint) return std::unexpected(endpoint.error());
   error_code failed;
@@ -432,7 +430,7 @@ kube::result<void> http_server::start() {
   return {};
 }
 
-kube::result<void> http_server::show(const pem_pair& pair) { return core_->shown->take(pair); }
+kube::result<void> http_server::show(const given_certificate& given) { return core_->shown->take(given); }
 void http_server::reject_certificate(std::string_view why) { core_->shown->reject(why); }
 bool http_server::serving() const { return !core_->shown || core_->shown->context() != nullptr; }
 

@@ -78,11 +78,12 @@ class http_server {
   void route(std::string_view methods, std::string path, handler what, std::size_t body_limit = 0);
   void route_async(std::string_view methods, std::string path, async_handler what, std::size_t body_limit = 0);
 
-  /// Binds and begins to accept. errc::config in one line: the address, the certificate file.
+  /// Binds and begins to accept. errc::config in one line that names the address. Certificate files that cannot be used
+  /// are no error: connections are closed until they can (certificate.hpp).
   kube::result<void> start();
   /// With `tls` without files: the pair new connections get; until the first one they are closed. A bad pair is an
   /// error of one line and the old one stays.
-  kube::result<void> show(const pem_pair& pair);
+  kube::result<void> show(const given_certificate& given);
   /// A pair that must not be shown: the old one stays and the metric says so.
   void reject_certificate(std::string_view why);
   /// A certificate is shown, or none is needed.

@@ -69,8 +69,7 @@ boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void>
 
 kube::task<void> manager::run() {
   // 1. Servers. First, so that /healthz answers while the caches fill (a probe must not kill a slow start), and a port
-  // that is taken or a
-  //    certificate that is missing ends the process before it has touched the cluster.
+  //    that is taken ends the process before it has touched the cluster.
   for (auto* server : servers_) {
     auto started = server->start();
     if (!started) co_return std::unexpected(std::move(started.error()));

@@ -89,9 +89,6 @@ class look {
   }
   /// Another program may have written the same with other line ends.
   bool has_all(const std::string& list) const { return list == list_ || x509::read(list) == authorities_; }
-  static bool same(const std::string& one, const std::string& other) {
-    return one == other || x509::read(one) == x509::read(other);
-  }
   bool told(const extender_side& side) const { return has_all(side.authorities) && (!changing() || side.since); }
 
   /// Authorities that are not stored and yet count: what was stored is lost, or was put back from a copy. A side alone
@@ -128,7 +125,7 @@ class look {
 
   // The wait.
   std::int64_t since() const { return std::max(is_.server.since.value_or(now_), is_.client.since.value_or(now_)); }
-  bool arrived() const { return now_ - since() >= how_.arrival.count() && has_all(is_.served_authorities); }
+  bool arrived() const { return now_ - since() >= how_.arrival.count(); }
   /// A scheduler that becomes known later takes nothing from those that people have set up.
   bool by_hand() const { return is_.client.by_hand || !is_.callers.any; }
   bool callers_ready() const {
@@ -176,8 +173,7 @@ class look {
   /// Both leaves are of the newest, and nobody shows or knows only what was before.
   bool forgettable() const {
     if (!of_newest(server_) || !of_newest(client_) || !arrived() || now_ < forget_at()) return false;
-    return same(is_.served.certificate, is_.server.leaf.certificate) &&
-           (!is_.callers.any || is_.callers.behind.empty());
+    return !is_.callers.any || is_.callers.behind.empty();
   }
   std::int64_t forget_at() const {
     const auto signed_at = std::max(server_.leaf->from, client_.leaf->from) + x509::backdated;
@@ -217,16 +213,11 @@ class look {
       return "A kube-scheduler that was set up by hand has to be given ca.crt, tls.crt and tls.key of Secret " +
              std::string(names::extender_client_secret) + " and started anew before " + until;
     };
-    if (!has_all(is_.served_authorities))
-      return "the files of --extender-client-ca and --extender-cert-file are not those of Secret " +
-             std::string(names::extender_service) + " yet";
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
     if (by_hand()) return read(date(by_newest ? forget_at() : since() + how_.by_hand.count()));
-    if (by_newest && !same(is_.served.certificate, is_.server.leaf.certificate))
-      return "the file of --extender-cert-file is not that of Secret " + std::string(names::extender_service) + " yet";
     return by_newest ? "the older authority is trusted until " + date(forget_at())
-                     : "what was written has to reach the files of every replica";
+                     : "what was written has to reach every replica";
   }
 
   static extender_step store(extender_keys keys, std::string_view why) {

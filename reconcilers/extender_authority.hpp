@@ -12,7 +12,7 @@
 //
 //   a leaf past two thirds of its year -> another, by the same authority: nobody waits for anybody
 //   an authority past two thirds of its ten years, or without a key -> store a second beside it -> both into ca.crt of
-//   the server and of the schedulers -> (every scheduler has started with them, the server reads them) -> sign both
+//   the server and of the schedulers -> (every scheduler has started with them, every replica has them) -> sign both
 //   leaves by the second -> (every scheduler has started with its own, and a day) forget the first
 //
 // Whom a side trusts is what is stored, and nobody else: an authority that somebody put into ca.crt is taken out. It
@@ -72,8 +72,6 @@ extender_callers callers_of(const kube::deployment* deployment, const std::strin
 struct extender_view {
   extender_keys keys;
   extender_side server, client;
-  controller::pem_pair served;     ///< the files of this server; the key is not looked at
-  std::string served_authorities;  ///< the same
   extender_callers callers;
 };
 
@@ -81,7 +79,7 @@ struct extender_settings {
   std::vector<std::string> names;  ///< DNS names the server is called by
   std::chrono::seconds authority_life = std::chrono::days(3650);
   std::chrono::seconds leaf_life = std::chrono::days(365);
-  std::chrono::seconds arrival = std::chrono::minutes(3);  ///< of a changed Secret in the files of every replica
+  std::chrono::seconds arrival = std::chrono::minutes(3);  ///< of a changed Secret in every replica
   std::chrono::seconds by_hand = std::chrono::days(30);    ///< for people, where no scheduler is known
   std::chrono::seconds overlap = std::chrono::days(1);     ///< an older authority stays after the last leaf of it
 };

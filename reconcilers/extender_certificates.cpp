@@ -1,8 +1,6 @@
 #include "reconcilers/extender_certificates.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "controller/log.hpp"
 #include "controller/x509.hpp"
@@ -24,8 +22,6 @@ namespace wire = kube::wire;
 constexpr milliseconds soon = 250ms;
 constexpr milliseconds at_least_every = 1h;
 constexpr milliseconds says_again = 24h;
-/// `helm uninstall` takes one Secret after the other: what is missing is made anew only when the others stay.
-constexpr milliseconds missing_for = 10s;
 
 std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -33,12 +29,6 @@ std::int64_t system_seconds() {
 
 std::string date(std::int64_t at) {
   return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(at)));
-}
-
-std::string text_of(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path, std::ios::binary).rdbuf();
-  return out.str();
 }
 
 void read_data(std::string_view entry, extender_secret& into) {
@@ -121,9 +111,8 @@ const extender_secret* extender_certificates::find(const controller::store<exten
   return in.find({how_.ns, std::string(name)});
 }
 
-bool extender_certificates::removing() const {
-  const auto* policy = from_.policies.find({{}, std::string(names::policy)});
-  return policy && policy->removing;
+const accelerator_policy* extender_certificates::policy() const {
+  return from_.policies.find({{}, std::string(names::policy)});
 }
 
 /// Empty: nothing is known of those who call us.
@@ -137,8 +126,6 @@ std::optional<extender_view> extender_certificates::view() const {
   out.keys = {authority->authorities, authority->signer_key, authority->older_key};
   out.server = server->side();
   out.client = client->side();
-  out.served.certificate = text_of(how_.certificate_file);
-  out.served_authorities = text_of(how_.authorities_file);
   const auto* deployment = from_.deployments.find({how_.ns, std::string(names::scheduler_objects)});
   out.callers = callers_of(deployment, hex(client->content), *masters,
                            certificates_of(client->authorities, client->leaf.certificate));
@@ -148,20 +135,17 @@ std::optional<extender_view> extender_certificates::view() const {
 kube::task<action> extender_certificates::reconcile(kube::object_key key) {
   if (key != only()) co_return action::await_change();
   if (!from_.secrets.synced() || !from_.policies.synced() || !from_.deployments.synced()) co_return action::again(soon);
+  const auto* rules = policy();
+  if (rules && (rules->removing || rules->deleting)) co_return action::again(1min);
+  const auto* authority = find(from_.secrets.authority, names::extender_authority_secret);
   const auto* server = find(from_.secrets.server, names::extender_server_secret);
   const auto* client = find(from_.secrets.client, names::extender_client_secret);
-  if (!server || !client || removing()) {
-    missing_since_.reset();
-    co_return removing() ? action::again(1min) : action::await_change();
+  if (!authority || !server || !client) {
+    // Without a policy nobody wants any: `quartermaster uninstall` removes both, and we may outlive it.
+    if (!rules) co_return action::await_change();
+    if (!authority) co_return co_await make_secret(names::extender_authority_secret);
+    co_return co_await make_secret(server ? names::extender_client_secret : names::extender_server_secret);
   }
-  const auto* authority = find(from_.secrets.authority, names::extender_authority_secret);
-  if (!authority) {
-    if (!missing_since_) missing_since_ = how_.now();
-    const auto waited = how_.now() - *missing_since_;
-    if (waited < missing_for) co_return action::again(missing_for - waited);
-    co_return co_await make_authority_secret();
-  }
-  missing_since_.reset();
   const auto is = view();
   if (!is) co_return action::again(soon);
   show(*is);
@@ -193,22 +177,21 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
 
 /// Without content: an apply cannot say that the object must not be there, and so must not carry a key. What is in one
 /// was written by another hand (an update), and stays.
-kube::task<action> extender_certificates::make_authority_secret() {
-  const auto* like = find(from_.secrets.client, names::extender_client_secret);
+kube::task<action> extender_certificates::make_secret(std::string_view name) {
   const auto& type = extender_secret::of();
-  const kube::object_key key{how_.ns, std::string(names::extender_authority_secret)};
-  json labels = json::object();
-  for (const auto& [name, value] : like->labels) labels[std::string(name)] = value;
-  const json want = {{"apiVersion", type.api_version()},
-                     {"kind", type.kind},
-                     {"metadata", {{"name", key.name}, {"namespace", key.ns}, {"labels", std::move(labels)}}},
-                     {"type", "Opaque"}};
+  const kube::object_key key{how_.ns, std::string(name)};
+  const json want = {
+      {"apiVersion", type.api_version()},
+      {"kind", type.kind},
+      {"metadata",
+       {{"name", key.name}, {"namespace", key.ns}, {"labels", {{names::managed_by_label, names::managed_by}}}}},
+      {"type", "Opaque"}};
   kube::write_options options;
   options.field_manager = names::field_owner;
   options.force = true;
   const auto answer = co_await client_.apply(type, key, want, options);
   if (!answer) co_return std::unexpected(answer.error());
-  log::info("secret of the extender's authority made", {{"secret", key.to_string()}});
+  log::info("secret of the extender made", {{"secret", key.to_string()}});
   co_return action::again(soon);
 }
 
@@ -244,10 +227,10 @@ void extender_certificates::show(const extender_view& is) {
 
 /// On the policy, where people look; without one, on the callers' Secret.
 void extender_certificates::say(std::string_view reason, controller::event_type type, const std::string& note) {
-  const auto* policy = from_.policies.find({{}, std::string(names::policy)});
+  const auto* rules = policy();
   const auto* client = find(from_.secrets.client, names::extender_client_secret);
-  if (policy)
-    events_.record({kube::resources::accelerator_policies, *policy}, type, reason, "Rotate", note);
+  if (rules)
+    events_.record({kube::resources::accelerator_policies, *rules}, type, reason, "Rotate", note);
   else if (client)
     events_.record({extender_secret::of(), *client}, type, reason, "Rotate", note);
 }
@@ -261,6 +244,23 @@ void extender_certificates::say_waiting(const std::string& what) {
   log::info("change of the extender's authority waits", {{"for", what}});
   say("AuthorityChanging", controller::event_type::normal,
       "The extender's certificates change their authority: " + what);
+}
+
+extender_certificate::extender_certificate(controller::store<extender_secret>& secrets, controller::http_server& server)
+    : server_(server) {
+  secrets.observe([this](const extender_secret*, const extender_secret* after) {
+    if (after) show(*after);
+  });
+}
+
+void extender_certificate::show(const extender_secret& secret) {
+  const auto side = secret.side();
+  if (side.leaf.certificate.empty() && side.leaf.key.empty()) return;  // just made
+  const controller::given_certificate stored{side.leaf, side.authorities};
+  if (stored == shown_) return;
+  const auto taken = server_.show(stored);
+  if (!taken) server_.reject_certificate(taken.error().what);
+  shown_ = stored;
 }
 
 }  // namespace reconcilers

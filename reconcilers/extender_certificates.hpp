@@ -1,7 +1,7 @@
 #pragma once
-// The extender's certificates in the cluster: the leader keeps the three Secrets that the chart has made, as
-// extender_authority.hpp decides. Where the server's or the callers' is not there, they are a person's own
-// (extender.certificateSecret), and nothing is touched.
+// The extender's certificates in the cluster: the leader makes the three Secrets where there is an AcceleratorPolicy
+// and keeps them, as extender_authority.hpp decides. Each replica shows what is stored. Where the server reads files
+// (--extender-cert-file), the certificates are a person's own, and neither of these is made.
 
 #include <functional>
 #include <optional>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "controller/clock.hpp"
+#include "controller/http_server.hpp"
 #include "controller/metrics.hpp"
 #include "controller/reconciler.hpp"
 #include "controller/recorder.hpp"
@@ -24,7 +25,7 @@
 namespace reconcilers {
 
 namespace names {
-/// Secrets of the chart, beside extender_client_secret; the server's has the name of its Service.
+/// Secrets next to extender_client_secret; the server's has the name of its Service.
 inline constexpr std::string_view extender_authority_secret = "quartermaster-extender-authority";
 inline constexpr std::string_view extender_server_secret = extender_service;
 /// On the server's and the callers': ca.crt was written at.
@@ -43,7 +44,7 @@ struct extender_secret : kube::object {
   // labels: all. annotations: quartermaster.io/.
   std::string authorities, signer_key, older_key;
   controller::pem_pair leaf;
-  std::uint64_t content = 0;  ///< as owned_secret has it
+  std::uint64_t content = 0;  ///< hash, as of an owned object
 
   static const kube::resource& of() { return kube::resources::secrets; }
   static constexpr kube::encoding wire = kube::encoding::protobuf;
@@ -68,7 +69,6 @@ class extender_certificates final : public controller::reconciler {
   };
   struct settings {
     std::string ns;
-    std::string certificate_file, authorities_file;  ///< of the server
     /// Empty: not known yet.
     std::function<std::optional<std::vector<extender_master>>()> masters = [] {
       return std::vector<extender_master>();
@@ -93,9 +93,9 @@ class extender_certificates final : public controller::reconciler {
 
  private:
   const extender_secret* find(const controller::store<extender_secret>& in, std::string_view name) const;
-  bool removing() const;
+  const accelerator_policy* policy() const;
   std::optional<extender_view> view() const;
-  kube::task<controller::action> make_authority_secret();
+  kube::task<controller::action> make_secret(std::string_view name);
   kube::task<controller::action> write(std::string_view name, const extender_secret* seen, nlohmann::json patch,
                                        std::string_view why, std::string taken_out = {});
   void show(const extender_view& is);
@@ -108,8 +108,24 @@ class extender_certificates final : public controller::reconciler {
   settings how_;
   extender_settings issuing_;
   controller::family<controller::gauge>& expires_;
-  std::optional<controller::milliseconds> missing_since_, said_at_;
+  std::optional<controller::milliseconds> said_at_;
   std::string said_;
+};
+
+/// Shows what is stored on a server; runs in every replica. A pair that cannot be shown, or a list of authorities that
+/// has none, is a log line and a metric: what was shown stays.
+class extender_certificate {
+ public:
+  /// Everything given must outlive this. Observes the store.
+  extender_certificate(controller::store<extender_secret>& secrets, controller::http_server& server);
+  extender_certificate(const extender_certificate&) = delete;
+  extender_certificate& operator=(const extender_certificate&) = delete;
+
+ private:
+  void show(const extender_secret& secret);
+
+  controller::http_server& server_;
+  controller::given_certificate shown_;
 };
 
 }  // namespace reconcilers

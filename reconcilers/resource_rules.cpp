@@ -118,6 +118,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
   const auto& type = kube::resources::resource_rules;
   const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
   const auto sends = how_.sends().value_or(is && is->sends_pods());
+  const bool asked = policy.scheduler.mode == "StaticPod" && !policy.removing;
   return {{"apiVersion", type.api_version()},
           {"kind", type.kind},
           {"metadata",
@@ -125,7 +126,9 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
             {"labels",
              {{names::managed_by_label, names::managed_by},
               {names::enforcement_label, mode},
-              {names::scheduler_label, sends ? "Dedicated" : "None"}}}}},
+              {names::scheduler_label, sends   ? "Dedicated"
+                                       : asked ? "StaticPod"
+                                               : "None"}}}}},
           {"spec", crl::spec_of(compiled.rules)}};
 }
 

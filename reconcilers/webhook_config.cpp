@@ -217,7 +217,7 @@ milliseconds webhook_certificate::look() {
   const auto& keys = secret->keys;
   const auto said = gate_.look(keys, from_.told(), server_.serving(), how_.now(), how_.wall_seconds());
   if (said.show) {
-    const auto taken = server_.show(keys.leaf);
+    const auto taken = server_.show({keys.leaf, {}});
     if (taken) {
       shown_ = keys.leaf;
       refused_ = {};

@@ -69,8 +69,8 @@ plan on(const situation& is) {
   if (!is.certificates) {
     say(out, "CertificatesMissing",
         "Secret " + std::string(names::extender_client_secret) +
-            " (ca.crt, tls.crt, tls.key) is not there: by it kube-scheduler knows the extender and is known to it; "
-            "helm upgrade makes it, unless extender.certificateSecret is set: then it is yours to make");
+            " does not have ca.crt, tls.crt and tls.key: by it kube-scheduler knows the extender and is known to it; "
+            "the leader makes it within seconds, unless extender.certificateSecret is set: then it is yours to make");
     return out;
   }
   if (!is.version) {
@@ -103,7 +103,8 @@ plan plan_of(const situation& is) {
   auto out = leaving(is);
   if (is.wanted) {
     say(out, "ExtenderOff",
-        "spec.scheduler.mode is Dedicated, but the extender is off: helm upgrade with extender.enabled=true" +
+        "spec.scheduler.mode is Dedicated, but this operator was started without --extender-address (the chart gives "
+        "it)" +
             (out.shown ? ". " + out.message : std::string()));
     out.shown = true;
   }

@@ -113,7 +113,8 @@ situation scheduler::look() {
     out.isolated = rules->scheduler.isolate_nodes;
   }
   out.extender = how_.extender;
-  out.certificates = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)}) != nullptr;
+  const auto* secret = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)});
+  out.certificates = secret && !secret->authorities.empty() && !secret->leaf.certificate.empty();
   out.version = !version().empty();
   if (const auto* is = deployment()) {
     out.deployment = running{is->desired,

@@ -22,6 +22,7 @@
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/dedicated/plan.hpp"
+#include "reconcilers/extender_certificates.hpp"
 #include "reconcilers/keeper.hpp"
 #include "reconcilers/owned_object.hpp"
 #include "reconcilers/policy_status.hpp"
@@ -35,8 +36,8 @@ class scheduler final : public controller::reconciler {
     const controller::store<compiled_rules>& rules;
     controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
-    const controller::store<owned_secret>& secrets;  ///< names::extender_client_secret; only where we have an extender
-    controller::store<kube::deployment>& deployments;  ///< of ours
+    const controller::store<extender_secret>& secrets;  ///< of the callers; only where we have an extender
+    controller::store<kube::deployment>& deployments;   ///< of ours
     keeper::stores objects;
   };
   struct settings {

@@ -1,135 +1,90 @@
 package chart
 
 import (
-	"crypto/x509"
-	"encoding/base64"
-	"encoding/pem"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// secretOf is a Secret of the objects, decoded.
-func secretOf(t *testing.T, objects []Object, name string) map[string]string {
-	t.Helper()
-	for _, one := range objects {
-		if one.Kind == "Secret" && one.Name == name {
-			out := map[string]string{}
-			for key, value := range one.Content["data"].(map[string]any) {
-				text, err := base64.StdEncoding.DecodeString(value.(string))
-				if err != nil {
-					t.Fatalf("%s, %s: %v", name, key, err)
-				}
-				out[key] = string(text)
-			}
-			return out
-		}
-	}
-	t.Fatalf("no Secret %s", name)
-	return nil
-}
-
-func certificate(t *testing.T, text string) *x509.Certificate {
-	t.Helper()
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || len(strings.TrimSpace(string(rest))) > 0 {
-		t.Fatalf("not one certificate: %q", text)
-	}
-	is, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return is
-}
-
-// verified asks openssl whether a certificate of the Secret is good for a purpose, and whether the key is its own.
-func verified(t *testing.T, secret map[string]string, purpose string, more ...string) {
-	t.Helper()
-	folder := t.TempDir()
-	for name, text := range secret {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	run := func(arguments ...string) string {
-		cmd := exec.Command("openssl", arguments...)
-		cmd.Dir = folder
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("openssl %v: %s", arguments, out)
-		}
-		return string(out)
-	}
-	run(append(append([]string{"verify", "-x509_strict", "-CAfile", "ca.crt", "-purpose", purpose}, more...), "tls.crt")...)
-	if run("pkey", "-in", "tls.key", "-pubout") != run("x509", "-in", "tls.crt", "-noout", "-pubkey") {
-		t.Error("the key is of another certificate")
-	}
-}
-
-// What is rendered with the extender on, but for the parts that are made anew each time.
+// What is rendered of the extender, which needs no value.
 func Test_what_the_extender_becomes(t *testing.T) {
-	objects, err := Template("{extender: {enabled: true}, networkPolicy: true}")
+	objects, err := Template("{networkPolicy: true}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	random := regexp.MustCompile(`(?m)^(  (?:ca\.crt|ca\.key|tls\.crt|tls\.key): )[A-Za-z0-9+/=]{300,}$`)
 	for _, one := range objects {
 		for _, template := range []string{"extender", "extender-policies", "scheduler-policies", "deployment", "networkpolicy"} {
 			if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
-				text.WriteString("---\n" + random.ReplaceAllString(one.Text, "${1}random"))
+				text.WriteString("---\n" + one.Text)
 			}
 		}
-	}
-	if is := strings.Count(text.String(), ": random\n"); is != 8 {
-		t.Errorf("%d random parts, not 8", is)
 	}
 	Golden(t, "extender.yaml", text.String())
 }
 
-func Test_the_extenders_certificates_verify(t *testing.T) {
-	for _, namespace := range []string{"kube-system", "quartermaster", strings.Repeat("n", 63)} {
-		objects, err := Template("{extender: {enabled: true}}", "-n", namespace)
+// Who renders the chart without a server (Argo CD, `helm template | kubectl apply`) applies the same each time: nothing in it is random, of the
+// hour, or a secret.
+func Test_two_renderings_are_equal_byte_for_byte(t *testing.T) {
+	for _, values := range []string{
+		"",
+		"{pgpu_enable: true, policy: {scheduler: {mode: Dedicated}}, networkPolicy: true, metrics: {serviceMonitor: {enabled: true}}}",
+		"{extender: {certificateSecret: mine, protect: always}, policy: {scheduler: {mode: StaticPod}}, admission: {webhook: always}}",
+	} {
+		render := func() string {
+			t.Helper()
+			file := filepath.Join(t.TempDir(), "values.yaml")
+			if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			text, err := Helm("template", "quartermaster", Chart(), "-n", "quartermaster", "-f", file, "--kube-version", "1.36.0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		first := render()
+		if render() != first {
+			t.Errorf("%q: two renderings differ", values)
+		}
+		objects, err := Objects(first)
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, client := secretOf(t, objects, "quartermaster-extender"), secretOf(t, objects, "quartermaster-extender-client")
-		authority := secretOf(t, objects, "quartermaster-extender-authority")
-		if server["ca.crt"] != client["ca.crt"] || server["ca.crt"] != authority["ca.crt"] {
-			t.Error("two authorities")
-		}
-		verified(t, map[string]string{"ca.crt": authority["ca.crt"], "tls.crt": authority["ca.crt"], "tls.key": authority["ca.key"]}, "any")
-		verified(t, server, "sslserver", "-verify_hostname", "quartermaster-extender."+namespace+".svc")
-		verified(t, client, "sslclient")
-		for _, name := range []string{"quartermaster-extender." + namespace + ".svc", "quartermaster-extender." + namespace + ".svc.cluster.local", "quartermaster-extender", "localhost"} {
-			if err := certificate(t, server["tls.crt"]).VerifyHostname(name); err != nil {
-				t.Error(err)
+		for _, one := range objects {
+			if one.Kind == "Secret" {
+				t.Errorf("%q: Secret %s is rendered; the operator makes Secrets", values, one.Name)
 			}
 		}
-		for name, text := range map[string]string{"the authority": server["ca.crt"], "the server's": server["tls.crt"], "the client's": client["tls.crt"]} {
-			is, days := certificate(t, text), time.Duration(365)
-			if name == "the authority" {
-				days = 3650
-			}
-			if left := time.Until(is.NotAfter); left < (days-1)*24*time.Hour || left > (days+1)*24*time.Hour {
-				t.Errorf("%s certificate lasts %s", name, left)
-			}
-			if ca := name == "the authority"; is.IsCA != ca {
-				t.Errorf("%s certificate is an authority: %v", name, is.IsCA)
-			}
-		}
-		// No other install's.
-		again, err := Template("{extender: {enabled: true}}", "-n", namespace)
+	}
+}
+
+// No value switches a part of the scheduler off: the mode of the policy does.
+func Test_no_value_takes_a_part_of_the_scheduler_away(t *testing.T) {
+	for _, values := range []string{"", "{replicaCount: 0}", "{policy: {scheduler: {mode: None}}}", "{policy: {scheduler: {mode: StaticPod}}}"} {
+		objects, err := Template(values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if secretOf(t, again, "quartermaster-extender")["tls.key"] == server["tls.key"] {
-			t.Error("two installs have one key")
+		for _, want := range []string{"Service quartermaster-extender", "ServiceAccount quartermaster-scheduler", "DaemonSet quartermaster-static-pod",
+			"ConfigMap quartermaster-static-pod", "Lease quartermaster-static-pod"} {
+			if !slices.ContainsFunc(objects, func(one Object) bool { return one.Kind+" "+one.Name == want }) {
+				t.Errorf("%q: no %s", values, want)
+			}
+		}
+	}
+	for _, part := range []string{"extender", "staticPod"} {
+		for _, value := range []string{"true", "false", "yes please"} {
+			_, err := Template(part + ": {enabled: " + value + "}")
+			if want := part + ".enabled is no value any more: both parts are always there, and spec.scheduler.mode"; err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s.enabled %s: %v", part, value, err)
+			}
+		}
+		if _, err := Template(part+": {enabled: true}", "--set", part+".enabled=null"); err != nil {
+			t.Errorf("what the message says does not help: %v", err)
 		}
 	}
 }
@@ -144,41 +99,61 @@ func named(objects []Object, part string) (out []string) {
 	return
 }
 
-// A Secret of one's own: ours are not made. Off: nothing is, and nothing of the policies, so that plugins others installed are left alone.
-func Test_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
-	objects, err := Template("{extender: {enabled: true, certificateSecret: mine}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mounted := false
-	for _, one := range objects {
-		if one.Kind == "Secret" && strings.Contains(one.Name, "extender") {
-			t.Errorf("Secret %s is made", one.Name)
+// A Secret of one's own is mounted and its files are named; otherwise the operator makes the certificates and reads no file.
+func Test_a_certificate_of_ones_own(t *testing.T) {
+	for values, want := range map[string]bool{"": false, "{extender: {certificateSecret: mine}}": true} {
+		objects, err := Template(values)
+		if err != nil {
+			t.Fatal(err)
 		}
-		mounted = mounted || one.Kind == "Deployment" && strings.Contains(one.Text, "secret: {secretName: mine}")
+		for _, one := range objects {
+			if one.Kind != "Deployment" {
+				continue
+			}
+			if is := strings.Contains(one.Text, "secret: {secretName: mine, optional: true}"); is != want {
+				t.Errorf("%q: mounted: %v", values, is)
+			}
+			for _, flag := range []string{"--extender-cert-file", "--extender-key-file", "--extender-client-ca"} {
+				if is := strings.Contains(one.Text, flag); is != want {
+					t.Errorf("%q: %s: %v", values, flag, is)
+				}
+			}
+			if !strings.Contains(one.Text, "--extender-address=:9443") {
+				t.Errorf("%q: no extender", values)
+			}
+		}
 	}
-	if !mounted {
-		t.Error("the Secret is not mounted")
-	}
-	for values, want := range map[string][]string{
-		"": nil,
-		"{extender: {enabled: false, protect: true}}": nil,
-		"{extender: {enabled: true, protect: false}}": {"ClusterRole quartermaster-extender", "ClusterRoleBinding quartermaster-extender", "Role quartermaster-extender",
-			"RoleBinding quartermaster-extender", "Secret quartermaster-extender", "Secret quartermaster-extender-authority", "Secret quartermaster-extender-client",
-			"Service quartermaster-extender"},
+}
+
+// Plugins that others installed are left alone where nothing asks the extender, unless it is said otherwise.
+func Test_when_it_is_protected_which_cards_a_pod_has(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "auto", "{extender: {protect: auto}}": "auto", "{extender: {protect: always}}": "always", "{extender: {protect: never}}": "never",
 	} {
 		objects, err := Template(values)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if is := slices.Concat(named(objects, "extender"), named(objects, "placement")); !slices.Equal(is, want) {
-			t.Errorf("%q: %v, not %v", values, is, want)
+		is := named(objects, "placement")
+		if want == "never" {
+			if len(is) > 0 {
+				t.Errorf("%q: %v", values, is)
+			}
+			continue
 		}
-		if values == "" {
-			for _, one := range objects {
-				if strings.Contains(one.Text, "--extender") || strings.Contains(one.Text, "9443") {
-					t.Errorf("%s %s speaks of the extender", one.Kind, one.Name)
-				}
+		if len(is) != 4 {
+			t.Errorf("%q: %v", values, is)
+		}
+		for _, one := range objects {
+			if !strings.Contains(one.Name, "placement") {
+				continue
+			}
+			binding := strings.HasSuffix(one.Kind, "Binding")
+			if asks := strings.Contains(one.Text, "values: [Dedicated, StaticPod]") && binding || strings.Contains(one.Text, "paramKind:") && !binding; asks != (want == "auto") {
+				t.Errorf("%q: %s %s follows the mode: %v", values, one.Kind, one.Name, asks)
+			}
+			if fails := strings.Contains(one.Text, "failurePolicy: Fail"); fails && want == "auto" {
+				t.Errorf("%q: %s %s would stop every pod where the type is missing", values, one.Kind, one.Name)
 			}
 		}
 	}
@@ -187,16 +162,14 @@ func Test_a_certificate_of_ones_own_and_an_extender_that_is_off(t *testing.T) {
 func Test_wrong_values_of_the_extender_are_refused_with_their_path(t *testing.T) {
 	for values, want := range map[string]string{
 		"extender: {enable: true}":                    "at '/extender': additional properties 'enable' not allowed",
-		"extender: {enabled: \"true\"}":               "at '/extender/enabled': got string, want boolean",
-		"extender: {enabled: true, port: 443}":        "at '/extender/port': minimum: got 443, want 1,025",
-		"extender: {enabled: true, port: \"9443\"}":   "at '/extender/port': got string, want integer",
-		"extender: {protect: 1}":                      "at '/extender/protect': got number, want boolean",
+		"extender: {port: 443}":                       "at '/extender/port': minimum: got 443, want 1,025",
+		"extender: {port: \"9443\"}":                  "at '/extender/port': got string, want integer",
+		"extender: {protect: true}":                   "at '/extender/protect': value must be one of 'auto', 'always', 'never'",
 		"extender: {certificateSecret: {name: mine}}": "at '/extender/certificateSecret': got object, want string",
 		"extender: {certificateSecret: Mine_1}":       "at '/extender/certificateSecret': 'Mine_1' does not match pattern",
 		"extender: {certSecret: mine}":                "at '/extender': additional properties 'certSecret' not allowed",
-		"extender: {enabled: true, port: 8080}":       "extender.port is 8080, which is metrics.port; allowed: another port of the pod",
-		"extender: {enabled: true, port: 8443}":       "extender.port is 8443, which is admission.port; allowed: another port of the pod",
-		"policy: {scheduler: {mode: Dedicated}}":      "policy.scheduler.mode is Dedicated, but extender.enabled is false; allowed: None, or extender.enabled=true",
+		"extender: {port: 8080}":                      "extender.port is 8080, which is metrics.port; allowed: another port of the pod",
+		"extender: {port: 8443}":                      "extender.port is 8443, which is admission.port; allowed: another port of the pod",
 		"policy: {scheduler: {mode: dedicated}}":      "at '/policy/scheduler/mode': value must be one of 'None', 'Dedicated', 'StaticPod'",
 		"policy: {scheduler: {isolate: true}}":        "at '/policy/scheduler': additional properties 'isolate' not allowed",
 		"policy: {scheduler: {replicas: 0}}":          "at '/policy/scheduler/replicas': minimum: got 0, want 1",
@@ -230,7 +203,7 @@ func Test_the_policies_name_the_keys_of_the_document(t *testing.T) {
 	if len(want) < 10 {
 		t.Fatalf("the document has %v", want)
 	}
-	objects, err := Template("{extender: {enabled: true}}", "--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+	objects, err := Template("", "--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +238,7 @@ func Test_the_policy_names_the_modules_accounts(t *testing.T) {
 		want = append(want, string(found[1]))
 	}
 	want = append(want, "quartermaster")
-	objects, err := Template("{extender: {enabled: true}}", "-n", "elsewhere")
+	objects, err := Template("", "-n", "elsewhere")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 func Test_what_the_agent_for_static_pods_becomes(t *testing.T) {
-	objects, err := Template("{extender: {enabled: true}, staticPod: {enabled: true}, imagePullSecrets: [{name: pull}]}")
+	objects, err := Template("{imagePullSecrets: [{name: pull}]}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,29 +19,16 @@ func Test_what_the_agent_for_static_pods_becomes(t *testing.T) {
 	Golden(t, "static-pod.yaml", text.String())
 }
 
-// What one half needs of the other is said before anything is installed.
-func Test_the_agent_for_static_pods_and_what_it_needs(t *testing.T) {
+func Test_wrong_values_of_the_agent_for_static_pods_are_refused_with_their_path(t *testing.T) {
 	for values, want := range map[string]string{
-		"{staticPod: {enabled: true}}":                                                              "staticPod.enabled is true, but extender.enabled is false",
-		"{extender: {enabled: true}, policy: {scheduler: {mode: StaticPod}}}":                       "policy.scheduler.mode is StaticPod, but staticPod.enabled is false",
-		"{extender: {enabled: true}, staticPod: {enabled: 1}}":                                      "at '/staticPod/enabled': got number, want boolean",
-		"{extender: {enabled: true}, staticPod: {enabled: true, patienceSeconds: 5}}":               "at '/staticPod/patienceSeconds': minimum: got 5, want 30",
-		"{extender: {enabled: true}, staticPod: {enabled: true, root: /etc}}":                       "at '/staticPod': additional properties 'root' not allowed",
-		"{extender: {enabled: true}, staticPod: {enabled: true, resources: {limit: {cpu: \"1\"}}}}": "at '/staticPod/resources': additional properties 'limit' not allowed",
+		"{staticPod: {patienceSeconds: 5}}":               "at '/staticPod/patienceSeconds': minimum: got 5, want 30",
+		"{staticPod: {root: /etc}}":                       "at '/staticPod': additional properties 'root' not allowed",
+		"{staticPod: {resources: {limit: {cpu: \"1\"}}}}": "at '/staticPod/resources': additional properties 'limit' not allowed",
 	} {
 		if _, err := Template(values); err == nil {
 			t.Errorf("accepted: %s", values)
 		} else if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v\nlacks: %s", values, err, want)
-		}
-	}
-	objects, err := Template("{extender: {enabled: true}}")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range objects {
-		if strings.Contains(one.Name, "static-pod") {
-			t.Errorf("%s %s without staticPod.enabled", one.Kind, one.Name)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 		`{imagePullSecrets: [{name: theirs}]}`,
 		`{scheduler: {mode: Dedicated, isolateNodes: false, image: "r:5000/k8s/kube-scheduler", replicas: 3}}`,
 	} {
-		objects, err := Template("policy: "+said, "--set", "imagePullSecrets[0].name=ours,extender.enabled=true")
+		objects, err := Template("policy: "+said, "--set", "imagePullSecrets[0].name=ours")
 		if err != nil {
 			t.Errorf("%s: %v", said, err)
 			continue

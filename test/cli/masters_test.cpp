@@ -60,7 +60,7 @@ TEST_F(masters_test, the_worst_is_the_reason_and_all_that_are_not_well_are_told)
             "0 of 4 masters ask the extender; m1 Applied: kube-scheduler-m1 is not ready, m2 Changing, "
             "m3 RolledBack: after 180 s it is not ready and 1 more");
   EXPECT_EQ(is.rows[3].reason, "NoAgent");
-  EXPECT_THAT(is.rows[3].message, HasSubstr("staticPod.enabled=true"));
+  EXPECT_THAT(is.rows[3].message, HasSubstr("app.kubernetes.io/name=quartermaster-static-pod says why"));
 }
 
 TEST_F(masters_test, one_without_an_agent_is_worse_than_one_that_waits) {

@@ -4,6 +4,7 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <filesystem>
 #include <thread>
 
 #include "controller/health.hpp"
@@ -462,7 +463,7 @@ TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_no
     return controller::pem_pair{made.certificate, made.key};
   };
   const auto rejected = [&] { return metric(R"(quartermaster_certificate_rejected{server="test"})"); };
-  ASSERT_TRUE(server->show(pair("first")));
+  ASSERT_TRUE(server->show({pair("first"), {}}));
   EXPECT_TRUE(server->serving());
   EXPECT_EQ(shown(), "first");
   auto mixed = pair("second");
@@ -470,13 +471,13 @@ TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_no
   auto half = pair("half");
   half.certificate.resize(half.certificate.size() / 2);
   for (const auto& bad : {mixed, half, controller::pem_pair(), controller::pem_pair{"garbage", "garbage"}}) {
-    const auto taken = server->show(bad);
+    const auto taken = server->show({bad, {}});
     ASSERT_FALSE(taken);
     EXPECT_NE(taken.error().what.find("server test"), std::string::npos) << taken.error().what;
     EXPECT_EQ(rejected(), 1);
     EXPECT_EQ(shown(), "first");
   }
-  ASSERT_TRUE(server->show(pair("third")));
+  ASSERT_TRUE(server->show({pair("third"), {}}));
   EXPECT_EQ(rejected(), 0);
   EXPECT_EQ(shown(), "third");
   server->reject_certificate("not yet");
@@ -484,15 +485,40 @@ TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_no
   EXPECT_EQ(shown(), "third");
 }
 
-TEST_F(certificate, a_client_ca_that_cannot_be_read_ends_the_start_with_a_line_that_names_it) {
+TEST_F(certificate, a_client_ca_that_cannot_be_read_keeps_the_pair_back_until_it_can) {
   folder.write("ca.pem", "garbage");
-  for (const auto* file : {"ca.pem", "nowhere.pem"}) {
-    options.tls = controller::certificate_files{{}, {}, folder.path(file)};
-    controller::http_server none(loop, serving, options);
-    const auto started = none.start();
-    ASSERT_FALSE(started) << file;
-    EXPECT_NE(started.error().what.find(file), std::string::npos) << started.error().what;
-  }
+  options.tls = controller::certificate_files{{}, {}, folder.path("ca.pem")};
+  options.certificate_period = 5ms;
+  start();
+  const auto made = ca.issue(named("first"));
+  const auto taken = server->show({{made.certificate, made.key}, {}});
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().what.find("ca.pem"), std::string::npos) << taken.error().what;
+  EXPECT_FALSE(server->serving()) << "nobody is believed without it";
+  kube_test::test_ca callers("callers");
+  folder.write("ca.pem", callers.pem());
+  ASSERT_TRUE(turn([&] { return server->serving(); }));
+  EXPECT_EQ(shown(callers.issue(named("caller"))), "first");
+  EXPECT_NE(shown(), "first");
+}
+
+TEST_F(certificate, authorities_of_callers_that_are_given_count_and_a_text_without_any_is_refused) {
+  kube_test::test_ca before("before"), after("after");
+  const auto old_one = before.issue(named("caller")), new_one = after.issue(named("caller"));
+  options.tls = controller::certificate_files();
+  start();
+  const auto made = ca.issue(named("first"));
+  const controller::pem_pair pair{made.certificate, made.key};
+  EXPECT_FALSE(server->show({pair, ""})) << "everybody would be let in";
+  EXPECT_FALSE(server->show({pair, "garbage"}));
+  EXPECT_FALSE(server->serving());
+  ASSERT_TRUE(server->show({pair, before.pem()}));
+  EXPECT_EQ(shown(old_one), "first");
+  EXPECT_NE(shown(new_one), "first");
+  EXPECT_NE(shown(), "first");
+  ASSERT_TRUE(server->show({pair, before.pem() + after.pem()}));
+  EXPECT_EQ(shown(old_one), "first");
+  EXPECT_EQ(shown(new_one), "first");
 }
 
 TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_asked_for) {
@@ -500,7 +526,7 @@ TEST_F(certificate, callers_without_a_certificate_are_turned_away_where_one_is_a
   options.tls = controller::certificate_files{{}, {}, folder.path("ca.pem")};
   start();
   const auto made = ca.issue(named("first"));
-  ASSERT_TRUE(server->show({made.certificate, made.key}));
+  ASSERT_TRUE(server->show({{made.certificate, made.key}, {}}));
   EXPECT_NE(shown(), "first");
   EXPECT_TRUE(turn([&] { return metric(R"(quartermaster_http_refused_total{server="test",reason="tls"})") == 1; }));
 }
@@ -614,14 +640,27 @@ TEST_F(certificate, a_client_ca_is_read_again_when_it_changes) {
   EXPECT_EQ(shown(new_one), "first");
 }
 
-TEST_F(certificate, F22_a_bad_pair_at_the_start_is_an_error_that_names_the_file) {
+TEST_F(certificate, F22_a_pair_that_cannot_be_used_at_the_start_is_not_shown_and_the_program_goes_on) {
+  const auto rejected = [&] { return metric(R"(quartermaster_certificate_rejected{server="test"})"); };
+  auto late = named("expired", -10);
+  late.valid_from = -1000;
+  const auto one = ca.issue(named("one")), other = ca.issue(named("other")), expired = ca.issue(late);
   options.tls = files();
-  const auto one = ca.issue(named("one")), other = ca.issue(named("other"));
-  write({one.certificate, other.key});
-  controller::http_server none(loop, serving, options);
-  const auto started = none.start();
-  ASSERT_FALSE(started);
-  EXPECT_NE(started.error().what.find("tls.key"), std::string::npos) << started.error().what;
+  options.certificate_period = 5ms;
+  const std::vector<std::optional<kube_test::pem_pair>> unusable{
+      std::nullopt, kube_test::pem_pair{}, kube_test::pem_pair{one.certificate, other.key}, expired};
+  for (const auto& pair : unusable) {
+    std::filesystem::remove(folder.path("tls.crt"));
+    if (pair) write(*pair);
+    start();
+    EXPECT_EQ(rejected(), 1);
+    EXPECT_FALSE(server->serving());
+    EXPECT_NE(shown(), "none") << "closed, not hung";
+    write(ca.issue(named("good")));
+    ASSERT_TRUE(turn([&] { return server->serving(); }));
+    EXPECT_EQ(rejected(), 0);
+    EXPECT_EQ(shown(), "good");
+  }
 }
 
 }  // namespace

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -53,10 +52,6 @@ func TestMain(m *testing.M) {
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease", kit.Namespace}
 
 func prepare() error {
-	if _, err := api.Run("", "helm", "upgrade", "quartermaster", filepath.Join(admission.Root(), "charts/quartermaster"), "-n", kit.Namespace,
-		"--reset-then-reuse-values", "--set", "extender.enabled=true"); err != nil {
-		return err
-	}
 	for _, namespace := range systemNamespaces {
 		if err := until(20*time.Second, "a ServiceAccount in "+namespace, func() (bool, error) {
 			_, err := api.Client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})

@@ -44,7 +44,7 @@ func openDen(t *testing.T, nodes map[string]int) *den {
 	if peer() {
 		t.Skip("the peer has no scheduler of its own")
 	}
-	d.must(d.KeysOfTheChart(d.ctx, d.dir, &d.keys))
+	d.must(d.KeysOfTheCluster(d.ctx, d.dir, &d.keys))
 	var err error
 	d.port, err = kit.FreePort()
 	d.must(err)

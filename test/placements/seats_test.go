@@ -63,40 +63,33 @@ type house struct {
 	port     int
 }
 
-func (h *house) secret(name string) map[string][]byte {
+// secret of the extender, which the operator makes.
+func (h *house) secret(name string) (out map[string][]byte) {
 	h.t.Helper()
-	is, err := at.Client.CoreV1().Secrets(release).Get(at.ctx, name, metav1.GetOptions{})
-	must(h.t, err)
-	return is.Data
+	must(h.t, until(at.ctx, 30*time.Second, "a certificate in Secret "+name, func() (bool, error) {
+		is, err := at.Client.CoreV1().Secrets(release).Get(at.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		out = is.Data
+		return len(out["tls.crt"]) > 0, nil
+	}))
+	return
 }
 
-// argumentsOf are the Deployment's, with the pod's files and ports made ours.
+// argumentsOf are the Deployment's, with the pod's ports made ours.
 func (h *house) argumentsOf() (out []string) {
 	h.t.Helper()
 	is, err := at.Client.AppsV1().Deployments(release).Get(at.ctx, "quartermaster", metav1.GetOptions{})
 	must(h.t, err)
 	of := is.Spec.Template.Spec
-	files := ""
-	for _, mount := range of.Containers[0].VolumeMounts {
-		for _, volume := range of.Volumes {
-			if volume.Name == mount.Name && volume.Secret != nil && strings.HasSuffix(mount.MountPath, "/extender") {
-				files = mount.MountPath
-				for name, text := range h.secret(volume.Secret.SecretName) {
-					must(h.t, os.WriteFile(filepath.Join(h.dir, name), text, 0o600))
-				}
-			}
-		}
-	}
-	if files == "" {
-		h.t.Fatal("the Deployment mounts no certificate of the extender")
-	}
 	for _, word := range of.Containers[0].Args[1:] {
 		switch key, _, _ := strings.Cut(word, "="); key {
 		case "--metrics-address", "--log-format", "--webhook-address": // the starter's; a webhook needs a service that leads here
 		case "--extender-address":
 			out = append(out, fmt.Sprintf("%s=127.0.0.1:%d", key, h.port))
 		default:
-			out = append(out, strings.Replace(word, files, h.dir, 1))
+			out = append(out, word)
 		}
 	}
 	if !slices.ContainsFunc(out, func(word string) bool { return strings.HasPrefix(word, "--extender-address=") }) {

@@ -54,7 +54,7 @@ func install(t *testing.T, c *kit.Cluster, values ...string) *product {
 	must(t, err)
 	p.scheduler(map[string]any{"mode": "None"})
 	var keys kit.Keys
-	must(t, p.KeysOfTheChart(ctx, p.dir, &keys))
+	must(t, p.KeysOfTheCluster(ctx, p.dir, &keys))
 	port, err := kit.FreePort()
 	must(t, err)
 	p.address = fmt.Sprintf("127.0.0.1:%d", port)

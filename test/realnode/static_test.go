@@ -235,7 +235,7 @@ func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
 	must(t, err)
 	m.kubeadm(m.manifest(suffix))
 	m.leads("kubeadm's", m.image+suffix)
-	m.product = install(t, c, "staticPod.enabled=true", "staticPod.patienceSeconds=45", "image.registry=quartermaster.test", "image.tag=test")
+	m.product = install(t, c, "staticPod.patienceSeconds=45", "image.registry=quartermaster.test", "image.tag=test")
 	t.Cleanup(func() {
 		if t.Failed() {
 			events, log := m.said()

@@ -1,4 +1,5 @@
-// The three Secrets on a small API server whose watches feed the stores, the files of a server and the leader's steps.
+// The three Secrets on a small API server whose watches feed the stores, a server that shows what is stored, and the
+// leader's steps.
 
 #include "reconcilers/extender_certificates.hpp"
 
@@ -8,10 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <protozero/pbf_writer.hpp>
 
+#include "controller/http_server.hpp"
 #include "controller/x509.hpp"
 #include "kube/config.hpp"
 #include "test/controller/rig.hpp"
-#include "test/kube/scratch_folder.hpp"
 #include "test/reconcilers/fake_server.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
@@ -70,7 +71,6 @@ struct extender_certificates_test : controller_test::rig {
   fake_server server;
   kube::client client{server.transport};
   recording_recorder events;
-  kube_test::scratch_folder files;
   controller::store<extender_secret> authority, served, called;
   controller::store<accelerator_policy> policies;
   controller::store<kube::deployment> deployments;
@@ -101,8 +101,6 @@ struct extender_certificates_test : controller_test::rig {
     leader = std::make_unique<extender_certificates>(
         extender_certificates::stores{{authority, served, called}, policies, deployments}, client, events, into,
         extender_certificates::settings{.ns = "quartermaster",
-                                        .certificate_file = files.path("tls.crt"),
-                                        .authorities_file = files.path("ca.crt"),
                                         .masters = [this] { return masters; },
                                         .now = [this] { return now; },
                                         .wall = [this] { return wall; }});
@@ -116,7 +114,7 @@ struct extender_certificates_test : controller_test::rig {
     for (const auto& [key, value] : data.items()) object["data"][key] = kube::base64_encode(value.get<std::string>());
     server.put(path, object);
   }
-  /// As the chart does. Without a key: as it did before.
+  /// As an earlier chart did; without a key: as one did before that.
   void install(bool with_key = true) {
     const auto ca = x509::make_authority("helm", {wall, wall + 10 * year});
     const auto leaf = *x509::issue(ca, "s", names, {wall, wall + year});
@@ -127,12 +125,14 @@ struct extender_certificates_test : controller_test::rig {
     put(server_path, "kubernetes.io/tls", pair(leaf));
     put(client_path, "kubernetes.io/tls", pair(caller));
     put(authority_path, "Opaque", with_key ? json{{"ca.crt", ca.certificate}, {"ca.key", ca.key}} : json::object());
-    mount();
     server.forget();
   }
-  void mount() {
-    files.write("tls.crt", decoded(server.objects.at(server_path), "tls.crt"));
-    files.write("ca.crt", decoded(server.objects.at(server_path), "ca.crt"));
+  void govern(bool removing = false) {
+    accelerator_policy policy;
+    policy.key = {{}, "default"};
+    policy.resource_version = static_cast<std::uint64_t>(++made);
+    policy.removing = removing;
+    policies.put(policy);
   }
   /// The Deployment runs with the present Secret.
   void roll() {
@@ -211,7 +211,6 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   EXPECT_EQ(decoded(server.objects.at(server_path), "tls.crt"), old_leaf);
   EXPECT_TRUE(server.objects.at(client_path)["metadata"]["annotations"].contains("quartermaster.io/authorities-since"));
   server.forget();
-  mount();
   pass(1h);
   settle();
   EXPECT_THAT(server.writes(), IsEmpty()) << "the scheduler has not been started anew";
@@ -221,7 +220,6 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
   EXPECT_NE(decoded(server.objects.at(server_path), "tls.crt"), old_leaf);
-  mount();
   roll();
   server.forget();
   pass(25h);
@@ -232,47 +230,136 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }
 
-TEST_F(extender_certificates_test, an_authority_that_somebody_deleted_is_made_anew_with_the_labels_of_the_chart) {
-  install();
-  roll();
+TEST_F(extender_certificates_test, makes_all_of_them_where_there_is_a_policy) {
+  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
+  EXPECT_THAT(server.transport.sent, IsEmpty()) << "nobody wants any yet";
+  govern();
   settle();
-  server.erase(authority_path);
-  const auto first = once();
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->again_in, 10s) << "an uninstall takes the others, too";
-  EXPECT_THAT(server.writes(), IsEmpty());
-  pass(10s);
-  settle();
-  EXPECT_THAT(server.writes(), ElementsAre("apply " + authority_path, "patch " + authority_path, "patch " + server_path,
-                                           "patch " + client_path));
-  EXPECT_FALSE(json::parse(server.transport.sent.at(0).body).contains("data"))
-      << "no key where it could be written over";
-  EXPECT_EQ(server.objects.at(authority_path)["metadata"]["labels"]["app.kubernetes.io/managed-by"], "Helm");
+  EXPECT_THAT(server.writes(), ElementsAre("apply " + authority_path, "apply " + server_path, "apply " + client_path,
+                                           "patch " + authority_path, "patch " + server_path, "patch " + client_path,
+                                           "patch " + server_path, "patch " + client_path));
+  for (const auto& path : {authority_path, server_path, client_path}) {
+    const auto& is = server.objects.at(path);
+    EXPECT_EQ(is["metadata"]["labels"]["app.kubernetes.io/managed-by"], "quartermaster") << "uninstall finds it";
+    EXPECT_EQ(decoded(is, "ca.crt"), decoded(server.objects.at(authority_path), "ca.crt"));
+  }
+  for (const auto& request : server.transport.sent) {
+    if (request.body.find("\"kind\"") != std::string::npos)
+      EXPECT_FALSE(json::parse(request.body).contains("data")) << "no key where it could be written over";
+  }
+  const auto pair_of = [&](const std::string& path) {
+    return controller::pem_pair{decoded(server.objects.at(path), "tls.crt"),
+                                decoded(server.objects.at(path), "tls.key")};
+  };
+  const auto authority_is = x509::read(decoded(server.objects.at(authority_path), "ca.crt"));
+  ASSERT_THAT(authority_is, SizeIs(1));
+  const auto shown = x509::leaf_of(pair_of(server_path)), caller = x509::leaf_of(pair_of(client_path));
+  ASSERT_TRUE(shown && caller);
+  EXPECT_TRUE(shown->server && x509::signed_by(*shown, authority_is[0]));
+  EXPECT_TRUE(caller->client && x509::signed_by(*caller, authority_is[0]));
+  EXPECT_THAT(shown->names, testing::UnorderedElementsAreArray(names));
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }
 
-TEST_F(extender_certificates_test, nothing_is_touched_where_they_are_a_persons_own_or_are_taken_away) {
-  ASSERT_TRUE(once());
-  put(client_path, "kubernetes.io/tls", {{"tls.crt", "mine"}, {"tls.key", "mine"}});
-  ASSERT_TRUE(once());
-  server.erase(client_path);
-  install();
-  server.erase(authority_path);
-  once();
-  server.erase(server_path);
-  server.forget();
-  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
-  install();
-  server.erase(authority_path);
-  accelerator_policy policy;
-  policy.key = {{}, "default"};
-  policy.resource_version = 1;
-  policy.removing = true;
-  policies.put(policy);
-  server.forget();
-  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
-  EXPECT_THAT(server.transport.sent, IsEmpty());
+TEST_F(extender_certificates_test, one_that_somebody_deleted_is_made_again_and_the_others_stay) {
+  govern();
+  settle();
+  roll();
+  for (const auto& path : {server_path, client_path, authority_path}) {
+    const auto before = server.objects;
+    server.erase(path);
+    server.forget();
+    settle();
+    ASSERT_TRUE(server.objects.contains(path));
+    EXPECT_NE(server.objects.at(path)["data"], before.at(path)["data"]) << path;
+    if (path == authority_path) continue;  // another authority is told to both sides first
+    EXPECT_EQ(server.objects.at(authority_path)["data"], before.at(authority_path)["data"]) << path;
+    EXPECT_EQ(decoded(server.objects.at(path), "ca.crt"), decoded(server.objects.at(authority_path), "ca.crt"));
+    const auto& other = path == server_path ? client_path : server_path;
+    EXPECT_EQ(server.objects.at(other)["data"], before.at(other)["data"]) << path;
+  }
+  EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }
+
+TEST_F(extender_certificates_test, nothing_is_made_while_it_is_taken_away) {
+  install();
+  server.erase(authority_path);
+  server.forget();
+  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
+  EXPECT_THAT(server.transport.sent, IsEmpty()) << "there is no policy";
+  govern(true);
+  for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
+  EXPECT_THAT(server.transport.sent, IsEmpty()) << "it is being removed";
+}
+
+/// A replica's server, which shows what is stored.
+struct shown_certificates_test : extender_certificates_test {
+  controller::http_server_metrics serving{metrics};
+  std::unique_ptr<controller::http_server> replica;
+  std::unique_ptr<extender_certificate> shows;
+
+  void start() {
+    controller::http_server_options options;
+    options.name = "extender";
+    options.address = "127.0.0.1:0";
+    options.tls = controller::certificate_files();
+    options.certificate_period = 1h;  // what is stored counts, at once
+    replica = std::make_unique<controller::http_server>(loop, serving, options);
+    shows = std::make_unique<extender_certificate>(served, *replica);
+    ASSERT_TRUE(replica->start());
+  }
+  bool rejected() const { return metric("quartermaster_certificate_rejected{server=\"extender\"}") == 1; }
+};
+
+TEST_F(shown_certificates_test, S7_starts_with_none_and_shows_the_one_that_is_made) {
+  start();
+  EXPECT_FALSE(replica->serving());
+  govern();
+  settle();
+  EXPECT_TRUE(replica->serving());
+  EXPECT_FALSE(rejected());
+}
+
+struct damage {
+  std::string name;
+  std::function<void(json& data)> done = [](json&) {};
+  std::int64_t age = 0;  ///< of the certificates, in seconds
+};
+void PrintTo(const damage& of, std::ostream* out) { *out << of.name; }
+
+struct damaged_certificates_test : shown_certificates_test, testing::WithParamInterface<damage> {};
+
+TEST_P(damaged_certificates_test, F22_are_not_shown_at_the_start_and_the_leader_replaces_them) {
+  const auto present = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  wall = present - GetParam().age;
+  install();
+  wall = present;
+  auto object = server.objects.at(server_path);
+  GetParam().done(object["data"]);
+  server.erase(server_path);
+  start();
+  server.put(server_path, object);
+  EXPECT_FALSE(replica->serving());
+  govern();
+  settle();
+  EXPECT_TRUE(replica->serving());
+  EXPECT_FALSE(rejected());
+  const auto& is = server.objects.at(server_path);
+  EXPECT_GT(x509::leaf_of({decoded(is, "tls.crt"), decoded(is, "tls.key")})->until, present + 300 * day);
+  EXPECT_EQ(decoded(is, "ca.crt"), decoded(server.objects.at(authority_path), "ca.crt"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    all, damaged_certificates_test,
+    testing::Values(damage{"expired", [](json&) {}, 400 * day},
+                    damage{"no_data", [](json& data) { data = json::object(); }},
+                    damage{"empty_certificate", [](json& data) { data["tls.crt"] = ""; }},
+                    damage{"another_key", [](json& data) { data["tls.crt"] = data["ca.crt"]; }},
+                    damage{"damaged_key", [](json& data) { data["tls.key"] = kube::base64_encode("damaged"); }},
+                    damage{"no_authority", [](json& data) { data["ca.crt"] = ""; }},
+                    damage{"half_an_authority",
+                           [](json& data) { data["ca.crt"] = kube::base64_encode("-----BEGIN CERTIFICATE-----\n"); }}),
+    [](const auto& info) { return info.param.name; });
 
 TEST_F(extender_certificates_test, an_authority_of_somebody_else_is_taken_out_and_the_event_names_it) {
   install();
@@ -311,7 +398,6 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
   masters = std::vector<extender_master>{{"m1", "Applied", "of before"}};
   settle();
   server.forget();
-  mount();
   pass(40 * 24h);
   settle();
   EXPECT_THAT(server.writes(), IsEmpty());
@@ -325,7 +411,6 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
 TEST_F(extender_certificates_test, people_are_told_every_day_and_no_key_is_in_the_log) {
   install(false);
   settle();
-  mount();
   settle();
   const auto before = events.events.size();
   for (int hours = 0; hours < 72; ++hours, pass(1h)) once();

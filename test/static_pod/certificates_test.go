@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -64,7 +63,7 @@ func whileRunning(t *testing.T, do func()) {
 	}()
 }
 
-// operate lets an operator be the extender of this test. Its files follow their Secret, as a kubelet sees to; afterwards all is as it was.
+// operate lets an operator be the extender of this test; afterwards all is as it was.
 func operate(t *testing.T) *kit.Operator {
 	t.Helper()
 	was, url := map[string]map[string][]byte{}, at.url
@@ -85,21 +84,13 @@ func operate(t *testing.T) *kit.Operator {
 			must(t, err)
 		}
 	})
-	folder := t.TempDir()
-	file := func(name string) string { return filepath.Join(folder, name) }
-	mount := func() {
-		for name, text := range held(serverSecret) {
-			kit.WriteAtomically(file(name), string(text))
-		}
-	}
-	mount()
 	port, err := kit.FreePort()
 	must(t, err)
 	account, err := at.Account(at.ctx, "quartermaster")
 	must(t, err)
 	address := fmt.Sprintf("127.0.0.1:%d", port)
-	o, err := kit.StartOperator(kit.OperatorOptions{Name: "extender", Program: at.program, Kubeconfig: account, Namespace: namespace, Dir: folder, Args: []string{
-		"--extender-address", address, "--extender-cert-file", file("tls.crt"), "--extender-key-file", file("tls.key"), "--extender-client-ca", file("ca.crt")}})
+	o, err := kit.StartOperator(kit.OperatorOptions{Name: "extender", Program: at.program, Kubeconfig: account, Namespace: namespace, Dir: t.TempDir(),
+		Args: []string{"--extender-address", address}})
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -107,7 +98,6 @@ func operate(t *testing.T) *kit.Operator {
 		}
 		o.Kill()
 	})
-	whileRunning(t, mount)
 	must(t, o.WaitReady(30*time.Second))
 	at.url = "https://" + address
 	return o

@@ -89,10 +89,13 @@ func (s *stage) close() {
 // install the chart without the operator, and get the agent's own rights.
 func (s *stage) install() error {
 	if _, err := s.Run("", "helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", namespace, "--create-namespace",
-		"--set", "replicaCount=0,extender.enabled=true,staticPod.enabled=true"); err != nil {
+		"--set", "replicaCount=0"); err != nil {
 		return err
 	}
 	if _, err := s.Run("", "kubectl", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io"); err != nil {
+		return err
+	}
+	if err := s.StoreKeys(s.ctx, namespace); err != nil {
 		return err
 	}
 	out, err := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "sa-kubeconfig", "--name", s.Name, "--namespace", namespace,
@@ -101,7 +104,7 @@ func (s *stage) install() error {
 	return err
 }
 
-// serve as the extender, with the certificate and the authority that the chart made.
+// serve as the extender, with the certificate and the authority of the Secrets.
 func (s *stage) serve() error {
 	secret, err := s.Client.CoreV1().Secrets(namespace).Get(s.ctx, "quartermaster-extender", metav1.GetOptions{})
 	if err != nil {

@@ -78,14 +78,19 @@ policy.modules.<module>.enabled; said both ways they must agree. */}}
 {{- $spec = mergeOverwrite $spec (dict "modules" (dict $module (dict "enabled" $switch))) }}
 {{- end }}
 {{- end }}
-{{- $mode := dig "scheduler" "mode" "None" $spec }}
-{{- if and (ne $mode "None") (not .Values.extender.enabled) }}
-{{- fail (printf "policy.scheduler.mode is %s, but extender.enabled is false; allowed: None, or extender.enabled=true" $mode) }}
-{{- end }}
 {{- if $spec }}
 {{- $secrets := include "quartermaster.pull_secrets" . | fromYamlArray }}
 {{- if and $secrets (not (hasKey $spec "imagePullSecrets")) }}{{ $_ := set $spec "imagePullSecrets" $secrets }}{{ end }}
 {{- toYaml $spec }}
+{{- end }}
+{{- end }}
+
+{{- /* Values that earlier charts had beside the policy's own switch. */}}
+{{- define "quartermaster.one.switch" -}}
+{{- range $part := list "extender" "staticPod" }}
+{{- if and (hasKey (index $.Values $part) "enabled") (not (kindIs "invalid" (index $.Values $part "enabled"))) }}
+{{- fail (printf "%s.enabled is no value any more: both parts are always there, and spec.scheduler.mode of the AcceleratorPolicy (policy.scheduler.mode in values: None, Dedicated or StaticPod) says whether a kube-scheduler asks. Leave it out: --set %s.enabled=null" $part $part) }}
+{{- end }}
 {{- end }}
 {{- end }}
 

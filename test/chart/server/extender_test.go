@@ -4,100 +4,116 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
-	"maps"
+	"fmt"
 	"math/big"
+	"net"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"quartermaster.io/test/chart"
 )
 
-// keys of the Secrets, as they stand there.
-func keys(t *testing.T) string {
+const server, callers, authority = "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority"
+
+var secrets = []string{server, callers, authority}
+
+// govern applies a policy as people do.
+func govern(t *testing.T, mode string) {
 	t.Helper()
-	return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority", "-n", namespace, "-o", "jsonpath={.items[*].data}")
+	kubectl(t, "", "wait", "crd", "--for=condition=Established", "--timeout=30s", "acceleratorpolicies.quartermaster.io")
+	kubectl(t, fmt.Sprintf("{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {scheduler: {mode: %q}}}", mode), "apply", "-f", "-")
 }
 
-// A kube-scheduler reads its certificate once and keeps it: upgrades leave all of them as they are, or as the operator has renewed them, while one
-// half alone is no pair. Certificates of before the authority's key was kept stay, too, and the Secret is there for the operator to fill.
-func Test_the_extenders_certificates_are_kept_over_upgrades(t *testing.T) {
-	installed(t, "replicaCount=0", "extender.enabled=true")
-	first := keys(t)
-	if strings.Count(first, "tls.key") != 2 || strings.Count(first, "ca.crt") != 3 || strings.Count(first, "ca.key") != 1 {
-		t.Fatalf("the Secrets hold %.200s", first)
+// stored makes the Secrets without an operator.
+func stored(t *testing.T, by string) {
+	t.Helper()
+	for _, name := range secrets {
+		kubectl(t, fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s, labels: {app.kubernetes.io/managed-by: %s}}, stringData: {ca.crt: a}}`, name, namespace, by), "apply", "-f", "-")
 	}
-	uid := func() string {
-		return kubectl(t, "", "get", "secret", "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority", "-n", namespace, "-o", "jsonpath={.items[*].metadata.uid}")
+	t.Cleanup(func() {
+		kubectl(t, "", append([]string{"delete", "secret", "--ignore-not-found", "-n", namespace}, secrets...)...)
+	})
+}
+
+// All that a kube-scheduler needs which asks us, and what says that one does: which objects they are, where they are, and what is in them.
+func needed(t *testing.T) string {
+	t.Helper()
+	at := func(kind, name, path string) string {
+		return kind + " " + kubectl(t, "", "get", kind, name, "-n", namespace, "-o", "jsonpath={.metadata.uid} "+path) + "\n"
 	}
-	before := uid()
-	for range 2 {
-		upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.port=9555")
-		if keys(t) != first || uid() != before {
-			t.Fatal("an upgrade made other certificates")
+	out := at("service", server, "{.spec.clusterIP} {.spec.ports[0].port}") + at("daemonset", "quartermaster-static-pod", "") +
+		at("lease", "quartermaster-static-pod", "") + at("configmap", "quartermaster-static-pod", "{.data}") +
+		at("serviceaccount", "quartermaster-scheduler", "") + at("serviceaccount", "quartermaster-static-pod", "")
+	for _, name := range secrets {
+		out += at("secret", name, "{.data}")
+	}
+	return out + kubectl(t, "", "get", "acceleratorpolicy", "default", "-o", "jsonpath={.spec.scheduler.mode}")
+}
+
+// Masters ask the extender, and the next upgrade has forgotten all that was set: nothing is taken from them.
+func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_asks(t *testing.T) {
+	installed(t, "replicaCount=2", "extender.port=9555", "extender.protect=always", "staticPod.patienceSeconds=60", "policy.scheduler.mode=StaticPod")
+	stored(t, "quartermaster")
+	govern(t, "StaticPod")
+	kubectl(t, "", "patch", "configmap", "quartermaster-static-pod", "-n", namespace, "--type=merge", "-p", `{"data": {"m1": "{\"state\": \"Applied\"}"}}`)
+	before := needed(t)
+	for _, forgets := range [][]string{{}, {"--reset-values"}, {"--set", "replicaCount=0"}} {
+		helm(t, append([]string{"upgrade", "quartermaster", chart.Chart()}, forgets...)...)
+		if is := needed(t); is != before {
+			t.Errorf("upgrade %v: before\n%s\nand after\n%s", forgets, before, is)
 		}
 	}
-	// As docs/scheduling.md says it: other values stay, and new ones have their defaults.
-	helm(t, "upgrade", "quartermaster", chart.Chart(), "--reset-then-reuse-values", "--set", "extender.enabled=true")
-	if keys(t) != first {
-		t.Error("the document's upgrade made other certificates")
-	}
-	if is := kubectl(t, "", "get", "deployment", "quartermaster", "-n", namespace, "-o", "jsonpath={.spec.template.spec.containers[0].args}"); !strings.Contains(is, "--extender-address=:9555") {
-		t.Errorf("the document's upgrade forgot a value: %s", is)
-	}
-	// As the operator does while the authority changes.
-	kubectl(t, "", "patch", "secret", "quartermaster-extender-authority", "-n", namespace, "--type=merge", "-p", `{"data": {"ca.crt": "bmV3", "ca.key": "bmV3", "older.key": "b2xk"}}`)
-	kubectl(t, "", "patch", "secret", "quartermaster-extender-client", "-n", namespace, "--type=merge", "-p",
-		`{"metadata": {"annotations": {"quartermaster.io/authorities-since": "2026-01-31T12:00:00Z"}}, "data": {"ca.crt": "bmV3"}}`)
-	renewed := keys(t)
-	upgraded(t, "replicaCount=0", "extender.enabled=true")
-	if keys(t) != renewed || !strings.Contains(renewed, "older.key") {
-		t.Error("an upgrade took back what the operator wrote")
-	}
-	if is := kubectl(t, "", "get", "secret", "quartermaster-extender-client", "-n", namespace, "-o", "jsonpath={.metadata.annotations}"); !strings.Contains(is, "authorities-since") {
-		t.Errorf("an upgrade took an annotation of the operator's: %s", is)
-	}
-	// One that the operator has made anew bears no mark of Helm's, and is as much the release's as before.
-	kubectl(t, "", "delete", "secret", "quartermaster-extender-authority", "-n", namespace)
-	kubectl(t, "", "create", "secret", "generic", "quartermaster-extender-authority", "-n", namespace, "--from-literal=ca.crt=new", "--from-literal=ca.key=new")
-	made := keys(t)
-	upgraded(t, "replicaCount=0", "extender.enabled=true")
-	if keys(t) != made {
-		t.Error("an upgrade took back what the operator made anew")
-	}
-	kubectl(t, "", "delete", "secret", "quartermaster-extender-authority", "-n", namespace)
-	upgraded(t, "replicaCount=0", "extender.enabled=true")
-	if without := keys(t); strings.Count(without, "tls.key") != 2 || strings.Contains(without, "ca.key") {
-		t.Errorf("beside certificates that are kept the Secret of the authority is not empty: %.200s", without)
-	}
-	kubectl(t, "", "delete", "secret", "quartermaster-extender-client", "-n", namespace)
-	upgraded(t, "replicaCount=0", "extender.enabled=true")
-	second := keys(t)
-	if second == first || strings.Count(second, "tls.key") != 2 {
-		t.Error("half a pair was kept")
-	}
-	upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.certificateSecret=mine")
-	if said := kubectl(t, "", "get", "secret", "-n", namespace, "-o", "name"); strings.Contains(said, "quartermaster-extender") {
-		t.Errorf("a Secret of one's own is named, and ours are there: %s", said)
-	}
-	upgraded(t, "replicaCount=0")
-	for _, what := range []string{"service,secret,role,rolebinding", "validatingadmissionpolicy,validatingadmissionpolicybinding,clusterrole,clusterrolebinding"} {
-		if said := kubectl(t, "", "get", what, "-A", "-o", "name"); strings.Contains(said, "quartermaster-extender") || strings.Contains(said, "quartermaster-scheduler") || strings.Contains(said, "placement") {
-			t.Errorf("switched off, and there is: %s", said)
+	// What values of earlier charts said is refused, and nothing happens.
+	for _, gone := range []string{"extender.enabled=false", "staticPod.enabled=false", "extender.enabled=true"} {
+		out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace, "--set", gone)
+		if rc == 0 || !strings.Contains(out, "is no value any more") || !strings.Contains(out, "spec.scheduler.mode") {
+			t.Errorf("%s: %d %s", gone, rc, out)
 		}
+	}
+	if is := needed(t); is != before {
+		t.Errorf("a refused upgrade changed\n%s\nto\n%s", before, is)
 	}
 }
 
-// held is what is in a Secret.
+// Secrets of an earlier chart are in helm's own list of what it made: without a word it would delete them.
+func Test_an_upgrade_from_a_chart_that_made_the_secrets_says_how_they_are_kept(t *testing.T) {
+	installed(t, "replicaCount=0")
+	stored(t, "Helm")
+	out, rc := run(chart.Tool("helm-*", "helm"), "", "upgrade", "quartermaster", chart.Chart(), "-n", namespace)
+	_, command, found := strings.Cut(out, "keep the three first: ")
+	if rc == 0 || !found {
+		t.Fatalf("%d %s", rc, out)
+	}
+	shell := exec.Command("bash", "-c", strings.ReplaceAll(command, "kubectl", chart.Tool("kubernetes-*", "kubectl")+" --kubeconfig "+kubeconfig))
+	if said, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("the command it prints: %v %s", err, said)
+	}
+	helm(t, "upgrade", "quartermaster", chart.Chart())
+	for _, name := range secrets {
+		if is := held(t, name); is["ca.crt"] != "a" {
+			t.Errorf("%s holds %v", name, is)
+		}
+	}
+}
+
+// held is what is in a Secret; nil: there is none.
 func held(t *testing.T, name string) map[string]string {
 	t.Helper()
-	var encoded map[string]string
-	if err := json.Unmarshal([]byte(kubectl(t, "", "get", "secret", name, "-n", namespace, "-o", "jsonpath={.data}")), &encoded); err != nil {
+	text := kubectl(t, "", "get", "secret", name, "-n", namespace, "-o", "jsonpath={.data}", "--ignore-not-found")
+	if text == "" {
+		return nil
+	}
+	encoded := map[string]string{}
+	if err := json.Unmarshal([]byte(text), &encoded); err != nil {
 		t.Fatal(err)
 	}
 	for key, value := range encoded {
@@ -153,67 +169,148 @@ func anAuthority(t *testing.T, name string) (certificate, key string) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
 }
 
-// One that somebody deleted is made by the next upgrade, signed by the authority whose key is there: who runs with the others goes on.
-func Test_a_missing_certificate_is_signed_by_the_authority_that_is_there(t *testing.T) {
-	const server, client, authority = "quartermaster-extender", "quartermaster-extender-client", "quartermaster-extender-authority"
-	usages := map[string]x509.ExtKeyUsage{server: x509.ExtKeyUsageServerAuth, client: x509.ExtKeyUsageClientAuth}
-	installed(t, "replicaCount=0", "extender.enabled=true")
-	// without the Secrets of these names an upgrade makes those alone, signed by this authority.
-	without := func(by string, names ...string) {
-		t.Helper()
-		was := map[string]map[string]string{server: held(t, server), client: held(t, client), authority: held(t, authority)}
-		kubectl(t, "", append([]string{"delete", "secret", "-n", namespace}, names...)...)
-		upgraded(t, "replicaCount=0", "extender.enabled=true")
-		missing := map[string]bool{}
-		for _, name := range names {
-			missing[name] = true
-		}
-		for name, before := range was {
-			is := held(t, name)
-			if !missing[name] {
-				if !maps.Equal(is, before) {
-					t.Errorf("without %v, %s is another", names, name)
-				}
-				continue
-			}
-			if is["ca.crt"] != was[authority]["ca.crt"] || is["tls.crt"] == before["tls.crt"] || is["tls.key"] == before["tls.key"] || len(is) != 3 {
-				t.Errorf("without %v, %s has not a new certificate beside the authorities that are stored", names, name)
-			}
-			if err := signedBy(t, by, is, usages[name]); err != nil {
-				t.Errorf("without %v, %s: %v", names, name, err)
-			}
-		}
+// operates starts an operator with the rights of the chart; where its extender listens.
+func operates(t *testing.T) (address string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	first := held(t, authority)["ca.crt"]
-	without(first, server)
-	without(first, client)
-	without(first, server, client)
-
-	// While one that the operator has made takes the place of another, old ones sign: nobody may know the new one yet.
-	older, olderKey := anAuthority(t, "older")
-	newer, newerKey := anAuthority(t, "newer")
-	store := func(data map[string][]byte) {
-		t.Helper()
-		patch, err := json.Marshal(map[string]any{"data": data})
-		if err != nil {
-			t.Fatal(err)
+	address = free.Addr().String()
+	free.Close()
+	file := kubeconfigOf(t, "quartermaster")
+	cmd := exec.Command(operator, "controller", "--kubeconfig", file, "-n", namespace, "--metrics-address", "127.0.0.1:0", "--extender-address", address)
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		select {
+		case <-ended:
+			t.Errorf("the operator has ended: %s", said.String())
+		default:
+			cmd.Process.Signal(syscall.SIGTERM)
+			<-ended
 		}
-		kubectl(t, "", "patch", "secret", authority, "-n", namespace, "--type=merge", "-p", string(patch))
-	}
-	store(map[string][]byte{"ca.crt": []byte(older + newer), "ca.key": []byte(newerKey), "older.key": []byte(olderKey)})
-	without(older, server)
-	without(older, client)
-	// The older one's key is lost: the operator itself would take the newer.
-	store(map[string][]byte{"older.key": nil})
-	without(newer, client)
-	if err := signedBy(t, older, held(t, client), x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("signedBy takes what another has signed")
-	}
-	store(map[string][]byte{"ca.crt": []byte(newer)})
-	without(newer, server)
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	return
 }
 
-// Plugins that others installed write their pods as ever where the extender is off; where it is on, `protect: false` leaves them alone.
+// asks the extender as a kube-scheduler does that was started with what is stored.
+func asks(t *testing.T, address string) error {
+	t.Helper()
+	is := held(t, callers)
+	pair, err := tls.X509KeyPair([]byte(is["tls.crt"]), []byte(is["tls.key"]))
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(is["ca.crt"]))
+	to, err := tls.DialWithDialer(&net.Dialer{Timeout: 2 * time.Second}, "tcp", address,
+		&tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, ServerName: server + "." + namespace + ".svc"})
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	to.SetDeadline(time.Now().Add(2 * time.Second))
+	if _, err := fmt.Fprint(to, "GET /scheduler HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+		return err
+	}
+	_, err = to.Read(make([]byte, 12))
+	return err
+}
+
+// expired is a pair whose certificate this authority signed and which has ended.
+func expired(t *testing.T, by, key string, usage x509.ExtKeyUsage) (string, string) {
+	t.Helper()
+	signer, err := tls.X509KeyPair([]byte(by), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, err := x509.ParseCertificate(signer.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "old"}, NotBefore: time.Now().Add(-400 * 24 * time.Hour),
+		NotAfter: time.Now().Add(-35 * 24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		DNSNames: []string{server + "." + namespace + ".svc"}}
+	signed, err := x509.CreateCertificate(rand.Reader, is, parent, made.Public(), signer.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+}
+
+// An operator that finds certificates expired, empty, damaged or missing starts, makes good ones with the rights of the chart, and answers.
+func TestF22_an_operator_starts_without_a_certificate_that_can_be_used_and_makes_one(t *testing.T) {
+	installed(t, "replicaCount=0")
+	t.Cleanup(func() {
+		kubectl(t, "", append([]string{"delete", "secret", "--ignore-not-found", "-n", namespace}, secrets...)...)
+	})
+	govern(t, "None")
+	ca, key := anAuthority(t, "of last year")
+	shown, shownKey := expired(t, ca, key, x509.ExtKeyUsageServerAuth)
+	caller, callerKey := expired(t, ca, key, x509.ExtKeyUsageClientAuth)
+	for _, stage := range []struct {
+		name string
+		data map[string]map[string]string // of each Secret; nil: there is none
+	}{
+		{"missing", nil},
+		{"expired", map[string]map[string]string{authority: {"ca.crt": ca, "ca.key": key}, server: {"ca.crt": ca, "tls.crt": shown, "tls.key": shownKey},
+			callers: {"ca.crt": ca, "tls.crt": caller, "tls.key": callerKey}}},
+		{"empty", map[string]map[string]string{authority: {}, server: {"ca.crt": "", "tls.crt": "", "tls.key": ""}, callers: {}}},
+		{"damaged", map[string]map[string]string{authority: {"ca.crt": "-----BEGIN CERTIFICATE-----\n", "ca.key": "x"}, server: {"ca.crt": "x", "tls.crt": shown[:200], "tls.key": callerKey},
+			callers: {"ca.crt": ca, "tls.crt": caller, "tls.key": "x"}}},
+	} {
+		t.Run(stage.name, func(t *testing.T) {
+			kubectl(t, "", append([]string{"delete", "secret", "--ignore-not-found", "-n", namespace}, secrets...)...)
+			for name, data := range stage.data {
+				object, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Secret", "stringData": data,
+					"metadata": map[string]any{"name": name, "namespace": namespace, "labels": map[string]string{"app.kubernetes.io/managed-by": "quartermaster"}}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				kubectl(t, string(object), "create", "-f", "-")
+			}
+			began := time.Now()
+			address := operates(t)
+			for {
+				err := asks(t, address)
+				if err == nil {
+					break
+				}
+				if time.Since(began) > 40*time.Second {
+					t.Fatal(err)
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+			t.Logf("answers after %s", time.Since(began).Round(100*time.Millisecond))
+			for name, usage := range map[string]x509.ExtKeyUsage{server: x509.ExtKeyUsageServerAuth, callers: x509.ExtKeyUsageClientAuth} {
+				if err := signedBy(t, held(t, authority)["ca.crt"], held(t, name), usage); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+}
+
+// Plugins that others installed write their pods as ever while the mode is None; with a scheduler that asks us only `protect: never` leaves them
+// alone, and `always` does not look at the mode.
 func Test_other_peoples_plugins_write_where_nothing_is_protected(t *testing.T) {
 	installed(t, "replicaCount=0")
 	kubectl(t, `{apiVersion: v1, kind: Namespace, metadata: {name: theirs}}`, "apply", "-f", "-")
@@ -260,8 +357,14 @@ subjects: [{kind: ServiceAccount, name: hami-scheduler, namespace: theirs}]
 		}
 	}
 	until(200)
-	upgraded(t, "replicaCount=0", "extender.enabled=true")
+	// As the operator says it.
+	kubectl(t, "", "wait", "crd", "--for=condition=Established", "--timeout=30s", "resourcerules.quartermaster.io")
+	kubectl(t, "{apiVersion: quartermaster.io/v1alpha1, kind: ResourceRules, metadata: {name: default, labels: {quartermaster.io/scheduler: StaticPod}}, spec: {keys: [], rules: {}, groups: {}}}", "create", "-f", "-")
 	until(422)
-	upgraded(t, "replicaCount=0", "extender.enabled=true", "extender.protect=false")
+	kubectl(t, "", "label", "resourcerules", "default", "--overwrite", "quartermaster.io/scheduler=None")
+	until(200)
+	upgraded(t, "replicaCount=0", "extender.protect=always")
+	until(422)
+	upgraded(t, "replicaCount=0", "extender.protect=never")
 	until(200)
 }

@@ -25,6 +25,8 @@ import (
 	"syscall"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -46,7 +48,7 @@ var managed = map[string]bool{
 // simulated plugins.
 func InstallExtender(ctx context.Context, c *Cluster, values ...string) (*Scenario, error) {
 	s := &Scenario{Cluster: c}
-	return s, s.applyChart(ctx, "--set", strings.Join(append([]string{"extender.enabled=true"}, values...), ","))
+	return s, s.applyChart(ctx, "--set", strings.Join(append([]string{"extender.protect=always"}, values...), ","))
 }
 
 // Keys are the files of one extender connection: the operator's certificate and the authority that signed it, the scheduler's and the
@@ -64,13 +66,15 @@ type authority struct {
 	pem  []byte
 }
 
-func newAuthority(name string) (*authority, error) {
+func newAuthority(name string) (*authority, error) { return newAuthorityFor(name, 24*time.Hour) }
+
+func newAuthorityFor(name string, life time.Duration) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(24 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
+		NotAfter: time.Now().Add(life), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
 	if err != nil {
 		return nil, err
@@ -80,13 +84,17 @@ func newAuthority(name string) (*authority, error) {
 }
 
 func (a *authority) issue(name string, usage x509.ExtKeyUsage) (certificate, key []byte, err error) {
+	return a.issueFor(name, usage, 24*time.Hour, "localhost")
+}
+
+func (a *authority) issueFor(name string, usage x509.ExtKeyUsage, life time.Duration, hosts ...string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
 	about := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}}
+		NotAfter: time.Now().Add(life), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts}
 	der, err := x509.CreateCertificate(rand.Reader, about, a.cert, private.Public(), a.key)
 	if err != nil {
 		return nil, nil, err
@@ -143,8 +151,11 @@ func ClientTLS(ca, certificate, key string) (*tls.Config, error) {
 	return out, nil
 }
 
-// ExtenderArgs for the operator.
+// ExtenderArgs for the operator, which reads the cluster's certificates (KeysOfTheCluster) from their Secrets.
 func (k Keys) ExtenderArgs(address string) []string {
+	if k.ServerName != "" {
+		return []string{"--extender-address", address}
+	}
 	return []string{"--extender-address", address, "--extender-cert-file", k.ServerCert, "--extender-key-file", k.ServerKey, "--extender-client-ca", k.ClientCA}
 }
 
@@ -326,8 +337,47 @@ type Scheduler struct {
 	exited  chan struct{}
 }
 
-// KeysOfTheChart are those helm has made, as files.
-func (s *Scenario) KeysOfTheChart(ctx context.Context, dir string, into *Keys) error {
+// StoreKeys makes the three Secrets as an operator does when it starts first, for tests that read them before one runs.
+func (c *Cluster) StoreKeys(ctx context.Context, namespace string) error {
+	const day = 24 * time.Hour
+	by, err := newAuthorityFor("quartermaster extender authority", 3650*day)
+	if err != nil {
+		return err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(by.key)
+	if err != nil {
+		return err
+	}
+	const name = "quartermaster-extender"
+	host := name + "." + namespace + ".svc"
+	secrets := map[string]map[string][]byte{name + "-authority": {"ca.crt": by.pem, "ca.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}}
+	for secret, one := range map[string]struct {
+		usage x509.ExtKeyUsage
+		hosts []string
+	}{name: {x509.ExtKeyUsageServerAuth, []string{host, host + ".cluster.local", name, "localhost"}}, name + "-client": {x509.ExtKeyUsageClientAuth, nil}} {
+		certificate, key, err := by.issueFor(secret, one.usage, 365*day, one.hosts...)
+		if err != nil {
+			return err
+		}
+		secrets[secret] = map[string][]byte{"ca.crt": by.pem, "tls.crt": certificate, "tls.key": key}
+	}
+	for secret, data := range secrets {
+		_, err := c.Client.CoreV1().Secrets(namespace).Create(ctx, &corev1.Secret{Data: data,
+			ObjectMeta: metav1.ObjectMeta{Name: secret, Labels: map[string]string{"app.kubernetes.io/managed-by": "quartermaster"}}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KeysOfTheCluster are those of the three Secrets, as files; they are made where there are none yet.
+func (s *Scenario) KeysOfTheCluster(ctx context.Context, dir string, into *Keys) error {
+	if _, err := s.Client.CoreV1().Secrets(Namespace).Get(ctx, "quartermaster-extender", metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if err := s.StoreKeys(ctx, Namespace); err != nil {
+			return err
+		}
+	}
 	at := func(of, name string) string { return filepath.Join(dir, "chart-"+of+"-"+name) }
 	for of, secret := range map[string]string{"server": "quartermaster-extender", "client": "quartermaster-extender-client"} {
 		is, err := s.Client.CoreV1().Secrets(Namespace).Get(ctx, secret, metav1.GetOptions{})

@@ -40,7 +40,7 @@ class cluster {
   controller::store<compiled_rules> rules;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
-  controller::store<owned_secret> secrets;
+  controller::store<extender_secret> secrets;
   controller::store<kube::deployment> deployments;
   controller::store<kube::daemon_set> daemon_sets;
   controller::store<owned_service> services;
@@ -126,9 +126,10 @@ class cluster {
     rules.put(out);
   }
   void certificate(std::uint64_t content) {
-    owned_secret out;
+    extender_secret out;
     out.key = {"quartermaster", "quartermaster-extender-client"};
     out.resource_version = ++version_;
+    out.authorities = out.leaf.certificate = out.leaf.key = "PEM";
     out.content = content;
     secrets.put(out);
   }

@@ -352,16 +352,11 @@ seat take_seat(placements& in, const kube::pod& pod, const ext::asked& by) {
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
   std::optional<quota::exceeded> limit;
   for (const auto i : order) {
-    const auto& node = *nodes[i].what;
-    quota::demand needs;
-    quota::placement where;
-    if (quota::read(by.containers(), node.serves, needs)) continue;
-    if (!quota::place(needs, nodes[i], {.only = by.only()}, where).fits()) continue;
-    auto held = quota::holding_of(needs, where, node);
-    auto no = book.over(pod, held, node);
-    if (no && !limit) limit = std::move(no);
-    if (limit || book.assume(pod, held, {}) != quota::booked::done) continue;
-    return {held.node, std::move(held), {}};
+    auto here = book.try_on(pod, by, nodes[i].what->name);
+    if (here.limit && !limit) limit = std::move(here.limit);
+    if (!here.held || book.assume(pod, *here.held, {}) != quota::booked::done) continue;
+    auto node = here.held->node;
+    return {std::move(node), std::move(*here.held), {}};
   }
   if (limit) return {{}, {}, quota::text_of(*limit)};
   return {{}, {}, ext::text_of(quota::explain(by.containers(), nodes, by.only()), nodes, by)};

@@ -89,8 +89,16 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
     "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
       "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
   ASSERT_TRUE(node) << node.error().what;
-  const mode_status want{"vgpu",           "pgpu", "Draining", "PodsHoldCards", "m", "2026-01-01T00:00:00Z",
-                         {"ns/a", "ns/b"}, {}};
+  const mode_status want{.requested_mode = "vgpu",
+                         .actual_mode = "pgpu",
+                         .phase = "Draining",
+                         .reason = "PodsHoldCards",
+                         .message = "m",
+                         .since = "2026-01-01T00:00:00Z",
+                         .ready = {},
+                         .ready_since = {},
+                         .blockers = {"ns/a", "ns/b"},
+                         .given_up = {}};
   EXPECT_EQ(node->mode, want);
   ASSERT_EQ(node->owners.size(), 1u);
   EXPECT_EQ(node->owners[0].kind, "Node");

@@ -255,7 +255,7 @@ TEST_F(accelerator_quota_test, S80_one_request_is_served_by_several_ways_to_keep
   const std::pair<std::string, quota::isolation> ways[] = {
       {gpushare("bare", {{"quartermaster.io/module", "gpushare"}}), quota::isolation::none},
       {gpushare("ack", {{"ack.node.gpu.schedule", "cgpu"}}), quota::isolation::soft},
-      {gpushare("daemon", {{"quartermaster.io/module", "gpushare"}, {"quartermaster.io/node-set", "mps"}}),
+      {gpushare("daemon", {{"quartermaster.io/module", "gpushare"}, {"quartermaster.io/plugin-set", "mps"}}),
        quota::isolation::mps}};
   known.quotas.put(quota_of("strict", "q", {{"isolation", "soft"}}));
   for (const auto& [name, isolated] : ways) {

@@ -126,7 +126,7 @@ TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_ad
   for (const auto* more :
        {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
         "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
-        "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', filterVerb: filter, weight: -1}\n"}) {
+        "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}) {
     const auto config = std::string(theirs) + more;
     ASSERT_TRUE(any_ends(judge(config))) << more;
     const auto with = with_extender({config, reads_a_file()}, ours(), 1, 36);

@@ -90,7 +90,7 @@ kube::task<void> binder::patch_node(std::string node, json patch) {
   request.deadline = lock_write;
   const auto answer = co_await by_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
-  if (answer->status >= 400) co_return std::unexpected(kube::error_of("patch nodes " + node, *answer));
+  if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of("patch nodes " + node, *answer));
   co_return kube::result<void>();
 }
 

@@ -9,7 +9,7 @@ namespace reconcilers::extender {
 namespace {
 
 constexpr std::int64_t longest = 300;  // HAMi's own patience with a lock (nodelock.go NodeLockTimeout), in seconds
-constexpr std::string_view bind_phase = "hami.io/bind-phase";
+constexpr std::string_view bind_phase = "hami.io/bind-phase", assigned_node = "hami.io/vgpu-node";
 
 }  // namespace
 
@@ -36,7 +36,10 @@ bool holds(const hami_lock& lock, const std::string& node, const kube::pod* hold
   const bool young = now - lock.since < longest;
   if (lock.pod.name.empty()) return young;
   if (!holder) return false;
-  if (holder->node_name.empty()) return young;  // HAMi's scheduler is about to bind it, or somebody died before that
+  // HAMi's scheduler names the node at filter, before it locks it (v2.10.0, pkg/scheduler/scheduler.go Filter). Without
+  // that name a leader of ours wrote the lock. No Binding of this one is on its way, and a Binding of an earlier one is
+  // refused because the pod is sealed.
+  if (holder->node_name.empty()) return young && holder->annotations.value_or(assigned_node, "") == node;
   if (holder->node_name != node || holder->phase != kube::pod_phase::pending) return false;
   const auto phase = holder->annotations.value_or(bind_phase, "");
   return phase != "success" && phase != "failed";

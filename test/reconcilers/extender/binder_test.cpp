@@ -295,7 +295,7 @@ TEST_F(hami_binder_test, a_lock_that_was_left_on_keeps_nobody_away) {
 }
 
 TEST_F(hami_binder_test, what_hamis_own_scheduler_holds_is_left_to_it) {
-  const auto theirs = waiting("theirs");
+  known.pods.put(annotated(waiting("theirs"), {{"hami.io/vgpu-node", "h"}}));
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
   put_node(now + ",lab,theirs");
   EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("come again"));
@@ -303,6 +303,13 @@ TEST_F(hami_binder_test, what_hamis_own_scheduler_holds_is_left_to_it) {
   EXPECT_THAT(order, IsEmpty());
   put_node("no time at all");
   EXPECT_THAT(bind(waiting("p"), "h"), HasSubstr("kubectl annotate node h hami.io/mutex.lock-"));
+}
+
+TEST_F(hami_binder_test, F43_the_lock_of_a_leader_that_died_before_its_binding_keeps_nobody_away) {
+  waiting("planned");
+  put_node(controller::rfc3339_seconds(std::chrono::system_clock::now()) + ",lab,planned");
+  EXPECT_EQ(bind(waiting("p"), "h"), "");
+  EXPECT_TRUE(lock().ends_with(",lab,p")) << lock();
 }
 
 TEST_F(hami_binder_test, a_pod_that_is_not_bound_gives_the_lock_back) {

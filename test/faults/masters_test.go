@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -21,9 +22,12 @@ func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 1})
 	const rows = "quartermaster-static-pod"
 	maps := d.Client.CoreV1().ConfigMaps(kit.Namespace)
-	_, err := maps.Create(d.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: rows}}, metav1.CreateOptions{})
-	d.must(err)
-	t.Cleanup(func() { maps.Delete(d.ctx, rows, metav1.DeleteOptions{}) })
+	noRows := func() error { // the chart's, without what earlier tests wrote
+		_, err := maps.Patch(context.Background(), rows, types.JSONPatchType, []byte(`[{"op":"add","path":"/data","value":{}}]`), metav1.PatchOptions{})
+		return err
+	}
+	d.must(noRows())
+	t.Cleanup(func() { noRows() })
 	for _, name := range []string{"master-1", "master-2"} {
 		_, err := d.Client.CoreV1().Nodes().Create(d.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
 		d.must(err)

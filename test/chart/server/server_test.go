@@ -272,6 +272,7 @@ func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
 	}
 	installed(t, "replicaCount=0", "pgpu_enable=true")
 	account := as(t, "quartermaster")
+	judged := 0
 	for combination := range 8 {
 		answers := map[string]any{"pgpu_enable": combination&4 != 0, "vgpu_enable": combination&2 != 0, "mps_enable": combination&1 != 0}
 		values, err := config.Values(answers)
@@ -283,20 +284,25 @@ func TestS2_S57_the_server_accepts_what_the_switches_say(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range objects {
-			if one.Kind != "ConfigMap" {
+			data, _ := one.Content["data"].(map[string]any)
+			document, is := data["policy.yaml"].(string)
+			if !is {
 				continue
 			}
-			document := one.Content["data"].(map[string]any)["policy.yaml"].(string)
 			status, answer := account.apply(t, "default", document, "&fieldValidation=Strict")
 			if status != 200 && status != 201 {
 				t.Fatalf("%v: %d %v", answers, status, answer["message"])
 			}
+			judged++
 			for name, on := range answers {
 				if is := modulesOf(answer)[strings.TrimSuffix(name, "_enable")].(map[string]any)["enabled"]; is != on {
 					t.Errorf("%v: %s is %v", answers, name, is)
 				}
 			}
 		}
+	}
+	if judged != 8 {
+		t.Errorf("%d policies of 8 combinations", judged)
 	}
 }
 

@@ -3,6 +3,8 @@ package dedicated
 import (
 	"bytes"
 	"encoding/json"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +111,14 @@ var giving = []mutant{
 	{"no tolerations to look at", "has(object.spec.tolerations) && object", "object"},
 }
 
+// A third of the mistakes in every run, another third each day; all of them with QM_NIGHTLY=1. QM_SEED chooses the third.
+var third = func() int {
+	if seed, err := strconv.Atoi(os.Getenv("QM_SEED")); err == nil {
+		return seed
+	}
+	return time.Now().YearDay()
+}()
+
 // caught says what of the table each mutant of an object brings out otherwise. From one mutant to the next the server is seen to be
 // back at the original: a table that is wrong then is this mutant's doing.
 func (s *stage) caught(t *testing.T, of schema.GroupVersionResource, all ...[]mutant) {
@@ -121,7 +131,10 @@ func (s *stage) caught(t *testing.T, of schema.GroupVersionResource, all ...[]mu
 		}
 	}()
 	for _, mutants := range all {
-		for _, m := range mutants {
+		for i, m := range mutants {
+			if os.Getenv("QM_NIGHTLY") == "" && (i+third)%3 != 0 {
+				continue
+			}
 			if !strings.Contains(original, m.from) {
 				t.Errorf("%s, %s: %q is nowhere in it: %s", of.Resource, m.name, m.from, original)
 				continue

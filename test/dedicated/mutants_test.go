@@ -141,7 +141,7 @@ func (s *stage) caught(t *testing.T, of schema.GroupVersionResource, all ...[]mu
 			}
 			must(t, hold(of, strings.ReplaceAll(original, m.from, m.to)))
 			var found []string
-			if err := until(15*time.Second, "a mistake", func() (bool, error) {
+			if err := until(30*time.Second, "a mistake", func() (bool, error) {
 				deaths := api.Deaths()
 				found = s.wrong(true)
 				return len(found) > 0 && api.Deaths() == deaths, nil // what a server says that has just started is nobody's mistake

@@ -44,6 +44,7 @@ func Start(ctx context.Context, name, minor string, more ...string) (*Server, er
 		return nil, err
 	}
 	s := &Server{Cluster: cluster, Lives: lives, Fills: minor != "1.30"}
+	cluster.Config.Timeout = 90 * time.Second // the largest pods cost a server seconds, and other lanes share the machine
 	if s.http, err = rest.HTTPClientFor(cluster.Config); err != nil {
 		return nil, err
 	}

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "reconcilers/covers.hpp"
+#include "reconcilers/crl/parse.hpp"
+#include "reconcilers/custom_resource.hpp"
 #include "reconcilers/hash.hpp"
 #include "reconcilers/names.hpp"
 
@@ -123,17 +126,35 @@ const kube::config_map* keeper::declaration(const kube::object_key& key) const {
   return out;
 }
 
+/// Read as the registry reads it. A declaration in error does not withdraw one of ours that is there, or its key would
+/// have no rule; nor does it call one of ours back, which would take the place of its last accepted content.
 std::set<std::string, std::less<>> keeper::declared_by_others() const {
-  std::set<std::string, std::less<>> out;
+  std::set<std::string, std::less<>> out, broken, ours;
+  crl::parse_settings settings;
+  settings.ns = where_.declared;
   for (const auto* store : from_.declared) {
-    for (const auto& one : store->all()) {
-      if (is_ours(one) || one.key.ns != where_.declared) continue;
-      out.insert(one.key.name);
-      if (const auto key = one.data.find("key")) out.insert(std::string(*key));
-      if (const auto label = one.data.find("nodeLabelKey"))
-        out.insert(std::string(*label) + "=" + std::string(one.data.value_or("nodeLabelValue", "")));
+    for (const auto& object : store->all()) {
+      if (object.key.ns != where_.declared) continue;
+      const bool is_own = is_ours(object);
+      if (!is_own) out.insert(object.key.name);
+      const auto view = view_of(object);
+      const auto kind = crl::kind_of(view);
+      if (kind == crl::kind::none) continue;
+      std::string declared;
+      bool counts = true;
+      if (kind == crl::kind::device_config) {
+        const auto device = crl::parse_device(view, settings).what;
+        declared = device.label_key + "=" + device.label_value;
+        counts = device.sound;
+      } else {
+        const auto what = crl::parse(view, settings).what;
+        declared = what.key;
+        counts = what.sound || what.switched_off;
+      }
+      (is_own ? ours : counts ? out : broken).insert(std::move(declared));
     }
   }
+  std::ranges::set_difference(broken, ours, std::inserter(out, out.end()));
   return out;
 }
 

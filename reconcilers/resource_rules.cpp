@@ -20,16 +20,23 @@ constexpr auto lag_allowed = 2s;
 constexpr auto look_at_policies_every = 1min;
 constexpr kube::resource mutating_policies{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
                                            "MutatingAdmissionPolicy", false};
+constexpr kube::resource mutating_bindings{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings",
+                                           "MutatingAdmissionPolicyBinding", false};
+constexpr kube::resource validating_bindings{"admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings",
+                                             "ValidatingAdmissionPolicyBinding", false};
 struct chart_policy {
   const kube::resource* type;
   const char* name;
+  const kube::resource* bindings;
+  bool suffixed;  ///< a binding per mode, named with -deny and -warn; otherwise one, named as the policy
 };
+constexpr const auto* validating_policies = &kube::resources::validating_admission_policies;
 constexpr std::array<chart_policy, 5> chart_policies{{
-    {&kube::resources::validating_admission_policies, "resource-rules.quartermaster.io"},
-    {&kube::resources::validating_admission_policies, "resource-advice.quartermaster.io"},
-    {&kube::resources::validating_admission_policies, "resource-templates.quartermaster.io"},
-    {&kube::resources::validating_admission_policies, "declarations.quartermaster.io"},
-    {&mutating_policies, "resource-defaults.quartermaster.io"},
+    {validating_policies, "resource-rules.quartermaster.io", &validating_bindings, true},
+    {validating_policies, "resource-advice.quartermaster.io", &validating_bindings, false},
+    {validating_policies, "resource-templates.quartermaster.io", &validating_bindings, false},
+    {validating_policies, "declarations.quartermaster.io", &validating_bindings, true},
+    {&mutating_policies, "resource-defaults.quartermaster.io", &mutating_bindings, false},
 }};
 
 const kube::object_key only = compiled_rules::only();
@@ -115,8 +122,15 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
   auto compiled = crl::fitting(std::move(all));
   keys_ = compiled.rules.rules.size();
   left_out_ = compiled.left_out;
-  const auto& type = kube::resources::resource_rules;
+  auto spec = crl::spec_of(compiled.rules);
   const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
+  // Where the webhook fills, it may be away while the API server refuses: then a default that nobody wrote is no fault.
+  if (!how_.filled_by_policies() && mode == "Deny") {
+    for (const auto& rule : compiled.rules.rules) {
+      if (rule.fill) spec["rules"][rule.key]["absentPasses"] = true;
+    }
+  }
+  const auto& type = kube::resources::resource_rules;
   const auto sends = how_.sends().value_or(is && is->sends_pods());
   const bool asked = policy.scheduler.mode == "StaticPod" && !policy.removing;
   return {{"apiVersion", type.api_version()},
@@ -129,7 +143,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
               {names::scheduler_label, sends   ? "Dedicated"
                                        : asked ? "StaticPod"
                                                : "None"}}}}},
-          {"spec", crl::spec_of(compiled.rules)}};
+          {"spec", std::move(spec)}};
 }
 
 kube::task<action> resource_rules::reconcile(kube::object_key key) {
@@ -157,10 +171,12 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     wrote_ = now;
     wrote_version_ = version_of(*answer);
   }
-  const bool enforcing = from_.policies.find({{}, std::string(names::policy)}) &&
-                         want["metadata"]["labels"][names::enforcement_label] != "Off";
-  if (enforcing && (!looked_ || how_.now() - *looked_ >= look_at_policies_every)) {
-    auto looked = co_await look_at_policies();
+  const auto* asked = from_.policies.find({{}, std::string(names::policy)});
+  const auto mode = asked ? asked->resources.enforcement : std::string("Off");
+  const bool enforcing = mode != "Off";
+  const bool due = !looked_ || mode != looked_for_ || how_.now() - *looked_ >= look_at_policies_every;
+  if (enforcing && due) {
+    auto looked = co_await look_at_chart(mode);
     if (!looked) co_return std::unexpected(std::move(looked.error()));
   }
   if (const auto* still = from_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
@@ -177,27 +193,80 @@ kube::task<action> resource_rules::remove(const compiled_rules& object) {
   co_return action::await_change();
 }
 
-/// Whether the chart's policies are there, and what the API server's type checker says of them.
-kube::task<void> resource_rules::look_at_policies() {
-  std::string problem;
-  for (const auto& [type, name] : chart_policies) {
-    if (type == &mutating_policies && !how_.filled_by_policies()) continue;
-    const auto answer = co_await client_.get(*type, kube::object_key{{}, name});
-    if (!answer) {
-      if (answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
-      problem = std::string("the admission policy ") + name +
-                " is not there: helm upgrade with admission.policies=true, which sees what this API server can do";
-      break;
-    }
-    const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());
-    if (warnings.empty()) continue;
-    problem = std::string("the API server's type checker doubts the admission policy ") + name + ": " +
-              warnings[0].value("fieldRef", "") + " " + warnings[0].value("warning", "");
-    break;
-  }
-  policies_problem_ = std::move(problem);
+/// What of the chart is not there, or not as the mode needs it: a policy without its binding does nothing.
+kube::task<void> resource_rules::look_at_chart(std::string mode) {
+  const bool fills = mode == "Deny";
+  kube::result<std::string> found;
+  if (how_.by_policies()) found = co_await problem_of_policies(mode);
+  if (found && found->empty() && !how_.by_policies())
+    found = co_await problem_of_webhook(
+        kube::resources::validating_webhook_configurations, "resource-rules.quartermaster.io",
+        "nobody holds pods to the rules: with --admission=webhook the webhook does, and");
+  if (found && found->empty() && fills && !how_.filled_by_policies())
+    found = co_await problem_of_webhook(
+        kube::resources::mutating_webhook_configurations, "resource-defaults.quartermaster.io",
+        "nothing fills in defaults: this API server cannot do so itself (Kubernetes 1.36 can), and");
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  problem_ = std::move(*found);
   looked_ = how_.now();
+  looked_for_ = std::move(mode);
   co_return kube::result<void>();
+}
+
+/// The first of the chart's policies that does not act as the mode says.
+kube::task<std::string> resource_rules::problem_of_policies(std::string mode) {
+  for (const auto& [type, name, bindings, suffixed] : chart_policies) {
+    const bool fills = type == &mutating_policies;
+    if (fills && !how_.filled_by_policies()) continue;
+    auto found = co_await problem_of_policy(*type, name);
+    if (!found || !found->empty()) co_return found;
+    if (fills && mode != "Deny") continue;
+    std::string binding(name);
+    if (suffixed) binding.insert(binding.find('.'), mode == "Deny" ? "-deny" : "-warn");
+    found = co_await problem_of_binding(*bindings, binding, name, fills ? "" : suffixed ? mode : "Warn");
+    if (!found || !found->empty()) co_return found;
+  }
+  co_return std::string();
+}
+
+/// Whether it is there, and what the API server's type checker says of it.
+kube::task<std::string> resource_rules::problem_of_policy(const kube::resource& type, std::string name) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, name});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  if (!answer)
+    co_return "the admission policy " + name +
+        " is not there: helm upgrade with admission.policies=true, which sees what this API server can do";
+  const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());
+  if (warnings.empty()) co_return std::string();
+  co_return "the API server's type checker doubts the admission policy " + name + ": " +
+      warnings[0].value("fieldRef", "") + " " + warnings[0].value("warning", "");
+}
+
+kube::task<std::string> resource_rules::problem_of_binding(const kube::resource& type, std::string name,
+                                                           std::string policy, std::string action) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, name});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  if (!answer)
+    co_return "the binding " + name + " is not there, so the admission policy " + policy +
+        " does nothing: helm upgrade puts it back";
+  const auto spec = answer->value("spec", json::object());
+  const auto actions = spec.value("validationActions", json::array());
+  const bool acts = action.empty() || std::ranges::find(actions, json(action)) != actions.end();
+  if (spec.value("policyName", "") == policy && acts && spec.contains("paramRef")) co_return std::string();
+  co_return "the binding " + name + " was changed and does not bring the admission policy " + policy +
+      " into force: helm upgrade puts it back";
+}
+
+/// Where a webhook does the work, the API server must be told to call it.
+kube::task<std::string> resource_rules::problem_of_webhook(const kube::resource& type, std::string webhook,
+                                                           std::string consequence) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, std::string(names::managed_by)});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  const auto webhooks = answer ? answer->value("webhooks", json::array()) : json::array();
+  const auto is_the_one = [&](const json& entry) { return entry.value("name", "") == webhook; };
+  if (std::ranges::any_of(webhooks, is_the_one)) co_return std::string();
+  co_return consequence + " the webhook " + webhook +
+      " is not there: helm upgrade with admission.webhook=auto and an operator in the cluster, or with admission.url";
 }
 
 controller::condition resource_rules::condition_of(const accelerator_policy& policy) const {
@@ -214,10 +283,10 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
     out.status = "False";
     out.reason = "Off";
     out.message = counts + "; pods are not held to them: spec.customResources.enforcement is Off";
-  } else if (how_.by_policies() && !policies_problem_.empty()) {
+  } else if (!problem_.empty()) {
     out.status = "False";
     out.reason = "PoliciesUnusable";
-    out.message = policies_problem_;
+    out.message = problem_;
   } else {
     out.status = left_out_ > 0 ? "False" : "True";
     out.reason = left_out_ > 0 ? "TooManyKeys" : mode == "Deny" ? "Deny" : "Warn";

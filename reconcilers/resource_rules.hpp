@@ -69,7 +69,12 @@ class resource_rules final : public controller::reconciler {
   crl::rule_set last_good(const compiled_rules* is) const;
   nlohmann::json object_of(const accelerator_policy& policy, const compiled_rules* is);
   kube::task<controller::action> remove(const compiled_rules& object);
-  kube::task<void> look_at_policies();
+  kube::task<void> look_at_chart(std::string mode);
+  kube::task<std::string> problem_of_policies(std::string mode);
+  kube::task<std::string> problem_of_policy(const kube::resource& type, std::string name);
+  kube::task<std::string> problem_of_binding(const kube::resource& type, std::string name, std::string policy,
+                                             std::string action);
+  kube::task<std::string> problem_of_webhook(const kube::resource& type, std::string webhook, std::string consequence);
   void say(std::optional<controller::condition> what);
   controller::condition condition_of(const accelerator_policy& policy) const;
 
@@ -83,8 +88,9 @@ class resource_rules final : public controller::reconciler {
   /// Rules of declarations that are in error now, as of the last compilation. The object has them too, and is where
   /// they survive us; but a hand that edits or deletes it does not change what they are.
   std::vector<crl::rule> kept_;
-  std::string policies_problem_;                    ///< what is wrong with the chart's policies; empty: nothing
-  std::optional<controller::milliseconds> looked_;  ///< at the policies
+  std::string problem_;     ///< what is wrong with the chart's policies, bindings and webhooks; empty: nothing
+  std::string looked_for_;  ///< the mode of the last look at them
+  std::optional<controller::milliseconds> looked_;
   controller::milliseconds wrote_{-1'000'000};
   std::uint64_t wrote_version_ = 0;  ///< the store may be behind it
   std::optional<controller::condition> state_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "reconcilers/crl/vocabulary.hpp"
 
@@ -78,6 +79,22 @@ rule rule_of(const std::string& key, const json& in) {
   return out;
 }
 
+// Up to so many keys that take part in exclusions are listed, and then looked for in a pod one by one; of more, all
+// keys of the pod are compared with each other. So the policies' cost grows with the number of containers, not its
+// square.
+constexpr std::size_t max_exclusive = 320;
+
+/// The keys that exclude another or are excluded, declared or not.
+std::set<std::string> exclusive_keys(const rule_set& rules) {
+  std::set<std::string> out;
+  for (const auto& rule : rules.rules) {
+    if (rule.excluded.empty()) continue;
+    out.insert(rule.key);
+    out.insert(rule.excluded.begin(), rule.excluded.end());
+  }
+  return out;
+}
+
 }  // namespace
 
 json spec_of(const rule_set& rules) {
@@ -87,6 +104,8 @@ json spec_of(const rule_set& rules) {
     out["rules"][one.key] = rule_json(one);
   }
   for (const auto& one : rules.groups) out["groups"][one.name] = one.members;
+  const auto exclusive = exclusive_keys(rules);
+  if (exclusive.size() <= max_exclusive) out["exclusive"] = exclusive;
   return out;
 }
 

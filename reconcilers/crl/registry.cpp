@@ -176,6 +176,7 @@ void registry::keep_last_good(rule_set& into, const compile_options& how) const 
     const auto place = std::ranges::lower_bound(into.rules, old.key, {}, &rule::key);
     auto& kept = *into.rules.insert(place, old);
     if (!kept.must && !how.fill_optional) kept.fill.reset();
+    if (runtime_classes_ && !runtime_classes_->contains(kept.runtime_class)) kept.runtime_class.clear();
     if (!kept.offered) kept.offered = !how.offered || how.offered->contains(kept.key);
   }
 }

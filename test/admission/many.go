@@ -170,6 +170,34 @@ var PaddedSizes = []struct {
 }{{2, 16, "1"}, {16, 8, "0"}, {17, 8, "0"}, {37, 5, "0"}, {60, 16, "1"}, {64, 16, "1"}, {65, 16, "1"}, {108, 3, "0"}, {120, 3, "0"}, {128, 16, "1"}, {129, 16, "1"}, {187, 1, "0"},
 	{256, 1, "0"}, {256, 8, "0"}, {257, 1, "0"}, {1000, 16, "0"}}
 
+// HamiRules: three keys that are used together and exclude those of the other products, as the declarations of HAMi say.
+func HamiRules() Spec {
+	spec := NewSpec()
+	hami := []string{"nvidia.com/gpualloc", "nvidia.com/gpucores", "nvidia.com/gpumem"}
+	others := []string{"aliyun.com/gpu-mem", "nvidia.com/gpu", "nvidia.com/mps-core", "nvidia.com/mps-memory", Core, Memory}
+	for _, key := range hami {
+		spec.Rules[key] = Rule{Source: "kube-public/cf-crl-hami", Group: "hami", Must: true, Excluded: others}
+	}
+	for _, key := range others {
+		spec.Rules[key] = Rule{Source: "kube-public/cf-crl-others", Excluded: hami}
+	}
+	spec.Finish()
+	return spec
+}
+
+// HamiPod is a pod of so many containers that each use a share of a card, and breaks no rule of HamiRules.
+func HamiPod(containers int) *corev1.Pod {
+	pod := NewPod()
+	pod.Spec.Containers = nil
+	for i := range containers {
+		limits := Amounts("nvidia.com/gpualloc", "1")
+		limits["nvidia.com/gpucores"], limits["nvidia.com/gpumem"] = resource.MustParse("10"), resource.MustParse("1000")
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "none",
+			Resources: corev1.ResourceRequirements{Limits: limits}})
+	}
+	return pod
+}
+
 // Monster is a pod of so many containers, or of one with so many limits, that names a forbidden key last.
 func Monster(containers, limits int) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "monster", Namespace: "default"}}

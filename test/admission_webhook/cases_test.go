@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/admission"
 	"quartermaster.io/test/admission/server"
@@ -45,14 +46,14 @@ func (w *webhook) Hold(ctx context.Context, batch *server.Batch, enforcement str
 			return step
 		}
 	}
-	if err := w.compiles(ctx, batch, domain); err != nil {
+	if err := w.compiles(ctx, batch, domain, enforcement); err != nil {
 		return err
 	}
 	return w.holds(ctx, domain, enforcement)
 }
 
 // compiles: the operator has made the same rules of it as the C++ form.
-func (w *webhook) compiles(ctx context.Context, batch *server.Batch, domain string) error {
+func (w *webhook) compiles(ctx context.Context, batch *server.Batch, domain, enforcement string) error {
 	var differs string
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		spec, _, err := compiled(ctx)
@@ -65,7 +66,9 @@ func (w *webhook) compiles(ctx context.Context, batch *server.Batch, domain stri
 		}
 		differs = ""
 		for key, rule := range batch.Spec.Rules {
-			if got := spec.Rules[key]; !reflect.DeepEqual(got, rule) {
+			got := spec.Rules[key]
+			rule.AbsentPasses = w.as == fills && enforcement == "Deny" && rule.Fill != "" // the webhook may be away
+			if !reflect.DeepEqual(got, rule) {
 				differs = fmt.Sprintf("%s is compiled to %+v, not %+v", key, got, rule)
 			}
 		}
@@ -242,6 +245,10 @@ func warned(ctx context.Context, batch *server.Batch, c admission.Case) []string
 func TestS24_ABrokenDeclarationIsRefusedAtTheDoor(t *testing.T) {
 	operator(t, forced)
 	ctx := context.Background()
+	hook := &webhook{as: forced}
+	if err := hook.Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
+		t.Fatal(err)
+	}
 	good := map[string]string{"key": "door.test/a", "dataType": "integer", "limits": "optional", "requests": "disabled"}
 	apply := func(change func(map[string]string)) (string, error) {
 		data := map[string]string{}
@@ -269,8 +276,58 @@ func TestS24_ABrokenDeclarationIsRefusedAtTheDoor(t *testing.T) {
 			t.Errorf("%s: %q", want, said)
 		}
 	}
+	// The same as pods: Warn and Off refuse nothing.
+	for _, mode := range []string{"Warn", "Off"} {
+		if err := enforce(ctx, mode, false); err != nil {
+			t.Fatal(err)
+		}
+		var said string
+		err := error(nil)
+		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			if said, err = apply(func(of map[string]string) { of["limits"] = "requierd" }); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Errorf("with %s: %q", mode, said)
+		}
+	}
 	if out, err := api.Run("", "kubectl", "create", "configmap", "cf-crl-door-b", "-n", "kube-public", "--from-literal=a=b", "--dry-run=server"); err != nil {
 		t.Errorf("a ConfigMap that only looks like one: %s %v", out, err)
+	}
+}
+
+// Below 1.36 nobody fills in a default while the operator is gone: a pod that relies on one is made without it, not refused.
+func TestS24_APodThatReliesOnADefaultIsMadeWhileTheOperatorIsGone(t *testing.T) {
+	op := operator(t, fills)
+	ctx := context.Background()
+	hook := &webhook{as: fills}
+	if err := hook.Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
+		t.Fatal(err)
+	}
+	op.Terminate(15 * time.Second)
+	ask := func(key, amount string) server.Reply {
+		t.Helper()
+		limits := admission.Amounts(fmt.Sprintf("h%d.probe.test/asked", hook.held), "1")
+		if key != "" {
+			limits[corev1.ResourceName(fmt.Sprintf("h%d.probe.test/%s", hook.held, key))] = resource.MustParse(amount)
+		}
+		pod := admission.NewPod()
+		pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Limits: limits}}}
+		reply, err := api.Pod(ctx, pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	if reply := ask("", ""); reply.Code != 201 {
+		t.Errorf("a pod that relies on the default: %d %s", reply.Code, reply.Message)
+	}
+	if reply := ask("filled", "0"); reply.Refusal() == "" {
+		t.Errorf("a pod that asks for nothing of what is required: %d", reply.Code)
+	}
+	if reply := ask("never", "1"); reply.Refusal() == "" {
+		t.Errorf("a pod that asks for what is disabled: %d", reply.Code)
 	}
 }
 

@@ -462,8 +462,9 @@ TEST(policy, S21_a_persons_declaration_of_the_key_wins_whatever_its_name) {
     it.publish = true;
     it.switch_to(1);
     it.settle();
-    const json theirs = {{"metadata", {{"name", name}, {"namespace", "kube-public"}, {"labels", labels}}},
-                         {"data", {{"key", "nvidia.com/gpu"}, {"defaultValue", "2"}}}};
+    const json theirs = {
+        {"metadata", {{"name", name}, {"namespace", "kube-public"}, {"labels", labels}}},
+        {"data", {{"key", "nvidia.com/gpu"}, {"defaultValue", "2"}, {"limits", "optional"}, {"requests", "disabled"}}}};
     it.server.erase(declared_path + "cf-crl-nvidia-gpu");
     it.server.put(declared_path + name, theirs);
     it.settle();
@@ -512,10 +513,32 @@ TEST(policy, S21_ours_goes_when_a_person_declares_the_key_beside_it) {
                   {{"name", "cf-crl-team-cards"},
                    {"namespace", "kube-public"},
                    {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
-                 {"data", {{"key", "nvidia.com/gpu"}}}});
+                 {"data", {{"key", "nvidia.com/gpu"}, {"limits", "optional"}, {"requests", "disabled"}}}});
   it.settle();
   EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
   EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-team-cards"));
+}
+
+TEST(policy, S21_a_persons_declaration_with_a_fault_takes_none_of_ours_away) {
+  cluster it;
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  const auto declare = [&](std::string limits, std::string key) {
+    it.server.put(declared_path + "cf-crl-team-cards",
+                  {{"metadata",
+                    {{"name", "cf-crl-team-cards"},
+                     {"namespace", "kube-public"},
+                     {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                   {"data", {{"key", std::move(key)}, {"limits", std::move(limits)}, {"requests", "disabled"}}}});
+    it.settle();
+  };
+  declare("optionall", "nvidia.com/gpu");
+  EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+  declare("optional", "nvidia.com/gpu\n");
+  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "read as the registry reads it";
+  declare("optionall", "nvidia.com/gpu");
+  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "its last accepted content counts";
 }
 
 /// It is in none of our watches: nobody reads it, and it is still somebody's.

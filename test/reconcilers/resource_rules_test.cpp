@@ -63,6 +63,10 @@ class resource_rules_test : public testing::Test {
       const auto at = server.objects.find(path);
       if (at != server.objects.end() && fake_server::verb_of(request) == "apply") at->second.erase("spec");
       const auto at_path = fake_server::path_of_target(request.target);
+      if (at_path.find("policybindings/") != std::string::npos) return binding(at_path);
+      if (at_path.find("webhookconfigurations/") != std::string::npos)
+        return webhook_object.is_null() ? recording_transport::refused(404, "NotFound")
+                                        : recording_transport::answered(200, webhook_object);
       const bool mutating = at_path.find("mutatingadmissionpolicies") != std::string::npos;
       if (!mutating && at_path.find("validatingadmissionpolicies") == std::string::npos) return std::nullopt;
       if (policies_missing || (mutating && filling_missing)) return recording_transport::refused(404, "NotFound");
@@ -107,6 +111,26 @@ class resource_rules_test : public testing::Test {
     EXPECT_TRUE(done) << (done ? "" : done.error().what);
     return done.value_or(controller::action::await_change());
   }
+  /// As the chart has it, or changed, or not there.
+  kube::response binding(std::string_view at_path) {
+    const std::string name(at_path.substr(at_path.rfind('/') + 1));
+    asked_bindings.insert(name);
+    if (missing_bindings.contains(name)) return recording_transport::refused(404, "NotFound");
+    auto policy_name = name, action = std::string("Warn");
+    for (const auto* mode : {"-deny", "-warn"}) {
+      const auto at = policy_name.find(mode);
+      if (at == std::string::npos) continue;
+      policy_name.erase(at, 5);
+      if (std::string_view(mode) == "-deny") action = "Deny";
+    }
+    json spec = {{"policyName", policy_name}, {"validationActions", {action}}, {"paramRef", json::object()}};
+    spec.update(binding_change);
+    return recording_transport::answered(200, json{{"spec", spec}});
+  }
+  std::set<std::string> missing_bindings, asked_bindings;
+  json binding_change = json::object();
+  json webhook_object = {
+      {"webhooks", {{{"name", "resource-defaults.quartermaster.io"}}, {{"name", "resource-rules.quartermaster.io"}}}}};
   json object() const { return server.objects.contains(path) ? server.objects.at(path) : json(); }
 
   bool policies_missing = false, filling_missing = false;
@@ -262,6 +286,13 @@ TEST_F(resource_rules_test, looks_again_at_a_node_only_when_what_it_offers_chang
   EXPECT_THAT(what.affected_by(&before, nullptr), testing::SizeIs(1));
 }
 
+TEST_F(resource_rules_test, lists_the_keys_of_exclusions) {
+  declare(sound().with("excludeResources", "example.com/other,example.com/a"));
+  policy("Deny");
+  settle();
+  EXPECT_EQ(object()["spec"]["exclusive"], json({"example.com/a", "example.com/fpga", "example.com/other"}));
+}
+
 TEST_F(resource_rules_test, says_when_the_policies_are_not_there_or_doubted) {
   declare(sound());
   policy("Deny");
@@ -295,6 +326,63 @@ TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_
   EXPECT_EQ(what.state()->status, "True");
 }
 
+TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
+  declare(sound());
+  policy("Deny");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << what.state()->message;
+  EXPECT_THAT(asked_bindings, ElementsAre("declarations-deny.quartermaster.io", "resource-advice.quartermaster.io",
+                                          "resource-defaults.quartermaster.io", "resource-rules-deny.quartermaster.io",
+                                          "resource-templates.quartermaster.io"));
+  missing_bindings = {"resource-rules-deny.quartermaster.io"};
+  now += 11min;
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("the binding resource-rules-deny.quartermaster.io is not there"));
+  policy("Warn");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << "looked at again at once: the mode has another binding";
+  missing_bindings.clear();
+  for (const json& change : {json{{"policyName", "other"}}, json{{"validationActions", {"Audit"}}}}) {
+    binding_change = change;
+    now += 11min;
+    settle();
+    EXPECT_EQ(what.state()->status, "False") << change;
+    EXPECT_THAT(what.state()->message, HasSubstr("was changed"));
+  }
+}
+
+TEST_F(resource_rules_test, where_the_webhook_fills_it_must_be_there) {
+  declare(sound());
+  policy("Deny");
+  filled_by_policies = false;
+  for (const json& is : {json(), json{{"webhooks", {{{"name", "compatibility.quartermaster.io"}}}}}}) {
+    webhook_object = is;
+    now += 11min;
+    settle();
+    EXPECT_EQ(what.state()->status, "False") << is;
+    EXPECT_THAT(what.state()->message, HasSubstr("nothing fills in defaults"));
+  }
+  policy("Warn");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << "nothing is to be filled in";
+}
+
+TEST_F(resource_rules_test, S24_what_the_webhook_fills_in_is_let_pass_without_it) {
+  declare(sound().with("limits", "required"));
+  filled_by_policies = false;
+  policy("Deny");
+  settle();
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["absentPasses"], true);
+  policy("Warn");
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("absentPasses")) << "Warn says what is missing";
+  policy("Deny");
+  filled_by_policies = true;
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("absentPasses"));
+}
+
 TEST_F(resource_rules_test, leaves_the_policies_out_of_it_when_another_part_holds_pods_to_the_rules) {
   declare(sound());
   policy("Deny");
@@ -304,9 +392,25 @@ TEST_F(resource_rules_test, leaves_the_policies_out_of_it_when_another_part_hold
   EXPECT_EQ(what.state()->reason, "Deny");
 }
 
+TEST_F(resource_rules_test, where_the_webhook_refuses_it_must_be_there) {
+  declare(sound());
+  policy("Warn");
+  by_policies = filled_by_policies = false;
+  webhook_object = json();
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("nobody holds pods to the rules"));
+}
+
 TEST_F(resource_rules_test, asks_for_no_right_the_chart_does_not_give) {
   declare(sound());
+  policy("Warn");
+  settle();
+  filled_by_policies = false;
   policy("Deny");
+  settle();
+  filled_by_policies = true;
+  now += 11min;
   settle();
   policies.erase(*policies.find({{}, "default"}));
   settle();

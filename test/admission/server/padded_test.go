@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"quartermaster.io/test/admission"
 )
 
@@ -53,6 +54,20 @@ func TestS24_APaddedPodIsRefusedOnARealAPIServer(t *testing.T) {
 		reply := post("a monster", admission.Monster(size.Containers, size.Limits))
 		if reply.Code == 201 || (reply.Code == 422 && reply.Refusal() == "") {
 			t.Errorf("%d containers, %d limits: %d %.300q", size.Containers, size.Limits, reply.Code, reply.Message)
+		}
+	}
+	// What people may mean is not refused for its size.
+	if err := (&Policies{Server: server, Judge: judge}).Hold(ctx, &Batch{Spec: admission.HamiRules()}, "Deny"); err != nil {
+		t.Fatal(err)
+	}
+	for _, containers := range []int{94, 256} {
+		pod := admission.HamiPod(containers)
+		if reply := post("a sound pod", pod); reply.Code != 201 {
+			t.Errorf("%d sound containers: %d %.300q", containers, reply.Code, reply.Message)
+		}
+		pod.Spec.Containers[containers-1].Resources.Limits[admission.Core] = resource.MustParse("100")
+		if reply := post("an excluded key", pod); reply.Refusal() == "" {
+			t.Errorf("%d containers, the last of which uses an excluded key: %d", containers, reply.Code)
 		}
 	}
 	t.Logf("the slowest answer took %s: %s", slowest.Round(time.Millisecond), where)

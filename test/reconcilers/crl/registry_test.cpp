@@ -81,6 +81,19 @@ TEST(registry, F36_a_declaration_edited_into_an_error_keeps_its_last_good_rule) 
   EXPECT_THAT(all.compile(how).rules, IsEmpty()) << "deleted";
 }
 
+TEST(registry, F36_a_kept_rule_writes_no_runtime_class_that_is_gone) {
+  auto all = filled({sound().with("runtimeClassName", "nvidia")});
+  all.set_runtime_classes({{"nvidia"}});
+  const auto good = all.compile();
+  EXPECT_EQ(good.rules[0].runtime_class, "nvidia");
+  all.put(sound().with("runtimeClassName", "nvidia").with("limits", "maybe").view());
+  compile_options how;
+  how.last = &good;
+  EXPECT_EQ(all.compile(how), good);
+  all.set_runtime_classes(std::set<std::string, std::less<>>());
+  EXPECT_EQ(all.compile(how).rules[0].runtime_class, "");
+}
+
 TEST(registry, F36_what_nodes_and_policy_say_of_a_kept_rule_is_as_they_say_now) {
   auto all = filled({sound("example.com/a", "g").with("limits", "required"), sound("example.com/b", "g")});
   std::set<std::string, std::less<>> offered;

@@ -292,50 +292,65 @@ func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
 	b.must(b.Await(b.ctx, 40*time.Second))
 }
 
-// Evict asks the Eviction API, so a PodDisruptionBudget holds, and is named.
+// Evict asks the Eviction API, so a PodDisruptionBudget holds, and is named. A pod under two of them, which the API server can never
+// evict (it answers 500), is named too, and the other pods are evicted all the same.
 func TestC62_evicts_as_far_as_budgets_allow(t *testing.T) {
 	b := take(t, "calm")
 	b.converged("only")
 	b.enrol(map[string]any{"drain": map[string]any{"mode": "Evict"}})
 	const node = "t4-0"
 	b.user("bare", node, "pgpu")
-	none := intstr.FromInt32(0)
-	_, err := b.Client.PolicyV1().PodDisruptionBudgets("default").Create(b.ctx, &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: "guarded"},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guarded"}}}}, metav1.CreateOptions{})
-	b.must(err)
-	remove := func() {
-		_ = b.Client.PolicyV1().PodDisruptionBudgets("default").Delete(context.Background(), "guarded", metav1.DeleteOptions{})
-	}
-	t.Cleanup(remove)
-	one, now := int32(1), int64(0)
-	pod := b.podOf(node, "pgpu")
-	_, err = b.Client.AppsV1().ReplicaSets("default").Create(b.ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "guarded"}, Spec: appsv1.ReplicaSetSpec{
-		Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guarded"}},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "guarded"}}, Spec: pod}}}, metav1.CreateOptions{})
-	b.must(err)
-	t.Cleanup(func() {
-		_ = b.Client.AppsV1().ReplicaSets("default").Delete(context.Background(), "guarded", metav1.DeleteOptions{GracePeriodSeconds: &now})
-	})
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		set, err := b.Client.AppsV1().ReplicaSets("default").Get(b.ctx, "guarded", metav1.GetOptions{})
+	budgets, sets := b.Client.PolicyV1().PodDisruptionBudgets("default"), b.Client.AppsV1().ReplicaSets("default")
+	guard := func(name, app string) (remove func()) {
+		none := intstr.FromInt32(0)
+		_, err := budgets.Create(b.ctx, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}}, metav1.CreateOptions{})
 		b.must(err)
-		if set.Status.ReadyReplicas == 1 {
+		remove = func() { _ = budgets.Delete(context.Background(), name, metav1.DeleteOptions{}) }
+		t.Cleanup(remove)
+		return remove
+	}
+	apps := []string{"double", "free", "guarded"}
+	for _, app := range apps {
+		one, now, labels := int32(1), int64(0), map[string]string{"app": app}
+		_, err := sets.Create(b.ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: app}, Spec: appsv1.ReplicaSetSpec{
+			Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: b.podOf(node, "pgpu")}}}, metav1.CreateOptions{})
+		b.must(err)
+		t.Cleanup(func() {
+			_ = sets.Delete(context.Background(), app, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		ready := int32(0)
+		for _, app := range apps {
+			set, err := sets.Get(b.ctx, app, metav1.GetOptions{})
+			b.must(err)
+			ready += set.Status.ReadyReplicas
+		}
+		if ready == 3 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("the guarded pod does not run")
+			t.Fatalf("%d of the pods run", ready)
 		}
 	}
+	allow := guard("guarded", "guarded")
+	guard("double-1", "double")
+	part := guard("double-2", "double")
 	b.must(b.Ask(b.ctx, node, "vgpu"))
 	b.until(node, 30*time.Second, func(s map[string]any) bool {
 		text := fmt.Sprint(s["blockers"])
-		return strings.Contains(text, "default/guarded-") && strings.Contains(text, "its PodDisruptionBudget") && strings.Contains(text, "default/bare (has no controller")
+		return strings.Contains(text, "default/guarded-") && strings.Contains(text, "its PodDisruptionBudget") && strings.Contains(text, "default/bare (has no controller") &&
+			strings.Contains(text, "default/double-") && strings.Contains(text, "more than one PodDisruptionBudget") && !strings.Contains(text, "default/free-")
 	})
-	remove()
+	allow()
 	b.until(node, 30*time.Second, func(s map[string]any) bool {
 		return !strings.Contains(fmt.Sprint(s["blockers"]), "guarded")
 	})
+	part()
+	_ = budgets.Delete(b.ctx, "double-1", metav1.DeleteOptions{})
 	b.forget("bare")
 	b.must(b.Await(b.ctx, 40*time.Second))
 }
@@ -380,4 +395,41 @@ func TestC61_many_nodes_at_once_and_never_more_than_allowed(t *testing.T) {
 	if w.most < allowed {
 		t.Errorf("only %d changed at once, %d were allowed: this proved nothing", w.most, allowed)
 	}
+}
+
+// A node whose cards are all cut by MIG is up with its slices, and a pod on a slice holds its card.
+func TestC61_a_pod_on_a_slice_of_a_card_is_waited_for(t *testing.T) {
+	b := take(t, "calm")
+	strategy := func(value any) error {
+		body, _ := json.Marshal(map[string]any{"spec": map[string]any{"modules": map[string]any{"pgpu": map[string]any{"settings": value}}}})
+		_, err := b.Dynamic.Resource(kit.Policies).Patch(context.Background(), "default", types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	}
+	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", "l40s=1")
+	b.must(err)
+	const node, slice = "l40s-0", "nvidia.com/mig-1g.10gb"
+	_, err = b.Client.CoreV1().Nodes().Patch(b.ctx, node, types.MergePatchType, []byte(`{"metadata":{"labels":{"sim.quartermaster.io/mig":"1g.10gb"}}}`), metav1.PatchOptions{})
+	b.must(err)
+	t.Cleanup(func() {
+		delete(b.Expected.Nodes, node)
+		_ = b.Client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{})
+		_ = strategy(nil)
+	})
+	b.must(strategy(map[string]any{"MIG_STRATEGY": "mixed"}))
+	b.start("only")
+	b.must(b.Ask(b.ctx, node, "pgpu"))
+	s := b.until(node, 40*time.Second, inPhase("Ready"))
+	if s["message"] != slice+" allocatable" {
+		t.Errorf("it is ready because of %q", s["message"])
+	}
+	unit["slices"] = slice
+	t.Cleanup(func() { delete(unit, "slices") })
+	b.user("slice", node, "slices")
+	b.must(b.Ask(b.ctx, node, "vgpu"))
+	s = b.until(node, 20*time.Second, inPhase("Draining"))
+	if got := fmt.Sprint(s["blockers"]); got != "[default/slice]" {
+		t.Errorf("blockers are %s", got)
+	}
+	b.forget("slice")
+	b.until(node, 40*time.Second, inPhase("Ready"))
 }

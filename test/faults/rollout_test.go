@@ -276,3 +276,68 @@ func TestC28_a_plugin_that_running_pods_need_is_replaced_when_they_are_gone(t *t
 	})
 	b.must(b.AwaitPolicyReady(b.ctx, 60*time.Second))
 }
+
+// A new node set moves the nodes that ask for it one after the other, each without two plugins at once; where running pods need the
+// plugin, a node waits for them.
+func TestS52_nodes_move_to_another_node_set_one_after_another(t *testing.T) {
+	b := take(t, "calm")
+	nodes := append(b.l40s("pgpu", 1), "t4-0")
+	b.must(b.Ask(b.ctx, "t4-1", "mps"))
+	b.converged("only")
+	note := func(node string, value any) error {
+		body, _ := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"quartermaster.io/node-set": value}}})
+		_, err := b.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	}
+	sets := func(value any) error {
+		body, _ := json.Marshal(map[string]any{"spec": map[string]any{"modules": map[string]any{"pgpu": map[string]any{"nodeSets": value}, "mps": map[string]any{"nodeSets": value}}}})
+		_, err := b.Dynamic.Resource(kit.Policies).Patch(context.Background(), "default", types.MergePatchType, body, metav1.PatchOptions{})
+		return err
+	}
+	for _, node := range append([]string{"t4-1"}, nodes...) {
+		b.must(note(node, "big"))
+	}
+	t.Cleanup(func() { _, _, _ = sets(nil), note("t4-0", nil), note("t4-1", nil) })
+	b.user("holder", "t4-1", "mps")
+	before := b.uids("mps")
+	served := func(set string) (n int) {
+		pods, err := b.Client.CoreV1().Pods(kit.Namespace).List(b.ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=pgpu"})
+		b.must(err)
+		for _, p := range pods.Items {
+			if p.DeletionTimestamp == nil && len(p.OwnerReferences) == 1 && p.OwnerReferences[0].Name == set {
+				n++
+			}
+		}
+		return
+	}
+	wrong := b.oneAtATime("nvidia.com/gpu", nodes)
+
+	b.must(sets([]any{map[string]any{"name": "big", "settings": map[string]any{}}}))
+	b.eventuallySo(90*time.Second, func() string {
+		if n := served("nvidia-device-plugin-ds-big"); n != 2 {
+			return fmt.Sprintf("%d nodes have moved", n)
+		}
+		return ""
+	})
+	b.eventuallySo(20*time.Second, func() string {
+		row, _ := b.said("mps")
+		if said := fmt.Sprint(row["message"]); !strings.Contains(said, "1 node waits for its pods: t4-1") {
+			return said
+		}
+		return ""
+	})
+	if got := b.uids("mps"); got["t4-1"] != before["t4-1"] {
+		t.Errorf("the plugin on t4-1 was replaced under a pod that needs it")
+	}
+	b.must(sets(nil))
+	b.eventuallySo(90*time.Second, func() string {
+		if n := served("nvidia-device-plugin-ds"); n != 2 {
+			return fmt.Sprintf("%d nodes are back", n)
+		}
+		return ""
+	})
+	b.forget("holder")
+	b.clean(wrong())
+	b.must(b.AwaitPolicyReady(b.ctx, 60*time.Second))
+	b.must(b.Await(b.ctx, 40*time.Second))
+}

@@ -125,6 +125,7 @@ class operator_program {
         given_policy_(std::move(policy)),
         wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
+    health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
     add_caches();
@@ -140,7 +141,7 @@ class operator_program {
   int run() {
     // Before the first answer of the cluster there is nothing to hand over.
     loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
-    loop_.spawn("main", main());
+    loop_.spawn_essential("main", main());
     loop_.run();
     log::flush();
     return rc_;
@@ -194,17 +195,22 @@ class operator_program {
   template <class T>
   void cache(kube::watch_settings what, controller::store<T>& into) {
     controller::reflector_options how;
-    how.on_forbidden = [this](const kube::error& why) { say_forbidden(why); };
+    how.on_trouble = [this](const kube::error& why) { say_trouble(why); };
     manager_.add_cache(seen_, std::move(what), into, std::move(how));
   }
-  /// Rights that were taken away while we run: said where an administrator looks, on the policy. Before the first sync
-  /// the log and /readyz say it.
-  void say_forbidden(const kube::error& why) {
+  /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
+  /// policy. Before the first sync the log and /readyz say it.
+  void say_trouble(const kube::error& why) {
     const auto* about = policies_.find({{}, std::string(reconcilers::names::policy)});
     if (!about || !manager_.leading()) return;
-    events_.record({kube::resources::accelerator_policies, *about}, controller::event_type::warning, "Forbidden",
-                   "Watch",
-                   why.what + ". Grant the right again (helm upgrade restores the chart's); no restart is needed.");
+    const bool refused = why.code == kube::errc::forbidden;
+    events_.record({kube::resources::accelerator_policies, *about}, controller::event_type::warning,
+                   refused ? "Forbidden" : "WatchBroken", "Watch",
+                   refused
+                       ? why.what + ". Grant the right again (helm upgrade restores the chart's); no restart is needed."
+                       : why.what +
+                             ". Lists work, so what is known may be minutes old: look for a proxy between here "
+                             "and the API server that cuts or holds back streams.");
   }
 
   /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
@@ -289,7 +295,7 @@ class operator_program {
         [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
         [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
         events_});
-    manager_.on_leading([this] { loop_.spawn("quota_status", keep_quotas()); });
+    manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
   }
   kube::task<void> keep_quotas() {
     for (;;) {

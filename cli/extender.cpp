@@ -109,8 +109,8 @@ void extender::join(controller::manager& manager) {
   manager.on_leading([this] {
     leading_ = true;
     tell_of_quotas();
-    loop_.spawn("extender", lead());
-    loop_.spawn("waiting_pods", care());
+    loop_.spawn_essential("extender", lead());
+    loop_.spawn_essential("waiting_pods", care());
   });
 }
 

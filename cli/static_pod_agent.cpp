@@ -59,8 +59,8 @@ static_pod_agent::static_pod_agent(agent_options options, kube::cluster_config c
 
 void static_pod_agent::run() {
   loop_.stop_on_signals([this] { stopping_ = true; });
-  loop_.spawn("static-pod", work());
-  loop_.spawn("events", events_.run());
+  loop_.spawn_essential("static-pod", work());
+  loop_.spawn_essential("events", events_.run());
   loop_.run();
   log::flush();
 }

@@ -30,6 +30,11 @@ kube::task<kube::response> fenced_transport::send(kube::request what) {
       return refuse(what.target.substr(0, what.target.find('?')));
     }
     what.deadline = std::min(what.deadline > milliseconds(0) ? what.deadline : unary_default, left);
+    what.allowed = [this] {
+      const bool held = remaining_() > milliseconds(0);
+      if (!held) refused_.add();
+      return held;
+    };
   }
   return inner_.send(std::move(what));
 }

@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "kube/status.hpp"
+
 namespace controller {
 namespace {
 
@@ -46,7 +48,7 @@ std::vector<std::string> health::problems() const {
     out.push_back("api-server: " + silence_);
   } else if (!heard_) {
     out.emplace_back("api-server: no answer yet");
-  } else if (const auto since = now_() - last_contact_; since > contact_limit) {
+  } else if (const auto since = now_() - last_contact_; since > contact_limit_) {
     out.push_back(
         fmt::format("api-server: no answer for {} s", std::chrono::floor<std::chrono::seconds>(since).count()));
   }
@@ -85,8 +87,8 @@ kube::task<kube::response> observed_transport::send(kube::request what) {
   const bool heartbeat = lane == kube::lane::lease;
   if (answer) {
     requests_.with({verb, std::to_string(answer->status)}).add();
-    // 5xx (etcd away, shutting down) is an answer, but not one to rely on.
-    if (answer->status < 500)
+    // 5xx (etcd away, shutting down) is an answer, but not one to rely on; a redirect is somebody else's.
+    if (kube::succeeded(answer->status) || (answer->status >= 400 && answer->status < 500))
       tell_.on_contact();
     else if (heartbeat)
       tell_.on_silence("answers " + std::to_string(answer->status));

@@ -3,6 +3,7 @@
 // that does not lead is ready too, it answers from its stores. Alive: the loop turns, which the answer itself proves;
 // nothing remote can make us unalive, because a restart would not mend it.
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -26,6 +27,9 @@ class health {
   /// An answer of the API server (any status), or none.
   void on_contact();
   void on_silence(std::string_view why);
+  /// The lease is read or written every so often, at the least: two and a half such periods without an answer, and
+  /// never less than five seconds, are a fact and not a pause.
+  void expect_contact_every(milliseconds period) { contact_limit_ = std::max(milliseconds(5000), period * 5 / 2); }
   /// We are going: not ready from now on.
   void stopping() { stopping_ = true; }
 
@@ -33,14 +37,11 @@ class health {
   std::vector<std::string> problems() const;
   bool ready() const { return problems().empty(); }
 
-  /// The lease is read or written every two seconds, so five without an answer is a fact, not a pause.
-  static constexpr milliseconds contact_limit{5000};
-
  private:
   std::function<milliseconds()> now_;
   std::vector<std::pair<std::string, std::function<std::string()>>> checks_;
   bool heard_ = false;
-  milliseconds last_contact_{0};
+  milliseconds last_contact_{0}, contact_limit_{5000};
   std::string silence_;
   bool stopping_ = false;
 };

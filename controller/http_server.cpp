@@ -421,8 +421,8 @@ void http_server::route_async(std::string_view methods, std::string path, async_
 
 kube::result<void> http_server::start() {
   if (auto opened = core_->open(); !opened) return opened;
-  core_->on.spawn("http_accept", core_->accept());
-  if (core_->shown) core_->on.spawn("http_certificate", core_->watch_certificate());
+  core_->on.spawn_essential("http_accept", core_->accept());
+  if (core_->shown) core_->on.spawn_essential("http_certificate", core_->watch_certificate());
   log::info("serving", {{"server", core_->how.name},
                         {"address", core_->how.address},
                         {"port", port()},

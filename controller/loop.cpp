@@ -10,6 +10,7 @@
 #include <boost/system/system_error.hpp>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "controller/log.hpp"
@@ -39,10 +40,25 @@ void handle(int number, void (*with)(int)) {
   sigaction(number, &action, nullptr);
 }
 
+[[noreturn]] void end_without(std::string_view name) {
+  log::error("the process ends: it is of no use without this coroutine", {{"name", name}});
+  log::flush();
+  _exit(1);
+}
+
+struct ended_with_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 asio::awaitable<void> log_result(std::string name, kube::task<void> what) {
   const auto result = co_await std::move(what);
   if (!result && result.error().code != kube::errc::cancelled)
     log::warn("coroutine ended with an error", {{"name", name}, {"error", result.error().what}});
+}
+
+asio::awaitable<void> throw_error(kube::task<void> what) {
+  const auto result = co_await std::move(what);
+  if (!result && result.error().code != kube::errc::cancelled) throw ended_with_error(result.error().what);
 }
 
 }  // namespace
@@ -58,41 +74,53 @@ void spawned::cancel() const {
 }
 
 loop::loop(registry& metrics)
-    : lag_(metrics.make_gauge("quartermaster_loop_lag_seconds", "How late the last one-second timer of the loop was.")),
-      lag_max_(
-          metrics.make_gauge("quartermaster_loop_lag_max_seconds", "The latest that timer has been since the start.")),
+    : lag_(metrics.make_histogram("quartermaster_loop_lag_seconds", "How late the loop's one-second timer was.")),
       exceptions_(metrics.counters("quartermaster_coroutine_exceptions_total", "Exceptions out of coroutines: bugs.",
-                                   {"name"})) {
+                                   {"name"})),
+      on_fatal_(end_without) {
   metrics.collect([](metric_text& to) {
     to.family("quartermaster_log_dropped_total", "Log lines nobody took in time.", "counter");
     to.sample("quartermaster_log_dropped_total", {}, static_cast<double>(log::dropped()));
   });
 }
 
-spawned loop::spawn(std::string name, asio::awaitable<void> what) {
+spawned loop::start(std::string name, asio::awaitable<void> what, bool essential) {
   spawned out;
   out.state_ = std::make_shared<spawned::state>();
   auto state = out.state_;
-  auto ended = [this, state, name = std::move(name)](std::exception_ptr thrown) { on_end(name, state, thrown); };
+  auto ended = [this, state, essential, name = std::move(name)](std::exception_ptr thrown) {
+    if (on_end(name, state, thrown) && essential) on_fatal_(name);
+  };
   asio::co_spawn(context_, std::move(what), asio::bind_cancellation_slot(out.state_->stop.slot(), std::move(ended)));
   return out;
 }
 
+spawned loop::spawn(std::string name, asio::awaitable<void> what) {
+  return start(std::move(name), std::move(what), false);
+}
 spawned loop::spawn(std::string name, kube::task<void> what) {
   std::string same = name;
-  return spawn(std::move(name), log_result(std::move(same), std::move(what)));
+  return start(std::move(name), log_result(std::move(same), std::move(what)), false);
+}
+spawned loop::spawn_essential(std::string name, asio::awaitable<void> what) {
+  return start(std::move(name), std::move(what), true);
+}
+spawned loop::spawn_essential(std::string name, kube::task<void> what) {
+  return start(std::move(name), throw_error(std::move(what)), true);
 }
 
-void loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown) {
+bool loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown) {
   state->running = false;
-  if (!thrown) return;
+  if (!thrown) return false;
   try {
     std::rethrow_exception(thrown);
   } catch (const boost::system::system_error& e) {
     if (e.code() == asio::error::operation_aborted)
-      return;  // cancelled while it waited: how a coroutine is meant to end
+      return false;  // cancelled while it waited: how a coroutine is meant to end
     exceptions_.with({name}).add();
     log::error("exception out of a coroutine", {{"name", name}, {"error", e.what()}});
+  } catch (const ended_with_error& e) {
+    log::error("coroutine ended with an error", {{"name", name}, {"error", e.what()}});
   } catch (const std::exception& e) {
     exceptions_.with({name}).add();
     log::error("exception out of a coroutine", {{"name", name}, {"error", e.what()}});
@@ -100,6 +128,7 @@ void loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>
     exceptions_.with({name}).add();
     log::error("exception out of a coroutine", {{"name", name}, {"error", "not a std::exception"}});
   }
+  return true;
 }
 
 void loop::post(std::function<void()> what) { asio::post(context_, std::move(what)); }
@@ -126,14 +155,13 @@ asio::awaitable<void> loop::measure_lag() {
     const bool slept = co_await sleep_for(lag_period);
     if (!slept) co_return;
     const double late = std::max(0.0, std::chrono::duration<double>(std::chrono::steady_clock::now() - due).count());
-    lag_.set(late);
-    if (late > lag_max_.value()) lag_max_.set(late);
+    lag_.observe(late);
     log::flush();
   }
 }
 
 void loop::run() {
-  if (!std::exchange(measuring_, true)) spawn("lag", measure_lag());
+  if (!std::exchange(measuring_, true)) spawn_essential("lag", measure_lag());
   for (;;) {
     try {
       context_.run();

@@ -1,8 +1,9 @@
 #pragma once
 // The one thread and what runs on it. Coroutines are spawned by name: an exception out of one is a bug, caught here,
-// counted and logged once, and the others go on. Signals: the first SIGTERM or SIGINT asks for a stop; from then on a
-// second one, or the deadline, ends the process even if the thread hangs, because both are plain signal handlers then.
-// SIGPIPE and SIGHUP are ignored.
+// counted and logged once, and the others go on; but without an essential one (a cache, the election, accepting
+// callers) the process would be alive, ready and of no use, so it ends with status 1 and is started again. Signals: the
+// first SIGTERM or SIGINT asks for a stop; from then on a second one, or the deadline, ends the process even if the
+// thread hangs, because both are plain signal handlers then. SIGPIPE and SIGHUP are ignored.
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "controller/clock.hpp"
@@ -49,6 +51,12 @@ class loop {
   /// is logged as a warning, unless it is errc::cancelled.
   spawned spawn(std::string name, boost::asio::awaitable<void> what);
   spawned spawn(std::string name, kube::task<void> what);
+  /// One the process is of no use without: an exception or an error out of it ends the process (`on_fatal`), unless it
+  /// is errc::cancelled.
+  spawned spawn_essential(std::string name, boost::asio::awaitable<void> what);
+  spawned spawn_essential(std::string name, kube::task<void> what);
+  /// Called instead of ending the process, by tests.
+  void on_fatal(std::function<void(std::string_view name)> call) { on_fatal_ = std::move(call); }
   /// A call with the next turn of the loop.
   void post(std::function<void()> what);
 
@@ -61,13 +69,15 @@ class loop {
 
  private:
   boost::asio::awaitable<void> measure_lag();
-  void on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown);
+  spawned start(std::string name, boost::asio::awaitable<void> what, bool essential);
+  /// True: it ended by an exception.
+  bool on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown);
 
   boost::asio::io_context context_{1};
   boost::asio::signal_set signals_{context_};
-  gauge& lag_;
-  gauge& lag_max_;
+  histogram& lag_;
   family<counter>& exceptions_;
+  std::function<void(std::string_view)> on_fatal_;
   bool measuring_ = false;
 };
 

@@ -33,8 +33,12 @@ manager::cache& manager::add_cache(std::string name, std::function<bool()> synce
 }
 
 std::string manager::cache_problem(const cache& of) const {
-  if (of.synced()) return {};
-  return of.state.trouble.empty() ? "not synced yet" : "not synced: " + of.state.trouble;
+  const std::string why = of.state.trouble.empty() ? std::string() : ": " + of.state.trouble;
+  if (!of.synced()) return why.empty() ? "not synced yet" : "not synced" + why;
+  // What is answered from it may have been true long ago.
+  const auto silent = of.now() - of.state.last_contact;
+  if (silent <= reflector_options::contact_limit) return {};
+  return "no contact for " + std::to_string(std::chrono::floor<std::chrono::seconds>(silent).count()) + " s" + why;
 }
 
 void manager::add_always(std::string name, std::function<kube::task<void>()> start,
@@ -75,7 +79,7 @@ kube::task<void> manager::run() {
     if (!started) co_return std::unexpected(std::move(started.error()));
   }
   // 2. Caches. Nothing may act on what it has not seen: a missing object looks like one that was deleted.
-  for (auto& each : caches_) each->running = loop_.spawn("reflect_" + each->name, each->start());
+  for (auto& each : caches_) each->running = loop_.spawn_essential("reflect_" + each->name, each->start());
   const auto synced = [this] {
     return stopping_ || std::ranges::all_of(caches_, [](const auto& c) { return c->synced(); });
   };
@@ -83,12 +87,12 @@ kube::task<void> manager::run() {
   // 3. What every replica does: events, probes. After the caches, because it answers from them.
   if (!stopping_) {
     log::info("caches synced", {{"caches", caches_.size()}});
-    for (auto& each : always_) each.running = loop_.spawn(each.name, each.start());
+    for (auto& each : always_) each.running = loop_.spawn_essential(each.name, each.start());
     // 4. The lease. Only now: whoever leads must be able to work at once, or a replica that can never sync would keep
     // one that could
     //    from leading.
     if (!leadership_.run) leadership_ = always_leading();
-    electing_ = loop_.spawn("elect", leadership_.run());
+    electing_ = loop_.spawn_essential("elect", leadership_.run());
   }
   co_await wait_until([this] { return stopping_ || leadership_.held(); }, forever, 200ms);
   if (!stopping_) {
@@ -110,18 +114,22 @@ boost::asio::awaitable<void> manager::shut_down() {
   // surprise.
   for (auto* each : runners_) each->stop();
   const bool idle = co_await wait_until([this] { return std::ranges::all_of(runners_, &runner::idle); }, 3s, 10ms);
-  if (!idle) log::warn("reconciles did not end in time");
+  if (!idle) {
+    log::warn("reconciles did not end in time, the lease is not given back: it expires");
+    for (auto* each : runners_) each->cancel();
+  }
   // 3. Events that tell of it, while the lease still lets us write.
   for (auto& each : always_) {
     if (each.flush) co_await bounded("flush_" + each.name, each.flush(), 1s);
     each.running.cancel();
   }
   // 4. The lease goes back only when nothing of ours writes any more: the next leader may start the moment it is free.
+  // A write that was cut off may still arrive.
   if (leading_) {
     for (const auto& call : before_release_) co_await bounded("before_release", call(), 1s);
   }
   electing_.cancel();
-  if (leadership_.release) co_await bounded("release", leadership_.release(), 2s);
+  if (idle && leadership_.release) co_await bounded("release", leadership_.release(), 2s);
   leading_ = false;
   // 1. Servers last but for the caches they answer from: requests that are on their way still get their answer.
   const auto served = boot_now() - began;

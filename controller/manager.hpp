@@ -37,6 +37,7 @@ class manager {
     cache& added = add_cache(name, [&into] { return into.synced(); });
     options.name = added.name;
     options.state = &added.state;
+    added.now = options.now;
     added.start = [this, &over, &into, settings = std::move(settings), options = std::move(options)] {
       return reflect<T>(over, settings, into, reflecting_, options);
     };
@@ -68,6 +69,7 @@ class manager {
     std::function<bool()> synced;
     std::function<kube::task<void>()> start;
     reflector_state state;
+    std::function<milliseconds()> now = boot_now;
     spawned running;
   };
   struct background {

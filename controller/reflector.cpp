@@ -2,6 +2,8 @@
 
 #include <malloc.h>
 
+#include <exception>
+
 #include <boost/asio/experimental/awaitable_operators.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -63,7 +65,8 @@ class reflector {
         lists_(metrics.lists.with({name_})),
         watches_(metrics.watches.with({name_})),
         undecodable_(metrics.undecodable.with({name_})),
-        objects_(metrics.objects.with({name_})) {}
+        objects_(metrics.objects.with({name_})),
+        last_contact_(metrics.last_contact.with({name_})) {}
 
   kube::task<void> run() {
     metrics_.synced.with({name_}).set(0);
@@ -123,10 +126,12 @@ class reflector {
       if (!fed) failed(fed.error());
       return fed.has_value() && !restart;
     };
-    auto streaming = over_.stream(std::move(what), std::move(sink));
+    std::exception_ptr thrown;
+    auto streaming = caught(over_.stream(std::move(what), std::move(sink)), thrown);
     auto ticking = tick();
     // Whichever ends first cancels the other: the stream, or the deadline of the initial events.
     const auto ended = co_await (std::move(streaming) || std::move(ticking));
+    if (thrown) std::rethrow_exception(thrown);
     if (ended.index() == 1) co_return;  // the machine knows: on_tick said so
     const auto& answer = std::get<0>(ended);
     if (!answer) {
@@ -134,13 +139,28 @@ class reflector {
     } else if (!kube::succeeded(answer->status)) {
       failed(kube::error_of("watch " + std::string(type_.plural), *answer));
     } else {
+      const auto broken = machine_.count().broken;
       machine_.on_watch_closed(options_.now());
+      if (machine_.count().broken == broken) co_return;
+      tell_of_broken_watch(
+          {kube::errc::connect, 0, "watch " + std::string(type_.plural) + ": it ends without an event", {}},
+          options_.now());
     }
+  }
+
+  /// `a || b` waits for one that succeeds: an exception would be waited over, for ever.
+  static kube::task<kube::response> caught(kube::task<kube::response> streaming, std::exception_ptr& thrown) {
+    try {
+      co_return co_await std::move(streaming);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    co_return std::unexpected(cancelled());
   }
 
   boost::asio::awaitable<void> tick() {
     for (;;) {
-      const bool slept = co_await sleep_for(initial_ ? 5s : 600s);
+      const bool slept = co_await sleep_for(machine_.initial() ? 5s : 600s);
       if (slept && machine_.on_tick(options_.now())) co_return;
     }
   }
@@ -152,10 +172,10 @@ class reflector {
           into_.begin();
           return;
         case op::kind::put:
-          report(into_.put(what.object), what.object);
+          report(into_.put(what.object), what.object, false);
           return;
         case op::kind::erase:
-          report(into_.erase(what.object), what.object);
+          report(into_.erase(what.object), what.object, true);
           return;
         case op::kind::commit:
           commit();
@@ -171,14 +191,14 @@ class reflector {
     }
   }
 
-  void report(const kube::result<void>& read, std::string_view object) {
+  void report(const kube::result<void>& read, std::string_view object, bool gone) {
     if (read) return;
     undecodable_.add();
     const auto key = key_of(object, wire_);
-    if (key) into_.keep(*key);
+    if (key) gone ? into_.erase_key(*key) : into_.keep(*key);
     if (unreadable_.size() >= 1000) return;  // counted is enough then
     if (!unreadable_.insert(key ? key->to_string() : read.error().what).second) return;
-    log::error("object cannot be decoded, what was known of it is kept",
+    log::error(gone ? "object cannot be decoded, it is gone" : "object cannot be decoded, what was known of it is kept",
                {{"resource", name_}, {"error", read.error().what}});
   }
 
@@ -197,6 +217,8 @@ class reflector {
     if (!trouble_.empty()) log::info("API server answers again", {{"resource", name_}});
     trouble_.clear();
     if (std::exchange(refused_since_, std::nullopt)) metrics_.forbidden.with({name_}).set(0);
+    last_contact_.set(static_cast<double>(
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count()));
     if (!options_.state) return;
     options_.state->last_contact = options_.now();
     options_.state->trouble.clear();
@@ -205,8 +227,10 @@ class reflector {
 
   void failed(const kube::error& why) {
     const auto now = options_.now();
+    const auto broken = machine_.count().broken;
     machine_.on_error(why, now);
     if (why.code == kube::errc::cancelled) return;
+    if (machine_.count().broken > broken) tell_of_broken_watch(why, now);
     metrics_.errors.with({name_, kube::to_string(why.code)}).add();
     // A version that is gone and a watch the server does not know are the normal way to a new list.
     if (why.code == kube::errc::gone || why.code == kube::errc::invalid) return;
@@ -228,10 +252,17 @@ class reflector {
     if (is_forbidden) {
       log::error("not allowed to list or watch: grant the right, no restart is needed",
                  {{"resource", name_}, {"error", why.what}});
-      if (options_.on_forbidden) options_.on_forbidden(why);
+      if (options_.on_trouble) options_.on_trouble(why);
     } else {
       log::warn("list or watch failed, retrying", {{"resource", name_}, {"error", why.what}});
     }
+  }
+
+  void tell_of_broken_watch(const kube::error& why, milliseconds now) {
+    if (broken_told_at_ && now - *broken_told_at_ < 60s) return;
+    broken_told_at_ = now;
+    log::warn("the watch does not work, the cache is listed instead", {{"resource", name_}, {"error", why.what}});
+    if (options_.on_trouble && why.code != kube::errc::forbidden) options_.on_trouble(why);
   }
 
   void publish() {
@@ -256,12 +287,13 @@ class reflector {
   reflector_options options_;
   std::string name_;
   counter &events_, &lists_, &watches_, &undecodable_;
-  gauge& objects_;
+  gauge &objects_, &last_contact_;
 
   kube::watch_machine::counters told_;
   std::unordered_set<std::string> unreadable_;  // already logged
   std::string trouble_;
   milliseconds told_at_{0};
+  std::optional<milliseconds> broken_told_at_;
   std::uint64_t bytes_ = 0;
   bool initial_ = true;
   std::optional<milliseconds> refused_since_;  // by 403, without a break
@@ -279,7 +311,10 @@ reflector_metrics::reflector_metrics(registry& into)
       undecodable(
           into.counters("quartermaster_undecodable_total", "Objects and frames that could not be read.", {"resource"})),
       forbidden(into.gauges("quartermaster_watch_forbidden", "1 while the API server refuses the list or watch.",
-                            {"resource"})) {}
+                            {"resource"})),
+      last_contact(into.gauges("quartermaster_cache_last_contact_timestamp_seconds",
+                               "When the API server last sent something for this cache, seconds since 1970.",
+                               {"resource"})) {}
 
 kube::task<void> reflect_into(kube::transport& over, const kube::resource& type, kube::watch_settings settings,
                               reflector_sink& into, reflector_metrics& metrics, reflector_options options) {

@@ -28,6 +28,7 @@ struct reflector_metrics {
   family<counter>& errors;       ///< failed requests and streams, by code
   family<counter>& undecodable;  ///< objects and frames that could not be read
   family<gauge>& forbidden;      ///< 1 while the server answers 403
+  family<gauge>& last_contact;   ///< when the server last sent something, seconds since 1970
 };
 
 /// What the rest of the program may know of a reflector.
@@ -39,12 +40,17 @@ struct reflector_state {
 };
 
 struct reflector_options {
-  std::string name;                                      ///< metric label and log field; empty: the resource's plural
-  reflector_state* state = nullptr;                      ///< kept up to date when given; must outlive the reflector
-  std::function<void(const kube::error&)> on_forbidden;  ///< at most once a minute: an event, say
+  std::string name;                  ///< metric label and log field; empty: the resource's plural
+  reflector_state* state = nullptr;  ///< kept up to date when given; must outlive the reflector
+  /// At most once a minute: an event, say. errc::forbidden, or why the cache had to be listed because its watch does
+  /// not work.
+  std::function<void(const kube::error&)> on_trouble;
   /// A server that has just started answers 403 until it has read its own roles: one that lasts shorter is no missing
   /// right, and is told by `state` and the metric alone.
   milliseconds forbidden_patience{5000};
+  /// Synced and without a byte for longer: what is known may be old. A watch falls silent twice and is listed sooner
+  /// (kube::watch_settings).
+  static constexpr milliseconds contact_limit{330'000};
   std::function<milliseconds()> now = boot_now;
   std::size_t trim_above =
       8u << 20;  ///< a first list of more bytes is followed by malloc_trim; its buffers are not needed again
@@ -60,6 +66,7 @@ class reflector_sink {
   virtual kube::result<void> put(std::string_view object) = 0;
   virtual kube::result<void> erase(std::string_view object) = 0;
   virtual void keep(const kube::object_key& key) = 0;
+  virtual void erase_key(const kube::object_key& key) = 0;
   virtual void commit() = 0;
   virtual std::size_t size() const = 0;
 };
@@ -86,6 +93,7 @@ class store_sink final : public reflector_sink {
     return {};
   }
   void keep(const kube::object_key& key) override { to_.keep(key); }
+  void erase_key(const kube::object_key& key) override { to_.erase(key); }
   void commit() override { to_.commit(); }
   std::size_t size() const override { return to_.size(); }
 

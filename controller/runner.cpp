@@ -44,6 +44,10 @@ void runner::stop() {
   timer_.cancel();
 }
 
+void runner::cancel() {
+  for (const auto& each : std::exchange(in_flight_, {})) each.cancel();
+}
+
 void runner::wake() {
   // One turn of the loop later: a burst of changes is one look at the queue.
   if (!started_ || std::exchange(woken_, true)) return;
@@ -60,7 +64,8 @@ void runner::pump() {
     auto key = queue_.take(now);
     if (!key) break;
     metrics_.waits.with({name()}).observe(std::chrono::duration<double>(queue_.last_wait()).count());
-    loop_.spawn("reconcile", run_one(std::move(*key)));
+    std::erase_if(in_flight_, [](const spawned& each) { return !each.running(); });
+    in_flight_.push_back(loop_.spawn("reconcile", run_one(std::move(*key))));
   }
   metrics_.depth.with({name()}).set(static_cast<double>(queue_.depth(now)));
   metrics_.delayed.with({name()}).set(static_cast<double>(queue_.delayed()));
@@ -82,7 +87,10 @@ boost::asio::awaitable<void> runner::run_one(kube::object_key key) {
     settle(key, &result, {}, started);
     co_return;
   } catch (const boost::system::system_error& e) {
-    if (e.code() == boost::asio::error::operation_aborted) throw;
+    if (e.code() == boost::asio::error::operation_aborted) {
+      queue_.done(key);
+      throw;
+    }
     thrown = e.what();
   } catch (const std::exception& e) {
     thrown = e.what();

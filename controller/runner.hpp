@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
@@ -46,6 +47,8 @@ class runner {
   void start();
   /// No key is taken from now on; those in flight end. Await `idle` for that.
   void stop();
+  /// After `stop`, to those in flight that do not end: what they have sent may still arrive.
+  void cancel();
   bool idle() const { return queue_.processing() == 0; }
   std::string_view name() const { return what_.name(); }
   const work_queue& queue() const { return queue_; }
@@ -64,6 +67,7 @@ class runner {
   runner_options how_;
   work_queue queue_;
   boost::asio::steady_timer timer_;
+  std::vector<spawned> in_flight_;
   bool started_ = false;
   bool woken_ = false;
 };

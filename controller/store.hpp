@@ -71,6 +71,13 @@ class store {
     const auto gone = items_.extract(at);
     tell(gone.value().item.get(), nullptr);
   }
+  /// It was deleted, and its last state cannot be read.
+  void erase(const kube::object_key& key) {
+    const auto at = items_.find(key);
+    if (at == items_.end()) return;
+    const auto gone = items_.extract(at);
+    tell(gone.value().item.get(), nullptr);
+  }
   void commit() {
     listing_ = false;
     std::vector<typename items::node_type> gone;

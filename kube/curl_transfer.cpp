@@ -87,6 +87,10 @@ curl_transfer::curl_transfer(boost::asio::any_io_executor on, const cluster_conf
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &curl_transfer::on_body);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
+  if (what_.allowed) {
+    curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &curl_transfer::on_ready);
+    curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
+  }
   curl_easy_setopt(easy_, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   set_target();
   set_trust();
@@ -187,6 +191,14 @@ void curl_transfer::set_body() {
   }
 }
 
+/// The connection is there, and nothing of the request has been sent on it.
+int curl_transfer::on_ready(void* self, char*, char*, int, int) {
+  auto& transfer = *static_cast<curl_transfer*>(self);
+  if (transfer.what_.allowed()) return CURL_PREREQFUNC_OK;
+  transfer.stopped_ = stopped::not_allowed;
+  return CURL_PREREQFUNC_ABORT;
+}
+
 int curl_transfer::on_connect(void* self, curl_socket_t fd, curlsocktype) {
   ++static_cast<curl_transfer*>(self)->count_.connections;
   ::fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -274,6 +286,9 @@ result<response> curl_transfer::take() {
                                    {}});
     case stopped::cut:
       return std::move(answer_);
+    case stopped::not_allowed:
+      return std::unexpected(
+          error{errc::cancelled, 0, operation_of(what_) + ": no longer allowed, nothing was sent", {}});
     case stopped::no:
       break;
   }

@@ -59,11 +59,14 @@ class curl_transfer final : public curl_multi::completion {
   /// After done(): the answer or the error. Rethrows what the sink threw.
   result<response> take();
   /// The connection may be dead although nobody said so, or the peer is gone: do not trust its idle siblings.
-  bool suspect() const { return done_ && code_ != CURLE_OK && code_ != CURLE_WRITE_ERROR; }
+  bool suspect() const {
+    return done_ && code_ != CURLE_OK && code_ != CURLE_WRITE_ERROR && code_ != CURLE_ABORTED_BY_CALLBACK;
+  }
 
  private:
   static std::size_t on_header(char* data, std::size_t, std::size_t size, void* self);
   static std::size_t on_body(char* data, std::size_t, std::size_t size, void* self);
+  static int on_ready(void* self, char*, char*, int, int);
   static int on_connect(void* self, curl_socket_t fd, curlsocktype purpose);
   void header(std::string_view line);
   bool body(std::string_view bytes);
@@ -85,7 +88,7 @@ class curl_transfer final : public curl_multi::completion {
   std::array<char, CURL_ERROR_SIZE> detail_{};
   std::chrono::steady_clock::time_point last_byte_ = std::chrono::steady_clock::now();
   response answer_;
-  enum class stopped { no, by_sink, too_big, cut } stopped_ = stopped::no;
+  enum class stopped { no, by_sink, too_big, cut, not_allowed } stopped_ = stopped::no;
   std::exception_ptr thrown_;
   CURLcode code_ = CURLE_OK;
   bool done_ = false;

@@ -3,6 +3,7 @@
 // arguments.
 
 #include <chrono>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct request {
   std::chrono::milliseconds deadline{0};
   /// Streams only: no byte for this long ends the stream with errc::timeout. Zero: none.
   std::chrono::milliseconds silence{0};
+  /// Asked right before the bytes go out, after every wait for a place, a credential and a connection. False: they do
+  /// not go out (errc::cancelled). Empty: always true.
+  std::function<bool()> allowed;
 
   request() = default;
 };

@@ -17,6 +17,7 @@ constexpr ms first_backoff = 800ms, most_backoff = 30s, backoff_forgotten = 2min
 constexpr ms too_large_retry = 1s;   // the server waits up to 3 s by itself before it answers 504
 constexpr ms very_short_watch = 1s;  // closed sooner and without an event: something is wrong
 constexpr std::chrono::seconds least_timeout = 5min;
+constexpr int most_refusals = 3;
 
 ms scaled(ms by, double factor) { return ms(static_cast<ms::rep>(static_cast<double>(by.count()) * factor)); }
 
@@ -24,6 +25,12 @@ ms scaled(ms by, double factor) { return ms(static_cast<ms::rep>(static_cast<dou
 bool is_passing(const api_status& status) {
   return status.reason == "InternalError" || status.reason == "Timeout" || status.reason == "ServerTimeout" ||
          status.reason == "ServiceUnavailable";
+}
+
+/// The server said no, as opposed to later, to a connection that is not there, and to silence.
+bool answered(errc code) {
+  return code != errc::connect && code != errc::tls && code != errc::timeout && code != errc::config &&
+         code != errc::too_many_requests;
 }
 
 }  // namespace
@@ -98,6 +105,7 @@ void watch_machine::on_list_page(std::string_view body, ms now, const std::funct
   version_ = std::move(version);
   need_list_ = plain_list_ = list_begun_ = token_expired_ = false;
   strikes_ = 0;
+  heard_ = now;
   synced_ = true;
   each({store_op::kind::commit, {}});
 }
@@ -122,6 +130,8 @@ store_op watch_machine::on_frame(std::string_view frame, ms now) {
 
 store_op watch_machine::on_event(const event& what, ms now) {
   ++events_in_watch_;
+  heard_ = now;
+  refusals_ = 0;
   ++(what.type == event_type::bookmark ? count_.bookmarks : count_.events);
   const bool initial = phase_ == phase::initial;
   if (initial && what.initial_events_end && what.type == event_type::bookmark) {
@@ -184,10 +194,13 @@ void watch_machine::on_watch_closed(ms now) {
     on_error({errc::connect, 0, "closed before the initial events ended", {}}, now);
   } else if (phase_ == phase::watching) {
     phase_ = phase::idle;
-    if (events_in_watch_ == 0 && now - opened_ < very_short_watch) {
+    if (events_in_watch_ > 0) return;
+    if (now - opened_ < very_short_watch) {
       ++count_.errors;
+      ++refusals_;
       back_off(now);
     }
+    list_if_broken(now);
   }
 }
 
@@ -268,9 +281,20 @@ void watch_machine::watch_failed(const error& why, ms now) {
       if (struck_out()) relist();
       break;
     default:
-      break;  // the version is still good: 429, 5xx, a cut connection and silence never cause a list
+      // The version is still good: after one 5xx, cut connection or silence the same watch is asked for again. But
+      // where watches do not work and lists do (a right that is missing, a proxy that holds streams back) only a list
+      // tells what is true; client-go lists after every failure.
+      if (answered(why.code)) ++refusals_;
+      list_if_broken(now);
   }
   retry(why, now);
+}
+
+void watch_machine::list_if_broken(ms now) {
+  if (refusals_ < most_refusals && (!heard_ || now - *heard_ < settings_.stale)) return;
+  ++count_.broken;
+  relist();
+  plain_list_ = true;  // a WatchList is a watch, too
 }
 
 bool watch_machine::struck_out() { return ++strikes_ >= 2; }
@@ -279,7 +303,7 @@ void watch_machine::relist() {
   need_list_ = true;
   continue_token_.clear();
   list_begun_ = token_expired_ = false;
-  strikes_ = 0;
+  strikes_ = refusals_ = 0;
 }
 
 void watch_machine::retry(const error& why, ms now) {

@@ -33,6 +33,9 @@ struct watch_settings {
   std::chrono::milliseconds silence{
       150'000};  ///< no byte for this long: the connection is dead (bookmarks come about every 60 s)
   std::chrono::milliseconds initial_deadline{60'000};  ///< WatchList without progress for this long falls back to LIST
+  /// A watch that ends without an event, and nothing heard for this long: list. The same after three watches in a row
+  /// that the server refused, or closed at once.
+  std::chrono::milliseconds stale{290'000};
 
   watch_settings() = default;
 };
@@ -86,10 +89,12 @@ class watch_machine {
   /// Version to resume from; empty before the first complete list.
   const std::string& resource_version() const { return version_; }
   bool synced() const { return synced_; }
+  /// A WatchList is open that is not complete.
+  bool initial() const { return phase_ == phase::initial; }
 
   struct counters {
     std::uint64_t lists = 0, watch_lists = 0, watches = 0, events = 0, bookmarks = 0, gone = 0, undecodable = 0,
-                  errors = 0;
+                  errors = 0, broken = 0;  ///< `broken`: lists begun because the watch does not work
   };
   const counters& count() const { return count_; }
 
@@ -115,6 +120,7 @@ class watch_machine {
   /// Something failed without an event in between; true from the second time on.
   bool struck_out();
   void relist();
+  void list_if_broken(ms now);
   void retry(const error& why, ms now);
   void back_off(ms now, ms at_least = ms(0));
 
@@ -130,6 +136,8 @@ class watch_machine {
   std::string continue_token_;
   bool token_expired_ = false;  // the list in progress has been started over once
   int strikes_ = 0;             // failures since the last good event
+  int refusals_ = 0;            // watches refused or closed at once, since the last good event
+  std::optional<ms> heard_;     // last good event or list
   ms opened_{0}, progress_{0};
   std::uint64_t events_in_watch_ = 0;
 

@@ -68,7 +68,7 @@ kube::task<void> fence::close() {
     const auto all = left_.size();
     const auto workers = std::min(seals_at_once, all);
     at_work_ = workers;
-    for (std::size_t i = 0; i < workers; ++i) by_.loop.spawn("seal", work());
+    for (std::size_t i = 0; i < workers; ++i) by_.loop.spawn_essential("seal", work());
     while (at_work_ > 0) {
       const bool slept = co_await controller::sleep_for(10ms);
       if (!slept) co_return kube::result<void>();

@@ -70,6 +70,18 @@ TEST_F(elector, makes_the_lease_when_there_is_none_and_renews_it) {
   EXPECT_TRUE(turn([&] { return !running.running(); }));
 }
 
+TEST_F(elector, a_redirect_renews_nothing) {
+  controller::elector under_test(api, options(), metrics);
+  api.on(method::get, lease_path).answers(404);
+  api.on(method::post, leases_path).answers(302, lease_of("me", "5", 0));
+  api.on(method::get, lease_path).hangs();
+  const auto running = loop.spawn("elect", under_test.run());
+  ASSERT_TRUE(turn([&] { return api.left() == 0; }));
+  EXPECT_FALSE(under_test.held());
+  running.cancel();
+  EXPECT_TRUE(turn([&] { return !running.running(); }));
+}
+
 TEST_F(elector, takes_over_a_released_lease_and_keeps_what_is_not_ours) {
   controller::elector under_test(api, options(), metrics);
   api.on(method::get, lease_path).answers(200, lease_of("", "9"));
@@ -198,6 +210,12 @@ TEST_F(fence, F28_a_write_may_not_outlast_the_lease) {
   api.on(method::patch, "/api/v1/nodes/gpu-1*");
   EXPECT_TRUE(send(of(method::patch)));
   EXPECT_EQ(api.seen()[0].deadline, 7000ms);
+  // Asked again once it has a place and a connection: it may have waited for them, or the process was frozen.
+  ASSERT_TRUE(api.seen()[0].allowed);
+  EXPECT_TRUE(api.seen()[0].allowed());
+  left = 0ms;
+  EXPECT_FALSE(api.seen()[0].allowed());
+  left = 7000ms;
   auto quick = of(method::patch);
   quick.deadline = 3000ms;
   EXPECT_TRUE(send(quick));

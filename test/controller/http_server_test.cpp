@@ -346,6 +346,11 @@ TEST_F(http_server, readyz_tells_every_reason_and_healthz_only_that_we_turn) {
   EXPECT_NE(ask("/readyz", "ok\n").find("200"), std::string::npos);
   now += 6000ms;
   EXPECT_NE(ask("/readyz", "for 6 s\n").find("503"), std::string::npos);
+  health.expect_contact_every(26s);  // OpenShift's lease timing
+  EXPECT_NE(ask("/readyz", "ok\n").find("200"), std::string::npos);
+  now += 60'000ms;
+  EXPECT_NE(ask("/readyz", "for 66 s\n").find("503"), std::string::npos);
+  health.expect_contact_every(1s);
   health.on_contact();
   health.on_silence("connection refused");
   EXPECT_NE(ask("/readyz", "refused\n").find("503"), std::string::npos);

@@ -124,6 +124,62 @@ TEST_F(manager, F29_a_step_of_the_stop_that_hangs_does_not_hold_up_the_others) {
   EXPECT_TRUE(log.contains("took too long"));
 }
 
+/// Sends, and gets no answer: what it wrote may arrive at any time.
+struct hanging : controller::reconciler {
+  std::string_view name() const override { return "hanging"; }
+  kube::task<controller::action> reconcile(kube::object_key) override {
+    begun = true;
+    co_await controller::sleep_for(1h);
+    ended = true;
+    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "cancelled", {}});
+  }
+  bool begun = false, ended = false;
+};
+
+TEST_F(manager, F58_a_lease_is_not_given_back_while_a_write_may_be_on_its_way) {
+  hanging writer;
+  controller::runner slow(loop, writer, running);
+  prepare();
+  under_test.add_runner(slow);
+  slow.add({"", "b"});
+  expect_list();
+  lead = true;
+  start();
+  ASSERT_TRUE(turn([&] { return writer.begun; }));
+  under_test.stop();
+  ASSERT_TRUE(turn([&] { return ended; }));
+  EXPECT_EQ(std::ranges::count(steps, "release"), 0);
+  EXPECT_TRUE(writer.ended) << "cancelled";
+  EXPECT_TRUE(slow.idle());
+  EXPECT_TRUE(log.contains("the lease is not given back"));
+}
+
+TEST_F(manager, a_cache_without_contact_is_not_ready) {
+  controller::milliseconds now = 1000s;
+  kube::watch_settings settings;
+  settings.watch_list = false;
+  controller::reflector_options options;
+  options.now = [&now] { return now; };
+  under_test.add_cache(api, settings, store, options);
+  under_test.set_leadership(
+      {[this] { return note("elect"); }, [] { return true; }, [this] { return note("release"); }});
+  expect_list();
+  start();
+  ASSERT_TRUE(turn([&] { return store.synced(); }));
+  const auto said = [this] {
+    for (const auto& line : health.problems())
+      if (line.starts_with("cache")) return line;
+    return std::string();
+  };
+  EXPECT_EQ(said(), "");
+  now += 330s;
+  EXPECT_EQ(said(), "") << "a watch may be silent, and is listed before this";
+  now += 10s;
+  EXPECT_EQ(said(), "cache configmaps: no contact for 340 s");
+  under_test.stop();
+  ASSERT_TRUE(turn([&] { return ended; }));
+}
+
 TEST_F(manager, a_server_that_cannot_start_ends_it_before_anything_was_asked) {
   controller::http_server_metrics serving{metrics};
   controller::http_server_options wrong;
@@ -159,6 +215,41 @@ TEST_F(loop_test, an_exception_out_of_a_coroutine_is_counted_and_the_others_go_o
   EXPECT_TRUE(turn([&] { return other; }));
   EXPECT_EQ(metric(R"(quartermaster_coroutine_exceptions_total{name="bad"})"), 1);
   EXPECT_TRUE(log.contains("a bug"));
+}
+
+TEST_F(loop_test, an_exception_out_of_an_essential_coroutine_ends_the_process) {
+  std::string fatal;
+  loop.on_fatal([&](std::string_view name) { fatal = name; });
+  const auto cancelled = loop.spawn_essential("cancelled", []() -> boost::asio::awaitable<void> {
+    co_await controller::sleep_for(1h);
+    co_await controller::sleep_for(1h);
+  }());
+  settle();
+  cancelled.cancel();
+  EXPECT_TRUE(turn([&] { return !cancelled.running(); }));
+  EXPECT_EQ(fatal, "");
+  loop.spawn_essential("elect", []() -> boost::asio::awaitable<void> {
+    co_await controller::yield_to_others();
+    throw std::bad_alloc();
+  }());
+  EXPECT_TRUE(turn([&] { return !fatal.empty(); }));
+  EXPECT_EQ(fatal, "elect");
+}
+
+// A gauge shows the last second only; of a stall between two scrapes nobody would hear.
+TEST_F(loop_test, a_stall_of_the_loop_is_still_there_at_the_next_scrape) {
+  bool over = false;
+  loop.spawn("test", [](controller::loop& on, bool& over) -> boost::asio::awaitable<void> {
+    co_await controller::sleep_for(500ms);
+    std::this_thread::sleep_for(1200ms);
+    co_await controller::sleep_for(1500ms);
+    over = true;
+    on.quit();
+  }(loop, over));
+  loop.run();
+  EXPECT_TRUE(over);
+  EXPECT_EQ(metric(R"(quartermaster_loop_lag_seconds_bucket{le="0.5"})") + 1,
+            metric(R"(quartermaster_loop_lag_seconds_bucket{le="+Inf"})"));
 }
 
 TEST_F(loop_test, a_cancelled_coroutine_is_no_bug) {

@@ -53,7 +53,7 @@ struct reflector : controller_test::rig {
   controller::reflector_metrics reflecting{metrics};
   controller::reflector_state state;
   controller::spawned running;
-  int forbidden = 0;
+  int forbidden = 0, broken = 0;
   controller::milliseconds patience{0};
 
   void start(bool watch_list = false) {
@@ -61,7 +61,7 @@ struct reflector : controller_test::rig {
     settings.watch_list = watch_list;
     controller::reflector_options options;
     options.state = &state;
-    options.on_forbidden = [this](const kube::error&) { ++forbidden; };
+    options.on_trouble = [this](const kube::error& why) { ++(why.code == errc::forbidden ? forbidden : broken); };
     options.forbidden_patience = patience;
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }
@@ -122,6 +122,59 @@ TEST_F(reflector, F17_lists_where_the_server_knows_no_streamed_list) {
   ASSERT_TRUE(turn([&] { return store.synced() && api.left() == 0; }));
   EXPECT_FALSE(log.contains(" warn ")) << "an old server is nothing to warn of";
   end();
+}
+
+TEST_F(reflector, F11_a_deleted_object_that_cannot_be_read_is_gone_all_the_same) {
+  auto bad = object("b", 7);
+  bad["bad"] = true;
+  api.on(method::get, list).answers(200, page({object("a", 1), object("b", 2)}, 5));
+  api.on_stream(watch).chunk(event("MODIFIED", bad) + event("DELETED", bad) + event("ADDED", object("c", 8))).hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.find({"ns", "c"}) != nullptr; }));
+  EXPECT_FALSE(store.find({"ns", "b"}));
+  EXPECT_EQ(metric(R"(quartermaster_cache_objects{resource="configmaps"})"), 2);
+  end();
+}
+
+TEST_F(reflector, a_watch_that_does_not_work_is_told_of_and_the_cache_is_listed) {
+  api.on(method::get, list).answers(200, page({object("a", 1)}, 5));
+  const auto* refused = R"({"kind":"Status","reason":"InternalError","code":500})";
+  for (int i = 0; i < 3; ++i) api.on_stream(watch).answers(500, refused);
+  api.on(method::get, list).answers(200, page({object("b", 6)}, 7));
+  api.on_stream("*watch=true*resourceVersion=7*").hangs();
+  start();
+  ASSERT_TRUE(turn([&] { return store.find({"ns", "b"}) != nullptr; }));
+  EXPECT_FALSE(store.find({"ns", "a"}));
+  EXPECT_EQ(broken, 1);
+  EXPECT_TRUE(log.contains("the watch does not work"));
+  EXPECT_GT(metric(R"(quartermaster_cache_last_contact_timestamp_seconds{resource="configmaps"})"), 1.7e9);
+  end();
+}
+
+/// Its lists are empty, and its streams throw.
+struct throwing_transport final : kube::transport {
+  kube::task<kube::response> send(kube::request) override {
+    kube::response out;
+    out.status = 200;
+    out.body = page({}, 5);
+    co_return out;
+  }
+  kube::task<kube::response> stream(kube::request, kube::chunk_sink) override {
+    throw std::runtime_error("a bug");
+    co_return kube::response();
+  }
+};
+
+TEST_F(reflector, an_exception_out_of_its_stream_ends_it) {
+  throwing_transport bad;
+  kube::watch_settings settings;
+  settings.watch_list = false;
+  std::string fatal;
+  loop.on_fatal([&](std::string_view name) { fatal = name; });
+  running = loop.spawn_essential("reflect", controller::reflect(bad, settings, store, reflecting));
+  ASSERT_TRUE(turn([&] { return !running.running(); }));
+  EXPECT_EQ(fatal, "reflect");
+  EXPECT_TRUE(log.contains("a bug"));
 }
 
 TEST_F(reflector, F11_an_object_that_cannot_be_read_is_counted_logged_once_and_stops_nothing) {

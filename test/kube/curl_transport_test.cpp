@@ -231,6 +231,22 @@ TEST_F(curl_transport_on_tls, F5_a_server_that_does_not_even_shake_hands_is_a_ti
   EXPECT_THAT(got.error().what, HasSubstr("no answer within 150 ms"));
 }
 
+TEST_F(curl_transport_on_tls, F28_what_is_no_longer_allowed_when_the_connection_is_there_is_not_sent) {
+  connect();
+  int asked = 0;
+  auto what = get("/x");
+  what.allowed = [&] { return ++asked == 1; };
+  EXPECT_TRUE(send(what));
+  for (int i = 0; i < 2; ++i) {  // on a kept connection, and on a new one
+    const auto refused = send(what);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, errc::cancelled);
+    api->reset(lane::unary);
+  }
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(server->seen().size(), 1u);
+}
+
 TEST_F(curl_transport_on_tls, a_connection_the_server_closed_while_idle_is_not_an_error) {
   connect();
   ASSERT_TRUE(send(get("/x")));

@@ -216,6 +216,72 @@ TEST(watch_machine, reflector_resumes_after_an_internal_error_and_lists_when_it_
   EXPECT_GT(m.waited, 0ms);
 }
 
+// reflector.go, ListAndWatch: what is not a refused connection, 429 or an internal error of the moment ends in a list.
+// Differs: the third in a row does, so that a server that restarts is not listed by everybody.
+TEST(watch_machine, lists_where_watches_are_refused_and_lists_are_not) {
+  for (const auto code : {errc::server, errc::forbidden, errc::unauthorized, errc::not_found}) {
+    machine m;
+    m.syncs("1", {{"gone", "1"}, {"old", "1"}});
+    m.fails(code);
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(m.asks(), "watch 1");
+      m.fails(code);
+    }
+    EXPECT_EQ(m.asks(), "list") << "a WatchList is a watch, too";
+    m.page("9", {{"new", "8"}, {"old", "7"}});
+    EXPECT_EQ(m.content(), "new@8 old@7");
+    EXPECT_EQ(m.asks(), "watch 9");
+    EXPECT_EQ(m->count().broken, 1u);
+    m.added({"later", "10"});
+    for (int i = 0; i < 2; ++i) {
+      m.fails(code);
+      EXPECT_EQ(m.asks(), "watch 10") << "an event in between proves that the watch works";
+    }
+  }
+}
+
+// A proxy that ends every stream in good order.
+TEST(watch_machine, lists_where_watches_are_closed_without_an_event) {
+  machine m;
+  m.syncs("1");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(m.asks(), "watch 1");
+    m.closes(0ms);
+  }
+  EXPECT_EQ(m.asks(), "watch 1");
+  m.closes(0ms);
+  EXPECT_EQ(m.asks(), "list");
+  m.page("9", {});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(m.asks(), "watch 9");
+    m.closes(60s);
+  }
+  EXPECT_EQ(m.asks(), "watch 9");
+  m.closes(60s);
+  EXPECT_EQ(m.asks(), "list") << "300 s without a word";
+}
+
+TEST(watch_machine, lists_when_a_watch_has_failed_and_nothing_was_heard_for_five_minutes) {
+  for (const auto code : {errc::connect, errc::timeout, errc::too_many_requests}) {
+    machine m;
+    m.syncs("1");
+    const auto began = m.now;
+    while (m.now - began < 280s) {
+      m.now += 30s;
+      m.fails(code);
+      if (m.now - began < 280s) EXPECT_EQ(m.asks(), "watch 1") << "a server that is away for a minute is not listed";
+    }
+    m.asks();
+    m.now += 30s;
+    m.fails(code);
+    EXPECT_EQ(m.asks(), "list");
+    m.page("9", {});
+    EXPECT_EQ(m.asks(), "watch 9");
+    m.fails(code);
+    EXPECT_EQ(m.asks(), "watch 9") << "the list was heard";
+  }
+}
+
 // TestWatchTimeout
 TEST(watch_machine, reflector_asks_for_watches_of_5_to_10_minutes_at_random) {
   for (const auto& [jitter, seconds] : {std::pair{0.0, "300"}, {0.5, "450"}, {0.999, "599"}}) {

@@ -25,6 +25,10 @@ using namespace reviews;
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
 constexpr std::string_view too_much =
     "the pod has more than 256 containers, or names more than 4096 amounts of extended resources: more than is judged";
+/// The fields of a declaration or device configuration that an error can be about.
+constexpr std::array<std::string_view, 10> questioned{
+    "key",        "limits",       "requests",      "defaultValue", "group", "relatedResources", "excludeResources",
+    "deviceName", "nodeLabelKey", "nodeLabelValue"};
 
 /// The words of as many objections as an answer can hold; of the others only that they are there.
 std::vector<std::string> words_of(std::span<const crl::objection> all) {
@@ -173,7 +177,23 @@ std::vector<crl::finding> findings_of(const crl::config_map_view& of, crl::kind 
   return out;
 }
 
-decision judge(const crl::config_map_view& of, const crl::parse_settings& by) {
+/// Nothing that an error can be about has changed.
+bool same_question(crl::config_map_view before, crl::config_map_view now) {
+  for (auto* one : {&before, &now}) {
+    std::erase_if(one->labels, [](const auto& label) { return !crl::is_judged(label.first); });
+    std::erase_if(one->data,
+                  [](const auto& field) { return std::ranges::find(questioned, field.first) == questioned.end(); });
+    std::ranges::sort(one->labels);
+    std::ranges::sort(one->data);
+  }
+  return before.labels == now.labels && before.data == now.data;
+}
+
+bool is_switched_off(const crl::config_map_view& of, const crl::parse_settings& by) {
+  return crl::kind_of(of) == crl::kind::declaration && crl::parse(of, by).what.switched_off;
+}
+
+decision judge(const crl::config_map_view& of, const crl::parse_settings& by, enforcement mode, bool may_refuse) {
   decision out;
   const auto as = crl::kind_of(of);
   if (as == crl::kind::none) {
@@ -185,10 +205,11 @@ decision judge(const crl::config_map_view& of, const crl::parse_settings& by) {
   }
   std::vector<std::string> wrong, doubtful;
   // Nobody reads declarations elsewhere, so nothing is refused there.
-  const bool read_here = of.key.ns == by.ns;
+  const bool refuses = may_refuse && mode == enforcement::deny && of.key.ns == by.ns;
   for (const auto& one : findings_of(of, as, by)) {
-    const bool refuses = read_here && crl::severity_of(one) == crl::severity::error;
-    (refuses ? wrong : doubtful).push_back(crl::message_of(one, crl::language::en));
+    const bool is_error = crl::severity_of(one) == crl::severity::error;
+    if (mode == enforcement::off && one.what != crl::code::wrong_namespace) continue;
+    (refuses && is_error ? wrong : doubtful).push_back(crl::message_of(one, crl::language::en));
   }
   out.refusal = joined(wrong);
   out.warnings = warnings_of(doubtful);
@@ -276,7 +297,7 @@ review_answer validate_pod(std::string_view review, const pod_admission& by) {
   return answer(pod->about.uid, out);
 }
 
-review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings) {
+review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings, enforcement mode) {
   json::document of_its_own;
   crl::config_map_view now, before;
   bool there = false, old_there = false;
@@ -291,7 +312,10 @@ review_answer validate_config_map(std::string_view review, const crl::parse_sett
   if (!there) return malformed("not an AdmissionReview: request.object is missing");
   now.key.ns = about->ns;
   const bool same = about->operation == "UPDATE" && old_there && crl::content_hash(now) == crl::content_hash(before);
-  return answer(about->uid, same ? decision() : judge(now, settings));
+  if (same) return answer(about->uid, {});
+  const bool updated = about->operation == "UPDATE" && old_there;
+  const bool may_refuse = !is_switched_off(now, settings) && !(updated && same_question(before, now));
+  return answer(about->uid, judge(now, settings, mode, may_refuse));
 }
 
 }  // namespace reconcilers

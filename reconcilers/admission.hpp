@@ -80,8 +80,9 @@ inline constexpr webhook_route compatibility_route{"compatibility.quartermaster.
 review_answer mutate_pod(std::string_view review, const pod_admission& by);
 /// Judges the pod as it is.
 review_answer validate_pod(std::string_view review, const pod_admission& by);
-/// Judges a declaration by itself. An edit that leaves what is judged as it was is let through, broken or not: our own
-/// verdict is written that way.
-review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings);
+/// Judges a declaration by itself. Deny refuses one with an error, Warn says so, Off is silent. What is switched off,
+/// or was as broken before in what the policy declarations.quartermaster.io looks at, is never refused: an owner may
+/// change the labels that are none of ours, and our own verdict is written that way.
+review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings, enforcement mode);
 
 }  // namespace reconcilers

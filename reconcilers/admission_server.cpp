@@ -44,12 +44,15 @@ void admission_server::take_in(const compiled_rules* now) {
   rules_ = now ? crl::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : crl::rule_set();
 }
 
+enforcement admission_server::mode() const {
+  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  return policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
+}
+
 std::optional<pod_admission> admission_server::pods() const {
   if (!policies_.synced() || !compiled_.synced()) return std::nullopt;
-  const auto* policy = policies_.find({{}, std::string(names::policy)});
-  const auto mode = policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
   const auto* compiled = compiled_.find(rules_key);
-  return pod_admission{rules_, mode, ns_, compiled && compiled->sends_pods()};
+  return pod_admission{rules_, mode(), ns_, compiled && compiled->sends_pods()};
 }
 
 review_answer admission_server::mutate_pod(std::string_view review) const {
@@ -63,7 +66,8 @@ review_answer admission_server::validate_pod(std::string_view review) const {
 }
 
 review_answer admission_server::validate_config_map(std::string_view review) const {
-  return reconcilers::validate_config_map(review, declarations_);
+  if (!policies_.synced()) return not_synced;
+  return reconcilers::validate_config_map(review, declarations_, mode());
 }
 
 review_answer admission_server::admit_compatible(std::string_view review) const {

@@ -39,6 +39,7 @@ class admission_server {
   void take_in(const compiled_rules* now);
   void add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
                  review_answer (admission_server::*by)(std::string_view) const);
+  enforcement mode() const;
   /// Empty before the caches are filled: nothing may be judged by half a picture.
   std::optional<pod_admission> pods() const;
 

@@ -45,10 +45,6 @@ class fnv {
   std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-bool is_judged(std::string_view label) {
-  return label.starts_with(names::alauda) || label.starts_with(names::cpaas) || label == names::device_label;
-}
-
 }  // namespace
 
 std::string_view to_string(verdict v) noexcept {
@@ -103,6 +99,10 @@ std::string note_of(const judgement& of, language in) {
     ++told;
   }
   return out.size() <= max_note_bytes ? out : shown(out, max_note_bytes);
+}
+
+bool is_judged(std::string_view label) {
+  return label.starts_with(names::alauda) || label.starts_with(names::cpaas) || label == names::device_label;
 }
 
 std::uint64_t content_hash(const config_map_view& of) {

@@ -31,6 +31,8 @@ bool same_words(std::string_view annotation, std::string_view other);
 /// The first findings as sentences, at most 1,000 bytes; what an event says.
 std::string note_of(const judgement& of, language in = language::en);
 
+/// A label that a declaration or a device configuration is made of; others are their owner's.
+bool is_judged(std::string_view label);
 /// 64-bit FNV-1a over the labels of ours and the data, by name: the content that is judged. Independent of their order.
 std::uint64_t content_hash(const config_map_view& of);
 

@@ -419,8 +419,8 @@ struct declarations : admission {
     out["request"]["oldObject"] = object_of(before);
     return out;
   }
-  json judged(const json& review) const {
-    const auto answer = validate_config_map(review.dump(), {});
+  json judged(const json& review, enforcement mode = enforcement::deny) const {
+    const auto answer = validate_config_map(review.dump(), {}, mode);
     EXPECT_EQ(answer.status, 200) << answer.body;
     const auto response = json::parse(answer.body)["response"];
     EXPECT_EQ(response["uid"], review["request"]["uid"]);
@@ -463,6 +463,30 @@ TEST_F(declarations, S24_an_update_that_touches_nothing_we_judge_passes) {
   EXPECT_TRUE(judged(gone)["allowed"]);
 }
 
+TEST_F(declarations, S24_warn_says_what_deny_refuses_and_off_says_nothing) {
+  const auto broken = created(sound().with("limits", "requierd"));
+  const auto warned = judged(broken, enforcement::warn);
+  EXPECT_TRUE(warned["allowed"]);
+  EXPECT_THAT(warned["warnings"].get<std::vector<std::string>>(), ElementsAre(HasSubstr("data.limits")));
+  const auto off = judged(broken, enforcement::off);
+  EXPECT_TRUE(off["allowed"]);
+  EXPECT_FALSE(off.contains("warnings"));
+  EXPECT_FALSE(judged(broken)["allowed"]);
+}
+
+TEST_F(declarations, S24_a_broken_one_can_be_switched_off_and_its_other_labels_may_change) {
+  const auto broken = sound().with("limits", "requierd");
+  auto off = broken;
+  off.labels["features.cpaas.io/enabled"] = "false";
+  EXPECT_TRUE(judged(updated(broken, off))["allowed"]);
+  EXPECT_TRUE(judged(created(off))["allowed"]);
+  EXPECT_FALSE(judged(updated(off, broken))["allowed"]) << "switched on again";
+  auto described = broken.with("descriptionEn", "other words");
+  described.labels["helm.sh/chart"] = "lab-2";
+  EXPECT_TRUE(judged(updated(broken, described))["allowed"]);
+  EXPECT_FALSE(judged(updated(broken, broken.with("requests", "maybe")))["allowed"]);
+}
+
 TEST_F(declarations, a_name_that_promises_what_no_label_keeps_is_said) {
   auto plain = sound();
   plain.labels.clear();
@@ -479,7 +503,7 @@ TEST_F(declarations, F38_hostile_ones_are_refused_or_judged_in_bounded_time) {
     const auto review = updated(sound(), after).dump();
     EXPECT_LT(review.size(), max_config_map_review);
     const auto began = std::chrono::steady_clock::now();
-    EXPECT_EQ(validate_config_map(review, {}).status, 200);
+    EXPECT_EQ(validate_config_map(review, {}, enforcement::deny).status, 200);
     EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
   }
   auto many = sound();
@@ -487,9 +511,9 @@ TEST_F(declarations, F38_hostile_ones_are_refused_or_judged_in_bounded_time) {
   EXPECT_TRUE(judged(created(many))["allowed"]);
   auto wrong = created(sound());
   wrong["request"]["object"]["data"] = json::array({1, 2});
-  EXPECT_EQ(validate_config_map(wrong.dump(), {}).status, 400);
+  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
   wrong["request"]["kind"]["kind"] = "Pod";
-  EXPECT_EQ(validate_config_map(wrong.dump(), {}).status, 400);
+  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
 }
 
 // ---- the form

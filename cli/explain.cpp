@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "kube/wire.hpp"
@@ -217,8 +218,6 @@ json json_of_needs(const compat::version& runtime) {
   return out;
 }
 
-std::string dump(const json& of) { return of.dump(2, ' ', false, json::error_handler_t::replace) + "\n"; }
-
 constexpr std::string_view error_example = R"(Examples:
   $ quartermaster explain error 999
   $ quartermaster explain error UNSUPPORTED_PTX_VERSION --lang zh
@@ -250,11 +249,9 @@ int run_explain_error(const explain_error_options& options, std::istream& in, st
     for (const auto& one : options.words) text += (text.empty() ? "" : " ") + one;
   }
   const auto found = compat::errors_in(text);
-  if (options.output == "json") {
-    auto all = json::array();
-    for (const auto* one : found) all.push_back(as_json(*one));
-    out << dump(all);
-  } else {
+  auto all = json::array();
+  for (const auto* one : found) all.push_back(as_json(*one));
+  if (!printed_as_data(all, options.output, out)) {
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (i > 0) out << "\n";
       print(*found[i], language_of(options.language), out);
@@ -273,14 +270,13 @@ int explain_compat(const explain_compat_options& options, const std::optional<ku
   }
   const auto runtime = *compat::parse_version(options.cuda);
   const auto in = language_of(options.language);
-  const bool as_data = options.output == "json";
   if (!of && options.driver.empty()) {
-    as_data ? void(out << dump(json_of_needs(runtime))) : print_needs(runtime, in, out);
+    if (!printed_as_data(json_of_needs(runtime), options.output, out)) print_needs(runtime, in, out);
     return 0;
   }
   const auto about = subject_of(options, of);
   const auto all = answers_for(runtime, about);
-  as_data ? void(out << dump(as_json(runtime, about, all))) : print(runtime, about, all, in, out);
+  if (!printed_as_data(as_json(runtime, about, all), options.output, out)) print(runtime, about, all, in, out);
   return runs(all.front().is) ? 0 : 3;
 }
 
@@ -318,18 +314,13 @@ void add_explain(CLI::App& app, int& rc) {
   auto* verb =
       app.add_subcommand("explain", "Say why a pod waits, what an error means, or whether an image runs on a node");
   verb->require_subcommand(1);
-  const auto add_common = [](CLI::App& to, std::string& in, std::string& output) {
-    to.add_option("--lang", in, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
-    to.add_option("-o,--output", output, "text or json (both languages)")
-        ->check(CLI::IsMember({"text", "json"}))
-        ->capture_default_str();
-  };
 
   auto* error = verb->add_subcommand("error", "What an error of a program on an accelerator means, and what to do");
   auto about = std::make_shared<explain_error_options>();
   error->add_option("text", about->words, "A code, a name or lines of a log; - reads them from standard input")
       ->required();
-  add_common(*error, about->language, about->output);
+  add_answer_options(*error, about->language, about->output);
+  add_unused_namespace(*error);
   error->footer(std::string(error_example));
   error->callback([about, &rc] { rc = run_explain_error(*about, std::cin, std::cout, std::cerr); });
 
@@ -345,7 +336,8 @@ void add_explain(CLI::App& app, int& rc) {
     other->excludes(node);
   compat_verb->add_option("--mode", asked->mode, "Mode of the node: pgpu, vgpu or mps; without it the node's own")
       ->check(CLI::IsMember({"pgpu", "vgpu", "mps"}));
-  add_common(*compat_verb, asked->language, asked->output);
+  add_answer_options(*compat_verb, asked->language, asked->output);
+  add_unused_namespace(*compat_verb);
   add_cluster_options(*compat_verb, asked->cluster);
   compat_verb->footer(std::string(compat_example));
   compat_verb->callback([asked, &rc] { rc = run_explain_compat(*asked, std::cout, std::cerr); });

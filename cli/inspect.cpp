@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/answer.hpp"
 #include "cli/lint_workload.hpp"
 #include "cli/snapshot.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
-#include "cli/yaml.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/crl/compiled.hpp"
@@ -314,11 +314,7 @@ kube::task<inspection> inspect_resources(kube::transport& over, std::string ns) 
 
 void print(const inspection& what, const inspect_options& how, std::ostream& to) {
   const auto in = how.language == "zh" ? language::zh : language::en;
-  if (how.output == "json" || how.output == "yaml") {
-    const auto all = as_json(what);
-    to << (how.output == "yaml" ? yaml::write(all) : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-    return;
-  }
+  if (printed_as_data(as_json(what), how.output, to)) return;
   if (what.resources.empty())
     to << words_in(in).nothing << how.ns << "\n";
   else
@@ -392,13 +388,9 @@ void add_inspect(CLI::App& app, int& rc) {
   add_inspect_fleet(*verb, rc);
   auto* resources = verb->add_subcommand("resources", "Declared resources, and pods their rules would refuse");
   auto options = std::make_shared<inspect_options>();
-  resources->add_option("--lang", options->language, "en or zh; the other where a text is missing")
-      ->check(CLI::IsMember({"en", "zh"}))
-      ->capture_default_str();
-  resources->add_option("-o,--output", options->output, "table, wide (with descriptions), json or yaml")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
-      ->capture_default_str();
-  resources->add_option("-n,--namespace", options->ns, "Where declarations are looked for")->capture_default_str();
+  resources->alias("resource");
+  add_answer_options(*resources, options->language, options->output);
+  resources->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();
   add_cluster_options(*resources, options->cluster);
   resources->footer(std::string(example));
   resources->callback([options, &rc] { rc = run_inspect_resources(*options, std::cout, std::cerr); });

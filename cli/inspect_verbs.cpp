@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <iostream>
 #include <memory>
 
+#include "cli/answer.hpp"
 #include "cli/inspect_fleet.hpp"
 #include "cli/verbs.hpp"
 
@@ -58,6 +60,13 @@ kube::result<fleet> fetched(const look_options& options) {
   return out;
 }
 
+/// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
+void note_if_not_installed(const fleet& found, std::ostream& err) {
+  if (std::ranges::find(found.missing_types, kube::resources::accelerator_policies.plural) == found.missing_types.end())
+    return;
+  err << "quartermaster: note: Quartermaster is not installed in this cluster (helm install quartermaster)\n";
+}
+
 int told(const kube::error& why, std::ostream& err) {
   err << "quartermaster: " << why.what << "\n";
   return 1;
@@ -65,22 +74,22 @@ int told(const kube::error& why, std::ostream& err) {
 
 CLI::App* add(CLI::App& inspect, const char* name, const char* what, std::string_view example, look_options& into) {
   auto* verb = inspect.add_subcommand(name, what);
-  verb->add_option("--lang", into.language, "en or zh")->check(CLI::IsMember({"en", "zh"}))->capture_default_str();
-  verb->add_option("-o,--output", into.output, "table, wide, json or yaml")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml"}))
-      ->capture_default_str();
+  verb->alias(std::string(name).substr(0, std::strlen(name) - 1));  // kubectl takes the singular too
+  add_answer_options(*verb, into.language, into.output);
   add_cluster_options(*verb, into.cluster);
   verb->footer(std::string(example));
   return verb;
 }
 
-constexpr const char* operator_namespace = "The operator's; without it where the lease quartermaster is";
+constexpr const char* operator_namespace =
+    "The operator's, not a pod's; without it the one with the lease quartermaster";
 
 }  // namespace
 
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
   if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
   if (options.compat == "cgpu")
     print_cgpu(*found, options.only, options.details, out);
   else
@@ -91,6 +100,7 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
   if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
   print(module_rows(*found), options, out);
   return 0;
 }
@@ -98,6 +108,7 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
   if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
   print(pod_rows(*found, options.ns), options, out);
   return 0;
 }
@@ -126,7 +137,9 @@ void add_inspect_fleet(CLI::App& inspect, int& rc) {
 
   const auto of_pods = std::make_shared<look_options>();
   auto* pods = add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, *of_pods);
-  pods->add_option("-n,--namespace", of_pods->ns, "Only pods of this namespace");
+  auto* ns = pods->add_option("-n,--namespace", of_pods->ns, "Only pods of this namespace");
+  const auto everywhere = [] {};  // as without -n
+  pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);
   pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });
 }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "cli/answer.hpp"
 #include "cli/lint_workload.hpp"
 #include "cli/verbs.hpp"
 #include "reconcilers/crl/registry.hpp"
@@ -43,10 +44,13 @@ class linter {
     for (const auto& of : objects_) look_at(of);
     judge();
     const auto rules = registry_.compile();
+    known_resources known;
+    if (settings_.offered) known.offered = *settings_.offered;
+    for (const auto& rule : rules.rules) known.declared.insert(rule.key);
     for (const auto& of : objects_) {
       if (pod_spec_path(of.kind).empty()) continue;
       ++out_.workloads;
-      lint_workload(of, rules, in_, out_.findings);
+      lint_workload(of, rules, in_, out_.findings, settings_.offered ? &known : nullptr);
     }
     const auto rank = [&](const lint_finding& f) {
       return std::tuple(order_.at(f.file), f.at, f.level, std::string_view(f.code), std::string_view(f.message));
@@ -195,10 +199,15 @@ class linter {
   lint_report out_;
 };
 
-kube::task<void> fetch(kube::transport& over, std::string ns, declared& into) {
+/// @param offered empty: nodes may not be listed
+kube::task<void> fetch(kube::transport& over, std::string ns, declared& into, std::optional<key_set>& offered) {
   auto found = co_await read_declared(over, std::move(ns));
   if (!found) co_return std::unexpected(std::move(found.error()));
   into = std::move(*found);
+  key_set keys;
+  auto listed = co_await list_each<kube::node>(over, {}, [&](const kube::node& one) { add_offered(one, keys); });
+  if (listed) offered = std::move(keys);
+  if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
   co_return kube::result<void>();
 }
 
@@ -273,24 +282,27 @@ int run_lint(const lint_options& options, std::istream& in, std::ostream& out, s
   settings.ns = options.ns;
   settings.in = options.language == "zh" ? language::zh : language::en;
   declared cluster;
+  std::optional<key_set> offered;
   if (options.from_cluster) {
     const auto asked =
-        ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, options.ns, cluster); });
+        ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, options.ns, cluster, offered); });
     if (!asked) {
       err << "quartermaster: " << asked.error().what << "\n";
       return 1;
     }
     settings.cluster = &cluster;
+    if (offered)
+      settings.offered = &*offered;
+    else
+      err << "quartermaster: nodes may not be listed, so names of resources are not held against what nodes offer\n";
   }
 
   const auto report = lint(files, settings);
-  if (options.output == "json")
-    print_json(to_json(report.findings), out);
-  else
-    print_text(report.findings, settings.in, out);
+  const bool as_data = printed_as_data(to_json(report.findings), options.output, out);
+  if (!as_data) print_text(report.findings, settings.in, out);
   const bool no_rules = report.config_maps == 0 && cluster.config_maps.empty();
   if (report.workloads > 0 && no_rules) err << "quartermaster: " << no_declaration(settings.in) << "\n";
-  if (options.output == "text") err << "quartermaster: " << summary(report, settings.in) << "\n";
+  if (!as_data) err << "quartermaster: " << summary(report, settings.in) << "\n";
   const auto counts = [&](const lint_finding& f) { return options.strict || f.level == crl::severity::error; };
   return std::ranges::any_of(report.findings, counts) ? 3 : 0;
 }
@@ -298,13 +310,13 @@ int run_lint(const lint_options& options, std::istream& in, std::ostream& out, s
 void add_lint(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("lint", "Judge declarations (ConfigMaps) and workloads in files, without a cluster");
   auto options = std::make_shared<lint_options>();
-  verb->add_option("files", options->files, "Files of YAML or JSON, judged together; - is standard input");
-  verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}));
-  verb->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  verb->add_option("-f,--file,files", options->files, "Files of YAML or JSON, judged together; - is standard input");
+  add_answer_options(*verb, options->language, options->output);
   verb->add_flag("--strict", options->strict, "Warnings count as errors");
-  verb->add_option("-n,--namespace", options->ns, "Where declarations are looked for")->capture_default_str();
+  verb->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();
   verb->add_flag("--cluster", options->from_cluster,
-                 "Add the declarations of the cluster; those in files take the place of their namesakes");
+                 "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
+                 "what its nodes offer");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_lint_scheduler(*verb, rc);

@@ -9,6 +9,7 @@
 
 #include "cli/cluster.hpp"
 #include "cli/lint_finding.hpp"
+#include "cli/unoffered.hpp"
 
 namespace cli {
 
@@ -17,6 +18,8 @@ struct lint_settings {
   reconcilers::crl::language in = reconcilers::crl::language::en;
   /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
   const declared* cluster = nullptr;
+  /// Resources that nodes of the cluster offer; null: not known, and nothing is said of names that nobody knows.
+  const key_set* offered = nullptr;
 };
 
 struct lint_report {

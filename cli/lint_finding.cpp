@@ -76,6 +76,10 @@ constexpr std::array<row, lint_code_count> table{{
   {lint_code::request_unequal, "request_unequal", error, {"", "", "leave the request out", ""}, {"", "", "请删除 requests", ""}},
   {lint_code::related_missing, "related_missing", warning, {"", "", "add {other}", ""}, {"", "", "请添加 {other}", ""}},
   {lint_code::not_offered, "not_offered", warning, {"", "", "enrol a node that offers it", ""}, {"", "", "请接入提供它的节点", ""}},
+
+  {lint_code::unknown_resource, "unknown_resource", warning,
+   {"{field}: no node offers it and nobody declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
+   {"{field}：没有节点提供它，也没有声明，Pod 将一直等待", "某个节点提供的资源", "请检查名称，或接入提供它的节点", "是否想写 {hint}？"}},
 }};
 // clang-format on
 
@@ -228,10 +232,6 @@ nlohmann::ordered_json to_json(std::span<const lint_finding> findings) {
     if (f.start_fails) out.back()["startFails"] = *f.start_fails;
   }
   return out;
-}
-
-void print_json(const nlohmann::ordered_json& what, std::ostream& to) {
-  to << what.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
 }
 
 }  // namespace cli

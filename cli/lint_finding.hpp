@@ -42,8 +42,10 @@ enum class lint_code : std::uint8_t {
   request_unequal,
   related_missing,
   not_offered,
+  // what a cluster knows
+  unknown_resource,
 };
-inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_code::not_offered) + 1;
+inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_code::unknown_resource) + 1;
 
 struct lint_finding {
   std::string file;
@@ -79,6 +81,5 @@ void print_text(std::span<const lint_finding> findings, reconcilers::crl::langua
 /// An array of {file,line,column,severity,kind,namespace,name,code,field,value,allowed,remedy,message}, with startFails
 /// where it is known.
 nlohmann::ordered_json to_json(std::span<const lint_finding> findings);
-void print_json(const nlohmann::ordered_json& what, std::ostream& to);
 
 }  // namespace cli

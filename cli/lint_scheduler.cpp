@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer.hpp"
 #include "cli/lint_finding.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
@@ -177,9 +178,7 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, 
   const auto minor = on.minor;
   const auto found = scheduler_linter(files, std::move(on), say_in).run();
   const auto asks = asks_about_cards(files);
-  if (options.output == "json") {
-    print_json(verdict_of(found, minor, asks), out);
-  } else {
+  if (!printed_as_data(verdict_of(found, minor, asks), options.output, out)) {
     print_text(found, say_in, out);
     err << "quartermaster: " << summary(found, minor, asks, say_in) << "\n";
   }
@@ -200,8 +199,8 @@ void add_lint_scheduler(CLI::App& lint, int& rc) {
   verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
   verb->add_flag("--in-cluster", options->in_cluster,
                  "It runs in a pod with a ServiceAccount, not on the host network");
-  verb->add_option("--lang", options->language, "en or zh")->check(CLI::IsMember({"en", "zh"}));
-  verb->add_option("-o,--output", options->output, "text or json")->check(CLI::IsMember({"text", "json"}));
+  add_answer_options(*verb, options->language, options->output);
+  add_unused_namespace(*verb);
   verb->add_flag("--strict", options->strict, "Warnings count as errors");
   verb->footer(std::string(example));
   verb->callback([options, &rc] { rc = run_lint_scheduler(*options, std::cin, std::cout, std::cerr); });

@@ -35,8 +35,8 @@ std::string_view kind_of(const node& of, language in) {
 
 class workload {
  public:
-  workload(const manifest& of, language in, std::vector<lint_finding>& to)
-      : of_(of), in_(in), to_(to), path_(pod_spec_path(of.kind)) {}
+  workload(const manifest& of, language in, std::vector<lint_finding>& to, const known_resources* known)
+      : of_(of), in_(in), to_(to), known_(known), path_(pod_spec_path(of.kind)) {}
 
   void check(const crl::rule_set& rules) {
     const auto* spec = pod_spec_of(of_);
@@ -138,7 +138,13 @@ class workload {
     const auto value = one.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
     const auto whole = value ? std::to_string(*value) : std::string();
     const lint_details details{.field = where, .value = text, .key = key, .hint = whole};
-    if (one.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) return;
+    if (one.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) {
+      const bool limit = path.ends_with(".limits");  // said once
+      if (known_ && limit && value.value_or(0) != 0 && known_->lacks(key))
+        say(lint_code::unknown_resource, one.key->at,
+            {.field = where, .value = key, .key = key, .hint = known_->nearest(key)});
+      return;
+    }
     wrong_.emplace(of.at, key);
     if (!value) return say(lint_code::amount_malformed, one.key->at, details);
     say(*value < 0 ? lint_code::amount_negative : lint_code::amount_fraction, one.key->at, details);
@@ -196,6 +202,7 @@ class workload {
   const manifest& of_;
   language in_;
   std::vector<lint_finding>& to_;
+  const known_resources* known_;
   std::string path_;
   std::vector<container> containers_;
   std::set<std::pair<const node*, std::string>> wrong_;  ///< container and key whose amount is no amount
@@ -204,8 +211,9 @@ class workload {
 
 }  // namespace
 
-void lint_workload(const manifest& of, const crl::rule_set& rules, language in, std::vector<lint_finding>& to) {
-  workload(of, in, to).check(rules);
+void lint_workload(const manifest& of, const crl::rule_set& rules, language in, std::vector<lint_finding>& to,
+                   const known_resources* known) {
+  workload(of, in, to, known).check(rules);
 }
 
 bool is_whole(std::string_view text) {

@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "cli/lint_finding.hpp"
+#include "cli/unoffered.hpp"
 #include "reconcilers/crl/rule_set.hpp"
 
 namespace cli {
 
 /// Findings are added to `to`. `of` is of a kind that makes pods (pod_spec_path).
+/// @param known what the cluster knows; null: there is none, and nothing is said of names that nobody knows
 void lint_workload(const manifest& of, const reconcilers::crl::rule_set& rules, reconcilers::crl::language in,
-                   std::vector<lint_finding>& to);
+                   std::vector<lint_finding>& to, const known_resources* known = nullptr);
 
 /// Exactly a whole number; `quantity` is one (kube::parse_quantity takes it).
 bool is_whole(std::string_view quantity);

@@ -1,14 +1,15 @@
 #pragma once
-// `quartermaster explain pod`: why a pod waits, or what it was given. `quartermaster simulate`: would these pods fit?
-// Both from the cluster as it is, by the same ledger and rules as the scheduler extender; both change nothing.
+// What `explain pod` and `simulate` answer from: the cluster as it is, in the ledger and by the rules of the scheduler
+// extender. Both change nothing.
 
 #include <memory>
-#include <ostream>
-#include <span>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/cluster.hpp"
+#include "cli/unoffered.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
 #include "kube/projections/node.hpp"
@@ -16,6 +17,7 @@
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/extender/account.hpp"
+#include "reconcilers/extender/request.hpp"
 
 namespace cli {
 
@@ -35,12 +37,29 @@ struct placements {
 };
 kube::task<void> read_placements(kube::transport& over, placements& into);
 
-/// "NAMESPACE/NAME". Exit code: 0 bound or would fit, 1 not there, 3 waits.
-int explain_pod(const placements& in, const std::string& pod, const std::string& output, std::ostream& out,
-                std::ostream& err);
+/// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names.
+kube::result<void> gather(const cluster_options& from, const std::string& snapshot, placements& into);
 
-/// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace; `in`
-/// holds them afterwards. Exit code: 0 all fit, 3 some do not.
-int simulate(placements& in, std::span<const kube::pod> pods, const std::string& output, std::ostream& out);
+/// How an answer looks. The engine's reasons and remedies are English in both languages.
+struct report_style {
+  std::string output = "text";  ///< text, wide, json or yaml
+  std::string language = "en";
+
+  bool as_data() const { return output == "json" || output == "yaml"; }
+};
+
+known_resources resources_of(const placements& cluster);
+/// What is said of the keys of a pod that nobody knows; empty: it has none.
+std::string unknown_keys(const kube::pod& pod, const known_resources& known);
+
+/// What a container holds, as a row of a table.
+struct held_row {
+  std::string container, card, amount;
+};
+std::vector<held_row> rows_of(const quota::holding& held, const reconcilers::extender::asked& by);
+nlohmann::ordered_json json_of(const quota::holding& held, const reconcilers::extender::asked& by);
+
+/// "1 node", "2 nodes".
+std::string plural(std::size_t count, std::string_view singular, std::string_view many);
 
 }  // namespace cli

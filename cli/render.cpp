@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer.hpp"
 #include "cli/lint.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
@@ -96,13 +97,15 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
       return refuse(std::string(one.name) + " holds control characters or bytes that are not UTF-8: \"" +
                     crl::shown(options.*one.value) + "\"; write plain text");
   }
-  const auto text = yaml::write(config_map_of(options));
+  const auto object = config_map_of(options);
+  const auto text = yaml::write(object);
   std::vector<yaml::source> made;
   auto read_back = yaml::read("declaration", text);
   if (!read_back) return refuse(read_back.error());
   made.push_back(std::move(*read_back));
   lint_settings settings;
   settings.ns = options.ns;
+  settings.in = options.language == "zh" ? crl::language::zh : crl::language::en;
   std::string meant;
   for (const auto& f : lint(made, settings).findings) {
     // What else is declared cannot be seen from here; and a resource nobody may use can be meant.
@@ -111,7 +114,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
     meant += "quartermaster: " + flag_of(f.field) + f.message + "\n";
   }
   err << meant;
-  out << text;
+  printed_as_data(object, options.output, out);
   return 0;
 }
 
@@ -130,7 +133,11 @@ void add_render(CLI::App& app, int& rc) {
   declaration->add_option("--dialect", options->dialect, "Labels of features.cpaas.io, or of features.alauda.io")
       ->check(CLI::IsMember({"cpaas", "alauda"}))
       ->capture_default_str();
-  declaration->add_option("-n,--namespace", options->ns, "Where declarations are looked for")->capture_default_str();
+  declaration->add_option("-n,--namespace", options->ns, "Of the declaration")->capture_default_str();
+  declaration->add_option("--lang", options->language, "en or zh: of a refusal")->check(CLI::IsMember({"en", "zh"}));
+  declaration->add_option("-o,--output", options->output, "yaml or json")
+      ->check(CLI::IsMember({"yaml", "json"}))
+      ->capture_default_str();
   declaration->footer(std::string(example));
   declaration->callback([options, &rc] { rc = run_render_declaration(*options, std::cout, std::cerr); });
   add_render_scheduler(*verb, rc);

@@ -13,6 +13,8 @@ struct declaration_options {
   std::string label_en, label_zh, description_en, description_zh;
   std::string related, excluded, runtime_class;  ///< lists by commas
   bool ignore_node_check = false, disabled = false;
+  std::string language = "en";  ///< of a refusal
+  std::string output = "yaml";  ///< or json
 };
 
 /// The exit code of the verb: 0 printed, 2 refused.

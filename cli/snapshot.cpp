@@ -1,7 +1,6 @@
 #include "cli/snapshot.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -17,9 +16,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
+constexpr std::string_view kept_annotations[] = {"quartermaster.io/",   "tencent.com/",      "hami.io/",
+                                                 "ALIYUN_COM_",         "nvidia.com/",       "aliyun.com/",
+                                                 "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/"};
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
-constexpr std::array kept_annotations{"quartermaster.io/", "tencent.com/", "hami.io/",           "ALIYUN_COM_",
-                                      "nvidia.com/",       "aliyun.com/",  "aliyun.accelerator/"};
 
 const json& member(const json& of, const char* name) {
   static const json none;
@@ -95,12 +95,24 @@ kube::quantities extended(kube::json::value of) {
   return out;
 }
 
+kube::taint taint_of(kube::json::value of) {
+  kube::taint out;
+  kube::json::each_member(of, [&](std::string_view name, kube::json::value inner) {
+    if (name == "key") out.key = kube::json::text_or(inner);
+    if (name == "value") out.value = kube::json::text_or(inner);
+    if (name == "effect") out.effect = kube::json::text_or(inner);
+  });
+  return out;
+}
+
 kube::result<kube::node> node_of(std::string_view text) {
   static constexpr std::string_view annotations[] = {"quartermaster.io/", "hami.io/"};
   return kube::json::decode<kube::node>(
       text, kube::keep{annotations}, [](kube::node& into, std::string_view key, kube::json::value field) {
         kube::json::each_member(field, [&](std::string_view name, kube::json::value inner) {
           if (key == "spec" && name == "unschedulable") into.unschedulable = kube::json::flag_or(inner, false);
+          if (key == "spec" && name == "taints")
+            kube::json::each_item(inner, [&](kube::json::value taint) { into.taints.push_back(taint_of(taint)); });
           if (key == "status" && name == "allocatable") into.allocatable = extended(inner);
           if (key == "status" && name == "capacity") into.capacity = extended(inner);
         });

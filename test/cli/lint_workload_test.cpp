@@ -11,14 +11,15 @@ namespace {
 namespace crl = reconcilers::crl;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
 
-std::vector<lint_finding> findings(const std::string& text, crl::language in = crl::language::en) {
+std::vector<lint_finding> findings(const std::string& text, crl::language in = crl::language::en,
+                                   const known_resources* known = nullptr) {
   static std::vector<yaml::source> kept;
   auto file = yaml::read("f", text);
   EXPECT_TRUE(file) << file.error();
   kept.push_back(std::move(*file));
   std::vector<lint_finding> out;
   for (const auto& one : manifests_in(kept.back())) {
-    if (!pod_spec_path(one.kind).empty()) lint_workload(one, {}, in, out);
+    if (!pod_spec_path(one.kind).empty()) lint_workload(one, {}, in, out, known);
   }
   return out;
 }
@@ -96,6 +97,18 @@ TEST(lint_workload, S72_names_that_are_no_resource) {
   EXPECT_THAT(codes(findings(pod("1", "", "nvidia.com/gpu/0"))), ElementsAre("resource_name"));
   EXPECT_THAT(codes(findings(pod("1", "", "hugepages-2Mi"))), IsEmpty());
   EXPECT_THAT(codes(findings(pod("1", "", "kubernetes.io/batch-cpu"))), IsEmpty());
+}
+
+TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
+  const known_resources cluster{{"nvidia.com/gpu", "rdma/hca"}, {"example.com/fpga"}};
+  const auto got = findings(pod("1", "1", "nvidia.com/gpus"), crl::language::en, &cluster);
+  ASSERT_THAT(codes(got), ElementsAre("unknown_resource"));
+  EXPECT_EQ(got[0].level, crl::severity::warning);
+  EXPECT_THAT(got[0].message, HasSubstr("no node offers it and nobody declares it"));
+  EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
+  for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
+    EXPECT_THAT(findings(pod("1", "", key), crl::language::en, &cluster), IsEmpty()) << key;
+  EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster nobody knows";
 }
 
 TEST(lint_workload, finds_the_pods_of_every_kind) {

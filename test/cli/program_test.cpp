@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "controller/log.hpp"
 
 namespace cli {
@@ -59,6 +61,56 @@ TEST(program, what_is_missing_is_still_named) {
   const auto got = call({"explain", "compat"});
   EXPECT_EQ(got.rc, 2);
   EXPECT_THAT(got.err, HasSubstr("--cuda"));
+}
+
+TEST(program, the_singular_is_the_same_verb) {
+  for (const auto* name : {"node", "module", "pod", "resource"}) {
+    const auto got = call({"inspect", name, "--help"});
+    EXPECT_EQ(got.rc, 0) << name;
+    EXPECT_THAT(got.out, HasSubstr("--lang")) << name;
+  }
+}
+
+/// Every verb that answers a question, by its words: the same three flags with the same values.
+TEST(program, verbs_take_the_same_flags) {
+  const std::vector<std::vector<std::string>> verbs{{"inspect", "nodes"},
+                                                    {"inspect", "modules"},
+                                                    {"inspect", "pods"},
+                                                    {"inspect", "resources"},
+                                                    {"verify"},
+                                                    {"lint"},
+                                                    {"explain", "error"},
+                                                    {"explain", "compat"},
+                                                    {"explain", "pod"},
+                                                    {"simulate"},
+                                                    {"lint", "scheduler-config"}};
+  for (auto words : verbs) {
+    words.emplace_back("--help");
+    const auto help = call(words).out;
+    for (const auto* flag : {"--lang", "-o,--output", "-n,--namespace", "wide", "json", "yaml"})
+      EXPECT_THAT(help, HasSubstr(flag)) << words.front() << " " << words.at(1);
+  }
+}
+
+TEST(program, text_and_table_are_the_same_form_and_data_is_json_or_yaml) {
+  const auto text = call({"explain", "error", "999", "-o", "text"}),
+             table = call({"explain", "error", "999", "-o", "table"});
+  EXPECT_EQ(text.rc, 0);
+  EXPECT_EQ(text.out, table.out);
+  EXPECT_EQ(text.out, call({"explain", "error", "999", "-n", "lab", "-o", "wide"}).out);
+  EXPECT_EQ(nlohmann::json::parse(call({"explain", "error", "999", "-o", "json"}).out).at(0).at("id"), "unknown-error");
+  EXPECT_THAT(call({"explain", "error", "999", "-o", "yaml"}).out, HasSubstr("id: unknown-error"));
+  EXPECT_EQ(call({"explain", "error", "999", "-o", "xml"}).rc, 2);
+}
+
+TEST(program, a_declaration_is_rendered_as_json_and_refused_in_chinese) {
+  const auto json = call({"render", "declaration", "--key", "example.com/fpga", "--group", "lab", "-o", "json"});
+  EXPECT_EQ(json.rc, 0);
+  EXPECT_EQ(nlohmann::json::parse(json.out).at("data").at("key"), "example.com/fpga");
+  const auto refused = call({"render", "declaration", "--key", "fpga", "--group", "lab", "--lang", "zh"});
+  EXPECT_EQ(refused.rc, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--key: "));
+  EXPECT_NE(refused.err, call({"render", "declaration", "--key", "fpga", "--group", "lab"}).err);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cli/snapshot.hpp"
 
+#include "cli/explain_pod.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,9 +65,9 @@ TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   const auto read = read_snapshot(taken.dump(), in);
   ASSERT_TRUE(read) << read.error();
   std::ostringstream out, err;
-  EXPECT_EQ(explain_pod(in, "lab/p", "text", out, err), 3) << out.str() << err.str();
+  EXPECT_EQ(explain_pod(in, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
   EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
-  EXPECT_EQ(explain_pod(in, "lab/there", "text", out, err), 0);
+  EXPECT_EQ(explain_pod(in, {"lab", "there"}, {}, out, err), 0);
   EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
 }
 

@@ -1,0 +1,35 @@
+#pragma once
+// How a verb answers: --lang and -o, alike for every verb that answers a question.
+
+#include <nlohmann/json_fwd.hpp>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace cli {
+
+/// Adds --lang (en, zh) and -o (text, table, wide, json, yaml). `text` and `table` are one form: whichever `output`
+/// holds by default is what `output` says for both. `wide` is the same where a verb has no more to show. Both strings
+/// must outlive parsing.
+void add_answer_options(CLI::App& verb, std::string& language, std::string& output);
+
+/// Adds -n to a verb that reads nothing of a namespace: taken as kubectl takes it for nodes, and without effect.
+void add_unused_namespace(CLI::App& verb);
+
+/// Picks the text in the language of --lang.
+struct bilingual {
+  bool zh;
+  explicit bilingual(std::string_view language) : zh(language == "zh") {}
+  std::string_view operator()(std::string_view english, std::string_view chinese) const {
+    return zh ? chinese : english;
+  }
+};
+
+/// Prints what programs read, or returns false where people do.
+bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& to);
+
+}  // namespace cli

@@ -1,0 +1,32 @@
+#pragma once
+// A resource that no node offers and nobody declares: a pod that asks for it waits for ever, and nobody says why. Most
+// are typing mistakes ("nvidia.com/gpus"). DeviceClasses of DRA are not looked at.
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "controller/store.hpp"
+#include "kube/projections/node.hpp"
+
+namespace cli {
+
+using key_set = std::set<std::string, std::less<>>;
+
+/// Extended resources of which some node has any.
+void add_offered(const kube::node& node, key_set& to);
+
+/// What is known of a cluster's resources.
+struct known_resources {
+  key_set offered, declared;
+
+  /// False as well for a key of the vocabularies: some are counted by the scheduler alone (nvidia.com/gpumem).
+  bool lacks(std::string_view key) const;
+  /// The key that was most likely meant; may be empty.
+  std::string nearest(std::string_view key) const;
+  /// "nvidia.com/gpus: no node offers it and nobody declares it. Did you mean nvidia.com/gpu?"
+  std::string text_of(std::string_view key) const;
+};
+
+}  // namespace cli

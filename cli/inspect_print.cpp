@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/answer.hpp"
 #include "cli/inspect_fleet.hpp"
 #include "cli/table.hpp"
-#include "cli/yaml.hpp"
 #include "reconcilers/crl/text.hpp"
 
 namespace cli {
@@ -47,22 +47,15 @@ std::string asked_of(const pod_row& of) {
 }
 
 std::string health_of(const node_row& of, bool in_zh) {
-  if (!of.cards_known) return {};
-  if (of.unhealthy == 0) return in_zh ? "正常" : "ok";
-  return std::to_string(of.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
+  if (!of.unhealthy) return {};
+  if (*of.unhealthy == 0) return in_zh ? "正常" : "ok";
+  return std::to_string(*of.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
 }
 
 std::string node_state(const node_row& of, bool in_zh) {
   std::string out = of.ready ? "Ready" : "NotReady";
   if (of.cordoned) out += in_zh ? "，禁止调度" : ",cordoned";
   return out;
-}
-
-/// As programs read it, or false where people do.
-bool printed_as_data(const json& all, const look_options& how, std::ostream& to) {
-  if (how.output != "json" && how.output != "yaml") return false;
-  to << (how.output == "yaml" ? yaml::write(all) : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
-  return true;
 }
 
 json as_json(const node_row& of) {
@@ -78,7 +71,7 @@ json as_json(const node_row& of) {
       {"phase", of.phase},      {"reason", of.reason},   {"message", of.message}, {"nodeReady", of.ready},
       {"cordoned", of.cordoned}};
   out["cards"] = of.cards_known ? json(of.cards) : json();
-  out["unhealthyCards"] = of.unhealthy;
+  out["unhealthyCards"] = of.unhealthy ? json(*of.unhealthy) : json();
   out["model"] = of.model;
   out["memoryMiB"] = of.memory_mib > 0 ? json(of.memory_mib) : json();
   out["driver"] = of.driver;
@@ -122,7 +115,7 @@ json list_of(const char* name, const std::vector<Row>& rows) {
 }  // namespace
 
 void print(const std::vector<node_row>& rows, const look_options& how, std::ostream& to) {
-  if (printed_as_data(list_of("nodes", rows), how, to)) return;
+  if (printed_as_data(list_of("nodes", rows), how.output, to)) return;
   if (rows.empty()) {
     to << (zh(how) ? "没有节点具有卡，也没有节点请求模式\n" : "No node has cards or asks for a mode\n");
     return;
@@ -149,7 +142,7 @@ void print(const std::vector<node_row>& rows, const look_options& how, std::ostr
 }
 
 void print(const std::vector<module_row>& rows, const look_options& how, std::ostream& to) {
-  if (printed_as_data(list_of("modules", rows), how, to)) return;
+  if (printed_as_data(list_of("modules", rows), how.output, to)) return;
   std::vector<std::string> header{"NAME", "ENABLED", "READY", "NODES", "RESOURCES", "MESSAGE"};
   std::vector<std::string> more{"LABEL", "DAEMONSET", "IMAGE", "TITLE"};
   if (zh(how)) {
@@ -174,7 +167,7 @@ void print(const std::vector<module_row>& rows, const look_options& how, std::os
 }
 
 void print(const std::vector<pod_row>& rows, const look_options& how, std::ostream& to) {
-  if (printed_as_data(list_of("pods", rows), how, to)) return;
+  if (printed_as_data(list_of("pods", rows), how.output, to)) return;
   if (rows.empty()) {
     to << (zh(how) ? "没有 Pod 使用加速卡\n" : "No pod asks for cards\n");
     return;

@@ -97,15 +97,19 @@ void add_cards(node_row& to, const fleet& of, const listed_node& node) {
   if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end() && !at->second.cards.empty()) {
     const auto& cards = at->second.cards;
     if (cards.front().memory_mib > 0) to.memory_mib = cards.front().memory_mib;
-    to.unhealthy = std::ranges::count_if(
-        cards, [](const listed_card& one) { return !one.health.empty() && one.health != "Healthy"; });
+    const auto reported = [](const listed_card& card) { return !card.health.empty(); };
+    if (std::ranges::any_of(cards, reported))
+      to.unhealthy = std::ranges::count_if(
+          cards, [](const listed_card& card) { return !card.health.empty() && card.health != "Healthy"; });
     to.cards_known = true;
     return;
   }
   for (const auto& one : to.resources) {
     if (to.mode == "share") break;  // several of one card
     if (to.cards == 0) to.cards = cards_of(one.name, one.capacity);
-    if (to.unhealthy == 0) to.unhealthy = cards_of(one.name, one.capacity - one.allocatable);
+    // What a plugin advertises and does not offer is unhealthy; without a plugin nobody has looked at a card.
+    if (cards_of(one.name, one.capacity) > 0 && to.unhealthy.value_or(0) == 0)
+      to.unhealthy = cards_of(one.name, one.capacity - one.allocatable);
   }
   to.cards_known = to.cards > 0;
 }

@@ -172,6 +172,30 @@ TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
   EXPECT_EQ(rows.front().unhealthy, 1);
 }
 
+/// Cards known from a label alone: nobody has looked at one.
+TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
+  auto all = small_fleet();
+  all.nodes = {node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}})};
+  EXPECT_EQ(node_rows(all).at(0).cards, 4);
+  EXPECT_FALSE(node_rows(all).at(0).unhealthy);
+  std::ostringstream out;
+  look_options how;
+  how.output = "wide";
+  print(node_rows(all), how, out);
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("ok")));
+  how.output = "json";
+  out.str("");
+  print(node_rows(all), how, out);
+  EXPECT_TRUE(nlohmann::json::parse(out.str())["nodes"][0]["unhealthyCards"].is_null());
+
+  listed_accelerator agent = anode("gpu-9", "none", "none", "", "", "");
+  agent.cards.emplace_back().uuid = "GPU-0";
+  all.accelerators = {{"gpu-9", agent}};
+  EXPECT_FALSE(node_rows(all).at(0).unhealthy) << "an agent that reports cards and not their health";
+  all.accelerators.at("gpu-9").cards[0].health = "Healthy";
+  EXPECT_EQ(node_rows(all).at(0).unhealthy, 0);
+}
+
 TEST(inspect_fleet, a_node_that_is_named_is_shown_whatever_it_has) {
   const auto rows = node_rows(small_fleet(), {"worker-1"});
   ASSERT_EQ(rows.size(), 1U);

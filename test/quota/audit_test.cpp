@@ -25,7 +25,7 @@ quota::holding whole(const char* card, std::int64_t mib = 0) {
   return {.node = "n", .grants = {{.whole = true, .cores = 100, .memory_mib = mib, .card = card}}, .counts = {}};
 }
 
-TEST(audit, S72_every_kind_of_difference_is_told_with_its_pod_and_node) {
+TEST(audit, every_kind_of_difference_is_told_with_its_pod_and_node) {
   quota::ledger book, api;
   book.put(two_cards());
   api.put(two_cards());

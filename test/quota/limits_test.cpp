@@ -161,7 +161,7 @@ TEST_F(limited, S48_a_pool_a_priority_and_an_isolation_have_limits_of_their_own)
   EXPECT_THAT(it.standings("a")[0], (standing{"", resource::cards, 1, 1, 0, 0, {.pool = "red"}}));
 }
 
-TEST_F(limited, S70_a_namespace_may_demand_isolation) {
+TEST_F(limited, a_namespace_may_demand_isolation) {
   auto who = with("a", "", {});
   who.at_least = isolation::mps;
   it.put(who);

@@ -44,7 +44,7 @@ class whole_cards : public testing::Test {
   placement where_;
 };
 
-TEST_F(whole_cards, S61_lie_on_one_numa_node_where_that_is_all_that_is_known) {
+TEST_F(whole_cards, lie_on_one_numa_node_where_that_is_all_that_is_known) {
   put(eight(mode::pgpu));
   busy({"1", "2"});
   EXPECT_THAT(cards({gpus(3)}), ElementsAre(4, 5, 6));
@@ -52,7 +52,7 @@ TEST_F(whole_cards, S61_lie_on_one_numa_node_where_that_is_all_that_is_known) {
   EXPECT_THAT(cards({gpus(5)}), ElementsAre(0, 3, 4, 5, 6));
 }
 
-TEST_F(whole_cards, S61_lie_where_the_links_are_and_leave_the_rest_linked) {
+TEST_F(whole_cards, lie_where_the_links_are_and_leave_the_rest_linked) {
   auto on = eight(mode::pgpu);
   // NVLink between 0 and 3, and among 4, 5 and 6.
   for (int a = 0; a < 8; ++a)

@@ -44,7 +44,7 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
   EXPECT_EQ(policy->status, R"({"observedGeneration":2,"conditions":[{"type":"Ready"}]})");
 }
 
-TEST(accelerator_policy, S59_while_everything_is_to_go_every_module_is_off) {
+TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
   const auto policy = accelerator_policy::decode(
       R"({"metadata":{"name":"default"},"spec":{"modules":{"pgpu":{"enabled":true}},"removing":true}})");
   ASSERT_TRUE(policy) << policy.error().what;

@@ -125,7 +125,7 @@ TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
   EXPECT_EQ(on("", "", "vgpu").of, kind::mode) << "what is not known is not held against it";
 }
 
-TEST(intent, S17_a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
+TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   auto policy = all_on();
   policy.modules["mps"].image.clear();
   const auto is = asked({{"nvidia-device-enable", "mps"}}, policy);

@@ -553,7 +553,7 @@ TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
   EXPECT_EQ(it.condition("Degraded")["status"], "False");
 }
 
-TEST(policy, S17_mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
+TEST(policy, mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
   cluster it;
   it.write_policy({{"mps", {{"enabled", true}}}});
   it.settle();
@@ -714,7 +714,7 @@ TEST(policy, another_policy_than_default_is_told_that_it_does_not_count) {
   EXPECT_THAT(it.server.transport.sent, IsEmpty());
 }
 
-TEST(policy, S36_what_the_server_refuses_is_said_and_not_hammered) {
+TEST(policy, what_the_server_refuses_is_said_and_not_hammered) {
   cluster it;
   it.switch_to(5);
   it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {

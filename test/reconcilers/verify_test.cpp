@@ -604,7 +604,7 @@ TEST(verify, a_clock_that_is_off_does_not_kill_a_leader_that_renews) {
   EXPECT_THAT(one.wrong(), IsEmpty());
 }
 
-TEST(verify, S42_a_pod_holds_the_largest_of_its_init_and_main_containers) {
+TEST(verify, a_pod_holds_the_largest_of_its_init_and_main_containers) {
   kube::pod pod;
   const auto add = [&](kube::container::role as, std::int64_t cards) {
     kube::container one;

@@ -278,7 +278,7 @@ TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_
 std::size_t allocations = 0;
 bool counting = false;
 
-TEST_F(front_test, T10_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
+TEST_F(front_test, T11_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
   ASSERT_NE(
       __sanitizer_install_malloc_and_free_hooks(
           [](const volatile void*, std::size_t) { allocations += counting ? 1 : 0; }, [](const volatile void*) {}),

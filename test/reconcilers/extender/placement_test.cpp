@@ -78,7 +78,7 @@ TEST(placement, our_annotation_is_readable_by_anyone) {
   EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "soft");
 }
 
-TEST(placement, S10_gpu_manager_reads_its_cards_by_number_and_time) {
+TEST(placement, gpu_manager_reads_its_cards_by_number_and_time) {
   const decision made(vgpu_node("a", 2),
                       pod("p", {container("web", {}), container("main", {{"tencent.com/vcuda-core", 200}})}));
   EXPECT_EQ(made.written.at("tencent.com/predicate-gpu-idx-1"), "0,1");

@@ -53,7 +53,7 @@ struct predicates_test : rig {
   json written(std::size_t at = 0) const { return json::parse(transport.sent.at(at).body)["metadata"]["annotations"]; }
 };
 
-TEST_F(predicates_test, S12_the_decision_is_made_and_written_before_it_is_answered) {
+TEST_F(predicates_test, the_decision_is_made_and_written_before_it_is_answered) {
   const auto one = share("p", 20, 8);
   known.pods.put(one);
   const auto got = ask(one, {"a", "b"});
@@ -65,7 +65,7 @@ TEST_F(predicates_test, S12_the_decision_is_made_and_written_before_it_is_answer
   EXPECT_EQ(used(got["NodeNames"][0], 0).cores, 20);
 }
 
-TEST_F(predicates_test, S12_the_same_pod_gets_the_same_answer_while_its_node_is_named) {
+TEST_F(predicates_test, the_same_pod_gets_the_same_answer_while_its_node_is_named) {
   const auto one = share("p", 20, 8);
   known.pods.put(one);
   const auto first = ask(one, {"a", "b"})["NodeNames"];

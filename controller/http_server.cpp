@@ -30,12 +30,14 @@ constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t one_piece = 16 * 1024;
 /// For a last word to somebody who is turned away, and for his end.
 constexpr milliseconds farewell{1000};
+/// Connections taken from the kernel in one turn of the loop; fewer than places, so that none of them ends another.
+constexpr int most_accepted = 32;
 /// Of a GET's body, which means nothing (RFC 9110, 9.3.1).
 constexpr std::size_t body_of_get = 1024;
 
 bool late(const error_code& failed) { return failed == boost::beast::error::timeout; }
 
-/// What a connection waits for; the order in which they have to go when there is no place left.
+/// What a connection waits for.
 enum class phase {
   idle,       ///< for the first byte of a request, or for the end
   busy,       ///< for the rest of a request, or for its answer to be taken
@@ -154,6 +156,7 @@ kube::result<void> http_server::core::open() {
   if (endpoint->protocol() == tcp::v6()) step([&] { acceptor.set_option(asio::ip::v6_only(false), failed); });
   step([&] { acceptor.bind(*endpoint, failed); });
   step([&] { acceptor.listen(asio::socket_base::max_listen_connections, failed); });
+  step([&] { acceptor.non_blocking(true, failed); });
   if (failed)
     return std::unexpected(
         kube::error{kube::errc::config, 0, how.name + " server on " + how.address + ": " + failed.message(), {}});
@@ -173,13 +176,26 @@ asio::awaitable<void> http_server::core::accept() {
       continue;
     }
     admit(std::move(socket));
+    // Those who wait in the kernel come in together: one a turn of the loop, a probe behind a thousand clients that are
+    // turned away and come back would wait a thousand turns.
+    for (int more = 1; more < most_accepted && !stopping; ++more) {
+      error_code none;
+      tcp::socket next(on.context());
+      acceptor.accept(next, none);
+      if (none) break;
+      admit(std::move(next));
+    }
   }
 }
 
-/// Closes the connection that has waited longest, an idle one if there is one: HTTP/1.1 lets a server close those at
-/// any time, and whoever comes anew, a probe of the kubelet's for one, is served. False: all are being answered.
+/// Closes the connection that has waited longest: one that is idle between requests if there is one, which HTTP/1.1
+/// lets a server close at any time. Whoever has just come, a probe of the kubelet's for one, is the last to go. False:
+/// all are being answered.
 bool http_server::core::make_room() {
-  const auto order = [](const connection& c) { return std::tuple(c.leaving, c.is, c.since); };
+  const auto order = [](const connection& c) {
+    const bool answering = c.is == phase::answering, between = c.is == phase::idle && c.served;
+    return std::tuple(c.leaving, answering, !between, c.since);
+  };
   const auto first = std::ranges::min_element(open_connections, {}, order);
   if (first == open_connections.end() || first->leaving || first->is == phase::answering) return false;
   first->leaving = true;

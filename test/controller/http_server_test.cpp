@@ -287,6 +287,27 @@ TEST_F(http_server, F39_when_all_places_are_taken_the_longest_idle_goes) {
   EXPECT_EQ(metric(R"(quartermaster_http_refused_total{server="test",reason="full"})"), -1);
 }
 
+/// A probe's connection is there before its request is: those who have been at their own for longer go first.
+TEST_F(http_server, F39_who_has_just_come_is_not_the_one_to_go) {
+  options.max_connections = 4;
+  start();
+  std::vector<std::unique_ptr<client>> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.push_back(std::make_unique<client>(*this));
+    busy.back()->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
+    settle();
+  }
+  client probe(*this);
+  settle();
+  for (int i = 0; i < 3; ++i) {
+    busy.push_back(std::make_unique<client>(*this));
+    busy.back()->send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
+    settle();
+  }
+  probe.send("GET /hello?still HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_NE(probe.until("still\n").find("200"), std::string::npos);
+}
+
 TEST_F(http_server, F58_a_stop_answers_what_is_under_way_and_closes_the_rest) {
   start();
   client idle(*this), busy(*this);

@@ -220,9 +220,12 @@ std::string resources_of(const std::vector<container>& containers) {
 
 class decision {
  public:
-  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by)
+  /// `is_template`: of pods that will be made; nothing is written into it.
+  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by,
+           bool is_template = false)
       : spec_(member(&pod, "spec")),
         by_(by),
+        is_template_(is_template),
         containers_(containers_of(spec_)),
         needs_(needs_of(pod, containers_)),
         nodes_(look_at(nodes, containers_)) {}
@@ -290,6 +293,7 @@ class decision {
       const auto who = "container " + shown(one.name, 63);
       const auto wanted = std::string(paddle_env) + "=" + std::string(paddle_value);
       if (!set && by_.paddle_allocator && !one.has_more_env) {
+        if (is_template_) continue;  // its pods get it
         const json variable = {{"name", paddle_env}, {"value", paddle_value}};
         if (one.has_env)
           add(one.path + "/env/-", variable);
@@ -397,6 +401,7 @@ class decision {
 
   const json* spec_;
   const admission_settings& by_;
+  bool is_template_;
   std::vector<container> containers_;
   needs needs_;
   survey nodes_;
@@ -406,6 +411,22 @@ class decision {
 };
 
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
+constexpr std::array<std::string_view, 5> workloads{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"};
+
+/// What the template of a workload says is told to its author: nobody reads what a controller is told of its pods.
+review_answer advise_on(const reviews::envelope& about, const json& workload, std::span<const kube::node* const> nodes,
+                        const admission_settings& by) {
+  const auto* spec = member(&workload, "spec");
+  if (about.kind == "CronJob") spec = member(member(spec, "jobTemplate"), "spec");
+  const auto* pod = member(spec, "template");
+  if (!pod || by.mode == enforcement::off) return reviews::answer(about.uid, {});
+  auto found = decision(*pod, nodes, by, true).made();
+  if (!found.refusal.empty())
+    found.warnings.insert(found.warnings.begin(), "its pods would be refused: " + found.refusal);
+  reviews::decision out;
+  out.warnings = reviews::warnings_of(found.warnings);
+  return reviews::answer(about.uid, out);
+}
 
 }  // namespace
 
@@ -424,13 +445,16 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
         pod = json::parse(std::string_view(simdjson::to_json_string(value)), nullptr, false);
       });
   if (!about) return reviews::malformed(about.error());
-  if (auto fits = reviews::is_about(*about, "Pod", compatibility_route.path); !fits)
+  const bool is_workload = std::ranges::find(workloads, about->kind) != workloads.end();
+  if (auto fits = reviews::is_about(*about, "Pod", compatibility_route.path); !fits && !is_workload)
     return reviews::malformed(fits.error());
-  const bool concerned = about->operation == "CREATE" && about->sub_resource.empty() && about->ns != own_namespace &&
+  const bool is_new = about->operation == "CREATE" || (is_workload && about->operation == "UPDATE");
+  const bool concerned = is_new && about->sub_resource.empty() && about->ns != own_namespace &&
                          !reconcilers::names::is_system(about->ns) &&
                          !member(member(member(&pod, "metadata"), "annotations"), mirror_annotation);
   if (!concerned) return reviews::answer(about->uid, {});
   if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");
+  if (is_workload) return advise_on(*about, pod, nodes, by);
   auto is = admit(pod, nodes, by);
   if (more && is.refusal.empty()) std::ranges::move(more(about->ns, pod), std::back_inserter(is.warnings));
   reviews::decision out;

@@ -143,32 +143,42 @@ service: {name: quartermaster-webhook, namespace: {{ $chart.Release.Namespace }}
 {{- end }}
 {{- end }}
 
+{{- /* Of the pod, or template of one, that the expression `.` stands for. */}}
+{{- define "quartermaster.webhook.asks" -}}
+(dyn(has({{ . }}.spec.initContainers) ? {{ . }}.spec.initContainers : []) + dyn({{ . }}.spec.containers)).exists(c,
+has(c.resources) && (
+(has(c.resources.limits) && c.resources.limits.exists(k, k.contains('/') && !k.contains('kubernetes.io/'))) ||
+(has(c.resources.requests) && c.resources.requests.exists(k, k.contains('/') && !k.contains('kubernetes.io/')))))
+{{- end }}
+
 {{- define "quartermaster.webhook.conditions" -}}
 - name: names-an-extended-resource
   expression: >-
-    (dyn(has(object.spec.initContainers) ? object.spec.initContainers : []) + dyn(object.spec.containers)).exists(c,
-    has(c.resources) && (
-    (has(c.resources.limits) && c.resources.limits.exists(k, k.contains('/') && !k.contains('kubernetes.io/'))) ||
-    (has(c.resources.requests) && c.resources.requests.exists(k, k.contains('/') && !k.contains('kubernetes.io/')))))
+    {{- include "quartermaster.webhook.asks" "object" | nindent 4 }}
 - name: no-mirror-pod
   expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
 {{- end }}
 
 {{- /* Pods that ask for an accelerator and say what they need, share a card for a known framework, or have an affinity on
-CUDA versions: no others cause a call. The names are those of reconcilers/compat. */}}
+CUDA versions, and templates of such pods: no others cause a call. The names are those of reconcilers/compat. */}}
 {{- define "quartermaster.webhook.compatibility.conditions" -}}
-{{- include "quartermaster.webhook.conditions" . }}
+- name: is-new
+  expression: request.operation == 'CREATE' || object.spec != oldObject.spec
+- name: no-mirror-pod
+  expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
 - name: says-what-it-needs
   expression: >-
-    (has(object.metadata.annotations) && ('quartermaster.io/cuda' in object.metadata.annotations ||
-    'quartermaster.io/compute-capability' in object.metadata.annotations)) ||
-    (dyn(has(object.spec.initContainers) ? object.spec.initContainers : []) + dyn(object.spec.containers)).exists(c,
+    [request.kind.kind == 'Pod' ? dyn(object) : request.kind.kind == 'CronJob' ? dyn(object).spec.jobTemplate.spec.template :
+    dyn(object).spec.template].exists(p, {{ include "quartermaster.webhook.asks" "p" | nindent 4 }} && (
+    (has(p.metadata) && has(p.metadata.annotations) && ('quartermaster.io/cuda' in p.metadata.annotations ||
+    'quartermaster.io/compute-capability' in p.metadata.annotations)) ||
+    (dyn(has(p.spec.initContainers) ? p.spec.initContainers : []) + dyn(p.spec.containers)).exists(c,
     (has(c.env) && c.env.exists(e, e.name == 'CUDA_VERSION' || e.name.startsWith('NVIDIA_REQUIRE_'))) ||
     (has(c.resources) && has(c.resources.limits) && 'tencent.com/vcuda-core' in c.resources.limits)) ||
-    (has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) &&
-    has(object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) &&
-    object.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.exists(t,
-    has(t.matchExpressions) && t.matchExpressions.exists(x, x.key == 'cuda-major-version' || x.key == 'cuda-minor-version')))
+    (has(p.spec.affinity) && has(p.spec.affinity.nodeAffinity) &&
+    has(p.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution) &&
+    p.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms.exists(t,
+    has(t.matchExpressions) && t.matchExpressions.exists(x, x.key == 'cuda-major-version' || x.key == 'cuda-minor-version')))))
 {{- end }}
 
 {{- /* Namespaces whose pods are held to the rules: reconcilers/names.hpp has the same list. */}}

@@ -319,12 +319,13 @@ TEST(compatibility, S28_brute_force_pods_go_exactly_where_the_verdict_says) {
   EXPECT_GT(placed, 50);
 }
 
-std::string review_of(const json& pod, const char* ns = "team", const char* operation = "CREATE") {
+std::string review_of(const json& pod, const char* ns = "team", const char* operation = "CREATE",
+                      const char* kind = "Pod") {
   return json({{"apiVersion", "admission.k8s.io/v1"},
                {"kind", "AdmissionReview"},
                {"request",
                 {{"uid", "u"},
-                 {"kind", {{"kind", "Pod"}}},
+                 {"kind", {{"kind", kind}}},
                  {"operation", operation},
                  {"namespace", ns},
                  {"object", pod}}}})
@@ -353,6 +354,36 @@ TEST(compatibility, a_review_is_answered_with_patch_warning_or_refusal) {
   EXPECT_EQ(ask(review_of(mirror)).outcome, "allowed");
   EXPECT_EQ(ask("{").status, 400);
   EXPECT_EQ(ask(review_of(7)).status, 400);
+}
+
+/// Warnings of pods go to the controller that makes them; who writes its template reads them here.
+TEST(compatibility, S33_S78_the_author_of_a_template_is_told) {
+  const auto in = three();
+  std::vector<const kube::node*> nodes;
+  for (const auto& node : in.nodes) nodes.push_back(&node);
+  const auto told = [&](const json& pod, const char* kind, const char* operation, bool paddle = false) {
+    json object = {{"spec", {{"template", pod}}}};
+    if (std::string_view(kind) == "CronJob") object = {{"spec", {{"jobTemplate", object}}}};
+    const auto answer = admit_review(review_of(object, "team", operation, kind), nodes,
+                                     {.mode = enforcement::deny, .paddle_allocator = paddle}, "own");
+    const auto response = json::parse(answer.body)["response"];
+    EXPECT_EQ(response["allowed"], true) << answer.body;
+    EXPECT_FALSE(response.contains("patch"));
+    std::string out;
+    for (const auto& warning : response.value("warnings", json::array())) out += warning.get<std::string>();
+    return out;
+  };
+  auto paddle = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}});
+  paddle["spec"]["containers"][0]["image"] = "paddle:2.6";
+  for (const auto* kind : {"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}) {
+    EXPECT_THAT(told(paddle, kind, "CREATE"), HasSubstr("set FLAGS_allocator_strategy")) << kind;
+    EXPECT_THAT(told(needing(">=99.0"), kind, "UPDATE"), HasSubstr("its pods would be refused: no node")) << kind;
+    EXPECT_EQ(told(needing(">=12.4"), kind, "DELETE"), "") << kind;
+  }
+  EXPECT_EQ(told(paddle, "Deployment", "CREATE", true), "") << "its pods get it written";
+  EXPECT_EQ(
+      admit_review(review_of(paddle, "team", "CREATE", "ReplicaSet"), nodes, {.mode = enforcement::deny}, "own").status,
+      400);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "reconcilers/crl/text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace reconcilers::crl {
@@ -85,11 +87,45 @@ bool has_cjk(std::string_view text) {
   return false;
 }
 
+/// The white space of Unicode, as trim() of CEL has it: the policies must read a field as we do.
 std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r\n";
-  const auto first = text.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+  static constexpr std::array<std::string_view, 25> blanks{" ",
+                                                           "\t",
+                                                           "\n",
+                                                           "\v",
+                                                           "\f",
+                                                           "\r",
+                                                           "\xc2\x85",
+                                                           "\xc2\xa0",
+                                                           "\xe1\x9a\x80",
+                                                           "\xe2\x80\x80",
+                                                           "\xe2\x80\x81",
+                                                           "\xe2\x80\x82",
+                                                           "\xe2\x80\x83",
+                                                           "\xe2\x80\x84",
+                                                           "\xe2\x80\x85",
+                                                           "\xe2\x80\x86",
+                                                           "\xe2\x80\x87",
+                                                           "\xe2\x80\x88",
+                                                           "\xe2\x80\x89",
+                                                           "\xe2\x80\x8a",
+                                                           "\xe2\x80\xa8",
+                                                           "\xe2\x80\xa9",
+                                                           "\xe2\x80\xaf",
+                                                           "\xe2\x81\x9f",
+                                                           "\xe3\x80\x80"};
+  const auto take = [&](auto touches, auto cut) {
+    for (;;) {
+      const auto* blank = std::ranges::find_if(blanks, touches);
+      if (blank == blanks.end()) return;
+      cut(blank->size());
+    }
+  };
+  take([&](std::string_view blank) { return text.starts_with(blank); },
+       [&](std::size_t size) { text.remove_prefix(size); });
+  take([&](std::string_view blank) { return text.ends_with(blank); },
+       [&](std::size_t size) { text.remove_suffix(size); });
+  return text;
 }
 
 std::string lower_case(std::string_view text) {

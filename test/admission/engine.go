@@ -288,8 +288,13 @@ func (e *Engine) Pod(in *corev1.Pod, rules Spec, enforcement string) (Answer, *c
 	return out, pod, nil
 }
 
-// TemplatePrefix is what the text of a template begins with.
-const TemplatePrefix = "its pods would be refused: "
+// TemplatePrefix is what the text of a template begins with: nothing is refused where only warnings are given.
+func TemplatePrefix(enforcement string) string {
+	if enforcement == "Deny" {
+		return "its pods would be refused: "
+	}
+	return "its pods break rules: "
+}
 
 // Template sends a workload with this pod spec in its template through the policy for templates.
 func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcement string) (refusals, advice string, err error) {
@@ -298,7 +303,7 @@ func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcem
 	if err != nil {
 		return "", "", err
 	}
-	refusals, ok := strings.CutPrefix(texts[0], TemplatePrefix)
+	refusals, ok := strings.CutPrefix(texts[0], TemplatePrefix(enforcement))
 	if !ok && refusals != "" {
 		return "", "", fmt.Errorf("the text of a template begins otherwise: %.200s", refusals)
 	}

@@ -279,7 +279,7 @@ func inTemplate(ctx context.Context, s *Server, judge *admission.Judge, batch *B
 	}
 	var want []string
 	if answer.Refusals != "" {
-		want = append(want, admission.TemplatePrefix+answer.Refusals)
+		want = append(want, admission.TemplatePrefix("Deny")+answer.Refusals)
 	}
 	if answer.Advice != "" {
 		want = append(want, answer.Advice)

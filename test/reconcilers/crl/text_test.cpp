@@ -62,6 +62,12 @@ TEST(extended_resource, accepts_what_the_api_server_accepts) {
   }
 }
 
+TEST(text, trims_the_white_space_that_the_policies_trim) {
+  EXPECT_EQ(trimmed(" \t required\u3000\u00a0\n"), "required");
+  EXPECT_EQ(trimmed("\u3000"), "");
+  EXPECT_EQ(trimmed("\u4e00"), "\u4e00");
+}
+
 TEST(extended_resource, says_what_is_wrong) {
   using enum resource_name_fault;
   EXPECT_EQ(fault_of_extended_resource("cpu"), no_domain);

@@ -196,9 +196,7 @@ lint_finding finding_of(const crl::objection& what, const manifest& object, yaml
   const auto nearest = std::to_string(what.nearest);
   auto out = finding_of(code, object, at, {field, amount, what.key, what.other, nearest}, in);
   if (const auto* words = crl::vocabulary_of(what.key); words && what.what == crl::objected::not_legal) {
-    const auto whole = std::to_string(words->whole), most = std::to_string(words->whole - 1);
-    out.allowed = in == language::zh ? "1 到 " + most + "，或 " + whole + " 的倍数"
-                                     : "1 to " + most + ", or a multiple of " + whole;
+    out.allowed = in == language::zh ? words->legal.words_zh : words->legal.words;
   }
   out.message = crl::text_of(what, in) + (in == language::zh ? "；" : "; ") + out.remedy;
   return out;

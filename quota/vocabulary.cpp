@@ -4,75 +4,60 @@
 #include <array>
 #include <optional>
 
+#include "quota/resource_keys.hpp"
+
 namespace quota {
 namespace {
 
 enum class role : std::uint8_t { whole, replica, slot, cores, burst, memory, percent, cards, priority, count_ };
 constexpr auto roles = static_cast<std::size_t>(role::count_);
-constexpr std::int64_t most = 1'000'000'000;  // no amount beyond this is legal, so that no sum overflows
+
+/// What the table of keys says; of any other key a plain count.
+constexpr amounts legal_of(std::string_view key) {
+  const auto* known = resource_key_of(key);
+  return known ? known->legal : amounts{};
+}
 
 struct row {
   std::string_view key;
   mode of;
   role is;
-  std::int64_t from = 1, to = most, step = 1;  // legal: from, from + step, ... to
-  std::int64_t whole = 0;                      // and its multiples; 0: none
-  std::int64_t unit_mib = 0;                   // memory; 0: the node says
-  std::string_view legal = "1 or more";
+  std::int64_t unit_mib = 0;  // memory; 0: the node says
+  amounts legal = legal_of(key);
 };
 
-constexpr std::string_view share_or_whole = "1 to 99 for a share of a card, multiples of 100 for whole cards";
-constexpr std::string_view hundred = "0 to 100", percent = "1 to 100";
-
-// Units and steps: 100 cores a card, 256 MiB (gpu-manager: pkg/types), 1 GiB (MPS as the platform offers it, gpushare),
-// MiB and percent (HAMi), steps of 5 (qGPU; ACK core_mem).
+// Units: 256 MiB (gpu-manager: pkg/types), 1 GiB (MPS as the platform offers it, gpushare), MiB (HAMi). Amounts:
+// resource_keys.hpp; the burst is an annotation and no key.
 constexpr row table[] = {
     {.key = "nvidia.com/gpu", .of = mode::pgpu, .is = role::whole},
     {.key = "nvidia.com/gpu", .of = mode::hami, .is = role::slot},
     {.key = "nvidia.com/gpu", .of = mode::share, .is = role::replica},
     {.key = "nvidia.com/gpu.shared", .of = mode::share, .is = role::replica},
-    {.key = "tencent.com/vcuda-core",
-     .of = mode::vgpu,
-     .is = role::cores,
-     .to = 99,
-     .whole = 100,
-     .legal = share_or_whole},
+    {.key = "tencent.com/vcuda-core", .of = mode::vgpu, .is = role::cores},
     {.key = "tencent.com/vcuda-memory", .of = mode::vgpu, .is = role::memory, .unit_mib = 256},
     {.key = "tencent.com/vcuda-core-limit",
      .of = mode::vgpu,
      .is = role::burst,
-     .to = 100,
-     .whole = 100,
-     .legal = "from tencent.com/vcuda-core to 100 for a share, the same as tencent.com/vcuda-core for whole cards"},
-    {.key = "nvidia.com/mps-core", .of = mode::mps, .is = role::cores, .to = 99, .whole = 100, .legal = share_or_whole},
+     .legal = {.to = 100,
+               .whole = 100,
+               .words = "from tencent.com/vcuda-core to 100 for a share, the same as tencent.com/vcuda-core for whole "
+                        "cards"}},
+    {.key = "nvidia.com/mps-core", .of = mode::mps, .is = role::cores},
     {.key = "nvidia.com/mps-memory", .of = mode::mps, .is = role::memory, .unit_mib = 1024},
     {.key = "nvidia.com/gpualloc", .of = mode::hami, .is = role::slot},
     {.key = "nvidia.com/gpumem", .of = mode::hami, .is = role::memory, .unit_mib = 1},
-    {.key = "nvidia.com/gpumem-percentage", .of = mode::hami, .is = role::percent, .to = 100, .legal = percent},
-    {.key = "nvidia.com/gpucores", .of = mode::hami, .is = role::cores, .from = 0, .to = 100, .legal = hundred},
-    {.key = "nvidia.com/priority", .of = mode::hami, .is = role::priority, .from = 0, .to = 1, .legal = "0 or 1"},
+    {.key = "nvidia.com/gpumem-percentage", .of = mode::hami, .is = role::percent},
+    {.key = "nvidia.com/gpucores", .of = mode::hami, .is = role::cores},
+    {.key = "nvidia.com/priority", .of = mode::hami, .is = role::priority},
     {.key = "aliyun.com/gpu", .of = mode::topology, .is = role::whole},
     {.key = "aliyun.com/gpu-mem", .of = mode::gpushare, .is = role::memory},
     {.key = "aliyun.com/gpu-count", .of = mode::gpushare, .is = role::cards},
-    {.key = "aliyun.com/gpu-core.percentage",
-     .of = mode::gpushare,
-     .is = role::cores,
-     .from = 5,
-     .to = 100,
-     .step = 5,
-     .legal = "5 to 100 in steps of 5"},
+    {.key = "aliyun.com/gpu-core.percentage", .of = mode::gpushare, .is = role::cores},
     {.key = "volcano.sh/vgpu-number", .of = mode::volcano, .is = role::slot},
     {.key = "volcano.sh/vgpu-memory", .of = mode::volcano, .is = role::memory, .unit_mib = 1},
-    {.key = "volcano.sh/vgpu-memory-percentage", .of = mode::volcano, .is = role::percent, .to = 100, .legal = percent},
-    {.key = "volcano.sh/vgpu-cores", .of = mode::volcano, .is = role::cores, .from = 0, .to = 100, .legal = hundred},
-    {.key = "tke.cloud.tencent.com/qgpu-core",
-     .of = mode::qgpu,
-     .is = role::cores,
-     .from = 5,
-     .to = 95,
-     .step = 5,
-     .whole = 100,
-     .legal = "5 to 95 in steps of 5 for a share of a card, multiples of 100 for whole cards"},
+    {.key = "volcano.sh/vgpu-memory-percentage", .of = mode::volcano, .is = role::percent},
+    {.key = "volcano.sh/vgpu-cores", .of = mode::volcano, .is = role::cores},
+    {.key = "tke.cloud.tencent.com/qgpu-core", .of = mode::qgpu, .is = role::cores},
     {.key = "tke.cloud.tencent.com/qgpu-memory", .of = mode::qgpu, .is = role::memory, .unit_mib = 1024},
 };
 
@@ -95,19 +80,16 @@ std::string_view key_of(mode of, role is) {
   return {};
 }
 
-bool legal(const row& of, std::int64_t value) {
-  if (value >= of.from && value <= of.to && (value - of.from) % of.step == 0) return true;
-  return of.whole > 0 && value > 0 && value <= most && value % of.whole == 0;
-}
+bool legal(const row& of, std::int64_t value) { return value <= most && of.legal.allow(value); }
 
-std::int64_t below(const row& of, std::int64_t value) {
+std::int64_t below(const amounts& of, std::int64_t value) {
   std::int64_t best = -1;
   if (value >= of.from) best = of.from + (std::min(value, of.to) - of.from) / of.step * of.step;
   if (of.whole > 0 && value >= of.whole) best = std::max(best, std::min(value, most) / of.whole * of.whole);
   return best;
 }
 
-std::int64_t above(const row& of, std::int64_t value) {
+std::int64_t above(const amounts& of, std::int64_t value) {
   if (value <= of.from) return of.from;
   if (value <= of.to) {
     const auto next = of.from + (value - of.from + of.step - 1) / of.step * of.step;
@@ -120,9 +102,9 @@ refusal not_legal(const row& of, std::int64_t value) {
   return {.what = wrong::not_legal,
           .key = of.key,
           .value = value,
-          .below = below(of, value),
-          .above = above(of, value),
-          .legal = of.legal};
+          .below = below(of.legal, value),
+          .above = above(of.legal, value),
+          .legal = of.legal.words};
 }
 
 /// What one container says, sorted by role. All of one mode.

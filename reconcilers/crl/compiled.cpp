@@ -12,6 +12,21 @@ namespace {
 
 using nlohmann::json;
 
+json amounts_json(const quota::amounts& of) {
+  json out = {{"from", of.from}, {"to", of.to}, {"step", of.step}, {"words", of.words}};
+  if (of.whole > 0) out["whole"] = of.whole;
+  return out;
+}
+
+/// Of every key that only takes some amounts, declared or not: what the default of a declaration may be.
+json all_amounts() {
+  auto out = json::object();
+  for (const auto& one : quota::resource_keys) {
+    if (one.legal.limited()) out[std::string(one.key)] = amounts_json(one.legal);
+  }
+  return out;
+}
+
 json rule_json(const rule& of) {
   json out = {{"source", of.config_map.to_string()}};
   if (!of.group.empty()) out["group"] = of.group;
@@ -24,12 +39,12 @@ json rule_json(const rule& of) {
   if (!of.offered) out["notOffered"] = true;
   if (of.ours) out["published"] = true;
   if (const auto* words = vocabulary_of(of.key)) {
-    out["whole"] = words->whole;
-    out["partner"] = words->partner;
+    if (words->legal.limited()) out["amounts"] = amounts_json(words->legal);
+    if (!words->partner.empty()) out["partner"] = words->partner;
   }
   if (const auto* words = partner_of(of.key)) {
     out["waivedBy"] = words->key;
-    out["waivedFrom"] = words->whole;
+    out["waivedFrom"] = words->legal.whole;
   }
   return out;
 }
@@ -98,7 +113,8 @@ std::set<std::string> exclusive_keys(const rule_set& rules) {
 }  // namespace
 
 json spec_of(const rule_set& rules) {
-  json out = {{"keys", json::array()}, {"rules", json::object()}, {"groups", json::object()}};
+  json out = {
+      {"keys", json::array()}, {"rules", json::object()}, {"groups", json::object()}, {"amounts", all_amounts()}};
   for (const auto& one : rules.rules) {
     out["keys"].push_back(one.key);
     out["rules"][one.key] = rule_json(one);

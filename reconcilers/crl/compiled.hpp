@@ -13,8 +13,8 @@
 
 namespace reconcilers::crl {
 
-/// {keys: [sorted], rules: {key: {...}}, groups: {name: [keys]}}; what is absent is false or none. Equal rule sets give
-/// equal bytes.
+/// {keys, exclusive: [sorted], rules: {key: {...}}, groups: {name: [keys]}, amounts: {key: {...}}}; what is absent is
+/// false or none. Equal rule sets give equal bytes.
 nlohmann::json spec_of(const rule_set& rules);
 /// What `spec_of` made; unknown members are ignored, malformed ones are left out.
 rule_set rules_of(const nlohmann::json& spec);

@@ -92,7 +92,7 @@ class judge {
     });
     for (const auto& [key, amount] : all) {
       const auto* words = partner_of(key);
-      if (waived(in.of->limits, key) || (words && kube::amount(all, words->key) >= words->whole)) continue;
+      if (waived(in.of->limits, key) || (words && kube::amount(all, words->key) >= words->legal.whole)) continue;
       out_.fills.push_back({in.index, key, amount});
       add(in.limits, key, amount);
     }
@@ -118,11 +118,11 @@ class judge {
     if (of.forbidden) return refuse({objected::forbidden, in.title, of.key, amount, {}, 0, source});
     const auto* words = vocabulary_of(of.key);
     if (!words) return;
-    if (!words->legal(amount))
-      return refuse({objected::not_legal, in.title, of.key, amount, {}, words->nearest(amount), {}});
+    if (!words->legal.allow(amount) && words->legal.limited())
+      return refuse({objected::not_legal, in.title, of.key, amount, {}, words->legal.nearest(amount), {}});
     const std::string partner(words->partner);
-    if (words->share(amount) && !in.uses(partner))
-      refuse({objected::needs_partner, in.title, of.key, amount, partner, words->whole, {}});
+    if (needs_partner(*words, amount) && !in.uses(partner))
+      refuse({objected::needs_partner, in.title, of.key, amount, partner, words->legal.whole, {}});
   }
 
   /// What the pod as a whole must not have, after what is wrong with each container.
@@ -143,11 +143,12 @@ class judge {
     const auto source = of.config_map.to_string();
     const auto* words = of.forbidden ? nullptr : vocabulary_of(of.key);
     for (const auto& key : of.related) {
-      if (words && words->share(amount) && key == words->partner) continue;  // refused for the want of it, or fine
+      if (words && needs_partner(*words, amount) && key == words->partner)
+        continue;  // refused for the want of it, or fine
       if (rules_.find(key) && !in.uses(key) && !waived(in.limits, key) && !required(of, key))
         say({objected::related_missing, in.title, of.key, amount, key, 0, source});
     }
-    if (!of.offered) say({objected::not_offered, in.title, of.key, amount, {}, 0, source});
+    if (!of.offered && !of.forbidden) say({objected::not_offered, in.title, of.key, amount, {}, 0, source});
   }
 
   /// Each group of which something is used, by its first used key, with each of its rules that asks for something.
@@ -169,7 +170,7 @@ class judge {
   /// Whole cards need none of the partner.
   static bool waived(const kube::quantities& limits, std::string_view key) {
     const auto* words = partner_of(key);
-    return words && kube::amount(limits, words->key) >= words->whole;
+    return words && kube::amount(limits, words->key) >= words->legal.whole;
   }
   bool required(const rule& by, const std::string& key) const {
     const auto* other = rules_.find(key);
@@ -210,11 +211,10 @@ std::string english(const objection& of) {
       return value + ", but must not be set" + source;
     case objected::not_legal: {
       const auto* words = vocabulary_of(of.key);
-      return value + "; allowed are 1 to " + std::to_string(words->whole - 1) +
-             " (a share of a card) and multiples of " + std::to_string(words->whole) + " (whole cards), nearest " +
-             std::to_string(of.nearest);
+      return value + "; allowed are " + std::string(words->legal.words) + ", nearest " + std::to_string(of.nearest);
     }
     case objected::needs_partner:
+      if (of.nearest == 0) return value + " and needs " + of.other + " beside it";
       return value + ", a share of a card, and needs " + of.other + " beside it; " + std::to_string(of.nearest) +
              " is a whole card and needs none";
     case objected::missing:
@@ -244,10 +244,10 @@ std::string chinese(const objection& of) {
       return value + "，但不允许设置" + source;
     case objected::not_legal: {
       const auto* words = vocabulary_of(of.key);
-      return value + "；允许 1 到 " + std::to_string(words->whole - 1) + "（共享一张卡）或 " +
-             std::to_string(words->whole) + " 的倍数（整卡），最接近的是 " + std::to_string(of.nearest);
+      return value + "；允许 " + std::string(words->legal.words_zh) + "，最接近的是 " + std::to_string(of.nearest);
     }
     case objected::needs_partner:
+      if (of.nearest == 0) return value + "，必须同时设置 " + of.other;
       return value + "，是一张卡的一部分，必须同时设置 " + of.other + "；" + std::to_string(of.nearest) +
              " 表示整卡，不需要它";
     case objected::missing:

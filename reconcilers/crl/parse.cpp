@@ -142,10 +142,11 @@ void read_default(reader& in, declaration& to) {
     return;
   }
   to.default_value = number;
-  if (const auto* words = vocabulary_of(to.key); words && (number == 0 || !words->legal(number))) {
+  if (const auto* words = vocabulary_of(to.key);
+      words && words->legal.limited() && (number == 0 ? words->legal.whole > 0 : !words->legal.allow(number))) {
     auto& f = in.say(code::default_not_legal, "data.defaultValue", *value);
-    f.allowed = "1 to " + std::to_string(words->whole - 1) + ", or a multiple of " + std::to_string(words->whole);
-    f.hint = std::to_string(words->nearest(number));
+    f.allowed = words->legal.words;
+    f.hint = std::to_string(words->legal.nearest(std::max<std::int64_t>(number, 1)));
   }
   if (to.limits != use::disabled || to.requests == use::required) return;
   in.say(code::default_unused, "data.defaultValue", *value);

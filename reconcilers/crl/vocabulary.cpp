@@ -1,32 +1,24 @@
 #include "reconcilers/crl/vocabulary.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
+#include <iterator>
 
 namespace reconcilers::crl {
-namespace {
 
-// gpu-manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
-// permitted"; a whole card's memory is charged whatever the pod asks for.
-constexpr std::array<vocabulary, 1> rows{{{"tencent.com/vcuda-core", 100, "tencent.com/vcuda-memory"}}};
-
-const vocabulary* find(std::string_view key, auto field) noexcept {
-  const auto at = std::ranges::find(rows, key, field);
-  return at == rows.end() ? nullptr : &*at;
+const quota::resource_key* vocabulary_of(std::string_view key) noexcept {
+  const auto* known = quota::resource_key_of(key);
+  return known && (known->legal.limited() || !known->partner.empty()) ? known : nullptr;
 }
 
-}  // namespace
-
-std::int64_t vocabulary::nearest(std::int64_t amount) const {
-  if (legal(amount)) return std::max<std::int64_t>(amount, 1);
-  const auto below = amount - amount % whole;
-  const bool down = amount - below <= whole / 2 || below > std::numeric_limits<std::int64_t>::max() - whole;
-  return down ? below : below + whole;
+const quota::resource_key* partner_of(std::string_view key) noexcept {
+  const auto* at = std::ranges::find_if(quota::resource_keys, [key](const quota::resource_key& one) {
+    return one.partner == key && one.legal.whole > 0;
+  });
+  return at == std::end(quota::resource_keys) ? nullptr : at;
 }
 
-std::span<const vocabulary> vocabularies() noexcept { return rows; }
-const vocabulary* vocabulary_of(std::string_view key) noexcept { return find(key, &vocabulary::key); }
-const vocabulary* partner_of(std::string_view key) noexcept { return find(key, &vocabulary::partner); }
+bool needs_partner(const quota::resource_key& of, std::int64_t amount) noexcept {
+  return !of.partner.empty() && amount > 0 && (of.legal.whole == 0 || amount < of.legal.whole);
+}
 
 }  // namespace reconcilers::crl

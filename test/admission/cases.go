@@ -245,6 +245,8 @@ func (s Set) SweepCases(partner string) []Case {
 			pod.Refuse = fmt.Sprintf("%s is %s; allowed are 1 to 99 (a share of a card) and multiples of 100 (whole cards), nearest %s", s.Sweep.Key, amount, nearest)
 		case "needs_memory":
 			pod.Refuse = fmt.Sprintf("%s is %s, a share of a card, and needs %s beside it; 100 is a whole card and needs none", s.Sweep.Key, amount, partner)
+		case "needs_core":
+			pod.Refuse = fmt.Sprintf("%s is %s and needs %s beside it", partner, s.Sweep.Beside[partner], s.Sweep.Key)
 		}
 		out = append(out, pod.made(s.Name, []Box{{In: "container", Ask: pod.Ask}}, nil))
 	}

@@ -39,7 +39,7 @@ func (t Trial) String() string {
 
 // Few keys, groups and amounts, so that rules meet.
 var (
-	poolKeys = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", Core, Memory}
+	poolKeys = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", Percent, Core, Memory}
 	moreKeys = func() (out []string) { // so many that a container may name more than are sorted one by one
 		for i := range 24 {
 			out = append(out, fmt.Sprintf("d.test/%d", i))

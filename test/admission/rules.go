@@ -16,6 +16,17 @@ type Spec struct {
 	Groups map[string][]string `json:"groups"`
 	// Exclusive are the keys that take part in exclusions; nil: more than MaxExclusive.
 	Exclusive []string `json:"exclusive,omitzero"`
+	// Amounts of every key that does not take any, declared or not.
+	Amounts map[string]Accepted `json:"amounts,omitempty"`
+}
+
+// Accepted amounts of a program: from, from + step, ... to, and multiples of whole.
+type Accepted struct {
+	From  int64  `json:"from"`
+	To    int64  `json:"to"`
+	Step  int64  `json:"step"`
+	Whole int64  `json:"whole,omitempty"`
+	Words string `json:"words"`
 }
 
 // MaxExclusive is max_exclusive of reconcilers/crl/compiled.cpp.
@@ -23,28 +34,34 @@ const MaxExclusive = 320
 
 // Rule is what holds for one key.
 type Rule struct {
-	Source           string   `json:"source"`
-	Group            string   `json:"group,omitempty"`
-	Forbidden        bool     `json:"forbidden,omitempty"`
-	Must             bool     `json:"must,omitempty"`
-	Fill             string   `json:"fill,omitempty"`
-	AbsentPasses     bool     `json:"absentPasses,omitempty"`
-	Related          []string `json:"related,omitempty"`
-	Excluded         []string `json:"excluded,omitempty"`
-	RuntimeClassName string   `json:"runtimeClassName,omitempty"`
-	NotOffered       bool     `json:"notOffered,omitempty"`
-	Published        bool     `json:"published,omitempty"`
-	Whole            int64    `json:"whole,omitempty"`
-	Partner          string   `json:"partner,omitempty"`
-	WaivedBy         string   `json:"waivedBy,omitempty"`
-	WaivedFrom       int64    `json:"waivedFrom,omitempty"`
+	Source           string    `json:"source"`
+	Group            string    `json:"group,omitempty"`
+	Forbidden        bool      `json:"forbidden,omitempty"`
+	Must             bool      `json:"must,omitempty"`
+	Fill             string    `json:"fill,omitempty"`
+	AbsentPasses     bool      `json:"absentPasses,omitempty"`
+	Related          []string  `json:"related,omitempty"`
+	Excluded         []string  `json:"excluded,omitempty"`
+	RuntimeClassName string    `json:"runtimeClassName,omitempty"`
+	NotOffered       bool      `json:"notOffered,omitempty"`
+	Published        bool      `json:"published,omitempty"`
+	Amounts          *Accepted `json:"amounts,omitempty"`
+	Partner          string    `json:"partner,omitempty"`
+	WaivedBy         string    `json:"waivedBy,omitempty"`
+	WaivedFrom       int64     `json:"waivedFrom,omitempty"`
 }
 
-// The names of the one vocabulary there is.
+// Keys whose amounts are known; the C++ form has them all (quota/resource_keys.hpp), and is asked for those that are compiled.
 const (
-	Core   = "tencent.com/vcuda-core"
-	Memory = "tencent.com/vcuda-memory"
+	Core    = "tencent.com/vcuda-core"
+	Memory  = "tencent.com/vcuda-memory"
+	Percent = "aliyun.com/gpu-core.percentage"
 )
+
+var known = map[string]Accepted{
+	Core:    {From: 1, To: 99, Step: 1, Whole: 100, Words: "1 to 99 (a share of a card) and multiples of 100 (whole cards)"},
+	Percent: {From: 5, To: 100, Step: 5, Words: "5 to 100 in steps of 5"},
+}
 
 // Enforcement is the label that selects the bindings.
 const Enforcement = "quartermaster.io/enforcement"
@@ -63,12 +80,15 @@ func (s *Spec) Finish() {
 	members, asks := map[string][]string{}, map[string]bool{}
 	for _, key := range s.Keys {
 		rule := s.Rules[key]
-		rule.Whole, rule.Partner, rule.WaivedBy, rule.WaivedFrom = 0, "", "", 0
+		rule.Amounts, rule.Partner, rule.WaivedBy, rule.WaivedFrom = nil, "", "", 0
+		if amounts, limited := known[key]; limited {
+			rule.Amounts = &amounts
+		}
 		switch key {
 		case Core:
-			rule.Whole, rule.Partner = 100, Memory
+			rule.Partner = Memory
 		case Memory:
-			rule.WaivedBy, rule.WaivedFrom = Core, 100
+			rule.Partner, rule.WaivedBy, rule.WaivedFrom = Core, Core, 100
 		}
 		s.Rules[key] = rule
 		if rule.Group != "" {
@@ -83,6 +103,7 @@ func (s *Spec) Finish() {
 		}
 	}
 	s.exclude()
+	s.Amounts = known
 }
 
 func (s *Spec) exclude() {
@@ -117,6 +138,9 @@ func (s *Spec) Merge(other Spec) bool {
 	maps.Copy(s.Groups, other.Groups)
 	s.Keys = slices.Sorted(maps.Keys(s.Rules))
 	s.exclude()
+	if s.Amounts == nil {
+		s.Amounts = other.Amounts
+	}
 	return true
 }
 

@@ -153,6 +153,39 @@ func TestS24_TheWorstPodThatIsJudgedCostsLessThanOneExpressionMay(t *testing.T) 
 	t.Logf("of %d decisions the dearest, %s, costs %d of %d", judged, dearest, most, int64(celconfig.PerCallLimit))
 }
 
+// As many amounts as are judged, of keys that do not take any amount, cost no more.
+func TestS24_AmountsThatAProgramAcceptsCostLittle(t *testing.T) {
+	engine := celForm(t)
+	rules := NewSpec()
+	name := func(i int) string { return fmt.Sprintf("amounts.example.com/resource-%d", i%8) }
+	for i := range 8 {
+		rules.Rules[name(i)] = Rule{Source: "kube-public/cf-crl-amounts"}
+	}
+	rules.Finish()
+	for i := range 8 {
+		rules.Rules[name(i)] = Rule{Source: "kube-public/cf-crl-amounts", Partner: name(i + 1),
+			Amounts: &Accepted{From: 5, To: 95, Step: 5, Whole: 100, Words: "some"}}
+	}
+	pod := NewPod()
+	pod.Spec.Containers = nil
+	for i := range 256 {
+		limits := corev1.ResourceList{}
+		for n := range 8 {
+			limits[corev1.ResourceName(name(n))] = resource.MustParse("95")
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "none", Resources: corev1.ResourceRequirements{Limits: limits}})
+	}
+	CopyLimits(pod)
+	if answer, _, err := engine.Pod(pod, rules, "Deny"); err != nil || !answer.Allowed {
+		t.Errorf("legal amounts: %v %.200q", err, answer.Refusals)
+	}
+	pod.Spec.Containers[255].Resources.Limits[corev1.ResourceName(name(7))] = resource.MustParse("96")
+	CopyLimits(pod)
+	if answer, _, err := engine.Pod(pod, rules, "Deny"); err != nil || answer.Allowed {
+		t.Errorf("the last amount is not legal: %v", err)
+	}
+}
+
 // Nothing is refused for its size alone that people may mean.
 func TestS24_ASoundPodOfManyContainersPasses(t *testing.T) {
 	engine := celForm(t)

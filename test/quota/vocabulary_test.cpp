@@ -53,7 +53,7 @@ TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_v
 
 TEST(vocabulary, S11_the_message_names_key_value_and_the_nearest_valid_ones) {
   EXPECT_EQ(text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 150}, {"tencent.com/vcuda-memory", 4}}).no),
-            "tencent.com/vcuda-core is 150; allowed: 1 to 99 for a share of a card, multiples of 100 for whole cards; "
+            "tencent.com/vcuda-core is 150; allowed: 1 to 99 (a share of a card) and multiples of 100 (whole cards); "
             "nearest: 100 or 200");
   EXPECT_EQ(
       text_of(*ask(mode::vgpu, {{"tencent.com/vcuda-core", 50}}).no),

@@ -33,6 +33,21 @@ is refused by Kubernetes afterwards. */}}
 (quantity({{ . }}).isInteger() ? quantity({{ . }}).asInteger() : 9223372036854775807)
 {{- end }}
 
+{{- /* Of a list of an amount above zero and the amounts that a program accepts (quota/resource_keys.hpp): whether it is one of them; the
+nearest to one that is not, of two as near the smaller. */}}
+{{- define "quartermaster.cel.legal" -}}
+{{- $a := index . 0 }}{{ $of := index . 1 -}}
+(({{ $a }} >= {{ $of }}.from && {{ $a }} <= {{ $of }}.to && ({{ $a }} - {{ $of }}.from) % {{ $of }}.step == 0) || (has({{ $of }}.whole) && {{ $a }} % {{ $of }}.whole == 0))
+{{- end }}
+{{- define "quartermaster.cel.nearest" -}}
+{{- $a := index . 0 }}{{ $of := index . 1 -}}
+has({{ $of }}.whole) && {{ $a }} > {{ $of }}.whole
+? {{ $a }} - {{ $a }} % {{ $of }}.whole + ({{ $a }} % {{ $of }}.whole <= {{ $of }}.whole / 2 ? 0 : {{ $of }}.whole)
+: {{ $a }} < {{ $of }}.from ? {{ $of }}.from
+: {{ $a }} > {{ $of }}.to ? (has({{ $of }}.whole) && {{ $of }}.whole - {{ $a }} < {{ $a }} - {{ $of }}.to ? {{ $of }}.whole : {{ $of }}.to)
+: {{ $of }}.from + ({{ $a }} - {{ $of }}.from + {{ $of }}.step / 2) / {{ $of }}.step * {{ $of }}.step
+{{- end }}
+
 {{- /* The number of limits of the containers in the list `.`. */}}
 {{- define "quartermaster.cel.limits" -}}
 {{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? size(c.resources.limits) : 0).sum()
@@ -49,8 +64,8 @@ is refused by Kubernetes afterwards. */}}
 (size({{ . }}) > 16384 || {{ include "quartermaster.cel.limits" . }} > 32768)
 {{- end }}
 
-{{- /* More than is judged, of the containers in the list `.`. What grows is the number of limits, and for each declared key the members of
-its group. */}}
+{{- /* More than is judged, of the containers in the list `.`: what grows is the
+number of limits, and for each declared key the members of its group. */}}
 {{- define "quartermaster.cel.too_many" -}}
 (size({{ . }}) > 256 || {{ include "quartermaster.cel.limits" . }} > 2048 ||
 {{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? c.resources.limits.map(k, k in params.spec.rules && has(params.spec.rules[k].group) &&
@@ -161,16 +176,16 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
       c.uses.map(u,
         has(u.rule.forbidden) && u.rule.forbidden
           ? c.at + ': ' + u.key + ' is ' + string(u.amount) + ', but must not be set (ConfigMap ' + u.rule.source + ')'
-        : !has(u.rule.whole) || u.amount % u.rule.whole == 0 ? ''
-        : u.amount > u.rule.whole
-          ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are 1 to ' + string(u.rule.whole - 1) +
-            ' (a share of a card) and multiples of ' + string(u.rule.whole) + ' (whole cards), nearest ' +
-            string(u.amount - u.amount % u.rule.whole + (u.amount % u.rule.whole <= u.rule.whole / 2 ? 0 : u.rule.whole))
-        : u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) {{- if not . }} ||
+        : has(u.rule.amounts) && !{{ include "quartermaster.cel.legal" (list "u.amount" "u.rule.amounts") }}
+          ? c.at + ': ' + u.key + ' is ' + string(u.amount) + '; allowed are ' + u.rule.amounts.words + ', nearest ' +
+            string({{ include "quartermaster.cel.nearest" (list "u.amount" "u.rule.amounts") | nindent 12 }})
+        : !has(u.rule.partner) || (has(u.rule.amounts) && has(u.rule.amounts.whole) && u.amount >= u.rule.amounts.whole) ||
+          u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) {{- if not . }} ||
           (!(u.rule.partner in c.limits) && u.rule.partner in params.spec.rules && has(params.spec.rules[u.rule.partner].absentPasses) &&
             params.spec.rules[u.rule.partner].absentPasses){{ end }} ? ''
-        : c.at + ': ' + u.key + ' is ' + string(u.amount) + ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' +
-          string(u.rule.whole) + ' is a whole card and needs none') +
+        : c.at + ': ' + u.key + ' is ' + string(u.amount) + (has(u.rule.amounts) && has(u.rule.amounts.whole)
+          ? ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' + string(u.rule.amounts.whole) + ' is a whole card and needs none'
+          : ' and needs ' + u.rule.partner + ' beside it')) +
       c.used.filter(k, {{- include "quartermaster.cel.first" "c.used" | nindent 10 }}).map(k,
         params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules &&
             has(params.spec.rules[m].must) && params.spec.rules[m].must && !(m in c.used) && !(m in c.requests && !(m in c.limits)) &&
@@ -203,12 +218,13 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
   expression: >-
     variables.judged.map(c, c.uses.map(u, ((has(u.rule.related)
         ? u.rule.related.filter(m, m in params.spec.rules && !(m in c.used) &&
-            !(has(u.rule.whole) && m == u.rule.partner && u.amount < u.rule.whole && !(has(u.rule.forbidden) && u.rule.forbidden)) &&
+            !(has(u.rule.partner) && m == u.rule.partner && !(has(u.rule.amounts) && has(u.rule.amounts.whole) && u.amount >= u.rule.amounts.whole) &&
+              !(has(u.rule.forbidden) && u.rule.forbidden)) &&
             !(has(params.spec.rules[m].waivedBy) && {{- include "quartermaster.cel.waived" . | nindent 10 }}) &&
             !(has(params.spec.rules[m].must) && params.spec.rules[m].must && has(params.spec.rules[m].group) &&
               has(u.rule.group) && params.spec.rules[m].group == u.rule.group)).map(m,
             c.at + ': ' + u.key + ' usually goes with ' + m + ', which is not set (ConfigMap ' + u.rule.source + ')')
-        : []) + [has(u.rule.notOffered) && u.rule.notOffered
+        : []) + [has(u.rule.notOffered) && u.rule.notOffered && !(has(u.rule.forbidden) && u.rule.forbidden)
           ? c.at + ': no node offers ' + u.key + ' now, so the pod waits until one does (ConfigMap ' + u.rule.source + ')'
           : '']).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
 {{- end }}
@@ -238,9 +254,11 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 {{ .all }}.exists(c, has(c.resources) && (
 (has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && sign(quantity(c.resources.limits[k])) > 0 && [params.spec.rules[k]].exists(r,
   (has(r.forbidden) && r.forbidden) ||
-  (has(r.whole) && {{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} % r.whole != 0 && !({{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} < r.whole &&
-    (r.partner in c.resources.limits ? sign(quantity(c.resources.limits[r.partner])) > 0 : {{ if .fills }}false{{ else }}r.partner in params.spec.rules &&
-      has(params.spec.rules[r.partner].absentPasses) && params.spec.rules[r.partner].absentPasses{{ end }}))) ||
+  (has(r.amounts) && !{{ include "quartermaster.cel.legal" (list (include "quartermaster.cel.whole" "c.resources.limits[k]") "r.amounts") }}) ||
+  (has(r.partner) && !(has(r.amounts) && has(r.amounts.whole) && {{ include "quartermaster.cel.whole" "c.resources.limits[k]" }} >= r.amounts.whole) &&
+    !(r.partner in c.resources.limits{{ if .fills }} && sign(quantity(c.resources.limits[r.partner])) > 0){{ else }}
+    ? sign(quantity(c.resources.limits[r.partner])) > 0
+    : r.partner in params.spec.rules && has(params.spec.rules[r.partner].absentPasses) && params.spec.rules[r.partner].absentPasses){{ end }}) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules &&
     ((has(params.spec.rules[m].must) && params.spec.rules[m].must){{ if .fills }} || has(params.spec.rules[m].fill){{ end }}) &&
     !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0){{ if not .fills }} &&

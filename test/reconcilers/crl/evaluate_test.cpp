@@ -70,6 +70,27 @@ TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refus
             "kube-public/cf-crl-g-b)");
 }
 
+TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_key) {
+  const auto rules = rules_from({sound("nvidia.com/mps-core", "mps"), sound("nvidia.com/mps-memory", "mps"),
+                                 sound("aliyun.com/gpu-core.percentage").with("defaultValue", "5"),
+                                 sound("nvidia.com/gpucores"), core, memory});
+  const auto refusal = [&](kube::quantities limits) {
+    return texts_of(judge_one(rules, box("main", std::move(limits))).refused);
+  };
+  EXPECT_EQ(refusal({{"nvidia.com/mps-core", 150}, {"nvidia.com/mps-memory", 1}}),
+            "container main: nvidia.com/mps-core is 150; allowed are 1 to 99 (a share of a card) and multiples of 100 "
+            "(whole cards), nearest 100");
+  EXPECT_THAT(refusal({{"nvidia.com/mps-core", 50}}), HasSubstr("needs nvidia.com/mps-memory beside it"));
+  EXPECT_EQ(refusal({{"nvidia.com/mps-memory", 4}}),
+            "container main: nvidia.com/mps-memory is 4 and needs nvidia.com/mps-core beside it");
+  EXPECT_EQ(refusal({{"tencent.com/vcuda-memory", 4}}),
+            "container main: tencent.com/vcuda-memory is 4 and needs tencent.com/vcuda-core beside it");
+  EXPECT_THAT(refusal({{"aliyun.com/gpu-core.percentage", 7}}), testing::EndsWith("nearest 5"));
+  EXPECT_THAT(refusal({{"nvidia.com/gpucores", 101}}), testing::EndsWith("allowed are 0 to 100, nearest 100"));
+  EXPECT_EQ(refusal({{"nvidia.com/mps-core", 200}}), "");
+  EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 10}}), "");
+}
+
 TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
   const auto rules = rules_from({core, memory.with("limits", "required")});
   const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-memory", 0}}));
@@ -103,7 +124,8 @@ TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
   const auto rules = rules_from({core, memory});
   const auto verdict = [](const ruling& of) {
     if (of.allowed()) return "allowed";
-    return of.refused.size() == 1 && of.refused[0].what == objected::not_legal ? "not_legal" : "needs_memory";
+    if (of.refused.size() == 1 && of.refused[0].what == objected::not_legal) return "not_legal";
+    return of.refused[0].key == "tencent.com/vcuda-memory" ? "needs_core" : "needs_memory";
   };
   std::ifstream table("test/admission/cases/vcuda-core.tsv");
   std::int64_t rows = 0;
@@ -119,7 +141,7 @@ TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
         judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}, {"tencent.com/vcuda-memory", 4}}));
     EXPECT_EQ(verdict(alone), want_alone) << amount;
     EXPECT_EQ(verdict(beside), want_beside) << amount;
-    if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->nearest(amount), nearest) << amount;
+    if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->legal.nearest(amount), nearest) << amount;
     if (want_beside == "not_legal")
       EXPECT_THAT(texts_of(beside.refused), testing::EndsWith("nearest " + std::to_string(nearest)));
   }
@@ -151,6 +173,9 @@ TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
   ASSERT_EQ(got.said.size(), 2U);
   EXPECT_EQ(got.said[0].what, objected::related_missing);
   EXPECT_EQ(got.said[1].what, objected::not_offered);
+  const auto never = rules_from({sound("example.com/a").with("limits", "disabled")}, how);
+  EXPECT_THAT(judge_one(never, box("main", {{"example.com/a", 1}})).said, IsEmpty())
+      << "it is refused, so it does not wait";
 }
 
 TEST(evaluate, S24_one_mistake_is_said_once) {
@@ -265,7 +290,11 @@ TEST(compiled, comes_back_as_it_was) {
   const auto spec = spec_of(rules);
   EXPECT_THAT(spec["keys"],
               ElementsAre("example.com/a", "example.com/fpga", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
-  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["whole"], 100);
+  const quota::amounts& core_amounts = vocabulary_of("tencent.com/vcuda-core")->legal;
+  const nlohmann::json amounts = {{"from", 1}, {"to", 99}, {"step", 1}, {"whole", 100}, {"words", core_amounts.words}};
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["amounts"], amounts);
+  EXPECT_EQ(spec["amounts"]["tencent.com/vcuda-core"], amounts);
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["partner"], "tencent.com/vcuda-core");
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
 }
 

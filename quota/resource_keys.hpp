@@ -1,0 +1,107 @@
+#pragma once
+// The resource keys pods ask for cards by, and what the program behind each accepts. One table for everyone who judges
+// an amount or names these keys: the ledger's engine (quota/vocabulary), declarations, lint and admission
+// (reconcilers/crl/vocabulary, from where it comes to the API server in the ResourceRules object), and the
+// kube-scheduler's entry (reconcilers/scheduler_config/managed).
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+
+namespace quota {
+
+/// No amount beyond this is legal for the ledger, so that no sum overflows.
+inline constexpr std::int64_t most = 1'000'000'000;
+
+/// from, from + step, ... to; and where `whole` is not 0, its multiples (whole cards).
+struct amounts {
+  std::int64_t from = 1, to = most, step = 1;
+  std::int64_t whole = 0;
+  std::string_view words = "1 or more", words_zh = "不小于 1 的整数";
+
+  /// Some amounts above 0 are refused.
+  constexpr bool limited() const { return to != most; }
+  constexpr bool allow(std::int64_t value) const {
+    if (value >= from && value <= to && (value - from) % step == 0) return true;
+    return whole > 0 && value > 0 && value % whole == 0;
+  }
+  /// The amount nearest to a positive one that is allowed; of two equally near the smaller.
+  constexpr std::int64_t nearest(std::int64_t value) const {
+    if (allow(value)) return value;
+    if (whole > 0 && value > whole) {
+      const auto below = value - value % whole;
+      const bool down = value % whole <= whole / 2 || below > INT64_MAX - whole;
+      return down ? below : below + whole;
+    }
+    if (value < from) return from;
+    if (value > to) return whole > 0 && whole - value < value - to ? whole : to;
+    return from + (value - from + step / 2) / step * step;
+  }
+
+  friend bool operator==(const amounts&, const amounts&) = default;
+};
+
+struct resource_key {
+  std::string_view key;
+  amounts legal = {};
+  /// Must stand beside it in the container: of cores whenever a share of a card is asked for, otherwise always. An
+  /// extender that manages the one and not the other misses pods.
+  std::string_view partner = {};
+  bool managed =
+      false;  ///< a module of ours, or one it takes over, offers it: kube-scheduler asks our extender about it
+  bool offered = true;  ///< false: no node ever advertises it, so kube-scheduler must not look for room
+};
+
+// gpu-manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
+// permitted"; a whole card's memory is charged whatever the pod asks for. MPS as the platform offers it: the same.
+inline constexpr amounts share_or_whole{.to = 99,
+                                        .whole = 100,
+                                        .words = "1 to 99 (a share of a card) and multiples of 100 (whole cards)",
+                                        .words_zh = "1 到 99（共享一张卡）或 100 的倍数（整卡）"};
+inline constexpr amounts hundred_or_none{.from = 0, .to = 100, .words = "0 to 100", .words_zh = "0 到 100"};
+inline constexpr amounts percent_of_card{.to = 100, .words = "1 to 100", .words_zh = "1 到 100"};
+
+/// All of them, each once.
+inline constexpr resource_key resource_keys[] = {
+    {.key = "nvidia.com/gpu", .managed = true},
+    {.key = "nvidia.com/gpu.shared", .managed = true},
+    {.key = "nvidia.com/mps-core", .legal = share_or_whole, .partner = "nvidia.com/mps-memory", .managed = true},
+    {.key = "nvidia.com/mps-memory", .partner = "nvidia.com/mps-core", .managed = true},
+    {.key = "tencent.com/vcuda-core", .legal = share_or_whole, .partner = "tencent.com/vcuda-memory", .managed = true},
+    {.key = "tencent.com/vcuda-memory", .partner = "tencent.com/vcuda-core", .managed = true},
+    {.key = "nvidia.com/gpualloc", .managed = true},
+    {.key = "nvidia.com/gpumem", .managed = true, .offered = false},
+    {.key = "nvidia.com/gpucores", .legal = hundred_or_none, .managed = true, .offered = false},
+    {.key = "nvidia.com/gpumem-percentage", .legal = percent_of_card, .managed = true, .offered = false},
+    {.key = "aliyun.com/gpu-mem", .managed = true},
+    {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
+    {.key = "aliyun.com/gpu-core.percentage",
+     .legal =
+         {.from = 5, .to = 100, .step = 5, .words = "5 to 100 in steps of 5", .words_zh = "5 到 100 之间 5 的倍数"},
+     .managed = true,
+     .offered = false},
+    {.key = "nvidia.com/priority", .legal = {.from = 0, .to = 1, .words = "0 or 1", .words_zh = "0 或 1"}},
+    {.key = "aliyun.com/gpu"},
+    {.key = "volcano.sh/vgpu-number"},
+    {.key = "volcano.sh/vgpu-memory"},
+    {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card},
+    {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
+    {.key = "tke.cloud.tencent.com/qgpu-core",
+     .legal = {.from = 5,
+               .to = 95,
+               .step = 5,
+               .whole = 100,
+               .words = "5 to 95 in steps of 5 (a share of a card) and multiples of 100 (whole cards)",
+               .words_zh = "5 到 95 之间 5 的倍数（共享一张卡）或 100 的倍数（整卡）"},
+     .partner = "tke.cloud.tencent.com/qgpu-memory"},
+    {.key = "tke.cloud.tencent.com/qgpu-memory", .partner = "tke.cloud.tencent.com/qgpu-core"},
+};
+
+/// Null for any other key.
+constexpr const resource_key* resource_key_of(std::string_view key) noexcept {
+  const auto* at = std::ranges::find(resource_keys, key, &resource_key::key);
+  return at == std::end(resource_keys) ? nullptr : at;
+}
+
+}  // namespace quota

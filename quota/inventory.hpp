@@ -25,6 +25,9 @@ enum class mode : std::uint16_t {
   qgpu = 256,     ///< qGPU
 };
 
+/// On such a node the plugin picks any free card by itself: nobody tells it which, and nobody learns which it was.
+constexpr bool picks_cards(mode of) { return of == mode::pgpu || of == mode::share || of == mode::topology; }
+
 /// How well a container is kept within its part of a card, the weakest first.
 enum class isolation : std::uint8_t {
   none,       ///< nobody holds it (replicas; memory counted by the scheduler only)
@@ -41,6 +44,9 @@ struct service {
   std::int32_t default_memory_mib = 0;  ///< of a slot without memory (HAMi's defaultMem); 0: all memory of the card
   std::int32_t default_cores = 0;       ///< of a slot without cores (HAMi's defaultCores), 0 to 100
   std::int32_t aliyun_unit_mib = 1024;  ///< one aliyun.com/gpu-mem (gpushare's --memory-unit): 1024 or 1
+  /// The plugin of gpushare reads the number of one card from a pod, and finds the pod by one container's amount
+  /// (allocate.go: getGPUMemoryFromPodResource; podutils.go: strconv.Atoi). On a node of one card it looks for neither.
+  bool one_index = false;
 
   /// Of the keys by which one mode can be asked, those the kubelet does not offer: they fit nowhere (`offered`).
   std::uint8_t withheld = 0;

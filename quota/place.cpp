@@ -271,8 +271,17 @@ shortfall alone_of(const need& what, const site& in) {
   return have == 0 ? nowhere(what, in) : short_of(what, reason::cards, what.cards, have);
 }
 
-shortfall alone(const need& what, const site& in) {
+/// A wish for cards holds where the plugin picks by itself only if it can pick no other.
+bool steered(const need& what, const site& in) {
+  if (!picks_cards(what.by) || in.wanted.all()) return true;
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (in.card(i).usable() && !in.wanted[i]) return false;
+  return true;
+}
+
+shortfall alone(const need& what, const site& in, bool any_order) {
   const auto no = alone_of(what, in);
+  if (no.fits() && !any_order && !steered(what, in)) return short_of(what, reason::not_steered, what.cards, 0);
   if (no.fits() || in.wanted.all()) return no;
   const auto unselected = alone_of(what, site{in.on, {}});
   const bool none_wanted = no.why == reason::no_cards && unselected.why != reason::no_cards;
@@ -280,6 +289,14 @@ shortfall alone(const need& what, const site& in) {
              ? short_of(what, reason::not_selected, what.cards,
                         no.why == reason::cards || no.why == reason::whole_cards ? no.available : 0)
              : no;
+}
+
+/// More parts than gpushare's plugin can be told of.
+bool beyond_one_index(const demand& what, const site& in, const wish& as) {
+  if (!in.on.what->serves.one_index || as.any_order || in.size() < 2) return false;
+  std::uint64_t parts = 0;
+  for (const need& one : what.needs()) parts += one.by == mode::gpushare ? one.cards : 0;
+  return parts > 1;
 }
 
 shortfall count_short(const demand& what, const node_view& on) {
@@ -327,9 +344,10 @@ namespace {
 shortfall try_to(const demand& what, const node_view& on, const wish& as, placement* out) {
   if (on.what == nullptr) return {.why = reason::no_node};
   const site in{on, as};
+  if (beyond_one_index(what, in, as)) return {.why = reason::one_index};
   if (auto no = count_short(what, on); !no.fits()) return no;
   for (const need& one : what.needs())
-    if (auto no = alone(one, in); !no.fits()) return no;
+    if (auto no = alone(one, in, as.any_order); !no.fits()) return no;
   if (what.needs().size() > 1 && hopeless(what, in)) return {.why = reason::together};
   search through(what, in, as, out);
   std::uint16_t refused = 0;
@@ -362,7 +380,8 @@ shortfall fit(const demand& what, const node_view& on, const wish& as) {
   if (auto no = count_short(what, on); !no.fits() || what.needs().empty()) return no;
   const need& only = what.needs().front();
   const site in{on, as};
-  if (auto no = alone(only, in); !no.fits()) return no;
+  if (beyond_one_index(what, in, as)) return {.why = reason::one_index};
+  if (auto no = alone(only, in, as.any_order); !no.fits()) return no;
   if (only.cards > max_units) return {.why = reason::search_limit};
   if (as.any_order || !gpu_manager::chooses(only, *on.what)) return {};
   std::array<index, max_cards> taken;
@@ -415,6 +434,10 @@ std::string_view text_of(reason of) {
       return "no room on the cards the pod wants";
     case reason::plugin_choice:
       return "gpu-manager would take another card";
+    case reason::one_index:
+      return "gpushare's plugin gives a pod one card, for one container";
+    case reason::not_steered:
+      return "the node's plugin picks the card, and may pick one the pod does not want";
   }
   return "";
 }

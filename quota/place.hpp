@@ -39,6 +39,8 @@ enum class reason : std::uint8_t {
   search_limit,   ///< too many ways to try, or more than `max_units` parts
   not_selected,   ///< needs `needed` of the cards the pod wants, has `available`; without its wish it may fit
   plugin_choice,  ///< gpu-manager would take a card that cannot be, and refuse what is promised on another
+  one_index,      ///< gpushare's plugin gives a pod one card, for one container (service::one_index)
+  not_steered,    ///< the plugin picks any card of the node, and it has some that the pod does not want
 };
 /// Constant and short, as an extender's answer wants it.
 std::string_view text_of(reason of);
@@ -89,7 +91,7 @@ class placement {
 struct wish {
   policy how = policy::binpack;    ///< for shares, where neither the pod nor the node says otherwise
   const selector* only = nullptr;  ///< which cards the pod wants; none: any
-  bool any_order = false;          ///< as if gpu-manager took whatever card it is told to: more fits than really does
+  bool any_order = false;          ///< as if plugins took whatever card they are told to: more fits than really does
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 

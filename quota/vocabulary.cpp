@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <tuple>
 
 #include "quota/resource_keys.hpp"
 
@@ -257,14 +258,29 @@ reading read_container(limits of, const service& by, need& out, demand& pod) {
   return it.first == nullptr ? reading{} : understand(it, by, out);
 }
 
-/// Does a later container ask for as much, on whose cards this one runs before it?
-bool as_large_after(const need& one, std::span<const need> others) {
-  return std::ranges::any_of(others, [&](const need& other) {
-    if (other.container <= one.container || other.by != one.by || other.cards < one.cards) return false;
-    return other.whole ||
-           (other.distinct == one.distinct && other.cores >= one.cores && other.burst_cores >= one.burst_cores &&
-            other.memory_percent >= one.memory_percent && other.memory_mib >= one.memory_mib);
-  });
+/// Takes the share of an init container from a later container, on whose cards it runs first: the one that has to grow
+/// least. False where there is none.
+bool lent(const need& one, demand& out) {
+  using growth = std::tuple<std::int64_t, std::int32_t, std::int32_t, std::int32_t>;
+  constexpr growth none{};
+  const auto needs = out.needs();
+  std::optional<std::pair<growth, std::size_t>> best;
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    const need& other = needs[i];
+    if (other.container <= one.container || other.by != one.by || other.cards < one.cards) continue;
+    if (!other.whole && other.distinct != one.distinct) continue;
+    const auto more =
+        other.whole ? none
+                    : growth{std::max(one.memory_mib - other.memory_mib, std::int64_t{0}),
+                             std::max(one.memory_percent - other.memory_percent, 0),
+                             std::max(one.cores - other.cores, 0), std::max(one.burst_cores - other.burst_cores, 0)};
+    const bool same_words = (other.memory_percent > 0) == (one.memory_percent > 0);
+    if (more != none && (one.by == mode::vgpu || !same_words)) continue;
+    if (!best || more < best->first) best.emplace(more, i);
+  }
+  if (!best) return false;
+  if (best->first != none) out.grow(best->second, one);
+  return true;
 }
 
 /// Of a plain count, in the containers that run beside the one at `index` when it runs.
@@ -299,7 +315,7 @@ bool add_init(std::span<const limits> containers, const service& by, demand& out
         beyond = one;
         beyond.cards = static_cast<std::uint32_t>(more);
       }
-    } else if (one.cards > 0 && !as_large_after(one, others) && !out.add(one)) {
+    } else if (one.cards > 0 && !lent(one, out) && !out.add(one)) {
       return false;
     }
     for (const counted& each : its.counts()) {
@@ -318,6 +334,14 @@ bool demand::add(const need& one) {
   if (needs_size_ == max_needs) return false;
   needs_[needs_size_++] = one;
   return true;
+}
+
+void demand::grow(std::size_t at, const need& other) {
+  need& one = needs_[at];
+  one.memory_mib = std::max(one.memory_mib, other.memory_mib);
+  one.memory_percent = std::max(one.memory_percent, other.memory_percent);
+  one.cores = std::max(one.cores, other.cores);
+  one.burst_cores = std::max(one.burst_cores, other.burst_cores);
 }
 
 bool demand::add(const counted& one) {

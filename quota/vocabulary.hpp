@@ -58,6 +58,8 @@ class demand {
   /// False where there is no room.
   bool add(const need& one);
   bool add(const counted& one);
+  /// Share `at` becomes as large as `other`, where it is not.
+  void grow(std::size_t at, const need& other);
   void clear() { needs_size_ = counts_size_ = 0; }
 
  private:
@@ -99,9 +101,10 @@ struct limits : std::span<const amount> {
 /// only keys that are declared. Cost: containers x limits x rows of the table, no allocation.
 ///
 /// Whole cards and counts are reckoned as Kubernetes does: the larger of what all others need together and what an init
-/// container needs beside the sidecars that started before it. What is beyond the others is a need of that container. A
-/// share of an init container counts where no later container asks for as large a one, and then as one more beside
-/// them: too much at times, never too little.
+/// container needs beside the sidecars that started before it. What is beyond the others is a need of that container.
+/// The share of an init container is lent by a later container's, which is as large as the larger of both then. Where
+/// no later one has as many shares, and on gpu-manager's nodes, where a larger share would be foretold to another card,
+/// it is one more beside them: too much at times, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
 std::optional<refusal> read(std::span<const limits> containers, const service& of, demand& out);
 

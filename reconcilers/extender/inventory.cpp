@@ -113,8 +113,9 @@ quota::service service_of(const kube::node& of, const accelerator_policy* policy
     out.aliyun_unit_mib = gpushare.text("memoryUnit") == "MiB" ? 1 : 1024;
     const auto ack = of.labels.value_or("ack.node.gpu.schedule", "");
     if (gpushare.text("mps") == "true") out.held_by = quota::isolation::mps;
-    if (!of.labels.contains(names::module_label) && (ack == "cgpu" || ack == "core_mem"))
-      out.held_by = quota::isolation::soft;  // ACK's own driver
+    const bool by_ack = !of.labels.contains(names::module_label) && !ack.empty();
+    if (by_ack && (ack == "cgpu" || ack == "core_mem")) out.held_by = quota::isolation::soft;  // ACK's own driver
+    out.one_index = !by_ack;
   }
   return out;
 }
@@ -315,6 +316,24 @@ std::vector<std::string_view> cordoned_cards(std::string_view list) {
   return out;
 }
 
+std::vector<renamed_key> renamed_keys(const accelerator_policy* policy) {
+  static constexpr std::pair<std::string_view, std::string_view> settings[] = {
+      {"resourceName", "nvidia.com/gpualloc"},
+      {"resourceMem", "nvidia.com/gpumem"},
+      {"resourceMemPercentage", "nvidia.com/gpumem-percentage"},
+      {"resourceCores", "nvidia.com/gpucores"},
+      {"resourcePriority", "nvidia.com/priority"},
+  };
+  std::vector<renamed_key> out;
+  const auto* row = modules::find("hami");
+  const auto spec = policy ? policy->modules.find("hami") : decltype(policy->modules.end()){};
+  if (!policy || !row || spec == policy->modules.end()) return out;
+  for (const auto& [setting, engine] : settings)
+    if (auto here = modules::setting_of(row->settings, spec->second, setting); !here.empty() && !quota::known(here))
+      out.push_back({std::move(here), engine});
+  return out;
+}
+
 void use_own_names(quota::holding& of, const quota::node& on) {
   const auto prefix = on.name + "/";
   for (auto& one : of.grants) {
@@ -326,8 +345,24 @@ void use_own_names(quota::holding& of, const quota::node& on) {
   }
 }
 
-quota::node node_of(const kube::node& of, const accelerator_policy* policy, const declared_keys& declared,
+namespace {
+
+/// What the kubelet offers, by the names of the vocabularies.
+kube::node as_engine_names(kube::node of, const std::vector<renamed_key>& renamed) {
+  const declared_keys names([](std::string_view) { return false; }, renamed);
+  for (auto& [key, amount] : of.allocatable) key = names.engine_name(key);
+  std::ranges::sort(of.allocatable);
+  return of;
+}
+
+}  // namespace
+
+quota::node node_of(const kube::node& as_offered, const accelerator_policy* policy, const declared_keys& declared,
                     std::span<const reported_card> reported) {
+  const auto renamed = renamed_keys(policy);
+  std::optional<kube::node> named;
+  if (!renamed.empty()) named = as_engine_names(as_offered, renamed);
+  const auto& of = named ? *named : as_offered;
   quota::node out;
   out.name = of.key.name;
   out.pool = pool_of(of);
@@ -336,7 +371,7 @@ quota::node node_of(const kube::node& of, const accelerator_policy* policy, cons
   if (!reported.empty()) take_reported(out.cards, {reported.begin(), reported.end()}, out.serves.has(mode::hami));
   cordon(out.cards, of.annotations.value_or(cordon_annotation, ""));
   for (const auto& [key, amount] : of.allocatable)
-    if (!quota::known(key) && declared && declared(key)) out.counts.push_back({key, amount});
+    if (!quota::known(key) && declared(key)) out.counts.push_back({key, amount});
   const auto placement = of.labels.value_or("ack.node.gpu.placement", "");
   if (placement == "spread") out.placement = quota::policy::spread;
   if (placement == "binpack") out.placement = quota::policy::binpack;

@@ -4,10 +4,14 @@
 // Feature Discovery's labels and what the kubelet offers say which there are. A key the kubelet does not offer is not
 // served, whatever the labels say.
 
+#include <algorithm>
+#include <concepts>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "kube/projections/node.hpp"
 #include "quota/inventory.hpp"
@@ -23,8 +27,34 @@ inline constexpr std::string_view cordon_annotation = "quartermaster.io/cordon";
 /// The names in such an annotation.
 std::vector<std::string_view> cordoned_cards(std::string_view list);
 
-/// True for a key that a declaration names: judged by count where the vocabularies do not know it.
-using declared_keys = std::function<bool(std::string_view key)>;
+/// A key of HAMi's that the policy calls otherwise (settings resourceName, resourceMem and so on of the module).
+struct renamed_key {
+  std::string here;
+  std::string_view engine;  ///< what the vocabularies call it
+  friend bool operator==(const renamed_key&, const renamed_key&) = default;
+};
+std::vector<renamed_key> renamed_keys(const accelerator_policy* policy);
+
+/// The keys that declarations name, judged by count where the vocabularies do not know them; and what keys are called
+/// here.
+class declared_keys {
+ public:
+  declared_keys() = default;
+  /// @param renamed must outlive this
+  template <class Known>
+    requires(std::predicate<Known, std::string_view> && !std::same_as<std::remove_cvref_t<Known>, declared_keys>)
+  declared_keys(Known known, std::span<const renamed_key> renamed = {}) : known_(std::move(known)), renamed_(renamed) {}
+
+  bool operator()(std::string_view key) const { return known_ && known_(key); }
+  std::string_view engine_name(std::string_view key) const {
+    const auto at = std::ranges::find(renamed_, key, &renamed_key::here);
+    return at == renamed_.end() ? key : at->engine;
+  }
+
+ private:
+  std::function<bool(std::string_view key)> known_;
+  std::span<const renamed_key> renamed_;
+};
 
 /// @param policy null: none; the defaults of the modules count
 /// Cards without an identity of their own are named "<node>/<index>", index from 0.

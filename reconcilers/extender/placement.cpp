@@ -92,33 +92,27 @@ void add_gpu_manager(json& to, const quota::holding& held, const asked& by, cons
   }
 }
 
-/// The cards of an init container that has none of its own, because it runs before the others on theirs: as many of the
-/// pod's as it asks for, with what it asks for. Those of a container that takes as much come first.
-std::vector<quota::grant> borrowed(const kube::container& container, const quota::holding& held, const asked& by,
-                                   const quota::node& node) {
-  std::vector<quota::amount> amounts;
-  for (const auto& [key, value] : container.limits)
-    if (quota::known(key)) amounts.push_back({key, value});
-  const quota::limits spans[] = {amounts};
+/// What one container asks for by itself; nothing where that is no card.
+std::optional<quota::need> need_of(const quota::limits& container, const quota::node& node) {
   quota::demand needs;
-  if (quota::read(spans, node.serves, needs) || needs.needs().empty()) return {};
-  const auto& need = needs.needs().front();
+  if (quota::read(std::span(&container, 1), node.serves, needs) || needs.needs().empty()) return {};
+  return needs.needs().front();
+}
+
+/// The cards of an init container that has none of its own, because it runs before the others on theirs: as many of the
+/// pod's as it asks for. Those of a container that takes as much come first.
+std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding& held, const asked& by) {
   std::vector<quota::grant> out;
   for (std::size_t i = 0; i < by.names().size() && out.size() < need.cards; ++i) {
     out.clear();
     for (const auto& grant : held.grants)
-      if (grant.container == i && out.size() < need.cards) out.push_back(grant);
+      if (grant.container == i && grant.memory_mib >= need.memory_mib && out.size() < need.cards) out.push_back(grant);
   }
   if (out.size() < need.cards) {
     out.clear();
     for (const auto& grant : held.grants)
       if (out.size() < need.cards && std::ranges::find(out, grant.card, &quota::grant::card) == out.end())
         out.push_back(grant);
-  }
-  for (auto& grant : out) {
-    const auto index = card_at(node, grant.card);
-    grant.cores = need.cores;
-    grant.memory_mib = index < node.cards.size() ? need.memory_on(node.cards[index]) : need.memory_mib;
   }
   return out;
 }
@@ -127,17 +121,24 @@ std::vector<quota::grant> borrowed(const kube::container& container, const quota
 /// them, then the others, and nothing before the ";" of one without cards. kube::pod has them in that order.
 /// (HAMi 2.9 and later: pkg/device/devices.go DecodePodDevices, plugin/util.go popNextContainerDevices. 2.8 skips what
 /// is empty, so it reads the same unless an init container has cards.)
+///
+/// A container is told what it asked for; what it holds may be more, where an init container runs first on its part.
 std::string hami_devices(const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on) {
   std::string out;
-  const auto add = [&](const quota::grant& grant) {
-    out += grant.card + ",NVIDIA," + std::to_string(grant.memory_mib) + "," + std::to_string(grant.cores) + ":";
-  };
   for (const auto& one : of.containers) {
-    const auto size = out.size();
+    const auto name = std::ranges::find(by.names(), &one);
+    const auto number = static_cast<std::size_t>(name - by.names().begin());
+    const auto need = name == by.names().end() ? std::nullopt : need_of(by.containers()[number], on);
+    std::vector<quota::grant> grants;
     for (const auto& grant : held.grants)
-      if (grant.container < by.names().size() && by.names()[grant.container] == &one) add(grant);
-    if (out.size() == size && one.as != kube::container::role::main)
-      std::ranges::for_each(borrowed(one, held, by, on), add);
+      if (name != by.names().end() && grant.container == number) grants.push_back(grant);
+    if (need && grants.empty() && one.as != kube::container::role::main) grants = borrowed(*need, held, by);
+    for (const auto& grant : grants) {
+      const auto index = card_at(on, grant.card);
+      const auto memory = need && index < on.cards.size() ? need->memory_on(on.cards[index]) : grant.memory_mib;
+      out += grant.card + ",NVIDIA," + std::to_string(memory) + "," + std::to_string(need ? need->cores : grant.cores);
+      out += ":";
+    }
     out += ";";
   }
   return out;
@@ -159,7 +160,8 @@ void add_gpushare(json& to, const quota::holding& held, const quota::node& on, s
   std::vector<std::size_t> cards;
   std::int64_t all = 0, device = 0;
   for (const auto& one : held.grants) {
-    cards.push_back(number_of(on, one.card));
+    const auto number = number_of(on, one.card);
+    if (std::ranges::find(cards, number) == cards.end()) cards.push_back(number);
     all += one.memory_mib;
     if (const auto at = card_at(on, one.card); at < on.cards.size()) device = on.cards[at].memory_mib;
   }
@@ -259,12 +261,13 @@ std::vector<std::string_view> gpushare_places(const kube::pod& of, const kube::c
   return parts_of(of.annotations.value_or(gpushare_index, ""), ',');
 }
 
-/// HAMi may have put an init container on another card than those that run after it: what it has beyond theirs.
-void add_beyond(quota::holding& to, const std::vector<quota::grant>& before) {
+/// What an init container has of a card beyond what the main ones have there, which run after it.
+void add_beyond(quota::holding& to, const std::vector<quota::grant>& before, const asked& by) {
   const auto size = to.grants.size();
   for (auto grant : before) {
     for (std::size_t i = 0; i < size; ++i) {
       if (to.grants[i].card != grant.card) continue;
+      if (by.names()[to.grants[i].container]->as != kube::container::role::main) continue;  // runs beside it
       grant.cores = std::max(grant.cores - to.grants[i].cores, 0);
       grant.memory_mib = std::max<std::int64_t>(grant.memory_mib - to.grants[i].memory_mib, 0);
     }
@@ -305,7 +308,7 @@ std::optional<quota::holding> by_hami(const kube::pod& of, const quota::node& on
     }
   }
   if (out.grants.empty() && !needs.needs().empty()) return {};
-  add_beyond(out, before);
+  add_beyond(out, before, by);
   add_counts(out, needs);
   return out;
 }

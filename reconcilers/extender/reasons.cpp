@@ -92,7 +92,7 @@ std::string name_of(const quota::exceeded& of) {
 }
 
 bool carries_ours(std::string_view said) {
-  for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::plugin_choice); ++i)
+  for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::not_steered); ++i)
     if (said.contains(quota::text_of(quota::reason{i}))) return true;
   return false;
 }

@@ -17,7 +17,7 @@ std::int64_t number_of(std::string_view text) {
 }
 
 bool ours(const std::pair<std::string, std::int64_t>& limit, const declared_keys& declared) {
-  return limit.second != 0 && (quota::known(limit.first) || (declared && declared(limit.first)));
+  return limit.second != 0 && (quota::known(declared.engine_name(limit.first)) || declared(limit.first));
 }
 
 bool asks(const kube::container& one, const declared_keys& declared) {
@@ -42,7 +42,7 @@ asked::asked(const kube::pod& of, const declared_keys& declared) {
     if (!asks(one, declared)) continue;
     const auto from = amounts_.size();
     for (const auto& each : one.limits)
-      if (ours(each, declared)) amounts_.push_back({each.first, each.second});
+      if (ours(each, declared)) amounts_.push_back({declared.engine_name(each.first), each.second});
     if (limit && kube::amount(one.limits, vcuda_core) > 0) amounts_.push_back({burst, number_of(*limit)});
     // ACK says by a label of the pod over how many cards its memory is spread.
     if (cards && kube::amount(one.limits, gpu_mem) > 0 && kube::amount(one.limits, gpu_count) == 0)

@@ -43,7 +43,7 @@ func anyPod(name string, r *rand.Rand) *corev1.Pod {
 		return pod(name, map[string]string{"nvidia.com/gpu": pick("1", "2", "4", "8")})
 	case 8:
 		if r.Intn(3) == 0 {
-			return pod(name, map[string]string{"aliyun.com/gpu-mem": pick("8", "16"), "aliyun.com/gpu-count": "2"})
+			return pod(name, map[string]string{"aliyun.com/gpu-mem": pick("8", "16")})
 		}
 		return pod(name, map[string]string{"aliyun.com/gpu-mem": pick("2", "4", "8")})
 	}

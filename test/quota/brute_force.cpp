@@ -65,12 +65,14 @@ reading aliyun(const request& r) {
   return asks({.copies = static_cast<int>(on), .cores = static_cast<int>(cores), .mib = gib * 1024 / on});
 }
 
-reading whole(long cards) { return cards < 0 ? refused : asks({.copies = static_cast<int>(cards), .whole = true}); }
+reading whole(long cards) {
+  return cards < 0 ? refused : asks({.copies = static_cast<int>(cards), .whole = true, .unsteered = true});
+}
 
 reading replicas(const request& r) {
   const long one = at(r, "nvidia.com/gpu"), other = at(r, "nvidia.com/gpu.shared");
   if (one < 0 || other < 0 || (one > 0 && other > 0)) return refused;
-  return asks({.copies = static_cast<int>(one + other), .apart = false});
+  return asks({.copies = static_cast<int>(one + other), .apart = false, .unsteered = true});
 }
 
 std::string family(const std::string& key, const std::set<std::string>& modes) {
@@ -327,6 +329,9 @@ bool world::fits(const std::string& name, const std::vector<std::optional<ask>>&
   if (!accepts(name, {}, counts)) return false;
   const auto first = foretold(name, all, by);
   if (!first) return false;
+  const bool picks = std::ranges::any_of(all, [](const auto& one) { return one && one->unsteered && one->copies > 0; });
+  for (const card& one : here.cards)
+    if (picks && one.in_use_allowed && !wanted(here, one, by)) return false;
   std::vector<ask> copies;  // one a copy; `copies` of the ask says how many are still to come of the same container
   for (const auto& one : all)
     for (int i = 0; one && !one->foretold && i < one->copies; ++i) {

@@ -18,8 +18,9 @@ struct ask {
   bool apart = true;  // each copy on another card
   int cores = 0;
   long mib = 0;
-  int percent = 0;        // of the card, instead of mib
-  bool foretold = false;  // gpu-manager puts it where it likes
+  int percent = 0;         // of the card, instead of mib
+  bool foretold = false;   // gpu-manager puts it where it likes
+  bool unsteered = false;  // the plugin picks any card
 };
 
 struct piece {

@@ -102,5 +102,34 @@ TEST(selector, placement_filter_and_explain_go_by_it) {
       "smallest change of a node: free 3560 MiB on card GPU-2 of node n");
 }
 
+/// NVIDIA's plugin, and ACK's for whole cards, pick any free card of the node.
+TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other) {
+  const auto two = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-1,GPU-2"}});
+  const auto one = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-2"}});
+  const auto none = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-9"}});
+  const auto said = [&](mode as, const char* key, const selector& only, bool first_is_healthy = true) {
+    node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+    on.serves.modes = static_cast<std::uint16_t>(as);
+    on.cards[0].healthy = first_is_healthy;
+    ledger book;
+    book.put(on);
+    const std::vector<amount> amounts{{key, 1}};
+    const std::vector<limits> pod{amounts};
+    demand what;
+    EXPECT_FALSE(read(pod, on.serves, what));
+    placement where;
+    const auto placed = place(what, *book.view("n"), {.only = &only}, where).why;
+    EXPECT_EQ(fit(what, *book.view("n"), {.only = &only}).why, placed);
+    return placed;
+  };
+  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", two), reason::fits);
+  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", one), reason::not_steered);
+  EXPECT_EQ(said(mode::share, "nvidia.com/gpu", one), reason::not_steered);
+  EXPECT_EQ(said(mode::topology, "aliyun.com/gpu", one), reason::not_steered);
+  EXPECT_EQ(said(mode::hami, "nvidia.com/gpu", one), reason::fits) << "HAMi's plugin is told the card";
+  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", one, false), reason::fits) << "the other is given to nobody";
+  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
+}
+
 }  // namespace
 }  // namespace quota

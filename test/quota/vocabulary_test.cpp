@@ -263,13 +263,53 @@ TEST(vocabulary, whole_cards_and_counts_of_init_containers_are_a_maximum_as_in_k
   EXPECT_EQ(needed(mode::pgpu, {{init, fpga(1)}, {other, fpga(2)}, {other, fpga(2)}}), "0 + 0, 4");
 }
 
-TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_is_as_large) {
+/// The shares a pod needs, as "MiB/cores".
+std::string shares_of(mode on, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
+  std::vector<limits> pod;
+  for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
+  demand out;
+  if (const auto no = read(pod, serving(on), out)) return text_of(*no);
+  std::string text;
+  for (const auto& one : out.needs())
+    text += (text.empty() ? "" : " ") + std::to_string(one.memory_mib) + "/" + std::to_string(one.cores);
+  return text;
+}
+
+TEST(vocabulary, a_share_of_an_init_container_is_lent_by_a_later_one) {
+  const auto share = [](std::int64_t cores, std::int64_t mib) {
+    return std::vector<amount>{{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", mib}};
+  };
+  const auto vcuda = [](std::int64_t cores, std::int64_t units) {
+    return std::vector<amount>{{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", units}};
+  };
+  const bool init = true, other = false;
+  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 2000)}, {other, share(30, 1000)}}), "2000/30") << "the larger";
+  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 500)}, {other, share(30, 1000)}}), "1000/30");
+  EXPECT_EQ(shares_of(mode::hami, {{init, share(0, 3000)}, {other, share(30, 1000)}, {other, share(10, 2000)}}),
+            "1000/30 3000/10")
+      << "the one that grows least";
+  EXPECT_EQ(shares_of(mode::hami, {{init, share(0, 3000)}, {init, share(0, 4000)}, {other, share(10, 1000)}}),
+            "4000/10")
+      << "init containers run one after the other";
+  EXPECT_EQ(shares_of(mode::hami, {{other, share(30, 1000)}, {init, share(20, 2000)}, {other, share(10, 500)}}),
+            "1000/30 2000/20")
+      << "a sidecar that started before runs beside it";
+  EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 2000)}}), "2000/20");
+  EXPECT_EQ(shares_of(mode::hami, {{init, {{"nvidia.com/gpumem-percentage", 50}}}, {other, share(10, 1000)}}),
+            "1000/10 0/0")
+      << "what cannot be compared is beside";
+  EXPECT_EQ(shares_of(mode::vgpu, {{init, vcuda(20, 8)}, {other, vcuda(10, 4)}}), "1024/10 2048/20")
+      << "gpu-manager would take another card for a larger share";
+}
+
+TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_can_lend_it) {
   const auto share = [](std::int64_t cores, std::int64_t mib) {
     return std::vector<amount>{{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", mib}};
   };
   const bool init = true, other = false;
   EXPECT_EQ(needed(mode::hami, {{init, share(20, 1000)}, {other, share(20, 1000)}}), "0 + 1, 0");
-  EXPECT_EQ(needed(mode::hami, {{init, share(20, 2000)}, {other, share(30, 1000)}}), "0 + 2, 0");
+  const std::vector<amount> two{{"nvidia.com/gpualloc", 2}, {"nvidia.com/gpumem", 1000}};
+  EXPECT_EQ(needed(mode::hami, {{init, two}, {other, share(30, 1000)}}), "0 + 3, 0") << "of more cards";
   EXPECT_EQ(needed(mode::hami, {{other, share(20, 1000)}, {init, share(20, 1000)}}), "0 + 2, 0")
       << "a sidecar beside it";
 }

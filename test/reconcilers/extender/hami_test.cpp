@@ -116,6 +116,22 @@ TEST(hami_scheduler, an_init_container_on_another_card_is_booked_there) {
   EXPECT_EQ(got.what.grants[1].memory_mib, 2000);
 }
 
+/// A sidecar runs beside the init container that comes after it: both count.
+TEST(hami_scheduler, an_init_container_beside_a_sidecar_is_booked_beside_it) {
+  const auto bound = annotated(pod("p",
+                                   {asking("proxy", 1, 3000, 20, role::sidecar),
+                                    asking("load", 1, 2000, 10, role::init), asking("main", 1, 1500, 5)},
+                                   "a"),
+                               {{allocated, "GPU-a0,NVIDIA,3000,20:;GPU-a0,NVIDIA,2000,10:;GPU-a0,NVIDIA,1500,5:;"}});
+  auto book = two_cards();
+  const auto got = held_by(bound, *book.view("a"), asked(bound, {}));
+  EXPECT_EQ(got.from, source::confirmed);
+  std::int64_t memory = 0, cores = 0;
+  for (const auto& one : got.what.grants) memory += one.memory_mib, cores += one.cores;
+  EXPECT_EQ(memory, 5000);
+  EXPECT_EQ(cores, 30);
+}
+
 TEST(gpu_manager_plugin, is_told_the_number_of_the_device_file) {
   auto on = node_of(vgpu_node("a", 2), nullptr, {});
   on.cards[0].uuid = "GPU-x", on.cards[0].minor = 1;  // card 0 is missing

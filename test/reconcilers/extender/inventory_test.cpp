@@ -133,5 +133,35 @@ TEST(inventory, cards_can_be_cordoned_and_declared_keys_are_counted) {
   EXPECT_EQ(got.placement, quota::policy::spread);
 }
 
+/// Settings of the module (resourceName, resourceMem and so on).
+TEST(inventory, S52_keys_of_hami_may_have_other_names) {
+  using namespace reconcilers::extender;
+  const auto policy = *reconcilers::accelerator_policy::decode(R"({"metadata":{"name":"default",
+    "uid":"00000000-0000-4000-8000-000000000001","resourceVersion":"1"},"spec":{"modules":{"hami":{"enabled":true,
+    "settings":{"resourceName":"example.com/vgpu","resourceMem":"example.com/vmem","resourceCores":"example.com/vcore"}}}}})");
+  const auto renamed = renamed_keys(&policy);
+  ASSERT_EQ(renamed.size(), 3u);
+  EXPECT_EQ(renamed_keys(nullptr).size(), 0u);
+  const declared_keys keys([](std::string_view key) { return key.starts_with("example.com/"); }, renamed);
+  const auto made =
+      node_of(node("a", {{"quartermaster.io/module", "hami"}}, {{"example.com/vgpu", 10}},
+                   {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
+              &policy, keys);
+  EXPECT_TRUE(made.serves.has(mode::hami));
+  ASSERT_EQ(made.cards.size(), 1u);
+  EXPECT_TRUE(made.counts.empty()) << "not a plain count";
+  const auto one =
+      pod("p", {container("main", {{"example.com/vgpu", 1}, {"example.com/vmem", 3000}, {"example.com/vcore", 20}})});
+  ASSERT_TRUE(asks(one, keys));
+  const asked by(one, keys);
+  quota::demand needs;
+  const auto no = quota::read(by.containers(), made.serves, needs);
+  ASSERT_FALSE(no) << quota::text_of(*no);
+  ASSERT_EQ(needs.needs().size(), 1u);
+  EXPECT_EQ(needs.needs()[0].memory_mib, 3000);
+  EXPECT_EQ(needs.needs()[0].cores, 20);
+  EXPECT_TRUE(needs.counts().empty());
+}
+
 }  // namespace
 }  // namespace extender_test

@@ -194,10 +194,70 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
 TEST(placement, S60_a_label_says_over_how_many_cards_memory_is_spread) {
   auto of = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
   of.labels = packed({{"aliyun.com/gpu-count", "2"}});
-  const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), of);
+  const decision made(
+      node("a", {{"ack.node.gpu.schedule", "cgpu"}}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), of);
   ASSERT_THAT(made.what.grants, SizeIs(2));
   EXPECT_EQ(made.what.grants[0].memory_mib, 4096);
-  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0,1");
+}
+
+/// gpushare-device-plugin reads ALIYUN_COM_GPU_MEM_IDX with strconv.Atoi, and finds the pod by the amount of the one
+/// container it is called for (pkg/gpu/nvidia/podutils.go, allocate.go).
+TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
+  auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
+  spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  const auto two = pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}), container("b", {{"aliyun.com/gpu-mem", 5}})});
+  const auto try_on = [](const kube::pod& of, std::int64_t cards) {
+    quota::ledger book;
+    book.put(
+        node_of(node("a", {}, {{"aliyun.com/gpu-mem", 16 * cards}, {"aliyun.com/gpu-count", cards}}), nullptr, any));
+    const asked by(of, any);
+    const auto view = *book.view("a");
+    quota::demand needs;
+    EXPECT_FALSE(quota::read(by.containers(), view.what->serves, needs));
+    EXPECT_EQ(quota::fit(needs, view).fits(), [&] {
+      quota::placement where;
+      return quota::place(needs, view, {}, where).fits();
+    }());
+    return std::string(quota::text_of(quota::fit(needs, view).why));
+  };
+  EXPECT_EQ(try_on(spread, 4), "gpushare's plugin gives a pod one card, for one container");
+  EXPECT_EQ(try_on(two, 4), "gpushare's plugin gives a pod one card, for one container");
+  EXPECT_EQ(try_on(two, 1), "fits") << "where there is one card, the plugin does not ask which";
+  EXPECT_EQ(try_on(pod("r", {container("main", {{"aliyun.com/gpu-mem", 8}})}), 4), "fits");
+  const decision made(node("a", {}, {{"aliyun.com/gpu-mem", 16}, {"aliyun.com/gpu-count", 1}}), two);
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_IDX"), "0");
+  EXPECT_EQ(made.written.at("ALIYUN_COM_GPU_MEM_POD"), "8");
+}
+
+/// What gpushare's own extender bound stays booked, whatever its plugin made of it.
+TEST(placement, pods_of_gpushare_with_several_containers_are_booked) {
+  auto bound = annotated(
+      pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}), container("b", {{"aliyun.com/gpu-mem", 5}})}, "a"),
+      {{"ALIYUN_COM_GPU_MEM_IDX", "1"}});
+  quota::ledger book;
+  book.put(node_of(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), nullptr, any));
+  const auto got = held_by(bound, *book.view("a"), asked(bound, any));
+  EXPECT_EQ(got.from, source::confirmed);
+  ASSERT_THAT(got.what.grants, SizeIs(2));
+  EXPECT_EQ(got.what.grants[1].card, "a/1");
+}
+
+TEST(placement, an_init_container_that_asks_for_more_is_lent_it_and_each_is_told_its_own) {
+  const auto asks_for = [](const std::string& name, std::int64_t mib, std::int64_t cores, kube::container::role as) {
+    return container(name, {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", mib}, {"nvidia.com/gpucores", cores}},
+                     as);
+  };
+  using role = kube::container::role;
+  const auto of = pod("p", {asks_for("load", 12000, 10, role::init), asks_for("main", 6000, 40, role::main),
+                            asks_for("side", 3000, 20, role::main)});
+  const decision made(node("a", {}, {{"nvidia.com/gpualloc", 10}},
+                           {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
+                      of);
+  ASSERT_THAT(made.what.grants, SizeIs(2)) << "12000 and 6000 and 3000 would not fit";
+  EXPECT_EQ(made.what.grants[0].memory_mib, 12000);
+  EXPECT_EQ(made.what.grants[0].cores, 40);
+  EXPECT_EQ(made.written.at("hami.io/vgpu-devices-to-allocate"),
+            "GPU-a0,NVIDIA,12000,10:;GPU-a0,NVIDIA,6000,40:;GPU-a0,NVIDIA,3000,20:;");
 }
 
 TEST(placement, keys_nobody_declared_are_not_ours) {

@@ -76,6 +76,27 @@ void print(const quota::explanation& why, std::span<const quota::node_view> node
     to << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
 
+/// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
+struct kept {
+  std::vector<std::string> texts;
+  bool everywhere = false;
+};
+kept kept_nodes(const kube::pod& pod, std::span<const quota::node_view> nodes, const ext::asked& by,
+                const placements& in) {
+  std::vector<quota::shortfall> found(nodes.size());
+  quota::filter(by.containers(), nodes, found, by.only());
+  kept out;
+  std::size_t fitting = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (!found[i].fits()) continue;
+    ++fitting;
+    if (const auto* other = in.book->goes_before(pod, by, nodes[i].what->name))
+      out.texts.push_back("node " + nodes[i].what->name + " is kept for pod " + other->key.to_string());
+  }
+  out.everywhere = fitting > 0 && out.texts.size() == fitting;
+  return out;
+}
+
 /// Every node and what it says, for -o wide.
 void print_nodes(std::span<const quota::node_view> nodes, const ext::asked& by, const placements& in,
                  const bilingual& say, std::ostream& to) {
@@ -242,11 +263,13 @@ int explain_pod(const placements& in, const kube::object_key& key, const report_
   const auto nodes = ext::candidates(in.book->book(), in.nodes);
   const auto why = quota::explain(by.containers(), nodes, by.only());
   const auto limit = ext::limit_of(*in.book, *pod, by, nodes);
-  const int rc = why.fitting > 0 && !limit ? 0 : 3;
+  const auto kept = kept_nodes(*pod, nodes, by, in);
+  const int rc = why.fitting > 0 && !limit && !kept.everywhere ? 0 : 3;
   if (how.as_data()) {
     json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
     doc["explanation"] = as_json(why, nodes, by);
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
+    doc["kept"] = kept.texts;
     printed_as_data(doc, how.output, out);
     return rc;
   }
@@ -263,6 +286,10 @@ int explain_pod(const placements& in, const kube::object_key& key, const report_
         << where_limits_are(in, key.ns);
     return rc;
   }
+  for (const auto& text : kept.texts)
+    out << say("kube-scheduler has made room for another pod: ", "kube-scheduler 已为另一个 Pod 腾出位置：") << text
+        << "\n";
+  if (kept.everywhere) return rc;
   if (why.fitting > 0) {
     out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;

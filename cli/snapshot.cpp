@@ -61,7 +61,7 @@ json stripped(const kube::resource& type, const json& object) {
     out["spec"] = only(spec, {"nodeName", "schedulerName", "priority"});
     for (const auto* list : {"initContainers", "containers"})
       if (const auto& all = member(spec, list); all.is_array()) out["spec"][list] = containers_of(all);
-    out["status"] = only(status, {"phase"});
+    out["status"] = only(status, {"phase", "nominatedNodeName"});
   } else {
     out.update(only(object, {"spec", "status", "data"}));
   }

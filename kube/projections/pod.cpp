@@ -14,7 +14,8 @@ constexpr std::string_view label_patterns[] = {
     "controller-revision-hash", "aliyun.com/gpu-count"};
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/",
-                                                    "ALIYUN_COM_",       "nvidia.com/",  mirror_annotation};
+                                                    "ALIYUN_COM_",       "nvidia.com/",  "aliyun.accelerator/",
+                                                    "gaia.tencent.com/", "tkestack.io/", mirror_annotation};
 
 container read_container(std::string_view bytes, container::role as) {
   container made;
@@ -142,6 +143,9 @@ void read_status(std::string_view bytes, pod& into) {
         break;
       case bytes_field(10):
         read_container_status(text(status), into, waiting_init);
+        break;
+      case bytes_field(11):
+        into.nominated_node = text(status);
         break;
       default:
         status.skip();

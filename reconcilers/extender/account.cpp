@@ -1,11 +1,12 @@
 #include "reconcilers/extender/account.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <tuple>
 
 #include "controller/log.hpp"
-#include "quota/node_trial.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
@@ -67,11 +68,12 @@ account::account(stores known, controller::registry& metrics)
                                           "Pods whose Binding was sent and is not seen yet.")),
       over_given_(metrics.make_gauge("quartermaster_ledger_over_given",
                                      "Cards and keys of which more is given out than there is, at the last audit.")) {
+  renamed_ = renamed_keys(policy());
   learn_keys(known.rules.find(compiled_rules::only()));
   for (const auto& one : known.quotas.all()) learn_limits(one.key.ns);
   for (const auto& one : known.old_quotas.all()) learn_old_limits(&one);
   for (const auto& one : known.nodes.all()) put(one);
-  for (const auto& one : known.pods.all()) book(one);
+  for (const auto& one : known.pods.all()) note_nomination(nullptr, &one), book(one);
   known.quotas.observe([this](const accelerator_quota* before, const accelerator_quota* after) {
     learn_limits((after ? after : before)->key.ns);
     if (on_room_) on_room_();
@@ -87,8 +89,13 @@ account::account(stores known, controller::registry& metrics)
     if (const auto* node = known_.nodes.find({{}, (after ? after : before)->key.name})) put(*node);
   });
   known.policies.observe([this](const accelerator_policy* before, const accelerator_policy* after) {
-    if (!before || !after || before->modules != after->modules)
-      for (const auto& one : known_.nodes.all()) put(one);
+    if (before && after && before->modules == after->modules) return;
+    auto renamed = renamed_keys(policy());
+    if (renamed != renamed_) {
+      renamed_ = std::move(renamed);
+      return all_anew();
+    }
+    for (const auto& one : known_.nodes.all()) put(one);
   });
   known.rules.observe([this](const compiled_rules*, const compiled_rules* after) {
     if (!after || after->key == compiled_rules::only()) learn_keys(after);
@@ -154,9 +161,86 @@ void account::take_in(const kube::node* before, const kube::node* after) {
 }
 
 void account::take_in(const kube::pod* before, const kube::pod* after) {
+  note_nomination(before, after);
   if (before && after && same(*before, *after)) return;
   if (before && (!after || after->id != before->id)) release(before->id);
   if (after) book(*after);
+}
+
+void account::note_nomination(const kube::pod* before, const kube::pod* after) {
+  const auto waits = [](const kube::pod* of) {
+    return of && !of->nominated_node.empty() && of->node_name.empty() && !of->finished() && !of->deleting;
+  };
+  const bool was = waits(before), is = waits(after);
+  if (was && is && before->nominated_node == after->nominated_node) return;
+  if (was)
+    if (const auto at = nominated_.find(before->nominated_node); at != nominated_.end()) {
+      at->second.erase(before->key);
+      if (at->second.empty()) nominated_.erase(at);
+    }
+  if (is) nominated_[after->nominated_node].insert(after->key);
+  if (was && !is && on_room_) on_room_();
+}
+
+std::vector<const kube::pod*> account::nominated(const kube::pod& pod, std::string_view node) const {
+  std::vector<const kube::pod*> out;
+  const auto at = nominated_.find(node);
+  if (at == nominated_.end()) return out;
+  for (const auto& key : at->second) {
+    const auto* other = known_.pods.find(key);
+    if (!other || other->id == pod.id || other->priority < pod.priority) continue;
+    if (!book_.find(other->id.to_string())) out.push_back(other);  // else it is counted already
+  }
+  std::ranges::sort(out, {}, [](const kube::pod* one) { return std::tuple(-std::int64_t{one->priority}, one->key); });
+  return out;
+}
+
+/// On the cards it would get now, or else on those it will get when the pods that are leaving have left.
+void account::set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const std::string> gone) const {
+  const asked by(pod, keys());
+  const auto now = on.view();
+  quota::demand needs;
+  if (by.nothing() || quota::read(by.containers(), now.what->serves, needs)) return;
+  quota::placement where;
+  if (!quota::place(needs, now, {.only = by.only()}, where).fits()) {
+    auto later = on;
+    for (const auto& one : known_.pods.all()) {
+      if (!one.deleting || one.node_name != now.what->name) continue;
+      const auto uid = one.id.to_string();
+      const auto* entry = book_.find(uid);
+      if (entry && std::ranges::find(gone, uid) == gone.end()) later.remove(entry->held);
+    }
+    if (!quota::place(needs, later.view(), {.only = by.only()}, where).fits()) return;
+  }
+  on.add(quota::holding_of(needs, where, *now.what));
+}
+
+/// Sets aside what pods before it need; the one with which it fits no more, where it fitted before. gpu-manager knows
+/// of no nomination: where it would put the pod on another card than ours, there is no room for it either.
+const kube::pod* account::first_in_the_way(quota::node_trial& on, const kube::pod& pod, const asked& by,
+                                           const quota::demand& needs, std::span<const std::string> gone) const {
+  const auto& node = *on.view().what;
+  const auto others = nominated(pod, node.name);
+  const auto place = [&](quota::placement& where) {
+    return quota::place(needs, on.view(), {.only = by.only()}, where).fits();
+  };
+  quota::placement before, now;
+  if (others.empty() || !place(before)) return nullptr;
+  for (const auto* other : others) {
+    set_aside(on, *other, gone);
+    if (!place(now)) return other;
+    if (node.serves.has(quota::mode::vgpu) && !std::ranges::equal(before.all(), now.all())) return other;
+  }
+  return nullptr;
+}
+
+const kube::pod* account::goes_before(const kube::pod& pod, const asked& by, std::string_view node) const {
+  if (!nominated_.contains(node)) return nullptr;
+  const auto on = book_.view(node);
+  quota::demand needs;
+  if (!on || quota::read(by.containers(), on->what->serves, needs)) return nullptr;
+  quota::node_trial trial(*on);
+  return first_in_the_way(trial, pod, by, needs, {});
 }
 
 void account::book(const kube::pod& of) {
@@ -317,6 +401,12 @@ account::fitting account::try_on(const kube::pod& pod, const asked& by, std::str
   quota::node_trial trial(*on);
   for (const auto& uid : gone)
     if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);
+  if (const auto* other = first_in_the_way(trial, pod, by, needs, gone))
+    return {.held = {},
+            .why = "what is left is kept for pod " + other->key.to_string() +
+                   ", which is nominated to this node and of " +
+                   (other->priority > pod.priority ? "a higher priority" : "the same priority"),
+            .limit = {}};
   const auto view = trial.view();
   std::vector<std::string> refused;
   std::optional<quota::exceeded> limit;

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -24,6 +25,7 @@
 #include "kube/projections/pod.hpp"
 #include "quota/ledger.hpp"
 #include "quota/limits.hpp"
+#include "quota/node_trial.hpp"
 #include "reconcilers/accelerator_node.hpp"
 #include "reconcilers/accelerator_policy.hpp"
 #include "reconcilers/accelerator_quota.hpp"
@@ -52,7 +54,7 @@ class account {
   bool synced() const;
   bool declared(std::string_view key) const { return declared_.contains(key); }
   declared_keys keys() const {
-    return [this](std::string_view key) { return declared(key); };
+    return {[this](std::string_view key) { return declared(key); }, renamed_};
   }
 
   const quota::allowances& limits() const { return limits_; }
@@ -65,6 +67,12 @@ class account {
   /// The limit that would refuse the pod on a node like this, whose cards are all of one model; empty: none.
   std::optional<quota::exceeded> over(const kube::pod& pod, const asked& by, const quota::node& on) const;
 
+  /// The pod that goes before this one on the node: kube-scheduler has nominated it there (status.nominatedNodeName),
+  /// its priority is not lower, and beside what it needs, this one does not fit. kube-scheduler itself keeps such room
+  /// in sums only, not on a card, and not for keys it ignores. Null: none. Cost: nothing where nobody is nominated to
+  /// the node.
+  const kube::pod* goes_before(const kube::pod& pod, const asked& by, std::string_view node) const;
+
   /// What the pod would hold of a node, or why it would not.
   struct fitting {
     std::optional<quota::holding> held;    ///< it fits, and its limits allow it
@@ -72,7 +80,7 @@ class account {
     std::optional<quota::exceeded> limit;  ///< cards are there, and this limit refuses
   };
   /// Cards of models that a limit refuses are left alone where the node has others. @param gone UIDs of pods that count
-  /// no more, neither on the node nor in the limits
+  /// no more, neither on the node nor in the limits. Pods that go before it there are left their room.
   fitting try_on(const kube::pod& pod, const asked& by, std::string_view node,
                  std::span<const std::string> gone = {}) const;
 
@@ -107,6 +115,12 @@ class account {
   };
   const accelerator_policy* policy() const;
   void take_in(const kube::pod* before, const kube::pod* after);
+  void note_nomination(const kube::pod* before, const kube::pod* after);
+  /// Pods that are nominated to the node and go before this one.
+  std::vector<const kube::pod*> nominated(const kube::pod& pod, std::string_view node) const;
+  void set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const std::string> gone) const;
+  const kube::pod* first_in_the_way(quota::node_trial& on, const kube::pod& pod, const asked& by,
+                                    const quota::demand& needs, std::span<const std::string> gone) const;
   void take_in(const kube::node* before, const kube::node* after);
   void put(const kube::node& of);
   void rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards);
@@ -129,8 +143,10 @@ class account {
   std::vector<quota::tenant> old_limits_;  ///< the last that could be read
   std::string old_trouble_;
   std::unordered_set<std::string, hash, std::equal_to<>> declared_;
+  std::vector<renamed_key> renamed_;
   std::unordered_map<std::string, assumed> open_;
   std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book
+  std::map<std::string, std::set<kube::object_key>, std::less<>> nominated_;  ///< by node: pods that are not bound
   std::function<void()> on_room_;
   controller::family<controller::counter>& differences_;
   controller::gauge& confirmed_entries_;

@@ -46,6 +46,8 @@ scratch& kept() {
   return one;
 }
 
+constexpr std::string_view kept_for_another = "what is left is kept for a pod that is nominated to this node";
+
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
 void give_back(scratch& of, std::size_t body) {
@@ -144,7 +146,8 @@ http_response front::filter(const std::string& body) {
     for (std::size_t i = 0; i < at.found.size(); ++i) {
       const auto why = at.found[i].why;
       const bool fits = why == quota::reason::fits;
-      const auto reason = fits ? limits.refusal(*at.views[i].what) : quota::text_of(why);
+      auto reason = fits ? limits.refusal(*at.views[i].what) : quota::text_of(why);
+      if (reason.empty() && by_.book.goes_before(*pod, by, at.args.nodes[i])) reason = kept_for_another;
       fitting += reason.empty() ? 1 : 0;
       at.verdicts.push_back({at.args.nodes[i], reason, unresolvable(why)});
     }

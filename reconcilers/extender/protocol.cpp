@@ -208,15 +208,16 @@ understood<void> read(document& in, const std::string& body, preempt_args& out) 
 }
 
 kube::result<kube::pod> pod_of(std::string_view text) {
-  static constexpr std::string_view annotations[] = {"quartermaster.io/",  "tencent.com/", "hami.io/",
-                                                     "ALIYUN_COM_",        "nvidia.com/",  "aliyun.com/",
-                                                     "aliyun.accelerator/"};
+  static constexpr std::string_view annotations[] = {"quartermaster.io/",   "tencent.com/",      "hami.io/",
+                                                     "ALIYUN_COM_",         "nvidia.com/",       "aliyun.com/",
+                                                     "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/"};
   kube::pod out;
   std::vector<kube::container> main;
   const auto read =
       json::read_object("pod", text, out, kube::keep{annotations}, [&](std::string_view key, json::value field) {
         if (key == "status")
           json::each_member(field, [&](std::string_view name, json::value inner) {
+            if (name == "nominatedNodeName") out.nominated_node = json::text_or(inner);
             if (name != "phase") return;
             const auto phase = json::text_or(inner);
             out.phase = phase == "Pending"     ? kube::pod_phase::pending

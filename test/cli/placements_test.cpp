@@ -83,6 +83,23 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
   EXPECT_THAT(err.str(), HasSubstr("kube-system/gpuquota does not count: lab is no object; allowed is"));
 }
 
+TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {
+  auto urgent = share("urgent", 90, 8);
+  urgent.nominated_node = "a";
+  urgent.priority = 7;
+  in.pods.put(urgent);
+  in.pods.put(share("p", 20, 4));
+  EXPECT_EQ(explain("lab/p"), 0) << "there is node b";
+  EXPECT_THAT(out.str(), HasSubstr("kube-scheduler has made room for another pod: node a is kept for pod lab/urgent"));
+  in.nodes.erase(vgpu_node("b", 1));
+  out.str("");
+  EXPECT_EQ(explain("lab/p"), 3);
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("Cards are not what it waits for")));
+  out.str("");
+  EXPECT_EQ(explain("lab/p", "json"), 3);
+  EXPECT_EQ(json::parse(out.str())["kept"], json({"node a is kept for pod lab/urgent"}));
+}
+
 TEST_F(placements_test, as_json_the_same) {
   in.pods.put(share("there", 90, 60, "a"));
   in.pods.put(share("there2", 90, 60, "b"));

@@ -183,6 +183,60 @@ TEST_F(front_test, S48_on_a_node_with_cards_of_several_models_an_allowed_one_is_
   EXPECT_EQ(filter(two, {"mixed"})["FailedNodes"]["mixed"], "the namespace's quota of cards is used up");
 }
 
+/// kube-scheduler keeps a nominated pod's room in sums only; which card it was emptied of, it does not know.
+TEST_F(front_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
+  auto urgent = share("urgent", 70, 8);
+  urgent.priority = 100;
+  urgent.nominated_node = "b";
+  known.pods.put(urgent);
+  const auto refused = json{{"b", "what is left is kept for a pod that is nominated to this node"}};
+  auto late = share("late", 40, 8);
+  EXPECT_EQ(filter(late, {"a", "b"})["NodeNames"], json({"a"}));
+  EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused);
+  EXPECT_EQ(book.try_on(late, asked(late, book.keys()), "b").why,
+            "what is left is kept for pod lab/urgent, which is nominated to this node and of a higher priority");
+  EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "beside it there is room";
+  EXPECT_EQ(filter(urgent, {"b"})["NodeNames"], json({"b"})) << "its own room";
+  auto more_urgent = share("more", 40, 8);
+  more_urgent.priority = 101;
+  EXPECT_EQ(filter(more_urgent, {"b"})["NodeNames"], json({"b"}));
+  late.priority = 100;
+  EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused) << "of the same priority, as kube-scheduler does";
+
+  urgent.node_name = "b";  // bound: from now on the ledger has it
+  known.pods.put(urgent);
+  EXPECT_EQ(filter(late, {"b"})["FailedNodes"]["b"], "no card with enough cores left");
+  known.pods.erase(urgent);
+  EXPECT_EQ(filter(late, {"b"})["NodeNames"], json({"b"}));
+}
+
+TEST_F(front_test, S14_room_is_kept_on_the_card_that_is_being_emptied) {
+  auto leaving = share("leaving", 90, 8, "a"), staying = share("staying", 60, 8, "a");
+  known.pods.put(staying);
+  known.pods.put(leaving);
+  leaving.deleting = true;
+  known.pods.put(leaving);
+  auto urgent = share("urgent", 80, 8);
+  urgent.priority = 100;
+  urgent.nominated_node = "a";
+  known.pods.put(urgent);
+  EXPECT_EQ(filter(share("late", 30, 8), {"a"})["NodeNames"], json({"a"})) << "beside the one that stays";
+  EXPECT_EQ(filter(share("tiny", 10, 8), {"a"})["FailedNodes"]["a"],
+            "what is left is kept for a pod that is nominated to this node")
+      << "gpu-manager would put it on the other card, which has the least that is enough";
+  auto big = share("big", 50, 8);
+  EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "no card with enough cores left");
+  known.pods.erase(leaving);
+  EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "what is left is kept for a pod that is nominated to this node");
+  // Who would make others leave for it is told the same.
+  const auto victim = share("victim", 10, 8, "a");
+  known.pods.put(victim);
+  EXPECT_EQ(preempt(big, {{"a", {victim}}}), json::object());
+  urgent.nominated_node.clear();
+  known.pods.put(urgent);
+  EXPECT_EQ(filter(big, {"a"})["NodeNames"], json({"a"}));
+}
+
 TEST_F(front_test, only_the_leader_answers) {
   leading = false;
   EXPECT_EQ(subject.filter(asked_for(share("p", 1, 1), {"a"})).status, 503);

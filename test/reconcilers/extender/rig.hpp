@@ -106,6 +106,8 @@ inline json document(const kube::pod& of) {
            {"spec", {{"containers", containers}}},
            {"status", {{"phase", "Pending"}}}};
   if (!of.node_name.empty()) out["spec"]["nodeName"] = of.node_name;
+  if (of.priority != 0) out["spec"]["priority"] = of.priority;
+  if (!of.nominated_node.empty()) out["status"]["nominatedNodeName"] = of.nominated_node;
   return out;
 }
 

@@ -144,8 +144,8 @@ func expectPod(pod *corev1.Pod) values {
 	return values{
 		"meta": expectMeta(&pod.ObjectMeta,
 			[]string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"},
-			[]string{"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "kubernetes.io/config.mirror"}),
-		"node_name": pod.Spec.NodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
+			[]string{"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/", "kubernetes.io/config.mirror"}),
+		"node_name": pod.Spec.NodeName, "nominated_node": pod.Status.NominatedNodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
 		"containers": expectContainers(&pod.Spec), "priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
 		"host_network": pod.Spec.HostNetwork, "mirror": mirror}
 }

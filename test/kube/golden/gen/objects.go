@@ -123,6 +123,9 @@ func gpuPod() *corev1.Pod {
 				"ALIYUN_COM_GPU_MEM_IDX":            "0",
 				"nvidia.com/use-gputype":            "A100",
 				"hami.io/bind-phase":                "success",
+				"aliyun.accelerator/nvidia_name":    "Tesla-V100",
+				"gaia.tencent.com/gpu-pool":         "a",
+				"tkestack.io/gpu-model":             "V100",
 				"kubectl.kubernetes.io/restartedAt": "2026-07-01T00:00:00Z",
 			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "trainer-7d9c5b8f4", UID: uid(3),
@@ -143,7 +146,7 @@ func gpuPod() *corev1.Pod {
 			Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: "Exists", Effect: "NoSchedule"}},
 		},
 		Status: corev1.PodStatus{
-			Phase: corev1.PodRunning, HostIP: "192.168.1.10", PodIP: "10.244.1.17", PodIPs: []corev1.PodIP{{IP: "10.244.1.17"}}, StartTime: pointer(at(4)),
+			Phase: corev1.PodRunning, NominatedNodeName: "gpu-node-0002", HostIP: "192.168.1.10", PodIP: "10.244.1.17", PodIPs: []corev1.PodIP{{IP: "10.244.1.17"}}, StartTime: pointer(at(4)),
 			Conditions: []corev1.PodCondition{{Type: "PodScheduled", Status: "True"}, {Type: "Ready", Status: "False", Reason: "ContainersNotReady"}},
 			InitContainerStatuses: []corev1.ContainerStatus{
 				{Name: "warm-up", Ready: true, RestartCount: 1, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}}},

@@ -7,6 +7,7 @@
 
 #include "reconcilers/covers.hpp"
 #include "reconcilers/crl/parse.hpp"
+#include "reconcilers/crl/registry.hpp"
 #include "reconcilers/custom_resource.hpp"
 #include "reconcilers/hash.hpp"
 #include "reconcilers/names.hpp"
@@ -126,33 +127,48 @@ const kube::config_map* keeper::declaration(const kube::object_key& key) const {
   return out;
 }
 
-/// Read as the registry reads it. A declaration in error does not withdraw one of ours that is there, or its key would
-/// have no rule; nor does it call one of ours back, which would take the place of its last accepted content.
+/// Read as the registry reads it, next to those of ours whose keys nobody else claims. A declaration in error, alone or
+/// between several, does not withdraw one of ours that is there, or its key would have no rule; nor does it call one of
+/// ours back, which would take the place of its last accepted content.
 std::set<std::string, std::less<>> keeper::declared_by_others() const {
-  std::set<std::string, std::less<>> out, broken, ours;
+  std::set<std::string, std::less<>> out, broken, ours, claimed;
+  std::vector<const kube::config_map*> own;
+  std::vector<kube::object_key> theirs;
   crl::parse_settings settings;
   settings.ns = where_.declared;
+  crl::registry all(settings);
+  const auto take_device = [&](const crl::config_map_view& view, bool is_own) {
+    const auto device = crl::parse_device(view, settings).what;
+    (is_own ? ours : device.sound ? out : broken).insert(device.label_key + "=" + device.label_value);
+  };
   for (const auto* store : from_.declared) {
     for (const auto& object : store->all()) {
-      if (object.key.ns != where_.declared) continue;
+      if (object.key.ns != where_.declared || declaration(object.key) != &object) continue;
       const bool is_own = is_ours(object);
       if (!is_own) out.insert(object.key.name);
       const auto view = view_of(object);
-      const auto kind = crl::kind_of(view);
-      if (kind == crl::kind::none) continue;
-      std::string declared;
-      bool counts = true;
-      if (kind == crl::kind::device_config) {
-        const auto device = crl::parse_device(view, settings).what;
-        declared = device.label_key + "=" + device.label_value;
-        counts = device.sound;
-      } else {
-        const auto what = crl::parse(view, settings).what;
-        declared = what.key;
-        counts = what.sound || what.switched_off;
+      if (crl::kind_of(view) == crl::kind::device_config) take_device(view, is_own);
+      if (crl::kind_of(view) != crl::kind::declaration) continue;
+      if (is_own) {
+        own.push_back(&object);
+        continue;
       }
-      (is_own ? ours : counts ? out : broken).insert(std::move(declared));
+      all.put(view);
+      theirs.push_back(object.key);
+      const auto& what = all.find(object.key)->what;
+      if (what.sound || what.switched_off) claimed.insert(what.key);
     }
+  }
+  for (const auto* object : own) {
+    const auto view = view_of(*object);
+    const auto key = crl::parse(view, settings).what.key;
+    if (!claimed.contains(key)) all.put(view);
+    ours.insert(key);
+  }
+  for (const auto& name : theirs) {
+    const auto& what = all.find(name)->what;
+    const bool counts = what.switched_off || !crl::has_error(all.judge(name).findings);
+    (counts ? out : broken).insert(what.key);
   }
   std::ranges::set_difference(broken, ours, std::inserter(out, out.end()));
   return out;

@@ -541,6 +541,35 @@ TEST(policy, S21_a_persons_declaration_with_a_fault_takes_none_of_ours_away) {
   EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "its last accepted content counts";
 }
 
+TEST(policy, S21_a_persons_declaration_that_contradicts_another_takes_none_of_ours_away) {
+  cluster it;
+  it.publish = true;
+  it.switch_to(1);
+  it.settle();
+  const auto declare = [&](const std::string& name, const std::string& key, const std::string& limits,
+                           const std::string& excludes) {
+    it.server.put(declared_path + name, {{"metadata",
+                                          {{"name", name},
+                                           {"namespace", "kube-public"},
+                                           {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                                         {"data",
+                                          {{"key", key},
+                                           {"group", "lab"},
+                                           {"limits", limits},
+                                           {"requests", "disabled"},
+                                           {"excludeResources", excludes}}}});
+    it.settle();
+  };
+  const auto ours = declared_path + "cf-crl-nvidia-gpu";
+  declare("cf-crl-lab-fpga", "example.com/fpga", "required", "");
+  declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "example.com/fpga");
+  EXPECT_TRUE(it.server.objects.contains(ours)) << "the group asks for what it excludes, so it is refused";
+  declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "");
+  EXPECT_FALSE(it.server.objects.contains(ours));
+  declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "example.com/fpga");
+  EXPECT_FALSE(it.server.objects.contains(ours)) << "its last accepted content counts";
+}
+
 /// It is in none of our watches: nobody reads it, and it is still somebody's.
 TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
   cluster it;

@@ -96,20 +96,47 @@ std::optional<bool> asks_about_cards(const std::deque<input>& files) {
   return out;
 }
 
+/// What the configuration that counts and the manifest name, each once. Not looked at: this machine need not be theirs.
+std::vector<std::string> opened_files(const std::deque<input>& files) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::vector<config::opened_file>& named) {
+    for (const auto& one : named) {
+      if (std::ranges::find(out, one.path) == out.end()) out.push_back(one.path);
+    }
+  };
+  const config::document* last = nullptr;
+  for (const auto& one : files) {
+    if (one.read && is_pod(*one.read)) add(config::opened_files(config::read_static_pod(*one.read)));
+    if (one.read && !is_pod(*one.read)) last = &*one.read;
+  }
+  if (last) add(config::opened_files(*last));
+  return out;
+}
+
 bool starts(std::span<const lint_finding> findings) {
   return std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
 }
 
 /// What the closing line says is said where there is nothing to find, too.
-nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks) {
-  nlohmann::ordered_json out = {
-      {"kubernetes", "1." + std::to_string(minor)}, {"starts", starts(findings)}, {"asksAboutCards", nullptr}};
+nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
+                                  const std::vector<std::string>& opens) {
+  nlohmann::ordered_json out = {{"kubernetes", "1." + std::to_string(minor)},
+                                {"starts", starts(findings)},
+                                {"opens", opens},
+                                {"asksAboutCards", nullptr}};
   if (asks) out["asksAboutCards"] = *asks;
   out["findings"] = to_json(findings);
   return out;
 }
 
-std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks, language in) {
+std::string joined(const std::vector<std::string>& names, std::string_view between) {
+  std::string out;
+  for (const auto& one : names) out += (out.empty() ? "" : std::string(between)) + reconcilers::crl::shown(one);
+  return out;
+}
+
+std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
+                    const std::vector<std::string>& opens, language in) {
   const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
   const auto warnings = static_cast<long>(findings.size()) - errors;
   const bool sound = starts(findings);
@@ -118,13 +145,19 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
   const auto counted = [](long count, const char* what) {
     return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
   };
-  if (in == language::zh)
-    return "kube-scheduler " + version + (sound ? " 可以启动：" : " 无法启动：") + std::to_string(errors) +
-           " 个错误，" + std::to_string(warnings) + " 个警告" +
-           (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
+  const bool chinese = in == language::zh;
+  std::string outcome = chinese ? " 无法启动：" : " does not start: ";
+  if (sound && opens.empty())
+    outcome = chinese ? " 可以启动：" : " starts: ";
+  else if (sound)
+    outcome = chinese ? " 若能读取 " + joined(opens, "、") + " 即可启动："
+                      : " starts if it can read " + joined(opens, ", ") + ": ";
+  if (chinese)
+    return "kube-scheduler " + version + outcome + std::to_string(errors) + " 个错误，" + std::to_string(warnings) +
+           " 个警告" + (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
            (unasked ? "；没有扩展会被询问加速卡" : "");
-  return "kube-scheduler " + version + (sound ? " starts: " : " does not start: ") + counted(errors, "error") + ", " +
-         counted(warnings, "warning") + (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
+  return "kube-scheduler " + version + outcome + counted(errors, "error") + ", " + counted(warnings, "warning") +
+         (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
          (unasked ? "; no extender is asked about cards" : "");
 }
 
@@ -178,9 +211,10 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, 
   const auto minor = on.minor;
   const auto found = scheduler_linter(files, std::move(on), say_in).run();
   const auto asks = asks_about_cards(files);
-  if (!printed_as_data(verdict_of(found, minor, asks), options.output, out)) {
+  const auto opens = opened_files(files);
+  if (!printed_as_data(verdict_of(found, minor, asks, opens), options.output, out)) {
     print_text(found, say_in, out);
-    err << "quartermaster: " << summary(found, minor, asks, say_in) << "\n";
+    err << "quartermaster: " << summary(found, minor, asks, opens, say_in) << "\n";
   }
   const auto counts = [&](const lint_finding& f) {
     return options.strict || f.level == reconcilers::crl::severity::error;

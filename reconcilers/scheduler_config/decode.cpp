@@ -192,6 +192,9 @@ class decoder {
   void integer(const yaml::node* key, const yaml::node* at, const field& as, const std::string& path) {
     const auto number = integer_of(at);
     const bool narrow = as.is == type::int32;
+    // Of YAML kube-scheduler gets 16 for 16.0; JSON it takes as it is written, and Go's decoder refuses 16.0 and 1e1.
+    if (in_.of.json && number && at->text.find_first_of(".eE") != at->text.npos)
+      return wrong(key, at, path, "a whole number without fraction or exponent", std::to_string(*number));
     using std::numeric_limits;
     const bool fits =
         number &&

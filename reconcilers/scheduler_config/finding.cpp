@@ -259,6 +259,7 @@ constexpr std::pair<std::string_view, std::string_view> phrases[] = {
     {"a number", "数字"},
     {"a whole number", "整数"},
     {"a whole number of 32 bits", "32 位整数"},
+    {"a whole number without fraction or exponent", "不带小数部分和指数的整数"},
     {"base64 text", "base64 文本"},
     {"the same extender", "同一个扩展"},
     {"1 or more", "不小于 1"},

@@ -49,15 +49,17 @@ struct plugin {
   unsigned at;
   int since = 0, until = 99;
   int by_default = 0;  ///< enabled from this version on; 99: never
+  int weight = 1;      ///< where it is enabled by default
 };
 constexpr unsigned scoring = pre_filter | filter | pre_score | score;
+/// In the order in which they are enabled by default.
 constexpr plugin table[] = {
     {"SchedulingGates", pre_enqueue, 26, 99, 27},
     {"PrioritySort", queue_sort},
     {"NodeUnschedulable", filter},
     {"NodeName", filter},
-    {"TaintToleration", filter | pre_score | score},
-    {"NodeAffinity", scoring},
+    {"TaintToleration", filter | pre_score | score, 0, 99, 0, 3},
+    {"NodeAffinity", scoring, 0, 99, 0, 2},
     {"NodePorts", pre_filter | filter},
     {"NodeResourcesFit", scoring, 0, 35},
     {"NodeResourcesFit", scoring | placement_score, 36},
@@ -69,16 +71,16 @@ constexpr plugin table[] = {
     {"NodeVolumeLimits", pre_filter | filter},
     {"VolumeBinding", scoring | reserve | pre_bind},
     {"VolumeZone", pre_filter | filter},
-    {"PodTopologySpread", scoring},
-    {"InterPodAffinity", scoring},
+    {"PodTopologySpread", scoring, 0, 99, 0, 2},
+    {"InterPodAffinity", scoring, 0, 99, 0, 2},
+    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | pre_score | reserve | pre_bind | post_bind,
+     26, 31, 99},
+    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind, 32, 99, 34, 2},
     {"DefaultPreemption", post_filter, 0, 32},
     {"DefaultPreemption", post_filter | pre_enqueue, 33},
     {"NodeResourcesBalancedAllocation", pre_score | score},
     {"ImageLocality", score},
     {"DefaultBinder", bind},
-    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | pre_score | reserve | pre_bind | post_bind,
-     26, 31, 99},
-    {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind, 32, 99, 34},
     {"GangScheduling", pre_enqueue | permit, 35, 99, 99},
     {"NodeDeclaredFeatures", pre_filter | filter, 35, 99, 36},
     {"TopologyPlacementGenerator", placement_generate, 36, 99, 99},
@@ -102,7 +104,11 @@ class profile_plugins {
   std::set<std::string> run() {
     merge_multi_point();
     for (const auto& [name, at] : points) enabled_at(name, at);
-    if (!broken_) sets();
+    if (!broken_) {
+      sets();
+      weights("score", score);
+      weights("placementScore", placement_score);
+    }
     return std::move(needed_);
   }
 
@@ -222,6 +228,38 @@ class profile_plugins {
              .other = std::string(name),
              .allowed = std::move(allowed),
              .hint = std::move(hint)});
+  }
+  /// NewFramework adds the weights up, those of the point first, then those of multiPoint. Before each it asks whether
+  /// the sum stays within 64 bits, and after a sum below 0 that question itself overflows. Weights of 32 bits never
+  /// reach the upper end.
+  void weights(std::string_view name, point at) {
+    std::set<std::string> seen;
+    std::int64_t sum = 0;
+    const enabled* below_zero = nullptr;
+    bool overflows = false;
+    const auto add = [&](const enabled& one, bool scores) {
+      if (overflows || !scores || !seen.insert(one.name).second) return;
+      overflows = sum < 0;
+      const auto weight = weight_of(one);
+      if (sum >= 0 && sum + weight < 0) below_zero = &one;
+      sum += weight;
+    };
+    const auto own = list(name);
+    for (const auto& one : own) add(one, true);
+    for (const auto& one : multi_) {
+      const auto* row = find_plugin(one.name, in_.on.minor);
+      add(one, row && (row->at & at) != 0);
+    }
+    if (!overflows) return;
+    const auto* entry = in_.entry(below_zero->at, "weight");
+    const auto owner = below_zero->path.substr(0, below_zero->path.rfind('.'));
+    in_.say(refused_value(*entry, below(owner, "weight"), "0 or more"));
+  }
+  std::int64_t weight_of(const enabled& one) const {
+    const auto* row = find_plugin(one.name, in_.on.minor);
+    if (!one.at) return row ? row->weight : 1;
+    const auto written = integer_of(in_.value(one.at, "weight")).value_or(0);
+    return written == 0 ? 1 : written;
   }
   static std::string points_of(const plugin& row) {
     std::string out;

@@ -130,20 +130,9 @@ class pod_judge {
       paths += (paths.empty() ? "" : ", ") + std::string(path);
       names += (names.empty() ? "" : ", ") + std::string(who);
     };
-    need(file_, "--config");
-    for (const auto* flag : {"authentication-kubeconfig", "authorization-kubeconfig", "tls-cert-file"}) {
-      if (const auto* at = pod_.find(flag)) need(at->value, "--" + std::string(flag));
-    }
+    for (const auto& one : opened_files(pod_)) need(one.path, one.field);
     if (config_ && !file_.empty()) {
-      const server any;
-      const judging in{.of = *config_, .on = any, .api = "v1", .out = {}, .refused = {}};
-      need(in.text(in.value(config_->root, "clientConnection"), "kubeconfig"), "clientConnection.kubeconfig");
-      const auto all = in.items(config_->root, "extenders");
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto* tls = in.value(all[i], "tlsConfig");
-        for (const auto* key : {"caFile", "certFile", "keyFile"})
-          need(in.text(tls, key), below(below("extenders", i), "tlsConfig." + std::string(key)));
-      }
+      for (const auto& one : opened_files(*config_)) need(one.path, one.field);
     }
     for (const auto& [where, what] : missing) {
       const auto& [paths, names] = what;
@@ -217,6 +206,17 @@ static_pod read_static_pod(const document& of) {
   }
   read_flags(out);
   read_mounts(out, spec);
+  return out;
+}
+
+std::vector<opened_file> opened_files(const static_pod& of) {
+  std::vector<opened_file> out;
+  const auto* const connection =
+      of.find("config") ? "config" : "kubeconfig";  // the file's own counts where there is one
+  for (const std::string name : {connection, "authentication-kubeconfig", "authorization-kubeconfig", "tls-cert-file",
+                                 "tls-private-key-file", "client-ca-file"}) {
+    if (const auto* at = of.find(name); at && !at->value.empty()) out.push_back({at->value, "--" + name});
+  }
   return out;
 }
 

@@ -39,6 +39,9 @@ struct static_pod {
 bool is_pod(const document& of);
 static_pod read_static_pod(const document& of);
 
+/// Those its flags name.
+std::vector<opened_file> opened_files(const static_pod& of);
+
 /// "36" of "registry.k8s.io/kube-scheduler:v1.36.3"; 0: the tag does not say.
 int minor_of_image(std::string_view image);
 

@@ -82,6 +82,26 @@ findings judge(const document& of, const server& on) {
   return std::move(in.out);
 }
 
+std::vector<opened_file> opened_files(const document& config) {
+  const server any;
+  const judging in{.of = config, .on = any, .api = "v1", .out = {}, .refused = {}};
+  std::vector<opened_file> out;
+  const auto add = [&](std::string path, std::string field) {
+    if (!path.empty()) out.push_back({std::move(path), std::move(field)});
+  };
+  add(in.text(in.value(config.root, "clientConnection"), "kubeconfig"), "clientConnection.kubeconfig");
+  const auto all = in.items(config.root, "extenders");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto* tls = in.value(all[i], "tlsConfig");
+    for (const std::string part : {"ca", "cert", "key"}) {
+      // What stands in the file itself comes first: client-go transport.dataFromSliceOrFile.
+      if (in.text(tls, part + "Data").empty())
+        add(in.text(tls, part + "File"), below(below("extenders", i), "tlsConfig." + part + "File"));
+    }
+  }
+  return out;
+}
+
 findings judge(std::string_view text, const server& on) {
   const auto read = parse_document(text);
   return read ? judge(*read, on) : findings{read.error()};

@@ -23,6 +23,13 @@ findings judge(const document& of, const server& on = {});
 /// The same for bytes: what cannot be parsed is a finding.
 findings judge(std::string_view text, const server& on = {});
 
+/// A file that kube-scheduler opens at start, and ends without. A verdict knows its name alone.
+struct opened_file {
+  std::string path;
+  std::string field;  ///< which names it
+};
+std::vector<opened_file> opened_files(const document& config);
+
 /// Whether any extender manages a key of managed.hpp, or everything.
 bool asks_about_cards(const document& of);
 

@@ -110,7 +110,9 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
     lint_scheduler_options options;
     options.files = {"-"};
     const auto got = lint(options, begin + extenders);
-    EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.36 starts: 0 errors")) << got.out;
+    EXPECT_THAT(got.err,
+                HasSubstr("kube-scheduler 1.36 starts if it can read /etc/kubernetes/scheduler.conf: 0 errors"))
+        << got.out;
     options.language = "zh";
     const auto zh = lint(options, begin + extenders).err;
     EXPECT_EQ(got.err.contains("; no extender is asked about cards"), zh.contains("；没有扩展会被询问加速卡"));
@@ -131,6 +133,29 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
   EXPECT_EQ(got.at("asksAboutCards"), false);
 }
 
+TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
+  const std::string begin = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+  const std::string config = begin +
+                             "clientConnection: {kubeconfig: /a/scheduler.conf}\n"
+                             "extenders:\n- {urlPrefix: 'https://10.0.0.1:1', tlsConfig: {caFile: /b/ca.crt, "
+                             "certFile: /b/tls.crt, keyFile: /b/tls.key}}\n"
+                             "- {urlPrefix: 'https://10.0.0.2:1', tlsConfig: {caFile: /b/ca.crt}}\n";
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const std::string once = "/a/scheduler.conf, /b/ca.crt, /b/tls.crt, /b/tls.key";
+  EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.36 starts if it can read " + once + ": 0 errors"));
+  EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr("does not start: "));
+  options.manifest = golden + "manifests/kubeadm.yaml";
+  EXPECT_THAT(lint(options, config).err, HasSubstr("starts if it can read /etc/kubernetes/scheduler.conf, " + once));
+  options.manifest.clear();
+  options.language = "zh";
+  EXPECT_THAT(lint(options, config).err,
+              HasSubstr("若能读取 /a/scheduler.conf、/b/ca.crt、/b/tls.crt、/b/tls.key 即可启动"));
+  options.language = "en";
+  options.in_cluster = true;
+  EXPECT_THAT(lint(options, begin).err, HasSubstr("kube-scheduler 1.36 starts: 0 errors")) << "it opens none";
+}
+
 TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
   lint_scheduler_options options;
   options.output = "json";
@@ -141,11 +166,14 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
     for (const auto& [key, value] : got.items()) out.push_back(key + " " + value.type_name());
     return out;
   };
-  const testing::Matcher<std::vector<std::string>> form =
-      testing::UnorderedElementsAre("kubernetes string", "starts boolean", "asksAboutCards boolean", "findings array");
+  const testing::Matcher<std::vector<std::string>> form = testing::UnorderedElementsAre(
+      "kubernetes string", "starts boolean", "opens array", "asksAboutCards boolean", "findings array");
   EXPECT_THAT(members("mistakes/19-sound.yaml"), form);
   EXPECT_EQ(nlohmann::json::parse(lint(options).out),
-            nlohmann::json::parse(R"({"kubernetes": "1.36", "starts": true, "asksAboutCards": true, "findings": []})"));
+            nlohmann::json::parse(R"({"kubernetes": "1.36", "starts": true, "asksAboutCards": true, "findings": [],
+                                    "opens": ["/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/ca.crt",
+                                              "/etc/kubernetes/pki/scheduler-extender.crt",
+                                              "/etc/kubernetes/pki/scheduler-extender.key"]})"));
   EXPECT_THAT(members("mistakes/02-left-margin.yaml"), form);
   // Of a manifest alone, and of what cannot be read, nobody knows.
   options.files = {golden + "manifests/kubeadm.yaml"};
@@ -160,7 +188,7 @@ TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_kn
   lint_scheduler_options options;
   options.files = {golden + "mistakes/19-sound.yaml"};
   options.kubernetes = "1.40";
-  EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts: "));
+  EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts if "));
   EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.36, the newest known"));
   options.kubernetes = "1.36";
   EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("newest known")));

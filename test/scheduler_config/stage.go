@@ -227,11 +227,11 @@ func (l *lines) tail(count int) string {
 	return strings.Join(all[max(0, len(all)-count):], "\n")
 }
 
-// verdict of lint: its exit code, whether it says that kube-scheduler ends at start, and the codes.
+// verdict of lint: its exit code, whether it says that kube-scheduler ends at start, the files the start depends on, and the codes.
 type verdict struct {
-	rc    int
-	ends  bool
-	codes []string
+	rc           int
+	ends         bool
+	opens, codes []string
 }
 
 func (s *stage) lint(config string) (out verdict, err error) {
@@ -241,12 +241,13 @@ func (s *stage) lint(config string) (out verdict, err error) {
 	}
 	var found struct {
 		Starts   bool
+		Opens    []string
 		Findings []struct{ Code string }
 	}
 	if err := json.Unmarshal([]byte(said), &found); err != nil {
 		return out, fmt.Errorf("lint printed no JSON: %w\n%s", err, said)
 	}
-	out.rc, out.ends = rc, !found.Starts
+	out.rc, out.ends, out.opens = rc, !found.Starts, found.Opens
 	for _, one := range found.Findings {
 		out.codes = append(out.codes, one.Code)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,6 +91,31 @@ func TestS7_WhatTheManualsSayIsJudgedAsItStarts(t *testing.T) {
 			did, said := agree(t, strings.ReplaceAll(config, "/etc/kubernetes/pki/", filepath.Join(at.dir, "pki")+"/"))
 			if strings.Contains(name, "to-the-letter") && (did.started || said.rc != 3) {
 				t.Errorf("the manual's file started: %v, lint's exit code %d", did.started, said.rc)
+			}
+		})
+	}
+}
+
+// A file that is not there ends kube-scheduler; lint cannot know that, and names each file the start depends on.
+func TestS7_KubeSchedulerEndsWithoutAFileThatLintNames(t *testing.T) {
+	folder := t.TempDir()
+	for _, field := range []string{"caFile", "certFile", "keyFile"} {
+		t.Run(field, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{"caFile": at.keys.ServerCA, "certFile": at.keys.ClientCert, "keyFile": at.keys.ClientKey}
+			config := func() string {
+				return fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection: {kubeconfig: %s}\n"+
+					"extenders:\n- urlPrefix: https://127.0.0.1:9443\n  filterVerb: filter\n  enableHTTPS: true\n"+
+					"  tlsConfig: {caFile: %s, certFile: %s, keyFile: %s}\n", standard, files["caFile"], files["certFile"], files["keyFile"])
+			}
+			agree(t, config())
+			files[field] = filepath.Join(folder, field)
+			said, err := at.lint(config())
+			must(t, err)
+			did, err := at.start(config(), nil)
+			must(t, err)
+			if did.started || said.ends || !slices.Contains(said.opens, files[field]) {
+				t.Errorf("started without %s: %v; lint: ends %v, opens %v\n%s", field, did.started, said.ends, said.opens, did.said)
 			}
 		})
 	}

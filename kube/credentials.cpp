@@ -18,6 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto reread_after = 60s;  // client-go transport/token_source.go
 constexpr auto exec_leeway = 30s;   // renewed this long before it expires
+constexpr auto exec_retry = 5s;     // between two tries to renew one that can still be used
 
 std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
 
@@ -179,31 +180,36 @@ boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> s
                                                    std::string info) {
   auto got = co_await run_exec_plugin(std::move(what), std::move(info));
   state->running = false;
-  state->valid = got.has_value();
+  const auto now = std::chrono::system_clock::now();
   if (got) {
+    state->valid = true;
+    state->ends = got->expires;
     // A credential that lives shorter than twice the leeway is renewed after half its life.
-    const auto now = std::chrono::system_clock::now();
     if (got->expires != std::chrono::system_clock::time_point::max() && got->expires > now)
       got->expires -= std::min<std::chrono::system_clock::duration>(exec_leeway, (got->expires - now) / 2);
     state->got = std::move(*got);
     ++state->runs;
   } else {
     state->failed = std::move(got.error());
+    state->got.expires = now + exec_retry;
   }
   state->done->notify_all();
 }
 
 task<void> credentials::refresh_exec(steady_time deadline) {
   auto state = exec_;
-  if (state->valid && std::chrono::system_clock::now() < state->got.expires) co_return result<void>();
+  const auto now = std::chrono::system_clock::now();
+  const bool usable = state->valid && now < state->ends;
+  if (usable && now < state->got.expires) co_return result<void>();
+  state->valid = usable;
   if (!state->running) {
     state->running = true;
-    state->valid = false;
     const auto& plugin = *config_.user.exec;
     auto info = exec_info(plugin, config_, config_.ca.data.empty() ? ca_file_.text() : config_.ca.data,
                           plugin.mode != exec_config::interactive::never && have_terminal());
     boost::asio::co_spawn(on_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
   }
+  if (usable) co_return result<void>();
   // A plugin that cannot even be started is over before there is anybody to wake.
   const auto why = state->running ? co_await wait_list::wait(state->done, deadline) : woken::by_event;
   if (why == woken::by_cancellation)

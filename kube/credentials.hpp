@@ -52,8 +52,9 @@ class credentials {
  public:
   credentials(boost::asio::any_io_executor on, cluster_config config);
 
-  /// The credential to use now. Runs the exec plugin when there is none or it has expired; callers share one run.
-  /// Errors: config (a file or the plugin, what to do), timeout, cancelled.
+  /// The credential to use now. Runs the exec plugin when there is none or it is about to expire; callers share one
+  /// run, and wait for it only where the one there is cannot be used any more. Errors: config (a file or the plugin,
+  /// what to do), timeout, cancelled.
   task<credential> current(steady_time deadline);
   /// The server answered 401 to this one. True when there is another to try.
   task<bool> renew(std::uint64_t rejected, steady_time deadline);
@@ -74,7 +75,8 @@ class credentials {
   watched_file token_file_, ca_file_, certificate_file_, key_file_;
   /// State of the exec plugin, shared with a run that may outlive us.
   struct exec_state {
-    exec_credential got;
+    exec_credential got;                         ///< `expires`: when another one is fetched
+    std::chrono::system_clock::time_point ends;  ///< when the server refuses it
     error failed;
     bool running = false, valid = false;
     std::uint64_t runs = 0;

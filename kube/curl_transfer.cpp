@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <new>
 
 namespace kube {
@@ -48,6 +49,14 @@ std::pair<std::string, std::string> host_port(const std::string& server) {
   const auto colon = authority.rfind(':');
   if (colon == std::string_view::npos || authority.ends_with(']')) return {std::string(authority), "443"};
   return {std::string(authority.substr(0, colon)), std::string(authority.substr(colon + 1))};
+}
+
+bool proxy_of_environment() {
+  const auto set = [](const char* name) {
+    const char* const value = ::getenv(name);
+    return value && *value;
+  };
+  return set("HTTPS_PROXY") || set("https_proxy");
 }
 
 bool loopback(const std::string& host) { return host == "localhost" || host == "[::1]" || host.starts_with("127."); }
@@ -119,11 +128,12 @@ void curl_transfer::set_target() {
     curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to_);
   }
   curl_easy_setopt(easy_, CURLOPT_URL, url.c_str());
-  // As in Go, an environment's proxy is not for loopback; a proxy-url in the kubeconfig is for everything.
+  // As in Go, an environment's proxy is not for loopback, and ALL_PROXY names none; a proxy-url in the kubeconfig is
+  // for everything.
   if (!config_.proxy_url.empty()) {
     curl_easy_setopt(easy_, CURLOPT_PROXY, config_.proxy_url.c_str());
     curl_easy_setopt(easy_, CURLOPT_NOPROXY, "");
-  } else if (loopback(host)) {
+  } else if (loopback(host) || !proxy_of_environment()) {
     curl_easy_setopt(easy_, CURLOPT_PROXY, "");
   }
 }

@@ -245,6 +245,8 @@ void watch_machine::list_failed(const error& why, ms now) {
     continue_token_.clear();
     list_begun_ = false;
   }
+  // A page of large objects may be more than an answer may be, which the driver says as this; a smaller one is not.
+  if (why.code == errc::decode) settings_.page = std::max(settings_.page / 2, 1);
   if (expired && !std::exchange(token_expired_, true)) return;
   retry(why, now);
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/co_spawn.hpp>
+#include <ctime>
+#include <thread>
 
 #include "test/kube/loop.hpp"
 #include "test/kube/scratch_folder.hpp"
@@ -16,6 +18,15 @@ using testing::HasSubstr;
 using testing::Not;
 
 namespace {
+
+std::string seconds_text(std::chrono::system_clock::time_point at) {
+  const auto seconds = std::chrono::system_clock::to_time_t(at);
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  char text[32] = {};
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
 
 steady_time soon() { return std::chrono::steady_clock::now() + 20s; }
 
@@ -147,6 +158,28 @@ TEST(credentials, an_expired_plugin_credential_is_renewed) {
   auto who = f.of(f.counting_plugin("2001-01-01T00:00:00Z"));
   EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
   EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+}
+
+TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is_fetched) {
+  fixture f;
+  const auto ends = std::chrono::system_clock::now() + 5s;
+  auto who = f.of(f.counting_plugin(seconds_text(ends)));
+  ASSERT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
+  f.files.write("broken", "");
+  std::this_thread::sleep_until(ends - 2400ms);  // past half its life
+  for (int i = 0; i < 3; ++i) {
+    const auto got = run(f.loop, who.current(soon()));
+    ASSERT_TRUE(got) << got.error().what;
+    EXPECT_EQ(got->authorization, "Bearer t1");
+  }
+  EXPECT_TRUE(turn(f.loop, [&] { return std::filesystem::file_size(f.files.path("runs")) == 4; })) << "two runs";
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1") << "it failed, and the old one is still good";
+  std::this_thread::sleep_until(ends);
+  const auto over = run(f.loop, who.current(soon()));
+  ASSERT_FALSE(over);
+  EXPECT_THAT(over.error().what, HasSubstr("log in first"));
+  std::filesystem::remove(f.files.path("broken"));
+  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization.substr(0, 8), "Bearer t");
 }
 
 TEST(credentials, F19_a_401_runs_the_plugin_again_once_for_all_who_got_it) {

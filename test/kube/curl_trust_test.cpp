@@ -296,6 +296,26 @@ TEST_F(curl_trust, goes_through_the_proxy_of_the_kubeconfig) {
   EXPECT_THAT(proxy.asked(), testing::ElementsAre("CONNECT " + with.server.substr(8) + " HTTP/1.1"));
 }
 
+// As client-go; 0.0.0.0 is this machine and no loopback address.
+TEST_F(curl_trust, of_the_environments_proxies_the_one_for_https_counts) {
+  test_proxy proxy(loop);
+  auto with = config();
+  with.server = "https://0.0.0.0:" + with.server.substr(with.server.rfind(':') + 1);
+  with.tls_server_name = "localhost";
+  ::setenv("ALL_PROXY", proxy.url().c_str(), 1);
+  connect(with);
+  const auto direct = send(get("/x"));
+  ::setenv("HTTPS_PROXY", proxy.url().c_str(), 1);
+  const auto asked = proxy.asked().size();
+  connect(with);
+  const auto through = send(get("/x"));
+  ::unsetenv("ALL_PROXY"), ::unsetenv("HTTPS_PROXY");
+  ASSERT_TRUE(direct) << direct.error().what;
+  EXPECT_EQ(asked, 0u) << "ALL_PROXY";
+  ASSERT_TRUE(through) << through.error().what;
+  EXPECT_EQ(proxy.asked().size(), 1u);
+}
+
 TEST_F(curl_trust, a_proxy_that_is_down_is_named) {
   auto with = config();
   with.proxy_url = "http://127.0.0.1:1";

@@ -255,6 +255,22 @@ TEST(watch_machine, F11_a_list_that_cannot_be_read_leaves_the_store_alone_and_is
   EXPECT_EQ(m.took(), "begin put(a) commit");
 }
 
+TEST(watch_machine, a_page_that_is_too_large_is_asked_for_in_smaller_ones) {
+  machine m(machine::with_watch_list(false));
+  const auto limit = [&] { return machine::query(m.request(), "limit"); };
+  std::string limits;
+  for (int i = 0; i < 11; ++i) {
+    limits += limit() + " ";
+    m.fails(errc::decode);  // what the driver says of an answer beyond its limit
+  }
+  EXPECT_EQ(limits, "500 250 125 62 31 15 7 3 1 1 1 ");
+  EXPECT_EQ(limit(), "1");
+  m.page("5", {{"a", "1"}}, "token");
+  EXPECT_EQ(limit(), "1") << "the rest of the list is no smaller";
+  m.page("5", {{"b", "1"}});
+  EXPECT_EQ(m.content(), "a@1 b@1");
+}
+
 TEST(watch_machine, errors_behind_a_restart_are_ignored) {
   machine m;
   m.syncs("5");

@@ -333,7 +333,8 @@ class operator_program {
                         events_,
                         deployments_,
                         master_rows_,
-                        client_secret_},
+                        client_secret_,
+                        [this] { report(); }},
         options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
@@ -356,6 +357,7 @@ class operator_program {
     std::vector<controller::condition> out;
     if (auto one = resource_rules_.state()) out.push_back(std::move(*one));
     if (auto one = schedulers().state) out.push_back(std::move(*one));
+    if (auto one = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*one));
     return out;
   }
   /// The kube-schedulers of the masters, and the one beside them: of two that are there during a change the policy's

@@ -11,8 +11,10 @@ using namespace std::chrono_literals;
 
 constexpr auto audit_period = 60s;
 
-controller::http_server_options listening(const controller_options& options) {
+controller::http_server_options listening(const controller_options& options,
+                                          std::function<void(const controller::x509::info&)> on_caller) {
   controller::http_server_options out;
+  out.on_caller = std::move(on_caller);
   out.name = "extender";
   out.address = options.extender_address;
   out.tls = controller::certificate_files{options.extender_cert, options.extender_key, options.extender_client_ca};
@@ -72,7 +74,9 @@ extender::extender(given from, const controller_options& options)
       predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
                    [this](const kube::pod& pod) { waiting_.note(pod); }},
                   from.metrics),
-      server_(from.loop, from.serving, listening(options)) {
+      callers_(from.stores.policies, from.events, from.metrics, {.on_state = from.on_state}),
+      server_(from.loop, from.serving,
+              listening(options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
   book_.on_room([this] { waiting_.room(); });
   from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
   if (options.extender_cert.empty()) issue(from, options.ns);
@@ -141,6 +145,7 @@ kube::task<void> extender::lead() {
   for (;;) {
     const bool slept = co_await controller::sleep_for(5s);
     if (!slept) co_return kube::result<void>();
+    callers_.look();
     const auto now = controller::boot_now();
     binds_.look_after(now);
     co_await predicates_.look_after(now);

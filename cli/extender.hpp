@@ -2,7 +2,9 @@
 // The scheduler extender as a part of the program, made only where --extender-address says where it listens: the ledger
 // it answers from, the server with its certificates, and what the leader does beside answering.
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "controller/runner.hpp"
 #include "controller/store.hpp"
 #include "kube/client.hpp"
+#include "reconcilers/caller_certificates.hpp"
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/predicates.hpp"
 #include "reconcilers/extender/reasons.hpp"
@@ -40,6 +43,7 @@ class extender {
     controller::store<kube::deployment>& deployments;  ///< of ours
     controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
     controller::store<reconcilers::extender_secret>& client_secret;
+    std::function<void()> on_state;  ///< `state` has changed
   };
   extender(given from, const controller_options& options);
 
@@ -53,6 +57,8 @@ class extender {
   std::set<std::string> models() const { return book_.models(); }
   /// Has a kube-scheduler asked since this program started?
   bool asked() const { return front_.was_asked() || predicates_.decided(); }
+  /// A condition of the policy; empty: there is nothing to say yet.
+  std::optional<controller::condition> state() const { return callers_.state(); }
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
@@ -77,6 +83,7 @@ class extender {
   reconcilers::extender::waiting waiting_;
   reconcilers::extender::front front_;
   reconcilers::extender::predicates predicates_;
+  reconcilers::caller_certificates callers_;
   controller::http_server server_;
   /// Null where the server reads files of its own.
   std::unique_ptr<reconcilers::extender_certificates> certificates_;

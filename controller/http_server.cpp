@@ -37,6 +37,9 @@ constexpr std::size_t body_of_get = 1024;
 
 bool late(const error_code& failed) { return failed == boost::beast::error::timeout; }
 
+/// How often a caller's certificate is told of again.
+constexpr std::chrono::minutes note_period{1};
+
 /// What a connection waits for.
 enum class phase {
   idle,       ///< for the first byte of a request, or for the end
@@ -52,6 +55,9 @@ struct connection {
   bool leaving = false;     // has been closed and is not out of the list yet
   bool served = false;      // has finished a request
   bool unread = false;      // bytes of a refused request are still coming
+  // Its certificate, where somebody asks for it, and when they were told of it last.
+  std::optional<x509::info> caller = std::nullopt;
+  std::optional<std::chrono::steady_clock::time_point> noted = std::nullopt;
 };
 
 /// Everything before the body.
@@ -121,6 +127,7 @@ struct http_server::core : std::enable_shared_from_this<core> {
     of.is = what;
     of.since = ++turns;
   }
+  void note_caller(connection& of);
   bool make_room();
   struct place;
   void refuse(std::string_view reason) { metrics.refused.with({how.name, reason}).add(); }
@@ -219,6 +226,13 @@ void http_server::core::admit(tcp::socket socket) {
   on.spawn("http_connection", serve(std::move(socket), self));
 }
 
+void http_server::core::note_caller(connection& of) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!of.caller || (of.noted && now - *of.noted < note_period)) return;
+  of.noted = now;
+  how.on_caller(*of.caller);
+}
+
 asio::awaitable<void> http_server::core::watch_certificate() {
   const auto keep = shared_from_this();
   while (!stopping) {
@@ -277,6 +291,8 @@ asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<con
     if (!self->leaving) refuse(late(failed) ? "timeout" : "tls");
     co_return;
   }
+  if (how.on_caller) self->caller = stream.peer();
+  note_caller(*self);
   co_await serve_all(stream, *self);
   waits(*self, phase::idle);
   stream.expires_after(farewell);
@@ -298,6 +314,7 @@ asio::awaitable<void> http_server::core::serve_all(http_stream& stream, connecti
       reader.received(size);
     }
     waits(self, phase::busy);
+    note_caller(self);
     const bool more = co_await one_request(stream, reader, self);
     if (!more) co_return;
     self.served = true;

@@ -21,6 +21,10 @@
 
 namespace controller {
 
+namespace x509 {
+struct info;
+}
+
 struct http_request {
   std::string method;
   std::string path;   ///< without the query
@@ -49,6 +53,9 @@ struct http_server_options {
   milliseconds body_deadline{20'000};    ///< end of head to end of body; and writing the answer
   milliseconds idle_deadline{300'000};   ///< between requests; Go's client gives up after 90 s, and should be the first
   milliseconds certificate_period{10'000};
+  /// Of each caller that shows a certificate, at the handshake and at most once a minute with its requests after that:
+  /// a connection may last for weeks. May be empty.
+  std::function<void(const x509::info&)> on_caller;
 
   http_server_options() = default;
 };

@@ -31,6 +31,11 @@ awaitable<error_code> http_stream::handshake() {
   co_return failed;
 }
 
+std::optional<x509::info> http_stream::peer() {
+  if (!tls_) return std::nullopt;
+  return x509::peer_of(tls_->native_handle());
+}
+
 awaitable<std::pair<error_code, std::size_t>> http_stream::read_some(std::span<char> into) {
   const auto room = asio::buffer(into.data(), into.size());
   if (tls_) {

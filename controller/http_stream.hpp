@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "controller/clock.hpp"
+#include "controller/x509.hpp"
 
 namespace controller {
 
@@ -32,6 +33,8 @@ class http_stream {
 
   /// The server's side of TLS; nothing to do for a plain one.
   boost::asio::awaitable<error_code> handshake();
+  /// After it: the certificate of the other side; empty where it showed none.
+  std::optional<x509::info> peer();
   /// One byte at least, or an error: error::eof where the other side has ended.
   boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> into);
   /// All of it, or an error.

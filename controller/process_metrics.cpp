@@ -70,6 +70,8 @@ void add_process_metrics(registry& into) {
     one("process_max_fds", "Limit on open file descriptors.", "gauge", static_cast<double>(limit.rlim_cur));
     one("process_start_time_seconds", "Start of the process since 1970.", "gauge",
         boot_time() + stat_field(stat, 22) / ticks);
+    to.family("quartermaster_build_info", "Always 1; the label says what runs.", "gauge");
+    to.sample("quartermaster_build_info", {{"version", QUARTERMASTER_VERSION}}, 1);
   });
 }
 

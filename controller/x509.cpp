@@ -7,6 +7,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
@@ -124,8 +125,17 @@ std::vector<std::string> names_of(const X509* of) {
   return out;
 }
 
+std::string serial_of(X509* of) {
+  const std::unique_ptr<BIGNUM, releaser<BN_free>> number(ASN1_INTEGER_to_BN(X509_get0_serialNumber(of), nullptr));
+  char* const text = number ? BN_bn2hex(number.get()) : nullptr;
+  std::string out = text ? text : "";
+  OPENSSL_free(text);
+  return out;
+}
+
 info info_of(X509* of) {
   info out;
+  out.serial = serial_of(of);
   out.pem = text_of(of);
   std::array<char, 256> name{};
   X509_NAME_get_text_by_NID(X509_get_subject_name(of), NID_commonName, name.data(), name.size());
@@ -187,6 +197,12 @@ std::vector<info> read(std::string_view pem) {
     if (const auto one = certificate_of(whole.substr(at))) out.push_back(info_of(one.get()));
   }
   return out;
+}
+
+std::optional<info> peer_of(const ssl_st* connection) {
+  const certificate_ptr shown(SSL_get1_peer_certificate(connection));
+  if (!shown) return std::nullopt;
+  return info_of(shown.get());
 }
 
 bool signed_by(const info& leaf, const info& authority) {

@@ -11,6 +11,8 @@
 
 #include "controller/certificate.hpp"
 
+struct ssl_st;
+
 namespace controller::x509 {
 
 struct validity {
@@ -21,6 +23,7 @@ struct validity {
 struct info {
   std::string pem;
   std::string name;                ///< common name
+  std::string serial;              ///< hexadecimal
   std::vector<std::string> names;  ///< DNS names and IP addresses it is for, sorted
   std::int64_t from = 0, until = 0;
   bool authority = false;               ///< may sign others
@@ -39,6 +42,8 @@ kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name,
 
 /// Every certificate in the text, in its order; what is none is passed over.
 std::vector<info> read(std::string_view pem);
+/// What the other side of a TLS connection has shown; empty: nothing.
+std::optional<info> peer_of(const ssl_st* connection);
 /// The signature of `leaf` is that of `authority`, by its name and its key. Times are not looked at.
 bool signed_by(const info& leaf, const info& authority);
 /// The private key is the one of the first certificate in the text.

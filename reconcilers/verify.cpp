@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "reconcilers/caller_certificates.hpp"
 #include "reconcilers/extender/inventory.hpp"
 #include "reconcilers/intent.hpp"
 #include "reconcilers/names.hpp"
@@ -456,6 +457,16 @@ std::vector<step> scheduler_steps(const cluster_view& of, bool told) {
   return out;
 }
 
+/// Whoever calls the extender with a certificate that ends soon is refused then; until then all is well.
+std::vector<step> caller_steps(const cluster_view& of, bool told) {
+  const auto is = condition_of(status_of(of), caller_certificates_valid);
+  const auto status = is.value("status", "");
+  if (told || !of.whole || (status != "True" && status != "False")) return {};
+  const auto message = is.value("message", "");
+  if (status == "True") return {good(stage::callers, message)};
+  return {{stage::callers, outcome::warning, code::caller_certificate_ends, message, {}, {}}};
+}
+
 /// Limits that people believe in and nobody asks about. What the operator has said nothing of yet is not judged.
 std::vector<step> quota_steps(const cluster_view& of, bool told) {
   if (of.quotas.empty()) return {};
@@ -530,6 +541,7 @@ report walk(const cluster_view& of) {
     out.cluster.push_back(std::move(one));
   for (auto& one : scheduler_steps(of, leaderless || is_wrong(types) || policy.why == code::policy_not_looked_at))
     out.cluster.push_back(std::move(one));
+  for (auto& one : caller_steps(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   for (auto& one : quota_steps(of, leaderless || is_wrong(types))) out.cluster.push_back(std::move(one));
   out.cluster.push_back(leader);
   return out;

@@ -70,6 +70,7 @@ enum class stage : std::uint8_t {
   leader,
   scheduler,
   extender,  ///< a kube-scheduler was seen to ask it, or not
+  callers,   ///< the certificates that kube-schedulers show it
   quotas,
   // of a node
   label,
@@ -142,6 +143,7 @@ enum class code : std::uint8_t {
   master_rolled_back,
   master_without_agent,
   master_not_ready,
+  caller_certificate_ends,
   quota_not_enforced,
   scheduler_unseen,
   scheduler_looks_itself,

@@ -4,11 +4,13 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
 #include "controller/health.hpp"
 #include "controller/sleep.hpp"
+#include "controller/x509.hpp"
 #include "test/controller/rig.hpp"
 #include "test/kube/scratch_folder.hpp"
 #include "test/kube/test_pki.hpp"
@@ -664,6 +666,42 @@ TEST_F(certificate, a_client_ca_is_read_again_when_it_changes) {
   ASSERT_TRUE(turn([&] { return read() == 3; }));
   EXPECT_NE(shown(old_one), "first");
   EXPECT_EQ(shown(new_one), "first");
+}
+
+TEST_F(certificate, tells_who_calls_and_when_that_certificate_ends) {
+  kube_test::test_ca callers("callers"), strangers("strangers");
+  const auto soon = callers.issue(named("soon", 600)), later = callers.issue(named("later", 3000));
+  std::vector<controller::x509::info> seen;
+  options.tls = files();
+  options.tls->client_ca = folder.write("ca.pem", callers.pem());
+  options.on_caller = [&seen](const controller::x509::info& leaf) { seen.push_back(leaf); };
+  write(ca.issue(named("first")));
+  start();
+  EXPECT_EQ(shown(soon), "first");
+  EXPECT_EQ(shown(later), "first");
+  EXPECT_NE(shown(strangers.issue(named("stranger"))), "first");
+  EXPECT_NE(shown(), "first");
+  const auto thrice = asked(
+      [](tls_client& with) {
+        std::string answer(300, '\0');
+        std::size_t size = 0;
+        for (int i = 0; i < 3; ++i) {
+          asio::write(with, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")));
+          size = with.read_some(asio::buffer(answer));
+        }
+        return answer.substr(0, size);
+      },
+      soon);
+  EXPECT_NE(thrice.find(" 200 "), std::string::npos);
+  ASSERT_EQ(seen.size(), 3U) << "one a connection, and none of those that were refused";
+  const auto now = static_cast<double>(std::time(nullptr));
+  EXPECT_EQ(seen[0].name, "soon");
+  EXPECT_EQ(seen[0].serial, "02");
+  EXPECT_NEAR(static_cast<double>(seen[0].until), now + 600, 60);
+  EXPECT_EQ(seen[1].name, "later");
+  EXPECT_EQ(seen[1].serial, "03");
+  EXPECT_NEAR(static_cast<double>(seen[1].until), now + 3000, 60);
+  EXPECT_EQ(seen[2], seen[0]);
 }
 
 TEST_F(certificate, F22_a_pair_that_cannot_be_used_at_the_start_is_not_shown_and_the_program_goes_on) {

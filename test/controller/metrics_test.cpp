@@ -105,6 +105,7 @@ TEST(metrics, knows_the_process) {
   EXPECT_GE(value("process_threads"), 1);
   EXPECT_GT(value("process_start_time_seconds"), 1.5e9);
   EXPECT_GE(value("process_cpu_seconds_total"), 0);
+  EXPECT_EQ(value("quartermaster_build_info{version=\"" QUARTERMASTER_VERSION "\"}"), 1);
 }
 
 }  // namespace

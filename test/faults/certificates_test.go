@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"quartermaster.io/test/faults/kit"
@@ -233,6 +234,23 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 	if ends, ok := o.Metric("quartermaster_extender_certificate_expiry_seconds", `certificate="client"`); !ok || time.Until(time.Unix(int64(ends), 0)) < 300*24*time.Hour {
 		t.Errorf("quartermaster_extender_certificate_expiry_seconds of the client is %v", ends)
 	}
+	// The three schedulers showed three certificates of a year each: the first to end is one of these.
+	if ends, ok := o.Metric("quartermaster_extender_caller_certificate_expiry_seconds"); !ok || time.Until(time.Unix(int64(ends), 0)) < 300*24*time.Hour {
+		t.Errorf("quartermaster_extender_caller_certificate_expiry_seconds is %v, %v", ends, ok)
+	}
+	d.eventuallySo(30*time.Second, func() string {
+		policy, err := d.Dynamic.Resource(kit.Policies).Get(d.ctx, "default", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		conditions, _, _ := unstructured.NestedSlice(policy.Object, "status", "conditions")
+		for _, one := range conditions {
+			if is, _ := one.(map[string]any); is["type"] == "CallerCertificatesValid" && is["status"] == "True" {
+				return ""
+			}
+		}
+		return fmt.Sprintf("no condition CallerCertificatesValid that is True: %v", conditions)
+	})
 	for _, one := range d.ops {
 		if strings.Contains(one.Log(), "PRIVATE KEY") {
 			t.Error("a key is in the log")

@@ -189,6 +189,24 @@ TEST(verify, says_who_sends_pods_to_the_extender) {
   EXPECT_EQ(said(one_node), "nothing");
 }
 
+TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
+  const auto said = [](const char* status) {
+    cluster one;
+    auto is = nlohmann::json::parse(one.is.policy->status);
+    is["conditions"].push_back(
+        {{"type", "CallerCertificatesValid"}, {"status", status}, {"reason", "R"}, {"message", "ends 2027"}});
+    one.is.policy->status = is.dump();
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::callers) return std::string(to_string(step.is)) + " " + text_of(step, language::en);
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(said("True"), "good ends 2027");
+  EXPECT_EQ(said("False"), "warning ends 2027");
+  EXPECT_EQ(said("Unknown"), "nothing");
+}
+
 struct defect {
   const char* name;
   std::function<void(cluster&)> seed;

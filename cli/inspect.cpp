@@ -112,7 +112,8 @@ kube::task<audit> audit_pods(kube::transport& over, const crl::registry& from) {
   const std::function<void(kube::pod)> look_at = [&](kube::pod one) {
     if (one.finished() || one.mirror || is_exempt(one.key.ns)) return;
     ++out.looked_at;
-    auto ruling = crl::evaluate(in_force->rules, one.containers, "");
+    const auto amounts = crl::pod_amounts_in(one.annotations, one.labels);
+    auto ruling = crl::evaluate(in_force->rules, one.containers, "", {.on_pod = &amounts});
     if (!ruling.allowed()) out.refused.push_back({std::move(one.key), std::move(ruling.refused)});
   };
   const auto listed = co_await list_each<kube::pod>(over, kube::list_options(), look_at);

@@ -44,16 +44,21 @@ class linter {
     for (const auto& of : objects_) look_at(of);
     judge();
     const auto rules = registry_.compile();
-    known_resources known;
-    if (settings_.offered) known.offered = *settings_.offered;
-    for (const auto& rule : rules.rules) known.declared.insert(rule.key);
+    known_cluster known;
+    if (settings_.nodes) {
+      for (const auto& one : *settings_.nodes) {
+        add_offered(one, known.resources.offered);
+        known.nodes.push_back(&one);
+      }
+    }
+    for (const auto& rule : rules.rules) known.resources.declared.insert(rule.key);
     for (const auto& of : objects_) {
       if (pod_spec_path(of.kind).empty()) continue;
       ++out_.workloads;
-      lint_workload(of, rules, in_, out_.findings, settings_.offered ? &known : nullptr);
+      lint_workload(of, rules, in_, out_.findings, settings_.nodes ? &known : nullptr);
     }
     const auto rank = [&](const lint_finding& f) {
-      return std::tuple(order_.at(f.file), f.at, f.level, std::string_view(f.code), std::string_view(f.message));
+      return std::tuple(order_.at(f.file), f.level, f.at, std::string_view(f.code), std::string_view(f.message));
     };
     std::ranges::sort(out_.findings, {}, rank);
     return std::move(out_);
@@ -199,14 +204,16 @@ class linter {
   lint_report out_;
 };
 
-/// @param offered empty: nodes may not be listed
-kube::task<void> fetch(kube::transport& over, std::string ns, declared& into, std::optional<key_set>& offered) {
+/// @param nodes empty: they may not be listed
+kube::task<void> fetch(kube::transport& over, std::string ns, declared& into,
+                       std::optional<std::vector<kube::node>>& nodes) {
   auto found = co_await read_declared(over, std::move(ns));
   if (!found) co_return std::unexpected(std::move(found.error()));
   into = std::move(*found);
-  key_set keys;
-  auto listed = co_await list_each<kube::node>(over, {}, [&](const kube::node& one) { add_offered(one, keys); });
-  if (listed) offered = std::move(keys);
+  std::vector<kube::node> all;
+  const std::function<void(kube::node)> keep = [&](kube::node one) { all.push_back(std::move(one)); };
+  auto listed = co_await list_each<kube::node>(over, {}, keep);
+  if (listed) nodes = std::move(all);
   if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(listed.error()));
   co_return kube::result<void>();
 }
@@ -282,19 +289,21 @@ int run_lint(const lint_options& options, std::istream& in, std::ostream& out, s
   settings.ns = options.ns;
   settings.in = options.language == "zh" ? language::zh : language::en;
   declared cluster;
-  std::optional<key_set> offered;
+  std::optional<std::vector<kube::node>> nodes;
   if (options.from_cluster) {
     const auto asked =
-        ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, options.ns, cluster, offered); });
+        ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, options.ns, cluster, nodes); });
     if (!asked) {
       err << "quartermaster: " << asked.error().what << "\n";
       return 1;
     }
     settings.cluster = &cluster;
-    if (offered)
-      settings.offered = &*offered;
+    if (nodes)
+      settings.nodes = &*nodes;
     else
-      err << "quartermaster: nodes may not be listed, so names of resources are not held against what nodes offer\n";
+      err << "quartermaster: nodes may not be listed, so names of resources and what pods need of a driver are not "
+             "held "
+             "against what nodes offer\n";
   }
 
   const auto report = lint(files, settings);
@@ -316,7 +325,7 @@ void add_lint(CLI::App& app, int& rc) {
   verb->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();
   verb->add_flag("--cluster", options->from_cluster,
                  "Add the declarations of the cluster, where those in files take the place of their namesakes, and "
-                 "what its nodes offer");
+                 "what its nodes offer and which drivers they have");
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   add_lint_scheduler(*verb, rc);

@@ -18,12 +18,12 @@ struct lint_settings {
   reconcilers::crl::language in = reconcilers::crl::language::en;
   /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
   const declared* cluster = nullptr;
-  /// Resources that nodes of the cluster offer; null: not known, and nothing is said of names that nobody knows.
-  const key_set* offered = nullptr;
+  /// Nodes of the cluster; null: not known, and nothing is said of names that nobody knows, nor what nodes have.
+  const std::vector<kube::node>* nodes = nullptr;
 };
 
 struct lint_report {
-  std::vector<lint_finding> findings;  ///< in the order of the files, then of the lines
+  std::vector<lint_finding> findings;  ///< in the order of the files; of each first the errors, by lines
   std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
   std::size_t workloads = 0;
 };

@@ -61,6 +61,9 @@ constexpr std::array<row, lint_code_count> table{{
   {lint_code::amount_negative, "amount_negative", error,
    {"{field} is \"{value}\", less than nothing", "a whole number from 0", "write a whole number from 0", ""},
    {"{field} 的值为“{value}”，小于零", "从 0 开始的整数", "请填写从 0 开始的整数", ""}},
+  {lint_code::amount_too_large, "amount_too_large", error,
+   {"{field} is \"{value}\", more than Kubernetes can count: it says \"must be an integer\"", "a whole number from 0", "write a smaller number", ""},
+   {"{field} 的值为“{value}”，超出 Kubernetes 可计数的范围（它会提示“must be an integer”）", "从 0 开始的整数", "请填写更小的整数", ""}},
   {lint_code::request_without_limit, "request_without_limit", error,
    {"{field} is \"{value}\" and there is no limit: Kubernetes never oversells {key}, so it wants a limit, and equal", "limits alone, or requests equal to limits", "write {key} under limits and leave the request out", ""},
    {"{field} 的值为“{value}”，但没有 limits：Kubernetes 不允许超卖 {key}，必须设置相等的 limits", "只写 limits，或 requests 与 limits 相等", "请将 {key} 写在 limits 下，并删除 requests", ""}},
@@ -71,15 +74,18 @@ constexpr std::array<row, lint_code_count> table{{
   {lint_code::resource_forbidden, "resource_forbidden", error, {"", "no amount", "remove it", ""}, {"", "不允许填写", "请删除它", ""}},
   {lint_code::amount_not_legal, "amount_not_legal", error, {"", "", "write {hint}", ""}, {"", "", "请改为 {hint}", ""}},
   {lint_code::partner_missing, "partner_missing", error, {"", "", "add {other}, or write {hint}", ""}, {"", "", "请添加 {other}，或改为 {hint}", ""}},
+  {lint_code::pod_amount_not_legal, "pod_amount_not_legal", error, {"", "", "write an allowed number, or remove it", ""}, {"", "", "请填写允许的数值，或删除它", ""}},
   {lint_code::required_missing, "required_missing", error, {"", "1 or more", "add {key} under limits", ""}, {"", "不小于 1", "请在 limits 下添加 {key}", ""}},
   {lint_code::excluded_together, "excluded_together", error, {"", "one of the two", "remove {key} or {other}", ""}, {"", "两者之一", "请删除 {key} 或 {other}", ""}},
   {lint_code::request_unequal, "request_unequal", error, {"", "", "leave the request out", ""}, {"", "", "请删除 requests", ""}},
+  {lint_code::too_large, "too_large", error, {"", "at most 256 containers with 2048 limits", "make it smaller", ""}, {"", "最多 256 个容器、2048 个 limits", "请缩小它", ""}},
   {lint_code::related_missing, "related_missing", warning, {"", "", "add {other}", ""}, {"", "", "请添加 {other}", ""}},
   {lint_code::not_offered, "not_offered", warning, {"", "", "enrol a node that offers it", ""}, {"", "", "请接入提供它的节点", ""}},
 
   {lint_code::unknown_resource, "unknown_resource", warning,
    {"{field}: no node offers it and nobody declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
    {"{field}：没有节点提供它，也没有声明，Pod 将一直等待", "某个节点提供的资源", "请检查名称，或接入提供它的节点", "是否想写 {hint}？"}},
+  {lint_code::compatibility, "compatibility", warning, {"", "", "", ""}, {"", "", "", ""}},
 }};
 // clang-format on
 
@@ -197,8 +203,21 @@ lint_finding finding_of(const crl::objection& what, const manifest& object, yaml
   auto out = finding_of(code, object, at, {field, amount, what.key, what.other, nearest}, in);
   if (const auto* words = crl::vocabulary_of(what.key); words && what.what == crl::objected::not_legal) {
     out.allowed = in == language::zh ? words->legal.words_zh : words->legal.words;
+  } else if (words && what.what == crl::objected::pod_amount) {
+    out.allowed = in == language::zh ? words->on_pod.words_zh : words->on_pod.words;
+    out.value = what.nearest > 0 ? nearest : std::string();
   }
   out.message = crl::text_of(what, in) + (in == language::zh ? "；" : "; ") + out.remedy;
+  return out;
+}
+
+lint_finding finding_of_compatibility(std::string_view text, const manifest& object, yaml::place at,
+                                      std::string_view field) {
+  auto out = about(object, at);
+  out.level = row_of(lint_code::compatibility).level;
+  out.code = to_string(lint_code::compatibility);
+  out.field = field;
+  out.message = shown(text, 1024);
   return out;
 }
 

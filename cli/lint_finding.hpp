@@ -31,21 +31,26 @@ enum class lint_code : std::uint8_t {
   amount_malformed,
   amount_fraction,
   amount_negative,
+  amount_too_large,
   request_without_limit,
   request_differs,
   // the declared rules, in the order of crl::objected
   resource_forbidden,
   amount_not_legal,
   partner_missing,
+  pod_amount_not_legal,
   required_missing,
   excluded_together,
   request_unequal,
+  too_large,
   related_missing,
   not_offered,
   // what a cluster knows
   unknown_resource,
+  // what its pods need of driver and card (reconcilers/compat)
+  compatibility,
 };
-inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_code::unknown_resource) + 1;
+inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_code::compatibility) + 1;
 
 struct lint_finding {
   std::string file;
@@ -75,6 +80,10 @@ lint_finding finding_of(const reconcilers::crl::finding& what, const manifest& a
                         reconcilers::crl::language in);
 lint_finding finding_of(const reconcilers::crl::objection& what, const manifest& about, yaml::place at,
                         std::string_view field, reconcilers::crl::language in);
+
+/// What compat says of a pod, in its words: they say what to do.
+lint_finding finding_of_compatibility(std::string_view text, const manifest& about, yaml::place at,
+                                      std::string_view field);
 
 /// One line a finding: "FILE:LINE:COLUMN: error: KIND NAMESPACE/NAME: MESSAGE [CODE]".
 void print_text(std::span<const lint_finding> findings, reconcilers::crl::language in, std::ostream& to);

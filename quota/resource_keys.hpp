@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 namespace quota {
@@ -42,6 +43,35 @@ struct amounts {
   friend bool operator==(const amounts&, const amounts&) = default;
 };
 
+/// An amount that goes with a key and is written on the pod: in an annotation or a label, for all its containers that
+/// ask for the key. A limit of the same name in the container counts instead.
+struct pod_amount {
+  std::string_view name = {};  ///< empty: the key has none
+  bool label = false;          ///< of a label; else of an annotation
+  std::int64_t from = 0;       ///< 0: as much as the container asks for
+  std::int64_t to = 0;         ///< or as much as the container asks for, where that is more
+  bool divides = false;        ///< what the container asks for is a multiple of it
+  std::string_view words = {}, words_zh = {};
+
+  /// `value` for a container that asks for `amount`; both from 1.
+  constexpr bool allow(std::int64_t value, std::int64_t amount) const {
+    return value >= (from > 0 ? from : amount) && value <= std::max(to, amount) && (!divides || amount % value == 0);
+  }
+
+  friend bool operator==(const pod_amount&, const pod_amount&) = default;
+};
+
+/// What such an annotation or label says: a whole number from 1, of at most ten digits and nothing beside them.
+constexpr std::optional<std::int64_t> pod_amount_in(std::string_view text) {
+  if (text.empty() || text.size() > 10 || text.front() == '0') return std::nullopt;
+  std::int64_t out = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    out = out * 10 + (c - '0');
+  }
+  return out;
+}
+
 struct resource_key {
   std::string_view key;
   amounts legal = {};
@@ -51,6 +81,7 @@ struct resource_key {
   bool managed =
       false;  ///< a module of ours, or one it takes over, offers it: kube-scheduler asks our extender about it
   bool offered = true;  ///< false: no node ever advertises it, so kube-scheduler must not look for room
+  pod_amount on_pod = {};
 };
 
 // gpu-manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
@@ -62,19 +93,38 @@ inline constexpr amounts share_or_whole{.to = 99,
 inline constexpr amounts hundred_or_none{.from = 0, .to = 100, .words = "0 to 100", .words_zh = "0 到 100"};
 inline constexpr amounts percent_of_card{.to = 100, .words = "1 to 100", .words_zh = "1 到 100"};
 
+// gpu-manager, README: more than its share while nobody else computes. Whole cards have no library in between that
+// could hold them below their own speed.
+inline constexpr pod_amount core_limit{
+    .name = "tencent.com/vcuda-core-limit",
+    .to = 100,
+    .words = "tencent.com/vcuda-core to 100 for a share, and the same as tencent.com/vcuda-core for whole cards",
+    .words_zh = "共享一张卡时为 tencent.com/vcuda-core 到 100，整卡时与 tencent.com/vcuda-core 相同"};
+// ACK: over how many cards the memory is spread, evenly.
+inline constexpr pod_amount card_count{.name = "aliyun.com/gpu-count",
+                                       .label = true,
+                                       .from = 1,
+                                       .divides = true,
+                                       .words = "whole numbers that divide aliyun.com/gpu-mem",
+                                       .words_zh = "能整除 aliyun.com/gpu-mem 的整数"};
+
 /// All of them, each once.
 inline constexpr resource_key resource_keys[] = {
     {.key = "nvidia.com/gpu", .managed = true},
     {.key = "nvidia.com/gpu.shared", .managed = true},
     {.key = "nvidia.com/mps-core", .legal = share_or_whole, .partner = "nvidia.com/mps-memory", .managed = true},
     {.key = "nvidia.com/mps-memory", .partner = "nvidia.com/mps-core", .managed = true},
-    {.key = "tencent.com/vcuda-core", .legal = share_or_whole, .partner = "tencent.com/vcuda-memory", .managed = true},
+    {.key = "tencent.com/vcuda-core",
+     .legal = share_or_whole,
+     .partner = "tencent.com/vcuda-memory",
+     .managed = true,
+     .on_pod = core_limit},
     {.key = "tencent.com/vcuda-memory", .partner = "tencent.com/vcuda-core", .managed = true},
     {.key = "nvidia.com/gpualloc", .managed = true},
     {.key = "nvidia.com/gpumem", .managed = true, .offered = false},
     {.key = "nvidia.com/gpucores", .legal = hundred_or_none, .managed = true, .offered = false},
     {.key = "nvidia.com/gpumem-percentage", .legal = percent_of_card, .managed = true, .offered = false},
-    {.key = "aliyun.com/gpu-mem", .managed = true},
+    {.key = "aliyun.com/gpu-mem", .managed = true, .on_pod = card_count},
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
      .legal =
@@ -102,6 +152,13 @@ inline constexpr resource_key resource_keys[] = {
 constexpr const resource_key* resource_key_of(std::string_view key) noexcept {
   const auto* at = std::ranges::find(resource_keys, key, &resource_key::key);
   return at == std::end(resource_keys) ? nullptr : at;
+}
+
+/// True for a name that carries an amount there.
+constexpr bool is_pod_amount(std::string_view name, bool label) noexcept {
+  return std::ranges::any_of(resource_keys, [&](const resource_key& one) {
+    return !name.empty() && one.on_pod.name == name && one.on_pod.label == label;
+  });
 }
 
 }  // namespace quota

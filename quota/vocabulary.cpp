@@ -39,10 +39,7 @@ constexpr row table[] = {
     {.key = "tencent.com/vcuda-core-limit",
      .of = mode::vgpu,
      .is = role::burst,
-     .legal = {.to = 100,
-               .whole = 100,
-               .words = "from tencent.com/vcuda-core to 100 for a share, the same as tencent.com/vcuda-core for whole "
-                        "cards"}},
+     .legal = {.to = 100, .whole = 100, .words = core_limit.words}},
     {.key = "nvidia.com/mps-core", .of = mode::mps, .is = role::cores},
     {.key = "nvidia.com/mps-memory", .of = mode::mps, .is = role::memory, .unit_mib = 1024},
     {.key = "nvidia.com/gpualloc", .of = mode::hami, .is = role::slot},
@@ -142,6 +139,7 @@ using reading = std::optional<refusal>;
 reading cores_and_memory(const said& it, const service& of, need& out) {
   const auto cores = it[role::cores], burst = it[role::burst];
   if (cores == 0) return it.lonely(burst > 0 ? role::burst : role::memory, role::cores);
+  const bool limit_is_legal = burst == 0 || core_limit.allow(burst, cores);
   const auto limit_refused = [&](std::int64_t nearest) {
     auto no = not_legal(it.of(role::burst), burst);
     no.below = nearest <= burst ? nearest : -1;
@@ -149,14 +147,13 @@ reading cores_and_memory(const said& it, const service& of, need& out) {
     return no;
   };
   if (cores >= 100) {
-    // Whole cards have no library in between that could hold them below their own speed.
-    if (burst > 0 && burst != cores) return limit_refused(cores);
+    if (!limit_is_legal) return limit_refused(cores);
     out.whole = true;
     out.cards = static_cast<std::uint32_t>(cores / 100);
     return {};
   }
   if (it[role::memory] == 0) return it.lonely(role::cores, role::memory);
-  if (burst > 0 && (burst < cores || burst > 100)) return limit_refused(burst < cores ? cores : 100);
+  if (!limit_is_legal) return limit_refused(burst < cores ? cores : 100);
   out.cards = 1;
   out.cores = static_cast<std::int32_t>(cores);
   out.burst_cores = static_cast<std::int32_t>(burst);
@@ -201,7 +198,7 @@ reading by_memory(const said& it, const service& of, need& out) {
   if (cards > 1 && cores > 0)
     return refusal{
         .what = wrong::mixed, .key = it.of(role::cores).key, .value = cores, .other = it.of(role::cards).key};
-  if (memory % cards != 0) {
+  if (!card_count.allow(cards, memory)) {
     auto no = not_legal(it.of(role::memory), memory);
     no.below = memory < cards ? -1 : memory / cards * cards;
     no.above = (memory / cards + 1) * cards;
@@ -400,8 +397,9 @@ std::string text_of(const refusal& of) {
   std::string out{of.key};
   switch (of.what) {
     case wrong::not_legal:
-      out += " is " + std::to_string(of.value) + "; allowed: " + std::string{of.legal};
-      if (of.below < 0 && of.above < 0) break;
+      out += of.value == not_a_number ? " is no whole number from 1" : " is " + std::to_string(of.value);
+      out += "; allowed: " + std::string{of.legal};
+      if (of.value == not_a_number || (of.below < 0 && of.above < 0)) break;
       out += "; nearest: ";
       if (of.below >= 0) out += std::to_string(of.below);
       if (of.below >= 0 && of.above >= 0 && of.above != of.below) out += " or ";

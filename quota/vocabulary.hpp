@@ -14,8 +14,11 @@
 
 namespace quota {
 
-/// One limit of a container. Annotations that belong to the request are handed over the same way:
-/// tencent.com/vcuda-core-limit, and ACK's pod label aliyun.com/gpu-count.
+/// An annotation or label that says no amount (quota::pod_amount_in). No such number is legal, and it is refused in
+/// words.
+inline constexpr std::int64_t not_a_number = -1;
+
+/// One limit of a container. What is written on the pod (quota::pod_amount) is handed over the same way.
 struct amount {
   std::string_view key{};
   std::int64_t value = 0;

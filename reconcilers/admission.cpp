@@ -23,8 +23,6 @@ namespace json = kube::json;
 using namespace reviews;
 
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
-constexpr std::string_view too_much =
-    "the pod has more than 256 containers, or names more than 4096 amounts of extended resources: more than is judged";
 /// The fields of a declaration or device configuration that an error can be about.
 constexpr std::array<std::string_view, 10> questioned{
     "key",        "limits",       "requests",      "defaultValue", "group", "relatedResources", "excludeResources",
@@ -49,23 +47,23 @@ struct pod_review {
 };
 
 void read_pod(json::value of, pod_review& into) {
+  crl::pod_amounts amounts;  // metadata and spec come in any order
   json::each_member(of, [&](std::string_view key, json::value field) {
     if (key == "spec") {
       into.spec = crl::read_pod_spec(field);
     } else if (key == "metadata") {
       json::each_member(field, [&](std::string_view name, json::value part) {
-        if (name == "labels") {
-          json::each_member(part, [&](std::string_view label, json::value value) {
-            if (label == names::scheduler_label) into.scheduler_label = json::text_or(value);
-          });
-        }
-        if (name != "annotations") return;
-        json::each_member(part, [&](std::string_view annotation, json::value) {
-          into.mirror = into.mirror || annotation == mirror_annotation;
+        const bool labels = name == "labels";
+        if (!labels && name != "annotations") return;
+        json::each_member(part, [&](std::string_view key_of, json::value value) {
+          if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, json::text_or(value));
+          if (labels && key_of == names::scheduler_label) into.scheduler_label = json::text_or(value);
+          into.mirror = into.mirror || (!labels && key_of == mirror_annotation);
         });
       });
     }
   });
+  into.spec.amounts = std::move(amounts);
 }
 
 understood<pod_review> read_pod_review(std::string_view review, std::string_view path) {
@@ -267,9 +265,8 @@ review_answer mutate_pod(std::string_view review, const pod_admission& by) {
   const auto pod = read_pod_review(review, mutate_pods_route.path);
   if (!pod) return malformed(pod.error());
   decision out;
-  if (by.mode == enforcement::deny && concerned(*pod, by) && pod->spec.complete)
-    append_fills(out.patch, crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.judge = false}),
-                 pod->spec);
+  if (by.mode == enforcement::deny && concerned(*pod, by))
+    append_fills(out.patch, crl::evaluate(by.rules, pod->spec, {.judge = false}), pod->spec);
   if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
   if (!out.patch.empty()) out.patch += ']';
   return answer(pod->about.uid, out);
@@ -280,14 +277,8 @@ review_answer validate_pod(std::string_view review, const pod_admission& by) {
   if (!pod) return malformed(pod.error());
   decision out;
   if (!concerned(*pod, by)) return answer(pod->about.uid, out);
-  std::vector<std::string> refused, said;
-  if (pod->spec.complete) {
-    const auto ruling = crl::evaluate(by.rules, pod->spec.containers, pod->spec.runtime_class, {.fill = false});
-    refused = words_of(ruling.refused);
-    said = words_of(ruling.said);
-  } else {
-    refused.emplace_back(too_much);
-  }
+  const auto ruling = crl::evaluate(by.rules, pod->spec, {.fill = false});
+  auto refused = words_of(ruling.refused), said = words_of(ruling.said);
   if (by.mode == enforcement::deny) {
     out.refusal = joined(refused);
   } else {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "reconcilers/crl/vocabulary.hpp"
 
@@ -15,6 +14,14 @@ using nlohmann::json;
 json amounts_json(const quota::amounts& of) {
   json out = {{"from", of.from}, {"to", of.to}, {"step", of.step}, {"words", of.words}};
   if (of.whole > 0) out["whole"] = of.whole;
+  return out;
+}
+
+json pod_amount_json(const quota::pod_amount& of) {
+  json out = {{"name", of.name}, {"label", of.label}, {"words", of.words}};
+  if (of.from > 0) out["from"] = of.from;
+  if (of.to > 0) out["to"] = of.to;
+  if (of.divides) out["divides"] = true;
   return out;
 }
 
@@ -41,6 +48,7 @@ json rule_json(const rule& of) {
   if (const auto* words = vocabulary_of(of.key)) {
     if (words->legal.limited()) out["amounts"] = amounts_json(words->legal);
     if (!words->partner.empty()) out["partner"] = words->partner;
+    if (!words->on_pod.name.empty()) out["podAmount"] = pod_amount_json(words->on_pod);
   }
   if (const auto* words = partner_of(of.key)) {
     out["waivedBy"] = words->key;
@@ -91,22 +99,6 @@ rule rule_of(const std::string& key, const json& in) {
   out.runtime_class = text(in, "runtimeClassName");
   out.offered = !flag(in, "notOffered");
   out.ours = flag(in, "published");
-  return out;
-}
-
-// Up to so many keys that take part in exclusions are listed, and then looked for in a pod one by one; of more, all
-// keys of the pod are compared with each other. So the policies' cost grows with the number of containers, not its
-// square.
-constexpr std::size_t max_exclusive = 320;
-
-/// The keys that exclude another or are excluded, declared or not.
-std::set<std::string> exclusive_keys(const rule_set& rules) {
-  std::set<std::string> out;
-  for (const auto& rule : rules.rules) {
-    if (rule.excluded.empty()) continue;
-    out.insert(rule.key);
-    out.insert(rule.excluded.begin(), rule.excluded.end());
-  }
   return out;
 }
 

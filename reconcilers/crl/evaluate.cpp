@@ -1,7 +1,9 @@
 #include "reconcilers/crl/evaluate.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "reconcilers/crl/pod_spec.hpp"
 #include "reconcilers/crl/vocabulary.hpp"
 
 namespace reconcilers::crl {
@@ -12,6 +14,62 @@ constexpr std::size_t max_refusals = 1000;  // nobody reads the 1,001st, and a p
 // A warning is a header line: the API server cuts every warning of a response to 256 characters once they are more than
 // 4,096 together, and writes the names of policy and binding before the text.
 constexpr std::size_t max_text = 3800;
+
+objection beyond_bounds() {
+  objection out;
+  out.what = objected::too_large;
+  return out;
+}
+
+/// How large a pod is, as the bounds count.
+class size_of {
+ public:
+  size_of(const rule_set& rules, std::span<const kube::container> containers, std::size_t limits)
+      : rules_(rules), containers_(containers), limits_(limits) {
+    for (const auto& one : containers_) {
+      named_ += one.limits.size();
+      for (const auto& [key, amount] : one.limits) count(key, amount);
+      for (const auto& [key, amount] : one.requests) declared_ = declared_ || rules_.find(key);
+    }
+  }
+
+  bool names_a_declared_key() const { return declared_; }
+  bool is_too_much() const {
+    return containers_.size() > max_containers || std::max(limits_, named_) > max_limits || members_ > max_members;
+  }
+  /// Of exclusions alone: what is missing is filled in all the same.
+  bool is_too_much_to_compare() const {
+    if (exclusions_ * used_ <= max_comparisons) return false;
+    const auto exclusive = exclusive_keys(rules_);
+    if (exclusive.size() > max_exclusive) return true;  // then every naming of a key counts
+    std::set<std::string_view> used;
+    for (const auto& one : containers_) {
+      for (const auto& [key, amount] : one.limits) {
+        if (amount > 0 && exclusive.contains(key)) used.insert(key);
+      }
+    }
+    std::size_t exclusions = 0;
+    for (const auto key : used) {
+      if (const auto* of = rules_.find(key)) exclusions += of->excluded.size();
+    }
+    return exclusions * used.size() > max_comparisons;
+  }
+
+ private:
+  void count(const std::string& key, std::int64_t amount) {
+    const auto* of = rules_.find(key);
+    if (amount > 0) ++used_;
+    if (!of) return;
+    declared_ = true;
+    if (amount > 0) exclusions_ += of->excluded.size();
+    if (const auto* group = rules_.group(of->group)) members_ += group->members.size();
+  }
+
+  const rule_set& rules_;
+  std::span<const kube::container> containers_;
+  std::size_t limits_, named_ = 0, used_ = 0, members_ = 0, exclusions_ = 0;
+  bool declared_ = false;
+};
 
 /// One container that uses a declared key: the keys above zero, as they were asked for and with what is filled in.
 struct user {
@@ -42,9 +100,13 @@ class judge {
       : rules_(rules), containers_(containers), how_(how) {}
 
   ruling run(std::string_view runtime_class) {
+    const size_of size(rules_, containers_, how_.limits);
+    if (!size.names_a_declared_key()) return {};
+    if (size.is_too_much()) return refused_as_too_large();
     for (std::size_t i = 0; i < containers_.size(); ++i) take(i);
     for (auto& each : users_) fill(each);
     if (how_.fill && runtime_class.empty()) out_.runtime_class = runtime();
+    if (how_.judge && size.is_too_much_to_compare()) return refused_as_too_large();
     if (how_.judge) {
       note_named();
       for (const auto& each : users_) object(each);
@@ -54,6 +116,13 @@ class judge {
   }
 
  private:
+  ruling refused_as_too_large() {
+    out_.said.clear();
+    out_.refused.clear();
+    if (how_.judge) refuse(beyond_bounds());
+    return std::move(out_);
+  }
+
   void take(std::size_t index) {
     const auto& of = containers_[index];
     unequal(of);
@@ -122,7 +191,18 @@ class judge {
       return refuse({objected::not_legal, in.title, of.key, amount, {}, words->legal.nearest(amount), {}});
     const std::string partner(words->partner);
     if (needs_partner(*words, amount) && !in.uses(partner))
-      refuse({objected::needs_partner, in.title, of.key, amount, partner, words->legal.whole, {}});
+      return refuse({objected::needs_partner, in.title, of.key, amount, partner, words->legal.whole, {}});
+    on_pod(in, of.key, amount, words->on_pod);
+  }
+
+  void on_pod(const user& in, const std::string& key, std::int64_t amount, const quota::pod_amount& rule) {
+    if (!how_.on_pod || rule.name.empty() || in.uses(rule.name)) return;
+    for (const auto& [name, text] : *how_.on_pod) {
+      if (name != rule.name) continue;
+      const auto value = quota::pod_amount_in(text);
+      if (!value || !rule.allow(*value, amount))
+        refuse({objected::pod_amount, in.title, key, amount, name, value.value_or(0), {}});
+    }
   }
 
   /// What the pod as a whole must not have, after what is wrong with each container.
@@ -203,6 +283,11 @@ class judge {
   ruling out_;
 };
 
+/// "annotation tencent.com/vcuda-core-limit".
+std::string place_of(const objection& of, std::string_view annotation, std::string_view label) {
+  return std::string(vocabulary_of(of.key)->on_pod.label ? label : annotation) + " " + of.other;
+}
+
 std::string english(const objection& of) {
   const auto value = of.container + ": " + of.key + " is " + std::to_string(of.amount);
   const auto source = of.source.empty() ? std::string() : " (ConfigMap " + of.source + ")";
@@ -217,6 +302,13 @@ std::string english(const objection& of) {
       if (of.nearest == 0) return value + " and needs " + of.other + " beside it";
       return value + ", a share of a card, and needs " + of.other + " beside it; " + std::to_string(of.nearest) +
              " is a whole card and needs none";
+    case objected::pod_amount:
+      return of.container + ": " + place_of(of, "annotation", "label") + " is " +
+             (of.nearest > 0 ? std::to_string(of.nearest) : "no whole number from 1") + ", with " + of.key + " " +
+             std::to_string(of.amount) + "; allowed are " + std::string(vocabulary_of(of.key)->on_pod.words);
+    case objected::too_large:
+      return "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong "
+             "to large groups: more than is judged";
     case objected::missing:
       return of.container + ": " + of.key + " must be set to 1 or more beside " + of.other + source;
     case objected::excluded:
@@ -234,6 +326,8 @@ std::string english(const objection& of) {
 }
 
 std::string chinese(const objection& of) {
+  if (of.what == objected::too_large)
+    return "Pod 的容器超过 256 个或 limits 超过 2048 个，或使用了过多互斥的资源或过大的组：超出可检查的范围";
   const bool init = of.container.starts_with("init ");
   const auto name = of.container.substr(init ? 15 : 10);
   const auto title = (init ? "初始化容器 " : "容器 ") + name + "：";
@@ -250,6 +344,12 @@ std::string chinese(const objection& of) {
       if (of.nearest == 0) return value + "，必须同时设置 " + of.other;
       return value + "，是一张卡的一部分，必须同时设置 " + of.other + "；" + std::to_string(of.nearest) +
              " 表示整卡，不需要它";
+    case objected::pod_amount:
+      return title + place_of(of, "注解", "标签") +
+             (of.nearest > 0 ? " 的值为 " + std::to_string(of.nearest) : " 不是从 1 开始的整数") + "，而 " + of.key +
+             " 的值为 " + std::to_string(of.amount) + "；允许 " + std::string(vocabulary_of(of.key)->on_pod.words_zh);
+    case objected::too_large:
+      break;
     case objected::missing:
       return title + "使用 " + of.other + " 时必须同时设置 " + of.key + "（至少为 1）" + source;
     case objected::excluded:
@@ -270,6 +370,17 @@ std::string chinese(const objection& of) {
 ruling evaluate(const rule_set& rules, std::span<const kube::container> containers, std::string_view runtime_class,
                 const evaluation& how) {
   return judge(rules, containers, how).run(runtime_class);
+}
+
+ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation how) {
+  ruling out;
+  if (!pod.complete) {
+    if (how.judge) out.refused.push_back(beyond_bounds());
+    return out;
+  }
+  how.on_pod = &pod.amounts;
+  how.limits = pod.limits;
+  return evaluate(rules, pod.containers, pod.runtime_class, how);
 }
 
 std::string text_of(const objection& of, language in) { return in == language::zh ? chinese(of) : english(of); }

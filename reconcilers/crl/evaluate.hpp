@@ -8,9 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kube/projections/pod.hpp"
+#include "quota/resource_keys.hpp"
 #include "reconcilers/crl/finding.hpp"
 #include "reconcilers/crl/rule_set.hpp"
 
@@ -21,9 +23,11 @@ enum class objected : std::uint8_t {
   forbidden,      ///< limits: disabled
   not_legal,      ///< not an amount the plugin accepts
   needs_partner,  ///< a share without the memory it needs
+  pod_amount,     ///< what an annotation or label of the pod says beside a key (quota::pod_amount)
   missing,        ///< a required key of a group the container uses
   excluded,       ///< two keys that must not be in one pod
   unequal,        ///< requests differ from limits: the API server itself refuses
+  too_large,      ///< more than is judged (`max_containers`): nothing else is said
   // said
   related_missing,
   not_offered,  ///< by no node, now
@@ -31,10 +35,12 @@ enum class objected : std::uint8_t {
 
 struct objection {
   objected what{};
-  std::string container;  ///< "container main", "init container fetch"
+  std::string container;  ///< "container main", "init container fetch"; empty: of the pod as a whole
   std::string key;
   std::int64_t amount = 0;
-  std::string other;  ///< the key that is missing, required by, or excluded
+  std::string other;  ///< the key that is missing, required by, or excluded; the name of the annotation or label
+  /// An amount that is allowed; of a request its limit; of an annotation or label what it says, 0 where that is no
+  /// number.
   std::int64_t nearest = 0;
   std::string source;  ///< the ConfigMap that says so, as namespace/name; empty where the plugin says so
 
@@ -63,14 +69,44 @@ struct ruling {
   friend bool operator==(const ruling&, const ruling&) = default;
 };
 
+/// Annotations and labels of a pod that carry amounts (quota::pod_amount), name and value.
+using pod_amounts = std::vector<std::pair<std::string, std::string>>;
+/// Both may be anything that is a range of names and values.
+pod_amounts pod_amounts_in(const auto& annotations, const auto& labels);
+
 struct evaluation {
-  bool fill = true;   ///< false: nothing is written, and what would be filled is objected to
-  bool judge = true;  ///< false: only what is to be written
+  bool fill = true;                     ///< false: nothing is written, and what would be filled is objected to
+  bool judge = true;                    ///< false: only what is to be written
+  const pod_amounts* on_pod = nullptr;  ///< null: none
+  std::size_t limits = 0;               ///< of all containers, cpu and memory too; 0: those that `containers` have
 };
+
+// A pod that names a declared key is judged up to these bounds, which are what the API server can evaluate within the
+// budget it gives to policies (charts/quartermaster/templates/_cel.tpl); a larger one is refused.
+inline constexpr std::size_t max_containers = 256;
+inline constexpr std::size_t max_limits = 2048;
+inline constexpr std::size_t max_members = 16'384;  ///< of the groups of all keys it names, a container and key each
+inline constexpr std::size_t max_comparisons = 400'000;  ///< exclusions of the keys it uses, times those keys
 
 /// `containers` as the projection keeps them: amounts of extended resources only. Of a pod as the API server has it, or
 /// of a template, whose requests were not copied from the limits yet: an absent request counts as equal.
 ruling evaluate(const rule_set& rules, std::span<const kube::container> containers, std::string_view runtime_class,
                 const evaluation& how = {});
+
+struct pod_spec;
+/// The same of a pod as it was read (pod_spec.hpp); one beyond what is read is too large whatever it names.
+ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation how = {});
+
+pod_amounts pod_amounts_in(const auto& annotations, const auto& labels) {
+  pod_amounts out;
+  const auto take = [&](const auto& from, bool label) {
+    for (const auto& [name, value] : from) {
+      if (quota::is_pod_amount(name, label)) out.emplace_back(name, value);
+    }
+  };
+  take(annotations, false);
+  take(labels, true);
+  return out;
+}
 
 }  // namespace reconcilers::crl

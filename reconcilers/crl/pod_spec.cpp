@@ -9,7 +9,7 @@ namespace json = kube::json;
 
 /// What may still be taken in.
 struct room {
-  std::size_t containers = max_containers, amounts = max_amounts;
+  std::size_t containers = read_containers, limits = read_limits, requests = read_limits;
   bool exceeded = false;
 
   bool take(std::size_t& from) {
@@ -18,15 +18,17 @@ struct room {
   }
 };
 
-kube::quantities read_amounts(json::value of, room& left) {
+/// Limits count whatever they are of, as the bounds of what is judged do; requests where they are kept.
+kube::quantities read_amounts(json::value of, room& left, bool limits) {
   kube::quantities out;
   json::each_member(of, [&](std::string_view key, json::value field) {
-    if (!kube::is_extended_resource(key) || !left.take(left.amounts)) return;
+    if (limits && !left.take(left.limits)) return;
+    if (!kube::is_extended_resource(key) || (!limits && !left.take(left.requests))) return;
     std::string name(key);
     std::int64_t number = 0;
     if (field.get_int64().get(number) == simdjson::SUCCESS) {
       out.emplace_back(std::move(name), number);
-    } else if (const auto amount = kube::parse_quantity(json::text_or(field))) {
+    } else if (const auto amount = kube::parse_quantity(amount_in(json::text_or(field)))) {
       out.emplace_back(std::move(name), *amount);
     }
   });
@@ -46,8 +48,8 @@ kube::container read_container(json::value of, kube::container::role as, room& l
       if (json::text_or(field) == "Always") out.as = kube::container::role::sidecar;
     } else if (key == "resources") {
       json::each_member(field, [&](std::string_view kind, json::value amounts) {
-        if (kind == "limits") out.limits = read_amounts(amounts, left);
-        if (kind == "requests") out.requests = read_amounts(amounts, left);
+        if (kind == "limits") out.limits = read_amounts(amounts, left, true);
+        if (kind == "requests") out.requests = read_amounts(amounts, left, false);
       });
     }
   });
@@ -65,6 +67,11 @@ toleration read_toleration(json::value of) {
 }
 
 }  // namespace
+
+std::string_view amount_in(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
 
 pod_spec read_pod_spec(json::value spec) {
   pod_spec out;
@@ -89,11 +96,12 @@ pod_spec read_pod_spec(json::value spec) {
     } else if (key == "tolerations" && !field.is_null()) {
       out.has_tolerations = true;
       json::each_item(field, [&](json::value one) {
-        if (out.tolerations.size() < max_containers) out.tolerations.push_back(read_toleration(one));
+        if (out.tolerations.size() < read_tolerations) out.tolerations.push_back(read_toleration(one));
       });
     }
   });
   out.complete = !left.exceeded;
+  out.limits = read_limits - left.limits;
   out.init = out.containers.size();
   std::ranges::move(main, std::back_inserter(out.containers));
   return out;

@@ -9,6 +9,7 @@
 
 #include "kube/json_object.hpp"
 #include "kube/projections/pod.hpp"
+#include "reconcilers/crl/evaluate.hpp"
 
 namespace reconcilers::crl {
 
@@ -19,11 +20,13 @@ struct toleration {
 struct pod_spec {
   std::vector<kube::container> containers;  ///< init containers first, as the projection has them
   std::size_t init = 0;                     ///< so many of them are init containers
+  std::size_t limits = 0;                   ///< of all containers, cpu and memory too
+  pod_amounts amounts;                      ///< in its annotations and labels, where whoever read the pod put them
   std::string runtime_class;
   std::string scheduler_name, node_name;  ///< empty: not said
   bool has_tolerations = false;           ///< the list is there, perhaps without any
-  std::vector<toleration> tolerations;    ///< at most `max_containers`
-  bool complete = true;  ///< false: beyond `max_containers` or `max_amounts`, and the rest was left out
+  std::vector<toleration> tolerations;    ///< at most `read_tolerations`
+  bool complete = true;  ///< false: beyond `read_containers` or `read_limits`, and the rest was left out
 
   /// "/spec/initContainers/0" for index 0 where there is one.
   std::string path(std::size_t index) const {
@@ -32,9 +35,13 @@ struct pod_spec {
   }
 };
 
-/// More than any pod has; so that judging one costs milliseconds whatever somebody sends.
-inline constexpr std::size_t max_containers = 256;
-inline constexpr std::size_t max_amounts = 4096;  ///< of extended resources, limits and requests of all containers
+// More than any pod has; so that reading one costs milliseconds whatever somebody sends.
+inline constexpr std::size_t read_containers = 16'384;
+inline constexpr std::size_t read_limits = 32'768;  ///< of all containers; and as many requests of extended resources
+inline constexpr std::size_t read_tolerations = 256;
+
+/// The quantity in an amount as JSON has it: blanks around it do not count (Quantity.UnmarshalJSON).
+std::string_view amount_in(std::string_view text);
 
 /// `spec` is the value of "spec" of a Pod, or of a template's. Amounts of extended resources only; an amount that is no
 /// quantity is left out, the API server refuses it. Throws simdjson::simdjson_error.

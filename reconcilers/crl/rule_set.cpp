@@ -15,4 +15,14 @@ const group_rule* rule_set::group(std::string_view name) const {
   return at != groups.end() && at->name == name ? &*at : nullptr;
 }
 
+std::set<std::string, std::less<>> exclusive_keys(const rule_set& rules) {
+  std::set<std::string, std::less<>> out;
+  for (const auto& rule : rules.rules) {
+    if (rule.excluded.empty()) continue;
+    out.insert(rule.key);
+    out.insert(rule.excluded.begin(), rule.excluded.end());
+  }
+  return out;
+}
+
 }  // namespace reconcilers::crl

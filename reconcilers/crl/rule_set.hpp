@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,5 +47,13 @@ struct rule_set {
 
   friend bool operator==(const rule_set&, const rule_set&) = default;
 };
+
+// Up to so many keys that take part in exclusions are listed for the policies, and then looked for in a pod one by one;
+// of more, all keys of the pod are compared with each other. So their cost grows with the number of containers, not its
+// square.
+inline constexpr std::size_t max_exclusive = 320;
+
+/// The keys that exclude another or are excluded, declared or not.
+std::set<std::string, std::less<>> exclusive_keys(const rule_set& rules);
 
 }  // namespace reconcilers::crl

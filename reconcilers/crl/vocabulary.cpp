@@ -7,7 +7,7 @@ namespace reconcilers::crl {
 
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept {
   const auto* known = quota::resource_key_of(key);
-  return known && (known->legal.limited() || !known->partner.empty()) ? known : nullptr;
+  return known && (known->legal.limited() || !known->partner.empty() || !known->on_pod.name.empty()) ? known : nullptr;
 }
 
 const quota::resource_key* partner_of(std::string_view key) noexcept {

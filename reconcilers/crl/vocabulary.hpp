@@ -8,7 +8,7 @@
 
 namespace reconcilers::crl {
 
-/// Null for a key of which any amount is accepted, alone.
+/// Null for a key of which any amount is accepted, alone, whatever is written on the pod.
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept;
 /// The cores whose shares need this key beside them; whole cards need none of it and get none.
 const quota::resource_key* partner_of(std::string_view key) noexcept;

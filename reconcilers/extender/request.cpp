@@ -1,19 +1,20 @@
 #include "reconcilers/extender/request.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "quota/resource_keys.hpp"
 
 namespace reconcilers::extender {
 namespace {
 
-constexpr std::string_view vcuda_core = "tencent.com/vcuda-core", burst = "tencent.com/vcuda-core-limit",
-                           gpu_mem = "aliyun.com/gpu-mem", gpu_count = "aliyun.com/gpu-count";
-
-/// What is no number is refused as such.
-std::int64_t number_of(std::string_view text) {
-  std::int64_t value = -1;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+/// The amount that is written on the pod beside this limit of a container.
+std::optional<quota::amount> written_beside(const std::pair<std::string, std::int64_t>& limit,
+                                            const kube::container& one, const kube::pod& of) {
+  const auto* key = limit.second > 0 ? quota::resource_key_of(limit.first) : nullptr;
+  if (!key || key->on_pod.name.empty() || kube::amount(one.limits, key->on_pod.name) > 0) return std::nullopt;
+  const auto text = (key->on_pod.label ? of.labels : of.annotations).find(key->on_pod.name);
+  if (!text) return std::nullopt;
+  return quota::amount{key->on_pod.name, quota::pod_amount_in(*text).value_or(quota::not_a_number)};
 }
 
 bool ours(const std::pair<std::string, std::int64_t>& limit, const declared_keys& declared) {
@@ -32,21 +33,18 @@ bool asks(const kube::pod& of, const declared_keys& declared) {
 
 asked::asked(const kube::pod& of, const declared_keys& declared) {
   std::size_t most = 0;
-  for (const auto& one : of.containers) most += one.limits.size() + 2;
+  for (const auto& one : of.containers) most += 2 * one.limits.size();
   amounts_.reserve(most);  // spans point into it
   spans_.reserve(of.containers.size());
   named_.reserve(of.containers.size());
-  const auto limit = of.annotations.find(burst), cards = of.labels.find(gpu_count);
   for (const auto [key, value] : of.annotations) only_.read(key, value);
   for (const auto& one : of.containers) {
     if (!asks(one, declared)) continue;
     const auto from = amounts_.size();
     for (const auto& each : one.limits)
       if (ours(each, declared)) amounts_.push_back({declared.engine_name(each.first), each.second});
-    if (limit && kube::amount(one.limits, vcuda_core) > 0) amounts_.push_back({burst, number_of(*limit)});
-    // ACK says by a label of the pod over how many cards its memory is spread.
-    if (cards && kube::amount(one.limits, gpu_mem) > 0 && kube::amount(one.limits, gpu_count) == 0)
-      amounts_.push_back({gpu_count, number_of(*cards)});
+    for (const auto& each : one.limits)
+      if (const auto written = written_beside(each, one, of)) amounts_.push_back(*written);
     spans_.emplace_back(amounts_.data() + from, amounts_.size() - from).init = one.as == kube::container::role::init;
     named_.push_back(&one);
   }

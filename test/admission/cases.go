@@ -32,6 +32,9 @@ type Row struct {
 	Request map[string]json.Number `json:"request"` // its requests, where they are given and not left to the server
 	Class   string                 `json:"class"`   // of the pod: runtimeClassName
 
+	Annotations map[string]string `json:"annotations"` // of the pod
+	Labels      map[string]string `json:"labels"`
+
 	Containers []Box `json:"containers"` // instead of Places, Ask and Request
 
 	// Nothing of these: the pod is taken as it is.
@@ -152,6 +155,7 @@ func (s Set) Cases() []Case {
 func (r Row) made(name string, boxes []Box, requests map[string]json.Number) Case {
 	out := Case{Name: name + "/" + r.Say, Pod: NewPod(), Server: r.Server, SetClass: r.SetClass, Allowed: r.Refuse == ""}
 	out.Name = strings.ReplaceAll(out.Name, " ", "-")
+	out.Pod.Annotations, out.Pod.Labels = r.Annotations, r.Labels
 	spec := &out.Pod.Spec
 	if r.Class != "" {
 		spec.RuntimeClassName = &r.Class

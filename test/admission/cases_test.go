@@ -52,7 +52,7 @@ func TestS24_S25_S72_TheTruthTableInCPlusPlusAndInCEL(t *testing.T) {
 					t.Errorf("%s: CEL: %s", c.Name, wrong)
 				}
 				kind := WorkloadKinds[pods%len(WorkloadKinds)] // the same, said of a template
-				said, advice, err := engine.Template(kind, c.Pod.Spec, compiled.Spec, "Deny")
+				said, advice, err := engine.Template(kind, c.Pod, compiled.Spec, "Deny")
 				if err != nil || !strings.Contains(said, c.Refuse) || (said == "") != c.Allowed || (c.Allowed && !strings.Contains(advice, c.Advise)) {
 					t.Errorf("%s: CEL of a %s says %q and %q: %v", c.Name, kind, said, advice, err)
 				}

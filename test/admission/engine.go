@@ -296,9 +296,9 @@ func TemplatePrefix(enforcement string) string {
 	return "its pods break rules: "
 }
 
-// Template sends a workload with this pod spec in its template through the policy for templates.
-func (e *Engine) Template(kind string, spec corev1.PodSpec, rules Spec, enforcement string) (refusals, advice string, err error) {
-	object, of, resource := Workload(kind, spec)
+// Template sends a workload whose template makes such pods through the policy for templates.
+func (e *Engine) Template(kind string, pod *corev1.Pod, rules Spec, enforcement string) (refusals, advice string, err error) {
+	object, of, resource := Workload(kind, pod)
 	texts, err := e.templates.texts(newRequest(object, of, resource, "default", rules.Object("default", enforcement)))
 	if err != nil {
 		return "", "", err

@@ -79,11 +79,13 @@ std::string escaped(const std::string& key) {
 
 json judge(const json& in) {
   const auto rules = crl::rules_of(in.at("rules"));
-  const auto pod = crl::parse_pod_spec(in.at("pod").at("spec").dump());
+  auto pod = crl::parse_pod_spec(in.at("pod").at("spec").dump());
   if (!pod) return {{"error", pod.error().what}};
+  pod->amounts = crl::pod_amounts_in(entries_of(in.at("pod"), json::json_pointer("/metadata/annotations")),
+                                     entries_of(in.at("pod"), json::json_pointer("/metadata/labels")));
   crl::evaluation how;
   how.fill = in.at("enforcement") == "Deny";
-  const auto ruling = crl::evaluate(rules, pod->containers, pod->runtime_class, how);
+  const auto ruling = crl::evaluate(rules, *pod, how);
   auto fills = json::array();
   for (const auto& one : ruling.fills)
     fills.push_back({{"path", pod->path(one.container) + "/resources/limits/" + escaped(one.key)},

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,13 @@ import (
 // WorkloadKinds have templates.
 var WorkloadKinds = []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}
 
-// Workload of that kind with this pod spec in its template.
-func Workload(kind string, spec corev1.PodSpec) (runtime.Object, schema.GroupVersionKind, string) {
+// Workload of that kind whose template makes such pods.
+func Workload(kind string, pod *corev1.Pod) (runtime.Object, schema.GroupVersionKind, string) {
 	meta := metav1.ObjectMeta{Name: "test", Namespace: "default"}
 	labels := map[string]string{"app": "test"}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: *spec.DeepCopy()}
-	selector := &metav1.LabelSelector{MatchLabels: labels}
+	selector := &metav1.LabelSelector{MatchLabels: maps.Clone(labels)}
+	maps.Copy(labels, pod.Labels)
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: pod.Annotations}, Spec: *pod.Spec.DeepCopy()}
 	apps := func(kind string) schema.GroupVersionKind { return appsv1.SchemeGroupVersion.WithKind(kind) }
 	switch kind {
 	case "Deployment":

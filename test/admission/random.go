@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -39,13 +40,14 @@ func (t Trial) String() string {
 
 // Few keys, groups and amounts, so that rules meet.
 var (
-	poolKeys = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", Percent, Core, Memory}
+	poolKeys = []string{"a.test/one", "a.test/two", "b.test/one", "b.test/two", "c.test/odd_name.x", GpuCount, GpuMem, Percent, Core, Memory}
 	moreKeys = func() (out []string) { // so many that a container may name more than are sorted one by one
 		for i := range 24 {
 			out = append(out, fmt.Sprintf("d.test/%d", i))
 		}
 		return out
 	}()
+	poolOnPod   = []string{"1", "2", "4", "7", "50", "50", "60", "99", "100", "100", "200", "8589934592", "0", "050", " 50", "banana", "", "-1", "1e2", "99999999999", strings.Repeat("9", 300)}
 	undeclared  = "z.test/undeclared"
 	poolGroups  = []string{"", "g1", "g1", "g2"}
 	poolAmounts = []string{"0", "0", "0", "1", "1", "2", "7", "50", "99", "100", "100", "100", "101", "149", "150", "151", "200", "200", "1k", "1050", "8Gi", "1e30"}
@@ -211,6 +213,12 @@ func RandomPod(r *rand.Rand, keys []string) *corev1.Pod {
 	for i := range 1 + in.Intn(3) {
 		pod.Spec.Containers = append(pod.Spec.Containers, fill(fmt.Sprintf("main-%d", i), false))
 	}
+	if in.chance(30) {
+		pod.Annotations = map[string]string{CoreLimit: in.one(poolOnPod), GpuCount: "not an annotation"}
+	}
+	if in.chance(30) {
+		pod.Labels = map[string]string{GpuCount: in.one(poolOnPod[:12]), CoreLimit: "not-a-label"}
+	}
 	if in.chance(25) {
 		class := in.one([]string{"kata", "nvidia", "runc", ""})
 		pod.Spec.RuntimeClassName = &class
@@ -262,7 +270,7 @@ func Disagreement(j *Judge, e *Engine, t Trial) (string, error) {
 		return "", err
 	}
 	if t.Template != "" {
-		refusals, advice, err := e.Template(t.Template, pod.Spec, t.Rules, t.Enforcement)
+		refusals, advice, err := e.Template(t.Template, pod, t.Rules, t.Enforcement)
 		if err != nil {
 			return "CEL fails: " + err.Error(), nil
 		}
@@ -333,6 +341,12 @@ func simpler(t Trial) []Trial {
 	}
 	for _, key := range t.Rules.Keys {
 		but(func(t *Trial) { delete(t.Rules.Rules, key) })
+	}
+	if t.Pod.Annotations != nil {
+		but(func(t *Trial) { t.Pod.Annotations = nil })
+	}
+	if t.Pod.Labels != nil {
+		but(func(t *Trial) { t.Pod.Labels = nil })
 	}
 	if t.Pod.Spec.RuntimeClassName != nil {
 		but(func(t *Trial) { t.Pod.Spec.RuntimeClassName = nil })

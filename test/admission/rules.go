@@ -29,6 +29,16 @@ type Accepted struct {
 	Words string `json:"words"`
 }
 
+// PodAmount is what an annotation or label of the pod says beside a key (quota/resource_keys.hpp).
+type PodAmount struct {
+	Name    string `json:"name"`
+	Label   bool   `json:"label"`
+	From    int64  `json:"from,omitempty"`
+	To      int64  `json:"to,omitempty"`
+	Divides bool   `json:"divides,omitempty"`
+	Words   string `json:"words"`
+}
+
 // MaxExclusive is max_exclusive of reconcilers/crl/compiled.cpp.
 const MaxExclusive = 320
 
@@ -49,6 +59,8 @@ type Rule struct {
 	Partner          string    `json:"partner,omitempty"`
 	WaivedBy         string    `json:"waivedBy,omitempty"`
 	WaivedFrom       int64     `json:"waivedFrom,omitempty"`
+
+	PodAmount *PodAmount `json:"podAmount,omitempty"`
 }
 
 // Keys whose amounts are known; the C++ form has them all (quota/resource_keys.hpp), and is asked for those that are compiled.
@@ -56,7 +68,16 @@ const (
 	Core    = "tencent.com/vcuda-core"
 	Memory  = "tencent.com/vcuda-memory"
 	Percent = "aliyun.com/gpu-core.percentage"
+	GpuMem  = "aliyun.com/gpu-mem"
+
+	CoreLimit = "tencent.com/vcuda-core-limit" // an annotation
+	GpuCount  = "aliyun.com/gpu-count"         // a label, or a limit
 )
+
+var onPod = map[string]*PodAmount{
+	Core:   {Name: CoreLimit, To: 100, Words: "tencent.com/vcuda-core to 100 for a share, and the same as tencent.com/vcuda-core for whole cards"},
+	GpuMem: {Name: GpuCount, Label: true, From: 1, Divides: true, Words: "whole numbers that divide aliyun.com/gpu-mem"},
+}
 
 var known = map[string]Accepted{
 	Core:    {From: 1, To: 99, Step: 1, Whole: 100, Words: "1 to 99 (a share of a card) and multiples of 100 (whole cards)"},
@@ -80,7 +101,7 @@ func (s *Spec) Finish() {
 	members, asks := map[string][]string{}, map[string]bool{}
 	for _, key := range s.Keys {
 		rule := s.Rules[key]
-		rule.Amounts, rule.Partner, rule.WaivedBy, rule.WaivedFrom = nil, "", "", 0
+		rule.Amounts, rule.Partner, rule.WaivedBy, rule.WaivedFrom, rule.PodAmount = nil, "", "", 0, onPod[key]
 		if amounts, limited := known[key]; limited {
 			rule.Amounts = &amounts
 		}

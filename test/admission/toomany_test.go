@@ -18,7 +18,7 @@ import (
 // failurePolicy Ignore lets a pod pass that costs more than the budget: one that is made to is refused before it is worked out, unless it
 // names no declared key.
 func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
-	engine := celForm(t)
+	engine, judge := celForm(t), cppForm(t)
 	rules := ManyRules(500, 5)
 	named, other := rules.Keys[0], "example.com/undeclared"
 	pod := func(containers, limits int, key string) *corev1.Pod {
@@ -54,7 +54,11 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 			t.Errorf("%d containers with %d limits of %s: %v %.200q %.100q", c.containers, c.limits, c.key, err, answer.Refusals, answer.Advice)
 		}
 		t.Logf("%d containers with %d limits of %s: %s", c.containers, c.limits, c.key, time.Since(began).Round(time.Millisecond))
-		said, _, err := engine.Template("Deployment", of.Spec, rules, "Deny")
+		ours, err := judge.Evaluate(rules, of, "Deny")
+		if err != nil || ours.Allowed != answer.Allowed || (c.refused == words && (ours.Refusals != words || ours.Advice != "" || len(ours.Fills) > 0)) {
+			t.Errorf("%d containers with %d limits of %s: C++ says %v %.200q %.100q", c.containers, c.limits, c.key, err, ours.Refusals, ours.Advice)
+		}
+		said, _, err := engine.Template("Deployment", of, rules, "Deny")
 		if err != nil || !strings.Contains(said, c.refused) || (said == "") != (c.refused == "") {
 			t.Errorf("a template of %d containers with %d limits of %s: %v %.200q", c.containers, c.limits, c.key, err, said)
 		}
@@ -92,7 +96,8 @@ func TestS24_APaddedPodIsRefusedAtEverySize(t *testing.T) {
 					t.Errorf("%d more: %s: the match condition costs %d, near the limit", more, of.Name, used)
 				}
 				answer, err := judge.Evaluate(rules, of.Pod, "Warn")
-				if err != nil || (answer.Allowed && text != "" && !strings.Contains(text, "more than is judged")) || (!answer.Allowed && text == "") {
+				tooMuch := strings.Contains(text, "more than is judged") || strings.Contains(answer.Refusals, "more than is judged")
+				if err != nil || answer.Allowed != (text == "") || (tooMuch && answer.Refusals != text) {
 					t.Errorf("%d more: %s: C++ says %.200q, CEL %.200q %v", more, of.Name, answer.Refusals, text, err)
 				}
 			}
@@ -102,6 +107,9 @@ func TestS24_APaddedPodIsRefusedAtEverySize(t *testing.T) {
 			text, err := engine.rules.text(newRequest(of, podKind, "pods", "default", object))
 			if err != nil || text == "" {
 				t.Errorf("%d containers, %d limits: %v %.200q", size.Containers, size.Limits, err, text)
+			}
+			if answer, err := judge.Evaluate(rules, of, "Warn"); err != nil || answer.Refusals != text {
+				t.Errorf("%d containers, %d limits: C++ says %.200q, CEL %.200q %v", size.Containers, size.Limits, answer.Refusals, text, err)
 			}
 		}
 	}
@@ -183,6 +191,32 @@ func TestS24_AmountsThatAProgramAcceptsCostLittle(t *testing.T) {
 	CopyLimits(pod)
 	if answer, _, err := engine.Pod(pod, rules, "Deny"); err != nil || answer.Allowed {
 		t.Errorf("the last amount is not legal: %v", err)
+	}
+}
+
+// What the pod says beside a key is looked at in every container, however long it is.
+func TestS49_WhatThePodSaysIsJudgedInEveryContainerWithinTheBudget(t *testing.T) {
+	engine, judge := celForm(t), cppForm(t)
+	rules := NewSpec()
+	for _, key := range []string{Core, Memory, GpuMem} {
+		rules.Rules[key] = Rule{Source: "kube-public/cf-crl-x"}
+	}
+	rules.Finish()
+	pod := NewPod()
+	for i := range 256 {
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "none", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{Core: resource.MustParse("50"), Memory: resource.MustParse("4"), GpuMem: resource.MustParse("8")}}})
+	}
+	CopyLimits(pod)
+	for _, text := range []string{"100", "50", "49", strings.Repeat("1", 250_000)} {
+		pod.Annotations = map[string]string{CoreLimit: text}
+		answer, _, err := engine.Pod(pod, rules, "Deny")
+		if err != nil || answer.Allowed != (text == "100" || text == "50") {
+			t.Errorf("%.20s: %v %.200q", text, err, answer.Refusals)
+		}
+		if ours, err := judge.Evaluate(rules, pod, "Deny"); err != nil || ours.Refusals != answer.Refusals {
+			t.Errorf("%.20s: C++ says %.200q, CEL %.200q %v", text, ours.Refusals, answer.Refusals, err)
+		}
 	}
 }
 

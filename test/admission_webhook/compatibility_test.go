@@ -238,7 +238,7 @@ func TestS30_S32_S78_WhatCannotRunIsRefusedWithWhatThereIs(t *testing.T) {
 	}
 	// Nobody reads what a controller is told of its pods: who writes the template is told.
 	for _, kind := range admission.WorkloadKinds {
-		object, of, resource := admission.Workload(kind, newer.Spec)
+		object, of, resource := admission.Workload(kind, newer)
 		reply, err := api.DryRun(ctx, object, of, resource, "default")
 		if said := strings.Join(reply.Warnings, " "); err != nil || reply.Code != 201 || !strings.Contains(said, "its pods would be refused: no node") {
 			t.Errorf("a %s: %d %q %q %v", kind, reply.Code, reply.Message, said, err)

@@ -286,6 +286,32 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
   EXPECT_THAT(said(bomb + "kind: List\nitems: [*l20]\n"), HasSubstr("1 workload: 1 error"));
 }
 
+TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
+  const auto rules = (golden / "crl/manual-vcuda.yaml").string();
+  const std::string deployment =
+      "kind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    metadata:\n      annotations:\n        "
+      "tencent.com/vcuda-core-limit: banana\n    spec: {containers: [{name: m, resources: {limits: "
+      "{tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 4}}}]}\n";
+  const auto got = run({"-", rules}, "en", "text", false, deployment);
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, HasSubstr("<stdin>:7:9: error: Deployment a: container m: annotation "
+                                 "tencent.com/vcuda-core-limit is no whole number from 1, with tencent.com/vcuda-core "
+                                 "20; allowed are"));
+  EXPECT_THAT(got.out, HasSubstr("write an allowed number, or remove it [pod_amount_not_legal]"));
+  const auto data = nlohmann::json::parse(run({"-", rules}, "en", "json", false, deployment).out);
+  EXPECT_EQ(data[0]["field"], "spec.template.metadata.annotations[tencent.com/vcuda-core-limit]");
+}
+
+TEST(lint, F38_a_pod_that_is_too_large_is_told_as_in_the_cluster) {
+  const auto rules = (golden / "crl/manual-vcuda.yaml").string();
+  std::string pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [";
+  for (int i = 0; i < 257; ++i)
+    pod += "{name: c" + std::to_string(i) + ", resources: {limits: {tencent.com/vcuda-core: 100}}},";
+  const auto got = run({"-", rules}, "en", "text", false, pod + "]}\n");
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, HasSubstr("more than is judged; make it smaller [too_large]"));
+}
+
 TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {
   const auto rules = (golden / "crl/manual-vcuda.yaml").string();
   const std::string pod =

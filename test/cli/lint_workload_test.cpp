@@ -12,7 +12,7 @@ namespace crl = reconcilers::crl;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
 
 std::vector<lint_finding> findings(const std::string& text, crl::language in = crl::language::en,
-                                   const known_resources* known = nullptr) {
+                                   const known_cluster* known = nullptr) {
   static std::vector<yaml::source> kept;
   auto file = yaml::read("f", text);
   EXPECT_TRUE(file) << file.error();
@@ -64,7 +64,12 @@ INSTANTIATE_TEST_SUITE_P(
         row{"equal_as_text_and_number", "\"2\"", "2", ""}, row{"none", "0", "", ""},
         row{"whole_in_milli", "2000m", "2", ""}, row{"thousands", "1k", "1000", ""},
         row{"whole_with_a_point", "\"1.0\"", "1", ""}, row{"hexadecimal", "0x10", "16", ""},
-        row{"fraction", "0.5", "", "amount_fraction"}, row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
+        row{"blanks_around", "\" 1 \"", "1", ""}, row{"a_blank_within", "\"1 0\"", "", "amount_malformed"},
+        row{"a_tab_before", "\"\\t1\"", "", "amount_malformed"}, row{"blanks_alone", "\" \"", "", "amount_malformed"},
+        row{"more_than_can_be_counted", "\"99999999999999999999999\"", "", "amount_too_large"},
+        row{"an_exbibyte", "1Ei", "", "amount_too_large"},
+        row{"what_the_server_takes_for_the_most", "\"1e30\"", "", ""}, row{"fraction", "0.5", "", "amount_fraction"},
+        row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
         row{"fraction_in_milli", "500m", "", "amount_fraction"},
         row{"more_than_one_and_a_fraction", "1.5", "", "amount_fraction"},
         row{"fraction_in_both", "\"0.5\"", "1", "amount_fraction"}, row{"negative", "-1", "", "amount_negative"},
@@ -100,7 +105,7 @@ TEST(lint_workload, S72_names_that_are_no_resource) {
 }
 
 TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
-  const known_resources cluster{{"nvidia.com/gpu", "rdma/hca"}, {"example.com/fpga"}};
+  const known_cluster cluster{{{"nvidia.com/gpu", "rdma/hca"}, {"example.com/fpga"}}, {}};
   const auto got = findings(pod("1", "1", "nvidia.com/gpus"), crl::language::en, &cluster);
   ASSERT_THAT(codes(got), ElementsAre("unknown_resource"));
   EXPECT_EQ(got[0].level, crl::severity::warning);
@@ -109,6 +114,37 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
     EXPECT_THAT(findings(pod("1", "", key), crl::language::en, &cluster), IsEmpty()) << key;
   EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster nobody knows";
+}
+
+TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
+  const auto deployment = [](const std::string& image, const std::string& env, const std::string& limit) {
+    return findings(
+        "kind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - {name: m, image: " +
+        image + ", env: [" + env + "], resources: {limits: {" + limit + "}}}\n");
+  };
+  const auto paddle = deployment("paddle:2.6", "", "tencent.com/vcuda-core: 20");
+  ASSERT_THAT(codes(paddle), ElementsAre("compatibility"));
+  EXPECT_EQ(paddle[0].level, crl::severity::warning);
+  EXPECT_EQ(paddle[0].field, "spec.template.spec");
+  EXPECT_THAT(paddle[0].message, HasSubstr("set FLAGS_allocator_strategy=naive_best_fit"));
+  EXPECT_THAT(deployment("paddle:2.6", "", "tencent.com/vcuda-core: 100"), IsEmpty()) << "a whole card";
+  const std::string cuda = "{name: CUDA_VERSION, value: 13.1.0}";
+  const auto share = deployment("torch", cuda, "tencent.com/vcuda-core: 20");
+  ASSERT_THAT(codes(share), ElementsAre("compatibility"));
+  EXPECT_THAT(share[0].message, HasSubstr("asks for a share of a card (tencent.com/vcuda-core) and CUDA 13.1"));
+
+  kube::node old;
+  old.key.name = "old";
+  old.labels = kube::packed_map::of({{"cuda-major-version", "12"}, {"cuda-minor-version", "4"}});
+  old.allocatable = {{"nvidia.com/gpu", 8}};
+  const known_cluster cluster{{{"nvidia.com/gpu"}, {}}, {&old}};
+  const std::string pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, env: [" + cuda +
+                          "], resources: {limits: {nvidia.com/gpu: 1}}}]}\n";
+  const auto on_nodes = findings(pod, crl::language::en, &cluster);
+  ASSERT_THAT(codes(on_nodes), ElementsAre("compatibility"));
+  EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu has what the pod needs"));
+  EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster nobody knows";
 }
 
 TEST(lint_workload, finds_the_pods_of_every_kind) {
@@ -140,10 +176,33 @@ TEST(lint_workload, says_what_is_no_pod_spec) {
 }
 
 TEST(lint_workload, knows_whole_numbers) {
-  for (const auto* text : {"0", "1", "+1", "-1", "0.0", "1.0", "1000m", "1.5k", "1e3", "1.5e1", "10e-1", "1Ki", "0.5Ki",
-                           "0.125Ki", "1E", "1.000", "000", "5.", "2000000u"})
+  for (const auto* text : {"0",
+                           "1",
+                           "+1",
+                           "-1",
+                           "0.0",
+                           "1.0",
+                           "1000m",
+                           "1.5k",
+                           "1e3",
+                           "1.5e1",
+                           "10e-1",
+                           "1Ki",
+                           "0.5Ki",
+                           "0.125Ki",
+                           "1E",
+                           "1.000",
+                           "000",
+                           "5.",
+                           "2000000u",
+                           "999999u",
+                           "0.9995",
+                           "1e30",
+                           "9223372036854775807",
+                           "9Ei"})
     EXPECT_TRUE(is_whole(text)) << text;
-  for (const auto* text : {"0.5", "1m", "500m", "1.0001k", "1e-1", "15e-1", "0.3Ki", "1n", "999999u", ".5", "0.1"})
+  for (const auto* text : {"0.5", "1m", "500m", "1.0001k", "1e-1", "15e-1", "0.3Ki", "1n", "998999u", ".5", "0.1",
+                           "1Ei", "99999999999999999999999", "1000000000000000000000000000000", "200400800298.010002G"})
     EXPECT_FALSE(is_whole(text)) << text;
 }
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
+
+#include "quota/resource_keys.hpp"
 
 namespace quota {
 namespace {
@@ -197,6 +200,42 @@ TEST(vocabulary, S12_units_are_told_in_mib) {
   EXPECT_EQ(ask(mib, {{"aliyun.com/gpu-mem", 8138}}).only().memory_mib, 8138);
   EXPECT_EQ(ask(mode::volcano, {{"volcano.sh/vgpu-number", 1}, {"volcano.sh/vgpu-memory", 8000}}).only().memory_mib,
             8000);
+}
+
+TEST(vocabulary, S49_what_is_written_on_the_pod_is_a_whole_number_from_1) {
+  for (const auto* text : {"1", "50", "100", "9999999999"}) EXPECT_EQ(pod_amount_in(text), std::stoll(text)) << text;
+  for (const auto* text : {"", "0", "050", "-1", "+1", " 50", "50 ", "50%", "1e2", "0x10", "banana", "99999999999"})
+    EXPECT_FALSE(pod_amount_in(text)) << text;
+  EXPECT_TRUE(is_pod_amount("tencent.com/vcuda-core-limit", false));
+  EXPECT_FALSE(is_pod_amount("tencent.com/vcuda-core-limit", true));
+  EXPECT_TRUE(is_pod_amount("aliyun.com/gpu-count", true));
+  EXPECT_FALSE(is_pod_amount("", false));
+}
+
+TEST(vocabulary, S49_what_is_written_on_the_pod_and_is_no_number_is_refused_in_words) {
+  const auto refused = [](mode of, const std::vector<amount>& limits) { return text_of(ask(of, limits).no.value()); };
+  EXPECT_EQ(refused(mode::vgpu, {{"tencent.com/vcuda-core", 20},
+                                 {"tencent.com/vcuda-memory", 4},
+                                 {"tencent.com/vcuda-core-limit", not_a_number}}),
+            "tencent.com/vcuda-core-limit is no whole number from 1; allowed: tencent.com/vcuda-core to 100 for a "
+            "share, and the same as tencent.com/vcuda-core for whole cards");
+  EXPECT_EQ(refused(mode::gpushare, {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", not_a_number}}),
+            "aliyun.com/gpu-count is no whole number from 1; allowed: 1 or more");
+}
+
+// The engine and those who judge a pod before it (admission, lint) hold it to one rule.
+TEST(vocabulary, S49_the_engine_allows_what_the_rule_for_pods_allows) {
+  for (const std::int64_t cores : {1, 20, 99, 100, 200})
+    for (std::int64_t limit = 1; limit <= 210; ++limit) {
+      std::vector<amount> limits{{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-core-limit", limit}};
+      if (cores < 100) limits.push_back({"tencent.com/vcuda-memory", 4});
+      EXPECT_EQ(!ask(mode::vgpu, limits).no, core_limit.allow(limit, cores)) << cores << " " << limit;
+    }
+  for (std::int64_t memory = 1; memory <= 24; ++memory)
+    for (std::int64_t cards = 1; cards <= 26; ++cards)
+      EXPECT_EQ(!ask(mode::gpushare, {{"aliyun.com/gpu-mem", memory}, {"aliyun.com/gpu-count", cards}}).no,
+                card_count.allow(cards, memory))
+          << memory << " " << cards;
 }
 
 TEST(vocabulary, S49_a_core_limit_is_carried_with_the_share) {

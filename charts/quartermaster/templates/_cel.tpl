@@ -7,6 +7,7 @@ Nothing here walks all declared keys: what is looked at are the keys the pod nam
 of declarations. Maps have no order, so the keys of a container are sorted where they are first collected.
 
   spec        the pod spec
+  about       {annotations, labels} of the pod
   containers  [{at, limits, requests}], init containers first; `at` is what a message calls it, or its path for a patch
   named       those that name a declared key, with these: {..., keys: sorted}
   users       those that use one (ask for more than none): {..., asked: sorted keys}
@@ -46,6 +47,25 @@ has({{ $of }}.whole) && {{ $a }} > {{ $of }}.whole
 : {{ $a }} < {{ $of }}.from ? {{ $of }}.from
 : {{ $a }} > {{ $of }}.to ? (has({{ $of }}.whole) && {{ $of }}.whole - {{ $a }} < {{ $a }} - {{ $of }}.to ? {{ $of }}.whole : {{ $of }}.to)
 : {{ $of }}.from + ({{ $a }} - {{ $of }}.from + {{ $of }}.step / 2) / {{ $of }}.step * {{ $of }}.step
+{{- end }}
+
+{{- /* {annotations, labels} of the pod whose metadata the expression `.` stands for. */}}
+{{- define "quartermaster.cel.about" -}}
+{'annotations': has({{ . }}.annotations) ? dyn({{ . }}.annotations) : dyn({}), 'labels': has({{ . }}.labels) ? dyn({{ . }}.labels) : dyn({})}
+{{- end }}
+
+{{- /* Of [{annotations, labels}, a pod amount (quota/resource_keys.hpp), the limits of a container, its amount of the key]: whether what the pod
+says there is wrong. A limit of that name counts instead. The length is looked at first: an annotation may have 256 KiB. */}}
+{{- define "quartermaster.cel.pod_amount_wrong" -}}
+{{- $about := index . 0 }}{{ $of := index . 1 }}{{ $limits := index . 2 }}{{ $a := index . 3 -}}
+(!({{ $of }}.name in {{ $limits }} && sign(quantity({{ $limits }}[{{ $of }}.name])) > 0) &&
+[{{ $of }}.label ? {{ $about }}.labels : {{ $about }}.annotations].exists(texts, {{ $of }}.name in texts &&
+!({{ include "quartermaster.cel.pod_number" (printf "texts[%s.name]" $of) }} && [int(texts[{{ $of }}.name])].exists(n,
+n >= (has({{ $of }}.from) ? {{ $of }}.from : {{ $a }}) && (n <= {{ $a }} || (has({{ $of }}.to) && n <= {{ $of }}.to)) &&
+!(has({{ $of }}.divides) && {{ $of }}.divides && {{ $a }} % n != 0)))))
+{{- end }}
+{{- define "quartermaster.cel.pod_number" -}}
+(size({{ . }}) <= 10 && {{ . }}.matches('^[1-9][0-9]*$'))
 {{- end }}
 
 {{- /* The number of limits of the containers in the list `.`. */}}
@@ -182,7 +202,13 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
         : !has(u.rule.partner) || (has(u.rule.amounts) && has(u.rule.amounts.whole) && u.amount >= u.rule.amounts.whole) ||
           u.rule.partner in c.used || (u.rule.partner in c.limits && sign(quantity(c.limits[u.rule.partner])) > 0) {{- if not . }} ||
           (!(u.rule.partner in c.limits) && u.rule.partner in params.spec.rules && has(params.spec.rules[u.rule.partner].absentPasses) &&
-            params.spec.rules[u.rule.partner].absentPasses){{ end }} ? ''
+            params.spec.rules[u.rule.partner].absentPasses){{ end }}
+        ? (!has(u.rule.podAmount) || u.rule.podAmount.name in c.used || !{{ include "quartermaster.cel.pod_amount_wrong" (list "variables.about" "u.rule.podAmount" "c.limits" "u.amount") | nindent 12 }}
+          ? ''
+          : c.at + (u.rule.podAmount.label ? ': label ' : ': annotation ') + u.rule.podAmount.name + ' is ' +
+            [(u.rule.podAmount.label ? variables.about.labels : variables.about.annotations)[u.rule.podAmount.name]].map(text,
+              {{ include "quartermaster.cel.pod_number" "text" }} ? text : 'no whole number from 1')[0] +
+            ', with ' + u.key + ' ' + string(u.amount) + '; allowed are ' + u.rule.podAmount.words)
         : c.at + ': ' + u.key + ' is ' + string(u.amount) + (has(u.rule.amounts) && has(u.rule.amounts.whole)
           ? ', a share of a card, and needs ' + u.rule.partner + ' beside it; ' + string(u.rule.amounts.whole) + ' is a whole card and needs none'
           : ' and needs ' + u.rule.partner + ' beside it')) +
@@ -238,18 +264,19 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
 Match conditions: a cheap look at whether anything can be wrong, said or absent, before the variables above are worked out, which costs the
 server as much as a fifth of making a pod. They may say yes too often, never no too often; the same tests hold them to it.
 
-`spec`: what they look at; `fills`: whether keys that will be filled in count.
+`spec`: what they look at; `metadata`: that of the pod; `fills`: whether keys that will be filled in count.
 */}}
 {{- define "quartermaster.cel.suspect" -}}
 [{{ include "quartermaster.cel.all" .spec }}].exists(all, {{ include "quartermaster.cel.monstrous" "all" }} ||
 ({{ include "quartermaster.cel.names" "all" }} && (size(all) > 16 || {{ include "quartermaster.cel.limits" "all" }} > 128 ||
-{{ include "quartermaster.cel.too_many" "all" }} || {{ include "quartermaster.cel.wrong" (dict "all" "all" "fills" .fills) }} ||
+{{ include "quartermaster.cel.too_many" "all" }} || [{{ include "quartermaster.cel.about" .metadata }}].exists(about, {{ include "quartermaster.cel.wrong" (dict "all" "all" "about" "about" "fills" .fills) }}) ||
 [all.filter(c, has(c.resources) && has(c.resources.limits)).map(c, c.resources.limits)].exists(held,
 [{{ include "quartermaster.cel.used" "held" }}].exists(used, {{ include "quartermaster.cel.too_many_pairs" "used" }} ||
 {{ include "quartermaster.cel.conflict" "used" }})))))
 {{- end }}
 
-{{- /* Something is wrong with a container in the list `.all`, looked at alone. `.fills`: what will be filled in counts as absent. */}}
+{{- /* Something is wrong with a container in the list `.all`, looked at alone, in a pod that says `.about`. `.fills`: what will be filled in
+counts as absent. */}}
 {{- define "quartermaster.cel.wrong" -}}
 {{ .all }}.exists(c, has(c.resources) && (
 (has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && sign(quantity(c.resources.limits[k])) > 0 && [params.spec.rules[k]].exists(r,
@@ -259,6 +286,7 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
     !(r.partner in c.resources.limits{{ if .fills }} && sign(quantity(c.resources.limits[r.partner])) > 0){{ else }}
     ? sign(quantity(c.resources.limits[r.partner])) > 0
     : r.partner in params.spec.rules && has(params.spec.rules[r.partner].absentPasses) && params.spec.rules[r.partner].absentPasses){{ end }}) ||
+  (has(r.podAmount) && {{ include "quartermaster.cel.pod_amount_wrong" (list .about "r.podAmount" "c.resources.limits" (include "quartermaster.cel.whole" "c.resources.limits[k]")) }}) ||
   (has(r.group) && r.group in params.spec.groups && params.spec.groups[r.group].exists(m, m in params.spec.rules &&
     ((has(params.spec.rules[m].must) && params.spec.rules[m].must){{ if .fills }} || has(params.spec.rules[m].fill){{ end }}) &&
     !(m in c.resources.limits && sign(quantity(c.resources.limits[m])) > 0){{ if not .fills }} &&

@@ -269,7 +269,7 @@ func inTemplate(ctx context.Context, s *Server, judge *admission.Judge, batch *B
 		return []string{err.Error()}
 	}
 	kind := admission.WorkloadKinds[len(c.Name)%len(admission.WorkloadKinds)]
-	object, of, resource := admission.Workload(kind, c.Pod.Spec)
+	object, of, resource := admission.Workload(kind, c.Pod)
 	reply, err := s.DryRun(ctx, object, of, resource, "default")
 	if err != nil {
 		return []string{err.Error()}

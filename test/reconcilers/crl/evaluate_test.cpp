@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -294,8 +295,64 @@ TEST(compiled, comes_back_as_it_was) {
   const nlohmann::json amounts = {{"from", 1}, {"to", 99}, {"step", 1}, {"whole", 100}, {"words", core_amounts.words}};
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["amounts"], amounts);
   EXPECT_EQ(spec["amounts"]["tencent.com/vcuda-core"], amounts);
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["podAmount"],
+            (nlohmann::json{{"name", "tencent.com/vcuda-core-limit"},
+                            {"label", false},
+                            {"to", 100},
+                            {"words", vocabulary_of("tencent.com/vcuda-core")->on_pod.words}}));
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["partner"], "tencent.com/vcuda-core");
   EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
+}
+
+TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
+  const auto rules = rules_from({core, memory});
+  const auto said = [&](std::string_view limit, std::int64_t cores, language in = language::en) {
+    const pod_amounts written{{"tencent.com/vcuda-core-limit", std::string(limit)}};
+    evaluation how;
+    how.on_pod = &written;
+    const auto container = box("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", 4}});
+    return texts_of(judge_one(rules, container, how).refused, in);
+  };
+  EXPECT_EQ(said("50", 50), "");
+  EXPECT_EQ(said("100", 50), "");
+  EXPECT_EQ(said("200", 200), "");
+  EXPECT_EQ(said("banana", 50),
+            "container main: annotation tencent.com/vcuda-core-limit is no whole number from 1, with "
+            "tencent.com/vcuda-core 50; allowed are tencent.com/vcuda-core to 100 for a share, and the same as "
+            "tencent.com/vcuda-core for whole cards");
+  EXPECT_THAT(said("49", 50), HasSubstr("tencent.com/vcuda-core-limit is 49, with tencent.com/vcuda-core 50"));
+  EXPECT_THAT(said("banana", 50, language::zh),
+              HasSubstr("容器 main：注解 tencent.com/vcuda-core-limit 不是从 1 开始的整数"));
+}
+
+TEST(evaluate, S49_reads_only_what_carries_an_amount_and_where_it_does) {
+  const std::map<std::string, std::string> names{{"tencent.com/vcuda-core-limit", "50"}, {"aliyun.com/gpu-count", "2"}};
+  EXPECT_THAT(pod_amounts_in(names, std::map<std::string, std::string>{}),
+              ElementsAre(std::pair<std::string, std::string>("tencent.com/vcuda-core-limit", "50")));
+  EXPECT_THAT(pod_amounts_in(std::map<std::string, std::string>{}, names),
+              ElementsAre(std::pair<std::string, std::string>("aliyun.com/gpu-count", "2")));
+}
+
+TEST(evaluate, F38_a_pod_beyond_the_bounds_is_refused_and_nothing_is_filled_in) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto of = [&](std::size_t containers, std::size_t limits) {
+    std::vector<kube::container> all(containers, box("main", {}));
+    if (!all.empty()) all.back() = box("last", {{"tencent.com/vcuda-core", 30}});
+    evaluation how;
+    how.limits = limits;
+    return evaluate(rules, all, "", how);
+  };
+  EXPECT_EQ(of(256, 2048).fills.size(), 1U);
+  for (const auto& got : {of(257, 0), of(1, 2049)}) {
+    EXPECT_THAT(got.fills, IsEmpty());
+    EXPECT_EQ(
+        texts_of(got.refused),
+        "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong "
+        "to large groups: more than is judged");
+    EXPECT_THAT(texts_of(got.refused, language::zh), HasSubstr("超出可检查的范围"));
+  }
+  const std::vector<kube::container> others(300, box("main", {{"nvidia.com/gpu", 1}}));
+  EXPECT_EQ(evaluate(rules, others, ""), ruling()) << "it names no declared key";
 }
 
 TEST(compiled, F36_what_others_wrote_into_the_object_is_read_without_harm) {
@@ -340,6 +397,7 @@ TEST(pod_spec, reads_what_counts_and_in_the_order_of_the_projection) {
                                                      std::pair<std::string, std::int64_t>("example.com/b", 2)));
   EXPECT_EQ(got->path(1), "/spec/initContainers/1");
   EXPECT_EQ(got->path(2), "/spec/containers/0");
+  EXPECT_EQ(got->limits, 4U) << "cpu and what is no amount count";
   EXPECT_FALSE(parse_pod_spec("{\"containers\":"));
 }
 

@@ -260,6 +260,20 @@ TEST(placement, an_init_container_that_asks_for_more_is_lent_it_and_each_is_told
             "GPU-a0,NVIDIA,12000,10:;GPU-a0,NVIDIA,6000,40:;GPU-a0,NVIDIA,3000,20:;");
 }
 
+TEST(placement, S49_what_is_written_on_the_pod_counts_whole_or_is_refused) {
+  auto of = share("p", 20, 8);
+  const auto limit = [&](std::string_view text) {
+    of.annotations = packed({{"tencent.com/vcuda-core-limit", std::string(text)}});
+    const asked read(of, any);
+    return std::ranges::find(read.containers()[0], "tencent.com/vcuda-core-limit", &quota::amount::key)->value;
+  };
+  EXPECT_EQ(limit("50"), 50);
+  for (const auto* text : {"banana", "50 cores", "0", "-5", ""}) EXPECT_EQ(limit(text), quota::not_a_number) << text;
+  auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 4}})});
+  spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  EXPECT_THAT(asked(spread, any).containers()[0], SizeIs(2)) << "the container's own limit counts";
+}
+
 TEST(placement, keys_nobody_declared_are_not_ours) {
   EXPECT_FALSE(asks(pod("p", {container("main", {{"rdma/hca", 1}})}), any));
   EXPECT_TRUE(asks(pod("p", {container("main", {{"example.com/fpga", 1}})}), any));

@@ -89,7 +89,7 @@ void print_steps(const std::vector<verify::step>& steps, std::string_view node, 
   const auto& say = words_in(in);
   for (const auto& one : steps) {
     if (!all && one.is != outcome::wrong && one.is != outcome::warning && !proved(one)) continue;
-    to << "  " << padded(mark(one.is, say), 8) << padded(to_string(one.at), 15) << plain(text_in(one, in)) << "\n";
+    to << "  " << padded(mark(one.is, say), 8) << padded(name_of(one.at, in), 15) << plain(text_in(one, in)) << "\n";
     const auto remedy = remedy_of(one, node, in);
     if (!remedy.empty())
       to << "  " << padded("", 8) << padded("", 15) << say.remedy << (in == language::zh ? "：" : ": ") << plain(remedy)

@@ -139,10 +139,11 @@ std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* p
   return out;
 }
 
-std::string list(const std::vector<std::string_view>& words) {
+std::string list(const std::vector<std::string_view>& words, std::string_view between = ", ",
+                 std::string_view last = " and ") {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 == words.size() ? " and " : ", ";
+    if (i > 0) out += i + 1 == words.size() ? last : between;
     out += words[i];
   }
   return out;
@@ -164,9 +165,15 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims, const forei
     if (!one.mode.empty() || !one.left_to.empty() || !one.refusal.empty()) continue;
     auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
                    "; allowed are " + list(one.allowed) + " (any case)";
-    if (const auto near = crl::nearest(one.value, one.allowed); !near.empty())
+    auto message_zh = "标签 " + one.label + (one.value.empty() ? " 没有值" : " 的值不是已知的模式") + "；可用的值：" +
+                      list(one.allowed, "、", "、") + "（不区分大小写）";
+    if (const auto near = crl::nearest(one.value, one.allowed); !near.empty()) {
       message += ". Did you mean " + std::string(near) + "?";
-    return refused(nullptr, one.value, "UnknownMode", std::move(message));
+      message_zh += "。是否想写 " + std::string(near) + "？";
+    }
+    auto out = refused(nullptr, one.value, "UnknownMode", std::move(message));
+    out.message_zh = std::move(message_zh);
+    return out;
   }
   for (const auto& one : claims) {
     const auto& first = claims.front();
@@ -177,8 +184,10 @@ std::optional<node_intent> unclear(const std::vector<claim>& claims, const forei
       return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
                      "label " + one.label + " gives the node to " + std::string(one.left_to) +
                          ", and two device plugins would give a card out twice; remove that label");
-    return refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
-                   "labels " + first.label + " and " + one.label + " disagree; remove one of them");
+    auto out = refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
+                       "labels " + first.label + " and " + one.label + " disagree; remove one of them");
+    out.message_zh = "标签 " + first.label + " 与 " + one.label + " 互相矛盾；请去掉其中一个";
+    return out;
   }
   return std::nullopt;
 }
@@ -273,7 +282,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
         &mode, name, std::string(module_disabled),
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
   if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
-  return {kind::mode, &mode, name, {}, {}, std::move(others)};
+  return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
 }
 
 /// A mode that nobody on this node asked for is not worth a refusal, and takes nothing from anybody.
@@ -314,8 +323,13 @@ node_intent intent_of(const kube::node& node, const accelerator_policy* policy, 
   if (asked.mode == no_mode) return {};
   const auto* mode = modules::offered_by(policy).find(asked.mode);
   if (!mode)  // an alias of a policy made for a newer version
-    return refused(nullptr, asked.mode, "UnknownMode",
-                   "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
+  {
+    auto out =
+        refused(nullptr, asked.mode, "UnknownMode",
+                "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
+    out.message_zh = "标签 " + asked.label + " 对应模式 " + asked.mode + "，当前版本没有该模式";
+    return out;
+  }
   return judged(node, *mode, policy, foreign);
 }
 

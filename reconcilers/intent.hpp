@@ -26,6 +26,7 @@ struct node_intent {
   std::string requested;                       ///< for people: the mode, or what the labels say
   std::string reason;                          ///< CamelCase; empty unless refused or left alone
   std::string message;                         ///< what is wrong and what to do
+  std::string message_zh = {};                 ///< of UnknownMode and ConflictingLabels, for `verify`
   /// Plugins of others that have to go first. The policy says take over, where it is a mode all the same.
   std::vector<foreign_plugin> foreign = {};
 };

@@ -149,9 +149,12 @@ class node_walker {
     if (wanted_.of == kind::none) return good(stage::label, asked);
     if (wanted_.of == kind::left_alone) return good(stage::label, asked, wanted_.requested);
     if (wanted_.of == kind::refused) {
-      if (wanted_.reason == "UnknownMode") return wrong(stage::label, code::unknown_mode, asked, wanted_.message);
-      if (wanted_.reason == "ConflictingLabels")
-        return wrong(stage::label, code::conflicting_labels, asked, wanted_.message);
+      if (wanted_.reason == "UnknownMode" || wanted_.reason == "ConflictingLabels") {
+        const bool unknown = wanted_.reason == "UnknownMode";
+        auto out = wrong(stage::label, unknown ? code::unknown_mode : code::conflicting_labels, asked, wanted_.message);
+        out.other_zh = wanted_.message_zh;
+        return out;
+      }
       if (wanted_.reason == "ForeignPlugin") return wrong(stage::label, code::foreign_label, asked, wanted_.message);
     }
     return good(stage::label, asked, wanted_.mode ? std::string(wanted_.mode->name) : wanted_.requested);

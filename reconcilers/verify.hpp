@@ -162,6 +162,7 @@ struct step {
   code why = code::none;     ///< unless wrong: none
   std::string value, other;  ///< what the words are filled with
   std::optional<preflight_row> row;
+  std::string other_zh = {};  ///< `other` in Chinese where it is a sentence of ours; empty: the same
 };
 
 struct node_walk {
@@ -184,6 +185,7 @@ std::size_t problems(const report& of);
 bool unsettled(const report& of);
 
 std::string_view to_string(stage at) noexcept;
+std::string_view name_of(stage at, crl::language in) noexcept;
 std::string_view to_string(outcome is) noexcept;
 std::string_view to_string(code why) noexcept;
 std::string text_of(const step& of, crl::language in);

@@ -14,8 +14,7 @@ struct words {
 
 struct stage_row {
   stage at;
-  std::string_view name;
-  words good;
+  words name, good;
 };
 struct code_row {
   code why;
@@ -26,27 +25,27 @@ struct code_row {
 // {value} {other} {node}
 // clang-format off
 constexpr std::array<stage_row, static_cast<std::size_t>(stage::allocation) + 1> stages{{
-  {stage::types, "types", {"the custom resource types are there", "自定义资源类型齐全"}},
-  {stage::policy, "policy", {"AcceleratorPolicy default is ready: {value}", "AcceleratorPolicy default 已就绪：{value}"}},
-  {stage::rules, "rules", {"enforcement {value}: {other}", "执行方式 {value}：{other}"}},
-  {stage::daemon_sets, "daemonsets", {"{value}: {other} pods available", "{value}：{other} 个 Pod 可用"}},
-  {stage::leader, "leader", {"{value} leads", "{value} 是当前的 leader"}},
-  {stage::scheduler, "scheduler", {"{value}: {other}", "{value}：{other}"}},
-  {stage::extender, "extender", {"asked by {value} after {other}", "{value} 询问了扩展器，用时 {other}"}},
-  {stage::callers, "callers", {"{value}", "{value}"}},
-  {stage::quotas, "quotas", {"{value} enforced", "{value} 个配额均已生效"}},
-  {stage::label, "label", {"{value} asks for {other}", "{value} 请求 {other}"}},
-  {stage::node, "node", {"Ready, and takes new pods", "Ready，可调度"}},
-  {stage::module, "module", {"{value} is on in AcceleratorPolicy default", "{value} 已在 AcceleratorPolicy default 中启用"}},
-  {stage::enrolment, "enrolment", {"{value}, mode {other}", "{value}，模式 {other}"}},
-  {stage::preflight, "preflight", {"{value}", "{value}"}},
-  {stage::module_label, "module-label", {"quartermaster.io/module={value}", "quartermaster.io/module={value}"}},
-  {stage::plugin, "plugin", {"pod {value} is ready", "Pod {value} 已就绪"}},
-  {stage::other_plugins, "other-plugins", {"nobody else advertises cards", "没有其他插件上报卡"}},
-  {stage::resources, "resources", {"allocatable of capacity: {value}", "可分配/容量：{value}"}},
-  {stage::pods, "pods", {"{value} hold cards{other}", "{value} 个 Pod 占用卡{other}"}},
-  {stage::taint, "taint", {"none of ours", "没有本产品的污点"}},
-  {stage::allocation, "allocation", {"{value}", "{value}"}},
+  {stage::types, {"types", "类型"}, {"the custom resource types are there", "自定义资源类型齐全"}},
+  {stage::policy, {"policy", "策略"}, {"AcceleratorPolicy default is ready: {value}", "AcceleratorPolicy default 已就绪：{value}"}},
+  {stage::rules, {"rules", "规则"}, {"enforcement {value}: {other}", "执行方式 {value}：{other}"}},
+  {stage::daemon_sets, {"daemonsets", "守护进程集"}, {"{value}: {other} pods available", "{value}：{other} 个 Pod 可用"}},
+  {stage::leader, {"leader", "leader"}, {"{value} leads", "{value} 是当前的 leader"}},
+  {stage::scheduler, {"scheduler", "调度器"}, {"{value}: {other}", "{value}：{other}"}},
+  {stage::extender, {"extender", "扩展器"}, {"asked by {value} after {other}", "{value} 询问了扩展器，用时 {other}"}},
+  {stage::callers, {"callers", "调用方证书"}, {"{value}", "{value}"}},
+  {stage::quotas, {"quotas", "配额"}, {"{value} enforced", "{value} 个配额均已生效"}},
+  {stage::label, {"label", "标签"}, {"{value} asks for {other}", "{value} 请求 {other}"}},
+  {stage::node, {"node", "节点"}, {"Ready, and takes new pods", "Ready，可调度"}},
+  {stage::module, {"module", "模块"}, {"{value} is on in AcceleratorPolicy default", "{value} 已在 AcceleratorPolicy default 中启用"}},
+  {stage::enrolment, {"enrolment", "接入"}, {"{value}, mode {other}", "{value}，模式 {other}"}},
+  {stage::preflight, {"preflight", "预检"}, {"{value}", "{value}"}},
+  {stage::module_label, {"module-label", "模块标签"}, {"quartermaster.io/module={value}", "quartermaster.io/module={value}"}},
+  {stage::plugin, {"plugin", "插件"}, {"pod {value} is ready", "Pod {value} 已就绪"}},
+  {stage::other_plugins, {"other-plugins", "其他插件"}, {"nobody else advertises cards", "没有其他插件上报卡"}},
+  {stage::resources, {"resources", "资源"}, {"allocatable of capacity: {value}", "可分配/容量：{value}"}},
+  {stage::pods, {"pods", "Pod"}, {"{value} hold cards{other}", "{value} 个 Pod 占用卡{other}"}},
+  {stage::taint, {"taint", "污点"}, {"none of ours", "没有本产品的污点"}},
+  {stage::allocation, {"allocation", "试分配"}, {"{value}", "{value}"}},
 }};
 
 constexpr std::array<code_row, code_count> codes{{
@@ -79,10 +78,10 @@ constexpr std::array<code_row, code_count> codes{{
    {"the operator {value} has not renewed its lease for {other} s", "Operator {value} 已有 {other} 秒未续租"},
    {"look at its pod and log; until one leads, nothing is enrolled or repaired", "请检查其 Pod 与日志；在有 leader 之前不会接入或修复任何节点"}},
   {code::unknown_mode, "unknown_mode",
-   {"{other}", "标签 {value} 的值不是已知的模式"},
+   {"{other}", "{other}"},
    {"kubectl label node {node} nvidia-device-enable=MODE --overwrite", "请改正：kubectl label node {node} nvidia-device-enable=模式 --overwrite"}},
   {code::conflicting_labels, "conflicting_labels",
-   {"{other}", "标签互相矛盾：{value}"},
+   {"{other}", "{other}"},
    {"keep one: kubectl label node {node} KEY-", "请只保留一个：kubectl label node {node} 键名-"}},
   {code::foreign_label, "foreign_label",
    {"{other}", "其他产品的设备插件已占用或将占用该节点：{value}；{other}"},
@@ -217,7 +216,8 @@ constexpr std::array<code_row, code_count> codes{{
 }};
 // clang-format on
 
-std::string filled(std::string_view text, const step& of, std::string_view node) {
+std::string filled(std::string_view text, const step& of, std::string_view node, language in) {
+  const auto& other = in == language::zh && !of.other_zh.empty() ? of.other_zh : of.other;
   std::string out;
   while (!text.empty()) {
     const auto open = text.find('{');
@@ -230,7 +230,7 @@ std::string filled(std::string_view text, const step& of, std::string_view node)
       text.remove_prefix(mark.size());
       return true;
     };
-    if (take("{value}", of.value) || take("{other}", of.other) || take("{node}", node)) continue;
+    if (take("{value}", of.value) || take("{other}", other) || take("{node}", node)) continue;
     out += '{';
     text.remove_prefix(1);
   }
@@ -256,14 +256,15 @@ std::string good_text(const step& of, language in) {
     words.other = of.other.empty() ? "" : (zh ? "：" : ": ") + of.other;
     if (!zh) words.value += of.value == "1" ? " pod" : " pods";
     if (!zh && of.value == "1") return words.value + " holds cards" + words.other;
-    return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), words, {});
+    return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), words, {}, in);
   }
-  return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), of, {});
+  return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), of, {}, in);
 }
 
 }  // namespace
 
-std::string_view to_string(stage at) noexcept { return stages[static_cast<std::size_t>(at)].name; }
+std::string_view to_string(stage at) noexcept { return stages[static_cast<std::size_t>(at)].name.en; }
+std::string_view name_of(stage at, language in) noexcept { return stages[static_cast<std::size_t>(at)].name.in(in); }
 
 std::string_view to_string(outcome is) noexcept {
   constexpr std::array<std::string_view, 5> all{"good", "wrong", "warning", "unknown", "skipped"};
@@ -279,7 +280,7 @@ std::string text_of(const step& of, language in) {
   if (of.is == outcome::good) return good_text(of, in);
   const auto& row = codes[static_cast<std::size_t>(of.why)];
   if (of.why == code::none) return of.value;
-  auto out = filled(row.text.in(in), of, {});
+  auto out = filled(row.text.in(in), of, {}, in);
   if (of.why == code::policy_missing && !of.value.empty())
     out += (in == language::zh ? "；现有：" : "; there is ") + of.value;
   return out;
@@ -288,7 +289,7 @@ std::string text_of(const step& of, language in) {
 std::string remedy_of(const step& of, std::string_view node, language in) {
   if (of.row) return reconcilers::remedy_of(*of.row, in);
   if (of.is != outcome::wrong) return {};
-  return filled(codes[static_cast<std::size_t>(of.why)].remedy.in(in), of, node);
+  return filled(codes[static_cast<std::size_t>(of.why)].remedy.in(in), of, node, in);
 }
 
 }  // namespace reconcilers::verify

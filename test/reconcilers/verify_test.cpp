@@ -532,6 +532,30 @@ TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
   EXPECT_GE(seen.size(), 31U);
 }
 
+TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_languages) {
+  cluster one;
+  one.asks("vgppu");
+  one.phase(phases::refused, "UnknownMode");
+  const auto found = one.walked();
+  const auto& steps = found.nodes.at(0).steps;
+  const auto label = std::ranges::find(steps, code::unknown_mode, &step::why);
+  ASSERT_NE(label, steps.end());
+  EXPECT_THAT(text_of(*label, language::en), testing::EndsWith("Did you mean vgpu?"));
+  EXPECT_THAT(text_of(*label, language::zh),
+              testing::AllOf(HasSubstr("可用的值："), HasSubstr("mps"), testing::EndsWith("是否想写 vgpu？")));
+  EXPECT_EQ(name_of(stage::label, language::zh), "标签");
+
+  cluster two;
+  two.asks("vgpu");
+  two.node_labels["quartermaster.io/mode"] = "mps";
+  two.phase(phases::refused, "ConflictingLabels");
+  const auto both = two.walked();
+  const auto at = std::ranges::find(both.nodes.at(0).steps, code::conflicting_labels, &step::why);
+  ASSERT_NE(at, both.nodes.at(0).steps.end());
+  EXPECT_THAT(text_of(*at, language::zh),
+              testing::AllOf(HasSubstr("nvidia-device-enable=vgpu"), HasSubstr("互相矛盾")));
+}
+
 TEST(verify, independent_defects_are_all_found) {
   cluster one;
   one.plugin_breaks("ImagePullBackOff");

@@ -38,18 +38,6 @@ json as_json(const quota::explanation& why, std::span<const quota::node_view> no
   return out;
 }
 
-/// Why a node takes no such pod at all: its own words where it is a matter of its mode.
-std::string refusal_of(const quota::node_view& node, const ext::asked& by, const placements& in) {
-  quota::demand needs;
-  const auto no = quota::read(by.containers(), node.what->serves, needs);
-  if (!no) return {};
-  if (no->what != quota::wrong::not_served) return quota::text_of(*no);
-  const auto* known = in.nodes.find({{}, node.what->name});
-  const auto module = known ? known->labels.value_or(reconcilers::names::module_label, "") : std::string_view();
-  return (module.empty() ? std::string("no mode of ours") : "mode " + std::string(module)) + ", which does not offer " +
-         std::string(no->key);
-}
-
 void print(const quota::explanation& why, std::span<const quota::node_view> nodes, const ext::asked& by,
            const placements& in, const bilingual& say, std::ostream& to) {
   table rows(say.zh ? std::vector<std::string>{"节点数", "原因", "对象"}
@@ -200,20 +188,30 @@ Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster 
 std::string where_limits_are(const placements& in, const std::string& ns) {
   std::string out;
   if (std::ranges::any_of(in.quotas.all(), [&](const auto& one) { return one.key.ns == ns; }))
-    out += "kubectl get acceleratorquota -n " + ns + "\n";
+    out += "  kubectl get acceleratorquota -n " + ns + "\n";
   for (const auto& one : in.old_quotas.all())
     if (one.data.value_or(reconcilers::gpu_quota_key, "").contains("\"" + ns + "\""))
-      out += "kubectl get configmap -n " + one.key.ns + " " + one.key.name + " -o yaml\n";
+      out += "  kubectl get configmap -n " + one.key.ns + " " + one.key.name + " -o yaml\n";
   return out;
 }
 
-/// What cannot be read does not count here; the operator goes on with what it read before.
+}  // namespace
+
+std::string refusal_of(const quota::node_view& node, const ext::asked& by, const placements& in) {
+  quota::demand needs;
+  const auto no = quota::read(by.containers(), node.what->serves, needs);
+  if (!no) return {};
+  if (no->what != quota::wrong::not_served) return quota::text_of(*no);
+  const auto* known = in.nodes.find({{}, node.what->name});
+  const auto module = known ? known->labels.value_or(reconcilers::names::module_label, "") : std::string_view();
+  return (module.empty() ? std::string("no mode of ours") : "mode " + std::string(module)) + ", which does not offer " +
+         std::string(no->key);
+}
+
 void say_unread(const placements& in, std::ostream& err) {
   if (!in.book->trouble().empty())
     err << "quartermaster: kube-system/gpuquota does not count: " << in.book->trouble() << "\n";
 }
-
-}  // namespace
 
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns) {
   const auto slash = text.find('/');
@@ -283,7 +281,7 @@ int explain_pod(const placements& in, const kube::object_key& key, const report_
   if (how.output == "wide") print_nodes(nodes, by, in, say, out);
   if (limit) {
     out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"
-        << where_limits_are(in, key.ns);
+        << say("See:\n", "查看：\n") << where_limits_are(in, key.ns);
     return rc;
   }
   for (const auto& text : kept.texts)

@@ -18,6 +18,9 @@ class node_rules {
   /// @param spec of a pod; what has not the form of the API is as if it were not there
   explicit node_rules(const nlohmann::json& spec);
 
+  /// As if the pod tolerated every taint of that key.
+  void tolerate(std::string key) { tolerations_.push_back({std::move(key), "Exists", {}, {}}); }
+
   /// Empty: the pod may run there. Otherwise why not, the same words for the same reason.
   std::string refuses(const kube::node& node) const;
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/answer.hpp"
+#include "cli/explain_pod.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
 #include "cli/yaml.hpp"
@@ -15,6 +16,7 @@
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/names.hpp"
 
 namespace cli {
 namespace {
@@ -106,8 +108,20 @@ seat take_seat(placements& in, const tried_pod& tried, const ext::asked& by) {
   std::string why;
   if (limit)
     why = quota::text_of(*limit);
-  else if (!nodes.empty() || closed.empty())
-    why = ext::text_of(quota::explain(by.containers(), nodes, by.only()), nodes, by);
+  else if (!nodes.empty() || closed.empty()) {
+    // Nodes of another mode are told apart from those that are full.
+    std::map<std::string, std::size_t> refusals;
+    std::vector<quota::node_view> serving;
+    for (const auto& node : nodes)
+      if (auto text = refusal_of(node, by, in); text.empty())
+        serving.push_back(node);
+      else
+        ++refusals[std::move(text)];
+    if (!serving.empty() || refusals.empty())
+      why = ext::text_of(quota::explain(by.containers(), serving, by.only()), serving, by);
+    for (const auto& [text, count] : refusals)
+      why += (why.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+  }
   for (const auto& [text, count] : closed)
     why += (why.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
   return {{}, {}, why};
@@ -143,7 +157,14 @@ std::string add_pods(const manifest& of, const std::string& ns, std::vector<trie
     // A Job runs no more at once than are to be completed.
     count = std::string_view(key) == "completions" ? std::min(count, said) : said;
   }
-  const node_rules nodes(*read);
+  node_rules nodes(*read);
+  // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
+  const auto scheduler = read->is_object() ? read->value("schedulerName", nlohmann::json()) : nlohmann::json();
+  const bool sent = scheduler.is_null() || scheduler == "" || scheduler == "default-scheduler" ||
+                    scheduler == std::string(reconcilers::names::scheduler_name);
+  const auto labels = metadata.value("labels", nlohmann::json::object());
+  if (sent && labels.value(std::string(reconcilers::names::scheduler_label), "") != "ignore")
+    nodes.tolerate(std::string(reconcilers::names::accelerator_taint));
   for (std::int64_t i = 0; i < count; ++i) {
     metadata["name"] = count == 1 ? of.key.name : of.key.name + "-" + std::to_string(i);
     const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
@@ -254,6 +275,7 @@ void add_simulate(CLI::App& app, int& rc) {
     placements all;
     const auto read = gather(given->cluster, given->snapshot, all);
     if (!read) return fail(read.error().what, 1);
+    say_unread(all, std::cerr);
     rc = simulate(all, pods, given->how, std::cout);
   });
 }

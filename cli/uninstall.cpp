@@ -67,6 +67,9 @@ class removal {
     if (!how_.without_operator) {
       const auto left = co_await leave();
       if (!left) co_return left;
+      const auto again = co_await look();
+      if (!again) co_return again;
+      if (const auto still = not_taken_back(); !still) co_return still;
     }
     const auto stopped = co_await stop_operator();
     if (!stopped) co_return stopped;
@@ -229,9 +232,17 @@ class removal {
       co_await pause_for(look_again);
       const auto seen = co_await look();
       if (!seen) co_return seen;
+      if (const auto still = not_taken_back(); !still) co_return still;
     }
     out_ << "every node has left its mode" << std::endl;
     co_return kube::result<void>();
+  }
+
+  /// Somebody may have called --cancel meanwhile.
+  kube::result<void> not_taken_back() const {
+    if (!has_policy_ || removing_) return {};
+    return std::unexpected(failure(
+        "somebody took it back (spec.removing of AcceleratorPolicy default is no longer true): nothing was removed"));
   }
 
   kube::task<void> stop_operator() {

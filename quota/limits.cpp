@@ -75,6 +75,16 @@ isolation isolation_of(const service& of) {
   return isolation::none;
 }
 
+namespace {
+
+/// A whole card is its holder's alone. Where nothing is known of a pod's isolation its whole cards are not told apart
+/// either.
+std::optional<isolation> isolation_in(bool whole, const traits& pod) {
+  return pod.isolated && whole ? std::optional{isolation::exclusive} : pod.isolated;
+}
+
+}  // namespace
+
 std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod) {
   std::map<std::pair<std::string_view, std::optional<isolation>>, amounts_of_cards> sums;
   for (const grant& one : what.grants) {
@@ -82,9 +92,7 @@ std::vector<charge> charges_of(const holding& what, const node* on, const traits
     if (on != nullptr)
       if (const auto found = std::ranges::find(on->cards, one.card, &card::uuid); found != on->cards.end())
         of = &*found;
-    // Where nothing is known of a pod's isolation its whole cards are not told apart either.
-    const auto isolated = pod.isolated && one.whole ? std::optional{isolation::exclusive} : pod.isolated;
-    auto& sum = sums[{of == nullptr ? std::string_view{} : std::string_view{of->model}, isolated}];
+    auto& sum = sums[{of == nullptr ? std::string_view{} : std::string_view{of->model}, isolation_in(one.whole, pod)}];
     sum[at(resource::cores)] += one.whole ? whole_card : std::clamp(one.cores, 0, whole_card);
     sum[at(resource::memory)] +=
         std::clamp(one.whole && of != nullptr ? of->memory_mib : one.memory_mib, std::int64_t{0}, most);
@@ -100,14 +108,18 @@ std::vector<charge> charges_of(const holding& what, const node* on, const traits
   return out;
 }
 
-charge charge_of(const demand& what, const traits& pod) {
-  charge out{.model = {}, .priority = pod.priority, .isolated = pod.isolated};
+std::vector<charge> charges_of(const demand& what, const traits& pod) {
+  std::map<std::optional<isolation>, amounts_of_cards> sums;
   for (const need& one : what.needs()) {
-    out.of[at(resource::cores)] += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
+    auto& sum = sums[isolation_in(one.whole, pod)];
+    sum[at(resource::cores)] += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
     if (!one.whole && one.memory_percent == 0)
-      out.of[at(resource::memory)] += std::min<std::int64_t>(one.cards, max_parts) * std::min(one.memory_mib, most);
-    out.of[at(resource::cards)] += one.cards;
+      sum[at(resource::memory)] += std::min<std::int64_t>(one.cards, max_parts) * std::min(one.memory_mib, most);
+    sum[at(resource::cards)] += one.cards;
   }
+  std::vector<charge> out;
+  for (const auto& [isolated, sum] : sums)
+    out.push_back({.model = {}, .of = sum, .priority = pod.priority, .isolated = isolated});
   return out;
 }
 

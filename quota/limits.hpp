@@ -58,9 +58,9 @@ struct charge {
 };
 /// One a model and isolation, sorted. A card the node does not have is charged as it was granted, without a model.
 std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod = {});
-/// Before a node is chosen: no model and pool, and no memory for shares in percent and for whole cards. At most what
-/// will be charged in the end, so what is refused for it is refused everywhere.
-charge charge_of(const demand& what, const traits& pod = {});
+/// Before a node is chosen, one an isolation: no model and pool, and no memory for shares in percent and for whole
+/// cards. At most what will be charged in the end, so what is refused for it is refused everywhere.
+std::vector<charge> charges_of(const demand& what, const traits& pod = {});
 
 /// Which charges a limit counts, beside the model. What is not said holds for all.
 struct scope {

@@ -145,7 +145,7 @@ void read_status(std::string_view bytes, pod& into) {
         read_container_status(text(status), into, waiting_init);
         break;
       case bytes_field(11):
-        into.nominated_node = text(status);
+        if (const auto name = text(status); !name.empty()) into.nominated_node.assign(1, std::string(name));
         break;
       default:
         status.skip();

@@ -34,8 +34,10 @@ struct pod : object {
   // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash and
   // aliyun.com/gpu-count. annotations: quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_, nvidia.com/,
   // aliyun.accelerator/, gaia.tencent.com/, tkestack.io/, mirror's.
-  std::string node_name;       ///< empty: not bound
-  std::string nominated_node;  ///< where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName)
+  std::string node_name;  ///< empty: not bound
+  /// Where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName): none or one, and less room for none
+  /// than in a string.
+  std::vector<std::string> nominated_node;
   std::string scheduler_name;  ///< empty stands for "default-scheduler", which most pods have
   std::string ip;
   std::string reason;  ///< why it is not well: status.reason ("Evicted"), else the first waiting container's

@@ -174,11 +174,11 @@ void account::note_nomination(const kube::pod* before, const kube::pod* after) {
   const bool was = waits(before), is = waits(after);
   if (was && is && before->nominated_node == after->nominated_node) return;
   if (was)
-    if (const auto at = nominated_.find(before->nominated_node); at != nominated_.end()) {
+    if (const auto at = nominated_.find(before->nominated_node.front()); at != nominated_.end()) {
       at->second.erase(before->key);
       if (at->second.empty()) nominated_.erase(at);
     }
-  if (is) nominated_[after->nominated_node].insert(after->key);
+  if (is) nominated_[after->nominated_node.front()].insert(after->key);
   if (was && !is && on_room_) on_room_();
 }
 
@@ -379,16 +379,19 @@ std::optional<quota::exceeded> account::over(const kube::pod& pod, const asked& 
   if (!limited(pod.key.ns)) return {};
   quota::demand needs;
   if (quota::read(by.containers(), on.serves, needs)) return {};  // refused for its words
-  auto one = quota::charge_of(needs, traits_of(pod, on));
-  one.pool = on.pool;
-  if (!on.cards.empty()) {
-    one.model = on.cards.front().model;
+  auto charges = quota::charges_of(needs, traits_of(pod, on));
+  for (auto& one : charges) {
+    one.pool = on.pool;
+    if (on.cards.empty()) continue;
+    const auto& card = on.cards.front();
+    one.model = card.model;
     std::int64_t memory = 0;
     for (const auto& need : needs.needs())
-      memory += need.cards * (need.whole ? on.cards.front().memory_mib : need.memory_on(on.cards.front()));
+      if (charges.size() == 1 || need.whole == (one.isolated == quota::isolation::exclusive))
+        memory += need.cards * (need.whole ? card.memory_mib : need.memory_on(card));
     one.of[static_cast<std::size_t>(quota::resource::memory)] = memory;
   }
-  return limits_.check(pod.id.to_string(), pod.key.ns, std::span(&one, 1));
+  return limits_.check(pod.id.to_string(), pod.key.ns, charges);
 }
 
 account::fitting account::try_on(const kube::pod& pod, const asked& by, std::string_view node,

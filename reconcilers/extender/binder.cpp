@@ -253,6 +253,11 @@ boost::asio::awaitable<std::string> binder::settle(const bind_args& what, kube::
     }
   }
   if (is_no(why)) {
+    if (why.what.contains("placements.quartermaster.io"))
+      controller::log::error(
+          "the API server lets only the operator's ServiceAccount write which cards a pod has, and this process is "
+          "somebody else: nothing can be bound until it runs as that account",
+          {{"pod", what.pod.to_string()}, {"error", why.what}});
     release(what.uid);
     co_return said("refused", why.what);
   }

@@ -217,7 +217,8 @@ kube::result<kube::pod> pod_of(std::string_view text) {
       json::read_object("pod", text, out, kube::keep{annotations}, [&](std::string_view key, json::value field) {
         if (key == "status")
           json::each_member(field, [&](std::string_view name, json::value inner) {
-            if (name == "nominatedNodeName") out.nominated_node = json::text_or(inner);
+            if (name == "nominatedNodeName" && !json::text_or(inner).empty())
+              out.nominated_node.assign(1, std::string(json::text_or(inner)));
             if (name != "phase") return;
             const auto phase = json::text_or(inner);
             out.phase = phase == "Pending"     ? kube::pod_phase::pending

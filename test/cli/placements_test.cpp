@@ -85,7 +85,7 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
 
 TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {
   auto urgent = share("urgent", 90, 8);
-  urgent.nominated_node = "a";
+  urgent.nominated_node = {"a"};
   urgent.priority = 7;
   in.pods.put(urgent);
   in.pods.put(share("p", 20, 4));
@@ -157,6 +157,33 @@ TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   const tried_pod more[] = {tried(share("v", 10, 8)), tried(share("w", 60, 8))};
   simulate(in, more, {}, table);
   EXPECT_THAT(table.str(), HasSubstr("1 of 2 pods fit."));
+}
+
+TEST_F(placements_test, new_pods_tolerate_what_admission_lets_them_tolerate) {
+  for (const auto* name : {"a", "b"}) {
+    auto node = vgpu_node(name, 1);
+    node.taints.push_back({"quartermaster.io/accelerator", "", "NoSchedule"});
+    in.nodes.put(node);
+  }
+  finish();
+  auto text = [made = 0](const std::string& more, const std::string& labels) mutable {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: p" + std::to_string(++made) + ", namespace: lab, labels: {" +
+           labels + "}}\nspec:\n" + more +
+           "  containers:\n  - name: main\n    resources: {limits: {tencent.com/vcuda-core: 20, "
+           "tencent.com/vcuda-memory: 4}}\n";
+  };
+  EXPECT_EQ(simulate(in, in_file(text("", "")), {"json", "en"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(in, in_file(text("  schedulerName: quartermaster\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(in, in_file(text("  schedulerName: other\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(in, in_file(text("", "quartermaster.io/scheduler: ignore")), {"json", "en"}, out), 0);
+}
+
+TEST_F(placements_test, a_node_of_another_mode_is_no_invalid_request) {
+  finish();
+  const std::vector<tried_pod> pods{tried(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}))};
+  EXPECT_NE(simulate(in, pods, {"json", "en"}, out), 0);
+  EXPECT_THAT(out.str(), HasSubstr("2 nodes: mode vgpu, which does not offer nvidia.com/gpu"));
+  EXPECT_THAT(out.str(), testing::Not(HasSubstr("not valid")));
 }
 
 TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {

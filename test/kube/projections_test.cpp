@@ -52,7 +52,7 @@ json to_json(const kube::pod& pod) {
   }
   return {{"meta", golden::meta_to_json(pod)},
           {"node_name", pod.node_name},
-          {"nominated_node", pod.nominated_node},
+          {"nominated_node", pod.nominated_node.empty() ? "" : pod.nominated_node.front()},
           {"scheduler_name", pod.scheduler_name},
           {"ip", pod.ip},
           {"reason", pod.reason},

@@ -281,6 +281,25 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		t.Errorf("--check says %q (%v), enrolled %t", said, code, enrolled)
 	}
 
+	if enrolled { // taken back by somebody while it watches: it removes nothing, whatever the nodes do afterwards
+		operator.Stop()
+		first, other := &output{}, &output{}
+		watching := w.uninstall(first, "--yes")
+		must(t, soon(20*time.Second, func() error {
+			if !strings.Contains(first.String(), "have left;") {
+				return fmt.Errorf("it says %q", first)
+			}
+			return nil
+		}))
+		if err := w.uninstall(other, "--cancel").Wait(); err != nil {
+			t.Errorf("--cancel: %v, it says %q", err, other)
+		}
+		if err := watching.Wait(); err == nil || !strings.Contains(first.String(), "somebody took it back") {
+			t.Errorf("uninstall, taken back by another: %v, it says %q", err, first)
+		}
+		operator.Cont()
+	}
+
 	said = &output{}
 	work := w.uninstall(said, "--yes")
 	if enrolled { // called off in the middle, and called again

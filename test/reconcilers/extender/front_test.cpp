@@ -166,6 +166,22 @@ TEST_F(front_test, S14_filter_refuses_beyond_the_quota_and_says_which) {
             "the namespace demands more isolation than this node gives");
 }
 
+TEST_F(front_test, S48_whole_cards_are_exclusive_for_a_namespace_that_demands_isolation) {
+  known.nodes.put(node("p", {{"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 2}}));
+  const auto whole = pod("w", {container("main", {{"nvidia.com/gpu", 1}})});
+  for (const auto* demanded : {"soft", "exclusive"}) {
+    known.quotas.put(quota_of("lab", "q", {{"isolation", demanded}}, static_cast<std::int64_t>(next_version())));
+    EXPECT_EQ(filter(whole, {"p"})["NodeNames"], json({"p"})) << demanded;
+    EXPECT_TRUE(book.try_on(whole, asked(whole, book.keys()), "p").held) << demanded;
+    EXPECT_EQ(filter(share("v", 100, 0), {"a"})["NodeNames"], json({"a"})) << demanded;
+  }
+  EXPECT_EQ(filter(share("s", 10, 8), {"a"})["FailedNodes"]["a"],
+            "the namespace demands more isolation than this node gives");
+  const auto both = pod("b", {container("x", {{"tencent.com/vcuda-core", 100}}),
+                              container("y", {{"tencent.com/vcuda-core", 10}, {"tencent.com/vcuda-memory", 4}})});
+  EXPECT_EQ(filter(both, {"a"})["NodeNames"], json::array()) << "its share is not";
+}
+
 TEST_F(front_test, S48_on_a_node_with_cards_of_several_models_an_allowed_one_is_found) {
   known.nodes.put(node("mixed", {{"quartermaster.io/module", "mps"}},
                        {{"nvidia.com/mps-core", 200}, {"nvidia.com/mps-memory", 30}}));
@@ -187,7 +203,7 @@ TEST_F(front_test, S48_on_a_node_with_cards_of_several_models_an_allowed_one_is_
 TEST_F(front_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
   auto urgent = share("urgent", 70, 8);
   urgent.priority = 100;
-  urgent.nominated_node = "b";
+  urgent.nominated_node = {"b"};
   known.pods.put(urgent);
   const auto refused = json{{"b", "what is left is kept for a pod that is nominated to this node"}};
   auto late = share("late", 40, 8);
@@ -218,7 +234,7 @@ TEST_F(front_test, S14_room_is_kept_on_the_card_that_is_being_emptied) {
   known.pods.put(leaving);
   auto urgent = share("urgent", 80, 8);
   urgent.priority = 100;
-  urgent.nominated_node = "a";
+  urgent.nominated_node = {"a"};
   known.pods.put(urgent);
   EXPECT_EQ(filter(share("late", 30, 8), {"a"})["NodeNames"], json({"a"})) << "beside the one that stays";
   EXPECT_EQ(filter(share("tiny", 10, 8), {"a"})["FailedNodes"]["a"],

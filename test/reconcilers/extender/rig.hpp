@@ -107,7 +107,7 @@ inline json document(const kube::pod& of) {
            {"status", {{"phase", "Pending"}}}};
   if (!of.node_name.empty()) out["spec"]["nodeName"] = of.node_name;
   if (of.priority != 0) out["spec"]["priority"] = of.priority;
-  if (!of.nominated_node.empty()) out["status"]["nominatedNodeName"] = of.nominated_node;
+  if (!of.nominated_node.empty()) out["status"]["nominatedNodeName"] = of.nominated_node.front();
   return out;
 }
 

@@ -21,9 +21,12 @@ std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// The clock counts nanoseconds since 1970 and ends in 2262; certificates may name the year 9999.
+constexpr std::int64_t last_second = INT64_MAX / 1'000'000'000;
+
 std::string named(const info& leaf) {
   return "\"" + crl::shown(leaf.name) + "\" (serial " + crl::shown(leaf.serial) + ") at " +
-         controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(leaf.until)));
+         controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
 }
 
 }  // namespace

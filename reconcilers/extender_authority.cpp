@@ -20,7 +20,10 @@ using kind = extender_step::kind;
 
 constexpr seconds while_changing{15};  // files are looked at, nobody tells of them
 
-std::string date(std::int64_t at) { return controller::rfc3339_seconds(controller::wall_time(seconds(at))); }
+std::string date(std::int64_t at) {
+  return controller::rfc3339_seconds(
+      controller::wall_time(seconds(std::min<std::int64_t>(at, INT64_MAX / 1'000'000'000))));
+}
 
 bool holds(std::span<const info> list, const info& one) { return std::ranges::find(list, one) != list.end(); }
 

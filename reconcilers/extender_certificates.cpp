@@ -28,7 +28,8 @@ std::int64_t system_seconds() {
 }
 
 std::string date(std::int64_t at) {
-  return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(at)));
+  return controller::rfc3339_seconds(
+      controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(at, INT64_MAX / 1'000'000'000))));
 }
 
 void read_data(std::string_view entry, extender_secret& into) {

@@ -14,6 +14,8 @@
 namespace reconcilers::extender {
 namespace {
 
+/// Of one node, by priority: what more pods than this need is not set aside, so that a call stays short.
+constexpr std::size_t most_nominated = 64;
 constexpr auto for_ever = std::numeric_limits<std::int64_t>::max();  // what is assumed ends by what the API says
 
 bool bound(const kube::pod& of) { return !of.node_name.empty() && !of.finished(); }
@@ -192,24 +194,34 @@ std::vector<const kube::pod*> account::nominated(const kube::pod& pod, std::stri
     if (!book_.find(other->id.to_string())) out.push_back(other);  // else it is counted already
   }
   std::ranges::sort(out, {}, [](const kube::pod* one) { return std::tuple(-std::int64_t{one->priority}, one->key); });
+  if (out.size() > most_nominated) out.resize(most_nominated);
+  return out;
+}
+
+/// What pods that are leaving hold of the node.
+std::vector<const quota::holding*> account::leaving(std::string_view node, std::span<const std::string> gone) const {
+  std::vector<const quota::holding*> out;
+  for (const auto& one : known_.pods.all()) {
+    if (!one.deleting || one.node_name != node) continue;
+    const auto uid = one.id.to_string();
+    const auto* entry = book_.find(uid);
+    if (entry && entry->held.node == node && std::ranges::find(gone, uid) == gone.end()) out.push_back(&entry->held);
+  }
   return out;
 }
 
 /// On the cards it would get now, or else on those it will get when the pods that are leaving have left.
-void account::set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const std::string> gone) const {
+void account::set_aside(quota::node_trial& on, const kube::pod& pod,
+                        std::span<const quota::holding* const> leaving) const {
   const asked by(pod, keys());
   const auto now = on.view();
   quota::demand needs;
   if (by.nothing() || quota::read(by.containers(), now.what->serves, needs)) return;
   quota::placement where;
   if (!quota::place(needs, now, {.only = by.only()}, where).fits()) {
+    if (leaving.empty()) return;
     auto later = on;
-    for (const auto& one : known_.pods.all()) {
-      if (!one.deleting || one.node_name != now.what->name) continue;
-      const auto uid = one.id.to_string();
-      const auto* entry = book_.find(uid);
-      if (entry && std::ranges::find(gone, uid) == gone.end()) later.remove(entry->held);
-    }
+    for (const auto* held : leaving) later.remove(*held);
     if (!quota::place(needs, later.view(), {.only = by.only()}, where).fits()) return;
   }
   on.add(quota::holding_of(needs, where, *now.what));
@@ -226,8 +238,9 @@ const kube::pod* account::first_in_the_way(quota::node_trial& on, const kube::po
   };
   quota::placement before, now;
   if (others.empty() || !place(before)) return nullptr;
+  const auto free_soon = leaving(node.name, gone);
   for (const auto* other : others) {
-    set_aside(on, *other, gone);
+    set_aside(on, *other, free_soon);
     if (!place(now)) return other;
     if (node.serves.has(quota::mode::vgpu) && !std::ranges::equal(before.all(), now.all())) return other;
   }

@@ -118,7 +118,8 @@ class account {
   void note_nomination(const kube::pod* before, const kube::pod* after);
   /// Pods that are nominated to the node and go before this one.
   std::vector<const kube::pod*> nominated(const kube::pod& pod, std::string_view node) const;
-  void set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const std::string> gone) const;
+  std::vector<const quota::holding*> leaving(std::string_view node, std::span<const std::string> gone) const;
+  void set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const quota::holding* const> leaving) const;
   const kube::pod* first_in_the_way(quota::node_trial& on, const kube::pod& pod, const asked& by,
                                     const quota::demand& needs, std::span<const std::string> gone) const;
   void take_in(const kube::node* before, const kube::node* after);

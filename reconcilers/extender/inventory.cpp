@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "quota/resource_keys.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 #include "reconcilers/modules/settings.hpp"
@@ -150,7 +151,7 @@ std::vector<quota::card> registered(std::string_view text) {
       quota::card card;
       card.uuid = words("id");
       card.model = words("type");
-      card.memory_mib = number("devmem");
+      card.memory_mib = std::clamp(number("devmem"), std::int64_t{0}, quota::most);
       card.numa = static_cast<std::int32_t>(number("numa"));
       card.max_sharers = sharers(number("count"));
       const auto health = one.find("health");
@@ -172,7 +173,7 @@ std::vector<quota::card> registered(std::string_view text) {
     quota::card card;
     card.uuid = fields[0];
     card.max_sharers = sharers(number_of(fields[1]));
-    card.memory_mib = number_of(fields[2]);
+    card.memory_mib = std::min(number_of(fields[2]), quota::most);
     card.model = fields[4];
     card.numa = static_cast<std::int32_t>(number_of(fields[5]));
     card.healthy = fields[6] == "true";
@@ -350,6 +351,10 @@ namespace {
 /// What the kubelet offers, by the names of the vocabularies.
 kube::node as_engine_names(kube::node of, const std::vector<renamed_key>& renamed) {
   const declared_keys names([](std::string_view) { return false; }, renamed);
+  // A kubelet keeps the key of a plugin that is gone, with 0.
+  std::erase_if(of.allocatable, [&](const auto& offered) {
+    return std::ranges::find(renamed, std::string_view(offered.first), &renamed_key::engine) != renamed.end();
+  });
   for (auto& [key, amount] : of.allocatable) key = names.engine_name(key);
   std::ranges::sort(of.allocatable);
   return of;

@@ -101,12 +101,18 @@ std::optional<quota::need> need_of(const quota::limits& container, const quota::
 
 /// The cards of an init container that has none of its own, because it runs before the others on theirs: as many of the
 /// pod's as it asks for. Those of a container that takes as much come first.
-std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding& held, const asked& by) {
+std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding& held, const asked& by,
+                                   const quota::node& on) {
   std::vector<quota::grant> out;
+  const auto is_enough = [&](const quota::grant& grant) {
+    const auto index = card_at(on, grant.card);
+    const auto memory = index < on.cards.size() ? need.memory_on(on.cards[index]) : need.memory_mib;
+    return grant.whole || (grant.memory_mib >= memory && grant.cores >= need.cores);
+  };
   for (std::size_t i = 0; i < by.names().size() && out.size() < need.cards; ++i) {
     out.clear();
     for (const auto& grant : held.grants)
-      if (grant.container == i && grant.memory_mib >= need.memory_mib && out.size() < need.cards) out.push_back(grant);
+      if (grant.container == i && is_enough(grant) && out.size() < need.cards) out.push_back(grant);
   }
   if (out.size() < need.cards) {
     out.clear();
@@ -132,7 +138,7 @@ std::string hami_devices(const quota::holding& held, const asked& by, const kube
     std::vector<quota::grant> grants;
     for (const auto& grant : held.grants)
       if (name != by.names().end() && grant.container == number) grants.push_back(grant);
-    if (need && grants.empty() && one.as != kube::container::role::main) grants = borrowed(*need, held, by);
+    if (need && grants.empty() && one.as != kube::container::role::main) grants = borrowed(*need, held, by, on);
     for (const auto& grant : grants) {
       const auto index = card_at(on, grant.card);
       const auto memory = need && index < on.cards.size() ? need->memory_on(on.cards[index]) : grant.memory_mib;
@@ -245,7 +251,13 @@ std::optional<quota::holding> by_places(const kube::pod& of, const quota::node& 
   quota::holding out{.node = on.name, .grants = {}, .counts = {}};
   for (const auto& one : needs.needs()) {
     if (one.container >= by.names().size()) return {};
-    if (!add_grants(out, one, on, places(of, *by.names()[one.container]))) return {};
+    const auto numbers = places(of, *by.names()[one.container]);
+    auto need = one;
+    if (one.by == mode::gpushare && !numbers.empty() && numbers.size() <= on.cards.size()) {  // as in `covers`
+      need.cards = static_cast<std::uint32_t>(numbers.size());
+      need.memory_mib = one.memory_mib * one.cards / need.cards;
+    }
+    if (!add_grants(out, need, on, numbers)) return {};
   }
   add_counts(out, needs);
   return out;
@@ -344,6 +356,20 @@ bool covers(const quota::holding& held, const quota::demand& needs, const quota:
   std::size_t parts = 0;
   for (const auto& need : needs.needs()) {
     std::uint32_t found = 0;
+    if (need.by == mode::gpushare) {
+      // Over how many cards is said by a label, which anybody may change when the pod runs: all of it together counts.
+      std::int64_t memory = 0;
+      bool cores = true;
+      for (const auto& one : held.grants) {
+        if (one.container != need.container || one.whole) continue;
+        ++found;
+        memory += one.memory_mib;
+        cores = cores && one.cores >= need.cores;
+      }
+      if (found == 0 || !cores || memory < need.memory_mib * need.cards) return false;
+      parts += found;
+      continue;
+    }
     for (const auto& one : held.grants) {
       if (one.container != need.container || one.whole != need.whole) continue;
       const auto at = card_at(on, one.card);

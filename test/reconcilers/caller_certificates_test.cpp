@@ -51,6 +51,12 @@ struct caller_certificates_test : controller_test::rig {
   double ends() const { return metric("quartermaster_extender_caller_certificate_expiry_seconds"); }
 };
 
+TEST_F(caller_certificates_test, a_certificate_may_end_after_the_clock_does) {
+  callers.note(leaf("for-ever", 10'435'425'104));
+  EXPECT_EQ(said(), "True Valid");
+  EXPECT_THAT(callers.state()->message, HasSubstr("at 2262-04-11T"));
+}
+
 TEST_F(caller_certificates_test, says_sixty_days_ahead_who_is_going_to_be_refused_and_what_to_do) {
   const auto by_hand = leaf("kube-scheduler", start + 61 * day);
   callers.note(by_hand);

@@ -150,6 +150,11 @@ TEST(inventory, S52_keys_of_hami_may_have_other_names) {
   EXPECT_TRUE(made.serves.has(mode::hami));
   ASSERT_EQ(made.cards.size(), 1u);
   EXPECT_TRUE(made.counts.empty()) << "not a plain count";
+  const auto left =
+      node_of(node("a", {{"quartermaster.io/module", "hami"}}, {{"example.com/vgpu", 10}, {"nvidia.com/gpualloc", 0}},
+                   {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
+              &policy, keys);
+  EXPECT_TRUE(left.serves.has(mode::hami)) << "the kubelet keeps the earlier key with 0";
   const auto one =
       pod("p", {container("main", {{"example.com/vgpu", 1}, {"example.com/vmem", 3000}, {"example.com/vcore", 20}})});
   ASSERT_TRUE(asks(one, keys));

@@ -242,6 +242,61 @@ TEST(placement, pods_of_gpushare_with_several_containers_are_booked) {
   EXPECT_EQ(got.what.grants[1].card, "a/1");
 }
 
+/// The label may change when the pod runs, and says nothing of what was given out then.
+TEST(placement, S70_a_label_that_changes_under_a_running_pod_changes_nothing_that_is_booked) {
+  const auto on = node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}});
+  const auto of = pod("p", {container("main", {{"aliyun.com/gpu-mem", 12}})});
+  const decision made(on, of);
+  ASSERT_THAT(made.what.grants, SizeIs(1));
+  auto bound = annotated(of, made.written);
+  bound.node_name = "a";
+  for (const auto* label : {"1", "2", "3", "7", "garbage"}) {
+    bound.labels = packed({{"aliyun.com/gpu-count", label}});
+    quota::ledger anew;
+    anew.put(node_of(on, nullptr, any));
+    const auto got = held_by(bound, *anew.view("a"), asked(bound, any));
+    EXPECT_EQ(got.from, source::planned) << label;
+    EXPECT_EQ(got.what, made.what) << label;
+  }
+  auto theirs = annotated(of, {{"ALIYUN_COM_GPU_MEM_IDX", "2"}});
+  theirs.node_name = "a";
+  theirs.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  quota::ledger anew;
+  anew.put(node_of(on, nullptr, any));
+  const auto got = held_by(theirs, *anew.view("a"), asked(theirs, any));
+  ASSERT_THAT(got.what.grants, SizeIs(1));
+  EXPECT_EQ(got.what.grants[0].card, "a/2");
+  EXPECT_EQ(got.what.grants[0].memory_mib, 12288);
+}
+
+TEST(placement, an_init_container_is_told_the_card_where_its_share_is) {
+  const auto share_of = [](const std::string& name, const char* key, std::int64_t memory, std::int64_t cores,
+                           kube::container::role as) {
+    return container(name, {{"nvidia.com/gpualloc", 1}, {key, memory}, {"nvidia.com/gpucores", cores}}, as);
+  };
+  using role = kube::container::role;
+  const auto on = node("a", {}, {{"nvidia.com/gpualloc", 20}},
+                       {{"hami.io/node-nvidia-register",
+                         "GPU-a0,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"
+                         "GPU-a1,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"}});
+  const auto told = [&](const kube::pod& of) {
+    const decision made(on, of);
+    const auto list = made.written.at("hami.io/vgpu-devices-to-allocate").get<std::string>();
+    const auto init = list.substr(0, list.find(','));
+    for (const auto& one : made.what.grants)
+      if (one.card == init && asked(of, any).names()[one.container]->name == "b") return std::string("with b");
+    return list;
+  };
+  const auto* mib = "nvidia.com/gpumem";
+  EXPECT_EQ(told(pod("p", {share_of("i", mib, 1000, 90, role::init), share_of("a", mib, 9000, 20, role::main),
+                           share_of("b", mib, 8000, 90, role::main)})),
+            "with b");
+  const auto* percent = "nvidia.com/gpumem-percentage";
+  EXPECT_EQ(told(pod("q", {share_of("i", percent, 80, 0, role::init), share_of("a", percent, 30, 10, role::main),
+                           share_of("b", percent, 80, 10, role::main)})),
+            "with b");
+}
+
 TEST(placement, an_init_container_that_asks_for_more_is_lent_it_and_each_is_told_its_own) {
   const auto asks_for = [](const std::string& name, std::int64_t mib, std::int64_t cores, kube::container::role as) {
     return container(name, {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", mib}, {"nvidia.com/gpucores", cores}},

@@ -296,10 +296,10 @@ class operator_program {
         [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
         events_});
     manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
-  manager_.on_leading([this] {
-    if (!policies_.find({{}, std::string(reconcilers::names::policy)}))
-      controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
-  });
+    manager_.on_leading([this] {
+      if (!policies_.find({{}, std::string(reconcilers::names::policy)}))
+        controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
+    });
   }
   kube::task<void> keep_quotas() {
     for (;;) {

@@ -26,7 +26,8 @@ constexpr std::int64_t last_second = INT64_MAX / 1'000'000'000;
 
 std::string named(const info& leaf) {
   return "\"" + crl::shown(leaf.name) + "\" (serial " + crl::shown(leaf.serial) + ") at " +
-         controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
+         controller::rfc3339_seconds(
+             controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
 }
 
 }  // namespace

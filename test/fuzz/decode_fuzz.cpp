@@ -9,7 +9,6 @@
 #include "kube/json_object.hpp"
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
-#include "kube/projections/endpoint_slice.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
@@ -52,7 +51,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   decode_twice<kube::pod>(bytes);
   decode_twice<kube::daemon_set>(bytes);
   decode_twice<kube::config_map>(bytes);
-  decode_twice<kube::endpoint_slice>(bytes);
   decode_twice<kube::lease>(bytes);
   custom_resource(bytes);
   for (const auto format : {kube::encoding::protobuf, kube::encoding::json}) {

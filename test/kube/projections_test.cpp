@@ -5,7 +5,6 @@
 #include "kube/projections/config_map.hpp"
 #include "kube/projections/daemon_set.hpp"
 #include "kube/projections/deployment.hpp"
-#include "kube/projections/endpoint_slice.hpp"
 #include "kube/projections/lease.hpp"
 #include "kube/projections/node.hpp"
 #include "kube/projections/pod.hpp"
@@ -17,7 +16,7 @@ using nlohmann::json;
 
 static_assert(kube::projection<kube::node> && kube::projection<kube::pod> && kube::projection<kube::daemon_set> &&
               kube::projection<kube::deployment> && kube::projection<kube::config_map> &&
-              kube::projection<kube::endpoint_slice> && kube::projection<kube::lease>);
+              kube::projection<kube::lease>);
 
 json to_json(const kube::quantities& amounts) {
   auto made = json::object();
@@ -93,16 +92,6 @@ json to_json(const kube::config_map& config) {
           {"immutable", config.immutable}};
 }
 
-json to_json(const kube::endpoint_slice& slice) {
-  auto endpoints = json::array(), ports = json::array();
-  for (const auto& one : slice.endpoints) {
-    endpoints.push_back({{"addresses", one.addresses}, {"ready", one.ready}, {"pod", one.pod.to_string()}});
-  }
-  for (const auto& one : slice.ports) ports.push_back({{"name", one.name}, {"port", one.port}});
-  return {
-      {"meta", golden::meta_to_json(slice)}, {"endpoints", endpoints}, {"ports", ports}, {"service", slice.service()}};
-}
-
 json to_json(const kube::lease& lease) {
   return {{"meta", golden::meta_to_json(lease)},        {"holder", lease.holder},
           {"duration_seconds", lease.duration_seconds}, {"transitions", lease.transitions},
@@ -138,9 +127,6 @@ TEST(projections, read_pods_as_kubernetes_wrote_them) {
 TEST(projections, read_a_daemon_set_as_kubernetes_wrote_it) { expect_golden<kube::daemon_set>("daemon_set"); }
 TEST(projections, read_a_deployment_as_kubernetes_wrote_it) { expect_golden<kube::deployment>("deployment"); }
 TEST(projections, read_a_config_map_as_kubernetes_wrote_it) { expect_golden<kube::config_map>("config_map"); }
-TEST(projections, read_an_endpoint_slice_as_kubernetes_wrote_it) {
-  expect_golden<kube::endpoint_slice>("endpoint_slice");
-}
 TEST(projections, read_a_lease_as_kubernetes_wrote_it) { expect_golden<kube::lease>("lease"); }
 
 TEST(projections, F55_read_objects_with_every_field_of_the_real_types_filled_at_random) {
@@ -207,7 +193,6 @@ TEST(projections, F10_a_truncated_object_is_an_error_or_an_object_and_never_read
   expect_prefixes_are_safe<kube::pod>("pod_gpu");
   expect_prefixes_are_safe<kube::daemon_set>("daemon_set");
   expect_prefixes_are_safe<kube::config_map>("config_map");
-  expect_prefixes_are_safe<kube::endpoint_slice>("endpoint_slice");
   expect_prefixes_are_safe<kube::lease>("lease");
 }
 

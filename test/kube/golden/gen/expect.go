@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -170,27 +169,6 @@ func expectConfigMap(config *corev1.ConfigMap) values {
 	}
 	return values{"meta": expectMeta(&config.ObjectMeta, all, ours), "data": config.Data, "binary": sizes,
 		"immutable": config.Immutable != nil && *config.Immutable}
-}
-
-func expectEndpointSlice(slice *discoveryv1.EndpointSlice) values {
-	endpoints, ports := []values{}, []values{}
-	for _, endpoint := range slice.Endpoints {
-		pod := ""
-		if endpoint.TargetRef != nil && endpoint.TargetRef.Kind == "Pod" {
-			pod = endpoint.TargetRef.Namespace + "/" + endpoint.TargetRef.Name
-		}
-		endpoints = append(endpoints, values{"addresses": endpoint.Addresses, "pod": pod,
-			"ready": endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready})
-	}
-	for _, port := range slice.Ports {
-		name := ""
-		if port.Name != nil {
-			name = *port.Name
-		}
-		ports = append(ports, values{"name": name, "port": *port.Port})
-	}
-	return values{"meta": expectMeta(&slice.ObjectMeta, []string{"kubernetes.io/service-name", "endpointslice.kubernetes.io/"}, nil),
-		"endpoints": endpoints, "ports": ports, "service": slice.Labels["kubernetes.io/service-name"]}
 }
 
 func expectLease(lease *coordinationv1.Lease) values {

@@ -77,8 +77,6 @@ func main() {
 	writeObject("deployment", rolling, expectDeployment(rolling))
 	config := configMap()
 	writeObject("config_map", config, expectConfigMap(config))
-	slice := endpointSlice()
-	writeObject("endpoint_slice", slice, expectEndpointSlice(slice))
 	lease := newLease()
 	writeObject("lease", lease, expectLease(lease))
 

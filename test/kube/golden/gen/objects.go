@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -237,22 +236,6 @@ func configMap() *corev1.ConfigMap {
 		Data:       map[string]string{"key": "nvidia.com/gpu", "defaultValue": "1", "descriptionZh": "显卡", "empty": "", "odd": "<\x01\u2028\""},
 		BinaryData: map[string][]byte{"z.bin": {0, 1, 2, 255}, "a.bin": make([]byte, 300)},
 		Immutable:  pointer(true),
-	}
-}
-
-func endpointSlice() *discoveryv1.EndpointSlice {
-	return &discoveryv1.EndpointSlice{
-		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
-		ObjectMeta: metav1.ObjectMeta{Name: "gpu-quota-admission-x7k2p", Namespace: "kube-system", UID: uid(10), ResourceVersion: "79", Generation: 2,
-			Labels: map[string]string{"kubernetes.io/service-name": "gpu-quota-admission", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io", "team": "x"}},
-		AddressType: "IPv4",
-		Endpoints: []discoveryv1.Endpoint{
-			{Addresses: []string{"10.0.0.1", "10.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Ready: pointer(false), Serving: pointer(true)},
-				TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: "kube-system", Name: "quartermaster-0", UID: uid(11)}, NodeName: pointer("n")},
-			{Addresses: []string{"10.0.0.3"}, TargetRef: &corev1.ObjectReference{Kind: "Node", Name: "n"}},
-			{Addresses: []string{"10.0.0.4"}, Conditions: discoveryv1.EndpointConditions{Ready: pointer(true)}},
-		},
-		Ports: []discoveryv1.EndpointPort{{Name: pointer("https"), Port: pointer(int32(3456)), Protocol: pointer(corev1.ProtocolTCP)}, {Port: pointer(int32(9))}},
 	}
 }
 

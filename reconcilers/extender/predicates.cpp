@@ -21,6 +21,8 @@ using nlohmann::json;
 
 constexpr auto patience = 5min;  // from the answer to the scheduler's own Binding
 constexpr std::string_view elsewhere = "placed on another node";
+/// HAMi's plugin serves the pod that the node's lock names, and the lock is written by whoever binds (hami_lock.hpp).
+constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
 
 http_response answer(std::span<const verdict> of, bool whole_nodes) {
   std::string out;
@@ -131,6 +133,10 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
     if (here.limit) all[i].reason = short_text_of(*here.limit);
     if (!here.held) continue;
     const auto& held = *here.held;
+    if (views[i].what->serves.has(quota::mode::hami) && !held.grants.empty()) {
+      all[i].reason = needs_our_binding;
+      continue;
+    }
     if (by_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
     const auto wrote = co_await write(pod.key, pod.id,
                                       annotations_of(held, by, pod, *by_.book.book().view(held.node)->what, wall_ns()));

@@ -270,8 +270,10 @@ func (h *hall) makeNodes(of map[string]int) {
 	h.t.Helper()
 	for mode, count := range of {
 		mode, cards := mode, eight
-		if name, one := strings.CutSuffix(mode, "/1"); one {
-			mode, cards = name, 1
+		if name, number, said := strings.Cut(mode, "/"); said {
+			mode = name
+			_, err := fmt.Sscan(number, &cards)
+			h.must(err)
 		}
 		for i := range count {
 			name := fmt.Sprintf("%s-%d", mode, i)

@@ -152,6 +152,22 @@ TEST_F(predicates_test, S14_beyond_its_quota_nothing_is_decided) {
   EXPECT_EQ(waiting, 1);
 }
 
+/// Nobody here writes the lock that tells HAMi's plugin which pod it serves: two such pods would get each other's
+/// cards.
+TEST_F(predicates_test, S60_a_node_of_hami_is_given_only_by_those_who_bind) {
+  known.nodes.put(
+      node("h", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 10}},
+           {{"hami.io/node-nvidia-register",
+             R"([{"id":"GPU-0","count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true}])"}}));
+  const auto card = pod("card", {container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 1000}})});
+  known.pods.put(card);
+  const auto got = ask(card, {"a", "h"});
+  EXPECT_THAT(got["NodeNames"], IsEmpty());
+  EXPECT_THAT(std::string(got["FailedNodes"]["h"]), HasSubstr("HAMi's plugin needs a scheduler that asks"));
+  EXPECT_THAT(transport.sent, IsEmpty());
+  EXPECT_EQ(waiting, 1);
+}
+
 struct predicates_too_early : predicates_test {
   predicates_too_early() : predicates_test(false) {}
 };

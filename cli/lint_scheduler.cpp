@@ -82,7 +82,8 @@ int minor_for(const std::string& asked, const std::deque<input>& files) {
   if (const auto minor = minor_of_version(asked)) return *minor;
   for (const auto& one : files) {
     if (!one.read || !is_pod(*one.read)) continue;
-    if (const auto minor = config::minor_of_image(config::read_static_pod(*one.read).image); minor != 0) return minor;
+    if (const auto minor = config::minor_of_image(config::read_static_pod(*one.read).image); minor != 0)
+      return std::max(minor, config::oldest_minor);
   }
   return config::newest_minor;
 }

@@ -15,7 +15,6 @@
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/scheduler_config/edited.hpp"
 #include "reconcilers/scheduler_config/names.hpp"
-#include "reconcilers/scheduler_config/policy.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
 #include "reconcilers/scheduler_config/url.hpp"
 
@@ -124,16 +123,6 @@ outcome<std::string> merged(const render_scheduler_options& options, const confi
                             const config::server& on, std::istream& in, std::ostream& err) {
   auto text = bytes_of(options.into, in);
   if (!text) return text;
-  const auto read = config::parse_document(*text);
-  if (!read) return refuse(options.into, read.error());
-  if (is_policy(*read)) {
-    auto made = convert_policy(*read, on.in_cluster ? "" : options.kubeconfig, on.minor);
-    if (!made) return refuse(options.into, made.error());
-    for (const auto& one : made->not_carried)
-      err << "quartermaster: " << options.into << ": " << shown(one)
-          << " is not carried over: today's plugins do its work, and pluginConfig sets it\n";
-    text = std::move(made->text);
-  }
   const config::addition ours{extender_entry(extender), options.scheduler_name};
   auto out = merge(*text, ours, on);
   if (!out) return refuse(options.into, out.error());
@@ -172,7 +161,7 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
   if (!options.scheduler_name.empty()) scheduler.scheduler_name = options.scheduler_name;
   scheduler.lease = options.lease;
   scheduler.kubeconfig = options.in_cluster ? "" : options.kubeconfig;
-  auto out = render(*extender, scheduler, *minor);
+  auto out = render(*extender, scheduler);
   for (const auto& one : config::judge(out, on)) {
     if (severity_of(one.what) == reconcilers::crl::severity::error) return refuse("rendered", one);
     err << "quartermaster: " << message_of(one, reconcilers::crl::language::en) << "\n";
@@ -219,7 +208,7 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows");
   verb->add_option("--key", options->key, "PEM file: its key");
   verb->add_option("--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
-  auto* into = verb->add_option("--into", options->into, "Merge into this file; a Policy is converted first");
+  auto* into = verb->add_option("--into", options->into, "Merge into this file");
   verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")->excludes(into);
   verb->add_option("--resource", options->resources,
                    "A resource pods ask cards by (default: all known); may be repeated");

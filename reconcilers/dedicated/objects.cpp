@@ -172,8 +172,7 @@ std::string config_of(const facts& known) {
   scheduler.scheduler_name = names::scheduler_name;
   scheduler.lease = names::scheduler_objects;
   scheduler.kubeconfig.clear();
-  const auto release = release_of(known.server_version);
-  return scheduler_config::render(extender, scheduler, scheduler_config::minor_of_image(":" + release));
+  return scheduler_config::render(extender, scheduler);
 }
 
 std::vector<modules::intent> objects_of(const scheduler_spec& spec, const facts& known) {

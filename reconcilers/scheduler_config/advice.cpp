@@ -180,7 +180,7 @@ void advise(judging& in) { adviser(in).run(); }
 
 bool asks_about_cards(const document& of) {
   const server any;
-  const judging in{.of = of, .on = any, .api = "v1", .out = {}, .refused = {}};
+  const judging in{.of = of, .on = any, .out = {}, .refused = {}};
   return std::ranges::any_of(in.items(of.root, "extenders"), [&](const node* one) {
     const auto managed = in.items(one, "managedResources");
     const auto of_cards = [&](const node* resource) { return managed_key_of(in.text(resource, "name")) != nullptr; };
@@ -190,8 +190,8 @@ bool asks_about_cards(const document& of) {
 
 findings lost_between(const document& first, const document& second, std::string_view name) {
   const server any;
-  const judging a{.of = first, .on = any, .api = "v1", .out = {}, .refused = {}};
-  const judging b{.of = second, .on = any, .api = "v1", .out = {}, .refused = {}};
+  const judging a{.of = first, .on = any, .out = {}, .refused = {}};
+  const judging b{.of = second, .on = any, .out = {}, .refused = {}};
   std::set<std::string> kept;  // addresses and resources
   for (const auto* one : b.items(second.root, "extenders")) {
     kept.insert(b.text(one, "urlPrefix"));

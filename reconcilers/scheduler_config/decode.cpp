@@ -12,15 +12,6 @@
 namespace reconcilers::scheduler_config {
 namespace {
 
-bool has(std::string_view blanks, std::string_view word) {
-  while (!blanks.empty()) {
-    const auto end = std::min(blanks.find(' '), blanks.size());
-    if (blanks.substr(0, end) == word) return true;
-    blanks.remove_prefix(std::min(end + 1, blanks.size()));
-  }
-  return false;
-}
-
 bool has_field(const shape& in, std::string_view name) {
   return std::ranges::find(in.fields, name, &field::name) != in.fields.end();
 }
@@ -81,18 +72,13 @@ class decoder {
   static std::string key_of(const yaml::node::entry& of) {
     return of.key->scalar() ? yaml::canonical(*of.key) : std::string("?");
   }
-  bool of_this_version(const field& one) const {
-    return (one.apis.empty() || has(one.apis, in_.api)) && one.since <= in_.on.minor;
-  }
+  bool of_this_version(const field& one) const { return one.since <= in_.on.minor; }
   void other_version(const yaml::node::entry& at, const field& known, const std::string& path) {
-    const auto where = std::string(group) + std::string(in_.api) + " in Kubernetes " + in_.version();
-    const bool later = !known.apis.empty() && !has(known.apis, in_.api);
-    auto allowed = later ? "in " + std::string(known.apis) : "from Kubernetes 1." + std::to_string(known.since);
     in_.refuse(at.value, {.what = code::field_of_other_version,
                           .at = at.key->at,
                           .field = below(path, known.name),
-                          .other = where,
-                          .allowed = std::move(allowed)});
+                          .other = std::string(api_version) + " in Kubernetes " + in_.version(),
+                          .allowed = "from Kubernetes 1." + std::to_string(known.since)});
   }
 
   /// Fields at the left margin that an extender has slipped out of it: one mistake, however many they are.
@@ -233,7 +219,7 @@ class decoder {
 /// Arguments have the plugin's own kind, whatever they say of themselves.
 void decode_args(judging& in, decoder& with, const yaml::node* entry, const std::string& path) {
   const auto name = in.text(entry, "name");
-  const auto* as = args_of(name, in.api, in.on.minor);
+  const auto* as = args_of(name, in.on.minor);
   const auto* args = in.entry(entry, "args");
   if (!as || !args) return;
   const auto where = below(path, "args");
@@ -246,7 +232,7 @@ void decode_args(judging& in, decoder& with, const yaml::node* entry, const std:
     return;
   }
   const auto kind = in.text(args->value, "kind"), version = in.text(args->value, "apiVersion");
-  const auto wanted_kind = name + "Args", wanted_version = std::string(group) + std::string(in.api);
+  const auto wanted_kind = name + "Args", wanted_version = std::string(api_version);
   if ((!kind.empty() && kind != wanted_kind) || (!version.empty() && version != wanted_version)) {
     const auto* at = yaml::find(args->value, kind.empty() || kind == wanted_kind ? "apiVersion" : "kind");
     in.refuse(args->value, {.what = code::args_of_other_kind,

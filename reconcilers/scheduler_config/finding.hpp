@@ -70,7 +70,6 @@ enum class code : std::uint8_t {
   lease_name_malformed,
   extender_lost,
   // what works today
-  api_version_ends,
   kubelet_client_certificate,
   service_proxy_rights,
   single_api_server,

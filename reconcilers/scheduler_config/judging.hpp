@@ -13,7 +13,6 @@ namespace reconcilers::scheduler_config {
 struct judging {
   const document& of;
   const server& on;
-  std::string_view api;  ///< "v1"
   findings out;
   std::set<const yaml::node*> refused;  ///< values
   std::size_t budget = 400'000;         ///< values looked at; aliases multiply

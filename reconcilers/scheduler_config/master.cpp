@@ -35,13 +35,12 @@ std::optional<double> number_of(const std::string& of) {
 }
 
 /// Flags that kube-scheduler passes over once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
-std::string config_of_flags(const static_pod& pod, int minor) {
+std::string config_of_flags(const static_pod& pod) {
   const auto value = [&pod](const char* name) {
     const auto* flag = pod.find(name);
     return flag ? flag->value : std::string();
   };
-  json out = {{"apiVersion", std::string(group) + std::string(best_for(minor).name)},
-              {"kind", "KubeSchedulerConfiguration"}};
+  json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
   auto connection = json::object();
   if (const auto file = value("kubeconfig"); !file.empty()) connection["kubeconfig"] = file;
   if (const auto type = value("kube-api-content-type"); !type.empty()) connection["contentType"] = type;
@@ -72,14 +71,14 @@ bool elects(const static_pod& pod, const std::optional<std::string>& config) {
 }
 
 /// The file that ours is merged into.
-text base_of(const master_files& now, const static_pod& pod, std::string_view url, int minor) {
+text base_of(const master_files& now, const static_pod& pod, std::string_view url) {
   const auto* flag = pod.find("config");
   const std::string path = config_file().path;
   if (!now.config) {
     if (flag && flag->value == path)
       return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->at.line) + ": reads " + path +
                              ", and there is no such file; put it there, or take --config out");
-    return config_of_flags(pod, minor);
+    return config_of_flags(pod);
   }
   if (!flag && !unmerge(*now.config, url))
     return std::unexpected(path + " is there, but kube-scheduler does not read it (" + manifest_name +
@@ -102,8 +101,12 @@ std::expected<master_files, std::string> with_extender(const master_files& now, 
   const auto told = minor_of_image(pod.image);
   server on;
   on.minor = told > 0 ? told : otherwise;
+  if (on.minor < oldest_minor)
+    return std::unexpected(std::string(manifest_name) + ":" + std::to_string(pod.image_at.line) +
+                           ": kube-scheduler is 1." + std::to_string(on.minor) + "; allowed: 1." +
+                           std::to_string(oldest_minor) + " or newer; upgrade the control plane first");
   const bool runs = now.config.has_value();
-  const auto base = base_of(now, pod, of.url, on.minor);
+  const auto base = base_of(now, pod, of.url);
   if (!base) return std::unexpected(base.error());
   auto config = merge(*base, {extender_entry(of), ""}, on, runs);
   if (!config) return refused(config_name, config.error());

@@ -19,7 +19,8 @@ struct master_files {
 
 /// Where there is no configuration, one is made that says what the manifest's flags said, because kube-scheduler passes
 /// these over once it reads a file. `otherwise`: its minor version, where the image does not tell. The error is one
-/// line with the place: it would not start, a place is not safe, or somebody else's extender manages the same.
+/// line with the place: it is older than 1.30, it would not start, a place is not safe, or somebody else's extender
+/// manages the same.
 std::expected<master_files, std::string> with_extender(const master_files& now, const extender_settings& of,
                                                        std::int64_t generation, int otherwise);
 

@@ -69,7 +69,7 @@ class list_edit {
 
 std::optional<finding> conflict(const document& of, const addition& ours) {
   const server any;
-  const judging in{.of = of, .on = any, .api = "v1", .out = {}, .refused = {}};
+  const judging in{.of = of, .on = any, .out = {}, .refused = {}};
   const auto extenders = in.items(of.root, "extenders");
   const bool binds = !ours.extender.value("bindVerb", "").empty();
   for (std::size_t i = 0; i < extenders.size(); ++i) {

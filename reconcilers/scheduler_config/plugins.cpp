@@ -54,7 +54,7 @@ struct plugin {
 constexpr unsigned scoring = pre_filter | filter | pre_score | score;
 /// In the order in which they are enabled by default.
 constexpr plugin table[] = {
-    {"SchedulingGates", pre_enqueue, 26, 99, 27},
+    {"SchedulingGates", pre_enqueue},
     {"PrioritySort", queue_sort},
     {"NodeUnschedulable", filter},
     {"NodeName", filter},
@@ -74,7 +74,7 @@ constexpr plugin table[] = {
     {"PodTopologySpread", scoring, 0, 99, 0, 2},
     {"InterPodAffinity", scoring, 0, 99, 0, 2},
     {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | pre_score | reserve | pre_bind | post_bind,
-     26, 31, 99},
+     0, 31, 99},
     {"DynamicResources", pre_enqueue | pre_filter | filter | post_filter | score | reserve | pre_bind, 32, 99, 34, 2},
     {"DefaultPreemption", post_filter, 0, 32},
     {"DefaultPreemption", post_filter | pre_enqueue, 33},
@@ -282,7 +282,6 @@ class profile_plugins {
 }  // namespace
 
 std::set<std::string> validate_plugins(judging& in, const node* profile, const std::string& path) {
-  if (in.on.minor < 25) return {};  // which plugins there were is not in our table
   return profile_plugins(in, profile, path).run();
 }
 

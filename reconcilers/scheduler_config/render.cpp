@@ -42,10 +42,9 @@ json extender_entry(const extender_settings& of) {
   return out;
 }
 
-std::string render(const extender_settings& extender, const scheduler_settings& of, int minor) {
+std::string render(const extender_settings& extender, const scheduler_settings& of) {
   json election = {{"leaderElect", true}, {"resourceName", of.lease}, {"resourceNamespace", of.lease_namespace}};
-  json out = {{"apiVersion", std::string(group) + std::string(best_for(minor).name)},
-              {"kind", "KubeSchedulerConfiguration"}};
+  json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
   if (!of.kubeconfig.empty()) out["clientConnection"] = {{"kubeconfig", of.kubeconfig}};
   out["leaderElection"] = std::move(election);
   out["podMaxBackoffSeconds"] = 2;  // a waiting pod is tried again within two seconds

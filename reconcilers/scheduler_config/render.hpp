@@ -28,7 +28,7 @@ struct scheduler_settings {
   std::string lease_namespace = "kube-system";
   std::string kubeconfig = "/etc/kubernetes/scheduler.conf";  ///< in the container; empty: its ServiceAccount
 };
-/// A whole file for a kube-scheduler of its own, in the newest version that `minor` reads.
-std::string render(const extender_settings& extender, const scheduler_settings& of, int minor);
+/// A whole file for a kube-scheduler of its own.
+std::string render(const extender_settings& extender, const scheduler_settings& of);
 
 }  // namespace reconcilers::scheduler_config

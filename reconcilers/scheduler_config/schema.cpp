@@ -33,7 +33,7 @@ constexpr field plugin_fields[] = {{"name", text}, {"weight", int32}};
 constexpr shape plugin_shape{plugin_fields};
 constexpr field plugin_set_fields[] = {{"enabled", objects, &plugin_shape}, {"disabled", objects, &plugin_shape}};
 constexpr shape plugin_set_shape{plugin_set_fields};
-constexpr field plugins_fields[] = {{"preEnqueue", object, &plugin_set_shape, "v1beta2 v1beta3 v1", 26},
+constexpr field plugins_fields[] = {{"preEnqueue", object, &plugin_set_shape},
                                     {"queueSort", object, &plugin_set_shape},
                                     {"preFilter", object, &plugin_set_shape},
                                     {"filter", object, &plugin_set_shape},
@@ -45,16 +45,16 @@ constexpr field plugins_fields[] = {{"preEnqueue", object, &plugin_set_shape, "v
                                     {"preBind", object, &plugin_set_shape},
                                     {"bind", object, &plugin_set_shape},
                                     {"postBind", object, &plugin_set_shape},
-                                    {"multiPoint", object, &plugin_set_shape, "v1beta3 v1"},
-                                    {"placementGenerate", object, &plugin_set_shape, "v1", 36},
-                                    {"placementScore", object, &plugin_set_shape, "v1", 36}};
+                                    {"multiPoint", object, &plugin_set_shape},
+                                    {"placementGenerate", object, &plugin_set_shape, 36},
+                                    {"placementScore", object, &plugin_set_shape, 36}};
 constexpr shape plugins_shape{plugins_fields};
 
 constexpr field plugin_config_fields[] = {{"name", text}, {"args", any}};
 constexpr shape plugin_config_shape{plugin_config_fields};
 
 constexpr field profile_fields[] = {{"schedulerName", text},
-                                    {"percentageOfNodesToScore", int32, nullptr, "v1", 25},
+                                    {"percentageOfNodesToScore", int32},
                                     {"plugins", object, &plugins_shape},
                                     {"pluginConfig", objects, &plugin_config_shape}};
 constexpr shape profile_shape{profile_fields};
@@ -73,8 +73,6 @@ constexpr field configuration_fields[] = {{"kind", text},
                                           {"parallelism", int32},
                                           {"leaderElection", object, &election_shape},
                                           {"clientConnection", object, &connection_shape},
-                                          {"healthzBindAddress", text, nullptr, "v1beta1 v1beta2"},
-                                          {"metricsBindAddress", text, nullptr, "v1beta1 v1beta2"},
                                           {"enableProfiling", boolean},
                                           {"enableContentionProfiling", boolean},
                                           {"percentageOfNodesToScore", int32},
@@ -82,7 +80,7 @@ constexpr field configuration_fields[] = {{"kind", text},
                                           {"podMaxBackoffSeconds", int64},
                                           {"profiles", objects, &profile_shape},
                                           {"extenders", objects, &extender_shape},
-                                          {"delayCacheUntilActive", boolean, nullptr, "v1", 28}};
+                                          {"delayCacheUntilActive", boolean}};
 constexpr shape configuration_shape{configuration_fields};
 
 // ---- arguments of plugins ----
@@ -125,7 +123,7 @@ constexpr field inter_pod_args[] = {
 constexpr field fit_args[] = {QM_TYPE_META,
                               {"ignoredResources", texts},
                               {"ignoredResourceGroups", texts},
-                              {"scoringStrategy", object, &strategy_shape, "v1beta2 v1beta3 v1"}};
+                              {"scoringStrategy", object, &strategy_shape}};
 constexpr field spread_args[] = {
     QM_TYPE_META, {"defaultConstraints", objects, &constraint_shape}, {"defaultingType", text}};
 constexpr field balanced_args[] = {QM_TYPE_META, {"resources", objects, &spec_shape}};
@@ -151,21 +149,11 @@ constexpr plugin_args known_args[] = {{"DefaultPreemption", {preemption_args}},
 
 }  // namespace
 
-const api_version& best_for(int minor) noexcept {
-  const auto reads = [&](const api_version& one) { return one.first <= minor && minor <= one.last; };
-  for (std::size_t i = std::size(api_versions); i-- > 0;) {
-    if (reads(api_versions[i])) return api_versions[i];
-  }
-  return api_versions[0];
-}
-
 const shape& configuration() noexcept { return configuration_shape; }
 const shape& extender() noexcept { return extender_shape; }
 const shape& tls() noexcept { return tls_shape; }
 
-const shape* args_of(std::string_view plugin, std::string_view api, int minor) noexcept {
-  // The first beta has more of them, and other fields; what nobody runs any more is not judged.
-  if (api == "v1beta1") return nullptr;
+const shape* args_of(std::string_view plugin, int minor) noexcept {
   const auto* at = std::ranges::find(known_args, plugin, &plugin_args::plugin);
   return at != std::end(known_args) && at->since <= minor ? &at->of : nullptr;
 }

@@ -101,7 +101,7 @@ class pod_judge {
                         .field = one.name,
                         .value = one.text,
                         .hint = "-" + one.text});
-      } else if (on_.minor >= 23 && std::ranges::find(removed_flags, one.name) != std::end(removed_flags)) {
+      } else if (std::ranges::find(removed_flags, one.name) != std::end(removed_flags)) {
         policy = true;
         out_.push_back({.what = code::flag_removed,
                         .at = one.at,

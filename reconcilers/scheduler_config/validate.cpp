@@ -161,7 +161,7 @@ class validator {
         continue;
       }
       const auto* args = in_.value(configs[i], "args");
-      if (args_of(plugin, in_.api, in_.on.minor) && args && args->mapping())
+      if (args_of(plugin, in_.on.minor) && args && args->mapping())
         validate_args(in_, plugin, args, below(where, "args"), enabled.contains(plugin));
     }
   }

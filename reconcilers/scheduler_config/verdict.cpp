@@ -8,68 +8,50 @@
 namespace reconcilers::scheduler_config {
 namespace {
 
-std::string accepted(int minor) {
-  std::string out;
-  for (const auto& one : api_versions) {
-    if (one.first <= minor && minor <= one.last)
-      out += (out.empty() ? "" : ", ") + std::string(group) + std::string(one.name);
-  }
-  return out;
-}
+/// Versions that kube-scheduler read before the oldest Kubernetes we know.
+constexpr std::string_view removed_versions[] = {"v1beta1", "v1beta2", "v1beta3"};
 
-/// Which version it is written in; empty: kube-scheduler does not get as far as the fields.
-std::string_view version_of(judging& in) {
+/// Is it a configuration? Then its fields are judged; those of a removed version by the rules of v1, which it has to be
+/// written in.
+bool judge_type(judging& in) {
   const auto* root = in.of.root;
   const auto begin = root ? root->at : yaml::place();
-  const auto best = std::string(group) + std::string(best_for(in.on.minor).name);
   if (!root || !root->mapping() || in.text(root, "kind").empty()) {
     in.say({.what = code::no_kind, .at = begin, .field = "kind", .hint = "KubeSchedulerConfiguration"});
-    return {};
+    return false;
   }
   const auto kind = in.text(root, "kind"), version = in.text(root, "apiVersion");
   const auto at = yaml::find_entry(root, "kind")->key->at;
   if (kind == "Policy" && !version.starts_with(group)) {
     in.say({.what = code::policy, .at = at, .field = "kind", .value = kind});
-    return {};
+    return false;
   }
   if (version.empty()) {
-    in.say({.what = code::no_kind, .at = begin, .field = "apiVersion", .hint = best});
-    return {};
+    in.say({.what = code::no_kind, .at = begin, .field = "apiVersion", .hint = std::string(api_version)});
+    return false;
   }
   if (kind != "KubeSchedulerConfiguration") {
     in.say({.what = code::other_kind, .at = at, .field = "kind", .value = kind});
-    return {};
+    return false;
   }
   const auto name = version.starts_with(group) ? std::string_view(version).substr(group.size()) : std::string_view();
-  const auto* known = std::ranges::find(api_versions, name, &api_version::name);
-  finding what{.what = code::api_version_unknown,
-               .at = yaml::find_entry(root, "apiVersion")->key->at,
-               .field = "apiVersion",
-               .value = version,
-               .other = in.version(),
-               .allowed = accepted(in.on.minor),
-               .hint = best};
-  if (known == std::end(api_versions)) {
-    in.say(std::move(what));
-    return {};
-  }
-  if (in.on.minor < known->first || in.on.minor > known->last) {
-    what.what = code::api_version_removed;
-    in.say(std::move(what));
-  } else if (known->last < newest_minor && known->name != best_for(in.on.minor).name) {
-    what.what = code::api_version_ends;
-    what.other = "1." + std::to_string(known->last + 1);
-    in.say(std::move(what));
-  }
-  return known->name;
+  if (version == api_version) return true;
+  const bool removed = std::ranges::find(removed_versions, name) != std::end(removed_versions);
+  in.say({.what = removed ? code::api_version_removed : code::api_version_unknown,
+          .at = yaml::find_entry(root, "apiVersion")->key->at,
+          .field = "apiVersion",
+          .value = version,
+          .other = in.version(),
+          .allowed = std::string(api_version),
+          .hint = std::string(api_version)});
+  return removed;
 }
 
 }  // namespace
 
 findings judge(const document& of, const server& on) {
-  judging in{.of = of, .on = on, .api = {}, .out = {}, .refused = {}};
-  in.api = version_of(in);
-  if (!in.api.empty()) {
+  judging in{.of = of, .on = on, .out = {}, .refused = {}};
+  if (judge_type(in)) {
     decode(in);
     if (in.budget > 0) {
       validate(in);
@@ -84,7 +66,7 @@ findings judge(const document& of, const server& on) {
 
 std::vector<opened_file> opened_files(const document& config) {
   const server any;
-  const judging in{.of = config, .on = any, .api = "v1", .out = {}, .refused = {}};
+  const judging in{.of = config, .on = any, .out = {}, .refused = {}};
   std::vector<opened_file> out;
   const auto add = [&](std::string path, std::string field) {
     if (!path.empty()) out.push_back({std::move(path), std::move(field)});

@@ -1,7 +1,7 @@
 #pragma once
 // Does kube-scheduler start with this file, and do pods with cards get scheduled then? Answered without running it: the
-// strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 and 1.36 (and, by their sources'
-// history, of 1.22 and newer), then the mistakes that the products' manuals lead to. One mistake is one finding.
+// strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 to 1.36, then the mistakes that
+// the products' manuals lead to. One mistake is one finding.
 
 #include <string>
 #include <string_view>

@@ -79,10 +79,11 @@ TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_say
   EXPECT_EQ(json.at("starts"), false);
   EXPECT_EQ(json.at("findings").at(0).at("code"), "api_version_removed");
   EXPECT_EQ(json.at("findings").at(0).at("startFails"), true);
-  options.kubernetes = "v1.27.3";
-  EXPECT_EQ(lint(options).rc, 0);
-  options.kubernetes = "latest";
-  EXPECT_EQ(lint(options).rc, 2);
+  for (const auto* other : {"v1.29.3", "latest"}) {
+    options.kubernetes = other;
+    EXPECT_EQ(lint(options).rc, 2) << other;
+    EXPECT_THAT(lint(options).err, HasSubstr("write 1.30 or newer")) << other;
+  }
 }
 
 TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_kind) {
@@ -351,7 +352,7 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
               HasSubstr("--scheduler-name: \"a b\" is no name of a scheduler; write letters"));
   EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));
   EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
-  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.22 or newer"));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));
   EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
   EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),

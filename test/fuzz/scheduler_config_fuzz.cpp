@@ -10,7 +10,6 @@
 #include "reconcilers/crl/text.hpp"
 #include "reconcilers/scheduler_config/edited.hpp"
 #include "reconcilers/scheduler_config/placing.hpp"
-#include "reconcilers/scheduler_config/policy.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
 #include "reconcilers/scheduler_config/static_pod_edit.hpp"
 
@@ -64,7 +63,7 @@ void merged(const std::string& text, const std::string& scheduler_name) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(bytes), size);
   judged(text, 36);
-  judged(text, 27);
+  judged(text, 30);
   merged(text, "");
   merged(text, "cards");
   const config_file file{.path = "/etc/kubernetes/scheduler-config.yaml", .checksum = "0123"};
@@ -74,7 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   }
   if (const auto of = parse_document(text)) {
     judge_static_pod(*of, &*of);
-    if (is_policy(*of)) static_cast<void>(convert_policy(*of, "/etc/kubernetes/scheduler.conf", 36));
   }
   return 0;
 }

@@ -91,19 +91,6 @@ func TestS7_EveryMergedFileStartsAndAsksTheExtender(t *testing.T) {
 	}
 }
 
-// A Policy of the old products is converted, and starts.
-func TestS7_APolicyIsConverted(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.json")
-	policy := strings.ReplaceAll(read(t, "mistakes/14-policy.json"), `"bindVerb":   "bind",`, "")
-	must(t, os.WriteFile(file, []byte(strings.ReplaceAll(policy, "aliyun.com/gpu-mem", "example.com/old")), 0o600))
-	config, err := at.render("--into", file)
-	must(t, err)
-	if !strings.Contains(config, "gpushare-scheduler") {
-		t.Errorf("its extender is lost:\n%s", config)
-	}
-	asks(t, "policy", config, "default-scheduler")
-}
-
 // A profile of its own in the same process, beside the one that was there by default.
 func TestS7_AProfileBesideOthersStarts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")

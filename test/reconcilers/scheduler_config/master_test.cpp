@@ -150,9 +150,11 @@ TEST(scheduler_master, knows_the_version_by_the_server_where_the_image_does_not_
   auto manifest = kubeadm;
   const std::string tag = ":v1.36.3";
   manifest.replace(manifest.find(tag), tag.size(), "@sha256:" + std::string(64, '0'));
-  const auto old = with_extender({std::nullopt, manifest}, ours(), 1, 24);
-  ASSERT_TRUE(old) << old.error();
-  EXPECT_THAT(*old->config, HasSubstr("kubescheduler.config.k8s.io/v1beta3"));
+  EXPECT_TRUE(with_extender({std::nullopt, manifest}, ours(), 1, 30));
+  const auto old = with_extender({std::nullopt, manifest}, ours(), 1, 29);
+  ASSERT_FALSE(old);
+  EXPECT_THAT(old.error(), testing::AllOf(StartsWith("kube-scheduler.yaml:"),
+                                          HasSubstr("kube-scheduler is 1.29; allowed: 1.30 or newer")));
   EXPECT_EQ(facts_of(manifest).version, "");
 }
 

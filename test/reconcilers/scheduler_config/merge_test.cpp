@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "reconcilers/scheduler_config/policy.hpp"
 #include "reconcilers/scheduler_config/render.hpp"
 #include "reconcilers/scheduler_config/static_pod_edit.hpp"
 #include "test/reconcilers/scheduler_config/files.hpp"
@@ -109,32 +108,13 @@ TEST(scheduler_render, S7_writes_what_kube_scheduler_of_every_version_takes) {
   extender_settings extender;
   extender.url = "https://10.96.0.77/scheduler";
   extender.server_name = "quartermaster-extender.kube-system.svc";
+  const auto text = render(extender, {});
   for (int minor = oldest_minor; minor <= newest_minor; ++minor) {
     server on;
     on.minor = minor;
-    const auto text = render(extender, {}, minor);
     EXPECT_FALSE(any_ends(judge(text, on))) << minor << "\n" << text;
-    EXPECT_THAT(text, HasSubstr("kubescheduler.config.k8s.io/" + std::string(minor >= 25   ? "v1\n"
-                                                                             : minor >= 23 ? "v1beta3\n"
-                                                                                           : "v1beta2\n")));
   }
-}
-
-TEST(scheduler_policy, converts_the_extenders_of_a_policy_and_names_the_rest) {
-  const auto of = parse_document(slurp(golden_files / "mistakes/14-policy.json"));
-  ASSERT_TRUE(is_policy(*of));
-  const auto made = convert_policy(*of, "/etc/kubernetes/scheduler.conf", 36);
-  ASSERT_TRUE(made);
-  EXPECT_THAT(made->text, HasSubstr("urlPrefix: \"http://127.0.0.1:32766/gpushare-scheduler\""));
-  EXPECT_THAT(made->text, HasSubstr("enableHTTPS: false"));
-  EXPECT_FALSE(any_ends(judge(made->text, newest)));
-  const auto more = parse_document(
-      R"({"kind":"Policy","apiVersion":"v1","predicates":[{"name":"PodFitsResources"}],"hardPodAffinitySymmetricWeight":7,)"
-      R"("extenders":[{"urlPrefix":"http://a:1","filterVerb":"f","httpTimeout":1500000000,"apiVersion":"v1beta1"}]})");
-  const auto converted = convert_policy(*more, "x", 36).value();
-  EXPECT_THAT(converted.text, HasSubstr("httpTimeout: \"1500ms\""));
-  EXPECT_THAT(converted.text, HasSubstr("hardPodAffinityWeight: 7"));
-  EXPECT_THAT(converted.not_carried, testing::ElementsAre("extenders.apiVersion", "PodFitsResources"));
+  EXPECT_THAT(text, HasSubstr("kubescheduler.config.k8s.io/v1\n"));
 }
 
 TEST(static_pod_edit, S7_adds_flag_mount_and_checksum_and_gives_back_the_bytes) {

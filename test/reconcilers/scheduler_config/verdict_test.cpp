@@ -92,11 +92,16 @@ TEST(scheduler_verdict, S7_names_every_mistake_of_the_manuals_once) {
   compare(golden_files / "mistakes.txt", all);
 }
 
-TEST(scheduler_verdict, S7_flags_the_manuals_file_from_1_28_on_and_not_before) {
+TEST(scheduler_verdict, S7_flags_the_manuals_file_in_every_version) {
   const auto text = slurp(golden_files / "mistakes/01-v1beta2.yaml");
-  EXPECT_THAT(codes_of(judge(text, kubernetes(27))), ElementsAre("api_version_ends"));
-  for (int minor = 28; minor <= 36; ++minor)
+  for (int minor = oldest_minor; minor <= newest_minor; ++minor)
     EXPECT_THAT(codes_of(judge(text, kubernetes(minor))), ElementsAre("api_version_removed")) << minor;
+}
+
+/// What v1 has no more is said beside the version: both have to be edited.
+TEST(scheduler_verdict, judges_a_removed_version_by_the_fields_of_v1) {
+  const auto text = slurp(golden_files / "mistakes/01-v1beta2.yaml") + "healthzBindAddress: 0.0.0.0:10251\n";
+  EXPECT_THAT(codes_of(judge(text)), ElementsAre("api_version_removed", "field_unknown"));
 }
 
 TEST(scheduler_verdict, S7_judges_the_static_pod_beside_its_file) {

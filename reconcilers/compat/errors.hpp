@@ -1,9 +1,10 @@
 #pragma once
 // Errors that people meet on accelerators and what to do about them: symptom, check, cure, in both languages, found by
-// code, by name, or by a line pasted from a log. Each text stands here and in docs/troubleshooting*.md, and a test
-// holds the two together.
+// code, by name, or by a line pasted from a log. The words are those of docs/troubleshooting*.md, which are compiled
+// in; a section belongs to the error whose `quartermaster explain error ID` it ends with.
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,14 +13,14 @@
 namespace reconcilers::compat {
 
 struct error_words {
-  std::string_view title;
-  std::string_view symptom;  ///< what it means
-  std::string_view check;    ///< one step a line; what is in backquotes is typed
-  std::string_view cure;     ///< the same
+  std::string title;
+  std::string symptom;  ///< what it means
+  std::string check;    ///< one step per line; what is in backquotes is typed
+  std::string cure;     ///< the same
 };
 
 struct known_error {
-  std::string_view id;    ///< stable: "unsupported-ptx-version"; a heading of the document
+  std::string_view id;    ///< stable: "unsupported-ptx-version"
   std::string_view name;  ///< "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", or empty
   int code;               ///< 222; 0: none
   /// What its texts hold, in lower case, one a line.

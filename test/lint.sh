@@ -39,13 +39,6 @@ if [ ${#gomods[@]} -gt 0 ] && command -v gofmt >/dev/null; then
   for file in $(gofmt -l "${gomods[@]}"); do finding "$file is not gofmt'd"; done
 fi
 
-if [ -d charts/quartermaster/crds-source ] || [ -d charts/quartermaster/files ]; then
-  for crd in crds/*.yaml; do
-    copy=$(find charts/quartermaster -name "$(basename "$crd")" | head -1)
-    [ -n "$copy" ] && cmp -s "$crd" "$copy" || finding "charts/quartermaster has no true copy of $crd"
-  done
-fi
-
 # What people are told: documents, chart, help texts.
 mapfile -t told < <(git ls-files -co --exclude-standard README.md docs charts crds cli | grep -E '\.(md|yaml|tpl|json|txt|cpp|hpp)$')
 if ! hits=$(test/forbidden_claims.sh "${told[@]}"); then

@@ -119,16 +119,6 @@ TEST(chart, leaves_out_the_namespaces_that_the_program_leaves_out) {
   EXPECT_THAT(text_of(chart / "templates/_helpers.tpl"), testing::HasSubstr(list + " .Release.Namespace"));
 }
 
-TEST(chart, carries_true_copies_of_the_crds) {
-  std::size_t count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(root / "crds")) {
-    EXPECT_EQ(text_of(file.path()), text_of(chart / "files/crds" / file.path().filename()))
-        << "cp crds/*.yaml charts/quartermaster/files/crds/";
-    ++count;
-  }
-  EXPECT_EQ(count, 4u);
-}
-
 TEST(chart, the_crds_know_the_modules_of_the_catalogue) {
   const auto policy = text_of(root / "crds/acceleratorpolicies.quartermaster.io.yaml");
   std::string list = "[";

@@ -316,7 +316,10 @@ class operator_program {
               "docs/scheduling.md, \"Switch it on\", says how"};
     if (dedicated_.sends().value_or(false))
       return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
-    if (extender_->asked()) return {true, "SchedulerAsks", "a kube-scheduler asks the operator about each pod"};
+    if (extender_->asked())
+      return {true, "SchedulerAsks",
+              "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "
+              "counted and not refused"};
     return {
         false, "NoSchedulerAsks",
         "no kube-scheduler has asked the operator since it started. Set spec.scheduler.mode of AcceleratorPolicy "

@@ -10,11 +10,13 @@
 #include "cli/answer.hpp"
 #include "cli/table.hpp"
 #include "cli/verbs.hpp"
+#include "controller/conditions.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "reconcilers/gpu_quota.hpp"
 #include "reconcilers/names.hpp"
+#include "reconcilers/quota_status.hpp"
 
 namespace cli {
 namespace {
@@ -47,7 +49,8 @@ void print(const quota::explanation& why, std::span<const quota::node_view> node
     if (auto text = refusal_of(node, by, in); !text.empty()) ++refusals[std::move(text)];
   for (const auto& [text, count] : refusals) rows.add({std::to_string(count), text, ""});
   for (const auto& one : why.causes) {
-    if (one.why == quota::reason::refused && !refusals.empty()) continue;
+    const bool said = one.why == quota::reason::refused || one.why == quota::reason::not_offered;
+    if (said && !refusals.empty()) continue;
     std::string of(one.key);
     if (of.empty() && one.container >= 0 && static_cast<std::size_t>(one.container) < by.names().size())
       of = "container " + by.names()[static_cast<std::size_t>(one.container)]->name;
@@ -208,7 +211,16 @@ std::string refusal_of(const quota::node_view& node, const ext::asked& by, const
          std::string(no->key);
 }
 
-void say_unread(const placements& in, std::ostream& err) {
+void say_doubts(const placements& in, const std::set<std::string>& namespaces, std::ostream& err) {
+  for (const auto& one : in.quotas.all()) {
+    if (!namespaces.contains(one.key.ns)) continue;
+    const auto status = nlohmann::json::parse(one.status, nullptr, false);
+    if (!status.is_object() || !status.contains("conditions")) continue;
+    const auto* enforced = controller::find_condition(status["conditions"], reconcilers::enforced_condition);
+    if (enforced && enforced->value("status", "") == "False")
+      err << "quartermaster: AcceleratorQuota " << one.key.to_string()
+          << " counts in this answer and is not enforced: " << enforced->value("message", "") << "\n";
+  }
   if (!in.book->trouble().empty())
     err << "quartermaster: kube-system/gpuquota does not count: " << in.book->trouble() << "\n";
 }
@@ -230,7 +242,7 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 int explain_pod(const placements& in, const kube::object_key& key, const report_style& how, std::ostream& out,
                 std::ostream& err) {
   const bilingual say(how.language);
-  say_unread(in, err);
+  say_doubts(in, {key.ns}, err);
   const auto* pod = in.pods.find(key);
   if (!pod) {
     err << "quartermaster: there is no pod " << key.name << " in namespace " << key.ns

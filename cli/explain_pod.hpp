@@ -3,6 +3,7 @@
 
 #include <expected>
 #include <ostream>
+#include <set>
 #include <string>
 
 #include "cli/placements.hpp"
@@ -17,7 +18,7 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
 std::string refusal_of(const quota::node_view& node, const reconcilers::extender::asked& by, const placements& in);
 
 /// What cannot be read does not count in the answer; the operator goes on with what it read before.
-void say_unread(const placements& in, std::ostream& err);
+void say_doubts(const placements& in, const std::set<std::string>& namespaces, std::ostream& err);
 
 /// Exit code: 0 bound or would fit, 1 not there, 3 waits.
 int explain_pod(const placements& cluster, const kube::object_key& pod, const report_style& style, std::ostream& out,

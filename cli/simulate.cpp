@@ -275,7 +275,9 @@ void add_simulate(CLI::App& app, int& rc) {
     placements all;
     const auto read = gather(given->cluster, given->snapshot, all);
     if (!read) return fail(read.error().what, 1);
-    say_unread(all, std::cerr);
+    std::set<std::string> namespaces;
+    for (const auto& one : pods) namespaces.insert(one.pod.key.ns);
+    say_doubts(all, namespaces, std::cerr);
     rc = simulate(all, pods, given->how, std::cout);
   });
 }

@@ -385,7 +385,7 @@ explanation explain(std::span<const limits> pod, std::span<const node_view> node
     if (nodes[i].what == nullptr)
       here.push_back({reason::no_node, -1, {}, 1});
     else if (const auto no = read(pod, nodes[i].what->serves, what))
-      here.push_back({reason::refused, no->container, no->key, 1});
+      here.push_back({reason_of(*no), no->container, no->key, 1});
     else if (here = causes_on(what, nodes[i], {.only = only}); here.empty())
       ++out.fitting;
     else if (here.size() < fewest)

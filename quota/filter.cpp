@@ -33,7 +33,7 @@ class reader {
   /// Of the last `on`.
   shortfall refused() const {
     const refusal no = readings_[last_].no.value_or(refusal{});
-    return {.why = reason::refused, .container = no.container, .needed = no.value, .available = 0, .key = no.key};
+    return {.why = reason_of(no), .container = no.container, .needed = no.value, .available = 0, .key = no.key};
   }
 
  private:

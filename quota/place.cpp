@@ -408,6 +408,8 @@ std::string_view text_of(reason of) {
       return "fits";
     case reason::refused:
       return "request not valid on this node";
+    case reason::not_offered:
+      return "resource not offered in the node's mode";
     case reason::no_node:
       return "cards not known yet";
     case reason::no_cards:
@@ -452,6 +454,8 @@ std::string text_of(const shortfall& of) {
     case reason::counted:
     case reason::not_selected:
       break;
+    case reason::not_offered:
+      return out + ": " + std::string{of.key};
     case reason::refused:
       return out + ": " + std::string{of.key} + " is " + std::to_string(of.needed);
     default:

@@ -25,7 +25,8 @@ inline constexpr int search_steps = 4096;
 
 enum class reason : std::uint8_t {
   fits,
-  refused,        ///< the pod's own words: quota::read says which
+  refused,        ///< an amount that is allowed nowhere: quota::read says which
+  not_offered,    ///< the node's mode does not serve `key`, which the pod asks for
   no_node,        ///< the node, or which cards it has, is not reported
   no_cards,       ///< the node has no usable card
   whole_cards,    ///< needs `needed` cards nobody uses, has `available`
@@ -44,6 +45,9 @@ enum class reason : std::uint8_t {
 };
 /// Constant and short, as an extender's answer wants it.
 std::string_view text_of(reason of);
+inline reason reason_of(const refusal& no) {
+  return no.what == wrong::not_served ? reason::not_offered : reason::refused;
+}
 
 struct shortfall {
   reason why = reason::fits;

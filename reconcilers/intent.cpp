@@ -260,6 +260,13 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   return std::nullopt;
 }
 
+/// Would the module, switched on as it is, still offer nothing?
+bool needs_image(const module_type& mode, const accelerator_policy& policy) {
+  if (!mode.not_offered) return false;
+  const auto spec = policy.modules.find(mode.name);
+  return !mode.not_offered(spec == policy.modules.end() ? module_spec() : spec->second).empty();
+}
+
 node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy,
                    const foreign_pods& around) {
   if (auto no = unsuitable(node, mode)) return *std::move(no);
@@ -280,7 +287,9 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
   if (!policy->enabled(mode.name))
     return refused(
         &mode, name, std::string(module_disabled),
-        "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true");
+        "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true" +
+            (needs_image(mode, *policy) ? " and spec.modules." + name + ".image, without which it is not offered"
+                                        : ""));
   if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
   return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
 }

@@ -37,6 +37,16 @@ json row_of(const quota::standing& of) {
   return row;
 }
 
+/// " in pool a, isolation cores, priority 5 to 9": of which pods and cards a limit counts, where not of all.
+std::string scope_of(const quota::scope& only) {
+  std::string out;
+  if (!only.pool.empty()) out += " in pool " + only.pool;
+  if (only.isolated) out += " with isolation " + std::string(quota::text_of(*only.isolated));
+  if (only.priority_from) out += " from priority " + std::to_string(*only.priority_from);
+  if (only.priority_to) out += " up to priority " + std::to_string(*only.priority_to);
+  return out;
+}
+
 /// Ours as they stand there, so that the time of one stays when it does.
 json conditions_of(const json& status) {
   json out = json::array();
@@ -85,8 +95,9 @@ json status_of(const accelerator_quota& of, const quota_view& view, std::string_
     if (!has(of, one)) continue;
     hard.push_back(row_of(one));
     summary += (summary.empty() ? "" : ", ") + std::string(unit_of(one.of)) +
-               (one.model.empty() ? "" : " of " + one.model) + " " + std::to_string(one.used) + "/" +
-               std::to_string(one.nominal);
+               (one.model.empty() ? "" : " of " + one.model) + scope_of(one.only) + " " + std::to_string(one.used) +
+               "/" + std::to_string(one.nominal) +
+               (one.borrowed > 0 ? " (" + std::to_string(one.borrowed) + " borrowed)" : "");
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {

@@ -23,7 +23,8 @@ http_response json(std::string body) { return {200, std::move(body), "applicatio
 http_response not_understood(const std::string& why) { return {400, why + "\n"}; }
 
 bool unresolvable(quota::reason why) {
-  return why == quota::reason::refused || why == quota::reason::no_node || why == quota::reason::no_cards;
+  return why == quota::reason::refused || why == quota::reason::not_offered || why == quota::reason::no_node ||
+         why == quota::reason::no_cards;
 }
 
 /// Kept between requests, so that a usual one allocates nothing of its own.

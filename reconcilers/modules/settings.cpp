@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "reconcilers/crl/nearest.hpp"
 
@@ -127,6 +128,20 @@ std::string names_of(std::span<const setting> settings) {
   return out;
 }
 
+/// Each setting that names a resource names one of its own: a plugin cannot tell two amounts under one key apart.
+static void check_resources(const module_type& of, const settings_map& settings, const std::string& where) {
+  std::map<std::string, std::string_view> users;
+  for (const auto& known : of.settings) {
+    if (known.of != setting::kind::resource) continue;
+    const auto given = settings.find(known.name);
+    const auto resource = given == settings.end() ? std::string(known.fallback) : given->second;
+    const auto [user, first] = users.emplace(resource, known.name);
+    if (!first)
+      throw invalid_policy(where + "." + std::string(user->second) + " and " + where + "." + std::string(known.name) +
+                           " are both \"" + shown(resource) + "\"; allowed: a resource of its own for each");
+  }
+}
+
 void check_settings(const module_type& of, const settings_map& settings, const std::string& where) {
   for (const auto& [name, value] : settings) {
     const auto* known = find(of.settings, name);
@@ -143,6 +158,7 @@ void check_settings(const module_type& of, const settings_map& settings, const s
     if (!is_legal(*known, value))
       throw invalid_policy(where + "." + name + " is \"" + shown(value) + "\"; allowed: " + allowed_for_people(*known));
   }
+  check_resources(of, settings, where);
 }
 
 std::string setting_of(std::span<const setting> known, const module_spec& spec, std::string_view name) {

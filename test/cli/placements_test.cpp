@@ -197,6 +197,28 @@ TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
   EXPECT_THAT(out.str(), HasSubstr("cards"));
 }
 
+TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
+  const auto put = [&](const char* is) {
+    in.quotas.put(*reconcilers::accelerator_quota::decode(
+        json{{"metadata", {{"name", "q"}, {"namespace", "lab"}, {"uid", "q"}}},
+             {"spec", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}},
+             {"status", {{"conditions", {{{"type", "Enforced"}, {"status", is}, {"message", "nobody asks"}}}}}}}
+            .dump()));
+  };
+  const auto said = [&](const std::set<std::string>& namespaces) {
+    std::ostringstream text;
+    say_doubts(in, namespaces, text);
+    return text.str();
+  };
+  put("False");
+  finish();
+  EXPECT_EQ(said({"lab"}),
+            "quartermaster: AcceleratorQuota lab/q counts in this answer and is not enforced: nobody asks\n");
+  EXPECT_EQ(said({"other"}), "");
+  put("True");
+  EXPECT_EQ(said({"lab"}), "");
+}
+
 TEST_F(placements_test, a_key_that_no_node_offers_and_nobody_declares_fits_nowhere) {
   in.nodes.put(extender_test::node("c", {}, {{"nvidia.com/gpu", 1}, {"rdma/hca", 4}}));
   in.pods.put(pod("typo", {container("main", {{"nvidia.com/gpus", 1}})}));

@@ -73,13 +73,13 @@ TEST_F(why, counts_are_by_need_and_reason_and_the_smallest_change_has_its_number
   ask(pod);
   EXPECT_THAT(said_.causes,
               ElementsAre(quota::cause{quota::reason::cores, 0, {}, 2}, quota::cause{quota::reason::no_node, -1, {}, 1},
-                          quota::cause{quota::reason::refused, 0, "tencent.com/vcuda-core", 1},
+                          quota::cause{quota::reason::not_offered, 0, "tencent.com/vcuda-core", 1},
                           quota::cause{quota::reason::memory, 1, {}, 1}));
   EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 20 (fits on card b-0 of node b)");
   EXPECT_EQ(node_text(), "free 40 cores on card b-0 of node b");
   EXPECT_EQ(text_of(said_, nodes_),
-            "fits on 0 of 4 nodes: 2 no card with enough cores left (container 0), 1 cards not known yet, 1 request "
-            "not valid on this node (tencent.com/vcuda-core), 1 no card with enough memory left (container 1); "
+            "fits on 0 of 4 nodes: 2 no card with enough cores left (container 0), 1 cards not known yet, 1 resource "
+            "not offered in the node's mode (tencent.com/vcuda-core), 1 no card with enough memory left (container 1); "
             "nearest: node b; smallest change of the pod: " +
                 pod_text() + "; smallest change of a node: free 40 cores on card b-0 of node b");
   EXPECT_EQ(said_.smallest(), &*said_.of_node);
@@ -435,7 +435,7 @@ class scene {
     std::map<int, std::size_t> got;
     for (const auto& one : said.causes) {
       ASSERT_GT(one.nodes, 0U);
-      if (one.why == quota::reason::refused)
+      if (one.why == quota::reason::refused || one.why == quota::reason::not_offered)
         refused -= one.nodes;
       else if (one.why == quota::reason::counted)
         keys -= one.nodes;

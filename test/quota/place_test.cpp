@@ -229,7 +229,7 @@ TEST(filter, S50_a_pod_is_judged_by_each_nodes_mode_and_scored_from_0_to_10) {
   EXPECT_TRUE(out[0].fits());
   EXPECT_EQ(out[1].why, reason::cards);  // all memory of a card, and one card has lost a MiB
   EXPECT_TRUE(out[2].fits());
-  EXPECT_EQ(text_of(out[3]), "request not valid on this node: nvidia.com/gpu is 2");
+  EXPECT_EQ(text_of(out[3]), "resource not offered in the node's mode: nvidia.com/gpu");
   EXPECT_EQ(out[4].why, reason::no_node);
 
   std::vector<std::uint8_t> full(nodes.size()), empty(nodes.size());

@@ -214,7 +214,7 @@ class life {
     quota::filter(limits, {&*view, 1}, {&by_filter, 1}, &wanted);
     if (no) {
       ++refused;
-      EXPECT_EQ(by_filter.why, quota::reason::refused);
+      EXPECT_EQ(by_filter.why, quota::reason_of(*no));
       return;
     }
     quota::placement where;

@@ -84,7 +84,7 @@ TEST_F(accelerator_quota_test, the_status_says_used_borrowed_and_lent) {
   known.pods.put(share("p", 200, 0, "a"));
   const auto lab = status("lab", "q", {{"cards", 3}});
   EXPECT_EQ(lab, (json{{"observedGeneration", 3},
-                       {"summary", "cards 2/1"},
+                       {"summary", "cards 2/1 (1 borrowed)"},
                        {"waiting", 3},
                        {"hard", {{{"units", "cards"}, {"max", 1}, {"used", 2}, {"borrowed", 1}, {"lent", 0}}}},
                        {"refusals", {{{"reason", "cards"}, {"pods", 3}}}},
@@ -104,6 +104,16 @@ TEST_F(accelerator_quota_test, each_object_shows_its_own_limits_as_they_count) {
   known.quotas.put(quota_of("lab", "b", {{"hard", {{{"units", "cards"}, {"max", 2}}}}}));
   EXPECT_EQ(status("lab", "a")["summary"], "cores 0/90, cards 0/2");
   EXPECT_EQ(status("lab", "b")["summary"], "cards 0/2");
+}
+
+TEST_F(accelerator_quota_test, the_summary_tells_limits_of_parts_from_that_of_all) {
+  known.quotas.put(quota_of("lab", "q",
+                            {{"hard",
+                              {{{"units", "cards"}, {"max", 4}},
+                               {{"units", "cards"}, {"max", 2}, {"pool", "green"}},
+                               {{"units", "cards"}, {"max", 1}, {"priorityFrom", 5}, {"priorityTo", 9}}}}}));
+  EXPECT_EQ(status("lab", "q")["summary"],
+            "cards 0/4, cards in pool green 0/2, cards from priority 5 up to priority 9 0/1");
 }
 
 TEST_F(accelerator_quota_test, a_status_is_written_once) {

@@ -140,6 +140,9 @@ TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
+  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).message,
+            "module mps is off in AcceleratorPolicy default; set spec.modules.mps.enabled: true and "
+            "spec.modules.mps.image, without which it is not offered");
 }
 
 TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {

@@ -57,7 +57,7 @@ TEST_F(front_test, filter_names_what_fits_and_why_the_others_do_not) {
   EXPECT_EQ(got["Nodes"], nullptr);
   EXPECT_EQ(got["FailedNodes"], (json{{"b", "no card with enough memory left"}}));
   EXPECT_EQ(got["FailedAndUnresolvableNodes"],
-            (json{{"plain", "request not valid on this node"}, {"gone", "cards not known yet"}}));
+            (json{{"plain", "resource not offered in the node's mode"}, {"gone", "cards not known yet"}}));
   EXPECT_EQ(got["Error"], "");
 }
 

@@ -317,6 +317,9 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
       wrong(hami, set("deviceSplitcount", "4")),
       testing::AllOf(HasSubstr("spec.modules.hami.settings.deviceSplitcount is not a setting of module hami"),
                      HasSubstr("did you mean deviceSplitCount?"), HasSubstr("its settings are deviceSplitCount")));
+  EXPECT_EQ(wrong(hami, set("resourceMem", "nvidia.com/gpucores")),
+            "spec.modules.hami.settings.resourceMem and spec.modules.hami.settings.resourceCores are both "
+            "\"nvidia.com/gpucores\"; allowed: a resource of its own for each");
   EXPECT_EQ(wrong(vgpu, set("a", "b")), "spec.modules.vgpu.settings.a: module vgpu has no settings");
   EXPECT_EQ(wrong(pgpu, set("MIG_STRATEGY", "all")),
             "spec.modules.pgpu.settings.MIG_STRATEGY is \"all\"; allowed: none, single, mixed");

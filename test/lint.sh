@@ -47,7 +47,6 @@ fi
 
 # The English of the documents (test/prose). Left out: what is generated, mostly tables, or not English, and what is not rewritten yet.
 prose_skip=(docs/claims.md docs/performance.md docs/status.md docs/troubleshooting.zh.md
-  docs/architecture.md
   docs/scheduling.md docs/troubleshooting.md)
 mapfile -t prose < <(git ls-files -co --exclude-standard README.md ':(glob)docs/*.md' | grep -vxF "$(printf '%s\n' "${prose_skip[@]}")")
 if [ -x test/prose/node_modules/.bin/textlint ]; then

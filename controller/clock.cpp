@@ -4,6 +4,8 @@
 
 #include <ctime>
 
+#include "kube/rfc3339.hpp"
+
 namespace controller {
 
 milliseconds boot_now() {
@@ -39,13 +41,7 @@ std::string text(const parts& p, std::string_view fraction) {
 
 std::string rfc3339_seconds(wall_time at) { return text(split(at), ""); }
 
-std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view written) {
-  std::tm date{};
-  const std::string text(written);
-  const auto* end = strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &date);
-  if (!end || *end != 0) return std::nullopt;
-  return timegm(&date);
-}
+std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view text) { return kube::parse_rfc3339(text); }
 
 std::string rfc3339_millis(wall_time at) {
   const auto p = split(at);

@@ -1,70 +1,33 @@
 #include "controller/log.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/formatter.h>
 #include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 
-#include "controller/clock.hpp"
 #include "controller/log_sink.hpp"
 #include "controller/text.hpp"
 
 namespace controller::log {
 namespace {
 
-using spdlog_level = spdlog::level::level_enum;
-
-spdlog_level to_spdlog(level at) {
-  switch (at) {
-    case level::debug:
-      return spdlog::level::debug;
-    case level::info:
-      return spdlog::level::info;
-    case level::warn:
-      return spdlog::level::warn;
-    case level::error:
-      return spdlog::level::err;
-  }
-  return spdlog::level::info;
+spdlog::level::level_enum to_spdlog(level at) {
+  return static_cast<spdlog::level::level_enum>(static_cast<int>(at) + static_cast<int>(spdlog::level::debug));
 }
 
-/// Time and level around a payload that `write` has already laid out.
-class line_formatter : public spdlog::formatter {
- public:
-  explicit line_formatter(log::format as) : as_(as) {}
-  void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& into) override {
-    const std::string at = rfc3339_millis(line.time);
-    const std::string_view payload(line.payload.data(), line.payload.size());
-    if (as_ == log::format::json) {
-      fmt::format_to(fmt::appender(into),
-                     R"({{"time":"{}","level":"{}",{}}})"
-                     "\n",
-                     at, name(line.level), payload);
-    } else {
-      fmt::format_to(fmt::appender(into), "{} {:<5} {}\n", at, name(line.level), payload);
-    }
-  }
-  std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<line_formatter>(as_); }
+constexpr std::string_view names[] = {"debug", "info", "warn", "error"};
+std::string_view name_of(level at) { return names[static_cast<std::size_t>(at)]; }
 
- private:
-  static std::string_view name(spdlog_level at) {
-    switch (at) {
-      case spdlog::level::debug:
-        return "debug";
-      case spdlog::level::warn:
-        return "warn";
-      case spdlog::level::err:
-        return "error";
-      default:
-        return "info";
-    }
-  }
-  log::format as_;
-};
+/// The time in front of what `write` has laid out.
+std::unique_ptr<spdlog::formatter> formatter_of(format as) {
+  constexpr auto utc = spdlog::pattern_time_type::utc;
+  constexpr auto text = "%Y-%m-%dT%H:%M:%S.%eZ %v", json = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v})";
+  return std::make_unique<spdlog::pattern_formatter>(as == format::json ? json : text, utc, "\n");
+}
 
 class descriptor_sink : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -97,7 +60,7 @@ struct target {
 };
 
 std::shared_ptr<spdlog::logger> logger_over(spdlog::sink_ptr sink, format as, level from) {
-  sink->set_formatter(std::make_unique<line_formatter>(as));
+  sink->set_formatter(formatter_of(as));
   auto made = std::make_shared<spdlog::logger>("quartermaster", std::move(sink));
   made->set_level(to_spdlog(from));
   made->set_error_handler([](const std::string&) {});  // a log that cannot be written is no reason to stop
@@ -149,8 +112,8 @@ void append_value(std::string& out, const value& is, format as) {
 void write(level at, std::string_view message, fields of) {
   const target& to = current();
   if (!to.to->should_log(to_spdlog(at))) return;
-  std::string line;
-  if (to.as == format::json) line += "\"msg\":";
+  auto line =
+      to.as == format::json ? fmt::format(R"("level":"{}","msg":)", name_of(at)) : fmt::format("{:<5} ", name_of(at));
   append_text(line, message, to.as == format::json);
   for (const auto& f : of) {
     line += to.as == format::json ? ",\"" : " ";
@@ -169,11 +132,9 @@ void configure(format as, level from, int fd) {
 }
 
 bool parse_level(std::string_view text, level& into) {
-  static constexpr std::pair<std::string_view, level> known[] = {
-      {"debug", level::debug}, {"info", level::info}, {"warn", level::warn}, {"error", level::error}};
-  const auto* const at = std::ranges::find(known, text, &std::pair<std::string_view, level>::first);
-  if (at == std::end(known)) return false;
-  into = at->second;
+  const auto* const at = std::ranges::find(names, text);
+  if (at == std::end(names)) return false;
+  into = static_cast<level>(at - std::begin(names));
   return true;
 }
 

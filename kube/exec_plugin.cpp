@@ -19,6 +19,8 @@
 #include <optional>
 #include <vector>
 
+#include "kube/rfc3339.hpp"
+
 namespace kube {
 
 namespace {
@@ -161,30 +163,6 @@ std::string exec_info(const exec_config& plugin, const cluster_config& cluster, 
   return info.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text) {
-  int y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0, used = 0;
-  const std::string copy(text);
-  if (std::sscanf(copy.c_str(), "%4d-%2d-%2d%*1[Tt ]%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &s, &used) != 6 || used == 0)
-    return std::nullopt;
-  const auto date =
-      std::chrono::year(y) / std::chrono::month(static_cast<unsigned>(mo)) / std::chrono::day(static_cast<unsigned>(d));
-  if (!date.ok() || h > 24 || mi > 59 || s > 60) return std::nullopt;
-  auto rest = std::string_view(copy).substr(static_cast<std::size_t>(used));
-  if (rest.starts_with('.')) {
-    const auto end = rest.find_first_not_of("0123456789", 1);
-    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end);
-  }
-  int oh = 0, om = 0;
-  if (rest != "Z" && rest != "z") {
-    if (rest.size() != 6 || (rest[0] != '+' && rest[0] != '-') ||
-        std::sscanf(rest.data() + 1, "%2d:%2d", &oh, &om) != 2)
-      return std::nullopt;
-    if (rest[0] == '-') oh = -oh, om = -om;
-  }
-  return std::chrono::sys_days(date) + std::chrono::hours(h - oh) + std::chrono::minutes(mi - om) +
-         std::chrono::seconds(s);
-}
-
 result<exec_credential> parse_exec_credential(std::string_view output, const exec_config& plugin) {
   const auto doc = json::parse(output, nullptr, false);
   if (doc.is_discarded() || !doc.is_object())
@@ -210,7 +188,7 @@ result<exec_credential> parse_exec_credential(std::string_view output, const exe
   if (const auto until = field("expirationTimestamp"); !until.empty()) {
     const auto when = parse_rfc3339(until);
     if (!when) return bad(named(plugin) + ": status.expirationTimestamp \"" + until + "\" is not RFC 3339");
-    got.expires = *when;
+    got.expires = std::chrono::system_clock::time_point(std::chrono::seconds(*when));
   }
   return got;
 }

@@ -30,9 +30,6 @@ task<exec_credential> run_exec_plugin(exec_config plugin, std::string info,
 /// Pure part: what the program printed.
 result<exec_credential> parse_exec_credential(std::string_view output, const exec_config& plugin);
 
-/// Seconds precision RFC 3339, with or without fraction and offset.
-std::optional<std::chrono::system_clock::time_point> parse_rfc3339(std::string_view text);
-
 /// Both ends of a terminal are there for a plugin that wants to ask.
 bool have_terminal();
 

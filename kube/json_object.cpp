@@ -2,7 +2,8 @@
 
 #include <boost/container/small_vector.hpp>
 #include <charconv>
-#include <chrono>
+
+#include "kube/rfc3339.hpp"
 
 namespace kube::json {
 namespace {
@@ -29,13 +30,6 @@ owner_ref read_owner(value of) {
 }
 
 /// Digits at `at`, exactly `count` of them; -1 when they are not.
-int digits(std::string_view text, std::size_t at, std::size_t count) {
-  if (text.size() < at + count) return -1;
-  int number = 0;
-  const char* end = text.data() + at + count;
-  const auto [stopped, failed] = std::from_chars(text.data() + at, end, number);
-  return failed == std::errc() && stopped == end ? number : -1;
-}
 
 }  // namespace
 
@@ -66,15 +60,7 @@ bool flag_or(value of, bool other) {
   return of.get_bool().get(flag) == simdjson::SUCCESS ? flag : other;
 }
 
-std::int64_t seconds_of(std::string_view time) {
-  using namespace std::chrono;
-  const int y = digits(time, 0, 4), mo = digits(time, 5, 2), d = digits(time, 8, 2);
-  const int h = digits(time, 11, 2), mi = digits(time, 14, 2), s = digits(time, 17, 2);
-  if (y < 0 || mo < 0 || d < 0 || h < 0 || mi < 0 || s < 0) return 0;
-  const year_month_day day{year{y}, month{static_cast<unsigned>(mo)}, std::chrono::day{static_cast<unsigned>(d)}};
-  if (!day.ok()) return 0;
-  return duration_cast<seconds>(sys_days{day}.time_since_epoch()).count() + h * 3600 + mi * 60 + s;
-}
+std::int64_t seconds_of(std::string_view time) { return parse_rfc3339(time).value_or(0); }
 
 void read_metadata(value metadata, object& into, const keep& labels, const keep& annotations) {
   each_member(metadata, [&](std::string_view key, value field) {

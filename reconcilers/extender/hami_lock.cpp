@@ -3,7 +3,7 @@
 #include <chrono>
 
 #include "controller/clock.hpp"
-#include "kube/exec_plugin.hpp"
+#include "kube/rfc3339.hpp"
 
 namespace reconcilers::extender {
 namespace {
@@ -22,7 +22,7 @@ std::optional<hami_lock> read_hami_lock(std::string_view text) {
   const auto comma = text.find(',');
   const auto since = kube::parse_rfc3339(text.substr(0, comma));
   if (!since) return {};
-  hami_lock out{std::chrono::duration_cast<std::chrono::seconds>(since->time_since_epoch()).count(), {}};
+  hami_lock out{*since, {}};
   if (comma == std::string_view::npos) return out;
   const auto rest = text.substr(comma + 1);
   const auto next = rest.find(',');

@@ -161,15 +161,3 @@ TEST(exec_plugin, the_information_is_as_asked_for) {
   EXPECT_EQ(info["spec"]["cluster"]["tls-server-name"], "api");
   EXPECT_EQ(info["spec"]["cluster"]["certificate-authority-data"], "UEVN");
 }
-
-TEST(exec_plugin, reads_rfc_3339_times) {
-  const auto base = std::chrono::sys_days(std::chrono::year(2026) / 7 / 1) + 12h;
-  EXPECT_EQ(parse_rfc3339("2026-07-01T12:00:00Z"), base);
-  EXPECT_EQ(parse_rfc3339("2026-07-01T12:00:00.123456Z"), base);
-  EXPECT_EQ(parse_rfc3339("2026-07-01T14:00:00+02:00"), base);
-  EXPECT_EQ(parse_rfc3339("2026-07-01T06:30:00-05:30"), base);
-  EXPECT_FALSE(parse_rfc3339("2026-13-01T12:00:00Z"));
-  EXPECT_FALSE(parse_rfc3339("2026-07-01T12:00:00"));
-  EXPECT_FALSE(parse_rfc3339("2026-07-01"));
-  EXPECT_FALSE(parse_rfc3339(""));
-}

@@ -7,26 +7,19 @@
 namespace kube {
 namespace {
 
-using wire::bytes_field, wire::number_field, wire::reader, wire::text;
+using wire::each_field, wire::field;
 
 constexpr std::string_view too_large_reason = "ResourceVersionTooLarge";
 /// Servers before 1.18.6 said it in words only: client-go reflector, isTooLargeResourceVersionError.
 constexpr std::string_view too_large_words = "Too large resource version";
 
 void read_details(std::string_view bytes, api_status& into) {
-  reader details(bytes.data(), bytes.size());
-  while (details.next()) {
-    switch (details.tag_and_type()) {
-      case bytes_field(4):  // StatusCause: reason 1
-        if (wire::read_entry(text(details)).key == too_large_reason) into.version_too_large = true;
-        break;
-      case number_field(5):
-        if (const auto after = details.get_int32(); after > 0) into.retry_after = std::chrono::seconds(after);
-        break;
-      default:
-        details.skip();
-    }
-  }
+  each_field(bytes, field<4>([&](std::string_view cause) {  // StatusCause: reason 1
+               if (wire::read_entry(cause).key == too_large_reason) into.version_too_large = true;
+             }),
+             field<5>([&](std::int32_t after) {
+               if (after > 0) into.retry_after = std::chrono::seconds(after);
+             }));
 }
 
 result<api_status> read_protobuf(std::string_view bytes) {
@@ -37,25 +30,8 @@ result<api_status> read_protobuf(std::string_view bytes) {
   }
   return wire::guarded("Status", [&] {
     api_status made;
-    reader message(outer->raw.data(), outer->raw.size());
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case bytes_field(3):
-          made.message = text(message);
-          break;
-        case bytes_field(4):
-          made.reason = text(message);
-          break;
-        case bytes_field(5):
-          read_details(text(message), made);
-          break;
-        case number_field(6):
-          made.code = message.get_int32();
-          break;
-        default:
-          message.skip();
-      }
-    }
+    each_field(outer->raw, field<3>(made.message), field<4>(made.reason),
+               field<5>([&](std::string_view details) { read_details(details, made); }), field<6>(made.code));
     return made;
   });
 }

@@ -13,6 +13,8 @@
 #include <protozero/pbf_reader.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "kube/error.hpp"
 #include "kube/keep.hpp"
@@ -23,7 +25,6 @@ namespace kube::wire {
 
 using reader = protozero::pbf_reader;
 
-/// Case labels for `switch (message.tag_and_type())`.
 constexpr std::uint32_t bytes_field(std::uint32_t number) {
   return protozero::tag_and_type(number, protozero::pbf_wire_type::length_delimited);
 }
@@ -38,6 +39,48 @@ inline std::string_view text(reader& field) {
 inline std::string copy(reader& field) { return std::string(text(field)); }
 /// Not get_bool: that looks at a byte before it knows that there is one.
 inline bool flag(reader& field) { return field.get_uint64() != 0; }
+
+/// A field of a message and what takes it: a text or a number that is set, or a function of one. `each_field` calls it
+/// once per occurrence.
+template <std::uint32_t Number, class Target>
+struct field_reader {
+  using value = std::remove_reference_t<Target>;
+  static constexpr bool takes_number = std::is_integral_v<value> || (std::is_invocable_v<value&, std::int64_t> &&
+                                                                     !std::is_invocable_v<value&, std::string_view>);
+  static constexpr std::uint32_t tag = takes_number ? number_field(Number) : bytes_field(Number);
+
+  void read(reader& message) const {
+    if constexpr (std::is_invocable_v<value&, std::string_view>)
+      target(text(message));
+    else if constexpr (std::is_invocable_v<value&, std::int64_t>)
+      target(message.get_int64());
+    else if constexpr (std::is_same_v<value, bool>)
+      target = flag(message);
+    else if constexpr (takes_number)
+      target = static_cast<value>(message.get_int64());
+    else
+      target = text(message);
+  }
+
+  Target target;
+};
+/// Keeps a reference to a variable, and a function by value.
+template <std::uint32_t Number, class Target>
+constexpr field_reader<Number, Target> field(Target&& target) {
+  return {std::forward<Target>(target)};
+}
+
+/// Reads the fields named, `each_field(bytes, field<1>(name), field<2>([&](std::string_view entry) { ... }))`, in the
+/// order in which they come; others, and those of an unexpected wire type, are skipped.
+template <class... Fields>
+void each_field(std::string_view bytes, const Fields&... fields) {
+  reader message(bytes.data(), bytes.size());
+  while (message.next()) {
+    const auto tag = message.tag_and_type();
+    const bool known = ((tag == Fields::tag && (fields.read(message), true)) || ...);
+    if (!known) message.skip();
+  }
+}
 
 /// Runs a decoder; what it throws becomes errc::decode beginning with `what`.
 template <class Decoder>
@@ -84,12 +127,12 @@ map_entry read_entry(std::string_view message);
 /// as 0.
 void add_extended_resource(quantities& to, std::string_view entry);
 
-/// Condition: type 1, status 2, lastTransitionTime by its own number.
+/// Condition of a Node or Pod: type 1, status 2, lastTransitionTime 4.
 struct condition {
   std::string_view type, status;
   std::int64_t since = 0;
 };
-condition read_condition(std::string_view message, std::uint32_t since_field);
+condition read_condition(std::string_view message);
 
 struct envelope {
   std::string_view kind;  ///< empty when there was no envelope

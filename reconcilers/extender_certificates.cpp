@@ -75,13 +75,7 @@ kube::result<extender_secret> extender_secret::decode(std::string_view bytes) {
   if (!content) return std::unexpected(content.error());
   made.content = *content;
   const auto done = wire::guarded("protobuf", [&] {
-    wire::reader message(bytes.data(), bytes.size());
-    while (message.next()) {
-      if (message.tag_and_type() == wire::bytes_field(2))
-        read_data(wire::text(message), made);
-      else
-        message.skip();
-    }
+    wire::each_field(bytes, wire::field<2>([&](std::string_view entry) { read_data(entry, made); }));
   });
   return wire::named(std::move(made), done);
 }

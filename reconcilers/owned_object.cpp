@@ -16,23 +16,14 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
   namespace wire = kube::wire;
   auto read = wire::guarded(std::string(kind), [&] {
     std::uint64_t hash = fnv1a({});
-    wire::reader message(bytes.data(), bytes.size());
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case wire::bytes_field(1):
-          wire::read_metadata(wire::text(message), into, kube::keep_all, {annotation_patterns});
-          break;
-        case wire::bytes_field(2):  // spec; secrets of a ServiceAccount; each entry of data
-        case wire::bytes_field(3):  // each entry of binaryData; type of a Secret
-          hash = fnv1a(wire::text(message), hash);
-          break;
-        case wire::number_field(4):  // automountServiceAccountToken; immutable
-          hash = fnv1a(wire::flag(message) ? "1" : "0", hash);
-          break;
-        default:
-          message.skip();
-      }
-    }
+    const auto add = [&](std::string_view value) { hash = fnv1a(value, hash); };
+    wire::each_field(bytes, wire::field<1>([&](std::string_view meta) {
+                       wire::read_metadata(meta, into, kube::keep_all, {annotation_patterns});
+                     }),
+                     wire::field<2>(add),  // spec; secrets of a ServiceAccount; each entry of data
+                     wire::field<3>(add),  // each entry of binaryData; type of a Secret
+                     // automountServiceAccountToken; immutable
+                     wire::field<4>([&](std::int64_t is) { add(is != 0 ? "1" : "0"); }));
     return hash;
   });
   if (read && into.key.name.empty())

@@ -6,9 +6,7 @@ namespace reconcilers {
 namespace {
 
 namespace wire = kube::wire;
-using wire::bytes_field, wire::reader, wire::text;
-
-reader inside(std::string_view message) { return {message.data(), message.size()}; }
+using wire::each_field, wire::field;
 
 void read_data(std::string_view entry, controller::authority_keys& into) {
   const auto [name, value] = wire::read_entry(entry);
@@ -20,28 +18,9 @@ void read_data(std::string_view entry, controller::authority_keys& into) {
 
 webhook_entry read_entry(std::string_view bytes) {
   webhook_entry out;
-  auto message = inside(bytes);
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        out.name = text(message);
-        break;
-      case bytes_field(2): {
-        auto client = inside(text(message));
-        while (client.next()) {
-          if (client.tag_and_type() == bytes_field(2))
-            out.authorities = text(client);
-          else if (client.tag_and_type() == bytes_field(3))
-            out.url = text(client);
-          else
-            client.skip();
-        }
-        break;
-      }
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes, field<1>(out.name), field<2>([&](std::string_view client) {
+               each_field(client, field<2>(out.authorities), field<3>(out.url));
+             }));
   return out;
 }
 
@@ -50,19 +29,10 @@ webhook_entry read_entry(std::string_view bytes) {
 kube::result<webhook_secret> webhook_secret::decode(std::string_view bytes) {
   webhook_secret made;
   const auto done = wire::guarded("protobuf", [&] {
-    auto message = inside(bytes);
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case bytes_field(1):
-          wire::read_metadata(text(message), made, kube::keep_all, kube::keep_none);
-          break;
-        case bytes_field(2):
-          read_data(text(message), made.keys);
-          break;
-        default:
-          message.skip();
-      }
-    }
+    each_field(bytes, field<1>([&](std::string_view meta) {
+                 wire::read_metadata(meta, made, kube::keep_all, kube::keep_none);
+               }),
+               field<2>([&](std::string_view entry) { read_data(entry, made.keys); }));
   });
   return wire::named(std::move(made), done);
 }
@@ -71,19 +41,10 @@ kube::result<std::vector<webhook_entry>> read_webhooks(std::string_view kind, st
                                                        kube::object& into) {
   auto read = wire::guarded(std::string(kind), [&] {
     std::vector<webhook_entry> out;
-    auto message = inside(bytes);
-    while (message.next()) {
-      switch (message.tag_and_type()) {
-        case bytes_field(1):
-          wire::read_metadata(text(message), into, kube::keep_all, kube::keep_none);
-          break;
-        case bytes_field(2):
-          out.push_back(read_entry(text(message)));
-          break;
-        default:
-          message.skip();
-      }
-    }
+    each_field(bytes, field<1>([&](std::string_view meta) {
+                 wire::read_metadata(meta, into, kube::keep_all, kube::keep_none);
+               }),
+               field<2>([&](std::string_view webhook) { out.push_back(read_entry(webhook)); }));
     return out;
   });
   if (read && into.key.name.empty())

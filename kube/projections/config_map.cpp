@@ -7,35 +7,23 @@
 namespace kube {
 namespace {
 
-using wire::bytes_field, wire::number_field, wire::reader, wire::text;
+using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
 void read(std::string_view bytes, config_map& into) {
   std::vector<packed_map::entry> data;
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        wire::read_metadata(text(message), into, keep_all, {annotation_patterns});
-        break;
-      case bytes_field(2): {
-        const auto [key, value] = wire::read_entry(text(message));
-        data.emplace_back(key, value);
-        break;
-      }
-      case bytes_field(3): {
-        const auto [key, value] = wire::read_entry(text(message));
-        into.binary.emplace_back(key, value.size());
-        break;
-      }
-      case number_field(4):
-        into.immutable = wire::flag(message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes,
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view entry) {
+               const auto [key, value] = wire::read_entry(entry);
+               data.emplace_back(key, value);
+             }),
+             field<3>([&](std::string_view entry) {
+               const auto [key, value] = wire::read_entry(entry);
+               into.binary.emplace_back(key, value.size());
+             }),
+             field<4>(into.immutable));
   into.data = packed_map::of(std::span(data));
   std::ranges::sort(into.binary);
 }

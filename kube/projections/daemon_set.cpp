@@ -1,77 +1,39 @@
 #include "kube/projections/daemon_set.hpp"
 
+#include <optional>
+
 #include "kube/wire.hpp"
 
 namespace kube {
 namespace {
 
-using wire::bytes_field, wire::number_field, wire::reader, wire::text;
+using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
-/// The bytes of the first occurrence of one field; empty where there is none.
-std::string_view first(std::string_view bytes, std::uint32_t field) {
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    if (message.tag_and_type() == field) return text(message);
-    message.skip();
-  }
-  return {};
+/// The first occurrence of a field; empty where there is none.
+template <std::uint32_t Number>
+std::string_view first(std::string_view bytes) {
+  std::optional<std::string_view> out;
+  each_field(bytes, field<Number>([&](std::string_view value) {
+               if (!out) out = value;
+             }));
+  return out.value_or(std::string_view());
 }
 
 /// spec.template(2).spec(2).containers(2)[0].image(2).
-std::string_view image_of(std::string_view spec) {
-  return first(first(first(first(spec, bytes_field(2)), bytes_field(2)), bytes_field(2)), bytes_field(2));
-}
+std::string_view image_of(std::string_view spec) { return first<2>(first<2>(first<2>(first<2>(spec)))); }
 
 void read_status(std::string_view bytes, daemon_set& into) {
-  reader status(bytes.data(), bytes.size());
-  while (status.next()) {
-    switch (status.tag_and_type()) {
-      case number_field(1):
-        into.current = status.get_int32();
-        break;
-      case number_field(2):
-        into.misscheduled = status.get_int32();
-        break;
-      case number_field(3):
-        into.desired = status.get_int32();
-        break;
-      case number_field(4):
-        into.ready = status.get_int32();
-        break;
-      case number_field(5):
-        into.observed_generation = status.get_int64();
-        break;
-      case number_field(6):
-        into.updated = status.get_int32();
-        break;
-      case number_field(7):
-        into.available = status.get_int32();
-        break;
-      default:
-        status.skip();
-    }
-  }
+  each_field(bytes, field<1>(into.current), field<2>(into.misscheduled), field<3>(into.desired), field<4>(into.ready),
+             field<5>(into.observed_generation), field<6>(into.updated), field<7>(into.available));
 }
 
 void read(std::string_view bytes, daemon_set& into) {
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        wire::read_metadata(text(message), into, keep_all, {annotation_patterns});
-        break;
-      case bytes_field(2):
-        into.image = image_of(text(message));
-        break;
-      case bytes_field(3):
-        read_status(text(message), into);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes,
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view spec) { into.image = image_of(spec); }),
+             field<3>([&](std::string_view status) { read_status(status, into); }));
 }
 
 }  // namespace

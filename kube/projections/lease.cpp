@@ -5,49 +5,21 @@
 namespace kube {
 namespace {
 
-using wire::bytes_field, wire::number_field, wire::reader, wire::text;
+using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
 void read_spec(std::string_view bytes, lease& into) {
-  reader spec(bytes.data(), bytes.size());
-  while (spec.next()) {
-    switch (spec.tag_and_type()) {
-      case bytes_field(1):
-        into.holder = text(spec);
-        break;
-      case number_field(2):
-        into.duration_seconds = spec.get_int32();
-        break;
-      case bytes_field(3):
-        into.acquired_us = wire::read_time(text(spec)).micros();
-        break;
-      case bytes_field(4):
-        into.renewed_us = wire::read_time(text(spec)).micros();
-        break;
-      case number_field(5):
-        into.transitions = spec.get_int32();
-        break;
-      default:
-        spec.skip();
-    }
-  }
+  each_field(bytes, field<1>(into.holder), field<2>(into.duration_seconds),
+             field<3>([&](std::string_view time) { into.acquired_us = wire::read_time(time).micros(); }),
+             field<4>([&](std::string_view time) { into.renewed_us = wire::read_time(time).micros(); }),
+             field<5>(into.transitions));
 }
 
 void read(std::string_view bytes, lease& into) {
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        wire::read_metadata(text(message), into, keep_all, {annotation_patterns});
-        break;
-      case bytes_field(2):
-        read_spec(text(message), into);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes,
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view spec) { read_spec(spec, into); }));
 }
 
 }  // namespace

@@ -5,49 +5,23 @@
 namespace kube {
 namespace {
 
-using wire::bytes_field, wire::number_field, wire::reader, wire::text, wire::copy;
+using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "hami.io/"};
 
 taint read_taint(std::string_view bytes) {
   taint made;
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        made.key = text(message);
-        break;
-      case bytes_field(2):
-        made.value = text(message);
-        break;
-      case bytes_field(3):
-        made.effect = text(message);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes, field<1>(made.key), field<2>(made.value), field<3>(made.effect));
   return made;
 }
 
 void read_spec(std::string_view bytes, node& into) {
-  reader spec(bytes.data(), bytes.size());
-  while (spec.next()) {
-    switch (spec.tag_and_type()) {
-      case number_field(4):
-        into.unschedulable = wire::flag(spec);
-        break;
-      case bytes_field(5):
-        into.taints.push_back(read_taint(text(spec)));
-        break;
-      default:
-        spec.skip();
-    }
-  }
+  each_field(bytes, field<4>(into.unschedulable),
+             field<5>([&](std::string_view taint) { into.taints.push_back(read_taint(taint)); }));
 }
 
 void read_ready(std::string_view bytes, node& into) {
-  const auto [type, status, since] = wire::read_condition(bytes, 4);
+  const auto [type, status, since] = wire::read_condition(bytes);
   if (type != "Ready") return;
   into.ready = status == "True"    ? condition_status::yes
                : status == "False" ? condition_status::no
@@ -56,63 +30,21 @@ void read_ready(std::string_view bytes, node& into) {
 }
 
 void read_info(std::string_view bytes, node& into) {
-  reader info(bytes.data(), bytes.size());
-  while (info.next()) {
-    switch (info.tag_and_type()) {
-      case bytes_field(7):
-        into.kubelet_version = text(info);
-        break;
-      case bytes_field(9):
-        into.operating_system = text(info);
-        break;
-      case bytes_field(10):
-        into.architecture = text(info);
-        break;
-      default:
-        info.skip();
-    }
-  }
+  each_field(bytes, field<7>(into.kubelet_version), field<9>(into.operating_system), field<10>(into.architecture));
 }
 
 void read_status(std::string_view bytes, node& into) {
-  reader status(bytes.data(), bytes.size());
-  while (status.next()) {
-    switch (status.tag_and_type()) {
-      case bytes_field(1):
-        wire::add_extended_resource(into.capacity, text(status));
-        break;
-      case bytes_field(2):
-        wire::add_extended_resource(into.allocatable, text(status));
-        break;
-      case bytes_field(4):
-        read_ready(text(status), into);
-        break;
-      case bytes_field(7):
-        read_info(text(status), into);
-        break;
-      default:
-        status.skip();
-    }
-  }
+  each_field(bytes, field<1>([&](std::string_view entry) { wire::add_extended_resource(into.capacity, entry); }),
+             field<2>([&](std::string_view entry) { wire::add_extended_resource(into.allocatable, entry); }),
+             field<4>([&](std::string_view condition) { read_ready(condition, into); }),
+             field<7>([&](std::string_view info) { read_info(info, into); }));
 }
 
 void read(std::string_view bytes, node& into) {
-  reader message(bytes.data(), bytes.size());
-  while (message.next()) {
-    switch (message.tag_and_type()) {
-      case bytes_field(1):
-        wire::read_metadata(text(message), into, keep_all, {annotation_patterns});
-        break;
-      case bytes_field(2):
-        read_spec(text(message), into);
-        break;
-      case bytes_field(3):
-        read_status(text(message), into);
-        break;
-      default:
-        message.skip();
-    }
-  }
+  each_field(bytes,
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view spec) { read_spec(spec, into); }),
+             field<3>([&](std::string_view status) { read_status(status, into); }));
 }
 
 }  // namespace

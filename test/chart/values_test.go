@@ -160,9 +160,9 @@ func TestS2_notes_say_the_next_command(t *testing.T) {
 	}
 	for values, want := range map[string][]string{
 		"replicaCount=2":                    {"kubectl create -f -", "kind: AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=pgpu"},
-		"mps_enable=true,vgpu_enable=false": {"values said of the AcceleratorPolicy", "kubectl label node NODE nvidia-device-enable=mps"},
+		"mps_enable=true,vgpu_enable=false": {"applies the AcceleratorPolicy `default` from the values", "kubectl label node NODE nvidia-device-enable=mps"},
 		"policy.modules.hami.enabled=true":  {"kubectl label node NODE nvidia-device-enable=hami"},
-		"pgpu_enable=false":                 {"values said of the AcceleratorPolicy", "helm upgrade", "--set pgpu_enable=true"},
+		"pgpu_enable=false":                 {"applies the AcceleratorPolicy `default` from the values", "helm upgrade", "--set pgpu_enable=true"},
 		"replicaCount=0":                    {"No operator runs here", "`helm test` has nothing to run"},
 	} {
 		notes := notesOf(t, withNotes, values)

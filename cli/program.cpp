@@ -7,7 +7,7 @@
 #include <exception>
 #include <iostream>
 
-#include "cli/config_file.hpp"
+#include "cli/controller/config_file.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "controller/text.hpp"
+#include "text/escape.hpp"
 
 namespace controller {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "controller/text.hpp"
+#include "text/escape.hpp"
 
 namespace controller {
 

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "controller/log_sink.hpp"
-#include "controller/text.hpp"
+#include "text/escape.hpp"
 
 namespace controller::log {
 namespace {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "controller/text.hpp"
+#include "text/escape.hpp"
 
 namespace controller {
 

@@ -1,8 +1,8 @@
 #pragma once
 // The resource keys pods ask for cards by, and what the program behind each accepts. One table for everyone who judges
 // an amount or names these keys: the ledger's engine (quota/vocabulary), declarations, lint and admission
-// (reconcilers/crl/vocabulary, from where it comes to the API server in the ResourceRules object), and the
-// kube-scheduler's entry (reconcilers/scheduler_config/managed).
+// (reconcilers/declarations/vocabulary, from where it comes to the API server in the ResourceRules object), and the
+// kube-scheduler's entry (scheduler_config/managed).
 
 #include <algorithm>
 #include <cstdint>

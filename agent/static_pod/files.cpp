@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "agent/static_pod/record.hpp"
-#include "controller/text.hpp"
+#include "text/escape.hpp"
 
 namespace agent::static_pod {
 namespace {

@@ -13,8 +13,8 @@
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
 #include "kube/config.hpp"
-#include "reconcilers/admission.hpp"
-#include "reconcilers/crl/compiled.hpp"
+#include "reconcilers/admission/admission.hpp"
+#include "reconcilers/declarations/compiled.hpp"
 
 int main(int count, char** arguments) {
   CLI::App app("Our admission webhook for the bench");

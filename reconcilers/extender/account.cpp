@@ -6,10 +6,10 @@
 #include <span>
 #include <tuple>
 
+#include "api/gpu_quota.hpp"
+#include "api/names.hpp"
 #include "controller/log.hpp"
 #include "quota/place.hpp"
-#include "reconcilers/gpu_quota.hpp"
-#include "reconcilers/names.hpp"
 
 namespace reconcilers::extender {
 namespace {

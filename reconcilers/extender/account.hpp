@@ -17,6 +17,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "api/accelerator_node.hpp"
+#include "api/accelerator_quota.hpp"
+#include "api/compiled_rules.hpp"
 #include "controller/clock.hpp"
 #include "controller/metrics.hpp"
 #include "controller/store.hpp"
@@ -26,11 +29,8 @@
 #include "quota/ledger.hpp"
 #include "quota/limits.hpp"
 #include "quota/node_trial.hpp"
-#include "reconcilers/accelerator_node.hpp"
-#include "reconcilers/accelerator_policy.hpp"
-#include "reconcilers/accelerator_quota.hpp"
-#include "reconcilers/compiled_rules.hpp"
 #include "reconcilers/extender/placement.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::extender {
 

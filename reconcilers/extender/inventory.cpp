@@ -7,12 +7,12 @@
 #include <tuple>
 #include <vector>
 
+#include "api/names.hpp"
 #include "quota/resource_keys.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 #include "reconcilers/modules/settings.hpp"
-#include "reconcilers/names.hpp"
-#include "reconcilers/node_sets.hpp"
+#include "reconcilers/nodes/node_sets.hpp"
 
 namespace reconcilers::extender {
 namespace {

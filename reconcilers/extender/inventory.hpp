@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "api/accelerator_node.hpp"
 #include "kube/projections/node.hpp"
 #include "quota/inventory.hpp"
 #include "quota/ledger.hpp"
-#include "reconcilers/accelerator_node.hpp"
-#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::extender {
 

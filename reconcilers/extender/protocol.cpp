@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "reconcilers/admission_review.hpp"
+#include "reconcilers/admission/admission_review.hpp"
 
 namespace reconcilers::extender {
 namespace {

@@ -16,7 +16,7 @@
 #include "controller/recorder.hpp"
 #include "kube/client.hpp"
 #include "reconcilers/extender/account.hpp"
-#include "reconcilers/quota_status.hpp"
+#include "reconcilers/quotas/quota_status.hpp"
 
 namespace reconcilers::extender {
 

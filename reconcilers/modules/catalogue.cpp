@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "reconcilers/hash.hpp"
+#include "api/hash.hpp"
+#include "api/names.hpp"
 #include "reconcilers/modules/custom.hpp"
 #include "reconcilers/modules/settings.hpp"
-#include "reconcilers/names.hpp"
-#include "reconcilers/node_sets.hpp"
+#include "reconcilers/nodes/node_sets.hpp"
 
 namespace reconcilers::modules {
 namespace {

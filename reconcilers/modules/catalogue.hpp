@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "kube/resource.hpp"
-#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::modules {
 

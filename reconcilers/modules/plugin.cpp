@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reconcilers/names.hpp"
+#include "api/names.hpp"
 
 namespace reconcilers::modules {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reconcilers/accelerator_policy.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 
 namespace reconcilers::modules {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "reconcilers/crl/declaration.hpp"
+#include "reconcilers/declarations/declaration.hpp"
 
 namespace reconcilers::modules {
 namespace {

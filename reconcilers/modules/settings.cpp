@@ -4,7 +4,7 @@
 #include <charconv>
 #include <map>
 
-#include "reconcilers/crl/nearest.hpp"
+#include "text/nearest.hpp"
 
 namespace reconcilers::modules {
 namespace {

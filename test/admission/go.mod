@@ -1,4 +1,4 @@
-// The rules for pods, said twice: in C++ (reconcilers/crl) and in CEL (charts/quartermaster). These tests hold the two against each
+// The rules for pods, said twice: in C++ (reconcilers/declarations) and in CEL (charts/quartermaster). These tests hold the two against each
 // other and against real API servers. They use the server's own CEL packages, which nothing else of the project does.
 module quartermaster.io/test/admission
 

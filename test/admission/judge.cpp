@@ -15,10 +15,10 @@
 #include <string>
 #include <vector>
 
-#include "reconcilers/crl/compiled.hpp"
-#include "reconcilers/crl/evaluate.hpp"
-#include "reconcilers/crl/pod_spec.hpp"
-#include "reconcilers/crl/registry.hpp"
+#include "reconcilers/declarations/compiled.hpp"
+#include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/declarations/pod_spec.hpp"
+#include "reconcilers/declarations/registry.hpp"
 
 namespace {
 

@@ -39,7 +39,7 @@ type PodAmount struct {
 	Words   string `json:"words"`
 }
 
-// MaxExclusive is max_exclusive of reconcilers/crl/compiled.cpp.
+// MaxExclusive is max_exclusive of reconcilers/declarations/compiled.cpp.
 const MaxExclusive = 320
 
 // Rule is what holds for one key.

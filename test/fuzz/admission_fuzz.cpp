@@ -9,9 +9,9 @@
 #include <string_view>
 
 #include "kube/config.hpp"
-#include "reconcilers/admission.hpp"
-#include "reconcilers/crl/registry.hpp"
-#include "reconcilers/crl/text.hpp"
+#include "reconcilers/admission/admission.hpp"
+#include "reconcilers/declarations/registry.hpp"
+#include "text/text.hpp"
 
 namespace {
 

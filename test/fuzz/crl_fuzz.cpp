@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "reconcilers/crl/text.hpp"
-#include "reconcilers/crl/verdict.hpp"
+#include "reconcilers/declarations/verdict.hpp"
+#include "text/text.hpp"
 
 namespace {
 

@@ -7,11 +7,11 @@
 #include <string>
 #include <string_view>
 
-#include "reconcilers/crl/text.hpp"
-#include "reconcilers/scheduler_config/edited.hpp"
-#include "reconcilers/scheduler_config/placing.hpp"
-#include "reconcilers/scheduler_config/render.hpp"
-#include "reconcilers/scheduler_config/static_pod_edit.hpp"
+#include "scheduler_config/edit/edited.hpp"
+#include "scheduler_config/edit/placing.hpp"
+#include "scheduler_config/edit/render.hpp"
+#include "scheduler_config/edit/static_pod_edit.hpp"
+#include "text/text.hpp"
 
 namespace {
 

@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
-#include "reconcilers/admission.hpp"
+#include "api/names.hpp"
+#include "reconcilers/admission/admission.hpp"
 #include "reconcilers/modules/catalogue.hpp"
-#include "reconcilers/names.hpp"
 #include "test/reconcilers/rights.hpp"
 
 namespace reconcilers {

@@ -66,7 +66,7 @@ func read(file string) (*rules, error) {
 	return out, nil
 }
 
-// fills of one container: reconcilers/crl/evaluate.cpp in Go.
+// fills of one container: reconcilers/declarations/evaluate.cpp in Go.
 func (r *rules) fills(c *corev1.Container) (out []corev1.ResourceName) {
 	seen := map[string]bool{}
 	for key, amount := range c.Resources.Limits {

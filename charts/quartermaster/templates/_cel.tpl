@@ -1,5 +1,5 @@
 {{- /*
-What docs/declarations.md says, in CEL, as the variables of an admission policy. reconcilers/crl/evaluate.cpp says the same
+What docs/declarations.md says, in CEL, as the variables of an admission policy. reconcilers/declarations/evaluate.cpp says the same
 in C++, word for word; test/admission compares the two. `params` is the ResourceRules object. Nearly everything is dyn, because
 the same text reads pods and the templates of five kinds, and because a map may hold values of one type only.
 
@@ -96,7 +96,7 @@ params.spec.rules[k].group in params.spec.groups ? size(params.spec.groups[param
 {{- end }}
 
 {{- /* The keys above zero in the list of maps of limits `.` that take part in exclusions, each once. Where more keys take part than the
-operator lists (reconcilers/crl/compiled.cpp, `max_exclusive`), all keys above zero, as often as they are named. */}}
+operator lists (reconcilers/declarations/compiled.cpp, `max_exclusive`), all keys above zero, as often as they are named. */}}
 {{- define "quartermaster.cel.used" -}}
 (has(params.spec.exclusive) ? dyn(params.spec.exclusive.filter(x, {{ . }}.exists(d, x in d && sign(quantity(d[x])) > 0))) :
 dyn({{ . }}.map(d, d.filter(k, k.contains('/') && sign(quantity(d[k])) > 0).join(' ')).filter(s, s != '').join(' ').split(' ')))
@@ -314,7 +314,7 @@ counts as absent. */}}
 !{{ include "quartermaster.cel.too_many" "all" }})
 {{- end }}
 
-{{- /* Whether the text `.` is a legal name of an extended resource: reconcilers/crl/resource_name.cpp. */}}
+{{- /* Whether the text `.` is a legal name of an extended resource: text/resource_name.cpp. */}}
 {{- define "quartermaster.cel.legal_key" -}}
 {{ . }}.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && {{ . }}.indexOf('/') <= 244 && !{{ . }}.contains('kubernetes.io/') && !{{ . }}.startsWith('requests.')
 {{- end }}

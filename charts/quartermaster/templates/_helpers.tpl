@@ -160,7 +160,7 @@ has(c.resources) && (
 {{- end }}
 
 {{- /* Pods that ask for an accelerator and say what they need, share a card for a known framework, or have an affinity on
-CUDA versions, and templates of such pods: no others cause a call. The names are those of reconcilers/compat. */}}
+CUDA versions, and templates of such pods: no others cause a call. The names are those of reconcilers/cuda. */}}
 {{- define "quartermaster.webhook.compatibility.conditions" -}}
 - name: is-new
   expression: request.operation == 'CREATE' || object.spec != oldObject.spec
@@ -181,7 +181,7 @@ CUDA versions, and templates of such pods: no others cause a call. The names are
     has(t.matchExpressions) && t.matchExpressions.exists(x, x.key == 'cuda-major-version' || x.key == 'cuda-minor-version')))))
 {{- end }}
 
-{{- /* Namespaces whose pods are held to the rules: reconcilers/names.hpp has the same list. */}}
+{{- /* Namespaces whose pods are held to the rules: api/names.hpp has the same list. */}}
 {{- define "quartermaster.everyday" -}}
 matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: {{ list "kube-system" "kube-public" "kube-node-lease" .Release.Namespace | uniq | toJson }}}]
 {{- end }}

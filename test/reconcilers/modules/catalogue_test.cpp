@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-#include "reconcilers/crl/registry.hpp"
+#include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/modules/privileges.hpp"
 #include "reconcilers/modules/settings.hpp"
 

@@ -1,0 +1,44 @@
+#pragma once
+// What the agent for static pods reads in the cluster: whether our entry is to be in the kube-scheduler of this master,
+// what it says, what the kubelet shows of the kube-schedulers, and how far the other masters are.
+
+#include <expected>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/static_pod/health.hpp"
+#include "agent/static_pod/options.hpp"
+#include "kube/client.hpp"
+#include "scheduler_config/edit/render.hpp"
+
+namespace agent::static_pod {
+
+inline constexpr const char* static_pod_name = "quartermaster-static-pod";  ///< Lease, ConfigMap of rows, DaemonSet
+
+struct static_pod_cluster {
+  bool asked_for = false;
+  /// The error says what is missing.
+  std::expected<reconcilers::scheduler_config::extender_settings, std::string> extender;
+  nlohmann::json mirror;                   ///< of this master's kube-scheduler; null: none
+  std::vector<nlohmann::json> schedulers;  ///< of all masters
+  std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler
+  std::map<std::string, agent::static_pod::row> rows;
+  bool has_rows = true;                                       ///< the ConfigMap is there
+  std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other masters that are there
+  std::string between;                                        ///< another master that is under way; empty: none
+};
+
+/// `pod`: the name of this master's mirror pod. Any answer that is missing is an error: nothing is judged by half of
+/// it.
+kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_pod::options& options, std::string pod);
+
+/// Does the extender answer with what kube-scheduler will show it? Any HTTP status does. The error is one line.
+kube::task<void> try_extender(const reconcilers::scheduler_config::extender_settings& of);
+/// GET /healthz. `base`: https://HOST:PORT; its certificate is the kube-scheduler's own, made at start, and not
+/// checked.
+kube::task<void> try_healthz(std::string base);
+
+}  // namespace agent::static_pod

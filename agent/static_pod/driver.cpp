@@ -1,0 +1,278 @@
+#include "agent/static_pod/driver.hpp"
+
+#include <charconv>
+
+#include "api/hash.hpp"
+#include "api/names.hpp"
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+#include "scheduler_config/edit/master.hpp"
+#include "scheduler_config/edit/static_pod.hpp"
+
+namespace agent::static_pod {
+namespace {
+
+namespace config = reconcilers::scheduler_config;
+namespace log = controller::log;
+namespace pods = agent::static_pod;
+using controller::milliseconds;
+using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr auto annotation = reconcilers::names::scheduler_config_annotation;
+constexpr milliseconds soon{500};
+
+bool under_way(const std::optional<pods::record>& kept) {
+  return kept && kept->at != pods::phase::applied && kept->at != pods::phase::reverted;
+}
+
+controller::event_settings events_as(const std::string& node) {
+  controller::event_settings out;
+  out.reporting_instance = node;
+  return out;
+}
+
+controller::elector::options election(const static_pod::options& options) {
+  controller::elector::options out;
+  out.lease = {options.ns, static_pod_name};
+  out.timing.identity = options.node + "_" + controller::make_identity();
+  out.timing.duration = std::chrono::seconds(options.lease_seconds);
+  out.timing.renew_deadline = std::chrono::seconds(options.renew_seconds);
+  out.timing.retry = std::chrono::seconds(options.retry_seconds);
+  return out;
+}
+
+std::expected<pods::texts, std::string> texts_of(std::expected<config::master_files, std::string> of) {
+  if (!of) return std::unexpected(std::move(of.error()));
+  return pods::texts{std::move(of->config), std::move(of->manifest)};
+}
+
+}  // namespace
+
+driver::driver(static_pod::options options, kube::cluster_config cluster)
+    : options_(std::move(options)),
+      wire_(loop_.executor(), std::move(cluster)),
+      events_(api_, events_as(options_.node), metrics_),
+      files_(options_.root),
+      limits_{std::chrono::seconds(options_.patience_seconds), std::chrono::seconds(options_.settle_seconds),
+              std::chrono::seconds(options_.look_seconds)} {}
+
+void driver::run() {
+  loop_.stop_on_signals([this] { stopping_ = true; });
+  loop_.spawn_essential("static-pod", work());
+  loop_.spawn_essential("events", events_.run());
+  loop_.run();
+  log::flush();
+}
+
+boost::asio::awaitable<void> driver::work() {
+  log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"folder", files_.root()}});
+  // Whoever replaces our pod needs a kube-scheduler to bind the next one, and that may be the one that does not work: a
+  // change that has begun is brought to its end, or taken back, first. The grace period of the pod is as long as that.
+  while (!stopping_ || under_way_) {
+    const auto again = co_await advance();
+    if (!again) {
+      // Half of what there is to see decides nothing; what was seen without a break begins anew.
+      watched_since_.reset();
+      uptime_ = {};
+      if (again.error().what != trouble_) log::warn("waiting", {{"error", again.error().what}});
+      trouble_ = again.error().what;
+    }
+    const auto period = again && !*again ? milliseconds(std::chrono::seconds(options_.period_seconds)) : soon;
+    for (milliseconds slept{0}; slept < period && (!stopping_ || under_way_); slept += soon) {
+      const bool went_on = co_await controller::sleep_for(soon);
+      if (!went_on) co_return;
+    }
+  }
+  // A process that is killed instead is taken up by the next one.
+  co_await give_turn_back();
+  co_await events_.flush();
+  loop_.quit();
+}
+
+kube::task<bool> driver::advance() {
+  const auto seen = files_.look();
+  under_way_ = seen && under_way(seen->kept);
+  const auto manifest = seen ? seen->now.manifest.value_or("") : std::string();
+  const auto about = config::facts_of(manifest);
+  const auto cluster = co_await look_at_cluster(api_, options_, about.name + "-" + options_.node);
+  if (!cluster) co_return std::unexpected(cluster.error());
+  lease_.see(cluster->renewed, controller::boot_now());
+  if (!seen) {
+    if (!cluster->asked_for && !cluster->rows.contains(options_.node)) co_return false;
+    const pods::step cannot{.what = pods::action::stop, .is = pods::state::stopped, .why = seen.error()};
+    const auto told = co_await tell(cannot, manifest, *cluster, std::nullopt);
+    if (!told) co_return std::unexpected(told.error());
+    co_return false;
+  }
+  const auto facts = co_await observe(*seen, *cluster);
+  if (!facts) co_return std::unexpected(facts.error());
+  auto step = pods::next(*facts, limits_);
+
+  const bool turn_wanted = under_way(seen->kept) || (step.is == pods::state::waiting && step.why == facts->not_ours);
+  if (turn_wanted) want_turn();
+  const bool begins = step.what == pods::action::keep && !under_way(seen->kept);
+  if (turn_ && !turn_wanted && !begins && step.what != pods::action::forget) co_await give_turn_back();
+
+  // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us. That
+  // nothing is left is said by the next look, when it is so: whoever reads it may take us away.
+  const auto kept = step.what == pods::action::keep ? std::optional(step.kept) : seen->kept;
+  if (step.what != pods::action::forget) {
+    const auto told = co_await tell(step, manifest, *cluster, kept);
+    if (!told) co_return std::unexpected(told.error());
+  }
+  if (const auto done = files_.take(step, seen->now); !done) {
+    step = {
+        .what = pods::action::stop, .is = under_way(seen->kept) ? step.is : pods::state::stopped, .why = done.error()};
+    const auto said = co_await tell(step, manifest, *cluster, kept);
+    if (!said) co_return std::unexpected(said.error());
+    co_return false;
+  }
+  if (step.what == pods::action::keep) under_way_ = under_way(step.kept);
+  const bool wrote =
+      step.what != pods::action::rest && step.what != pods::action::wait && step.what != pods::action::stop;
+  co_return wrote || turn_wanted;
+}
+
+kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const static_pod_cluster& cluster) {
+  const auto now = controller::boot_now();
+  if (!watched_since_) watched_since_ = now;
+  pods::facts out;
+  out.now = seen.now;
+  out.kept = seen.kept;
+  out.asked_for = cluster.asked_for;
+  out.foreign = config::facts_of(seen.now.manifest.value_or("")).checksum.empty();
+  if (server_minor_ == 0) {
+    const auto version = co_await api_.raw("/version");
+    if (!version) co_return std::unexpected(version.error());
+    const auto told = json::parse(version->body, nullptr, false);
+    const auto minor = told.is_object() ? told.value("minor", "") : std::string();
+    std::from_chars(minor.data(), minor.data() + minor.size(), server_minor_);
+  }
+  plan(out, seen, cluster);
+  const bool tried = out.kept && out.kept->at == pods::phase::reverted && out.wanted && out.kept->after == *out.wanted;
+  const bool begins = !under_way(out.kept) && !tried && out.wanted && *out.wanted != out.now;
+  if (begins) {
+    // Said before it is anybody's turn, which a disk that is full must not hold.
+    const auto can = files_.rehearse({.before = out.now, .after = *out.wanted});
+    if (!can) out.wanted = std::unexpected(can.error());
+  }
+
+  const auto about = config::facts_of(seen.now.manifest.value_or(""), seen.now.config);
+  // The configuration may be the same after a manifest that was written again: the generation is another.
+  const auto generation = about.generation == 0 ? std::string() : std::to_string(about.generation);
+  out.down = pods::trouble_of_pod(cluster.mirror, annotation, about.checksum);
+  if (out.down.empty())
+    out.down = pods::trouble_of_pod(cluster.mirror, reconcilers::names::scheduler_generation_annotation, generation);
+  if (out.down.empty()) {
+    const auto alive = co_await try_healthz(about.healthz);
+    if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().what;
+  }
+  const bool led = !about.elects || lease_.beats(now);
+  if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
+  out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum + " " + generation), now);
+  out.watched_for = now - *watched_since_;
+  out.since_manifest = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now() - seen.manifest_at);
+
+  if (!turn_ || !turn_->elector.held())
+    out.not_ours = "until it holds the Lease " + options_.ns + "/" + static_pod_name + ": one master at a time";
+  out.not_begun = pods::trouble_of_others(cluster.schedulers, about.name + "-" + options_.node);
+  if (out.not_begun.empty() && !cluster.between.empty())
+    out.not_begun = "master " + cluster.between + " is under way: one at a time";
+  if (out.not_begun.empty() && !cluster.has_rows)
+    out.not_begun = "there is no ConfigMap " + options_.ns + "/" + static_pod_name +
+                    ", so that how far other masters are is not known: helm upgrade makes it again";
+  if (out.not_begun.empty() && begins && out.asked_for && out.wanted->config)
+    out.not_begun =
+        pods::trouble_of_tried(cluster.rolled_back, options_.node, config::checksum_of(*out.wanted->config));
+  if (out.not_begun.empty() && begins && out.asked_for && cluster.extender) {
+    const auto answers = co_await try_extender(*cluster.extender);
+    if (!answers)
+      out.not_begun = "the extender does not answer at " + cluster.extender->url + ": " + answers.error().what;
+  }
+  co_return out;
+}
+
+/// What the files are to be.
+void driver::plan(pods::facts& of, const pods::files::seen& seen, const static_pod_cluster& cluster) {
+  if (!seen.now.manifest) return;
+  const config::master_files now{seen.now.config, *seen.now.manifest};
+  const auto url = cluster.extender ? cluster.extender->url : options_.extender_url;
+  const auto told = config::facts_of(now.manifest).generation;
+  const auto last = seen.kept ? seen.kept->generation : told;
+  of.generation = last;
+  if (!of.asked_for) {
+    of.generation = last + 1;
+    const bool alone = seen.kept && seen.kept->created && seen.now.config == seen.kept->after.config;
+    of.wanted = texts_of(without_extender(now, alone, url));
+    return;
+  }
+  if (!cluster.extender) {
+    of.wanted = std::unexpected(cluster.extender.error());
+    return;
+  }
+  // Right as it is, or known not to work: no new change. Otherwise one more.
+  for (const auto generation : {last, last + 1}) {
+    if (generation == 0) continue;
+    of.generation = generation;
+    of.wanted = texts_of(with_extender(now, *cluster.extender, generation, server_minor_));
+    if (!of.wanted || *of.wanted == of.now) return;
+    if (seen.kept && seen.kept->at == pods::phase::reverted && *of.wanted == seen.kept->after) return;
+  }
+}
+
+/// Row, event and log line, where they say something new.
+kube::task<void> driver::tell(const pods::step& step, const std::string& manifest, const static_pod_cluster& cluster,
+                              const std::optional<pods::record>& kept) {
+  const auto about = config::facts_of(manifest);
+  const auto before = cluster.rows.contains(options_.node) ? cluster.rows.at(options_.node) : pods::row();
+  pods::row now{.is = std::string(to_string(step.is)),
+                .generation = step.what == pods::action::keep ? step.kept.generation : about.generation,
+                .checksum = about.checksum,
+                .version = about.version,
+                .since = before.since,
+                .reason = step.why};
+  // At rest what is wanted is in place, and that was made of what the cluster has now.
+  if (step.what == pods::action::rest && step.is == pods::state::applied && cluster.extender)
+    now.certificates = reconcilers::certificates_of(cluster.extender->ca, cluster.extender->certificate);
+  if (step.is == pods::state::rolled_back && kept && kept->after.config)
+    now.tried = config::checksum_of(*kept->after.config);
+  const bool other = now.is != before.is;
+  if (other) now.since = controller::rfc3339_seconds(std::chrono::system_clock::now());
+  if (now == before || (before.is.empty() && step.is == pods::state::off)) co_return kube::result<void>();
+  const json patch = {{"data", {{options_.node, write(now)}}}};
+  const kube::object_key rows{options_.ns, static_pod_name};
+  const auto done = co_await api_.patch(kube::resources::config_maps, rows, kube::patch_kind::merge, patch);
+  // Without the ConfigMap nobody is told, and a change that has begun still comes to its end.
+  if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
+  const bool bad =
+      step.is == pods::state::stopped || step.is == pods::state::rolled_back || step.is == pods::state::rolling_back;
+  log::write(bad ? log::level::warn : log::level::info, "static pod of kube-scheduler",
+             {{"state", now.is}, {"generation", now.generation}, {"reason", now.reason}});
+  if (!other || step.is == pods::state::waiting) co_return kube::result<void>();
+  controller::object_reference node;
+  node.api_version = "v1";
+  node.kind = "Node";
+  node.key.name = node.uid = options_.node;  // as the kubelet's events on its node
+  events_.record(node, bad ? controller::event_type::warning : controller::event_type::normal,
+                 "SchedulerConfig" + now.is, "Configure",
+                 "kube-scheduler of this node" + (now.reason.empty() ? std::string() : ": " + now.reason));
+  co_return kube::result<void>();
+}
+
+void driver::want_turn() {
+  if (turn_) return;
+  turn_ = std::make_unique<turn>(wire_, election(options_));
+  turn_->running = loop_.spawn("turn", turn_->elector.run());
+}
+
+boost::asio::awaitable<void> driver::give_turn_back() {
+  if (!turn_) co_return;
+  turn_->running.cancel();
+  while (turn_->running.running()) co_await controller::sleep_for(milliseconds(10));
+  const auto released = co_await turn_->elector.release();
+  if (!released) log::debug("the turn was not given back", {{"error", released.error().what}});
+  turn_.reset();
+}
+
+}  // namespace agent::static_pod

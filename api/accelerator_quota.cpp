@@ -1,0 +1,118 @@
+#include "api/accelerator_quota.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "kube/json_object.hpp"
+
+namespace reconcilers {
+namespace {
+
+namespace json = kube::json;
+
+std::optional<quota::isolation> isolation_named(std::string_view text) {
+  for (const auto one : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps, quota::isolation::mig,
+                         quota::isolation::exclusive})
+    if (quota::text_of(one) == text) return one;
+  return {};
+}
+
+std::optional<std::size_t> unit_named(std::string_view text) {
+  for (const auto one : quota::resources)
+    if (unit_of(one) == text) return static_cast<std::size_t>(one);
+  return {};
+}
+
+void read_limit(json::value of, std::vector<quota::tenant::limit>& into) {
+  quota::tenant::limit out;
+  std::optional<std::size_t> unit;
+  std::optional<std::int64_t> most, borrow;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "units") unit = unit_named(json::text_or(field));
+    if (key == "max") most = json::number_or(field, -1);
+    if (key == "borrow") borrow = json::number_or(field, 0);
+    if (key == "model") out.model = json::text_or(field);
+    if (key == "pool") out.only.pool = json::text_or(field);
+    if (key == "priorityFrom") out.only.priority_from = static_cast<std::int32_t>(json::number_or(field, 0));
+    if (key == "priorityTo") out.only.priority_to = static_cast<std::int32_t>(json::number_or(field, 0));
+    if (key == "isolation") out.only.isolated = isolation_named(json::text_or(field));
+  });
+  if (!unit || !most || *most < 0) return;  // the schema of the CRD refuses it
+  out.nominal[*unit] = *most;
+  out.borrowing[*unit] = borrow;
+  into.push_back(std::move(out));
+}
+
+std::optional<std::int64_t> smaller(const std::optional<std::int64_t>& a, const std::optional<std::int64_t>& b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
+
+const kube::resource& accelerator_quota::of() {
+  static constexpr kube::resource type{.group = "quartermaster.io",
+                                       .version = "v1alpha1",
+                                       .plural = "acceleratorquotas",
+                                       .kind = "AcceleratorQuota",
+                                       .namespaced = true};
+  return type;
+}
+
+kube::result<accelerator_quota> accelerator_quota::decode(std::string_view bytes) {
+  return json::decode<accelerator_quota>(
+      bytes, kube::keep_none, [](accelerator_quota& into, std::string_view key, json::value field) {
+        std::string_view raw;
+        if (key == "status" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.status = raw;
+        if (key != "spec") return;
+        json::each_member(field, [&](std::string_view name, json::value inner) {
+          if (name == "cohort") into.cohort = json::text_or(inner);
+          if (name == "isolation") into.at_least = isolation_named(json::text_or(inner));
+          if (name == "hard") json::each_item(inner, [&](json::value one) { read_limit(one, into.hard); });
+        });
+      });
+}
+
+std::string_view unit_of(quota::resource of) {
+  switch (of) {
+    case quota::resource::cores:
+      return "cores";
+    case quota::resource::memory:
+      return "memory";
+    case quota::resource::cards:
+      return "cards";
+  }
+  return "";
+}
+
+void add(quota::tenant& to, const quota::tenant& more) {
+  if (to.cohort.empty()) to.cohort = more.cohort;
+  if (more.at_least) to.at_least = std::max(to.at_least.value_or(quota::isolation::none), *more.at_least);
+  if (more.only_models) to.only_models = more.only_models;
+  if (more.only_pools) to.only_pools = more.only_pools;
+  for (const auto& one : more.limits) {
+    const auto same = std::ranges::find_if(to.limits, [&](const quota::tenant::limit& other) {
+      return other.model == one.model && other.only == one.only;
+    });
+    if (same == to.limits.end()) {
+      to.limits.push_back(one);
+      continue;
+    }
+    for (std::size_t i = 0; i < one.nominal.size(); ++i) {
+      same->nominal[i] = smaller(same->nominal[i], one.nominal[i]);
+      same->borrowing[i] = smaller(same->borrowing[i], one.borrowing[i]);
+    }
+  }
+}
+
+quota::tenant tenant_of(const std::string& name_space, std::vector<const accelerator_quota*> objects) {
+  std::ranges::sort(objects, {}, [](const accelerator_quota* one) -> const std::string& { return one->key.name; });
+  quota::tenant out;
+  out.name_space = name_space;
+  for (const auto* object : objects)
+    add(out,
+        {.name_space = name_space, .cohort = object->cohort, .limits = object->hard, .at_least = object->at_least});
+  return out;
+}
+
+}  // namespace reconcilers

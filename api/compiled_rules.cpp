@@ -1,0 +1,32 @@
+#include "api/compiled_rules.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "kube/json_object.hpp"
+
+namespace reconcilers {
+
+bool compiled_rules::sends_pods() const { return labels.value_or(names::scheduler_label, "") == "Dedicated"; }
+
+std::vector<std::string> compiled_rules::keys() const {
+  std::vector<std::string> out;
+  const auto parsed = nlohmann::json::parse(spec, nullptr, false);
+  if (!parsed.is_object()) return out;
+  for (const auto& one : parsed.value("keys", nlohmann::json::array())) {
+    if (one.is_string()) out.push_back(one.get<std::string>());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
+  return kube::json::decode<compiled_rules>(
+      bytes, kube::keep_none, [](compiled_rules& into, std::string_view key, kube::json::value field) {
+        std::string_view raw;
+        if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.spec = raw;
+      });
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,110 @@
+// quartermaster agent: what runs on nodes.
+
+#include "cli/agent/agent.hpp"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "agent/static_pod/driver.hpp"
+#include "cli/verbs.hpp"
+#include "controller/log.hpp"
+#include "kube/config.hpp"
+
+namespace cli {
+namespace {
+
+namespace log = controller::log;
+
+int complain(std::string_view what, int rc) {
+  std::cerr << "quartermaster: " << what << "\n";
+  return rc;
+}
+
+std::string problem_of(const agent_options& options) {
+  if (!options.static_pod) return "agent: nothing to do; --static-pod looks after the kube-scheduler of a master";
+  if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
+  if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
+  if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))
+    return "agent: --extender-url is no https://HOST:PORT";
+  controller::lease_settings lease;
+  lease.identity = options.node;
+  lease.duration = std::chrono::seconds(options.lease_seconds);
+  lease.renew_deadline = std::chrono::seconds(options.renew_seconds);
+  lease.retry = std::chrono::seconds(options.retry_seconds);
+  return lease.problem();
+}
+
+constexpr std::string_view example =
+    R"(With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
+spec.scheduler.mode: StaticPod. Then, one master at a time and only while all other kube-schedulers are ready:
+  1. our extender is merged into /etc/kubernetes/scheduler-config.yaml (made where there is none), certificates inline,
+     and judged as kube-scheduler would judge it; nothing is written that would not start;
+  2. both files as they are and as they will be are kept in /etc/kubernetes/quartermaster/record.json;
+  3. the file, then manifests/kube-scheduler.yaml (--config, its mount, the file's checksum) are renamed into place;
+  4. the new kube-scheduler has to be ready, answer /healthz, and keep doing so; a time-out puts both files back.
+What kubeadm upgrade has written anew is done again. A scheduler-config.yaml that a person has changed since is left alone,
+and that is said. When the mode is another, both files get back the bytes they had.
+
+See how far each master is:
+  $ kubectl get configmap quartermaster-static-pod -n quartermaster -o json | jq '.data | map_values(fromjson)'
+  $ kubectl describe node MASTER           # events SchedulerConfigApplied, -RolledBack, -Stopped
+Try one configuration that was rolled back again: delete record.json on that master.
+No other file is written, and no symbolic link is followed. docs/scheduler-config.md)";
+
+}  // namespace
+
+int run_agent(const agent_options& given) {
+  auto options = given;
+  log::level from = log::level::info;
+  log::parse_level(options.log_level, from);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
+  if (const auto problem = problem_of(options); !problem.empty()) return complain(problem, 2);
+  kube::config_options where;
+  where.kubeconfig = options.cluster.kubeconfig;
+  where.context = options.cluster.context;
+  auto cluster = kube::load_config(where);
+  if (!cluster) return complain(cluster.error().what, 1);
+  if (options.ns.empty()) options.ns = cluster->ns;
+  agent::static_pod::driver program(options, std::move(*cluster));
+  program.run();
+  return 0;
+}
+
+void add_agent(CLI::App& app, int& rc) {
+  auto* verb = app.add_subcommand("agent", "Run on a node; with --static-pod, look after a master's kube-scheduler");
+  auto options = std::make_shared<agent_options>();
+  verb->add_flag("--static-pod", options->static_pod,
+                 "Keep the extender in the configuration of this master's kube-scheduler, a static pod of kubeadm");
+  const auto text = [verb](const char* flags, std::string& to, const char* variable, const char* help) {
+    return verb->add_option(flags, to, help)->envname(variable)->capture_default_str();
+  };
+  text("--node-name", options->node, "NODE_NAME", "This node");
+  text("-n,--namespace", options->ns, "POD_NAMESPACE",
+       "The operator's: Lease, rows, Secret and Service; without it the namespace of the context");
+  text("--root", options->root, "QUARTERMASTER_ROOT", "Where the node's /etc/kubernetes is mounted");
+  text("--extender-url", options->extender_url, "QUARTERMASTER_EXTENDER_URL",
+       "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service");
+  const auto seconds = [verb](const char* flag, int& to, int most, const char* help) {
+    verb->add_option(flag, to, help)->check(CLI::Range(1, most))->capture_default_str();
+  };
+  seconds("--patience", options->patience_seconds, 3600,
+          "Seconds for a new kube-scheduler to work before both files are put back");
+  seconds("--settle", options->settle_seconds, 600, "Seconds it has to work without a break to count as working");
+  seconds("--look", options->look_seconds, 600, "Seconds that have to be looked on before files are put back");
+  seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way");
+  seconds("--lease-duration", options->lease_seconds, 3600, "Seconds others wait for after our last renewal");
+  seconds("--renew-deadline", options->renew_seconds, 3600, "Seconds after which we stop when no renewal works");
+  seconds("--retry-period", options->retry_seconds, 3600, "Seconds between tries");
+  verb->add_option("--log-format", options->log_format, "text or json, on stderr")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  verb->add_option("--log-level", options->log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  add_cluster_options(*verb, options->cluster);
+  verb->footer(std::string(example));
+  verb->callback([options, &rc] { rc = run_agent(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,97 @@
+#include "cli/cluster/cluster.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/cluster/role_hint.hpp"
+#include "kube/client.hpp"
+#include "kube/config.hpp"
+#include "kube/curl_transport.hpp"
+#include "kube/status.hpp"
+#include "reconcilers/declarations/declaration.hpp"
+
+namespace cli {
+namespace {
+
+constexpr int most_tries = 10;
+
+}  // namespace
+
+void add_cluster_options(CLI::App& verb, cluster_options& into) {
+  verb.add_option("--kubeconfig", into.kubeconfig,
+                  "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
+  verb.add_option("--context", into.context, "Context of the kubeconfig; without it its current-context");
+}
+
+kube::result<void> ask_cluster(const cluster_options& options,
+                               const std::function<kube::task<void>(kube::transport&)>& work) {
+  kube::config_options where;
+  where.kubeconfig = options.kubeconfig;
+  where.context = options.context;
+  auto cluster = kube::load_config(where);
+  if (!cluster) return std::unexpected(cluster.error());
+  boost::asio::io_context loop(1);
+  kube::curl_transport over(loop.get_executor(), std::move(*cluster));
+  kube::result<void> out;
+  std::exception_ptr thrown;
+  boost::asio::co_spawn(loop, work(over), [&](std::exception_ptr bug, kube::result<void> result) {
+    thrown = bug;
+    out = std::move(result);
+    loop.stop();
+  });
+  loop.run();
+  if (thrown) std::rethrow_exception(thrown);
+  if (!out) out.error().what += role_hint(out.error());
+  return out;
+}
+
+kube::task<kube::response> send_patiently(kube::transport& over, std::string operation, kube::request what) {
+  for (int tries = 1;; ++tries) {
+    auto answer = co_await over.send(what);
+    if (!answer) {
+      answer.error().what = operation + ": " + answer.error().what;
+      co_return std::unexpected(std::move(answer.error()));
+    }
+    const bool later = (answer->status == 429 || answer->status >= 500) && answer->retry_after && tries < most_tries;
+    if (!later && !kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(operation, *answer));
+    if (!later) co_return answer;
+    boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor,
+                                    answer->retry_after.value_or(std::chrono::seconds(1)));
+    co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+}
+
+kube::task<declared> read_declared(kube::transport& over, std::string ns) {
+  namespace names = reconcilers::crl::names;
+  declared out;
+  std::map<kube::object_key, kube::config_map> found;  // one with the labels of both domains comes twice
+  const std::function<void(kube::config_map)> keep = [&](kube::config_map one) {
+    found.insert_or_assign(one.key, std::move(one));
+  };
+  for (const auto selector : {names::alauda_selector, names::cpaas_selector, names::device_selector}) {
+    kube::list_options what;
+    what.ns = ns;
+    what.label_selector = selector;
+    const auto listed = co_await list_each<kube::config_map>(over, what, keep);
+    if (!listed) co_return std::unexpected(listed.error());
+  }
+  for (auto& [key, one] : found) out.config_maps.push_back(std::move(one));
+
+  kube::client api(over);
+  const auto classes = co_await api.list(kube::resources::runtime_classes, kube::list_options());
+  if (classes) {
+    auto& known = out.runtime_classes.emplace();
+    for (const auto& one : *classes) {
+      const auto name = one.value("/metadata/name"_json_pointer, nlohmann::json());
+      if (name.is_string()) known.insert(name.get<std::string>());
+    }
+  }
+  co_return out;
+}
+
+}  // namespace cli

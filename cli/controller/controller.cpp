@@ -1,0 +1,570 @@
+// quartermaster controller: what lives in the operator, in which order it is made, and until when. The parts know each
+// other only by the stores; who wakes whom is the list of observers in `wire`.
+
+#include "cli/controller/controller.hpp"
+
+#include <malloc.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agent/static_pod/cluster.hpp"
+#include "api/accelerator_node.hpp"
+#include "api/accelerator_quota.hpp"
+#include "api/gpu_quota.hpp"
+#include "api/names.hpp"
+#include "api/owned_object.hpp"
+#include "cli/controller/controller_options.hpp"
+#include "cli/controller/extender.hpp"
+#include "cli/controller/masters.hpp"
+#include "cli/controller/policy_file.hpp"
+#include "cli/controller/preflight.hpp"
+#include "cli/controller/webhook.hpp"
+#include "cli/verbs.hpp"
+#include "controller/elector.hpp"
+#include "controller/event_recorder.hpp"
+#include "controller/fenced_transport.hpp"
+#include "controller/health.hpp"
+#include "controller/http_server.hpp"
+#include "controller/leader_label.hpp"
+#include "controller/log.hpp"
+#include "controller/loop.hpp"
+#include "controller/manager.hpp"
+#include "controller/metrics.hpp"
+#include "controller/runner.hpp"
+#include "controller/sleep.hpp"
+#include "kube/client.hpp"
+#include "kube/config.hpp"
+#include "kube/curl_transport.hpp"
+#include "kube/projections/config_map.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "kube/projections/deployment.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/declarations/custom_resource.hpp"
+#include "reconcilers/declarations/resource_rules.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/enrolment.hpp"
+#include "reconcilers/own_scheduler/scheduler.hpp"
+#include "reconcilers/plugins/policy.hpp"
+#include "reconcilers/plugins/rollouts.hpp"
+#include "reconcilers/quotas/quota_status.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace log = controller::log;
+
+controller::lease_settings lease_timing(const controller_options& options) {
+  controller::lease_settings out;
+  out.identity = controller::make_identity();
+  out.duration = std::chrono::seconds(options.lease_seconds);
+  out.renew_deadline = std::chrono::seconds(options.renew_seconds);
+  out.retry = std::chrono::seconds(options.retry_seconds);
+  return out;
+}
+
+controller::elector::options election(const controller_options& options) {
+  controller::elector::options out;
+  out.lease = {options.ns, "quartermaster"};
+  out.timing = lease_timing(options);
+  return out;
+}
+
+controller::http_server_options front(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "metrics";
+  out.address = options.metrics_address;
+  return out;
+}
+
+controller::event_settings events_by(const controller::elector& of) {
+  controller::event_settings out;
+  out.reporting_instance = of.identity();
+  return out;
+}
+
+kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
+  kube::watch_settings out;
+  out.ns = std::move(ns);
+  out.label_selector = std::move(selector);
+  return out;
+}
+
+reconcilers::crl::parse_settings judged_in(std::string ns) {
+  reconcilers::crl::parse_settings out;
+  out.ns = std::move(ns);
+  return out;
+}
+
+constexpr controller::milliseconds soon{300};
+
+bool is_master(const kube::node* of) { return of && of->labels.contains("node-role.kubernetes.io/control-plane"); }
+
+controller::runner_options at_once(std::size_t keys) {
+  controller::runner_options out;
+  out.at_once = keys;
+  return out;
+}
+
+/// An API server that hangs must be noticed well within the renew deadline and a probe's patience.
+kube::transport_options patience() {
+  kube::transport_options out;
+  out.unary_deadline = std::chrono::seconds(15);
+  return out;
+}
+
+/// Everything that lives as long as the operator, in the order it is made.
+class operator_program {
+ public:
+  operator_program(controller_options options, kube::cluster_config cluster, nlohmann::json policy)
+      : options_(std::move(options)),
+        given_policy_(std::move(policy)),
+        wire_(loop_.executor(), std::move(cluster), patience()) {
+    add_process_metrics(metrics_);
+    health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
+    add_metrics_route(server_, metrics_);
+    add_health_routes(server_, health_);
+    add_caches();
+    add_observers();
+    add_leadership();
+    manager_.add_server(server_);
+    if (!options_.webhook_address.empty()) add_webhook();
+    if (!options_.extender_address.empty()) add_extender();
+    add_quotas();
+    manager_.add_always("events", [this] { return events_.run(); }, [this] { return events_.flush(); });
+  }
+
+  int run() {
+    // Before the first answer of the cluster there is nothing to hand over.
+    loop_.stop_on_signals([this] { managing_ ? manager_.stop() : loop_.quit(); });
+    loop_.spawn_essential("main", main());
+    loop_.run();
+    log::flush();
+    return rc_;
+  }
+
+ private:
+  boost::asio::awaitable<void> main() {
+    const auto usable = co_await check_cluster(reading_);
+    if (!usable) co_return fail(usable.error().what);
+    log::info("starting", {{"version", QUARTERMASTER_VERSION},
+                           {"kubernetes", *usable},
+                           {"identity", elector_.identity()},
+                           {"namespace", options_.ns}});
+    const auto form = co_await choose_form(reading_, options_.admission == "webhook");
+    if (!form) co_return fail(form.error().what);
+    form_ = *form;
+    managing_ = true;
+    const auto served = co_await manager_.run();
+    if (!served) fail(served.error().what);
+    loop_.quit();
+  }
+
+  void fail(const std::string& why) {
+    log::error(why);
+    rc_ = 1;
+    loop_.quit();
+  }
+
+  void add_caches() {
+    namespace declared = reconcilers::crl::names;
+    const auto ours = "app.kubernetes.io/managed-by=quartermaster";
+    cache({}, policies_);
+    cache({}, accelerator_nodes_);
+    cache({}, nodes_);
+    cache({}, pods_);
+    cache(in_namespace(options_.ns), daemon_sets_);
+    cache(in_namespace(options_.ns, ours), deployments_);
+    if (serves_extender())
+      cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), client_secret_);
+    cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), master_rows_);
+    cache(in_namespace(options_.ns, ours), services_);
+    cache(in_namespace(options_.ns, ours), service_accounts_);
+    cache(in_namespace(options_.ns, ours), config_maps_);
+    cache({}, runtime_classes_);
+    cache({}, compiled_rules_);
+    cache({}, quotas_);
+    cache(in_namespace(options_.declarations, std::string(declared::alauda_selector)), declared_alauda_);
+    cache(in_namespace(options_.declarations, std::string(declared::cpaas_selector)), declared_cpaas_);
+    cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
+  }
+  template <class T>
+  void cache(kube::watch_settings what, controller::store<T>& into) {
+    controller::reflector_options how;
+    how.on_trouble = [this](const kube::error& why) { say_trouble(why); };
+    manager_.add_cache(seen_, std::move(what), into, std::move(how));
+  }
+  /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
+  /// policy. Before the first sync the log and /readyz say it.
+  void say_trouble(const kube::error& why) {
+    const auto* about = policies_.find({{}, std::string(reconcilers::names::policy)});
+    if (!about || !manager_.leading()) return;
+    const bool refused = why.code == kube::errc::forbidden;
+    events_.record({kube::resources::accelerator_policies, *about}, controller::event_type::warning,
+                   refused ? "Forbidden" : "WatchBroken", "Watch",
+                   refused
+                       ? why.what + ". Grant the right again (helm upgrade restores the chart's); no restart is needed."
+                       : why.what +
+                             ". Lists work, so what is known may be minutes old: look for a proxy between here "
+                             "and the API server that cuts or holds back streams.");
+  }
+
+  /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
+  template <class T, class Reconciler>
+  void wake(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
+    from.observe([this, &what, &runner](const T* before, const T* after) {
+      for (const auto& key : what.affected_by(before, after)) runner.add(key, priority());
+    });
+  }
+  /// The same where what follows is only counted: a thousand changes at once are one look.
+  template <class T, class Reconciler>
+  void wake_soon(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
+    from.observe([this, &what, &runner](const T* before, const T* after) {
+      for (const auto& key : what.affected_by(before, after)) runner.add_after(key, soon, priority());
+    });
+  }
+  /// The labels that device configurations name ask for a mode of ours where the device is one.
+  void declare_labels() {
+    std::vector<reconcilers::label_alias> labels;
+    for (const auto& one : custom_resource_.devices()) {
+      if (one.sound) labels.push_back({one.label_key, one.label_value, reconcilers::crl::lower_case(one.name)});
+    }
+    for (const auto& node : enrolment_.declare(std::move(labels))) enrolling_.add(node, priority());
+  }
+  void add_observers() {
+    wake(policies_, policy_, governing_);
+    wake(daemon_sets_, policy_, governing_);
+    wake(services_, policy_, governing_);
+    wake(service_accounts_, policy_, governing_);
+    wake(config_maps_, policy_, governing_);
+    wake_soon(nodes_, policy_, governing_);
+    wake(policies_, enrolment_, enrolling_);
+    wake(nodes_, enrolment_, enrolling_);
+    wake(pods_, enrolment_, enrolling_);
+    wake(accelerator_nodes_, enrolment_, enrolling_);
+    wake(policies_, rollouts_, rolling_);
+    wake(daemon_sets_, rollouts_, rolling_);
+    wake(nodes_, rollouts_, rolling_);
+    wake(pods_, rollouts_, rolling_);
+    wake(accelerator_nodes_, rollouts_, rolling_);
+    for (auto* store : {&declared_alauda_, &declared_cpaas_, &device_configs_}) {
+      wake(*store, policy_, governing_);
+      wake(*store, custom_resource_, judging_);
+      wake(*store, resource_rules_, compiling_);
+    }
+    device_configs_.observe([this](const auto*, const auto*) { declare_labels(); });
+    wake(runtime_classes_, custom_resource_, judging_);
+    wake(runtime_classes_, resource_rules_, compiling_);
+    wake(policies_, resource_rules_, compiling_);
+    wake(nodes_, resource_rules_, compiling_);
+    wake(compiled_rules_, resource_rules_, compiling_);
+    wake(compiled_rules_, custom_resource_, judging_);
+    wake(policies_, dedicated_, scheduling_);
+    wake(compiled_rules_, dedicated_, scheduling_);
+    wake(deployments_, dedicated_, scheduling_);
+    wake(config_maps_, dedicated_, scheduling_);
+    wake(client_secret_, dedicated_, scheduling_);
+    wake_soon(nodes_, dedicated_, scheduling_);
+    wake_soon(pods_, dedicated_, scheduling_);
+    master_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
+    nodes_.observe([this](const kube::node* before, const kube::node* after) {
+      if (is_master(before) != is_master(after)) report();
+    });
+    for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_, &scheduling_})
+      manager_.add_runner(*runner);
+  }
+
+  void add_webhook() {
+    webhook_ = std::make_unique<webhook>(
+        webhook::given{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_, nodes_}, options_);
+    namespace known = reconcilers::names;
+    cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
+    cache(webhook::only(known::webhook_configuration), webhook_->mutating);
+    cache(webhook::only(known::webhook_configuration), webhook_->validating);
+    webhook_->join(manager_, health_);
+  }
+
+  /// Also where nobody counts: a quota says so then.
+  void add_quotas() {
+    quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::given{
+        client_, quotas_, extender_ ? &extender_->limits() : nullptr,
+        [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
+        [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
+        events_});
+    manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
+    manager_.on_leading([this] {
+      if (!policies_.find({{}, std::string(reconcilers::names::policy)}))
+        controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
+    });
+  }
+  kube::task<void> keep_quotas() {
+    for (;;) {
+      const bool slept = co_await controller::sleep_for(std::chrono::seconds(2));
+      if (!slept) co_return kube::result<void>();
+      const auto done = co_await quota_status_->turn();
+      if (!done) log::warn("the status of quotas cannot be written", {{"error", done.error().what}});
+    }
+  }
+  reconcilers::quota_enforcement enforcement() {
+    if (!extender_)
+      return {false, "ExtenderOff",
+              "nobody asks about this quota before a pod is bound, because the scheduler extender is off. "
+              "docs/scheduling.md, \"Switch it on\", says how"};
+    if (dedicated_.sends().value_or(false))
+      return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};
+    if (extender_->asked())
+      return {true, "SchedulerAsks",
+              "a kube-scheduler asks the operator about each pod that it places; a pod that names another scheduler is "
+              "counted and not refused"};
+    return {
+        false, "NoSchedulerAsks",
+        "no kube-scheduler has asked the operator since it started. Set spec.scheduler.mode of AcceleratorPolicy "
+        "default; for a kube-scheduler that was set up by hand, quartermaster verify --scheduler proves that it asks"};
+  }
+
+  void add_extender() {
+    cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
+    extender_ = std::make_unique<extender>(
+        extender::given{loop_,
+                        metrics_,
+                        serving_,
+                        running_,
+                        client_,
+                        {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
+                        [this] { return elector_.remaining(); },
+                        elector_.identity(),
+                        events_,
+                        deployments_,
+                        master_rows_,
+                        client_secret_,
+                        [this] { report(); }},
+        options_);
+    namespace known = reconcilers::names;
+    cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
+    cache(webhook::only(known::extender_server_secret, options_.ns), extender_->server_secret);
+    extender_->join(manager_);
+    if (webhook_)
+      webhook_->set_advice(
+          [this](std::string_view ns, const nlohmann::json& pod) { return extender_->advise(ns, pod); });
+  }
+
+  void add_leadership() {
+    manager_.set_leadership(controller::elector_leadership(elector_));
+    manager_.on_leading([this] { loop_.spawn("leader-label", controller::mark_leader(client_, pod_)); });
+    if (!given_policy_.is_null())
+      manager_.on_leading([this] { loop_.spawn("policy", keep_policy(client_, given_policy_)); });
+    manager_.before_release([this] { return controller::unmark_leader(client_, pod_); });
+  }
+
+  std::vector<controller::condition> conditions() {
+    std::vector<controller::condition> out;
+    if (auto one = resource_rules_.state()) out.push_back(std::move(*one));
+    if (auto one = schedulers().state) out.push_back(std::move(*one));
+    if (auto one = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*one));
+    return out;
+  }
+  /// The kube-schedulers of the masters, and the one beside them: of two that are there during a change the policy's
+  /// own says how it is.
+  masters_status schedulers() {
+    known_masters known;
+    if (const auto* rules = policies_.find({{}, std::string(reconcilers::names::policy)})) {
+      known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
+      known.generation = rules->generation;
+    }
+    known.told = master_rows_.find({options_.ns, agent::static_pod::static_pod_name});
+    for (const auto& node : nodes_.all()) {
+      if (is_master(&node)) known.masters.insert(node.key.name);
+    }
+    if (known.told) {
+      for (const auto& [node, row] : known.told->data) {
+        if (nodes_.find({{}, std::string(node)})) known.nodes.emplace(node);
+      }
+    }
+    auto out = status_of(known);
+    masters_.set(out);
+    const auto rows = dedicated_.rows();
+    if (rows) out.rows.insert(out.rows.begin(), rows->begin(), rows->end());
+    if (auto beside = dedicated_.state(); beside && !known.wanted) out.state = std::move(beside);
+    return out;
+  }
+  std::optional<std::vector<reconcilers::scheduler_row>> scheduler_rows() {
+    if (!dedicated_.rows() || !master_rows_.synced() || !nodes_.synced()) return std::nullopt;
+    return schedulers().rows;
+  }
+  bool serves_extender() const { return !options_.extender_address.empty(); }
+  void isolate() {
+    for (const auto& node : enrolment_.isolation_changed()) enrolling_.add(node, priority());
+  }
+  void report() { governing_.add({{}, std::string(reconcilers::names::policy)}); }
+
+  /// What is found at the start waits behind what people change meanwhile.
+  int priority() const { return manager_.leading() ? 10 : 0; }
+
+  controller_options options_;
+  nlohmann::json given_policy_;  ///< of --policy; null: none
+  int rc_ = 0;
+  bool managing_ = false;
+  reconcilers::admission_form form_ = reconcilers::admission_form::policies;
+
+  // The ground: metrics, the loop, the way to the API server. `reading_` may be used by every replica, `client_` writes
+  // and is fenced.
+  controller::registry metrics_;
+  controller::loop loop_{metrics_};
+  controller::health health_{metrics_};
+  kube::curl_transport wire_;
+  controller::observed_transport seen_{wire_, health_, metrics_};
+  kube::client reading_{seen_};
+  controller::elector elector_{seen_, election(options_), metrics_};
+  controller::counter& refused_ = metrics_.make_counter("quartermaster_fenced_requests_total",
+                                                        "Writes that were not sent because the lease was not held.");
+  controller::fenced_transport fence_{seen_, [this] { return elector_.remaining(); }, refused_};
+  kube::client client_{fence_};
+  controller::event_recorder events_{client_, events_by(elector_), metrics_};
+  controller::own_pod pod_{{options_.ns, options_.pod_name}};
+
+  // What we know.
+  controller::store<kube::node> nodes_;
+  controller::store<kube::pod> pods_;
+  controller::store<kube::daemon_set> daemon_sets_;
+  controller::store<kube::deployment> deployments_;
+  controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
+  controller::store<kube::config_map> master_rows_;                ///< that of the static-pod agents alone
+  controller::store<reconcilers::owned_service> services_;
+  controller::store<reconcilers::owned_service_account> service_accounts_;
+  controller::store<reconcilers::owned_config_map> config_maps_;
+  controller::store<reconcilers::accelerator_policy> policies_;
+  controller::store<reconcilers::accelerator_node> accelerator_nodes_;
+  controller::store<reconcilers::owned_runtime_class> runtime_classes_;
+  controller::store<reconcilers::compiled_rules> compiled_rules_;
+  controller::store<reconcilers::accelerator_quota> quotas_;
+  controller::store<kube::config_map> old_quotas_;  ///< with the extender only
+  controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
+
+  // What we do about it.
+  controller::runner_metrics running_{metrics_};
+  masters_metric masters_{metrics_};
+  reconcilers::policy policy_{{policies_,
+                               nodes_,
+                               {daemon_sets_,
+                                services_,
+                                service_accounts_,
+                                config_maps_,
+                                {&declared_alauda_, &declared_cpaas_, &device_configs_}}},
+                              client_,
+                              events_,
+                              {.ns = options_.ns,
+                               .own_image = options_.image,
+                               .declarations = options_.declarations,
+                               .conditions = [this] { return conditions(); },
+                               .rollout = [this](const std::string& module) { return rollouts_.look(module); },
+                               .schedulers = [this] { return scheduler_rows(); }}};
+  reconcilers::enrolment enrolment_{{policies_, nodes_, pods_, accelerator_nodes_},
+                                    client_,
+                                    events_,
+                                    {.ns = options_.ns,
+                                     .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
+                                     .isolates = [this] { return dedicated_.isolates(); }}};
+  reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
+                                  client_,
+                                  events_,
+                                  {.ns = options_.ns, .on_news = [this] { report(); }}};
+  reconcilers::custom_resource custom_resource_{{&declared_alauda_, &declared_cpaas_, &device_configs_},
+                                                client_,
+                                                events_,
+                                                judged_in(options_.declarations),
+                                                &runtime_classes_,
+                                                &compiled_rules_};
+  reconcilers::resource_rules resource_rules_{
+      {policies_, nodes_, compiled_rules_},
+      custom_resource_,
+      client_,
+      {.by_policies = [this] { return form_ != reconcilers::admission_form::webhook; },
+       .filled_by_policies = [this] { return form_ == reconcilers::admission_form::policies; },
+       .on_state = [this] { report(); },
+       .sends = [this] { return dedicated_.sends(); }}};
+  reconcilers::dedicated::scheduler dedicated_{
+      {policies_,
+       compiled_rules_,
+       nodes_,
+       pods_,
+       client_secret_,
+       deployments_,
+       {daemon_sets_, services_, service_accounts_, config_maps_, {}, &deployments_}},
+      client_,
+      events_,
+      metrics_,
+      {.ns = options_.ns,
+       .extender = serves_extender(),
+       .on_state = [this] { report(); },
+       .on_sends = [this] { compiling_.add(reconcilers::compiled_rules::only()); },
+       .on_isolates = [this] { isolate(); }}};
+  controller::runner governing_{loop_, policy_, running_};
+  controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
+  controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
+  controller::runner judging_{loop_, custom_resource_, running_};
+  controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};
+  controller::runner scheduling_{loop_, dedicated_, running_, at_once(1)};
+
+  // How it is seen and started.
+  controller::http_server_metrics serving_{metrics_};
+  controller::http_server server_{loop_, serving_, front(options_)};
+  std::unique_ptr<webhook> webhook_;    ///< null without --webhook-address
+  std::unique_ptr<extender> extender_;  ///< null without --extender-address
+  std::unique_ptr<reconcilers::quota_status> quota_status_;
+  controller::manager manager_{loop_, health_, metrics_};
+};
+
+/// glibc raises its threshold for returning memory with every large block that is freed; one declaration of a mebibyte
+/// would then stay with us for good.
+void give_memory_back() {
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  mallopt(M_TRIM_THRESHOLD, 512 << 10);
+}
+
+int complain(std::string_view what, int rc) {
+  std::cerr << "quartermaster: " << what << "\n";
+  return rc;
+}
+
+}  // namespace
+
+int run_controller(controller_options options) {
+  give_memory_back();
+  log::level from = log::level::info;
+  log::parse_level(options.log_level, from);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
+  if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
+  if (const auto problem = address_problem("--metrics-address", options.metrics_address); !problem.empty())
+    return complain(problem, 2);
+  if (const auto problem = webhook_problem(options); !problem.empty()) return complain(problem, 2);
+  if (const auto problem = extender_problem(options); !problem.empty()) return complain(problem, 2);
+
+  nlohmann::json policy;
+  if (!options.policy.empty()) {
+    auto read = read_policy_file(options.policy);
+    if (!read) return complain(read.error().what, 2);
+    policy = std::move(*read);
+  }
+
+  kube::config_options where;
+  where.kubeconfig = options.kubeconfig;
+  where.context = options.context;
+  auto cluster = kube::load_config(where);
+  if (!cluster) return complain(cluster.error().what, 1);
+  if (options.ns.empty()) options.ns = cluster->ns;
+  auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
+  return program->run();
+}
+
+void add_controller(CLI::App& app, int& rc) {
+  auto* verb = app.add_subcommand("controller", "Run the operator: reconcilers, metrics and health, leader by Lease");
+  auto options = std::make_shared<controller_options>();
+  add_controller_options(*verb, *options);
+  verb->callback([options, &rc] { rc = run_controller(*options); });
+}
+
+}  // namespace cli

@@ -1,0 +1,168 @@
+#include "cli/controller/extender.hpp"
+
+#include "agent/static_pod/health.hpp"
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto audit_period = 60s;
+
+controller::http_server_options listening(const controller_options& options,
+                                          std::function<void(const controller::x509::info&)> on_caller) {
+  controller::http_server_options out;
+  out.on_caller = std::move(on_caller);
+  out.name = "extender";
+  out.address = options.extender_address;
+  out.tls = controller::certificate_files{options.extender_cert, options.extender_key, options.extender_client_ca};
+  // One whole-node body at a time, and as many lists of names as a scheduler sends at once.
+  out.bodies_limit = reconcilers::extender::max_filter_body + (16u << 20);
+  out.small_body = 1u << 20;
+  return out;
+}
+
+controller::http_server_options plainly(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "predicates";
+  out.address = options.predicates_address;
+  out.bodies_limit = 2 * reconcilers::extender::max_predicates_body;
+  out.small_body = 256u << 10;
+  out.max_connections = 32;
+  return out;
+}
+
+}  // namespace
+
+std::string extender_problem(const controller_options& options) {
+  const bool listens = !options.extender_address.empty();
+  for (const auto& [flag, address] : {std::pair("--extender-address", &options.extender_address),
+                                      std::pair("--predicates-address", &options.predicates_address)})
+    if (auto wrong = address_problem(flag, *address); !wrong.empty()) return wrong;
+  const bool files =
+      !options.extender_cert.empty() && !options.extender_key.empty() && !options.extender_client_ca.empty();
+  const bool any =
+      !options.extender_cert.empty() || !options.extender_key.empty() || !options.extender_client_ca.empty();
+  if (listens && any && !files)
+    return "--extender-cert-file, --extender-key-file and --extender-client-ca are given together, or none of them, "
+           "and "
+           "the operator issues the certificates";
+  if (!listens && !options.predicates_address.empty()) return "--predicates-address needs --extender-address";
+  if (!listens && any)
+    return "--extender-cert-file, --extender-key-file and --extender-client-ca need --extender-address";
+  return {};
+}
+
+extender::extender(given from, const controller_options& options)
+    : loop_(from.loop),
+      nodes_(from.stores.nodes),
+      old_quotas_(from.stores.old_quotas),
+      master_rows_(from.master_rows),
+      events_(from.events),
+      book_(from.stores, from.metrics),
+      earlier_({from.loop, from.client, from.stores.pods,
+                [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
+                from.identity}),
+      binds_({from.loop, from.client, from.stores.pods, from.stores.nodes, book_, earlier_, from.lease_left},
+             from.metrics),
+      waiting_({from.client, from.stores.pods, from.stores.nodes, book_, from.events}, from.metrics),
+      front_({book_, from.stores.pods, binds_, [this] { return leading_; },
+              [this](const kube::pod& pod) { waiting_.note(pod); }},
+             from.metrics),
+      predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
+                   [this](const kube::pod& pod) { waiting_.note(pod); }},
+                  from.metrics),
+      callers_(from.stores.policies, from.events, from.metrics, {.on_state = from.on_state}),
+      server_(from.loop, from.serving,
+              listening(options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
+  book_.on_room([this] { waiting_.room(); });
+  from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
+  if (options.extender_cert.empty()) issue(from, options.ns);
+  front_.add_routes(server_);
+  if (options.predicates_address.empty()) return;
+  plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
+  predicates_.add_routes(*plain_);
+}
+
+/// The leader makes and renews the certificates, and every replica shows what is stored.
+void extender::issue(const given& from, const std::string& ns) {
+  certificates_ = std::make_unique<reconcilers::extender_certificates>(
+      reconcilers::extender_certificates::stores{
+          {authority_secret, server_secret, from.client_secret}, from.stores.policies, from.deployments},
+      from.client, from.events, from.metrics,
+      reconcilers::extender_certificates::settings{.ns = ns, .masters = [this] { return masters_known(); }});
+  shown_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
+  rotating_ = std::make_unique<controller::runner>(from.loop, *certificates_, from.running);
+  const auto rotate = [this](const auto* before, const auto* after) {
+    for (const auto& key : certificates_->affected_by(before, after)) rotating_->add(key);
+  };
+  authority_secret.observe(rotate);
+  server_secret.observe(rotate);
+  from.client_secret.observe(rotate);
+  from.stores.policies.observe(rotate);
+  from.master_rows.observe(rotate);
+  from.deployments.observe(rotate);
+}
+
+void extender::join(controller::manager& manager) {
+  manager.add_server(server_);
+  if (rotating_) manager.add_runner(*rotating_);
+  if (plain_) manager.add_server(*plain_);
+  manager.on_leading([this] {
+    leading_ = true;
+    tell_of_quotas();
+    loop_.spawn_essential("extender", lead());
+    loop_.spawn_essential("waiting_pods", care());
+  });
+}
+
+/// Those whose node is there: a master that is gone leaves its row. Empty: not known yet.
+std::optional<std::vector<reconcilers::extender_master>> extender::masters_known() const {
+  if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
+  std::vector<reconcilers::extender_master> out;
+  for (const auto& rows : master_rows_.all()) {
+    for (const auto& [node, text] : rows.data) {
+      if (!nodes_.find({{}, std::string(node)})) continue;
+      const auto row = agent::static_pod::read_row(text);
+      out.push_back({std::string(node), row.is, row.certificates});
+    }
+  }
+  return out;
+}
+
+void extender::tell_of_quotas() {
+  if (!leading_ || book_.trouble().empty()) return;
+  for (const auto& one : old_quotas_.all())
+    events_.record({kube::config_map::of(), one}, controller::event_type::warning, "QuotaUnreadable", "Read",
+                   book_.trouble() + ". What it said before holds until this is mended.");
+}
+
+kube::task<void> extender::lead() {
+  co_await earlier_.close();
+  auto audited = controller::boot_now();
+  for (;;) {
+    const bool slept = co_await controller::sleep_for(5s);
+    if (!slept) co_return kube::result<void>();
+    callers_.look();
+    const auto now = controller::boot_now();
+    binds_.look_after(now);
+    co_await predicates_.look_after(now);
+    if (now - audited < audit_period) continue;
+    audited = now;
+    if (const auto found = book_.audit(); found > 0)
+      controller::log::warn("the ledger differed from the API and was repaired", {{"entries", std::to_string(found)}});
+  }
+}
+
+/// Those who wait: told why, and tried again when there is room.
+kube::task<void> extender::care() {
+  for (;;) {
+    const bool slept = co_await controller::sleep_for(200ms);
+    if (!slept) co_return kube::result<void>();
+    co_await waiting_.turn(controller::boot_now());
+  }
+}
+
+}  // namespace cli

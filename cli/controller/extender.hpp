@@ -1,0 +1,96 @@
+#pragma once
+// The scheduler extender as a part of the program, made only where --extender-address says where it listens: the ledger
+// it answers from, the server with its certificates, and what the leader does beside answering.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cli/controller/controller_options.hpp"
+#include "controller/http_server.hpp"
+#include "controller/manager.hpp"
+#include "controller/recorder.hpp"
+#include "controller/runner.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/certificates/caller_certificates.hpp"
+#include "reconcilers/certificates/extender_certificates.hpp"
+#include "reconcilers/extender/extender.hpp"
+#include "reconcilers/extender/predicates.hpp"
+#include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/extender/waiting.hpp"
+#include "reconcilers/quotas/quota_status.hpp"
+
+namespace cli {
+
+/// What is wrong with the extender's flags, in one line; empty when nothing is.
+std::string extender_problem(const controller_options& options);
+
+class extender {
+ public:
+  struct given {
+    controller::loop& loop;
+    controller::registry& metrics;
+    controller::http_server_metrics& serving;
+    controller::runner_metrics& running;
+    kube::client& client;  ///< the fenced one
+    reconcilers::extender::account::stores stores;
+    std::function<controller::milliseconds()> lease_left;
+    std::string identity;  ///< of this leader
+    controller::recorder& events;
+    controller::store<kube::deployment>& deployments;  ///< of ours
+    controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
+    controller::store<reconcilers::extender_secret>& client_secret;
+    std::function<void()> on_state;  ///< `state` has changed
+  };
+  extender(given from, const controller_options& options);
+
+  /// What there is to say about a pod that is about to be made; for the admission webhook.
+  std::vector<std::string> advise(std::string_view ns, const nlohmann::json& pod) const {
+    return reconcilers::extender::advice_of(book_, nodes_, ns, pod);
+  }
+  /// For the status of quotas.
+  const quota::allowances& limits() const { return book_.limits(); }
+  reconcilers::held_back_by_namespace held_back() const { return waiting_.held_back(); }
+  std::set<std::string> models() const { return book_.models(); }
+  /// Has a kube-scheduler asked since this program started?
+  bool asked() const { return front_.was_asked() || predicates_.decided(); }
+  /// A condition of the policy; empty: there is nothing to say yet.
+  std::optional<controller::condition> state() const { return callers_.state(); }
+  /// Into the phases of the manager; its caches are the caller's to add.
+  void join(controller::manager& manager);
+
+  controller::store<reconcilers::extender_secret> authority_secret, server_secret;
+
+ private:
+  /// An event on gpu-quota-admission's ConfigMap when it cannot be read.
+  void tell_of_quotas();
+  kube::task<void> lead();
+  kube::task<void> care();
+  void issue(const given& from, const std::string& ns);
+  std::optional<std::vector<reconcilers::extender_master>> masters_known() const;
+
+  controller::loop& loop_;
+  const controller::store<kube::node>& nodes_;
+  const controller::store<kube::config_map>& old_quotas_;
+  const controller::store<kube::config_map>& master_rows_;
+  controller::recorder& events_;
+  reconcilers::extender::account book_;
+  reconcilers::extender::fence earlier_;
+  reconcilers::extender::binder binds_;
+  reconcilers::extender::waiting waiting_;
+  reconcilers::extender::front front_;
+  reconcilers::extender::predicates predicates_;
+  reconcilers::caller_certificates callers_;
+  controller::http_server server_;
+  /// Null where the server reads files of its own.
+  std::unique_ptr<reconcilers::extender_certificates> certificates_;
+  std::unique_ptr<reconcilers::extender_certificate> shown_;
+  std::unique_ptr<controller::runner> rotating_;
+  std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
+  bool leading_ = false;
+};
+
+}  // namespace cli

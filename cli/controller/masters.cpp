@@ -1,0 +1,127 @@
+#include "cli/controller/masters.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "agent/static_pod/health.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace pods = agent::static_pod;
+using pods::state;
+using reconcilers::scheduler_row;
+
+constexpr std::string_view no_agent = "NoAgent";
+constexpr std::size_t named_at_most = 3;
+constexpr std::size_t most_said = 1000;  ///< bytes of what an agent says
+/// Worst first.
+constexpr std::array states{state::stopped,  state::rolled_back, state::rolling_back, state::changing,
+                            state::removing, state::waiting,     state::applied,      state::off};
+
+/// How bad it is: the lower the worse. What no agent has said comes after what one says is wrong.
+std::size_t rank(const scheduler_row& of) {
+  const auto at =
+      std::ranges::find(states, std::string_view(of.reason), [](state one) { return pods::to_string(one); });
+  return at == states.end() ? 2 : static_cast<std::size_t>(at - states.begin());
+}
+
+scheduler_row row_of(const std::string& node, const pods::row& told) {
+  scheduler_row out;
+  out.name = node;
+  out.mode = "StaticPod";
+  out.version = reconcilers::crl::shown(told.version, most_said);
+  out.checksum = reconcilers::crl::shown(told.checksum, most_said);
+  out.reason = told.is;
+  out.message = reconcilers::crl::shown(told.reason, most_said);
+  out.desired = 1;
+  out.good = told.is == pods::to_string(state::applied) && told.reason.empty();
+  out.ready = out.good ? 1 : 0;
+  if (out.good) out.message = "its kube-scheduler asks the extender";
+  return out;
+}
+
+scheduler_row silent(const std::string& node) {
+  scheduler_row out;
+  out.name = node;
+  out.mode = "StaticPod";
+  out.reason = no_agent;
+  out.message =
+      "no agent has said anything of it: kubectl get pods -A -l app.kubernetes.io/name=quartermaster-static-pod says "
+      "why it does not run";
+  out.desired = 1;
+  return out;
+}
+
+std::string said(const std::vector<scheduler_row>& rows) {
+  std::string out;
+  std::size_t named = 0, wrong = 0;
+  for (const auto& row : rows) {
+    if (row.good || ++wrong > named_at_most) continue;
+    out += (named++ == 0 ? "; " : ", ") + row.name + " " + row.reason + (row.message.empty() ? "" : ": ") + row.message;
+  }
+  return wrong > named ? out + " and " + std::to_string(wrong - named) + " more" : out;
+}
+
+}  // namespace
+
+masters_status status_of(const known_masters& of) {
+  masters_status out;
+  std::set<std::string, std::less<>> told;
+  if (of.told) {
+    for (const auto& [node, text] : of.told->data) {
+      const auto row = pods::read_row(text);
+      const bool known = std::ranges::find(states, std::string_view(row.is),
+                                           [](state one) { return pods::to_string(one); }) != states.end();
+      if (!known || !of.nodes.contains(node)) continue;
+      told.emplace(node);
+      if (of.wanted || row.is != pods::to_string(state::off)) out.rows.push_back(row_of(std::string(node), row));
+    }
+  }
+  if (of.wanted) {
+    for (const auto& node : of.masters) {
+      if (!told.contains(node)) out.rows.push_back(silent(node));
+    }
+  }
+  std::ranges::sort(out.rows, {}, &scheduler_row::name);
+  if (!of.wanted && out.rows.empty()) return out;
+
+  const auto good = static_cast<std::size_t>(std::ranges::count_if(out.rows, &scheduler_row::good));
+  const auto all = out.rows.size();
+  controller::condition is;
+  is.type = reconcilers::scheduler_ready;
+  is.generation = of.generation;
+  is.status = of.wanted && good == all && all > 0 ? "True" : "False";
+  is.message = std::to_string(good) + " of " + std::to_string(all) + (all == 1 ? " master asks" : " masters ask") +
+               " the extender" + said(out.rows);
+  if (!of.wanted)
+    is.reason = "SwitchingOff";
+  else if (is.status == "True")
+    is.reason = "StaticPod";
+  else
+    is.reason = all == 0 ? std::string(no_agent) : std::ranges::min_element(out.rows, {}, rank)->reason;
+  if (all == 0)
+    is.message =
+        "spec.scheduler.mode is StaticPod, but no node is labelled node-role.kubernetes.io/control-plane and no "
+        "agent has said anything; where a provider owns the masters the mode is None (docs/scheduler-config.md, "
+        "Managed clusters)";
+  out.state = std::move(is);
+  return out;
+}
+
+masters_metric::masters_metric(controller::registry& into)
+    : masters_(into.gauges("quartermaster_static_pod_masters",
+                           "Masters by how their kube-scheduler's configuration stands (spec.scheduler.mode "
+                           "StaticPod).",
+                           {"state"})) {}
+
+void masters_metric::set(const masters_status& of) {
+  const auto count = [&](std::string_view state) {
+    return static_cast<double>(std::ranges::count(of.rows, state, &scheduler_row::reason));
+  };
+  for (const auto one : states) masters_.with({pods::to_string(one)}).set(count(pods::to_string(one)));
+  masters_.with({no_agent}).set(count(no_agent));
+}
+
+}  // namespace cli

@@ -1,0 +1,43 @@
+#pragma once
+// The masters whose kube-scheduler is to ask our extender (spec.scheduler.mode StaticPod), as the policy's status shows
+// them: the rows that the agents keep in a ConfigMap, and what is to be said of those without one. Pure.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/conditions.hpp"
+#include "controller/metrics.hpp"
+#include "kube/projections/config_map.hpp"
+#include "reconcilers/plugins/policy_status.hpp"
+
+namespace cli {
+
+struct known_masters {
+  bool wanted = false;                         ///< the policy says StaticPod
+  std::int64_t generation = 0;                 ///< of the policy
+  const kube::config_map* told = nullptr;      ///< quartermaster-static-pod; null: there is none
+  std::set<std::string, std::less<>> nodes;    ///< those of the rows that are there
+  std::set<std::string, std::less<>> masters;  ///< nodes of the control plane
+};
+
+struct masters_status {
+  std::vector<reconcilers::scheduler_row> rows;  ///< in the order of their names
+  std::optional<controller::condition> state;    ///< SchedulerReady; empty: nothing of it is there, nor ought to be
+};
+
+masters_status status_of(const known_masters& of);
+
+/// How many masters are in which state.
+class masters_metric {
+ public:
+  explicit masters_metric(controller::registry& into);
+  void set(const masters_status& of);
+
+ private:
+  controller::family<controller::gauge>& masters_;
+};
+
+}  // namespace cli

@@ -1,0 +1,62 @@
+#include "cli/controller/policy_file.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "api/names.hpp"
+#include "cli/output/yaml.hpp"
+#include "controller/log.hpp"
+#include "controller/sleep.hpp"
+
+namespace cli {
+namespace {
+
+namespace log = controller::log;
+using nlohmann::json;
+
+constexpr std::string_view field_owner = "quartermaster-values";
+constexpr controller::milliseconds first_wait(500), longest_wait(60'000);
+
+std::unexpected<kube::error> wrong(std::string what) {
+  return std::unexpected(kube::error{kube::errc::config, 0, std::move(what), std::nullopt});
+}
+
+}  // namespace
+
+kube::result<json> read_policy_file(const std::string& path) {
+  const auto file = yaml::read_file(path, std::cin);
+  if (!file) return wrong("--policy " + path + ": " + file.error());
+  if (file->documents.size() != 1)
+    return wrong("--policy " + path + ": " + std::to_string(file->documents.size()) +
+                 " documents; it takes one AcceleratorPolicy");
+  const auto& root = *file->documents.front();
+  auto policy = yaml::to_json(root);
+  const auto& type = kube::resources::accelerator_policies;
+  if (!policy || yaml::text_at(&root, "apiVersion") != type.api_version() || yaml::text_at(&root, "kind") != type.kind)
+    return wrong("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
+  const auto name = yaml::text_at(yaml::find(&root, "metadata"), "name");
+  if (name != reconcilers::names::policy)
+    return wrong("--policy " + path + ": its name is '" + std::string(name) + "'; the one that counts is " +
+                 std::string(reconcilers::names::policy));
+  return std::move(*policy);
+}
+
+kube::task<void> keep_policy(kube::client& api, json policy) {
+  const kube::object_key key{{}, std::string(reconcilers::names::policy)};
+  kube::write_options options;
+  options.field_manager = field_owner;
+  options.force = true;
+  for (auto wait = first_wait;; wait = std::min(wait * 2, longest_wait)) {
+    const auto done = co_await api.apply(kube::resources::accelerator_policies, key, policy, options);
+    if (done) {
+      log::info("policy of the installation applied", {{"policy", key.name}});
+      co_return kube::result<void>();
+    }
+    if (done.error().code == kube::errc::cancelled) co_return std::unexpected(done.error());
+    log::error("the policy of the installation (--policy) cannot be applied, retrying", {{"error", done.error().what}});
+    const bool slept = co_await controller::sleep_for(wait);
+    if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped", std::nullopt});
+  }
+}
+
+}  // namespace cli

@@ -1,0 +1,53 @@
+#include "cli/controller/preflight.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/status.hpp"
+
+namespace cli {
+namespace {
+
+std::unexpected<kube::error> failure(kube::errc code, std::string what) {
+  return std::unexpected(kube::error{code, 0, std::move(what), std::nullopt});
+}
+
+std::string version_in(const std::string& body) {
+  const auto parsed = nlohmann::json::parse(body, nullptr, false);
+  return parsed.is_object() ? parsed.value("gitVersion", std::string("unknown")) : "unknown";
+}
+
+}  // namespace
+
+kube::task<std::string> check_cluster(kube::client& api) {
+  const auto version = co_await api.raw("/version");
+  if (!version) co_return std::unexpected(version.error());
+  if (!kube::succeeded(version->status))
+    co_return std::unexpected(kube::error_of("ask the API server for its version", *version));
+
+  const auto group = co_await api.raw("/apis/quartermaster.io/v1alpha1");
+  if (!group) co_return std::unexpected(group.error());
+  if (group->status == 404) {
+    co_return failure(kube::errc::not_found,
+                      "the API server does not know AcceleratorPolicy (quartermaster.io/v1alpha1): install the chart, "
+                      "or kubectl apply "
+                      "-f crds/, then start again");
+  }
+  const std::string path = kube::path_of(kube::resources::accelerator_policies, "") + "?limit=1";
+  const auto policies = co_await api.raw(path);
+  if (!policies) co_return std::unexpected(policies.error());
+  if (policies->status == 401) {
+    co_return failure(kube::errc::unauthorized,
+                      "the API server does not accept our credentials (401): the token is expired or not of this "
+                      "cluster; make a new one, "
+                      "or use another --context");
+  }
+  if (policies->status == 403) {
+    const auto why = kube::error_of("list acceleratorpolicies", *policies);
+    co_return failure(kube::errc::forbidden, why.what + "; bind this account to the chart's ClusterRole quartermaster");
+  }
+  if (!kube::succeeded(policies->status))
+    co_return std::unexpected(kube::error_of("list acceleratorpolicies", *policies));
+  co_return version_in(version->body);
+}
+
+}  // namespace cli

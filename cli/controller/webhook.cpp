@@ -1,0 +1,96 @@
+#include "cli/controller/webhook.hpp"
+
+#include "controller/address.hpp"
+#include "controller/log.hpp"
+
+namespace cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+controller::http_server_options listening(const controller_options& options) {
+  controller::http_server_options out;
+  out.name = "webhook";
+  out.address = options.webhook_address;
+  out.tls = controller::certificate_files{{}, {}, options.webhook_client_ca};
+  // Anybody may send here, and reviews are read in milliseconds. One body of the largest size whose length is not said
+  // has room: its string takes up to twice what is in it.
+  out.bodies_limit = 24u << 20;
+  return out;
+}
+
+reconcilers::webhook_settings told(const controller_options& options) {
+  reconcilers::webhook_settings out;
+  out.ns = options.ns;
+  out.url = options.webhook_url;
+  return out;
+}
+
+reconcilers::crl::parse_settings judged_in(const controller_options& options) {
+  reconcilers::crl::parse_settings out;
+  out.ns = options.declarations;
+  return out;
+}
+
+}  // namespace
+
+std::string webhook_problem(const controller_options& options) {
+  const bool listens = !options.webhook_address.empty();
+  if (auto wrong = address_problem("--webhook-address", options.webhook_address); !wrong.empty()) return wrong;
+  if (!listens && options.admission == "webhook")
+    return "--admission=webhook needs --webhook-address, for example :8443";
+  if (!listens && !options.webhook_url.empty()) return "--webhook-url needs --webhook-address, for example :8443";
+  const bool usable = reconcilers::host_of(options.webhook_url).has_value() && !options.webhook_url.ends_with('/');
+  if (!options.webhook_url.empty() && !usable)
+    return "--webhook-url is \"" + options.webhook_url +
+           "\"; allowed is https://host[:port], without a slash at the end";
+  return {};
+}
+
+kube::watch_settings webhook::only(std::string_view name, std::string ns) {
+  kube::watch_settings out;
+  out.ns = std::move(ns);
+  out.field_selector = "metadata.name=" + std::string(name);
+  return out;
+}
+
+webhook::webhook(given from, const controller_options& options)
+    : server_(from.loop, from.serving, listening(options)),
+      answers_(from.policies, from.rules, options.ns, judged_in(options), from.metrics, &from.nodes),
+      config_({secrets, mutating, validating}, from.client, told(options)),
+      certificate_({secrets, mutating, validating}, told(options), server_),
+      keeping_(from.loop, config_, from.running) {
+  answers_.add_routes(server_);
+  watch(secrets);
+  watch(mutating);
+  watch(validating);
+}
+
+template <class T>
+void webhook::watch(controller::store<T>& store) {
+  store.observe([this](const T* before, const T* after) {
+    certificate_.poke();
+    for (const auto& key : config_.affected_by(before, after)) keeping_.add(key);
+  });
+}
+
+void webhook::join(controller::manager& manager, controller::health& health) {
+  manager.add_server(server_);
+  manager.add_runner(keeping_);
+  manager.add_always("webhook-certificate", [this] { return certificate_.run(); });
+  health.check("webhook", [this] { return certificate_.problem(); });
+  // Callers find us through a Service, which hears of our going a moment later.
+  manager.set_drain_delay(3s);
+}
+
+kube::task<reconcilers::admission_form> choose_form(kube::client& api, bool forced) {
+  reconcilers::admission_offers offers{.validating_policies = true, .mutating_policies = true};
+  const auto answer = co_await api.raw("/apis/admissionregistration.k8s.io/v1");
+  if (!answer) co_return std::unexpected(answer.error());
+  if (answer->status == 200) offers = reconcilers::offers_of(answer->body);
+  const auto form = reconcilers::form_of(forced, offers);
+  controller::log::info("admission", {{"form", reconcilers::to_string(form)}});
+  co_return form;
+}
+
+}  // namespace cli

@@ -1,0 +1,59 @@
+#pragma once
+// The admission webhook as a part of the program, made only where --webhook-address says where it listens: what it is
+// told by, what it answers, what keeps its certificates.
+
+#include <string>
+
+#include "cli/controller/controller_options.hpp"
+#include "controller/http_server.hpp"
+#include "controller/manager.hpp"
+#include "controller/runner.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "reconcilers/admission/admission_server.hpp"
+#include "reconcilers/admission/webhook_config.hpp"
+
+namespace cli {
+
+/// What is wrong with the webhook's flags, in one line; empty when nothing is.
+std::string webhook_problem(const controller_options& options);
+
+struct webhook {
+  struct given {
+    controller::loop& loop;
+    controller::registry& metrics;
+    controller::http_server_metrics& serving;
+    controller::runner_metrics& running;
+    kube::client& client;
+    const controller::store<reconcilers::accelerator_policy>& policies;
+    controller::store<reconcilers::compiled_rules>& rules;
+    const controller::store<kube::node>& nodes;
+  };
+  webhook(given from, const controller_options& options);
+
+  /// Of a part made later; it must outlive this.
+  void set_advice(reconcilers::compat::advice more) { answers_.set_advice(std::move(more)); }
+  /// Into the phases of the manager; its caches are the caller's to add.
+  void join(controller::manager& manager, controller::health& health);
+  static kube::watch_settings only(std::string_view name, std::string ns = {});
+
+  controller::store<reconcilers::webhook_secret> secrets;
+  controller::store<reconcilers::mutating_webhooks> mutating;
+  controller::store<reconcilers::validating_webhooks> validating;
+
+ private:
+  template <class T>
+  void watch(controller::store<T>& store);
+
+  controller::http_server server_;
+  reconcilers::admission_server answers_;
+  reconcilers::webhook_config config_;
+  reconcilers::webhook_certificate certificate_;
+  controller::runner keeping_;
+};
+
+/// Who holds pods to the rules on this server. A server that does not say what it offers is taken for one with
+/// policies, which every supported one has.
+kube::task<reconcilers::admission_form> choose_form(kube::client& api, bool forced);
+
+}  // namespace cli

@@ -1,0 +1,31 @@
+#pragma once
+// `quartermaster simulate`: would these pods fit, and on which cards?
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/explain/node_rules.hpp"
+#include "cli/explain/placements.hpp"
+#include "cli/lint/manifest.hpp"
+
+namespace cli {
+
+/// A pod of a file.
+struct tried_pod {
+  kube::pod pod;
+  node_rules nodes;     ///< where it may run
+  bool is_new = false;  ///< a workload makes it; a Pod of this name in the cluster is another one
+};
+/// The pods an object of a file makes, at the end of `to`; without a namespace of its own in `ns`. Pods that have ended
+/// make none.
+/// @return what is wrong, for a person; empty: nothing
+std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& to);
+
+/// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace;
+/// `cluster` holds them afterwards. One that the cluster has bound already is not tried again. Exit code: 0 all fit, 3
+/// some do not.
+int simulate(placements& cluster, std::span<const tried_pod> pods, const report_style& style, std::ostream& out);
+
+}  // namespace cli

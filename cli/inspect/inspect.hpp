@@ -1,0 +1,53 @@
+#pragma once
+// `quartermaster inspect resources`: every declared resource of a cluster as people see it, the ConfigMaps that only
+// look like declarations, and an audit: pods that are running and would be refused if they were made now. Reads only.
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/cluster.hpp"
+#include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/declarations/registry.hpp"
+
+namespace cli {
+
+struct inspect_options {
+  std::string ns = "kube-public", language = "en", output = "table";
+  cluster_options cluster;
+};
+
+struct resource_row {
+  reconcilers::crl::declaration what;
+  reconcilers::crl::judgement judged;
+};
+
+struct audit {
+  struct row {
+    kube::object_key pod;
+    std::vector<reconcilers::crl::objection> reasons;
+  };
+  std::string enforcement;  ///< Warn, Deny, or unknown where we may not read the policy; empty: Off
+  std::size_t looked_at = 0;
+  std::vector<row> refused;  ///< in the order of their keys
+};
+
+struct inspection {
+  std::vector<resource_row> resources;         ///< in the order of their keys
+  std::vector<kube::object_key> not_selected;  ///< named cf-crl-*, with neither label
+  std::optional<audit> audited;                ///< null: we may not list pods
+  std::string left_out;                        ///< why, in one line
+};
+
+/// errc::forbidden and everything else about ConfigMaps is an error, about pods a part that is left out.
+kube::task<inspection> inspect_resources(kube::transport& over, std::string ns);
+
+/// table and wide for people, json and yaml with both languages.
+void print(const inspection& what, const inspect_options& how, std::ostream& to);
+
+/// The exit code of the verb: 0 done, 1 failed.
+int run_inspect_resources(const inspect_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace cli

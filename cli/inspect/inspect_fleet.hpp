@@ -1,0 +1,80 @@
+#pragma once
+// `quartermaster inspect nodes|modules|pods`: what a cluster administrator looks at every day, as rows (pure) and as
+// text. Cards and what is free come from the node's labels and allocatable less what its pods ask for; from
+// AcceleratorNode.status.cards where an agent reports them.
+
+#include <cstdint>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/fleet.hpp"
+
+namespace cli {
+
+struct resource_use {
+  std::string name;
+  std::int64_t capacity = 0, allocatable = 0, asked = 0;
+  /// Never less than nothing.
+  std::int64_t free() const { return allocatable > asked ? allocatable - asked : 0; }
+};
+
+struct node_row {
+  std::string name, address, mode, requested, phase, reason, message, model, driver, cuda;
+  std::int64_t cards = 0, memory_mib = 0;  ///< memory of one card; 0: not known
+  bool cards_known = false;
+  std::optional<std::int64_t> unhealthy;  ///< cards; null: neither an agent nor a plugin has said
+  std::vector<resource_use> resources;    ///< of its mode
+  std::vector<std::string> waits_for;     ///< pods a change of mode waits for
+  bool ready = false, cordoned = false;   ///< the Node
+};
+
+struct module_row {
+  std::string name, title, daemon_set, image, message;
+  bool enabled = false;
+  std::int64_t desired = 0, ready = 0, nodes = 0;
+  std::vector<std::string> resources, label_values;
+};
+
+struct pod_row {
+  kube::object_key key;
+  std::string node, mode, phase, reason, isolation;
+  kube::quantities asked;
+  std::vector<std::string> cards;  ///< as the decision or the plugin wrote them; empty: nobody wrote any
+};
+
+/// Nodes that have or ask for a mode, or have cards; in the order of their names. `only`: those, whatever they have.
+std::vector<node_row> node_rows(const fleet& of, const std::vector<std::string>& only = {});
+std::vector<module_row> module_rows(const fleet& of);
+/// Pods that ask for extended resources and are not finished; `ns` empty: of all namespaces.
+std::vector<pod_row> pod_rows(const fleet& of, std::string_view ns = {});
+
+struct look_options {
+  std::vector<std::string> only;  ///< nodes
+  std::string ns;                 ///< of pods; empty: all
+  std::string operator_ns;        ///< empty: found by its lease
+  std::string language = "en", output = "table";
+  std::string compat;  ///< "cgpu": the table of kubectl-inspect-cgpu
+  bool details = false;
+  cluster_options cluster;
+};
+
+void print(const std::vector<node_row>& rows, const look_options& how, std::ostream& to);
+void print(const std::vector<module_row>& rows, const look_options& how, std::ostream& to);
+void print(const std::vector<pod_row>& rows, const look_options& how, std::ostream& to);
+
+/// Cards of a pod as its annotations say, by number where they say a number: ours, GPU-Manager's, HAMi's, gpushare's.
+std::vector<std::string> placed_cards(const kube::pod& pod);
+
+/// `kubectl inspect cgpu` (Alibaba's kubectl-inspect-cgpu, gpushare-device-plugin cmd/inspect) for scripts that read
+/// it: memory of cards that are shared by memory, in GiB; of `details` also who has it. Columns, rule and rounding as
+/// there; without its blanks at line ends, as its documentation prints it.
+void print_cgpu(const fleet& of, const std::vector<std::string>& only, bool details, std::ostream& to);
+
+/// The exit codes of the verbs: 0 done, 1 failed.
+int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err);
+int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err);
+int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err);
+
+}  // namespace cli

@@ -1,0 +1,239 @@
+// Rows of inspect nodes, modules and pods.
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "cli/inspect/inspect_fleet.hpp"
+#include "reconcilers/nodes/intent.hpp"
+#include "reconcilers/nodes/mode_change.hpp"
+
+namespace cli {
+namespace {
+
+namespace names = reconcilers::names;
+using nlohmann::json;
+using reconcilers::modules::module_type;
+
+constexpr std::string_view none = "none";
+constexpr std::string_view gpu_manager_index = "tencent.com/predicate-gpu-idx-";
+
+void split(std::string_view text, char at, std::vector<std::string>& into) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find(at), text.size());
+    if (end > 0) into.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+void keep_each_once(std::vector<std::string>& of) {
+  std::ranges::sort(of);
+  of.erase(std::ranges::unique(of).begin(), of.end());
+}
+
+/// {"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-<uuid>",...}]}}
+std::vector<std::string> in_placement(std::string_view text) {
+  std::vector<std::string> out;
+  const auto all = json::parse(text, nullptr, false);
+  const auto containers = all.is_object() ? all.value("containers", json::object()) : json::object();
+  if (!containers.is_object()) return out;
+  for (const auto& cards : containers) {
+    if (!cards.is_array()) continue;
+    for (const auto& one : cards) {
+      if (one.is_object() && one.contains("card") && one["card"].is_string())
+        out.push_back(one["card"].get<std::string>());
+    }
+  }
+  return out;
+}
+
+/// "uuid,type,mem,cores:" a device, ";" a container.
+std::vector<std::string> in_hami(std::string_view text) {
+  std::vector<std::string> containers, out;
+  split(text, ';', containers);
+  for (const auto& container : containers) {
+    std::vector<std::string> devices;
+    split(container, ':', devices);
+    for (const auto& device : devices) out.push_back(device.substr(0, device.find(',')));
+  }
+  return out;
+}
+
+std::int64_t number(std::string_view text) {
+  std::int64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+/// Whole cards of a resource's amount; 0 where it does not say.
+std::int64_t cards_of(std::string_view resource, std::int64_t amount) {
+  if (resource == "nvidia.com/gpu") return amount;
+  return resource == "tencent.com/vcuda-core" || resource == "nvidia.com/mps-core" ? amount / 100 : 0;
+}
+
+const reconcilers::modules::offer& offered(const fleet& of) {
+  return reconcilers::modules::offered_by(of.policy ? &*of.policy : nullptr);
+}
+
+std::vector<resource_use> use_of(const fleet& of, const listed_node& node, const module_type& mode) {
+  std::vector<resource_use> out;
+  for (const auto name : mode.resources)
+    out.push_back({std::string(name), kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
+  for (const auto* pod : pods_on(of, node.key.name)) {
+    const auto asked = reconcilers::verify::asked_by(*pod);
+    for (auto& one : out) one.asked += kube::amount(asked, one.name);
+  }
+  return out;
+}
+
+void add_cards(node_row& to, const fleet& of, const listed_node& node) {
+  const auto known = facts_of(of, node);
+  to.model = known.product;
+  to.driver = known.driver;
+  to.cuda = known.cuda;
+  to.cards = known.cards;
+  to.memory_mib = number(node.labels.value_or("nvidia.com/gpu.memory", ""));
+  if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end() && !at->second.cards.empty()) {
+    const auto& cards = at->second.cards;
+    if (cards.front().memory_mib > 0) to.memory_mib = cards.front().memory_mib;
+    const auto reported = [](const listed_card& card) { return !card.health.empty(); };
+    if (std::ranges::any_of(cards, reported))
+      to.unhealthy = std::ranges::count_if(
+          cards, [](const listed_card& card) { return !card.health.empty() && card.health != "Healthy"; });
+    to.cards_known = true;
+    return;
+  }
+  for (const auto& one : to.resources) {
+    if (to.mode == "share") break;  // several of one card
+    if (to.cards == 0) to.cards = cards_of(one.name, one.capacity);
+    // What a plugin advertises and does not offer is unhealthy; without a plugin nobody has looked at a card.
+    if (cards_of(one.name, one.capacity) > 0 && to.unhealthy.value_or(0) == 0)
+      to.unhealthy = cards_of(one.name, one.capacity - one.allocatable);
+  }
+  to.cards_known = to.cards > 0;
+}
+
+node_row row_of(const fleet& of, const listed_node& node) {
+  node_row out;
+  out.name = node.key.name;
+  out.address = node.address;
+  out.ready = node.ready == kube::condition_status::yes;
+  out.cordoned = node.unschedulable;
+  const auto wanted = reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr, of.declared);
+  out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
+  out.mode = none;
+  if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end()) {
+    const auto& says = at->second.mode;
+    if (!says.actual_mode.empty()) out.mode = says.actual_mode;
+    out.phase = says.phase;
+    out.reason = says.reason;
+    out.message = says.message;
+    out.waits_for = says.blockers;
+  } else if (wanted.of == reconcilers::node_intent::kind::refused) {
+    out.reason = wanted.reason;
+    out.message = wanted.message;
+  }
+  const auto* mode = offered(of).find(out.mode);
+  if (!mode) mode = offered(of).find(node.labels.value_or(names::module_label, ""));
+  if (mode) out.resources = use_of(of, node, *mode);
+  add_cards(out, of, node);
+  return out;
+}
+
+/// That of its node where it offers what the pod asks for, else whoever would offer it.
+std::string mode_of(const fleet& of, const kube::pod& pod, const kube::quantities& asked) {
+  const auto node = std::ranges::find(of.nodes, pod.node_name, [](const listed_node& one) { return one.key.name; });
+  const auto* here =
+      node == of.nodes.end() ? nullptr : offered(of).find(node->labels.value_or(names::module_label, ""));
+  for (const auto& [name, amount] : asked) {
+    if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
+  }
+  for (const auto& [name, amount] : asked) {
+    if (const auto* mode = offered(of).advertiser(name)) return std::string(mode->name);
+  }
+  return {};
+}
+
+bool listed(const fleet& of, const listed_node& node) {
+  if (reconcilers::has_cards(node) || of.accelerators.contains(node.key.name)) return true;
+  if (node.labels.contains(names::module_label)) return true;
+  return reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr).of != reconcilers::node_intent::kind::none;
+}
+
+}  // namespace
+
+std::vector<std::string> placed_cards(const kube::pod& pod) {
+  std::vector<std::string> out;
+  if (const auto ours = pod.annotations.find("quartermaster.io/placement"))
+    out = in_placement(*ours);
+  else if (const auto hami = pod.annotations.find("hami.io/vgpu-devices-allocated"))
+    out = in_hami(*hami);
+  else if (const auto index = pod.annotations.find("ALIYUN_COM_GPU_MEM_IDX"))
+    split(*index, ',', out);
+  else
+    for (const auto& [key, value] : pod.annotations) {
+      if (key.starts_with(gpu_manager_index)) split(value, ',', out);
+    }
+  keep_each_once(out);
+  return out;
+}
+
+std::vector<node_row> node_rows(const fleet& of, const std::vector<std::string>& only) {
+  std::vector<node_row> out;
+  for (const auto& node : of.nodes) {
+    const bool named = std::ranges::find(only, node.key.name) != only.end();
+    if (only.empty() ? listed(of, node) : named) out.push_back(row_of(of, node));
+  }
+  return out;
+}
+
+std::vector<module_row> module_rows(const fleet& of) {
+  std::vector<module_row> out;
+  const auto status = of.policy ? json::parse(of.policy->status, nullptr, false) : json();
+  for (const auto& mode : offered(of).rows()) {
+    module_row row;
+    row.name = mode.name;
+    row.title = mode.title;
+    row.daemon_set = mode.daemon_set;
+    row.enabled = of.policy && of.policy->enabled(mode.name);
+    row.resources = {mode.resources.begin(), mode.resources.end()};
+    row.label_values = {mode.label_values.begin(), mode.label_values.end()};
+    for (const auto& set : of.daemon_sets) {
+      if (set.labels.value_or(names::module_label, "") != mode.name) continue;
+      row.desired += set.desired;
+      row.ready += set.ready;
+      if (row.image.empty()) row.image = set.image;
+    }
+    row.nodes = std::ranges::count_if(
+        of.nodes, [&](const listed_node& one) { return one.labels.value_or(names::module_label, "") == mode.name; });
+    const auto said = status.is_object() ? status.value("modules", json::array()) : json::array();
+    for (const auto& one : said) {
+      if (one.is_object() && one.value("name", "") == mode.name) row.message = one.value("message", "");
+    }
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::vector<pod_row> pod_rows(const fleet& of, std::string_view ns) {
+  std::vector<pod_row> out;
+  for (const auto& pod : of.pods) {
+    if ((!ns.empty() && pod.key.ns != ns) || is_plugin(of, pod)) continue;
+    pod_row row;
+    row.asked = reconcilers::verify::asked_by(pod);
+    std::erase_if(row.asked, [](const auto& one) { return one.second <= 0; });
+    if (row.asked.empty()) continue;
+    row.key = pod.key;
+    row.node = pod.node_name;
+    row.mode = mode_of(of, pod, row.asked);
+    row.phase = pod.deleting ? "Terminating" : std::string(kube::to_string(pod.phase));
+    row.reason = pod.reason;
+    row.isolation = std::string(pod.annotations.value_or("quartermaster.io/isolation", ""));
+    row.cards = placed_cards(pod);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace cli

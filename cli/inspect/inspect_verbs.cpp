@@ -1,0 +1,146 @@
+// Flags of inspect nodes, modules and pods, and the names the program may be called by.
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <memory>
+
+#include "cli/inspect/inspect_fleet.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/verbs.hpp"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view nodes_example = R"(Examples:
+  $ quartermaster inspect nodes
+  NAME   MODE  PHASE  CARDS  FREE                                      REASON
+  gpu-1  vgpu  Ready  4      vcuda-core 380/400, vcuda-memory 232/240  Enrolled
+  $ quartermaster inspect nodes --compat cgpu      # also: kubectl inspect cgpu, where this program is installed as
+                                                   # kubectl-inspect-cgpu
+Nodes that have cards, or have or ask for a mode. FREE is allocatable less what pods on the node ask for.
+Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
+
+constexpr std::string_view modules_example = R"(Example:
+  $ quartermaster inspect modules
+  NAME  ENABLED  READY  NODES  RESOURCES       MESSAGE
+  pgpu  yes      3/3    3      nvidia.com/gpu  -
+
+READY: plugin pods, ready of desired. NODES: those enrolled by our label. -o wide adds label values, DaemonSet and image.
+Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
+
+constexpr std::string_view pods_example = R"(Example:
+  $ quartermaster inspect pods -n team
+  NAMESPACE  NAME   NODE   MODE  PHASE    ASKS                            CARDS
+  team       infer  gpu-1  vgpu  Running  vcuda-core 20, vcuda-memory 8   0
+
+Pods that ask for an extended resource and are not finished. CARDS as the scheduler's or the plugin's annotation says.
+Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
+
+kube::task<void> fetch(kube::transport& over, fleet_options what, fleet& into) {
+  auto found = co_await read_fleet(over, std::move(what));
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  into = std::move(*found);
+  co_return kube::result<void>();
+}
+
+/// errc::not_found where a node that was asked for is not there.
+kube::result<fleet> fetched(const look_options& options) {
+  fleet out;
+  fleet_options what;
+  what.ns = options.operator_ns;
+  if (options.only.size() == 1) what.node = options.only.front();
+  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, what, out); });
+  if (!asked) return std::unexpected(asked.error());
+  for (const auto& name : options.only) {
+    if (std::ranges::none_of(out.nodes, [&](const listed_node& one) { return one.key.name == name; }))
+      return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + name, std::nullopt});
+  }
+  return out;
+}
+
+/// Tables of a cluster without the chart are empty and look like those of one where nothing is switched on.
+void note_if_not_installed(const fleet& found, std::ostream& err) {
+  if (std::ranges::find(found.missing_types, kube::resources::accelerator_policies.plural) == found.missing_types.end())
+    return;
+  err << "quartermaster: note: Quartermaster is not installed in this cluster (helm install quartermaster)\n";
+}
+
+int told(const kube::error& why, std::ostream& err) {
+  err << "quartermaster: " << why.what << "\n";
+  return 1;
+}
+
+CLI::App* add(CLI::App& inspect, const char* name, const char* what, std::string_view example, look_options& into) {
+  auto* verb = inspect.add_subcommand(name, what);
+  verb->alias(std::string(name).substr(0, std::strlen(name) - 1));  // kubectl takes the singular too
+  add_answer_options(*verb, into.language, into.output);
+  add_cluster_options(*verb, into.cluster);
+  verb->footer(std::string(example));
+  return verb;
+}
+
+constexpr const char* operator_namespace =
+    "The operator's, not a pod's; without it the one with the lease quartermaster";
+
+}  // namespace
+
+int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
+  const auto found = fetched(options);
+  if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
+  if (options.compat == "cgpu")
+    print_cgpu(*found, options.only, options.details, out);
+  else
+    print(node_rows(*found, options.only), options, out);
+  return 0;
+}
+
+int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
+  const auto found = fetched(options);
+  if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
+  print(module_rows(*found), options, out);
+  return 0;
+}
+
+int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
+  const auto found = fetched(options);
+  if (!found) return told(found.error(), err);
+  note_if_not_installed(*found, err);
+  print(pod_rows(*found, options.ns), options, out);
+  return 0;
+}
+
+std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words) {
+  if (called.substr(called.rfind('/') + 1) != "kubectl-inspect-cgpu") return words;
+  const std::vector<std::string> verb{"inspect", "nodes", "--compat", "cgpu"};
+  words.insert(words.begin(), verb.begin(), verb.end());
+  return words;
+}
+
+void add_inspect_fleet(CLI::App& inspect, int& rc) {
+  const auto of_nodes = std::make_shared<look_options>();
+  auto* nodes = add(inspect, "nodes", "Nodes: mode, phase, cards, what is free, and why", nodes_example, *of_nodes);
+  nodes->add_option("node", of_nodes->only, "Only these nodes");
+  nodes->add_option("-n,--namespace", of_nodes->operator_ns, operator_namespace);
+  auto* compat = nodes->add_option("--compat", of_nodes->compat, "cgpu: the table of kubectl inspect cgpu")
+                     ->check(CLI::IsMember({"cgpu"}));
+  nodes->add_flag("-d", of_nodes->details, "With --compat cgpu: the pods that have the memory too")->needs(compat);
+  nodes->callback([of_nodes, &rc] { rc = run_inspect_nodes(*of_nodes, std::cout, std::cerr); });
+
+  const auto of_modules = std::make_shared<look_options>();
+  auto* modules = add(inspect, "modules", "Modules: on or off, how far, what they offer", modules_example, *of_modules);
+  modules->add_option("-n,--namespace", of_modules->operator_ns, operator_namespace);
+  modules->callback([of_modules, &rc] { rc = run_inspect_modules(*of_modules, std::cout, std::cerr); });
+
+  const auto of_pods = std::make_shared<look_options>();
+  auto* pods = add(inspect, "pods", "Pods that ask for cards, and which they got", pods_example, *of_pods);
+  auto* ns = pods->add_option("-n,--namespace", of_pods->ns, "Only pods of this namespace");
+  const auto everywhere = [] {};  // as without -n
+  pods->add_flag_callback("-A,--all-namespaces", everywhere, "Pods of every namespace, as without -n")->excludes(ns);
+  pods->callback([of_pods, &rc] { rc = run_inspect_pods(*of_pods, std::cout, std::cerr); });
+}
+
+}  // namespace cli

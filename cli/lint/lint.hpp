@@ -1,0 +1,42 @@
+#pragma once
+// `quartermaster lint`: ConfigMaps in files judged together, and workloads beside them against the rules they make, by
+// the same code as in the cluster. One mistake is one finding: what only follows from another finding is not said.
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/cluster.hpp"
+#include "cli/explain/unoffered.hpp"
+#include "cli/lint/lint_finding.hpp"
+
+namespace cli {
+
+struct lint_settings {
+  std::string ns = "kube-public";  ///< where declarations are looked for
+  reconcilers::crl::language in = reconcilers::crl::language::en;
+  /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
+  const declared* cluster = nullptr;
+  /// Nodes of the cluster; null: not known, and nothing is said of names that nobody knows, nor what nodes have.
+  const std::vector<kube::node>* nodes = nullptr;
+};
+
+struct lint_report {
+  std::vector<lint_finding> findings;  ///< in the order of the files; of each first the errors, by lines
+  std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
+  std::size_t workloads = 0;
+};
+lint_report lint(std::span<const yaml::source> files, const lint_settings& settings = {});
+
+struct lint_options {
+  std::vector<std::string> files;
+  std::string ns = "kube-public", language = "en", output = "text";
+  bool strict = false, from_cluster = false;
+  cluster_options cluster;
+};
+
+/// The exit code of the verb: 0 clean, 1 unreadable, 3 found errors (warnings too when `strict`).
+int run_lint(const lint_options& options, std::istream& in, std::ostream& out, std::ostream& err);
+
+}  // namespace cli

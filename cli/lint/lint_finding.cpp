@@ -1,0 +1,254 @@
+#include "cli/lint/lint_finding.hpp"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/declarations/texts.hpp"
+#include "reconcilers/declarations/vocabulary.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace crl = reconcilers::crl;
+using crl::language, crl::shown;
+using enum crl::severity;
+
+struct row {
+  lint_code of;
+  std::string_view name;
+  crl::severity level;
+  crl::words en, zh;
+};
+
+// {field} {value} {key} {other} {hint}. Of an objection crl::text_of says what is wrong.
+// clang-format off
+constexpr std::array<row, lint_code_count> table{{
+  {lint_code::not_an_object, "not_an_object", warning,
+   {"not a Kubernetes object: it has no kind; not judged", "apiVersion, kind and metadata", "add them, or leave this document out", ""},
+   {"不是 Kubernetes 对象：缺少 kind；未检查", "apiVersion、kind 与 metadata", "请补充，或去掉这一段", ""}},
+  {lint_code::not_a_string, "not_a_string", error,
+   {"{field} is {value}, which YAML reads as {other}; Kubernetes refuses anything but text here", "text", "write it in quotes: {hint}", ""},
+   {"{field} 的值为 {value}，YAML 将其读作{other}；Kubernetes 在这里只接受文本", "文本", "请加上引号：{hint}", ""}},
+  {lint_code::not_a_mapping, "not_a_mapping", error,
+   {"{field} is {other}", "a mapping of names to values", "write each as a line of its own below it: name: value", ""},
+   {"{field} 是{other}", "名称到值的映射", "请在其下逐行填写：名称: 值", ""}},
+  {lint_code::written_twice, "written_twice", warning,
+   {"{field} is written again further down; only the last counts", "each name once", "remove one of the two", ""},
+   {"{field} 在后面又写了一次，只有最后一次生效", "每个名称只写一次", "请删除其中之一", ""}},
+  {lint_code::object_twice, "object_twice", warning,
+   {"{value} is in {other} again; the later one counts", "each object once", "remove one of the two", ""},
+   {"{value} 在 {other} 中再次出现，以后者为准", "每个对象只出现一次", "请删除其中之一", ""}},
+  {lint_code::name_malformed, "name_malformed", error,
+   {"{field} is \"{value}\", which Kubernetes refuses", "a lower-case DNS name: letters, figures, - and . with a letter or figure at both ends", "write a legal name", "write \"{hint}\""},
+   {"{field} 的值为“{value}”，Kubernetes 不接受", "小写 DNS 名称：字母、数字、- 与 .，首尾为字母或数字", "请填写合法的名称", "请改为“{hint}”"}},
+  {lint_code::not_selected, "not_selected", warning,
+   {"{field} does not make it a declaration, though its name begins with cf-crl-: nobody reads it, and no pod is held to it", "label features.cpaas.io/type: CustomResourceLimitation, or for a device configuration device-plugin.cpaas.io/config: \"true\"", "add the label", "write {hint}"},
+   {"{field} 未将其标明为声明，虽然名称以 cf-crl- 开头：没有人读取它，也不会约束任何 Pod", "标签 features.cpaas.io/type: CustomResourceLimitation；设备配置为 device-plugin.cpaas.io/config: \"true\"", "请添加该标签", "请改为 {hint}"}},
+  {lint_code::spec_unreadable, "spec_unreadable", error,
+   {"{field} is no pod spec: {other}", "containers as a list, resources.limits as a mapping", "correct it; kubectl explain pod.spec tells the form", ""},
+   {"{field} 不是 Pod spec：{other}", "containers 为列表，resources.limits 为映射", "请更正；kubectl explain pod.spec 说明其格式", ""}},
+
+  {lint_code::resource_name, "resource_name", error,
+   {"{field}: Kubernetes has no resource of that name", "cpu, memory, ephemeral-storage, hugepages-<size>, or <domain>/<name> as the device plugin advertises it", "write the full name", "did you mean {hint}?"},
+   {"{field}：Kubernetes 没有这个资源", "cpu、memory、ephemeral-storage、hugepages-<大小>，或设备插件上报的 <域名>/<名称>", "请填写完整的资源名", "是否想写 {hint}？"}},
+  {lint_code::amount_malformed, "amount_malformed", error,
+   {"{field} is \"{value}\", which is no amount", "a whole number from 0", "write a whole number", ""},
+   {"{field} 的值为“{value}”，不是数量", "从 0 开始的整数", "请填写整数", ""}},
+  {lint_code::amount_fraction, "amount_fraction", error,
+   {"{field} is \"{value}\": Kubernetes counts {key} in whole units and refuses fractions", "a whole number from 0", "write {hint}; a part of a card is asked for by a resource that is counted in shares", ""},
+   {"{field} 的值为“{value}”：Kubernetes 按整数计算 {key}，不接受小数", "从 0 开始的整数", "请改为 {hint}；若只需要一张卡的一部分，请使用按份额计数的资源", ""}},
+  {lint_code::amount_negative, "amount_negative", error,
+   {"{field} is \"{value}\", less than nothing", "a whole number from 0", "write a whole number from 0", ""},
+   {"{field} 的值为“{value}”，小于零", "从 0 开始的整数", "请填写从 0 开始的整数", ""}},
+  {lint_code::amount_too_large, "amount_too_large", error,
+   {"{field} is \"{value}\", more than Kubernetes can count: it says \"must be an integer\"", "a whole number from 0", "write a smaller number", ""},
+   {"{field} 的值为“{value}”，超出 Kubernetes 可计数的范围（它会提示“must be an integer”）", "从 0 开始的整数", "请填写更小的整数", ""}},
+  {lint_code::request_without_limit, "request_without_limit", error,
+   {"{field} is \"{value}\" and there is no limit: Kubernetes never oversells {key}, so it wants a limit, and equal", "limits alone, or requests equal to limits", "write {key} under limits and leave the request out", ""},
+   {"{field} 的值为“{value}”，但没有 limits：Kubernetes 不允许超卖 {key}，必须设置相等的 limits", "只写 limits，或 requests 与 limits 相等", "请将 {key} 写在 limits 下，并删除 requests", ""}},
+  {lint_code::request_differs, "request_differs", error,
+   {"{field} is \"{value}\", the limit is \"{other}\": Kubernetes never oversells {key}, so both must be equal", "limits alone, or requests equal to limits", "leave the request out", ""},
+   {"{field} 的值为“{value}”，limits 为“{other}”：Kubernetes 不允许超卖 {key}，两者必须相等", "只写 limits，或 requests 与 limits 相等", "请删除 requests", ""}},
+
+  {lint_code::resource_forbidden, "resource_forbidden", error, {"", "no amount", "remove it", ""}, {"", "不允许填写", "请删除它", ""}},
+  {lint_code::amount_not_legal, "amount_not_legal", error, {"", "", "write {hint}", ""}, {"", "", "请改为 {hint}", ""}},
+  {lint_code::partner_missing, "partner_missing", error, {"", "", "add {other}, or write {hint}", ""}, {"", "", "请添加 {other}，或改为 {hint}", ""}},
+  {lint_code::pod_amount_not_legal, "pod_amount_not_legal", error, {"", "", "write an allowed number, or remove it", ""}, {"", "", "请填写允许的数值，或删除它", ""}},
+  {lint_code::required_missing, "required_missing", error, {"", "1 or more", "add {key} under limits", ""}, {"", "不小于 1", "请在 limits 下添加 {key}", ""}},
+  {lint_code::excluded_together, "excluded_together", error, {"", "one of the two", "remove {key} or {other}", ""}, {"", "两者之一", "请删除 {key} 或 {other}", ""}},
+  {lint_code::request_unequal, "request_unequal", error, {"", "", "leave the request out", ""}, {"", "", "请删除 requests", ""}},
+  {lint_code::too_large, "too_large", error, {"", "at most 256 containers with 2048 limits", "make it smaller", ""}, {"", "最多 256 个容器、2048 个 limits", "请缩小它", ""}},
+  {lint_code::related_missing, "related_missing", warning, {"", "", "add {other}", ""}, {"", "", "请添加 {other}", ""}},
+  {lint_code::not_offered, "not_offered", warning, {"", "", "enrol a node that offers it", ""}, {"", "", "请接入提供它的节点", ""}},
+
+  {lint_code::unknown_resource, "unknown_resource", warning,
+   {"{field}: no node offers it and nobody declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
+   {"{field}：没有节点提供它，也没有声明，Pod 将一直等待", "某个节点提供的资源", "请检查名称，或接入提供它的节点", "是否想写 {hint}？"}},
+  {lint_code::compatibility, "compatibility", warning, {"", "", "", ""}, {"", "", "", ""}},
+}};
+// clang-format on
+
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        if (table[i].of != static_cast<lint_code>(i)) return false;
+      }
+      return true;
+    }(),
+    "one row a code, in the order of the enumeration");
+
+const row& row_of(lint_code c) { return table[static_cast<std::size_t>(c)]; }
+
+std::string filled(std::string_view pattern, const lint_details& with) {
+  std::string out;
+  while (!pattern.empty()) {
+    const auto open = std::min(pattern.find('{'), pattern.size());
+    out += pattern.substr(0, open);
+    pattern.remove_prefix(open);
+    const auto close = pattern.find('}');
+    if (close == std::string_view::npos) break;
+    const auto name = pattern.substr(1, close - 1);
+    if (name == "field") out += with.field;
+    if (name == "value") out += shown(with.value);
+    if (name == "key") out += shown(with.key);
+    if (name == "other") out += shown(with.other, 240);
+    if (name == "hint") out += shown(with.hint);
+    pattern.remove_prefix(close + 1);
+  }
+  return out;
+}
+
+std::string joined(std::string_view wrong, std::string_view allowed, std::string_view remedy, language in) {
+  const bool chinese = in == language::zh;
+  std::string out(wrong);
+  if (!allowed.empty()) out.append(chinese ? "；允许：" : "; allowed: ").append(allowed);
+  return out.append(chinese ? "；" : "; ").append(remedy);
+}
+
+lint_finding about(const manifest& object, yaml::place at) {
+  lint_finding out;
+  out.file = object.file->name;
+  out.at = at;
+  out.kind = object.kind;
+  out.object = object.key;
+  return out;
+}
+
+std::string_view kind_of(const yaml::node& of, language in) {
+  const bool zh = in == language::zh;
+  if (of.sequence()) return zh ? "列表" : "a list";
+  if (of.mapping()) return zh ? "映射" : "a mapping";
+  return yaml::type_of(of) == yaml::type::boolean ? (zh ? "布尔值" : "true or false") : (zh ? "数字" : "a number");
+}
+
+std::string text_of(crl::severity level, language in) {
+  if (in == language::en) return std::string(to_string(level));
+  return level == error ? "错误" : "警告";
+}
+
+}  // namespace
+
+std::string_view to_string(lint_code c) noexcept { return row_of(c).name; }
+
+lint_finding finding_of(lint_code what, const manifest& object, yaml::place at, const lint_details& details,
+                        language in) {
+  const auto& row = row_of(what);
+  const auto& words = in == language::zh ? row.zh : row.en;
+  auto out = about(object, at);
+  out.level = row.level;
+  out.code = row.name;
+  out.field = details.field;
+  out.value = shown(details.value);
+  out.allowed = words.allowed;
+  const bool guessed = !details.hint.empty() && !words.remedy_with_hint.empty();
+  out.remedy = filled(guessed ? words.remedy_with_hint : words.remedy, details);
+  out.message = joined(filled(words.wrong, details), out.allowed, out.remedy, in);
+  return out;
+}
+
+lint_finding finding_of(const config_map_file::not_text& what, const manifest& object, language in,
+                        const crl::finding* judged) {
+  const auto& value = *what.value;
+  const auto text = value.scalar() ? value.text : yaml::canonical(value);
+  const auto hint = value.scalar() ? "\"" + text + "\"" : "'" + text + "'";
+  const lint_details details{.field = what.field, .value = text, .other = kind_of(value, in), .hint = hint};
+  auto out = finding_of(lint_code::not_a_string, object, what.key->at, details, in);
+  if (!judged) return out;
+  const auto& row = row_of(lint_code::not_a_string);
+  out.allowed = allowed_of(*judged, in);
+  out.remedy = remedy_of(*judged, in);
+  out.message = joined(filled((in == language::zh ? row.zh : row.en).wrong, details), out.allowed, out.remedy, in);
+  return out;
+}
+
+lint_finding finding_of(const crl::finding& what, const manifest& object, yaml::place at, language in) {
+  auto out = about(object, at);
+  out.level = severity_of(what);
+  out.code = to_string(what.what);
+  out.field = what.field;
+  out.value = what.value;
+  out.allowed = allowed_of(what, in);
+  out.remedy = remedy_of(what, in);
+  out.message = message_of(what, in);
+  return out;
+}
+
+lint_finding finding_of(const crl::objection& what, const manifest& object, yaml::place at, std::string_view field,
+                        language in) {
+  const auto code = static_cast<lint_code>(static_cast<std::size_t>(lint_code::resource_forbidden) +
+                                           static_cast<std::size_t>(what.what));
+  const auto amount = what.what == crl::objected::missing ? std::string() : std::to_string(what.amount);
+  const auto nearest = std::to_string(what.nearest);
+  auto out = finding_of(code, object, at, {field, amount, what.key, what.other, nearest}, in);
+  if (const auto* words = crl::vocabulary_of(what.key); words && what.what == crl::objected::not_legal) {
+    out.allowed = in == language::zh ? words->legal.words_zh : words->legal.words;
+  } else if (words && what.what == crl::objected::pod_amount) {
+    out.allowed = in == language::zh ? words->on_pod.words_zh : words->on_pod.words;
+    out.value = what.nearest > 0 ? nearest : std::string();
+  }
+  out.message = crl::text_of(what, in) + (in == language::zh ? "；" : "; ") + out.remedy;
+  return out;
+}
+
+lint_finding finding_of_compatibility(std::string_view text, const manifest& object, yaml::place at,
+                                      std::string_view field) {
+  auto out = about(object, at);
+  out.level = row_of(lint_code::compatibility).level;
+  out.code = to_string(lint_code::compatibility);
+  out.field = field;
+  out.message = shown(text, 1024);
+  return out;
+}
+
+void print_text(std::span<const lint_finding> findings, language in, std::ostream& to) {
+  for (const auto& f : findings) {
+    to << shown(f.file, 4096) << ":" << f.at.line << ":" << f.at.column << ": " << text_of(f.level, in) << ": ";
+    if (!f.kind.empty() && !f.object.name.empty())
+      to << shown(f.kind) << " " << shown(f.object.to_string(), 400) << ": ";
+    to << f.message << " [" << f.code << "]\n";
+  }
+}
+
+nlohmann::ordered_json to_json(std::span<const lint_finding> findings) {
+  auto out = nlohmann::ordered_json::array();
+  for (const auto& f : findings) {
+    out.push_back({{"file", f.file},
+                   {"line", f.at.line},
+                   {"column", f.at.column},
+                   {"severity", to_string(f.level)},
+                   {"kind", f.kind},
+                   {"namespace", f.object.ns},
+                   {"name", f.object.name},
+                   {"code", f.code},
+                   {"field", f.field},
+                   {"value", f.value},
+                   {"allowed", f.allowed},
+                   {"remedy", f.remedy},
+                   {"message", f.message}});
+    if (f.start_fails) out.back()["startFails"] = *f.start_fails;
+  }
+  return out;
+}
+
+}  // namespace cli

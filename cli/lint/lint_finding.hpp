@@ -1,0 +1,94 @@
+#pragma once
+// What lint has to say of a file: a finding of crl/ with its place, an objection to a pod, or one of lint's own, all in
+// the same words and the same form, as text for people and JSON for programs.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+
+#include "cli/lint/manifest.hpp"
+#include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/declarations/finding.hpp"
+
+namespace cli {
+
+/// Names are stable: they are the `code` in JSON, beside those of crl::code.
+enum class lint_code : std::uint8_t {
+  // what YAML makes of an object
+  not_an_object,
+  not_a_string,
+  not_a_mapping,
+  written_twice,
+  object_twice,
+  name_malformed,
+  not_selected,
+  spec_unreadable,
+  // Kubernetes' own rule for extended resources
+  resource_name,
+  amount_malformed,
+  amount_fraction,
+  amount_negative,
+  amount_too_large,
+  request_without_limit,
+  request_differs,
+  // the declared rules, in the order of crl::objected
+  resource_forbidden,
+  amount_not_legal,
+  partner_missing,
+  pod_amount_not_legal,
+  required_missing,
+  excluded_together,
+  request_unequal,
+  too_large,
+  related_missing,
+  not_offered,
+  // what a cluster knows
+  unknown_resource,
+  // what its pods need of driver and card (reconcilers/cuda)
+  compatibility,
+};
+inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_code::compatibility) + 1;
+
+struct lint_finding {
+  std::string file;
+  yaml::place at;
+  reconcilers::crl::severity level{};
+  std::string kind;
+  kube::object_key object;
+  std::string code, field, value, allowed, remedy, message;
+  std::optional<bool> start_fails;  ///< of a scheduler's configuration: kube-scheduler ends at start because of it
+};
+
+/// What the words of a code are filled with; made safe to show by `finding_of`.
+struct lint_details {
+  std::string_view field = {}, value = {};
+  std::string_view key = {};    ///< a resource
+  std::string_view other = {};  ///< what it is compared with
+  std::string_view hint = {};   ///< what was meant; may be empty
+};
+
+std::string_view to_string(lint_code c) noexcept;
+lint_finding finding_of(lint_code what, const manifest& about, yaml::place at, const lint_details& details,
+                        reconcilers::crl::language in);
+/// `judged` is what crl says of the same field, and knows better what to write there; may be null.
+lint_finding finding_of(const config_map_file::not_text& what, const manifest& about, reconcilers::crl::language in,
+                        const reconcilers::crl::finding* judged = nullptr);
+lint_finding finding_of(const reconcilers::crl::finding& what, const manifest& about, yaml::place at,
+                        reconcilers::crl::language in);
+lint_finding finding_of(const reconcilers::crl::objection& what, const manifest& about, yaml::place at,
+                        std::string_view field, reconcilers::crl::language in);
+
+/// What compat says of a pod, in its words: they say what to do.
+lint_finding finding_of_compatibility(std::string_view text, const manifest& about, yaml::place at,
+                                      std::string_view field);
+
+/// One line a finding: "FILE:LINE:COLUMN: error: KIND NAMESPACE/NAME: MESSAGE [CODE]".
+void print_text(std::span<const lint_finding> findings, reconcilers::crl::language in, std::ostream& to);
+/// An array of {file,line,column,severity,kind,namespace,name,code,field,value,allowed,remedy,message}, with startFails
+/// where it is known.
+nlohmann::ordered_json to_json(std::span<const lint_finding> findings);
+
+}  // namespace cli

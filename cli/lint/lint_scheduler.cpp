@@ -1,0 +1,244 @@
+#include "cli/lint/lint_scheduler.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/lint/lint_finding.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/output/yaml.hpp"
+#include "cli/verbs.hpp"
+#include "scheduler_config/edit/static_pod.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace config = reconcilers::scheduler_config;
+using reconcilers::crl::language;
+
+struct input {
+  std::string name;
+  std::expected<config::document, config::finding> read;
+};
+
+lint_finding finding_of(const config::finding& from, const std::string& file, std::string_view kind, language in) {
+  lint_finding out;
+  out.file = file;
+  out.at = from.at;
+  out.level = severity_of(from.what);
+  out.kind = kind;
+  out.code = to_string(from.what);
+  out.field = from.field;
+  out.value = from.value;
+  out.allowed = allowed_of(from, in);
+  out.remedy = remedy_of(from, in);
+  out.message = message_of(from, in);
+  out.start_fails = effect_of(from.what) == config::effect::ends;
+  return out;
+}
+
+class scheduler_linter {
+ public:
+  scheduler_linter(const std::deque<input>& files, config::server on, language in)
+      : files_(files), on_(std::move(on)), in_(in) {}
+
+  std::vector<lint_finding> run() {
+    const input* last = nullptr;
+    for (const auto& one : files_) {
+      if (!one.read) {
+        add(one, {one.read.error()}, "");
+      } else if (!is_pod(*one.read)) {
+        auto found = config::judge(*one.read, on_);
+        if (last) add(*last, lost_between(*last->read, *one.read, one.name), "KubeSchedulerConfiguration");
+        add(one, std::move(found), "KubeSchedulerConfiguration");
+        last = &one;
+      }
+    }
+    for (const auto& one : files_) {
+      if (one.read && is_pod(*one.read))
+        add(one, judge_static_pod(*one.read, last ? &*last->read : nullptr, on_), "Pod");
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void add(const input& to, const config::findings& found, std::string_view kind) {
+    for (const auto& one : found) out_.push_back(finding_of(one, to.name, kind, in_));
+  }
+
+  const std::deque<input>& files_;
+  config::server on_;
+  language in_;
+  std::vector<lint_finding> out_;
+};
+
+/// The version asked for, else that of the manifest's image, else the newest.
+int minor_for(const std::string& asked, const std::deque<input>& files) {
+  if (const auto minor = minor_of_version(asked)) return *minor;
+  for (const auto& one : files) {
+    if (!one.read || !is_pod(*one.read)) continue;
+    if (const auto minor = config::minor_of_image(config::read_static_pod(*one.read).image); minor != 0)
+      return std::max(minor, config::oldest_minor);
+  }
+  return config::newest_minor;
+}
+
+/// Of the configuration that counts, the last; nothing where none can be read.
+std::optional<bool> asks_about_cards(const std::deque<input>& files) {
+  std::optional<bool> out;
+  for (const auto& one : files) {
+    if (one.read && !is_pod(*one.read)) out = config::asks_about_cards(*one.read);
+  }
+  return out;
+}
+
+/// What the configuration that counts and the manifest name, each once. Not looked at: this machine need not be theirs.
+std::vector<std::string> opened_files(const std::deque<input>& files) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::vector<config::opened_file>& named) {
+    for (const auto& one : named) {
+      if (std::ranges::find(out, one.path) == out.end()) out.push_back(one.path);
+    }
+  };
+  const config::document* last = nullptr;
+  for (const auto& one : files) {
+    if (one.read && is_pod(*one.read)) add(config::opened_files(config::read_static_pod(*one.read)));
+    if (one.read && !is_pod(*one.read)) last = &*one.read;
+  }
+  if (last) add(config::opened_files(*last));
+  return out;
+}
+
+bool starts(std::span<const lint_finding> findings) {
+  return std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
+}
+
+/// What the closing line says is said where there is nothing to find, too.
+nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
+                                  const std::vector<std::string>& opens) {
+  nlohmann::ordered_json out = {{"kubernetes", "1." + std::to_string(minor)},
+                                {"starts", starts(findings)},
+                                {"opens", opens},
+                                {"asksAboutCards", nullptr}};
+  if (asks) out["asksAboutCards"] = *asks;
+  out["findings"] = to_json(findings);
+  return out;
+}
+
+std::string joined(const std::vector<std::string>& names, std::string_view between) {
+  std::string out;
+  for (const auto& one : names) out += (out.empty() ? "" : std::string(between)) + reconcilers::crl::shown(one);
+  return out;
+}
+
+std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
+                    const std::vector<std::string>& opens, language in) {
+  const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
+  const auto warnings = static_cast<long>(findings.size()) - errors;
+  const bool sound = starts(findings);
+  const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
+  const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
+  const auto counted = [](long count, const char* what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  };
+  const bool chinese = in == language::zh;
+  std::string outcome = chinese ? " 无法启动：" : " does not start: ";
+  if (sound && opens.empty())
+    outcome = chinese ? " 可以启动：" : " starts: ";
+  else if (sound)
+    outcome = chinese ? " 若能读取 " + joined(opens, "、") + " 即可启动："
+                      : " starts if it can read " + joined(opens, ", ") + ": ";
+  if (chinese)
+    return "kube-scheduler " + version + outcome + std::to_string(errors) + " 个错误，" + std::to_string(warnings) +
+           " 个警告" + (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
+           (unasked ? "；没有扩展会被询问加速卡" : "");
+  return "kube-scheduler " + version + outcome + counted(errors, "error") + ", " + counted(warnings, "warning") +
+         (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
+         (unasked ? "; no extender is asked about cards" : "");
+}
+
+constexpr std::string_view example = R"(Example:
+  $ quartermaster lint scheduler-config /etc/kubernetes/scheduler-config.yaml --manifest /etc/kubernetes/manifests/kube-scheduler.yaml
+  scheduler-config.yaml:1:1: error: apiVersion is kubescheduler.config.k8s.io/v1beta2, which kube-scheduler 1.36 does not read; allowed: kubescheduler.config.k8s.io/v1; write kubescheduler.config.k8s.io/v1 [api_version_removed]
+
+Of several configurations each takes the place of the one before it; the manifest is known by its kind.
+Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read, 2 wrong usage, 3 found errors.
+What each code means: docs/scheduler-config.md)";
+
+}  // namespace
+
+std::optional<int> minor_of_version(std::string_view text) {
+  if (text.starts_with('v')) text.remove_prefix(1);
+  if (!text.starts_with("1.")) return std::nullopt;
+  text.remove_prefix(2);
+  int out = 0;
+  const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool whole = end == text.data() + text.size() || *end == '.';
+  if (wrong != std::errc{} || !whole || out < config::oldest_minor || out > 99) return std::nullopt;
+  return out;
+}
+
+std::string not_a_version(std::string_view text) {
+  return "--kubernetes: \"" + reconcilers::crl::shown(text) + "\" is no version; write 1." +
+         std::to_string(config::oldest_minor) + " or newer, as in 1." + std::to_string(config::newest_minor);
+}
+
+int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, std::ostream& out, std::ostream& err) {
+  if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes)) {
+    err << "quartermaster: " << not_a_version(options.kubernetes) << "\n";
+    return 2;
+  }
+  auto paths = options.files;
+  if (!options.manifest.empty()) paths.push_back(options.manifest);
+  std::deque<input> files;
+  for (const auto& path : paths) {
+    auto bytes = yaml::read_bytes(path, in);
+    if (!bytes) {
+      err << reconcilers::crl::shown(bytes.error(), 4096) << "\n";
+      return 1;
+    }
+    files.push_back({path == "-" ? "<stdin>" : path, config::parse_document(*bytes)});
+  }
+  const auto say_in = options.language == "zh" ? language::zh : language::en;
+  config::server on;
+  on.minor = minor_for(options.kubernetes, files);
+  on.in_cluster = options.in_cluster;
+  on.plugins = options.plugins;
+  const auto minor = on.minor;
+  const auto found = scheduler_linter(files, std::move(on), say_in).run();
+  const auto asks = asks_about_cards(files);
+  const auto opens = opened_files(files);
+  if (!printed_as_data(verdict_of(found, minor, asks, opens), options.output, out)) {
+    print_text(found, say_in, out);
+    err << "quartermaster: " << summary(found, minor, asks, opens, say_in) << "\n";
+  }
+  const auto counts = [&](const lint_finding& f) {
+    return options.strict || f.level == reconcilers::crl::severity::error;
+  };
+  return std::ranges::any_of(found, counts) ? 3 : 0;
+}
+
+void add_lint_scheduler(CLI::App& lint, int& rc) {
+  auto* verb = lint.add_subcommand("scheduler-config",
+                                   "Does kube-scheduler start with this file, and are pods with cards scheduled then?");
+  auto options = std::make_shared<lint_scheduler_options>();
+  verb->add_option("files", options->files, "Configurations, and the manifest; - is standard input")->required();
+  verb->add_option("--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
+  verb->add_option("--kubernetes", options->kubernetes,
+                   "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
+  verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
+  verb->add_flag("--in-cluster", options->in_cluster,
+                 "It runs in a pod with a ServiceAccount, not on the host network");
+  add_answer_options(*verb, options->language, options->output);
+  add_unused_namespace(*verb);
+  verb->add_flag("--strict", options->strict, "Warnings count as errors");
+  verb->footer(std::string(example));
+  verb->callback([options, &rc] { rc = run_lint_scheduler(*options, std::cin, std::cout, std::cerr); });
+}
+
+}  // namespace cli

@@ -1,0 +1,54 @@
+#pragma once
+// Kubernetes objects in files: which they are, and where their parts stand. Everything that reads ConfigMaps or
+// workloads from files goes through here, so that every verb takes them alike.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/output/yaml.hpp"
+#include "reconcilers/declarations/declaration.hpp"
+
+namespace cli {
+
+/// One object; lists are taken apart. Views into a source, which must outlive it.
+struct manifest {
+  const yaml::source* file = nullptr;
+  const yaml::node* root = nullptr;
+  std::string kind;  ///< empty: not a Kubernetes object
+  kube::object_key key;
+};
+std::vector<manifest> manifests_in(const yaml::source& file);
+
+/// A ConfigMap as the API server would keep it: values that are no text are taken as they are written, and listed.
+struct config_map_file {
+  /// A value that Kubernetes refuses here because it wants text.
+  struct not_text {
+    std::string field;  ///< as in crl::finding
+    const yaml::node* key;
+    const yaml::node* value;
+  };
+
+  kube::object_key key;
+  std::vector<std::pair<std::string, std::string>> labels, data;
+  std::size_t binary = 0;
+  std::vector<not_text> refused;
+
+  /// Valid as long as this is.
+  reconcilers::crl::config_map_view view() const;
+};
+config_map_file read_config_map(const manifest& from);
+/// The values of a mapping that wants text, as read_config_map takes them: labels, annotations, a nodeSelector. `path`
+/// is that of a value, with its key for "{}".
+std::vector<config_map_file::not_text> values_not_text(const yaml::node* in, std::string_view path);
+
+/// Where a field of a ConfigMap (crl::finding) stands: its key; of one that is missing, what should hold it.
+yaml::place place_of(const manifest& in, std::string_view field);
+
+/// "spec", "spec.template.spec", ... of the kinds that make pods; empty for every other kind.
+std::string_view pod_spec_path(std::string_view kind);
+/// The mapping at that path, null where there is none.
+const yaml::node* pod_spec_of(const manifest& from);
+
+}  // namespace cli

@@ -1,0 +1,389 @@
+#include "cli/remove/uninstall.hpp"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "agent/static_pod/cluster.hpp"
+#include "api/accelerator_node.hpp"
+#include "api/names.hpp"
+#include "cli/cluster/operator_lease.hpp"
+#include "cli/remove/stranded.hpp"
+#include "cli/verbs.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+
+namespace cli {
+namespace {
+
+namespace names = reconcilers::names;
+using nlohmann::json;
+using clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+using kube::resources::deployments;
+constexpr auto look_again = 1s;
+constexpr auto say_again = 30s;
+constexpr std::size_t named_at_most = 3;
+
+const kube::object_key policy_key{{}, std::string(names::policy)};
+
+kube::error failure(std::string what) { return {kube::errc::timeout, 0, std::move(what), std::nullopt}; }
+
+std::string text_at(const json& in, const char* pointer) {
+  const json::json_pointer at(pointer);
+  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+}
+
+std::string some_nodes(std::size_t number) { return std::to_string(number) + (number == 1 ? " node" : " nodes"); }
+
+boost::asio::awaitable<void> pause_for(std::chrono::milliseconds how_long) {
+  boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, how_long);
+  co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+}
+
+class removal {
+ public:
+  removal(kube::transport& over, const uninstall_options& how, std::ostream& out)
+      : over_(over), api_(over), how_(how), out_(out), ns_(how.ns) {}
+
+  int rc() const { return rc_; }
+
+  kube::task<void> run() {
+    const auto seen = co_await look();
+    if (!seen) co_return seen;
+    if (how_.check) co_return check();
+    if (how_.cancel) co_return co_await cancel();
+    auto written = co_await read_written(over_);
+    if (!written) co_return std::unexpected(written.error());
+    written_ = std::move(*written);
+    if (!wanted()) co_return kube::result<void>();
+    if (!how_.without_operator) {
+      const auto left = co_await leave();
+      if (!left) co_return left;
+      const auto again = co_await look();
+      if (!again) co_return again;
+      if (const auto still = not_taken_back(); !still) co_return still;
+    }
+    const auto stopped = co_await stop_operator();
+    if (!stopped) co_return stopped;
+    const auto removed = co_await sweep(over_, ns_);
+    if (!removed) co_return std::unexpected(removed.error());
+    tell(*removed);
+    const auto settled = co_await settle_stranded();
+    if (!settled) co_return settled;
+    if (how_.keep_crds) {
+      const auto back = co_await set_removing(false);
+      if (!back) co_return back;
+    } else {
+      const auto types = co_await remove_types(over_);
+      if (!types) co_return std::unexpected(types.error());
+      tell(*types);
+      if (!types->empty() && !written_.empty()) out_ << "  and with them " << summary_of(written_) << std::endl;
+    }
+    out_ << "nothing is left but what helm installed" << (release_.empty() ? ", if it did" : "")
+         << ":\n  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
+         << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
+    if (!how_.keep_crds)
+      out_ << "(helm then says that it keeps the CustomResourceDefinitions; they are gone)" << std::endl;
+    co_return kube::result<void>();
+  }
+
+ private:
+  /// Nodes, what is said of them, the policy and the lease as they are now.
+  kube::task<void> look() {
+    nodes_.clear();
+    enrolled_.clear();
+    const std::function<void(kube::node)> keep = [this](kube::node one) {
+      if (enrolled(one)) enrolled_.emplace(one.key.name, "");
+      nodes_.insert(std::move(one.key.name));
+    };
+    const auto nodes = co_await list_each<kube::node>(over_, kube::list_options(), keep);
+    if (!nodes) co_return nodes;
+    if (how_.check) co_return co_await look_at_masters();
+    const std::function<void(reconcilers::accelerator_node)> note = [this](reconcilers::accelerator_node one) {
+      if (const auto at = enrolled_.find(one.key.name); at != enrolled_.end())
+        at->second = one.mode.phase + (one.mode.message.empty() ? "" : ": " + one.mode.message);
+    };
+    const auto said = co_await list_each<reconcilers::accelerator_node>(over_, kube::list_options(), note);
+    if (!said && said.error().code != kube::errc::not_found) co_return said;
+    const auto policy = co_await api_.get(kube::resources::accelerator_policies, policy_key);
+    if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
+    has_policy_ = policy.has_value();
+    removing_ = policy && policy->value("/spec/removing"_json_pointer, false);
+    const auto lease = co_await look_at_lease();  // which says the namespace where nobody did
+    if (!lease) co_return lease;
+    co_return co_await look_at_masters();
+  }
+
+  /// Masters that are there and whose kube-scheduler asks our extender, by the rows of their agents.
+  kube::task<void> look_at_masters() {
+    if (ns_.empty()) co_return kube::result<void>();
+    const kube::object_key key{ns_, agent::static_pod::static_pod_name};
+    const auto rows = co_await api_.get(kube::resources::config_maps, key);
+    const auto none = [](kube::errc code) { return code == kube::errc::not_found || code == kube::errc::forbidden; };
+    if (!rows && none(rows.error().code)) co_return kube::result<void>();  // the hook may only where the chart has it
+    if (!rows) co_return std::unexpected(rows.error());
+    for (const auto& [node, text] : rows->value("data", json::object()).items()) {
+      const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
+      if (row.is.empty() || row.is == to_string(agent::static_pod::state::off) || !nodes_.contains(node)) continue;
+      enrolled_.insert_or_assign(
+          node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + row.reason) + ")");
+    }
+    co_return kube::result<void>();
+  }
+
+  kube::task<void> look_at_lease() {
+    auto found = co_await find_lease(over_, ns_);
+    if (!found) co_return std::unexpected(found.error());
+    if (*found && ns_.empty()) ns_ = (*found)->key.ns;
+    lease_.see(std::move(*found));
+    co_return kube::result<void>();
+  }
+
+  kube::result<void> check() {
+    if (enrolled_.empty()) {
+      out_ << "no node is enrolled" << std::endl;
+      return {};
+    }
+    rc_ = 3;
+    return std::unexpected(failure(some_nodes(enrolled_.size()) + " still " + (enrolled_.size() == 1 ? "has" : "have") +
+                                   " a mode or our extender (" + examples() +
+                                   "): run `quartermaster uninstall` first, which takes them out as their pods allow"));
+  }
+
+  kube::task<void> cancel() {
+    if (!removing_) {
+      out_ << "no removal is under way" << std::endl;
+      co_return kube::result<void>();
+    }
+    const auto done = co_await set_removing(false);
+    if (done) out_ << "taken back: nodes go to the modes that their labels ask for" << std::endl;
+    co_return done;
+  }
+
+  bool wanted() {
+    out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
+         << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
+         << "; then the operator stops, and all that it made goes" << (how_.keep_crds ? "." : ", with the CRDs.")
+         << (how_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
+                                 : "")
+         << std::endl;
+    if (!written_.empty()) {
+      out_ << (how_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
+           << " what people wrote: " << summary_of(written_) << (written_.quotas.empty() ? "." : ":") << "\n"
+           << list_of_quotas(written_);
+      if (!how_.keep_crds) {
+        const auto* types = written_.quotas.empty() ? "apol" : "apol,aq";
+        out_ << "A copy: kubectl get " << types << " -A -o yaml > quartermaster.yaml; --keep-crds leaves them.\n";
+      }
+      out_ << std::flush;
+    }
+    if (agreed(how_.yes, out_)) return true;
+    rc_ = 1;
+    return false;
+  }
+
+  kube::task<void> set_removing(bool to) {
+    const json patch = {{"spec", {{"removing", to ? json(true) : json()}}}};
+    const auto done =
+        co_await api_.patch(kube::resources::accelerator_policies, policy_key, kube::patch_kind::merge, patch);
+    if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
+    co_return kube::result<void>();
+  }
+
+  kube::task<void> leave() {
+    if (has_policy_ && !removing_) {
+      const auto set = co_await set_removing(true);
+      if (!set) co_return set;
+    }
+    if (enrolled_.empty()) co_return kube::result<void>();
+    out_ << "nodes leave their modes (Ctrl-C stops watching, not them; call again to go on, --cancel takes it back)"
+         << std::endl;
+    const auto began = clock::now();
+    const auto at_first = enrolled_.size();
+    std::string said;
+    auto said_at = clock::time_point();
+    while (!enrolled_.empty()) {
+      if (lease_.silent_for(how_.lease_patience))
+        co_return std::unexpected(failure(
+            "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
+            ", so that no node can leave: start it (helm upgrade, or kubectl scale its "
+            "Deployment; one outside this cluster is started there), or add --without-operator, which takes labels off "
+            "at once, under the pods that use cards"));
+      if (how_.timeout > 0s && clock::now() - began > how_.timeout)
+        co_return std::unexpected(failure(some_nodes(enrolled_.size()) + " did not leave in time (" + examples() +
+                                          "); they go on leaving: call again to go on, --cancel takes it back"));
+      auto line = "  " + std::to_string(at_first - std::min(at_first, enrolled_.size())) + " of " +
+                  std::to_string(at_first) + " have left; " + examples();
+      if (lease_.last && lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds)))
+        line += " (no operator renews the lease now)";
+      if (line != said || clock::now() - said_at > say_again) {
+        out_ << line << std::endl;
+        said = std::move(line);
+        said_at = clock::now();
+      }
+      co_await pause_for(look_again);
+      const auto seen = co_await look();
+      if (!seen) co_return seen;
+      if (const auto still = not_taken_back(); !still) co_return still;
+    }
+    out_ << "every node has left its mode" << std::endl;
+    co_return kube::result<void>();
+  }
+
+  /// Somebody may have called --cancel meanwhile.
+  kube::result<void> not_taken_back() const {
+    if (!has_policy_ || removing_) return {};
+    return std::unexpected(failure(
+        "somebody took it back (spec.removing of AcceleratorPolicy default is no longer true): nothing was removed"));
+  }
+
+  kube::task<void> stop_operator() {
+    kube::list_options what;
+    what.ns = ns_;
+    what.label_selector = "app.kubernetes.io/name=quartermaster";
+    const auto found = co_await api_.list(deployments, what);
+    if (!found) co_return std::unexpected(found.error());
+    for (const auto& one : *found) {
+      const kube::object_key key{text_at(one, "/metadata/namespace"), text_at(one, "/metadata/name")};
+      if (ns_.empty()) ns_ = key.ns;
+      release_ = text_at(one, "/metadata/annotations/meta.helm.sh~1release-name");
+      if (one.value("/spec/replicas"_json_pointer, 1) == 0) continue;
+      const json none = {{"spec", {{"replicas", 0}}}};
+      const auto done = co_await api_.patch(deployments, key, kube::patch_kind::merge, none);
+      if (!done) co_return std::unexpected(done.error());
+      out_ << "operator stopped: Deployment " << key.to_string() << " has no replicas any more" << std::endl;
+    }
+    bool told = false;
+    const auto began = clock::now();
+    for (;;) {
+      const auto seen = co_await look_at_lease();
+      if (!seen) co_return seen;
+      if (!lease_.last || lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds) + 1s)) break;
+      if (clock::now() - began > how_.lease_patience)
+        co_return std::unexpected(failure("operator " + lease_.last->holder + " still renews the lease " + ns_ +
+                                          "/quartermaster and is of no Deployment here, so it runs outside this "
+                                          "cluster: stop that process, then call "
+                                          "this again, which goes on from here"));
+      if (!told) {
+        out_ << "waiting for the operator to stop (" << lease_.last->holder
+             << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;
+        told = true;
+      }
+      co_await pause_for(look_again);
+    }
+    co_return kube::result<void>();
+  }
+
+  /// A pod keeps the scheduler it was made with. API servers were told that no more are sent when the types' objects
+  /// went.
+  kube::task<void> settle_stranded() {
+    stranded waiting(over_);
+    auto seen = co_await waiting.look();
+    if (!seen) co_return seen;
+    if (how_.recreate_owned && waiting.any_to_recreate()) {
+      co_await pause_for(how_.learn);
+      seen = co_await waiting.look();
+      if (!seen) co_return seen;
+      const auto removed = co_await waiting.recreate();
+      if (!removed) co_return std::unexpected(removed.error());
+      out_ << recreated(*removed) << std::endl;
+    }
+    if (waiting.any_to_stay() || (waiting.any_to_recreate() && !how_.recreate_owned))
+      out_ << "note: pods still wait for the scheduler " << names::scheduler_name
+           << " and will find no other:" << std::endl;
+    waiting.tell(out_, how_.recreate_owned ? "" : "delete it, and its owner makes it anew (--recreate-owned)");
+    co_return kube::result<void>();
+  }
+
+  std::string examples() const {
+    std::string out;
+    std::size_t named = 0;
+    for (const auto& [name, state] : enrolled_) {
+      if (named++ == named_at_most) return out + " and " + std::to_string(enrolled_.size() - named_at_most) + " more";
+      out += (out.empty() ? "" : "; ") + name + (state.empty() ? "" : " " + state);
+    }
+    return out;
+  }
+
+  void tell(const std::vector<swept>& what) {
+    for (const auto& one : what) out_ << "removed " << one.what << std::endl;
+  }
+
+  kube::transport& over_;
+  kube::client api_;
+  const uninstall_options& how_;
+  std::ostream& out_;
+  std::string ns_, release_;
+  std::set<std::string> nodes_;
+  written_objects written_;
+  std::map<std::string, std::string> enrolled_;  ///< node -> what it is at
+  bool has_policy_ = false, removing_ = false;
+  pulse lease_;
+  int rc_ = 0;
+};
+
+constexpr std::string_view example = R"(Examples:
+  $ quartermaster uninstall --check     # is a node still enrolled? (what helm's pre-delete hook asks)
+  $ quartermaster uninstall             # nodes leave as their pods allow; then everything of ours goes
+  $ helm uninstall quartermaster --namespace quartermaster
+  $ quartermaster uninstall --recreate-owned   # pods that wait for the scheduler quartermaster get another
+
+Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or
+evicted, where the policy says drain: {mode: Evict}). May be stopped and called again at any point.
+Labels of nodes and ConfigMaps that people wrote stay. Objects of our types that people wrote (AcceleratorPolicy,
+AcceleratorQuotas) go with the CRDs: they are counted and named before the question, and --keep-crds leaves them.
+Events expire by themselves.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled.)";
+
+}  // namespace
+
+int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err) {
+  int rc = 0;
+  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) -> kube::task<void> {
+    removal work(over, options, out);
+    auto done = co_await work.run();
+    rc = work.rc();
+    co_return done;
+  });
+  if (asked) return rc;
+  err << "quartermaster: " << asked.error().what << "\n";
+  return rc != 0 ? rc : 1;
+}
+
+void add_uninstall(CLI::App& app, int& rc) {
+  auto* verb =
+      app.add_subcommand("uninstall", "Take nodes out of their modes, then remove everything the operator made");
+  auto options = std::make_shared<uninstall_options>();
+  auto* check = verb->add_flag("--check", options->check, "Change nothing; exit code 3 while a node is enrolled");
+  auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
+  check->excludes(cancel);
+  verb->add_flag("-y,--yes", options->yes, "Do not ask");
+  verb->add_flag("--recreate-owned", options->recreate_owned,
+                 "Delete pods that still wait for the scheduler quartermaster where their owner makes them anew (see "
+                 "scheduler off --help)");
+  verb->add_flag("--keep-crds", options->keep_crds,
+                 "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
+  verb->add_flag("--without-operator", options->without_operator,
+                 "Do not wait for nodes: labels and plugins go at once, under the pods that use them");
+  auto seconds = std::make_shared<int>(0);
+  verb->add_option("--timeout", *seconds, "Seconds for nodes to leave; 0: as long as it takes")
+      ->check(CLI::Range(0, 604800))
+      ->capture_default_str();
+  verb->add_option("-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
+  add_cluster_options(*verb, options->cluster);
+  verb->footer(std::string(example));
+  verb->callback([options, seconds, &rc] {
+    options->timeout = std::chrono::seconds(*seconds);
+    rc = run_uninstall(*options, std::cout, std::cerr);
+  });
+}
+
+}  // namespace cli

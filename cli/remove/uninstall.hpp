@@ -1,0 +1,66 @@
+#pragma once
+// quartermaster uninstall: takes everything back that the operator made. Nodes leave by the operator's own transaction
+// (spec.removing of the policy); then the operator is stopped, and what it left behind is removed by its label. Every
+// step is seen from the cluster, so that the verb may be stopped at any point and called again.
+
+#include <chrono>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/cluster.hpp"
+#include "cli/remove/scheduler_off.hpp"
+#include "kube/client.hpp"
+#include "kube/projections/node.hpp"
+
+namespace cli {
+
+struct uninstall_options {
+  cluster_options cluster;
+  std::string ns;               ///< the operator's; empty: where the lease quartermaster is
+  bool check = false;           ///< only say whether a node is enrolled
+  bool cancel = false;          ///< take spec.removing back
+  bool yes = false;             ///< do not ask
+  bool keep_crds = false;       ///< CRDs and the policy stay
+  bool recreate_owned = false;  ///< pods that wait for our scheduler go where an owner makes them anew
+  bool without_operator = false;
+  std::chrono::seconds timeout{0};  ///< for nodes to leave; 0: as long as it takes
+  std::chrono::seconds lease_patience{60};
+  std::chrono::seconds learn = api_servers_learn;
+};
+
+int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err);
+
+/// A node that has a mode, or is on its way to or from one.
+bool enrolled(const kube::node& node);
+
+/// A JSON patch that takes from a node what we wrote on it: our label, our taints, and the CUDA labels where they still
+/// say what we wrote. Empty array where there is nothing. Labels of people stay.
+nlohmann::json tidy_patch(const kube::node& node);
+
+/// What is ours beside nodes, in the order in which it goes. Missing types and objects are nothing to do.
+struct swept {
+  std::string what;  ///< "3 DaemonSets"
+};
+kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns);
+
+/// What people wrote in objects of our types, which goes with the CRDs.
+struct written_objects {
+  std::vector<std::string> policies;     ///< names, sorted
+  std::vector<kube::object_key> quotas;  ///< sorted
+  bool empty() const { return policies.empty() && quotas.empty(); }
+};
+/// Types that are not there hold nothing.
+kube::task<written_objects> read_written(kube::transport& over);
+/// "AcceleratorPolicy default and 2 AcceleratorQuotas in 1 namespace".
+std::string summary_of(const written_objects& written);
+/// One line per namespace: "  lab: batch, team\n"; after twenty of them how many more there are.
+std::string list_of_quotas(const written_objects& written);
+
+/// The CRDs, with every AcceleratorPolicy, AcceleratorNode and ResourceRules in them.
+kube::task<std::vector<swept>> remove_types(kube::transport& over);
+
+/// True when the object was there.
+kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, const nlohmann::json& object);
+
+}  // namespace cli

@@ -1,0 +1,278 @@
+#include <algorithm>
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "api/accelerator_quota.hpp"
+#include "api/names.hpp"
+#include "cli/remove/uninstall.hpp"
+#include "reconcilers/cuda/facts.hpp"
+#include "reconcilers/cuda/labels.hpp"
+#include "reconcilers/declarations/declaration.hpp"
+#include "reconcilers/declarations/verdict.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/node_sets.hpp"
+
+namespace cli {
+namespace {
+
+namespace names = reconcilers::names;
+using nlohmann::json;
+
+constexpr kube::resource types{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
+                               false};
+constexpr std::array<std::string_view, 4> our_types{
+    "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io",
+    "resourcerules.quartermaster.io"};
+/// What the API server is told to call goes first; what pods run from goes before what they read.
+constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mutating_webhook_configurations,
+                                                            &kube::resources::validating_webhook_configurations,
+                                                            &kube::resources::resource_rules,
+                                                            &kube::resources::deployments,
+                                                            &kube::resources::daemon_sets,
+                                                            &kube::resources::services,
+                                                            &kube::resources::config_maps,
+                                                            &kube::resources::secrets,
+                                                            &kube::resources::service_accounts,
+                                                            &kube::resources::accelerator_nodes};
+constexpr auto look_again = std::chrono::seconds(1);
+constexpr int looks = 180;
+
+std::string text_at(const json& in, const char* pointer) {
+  const json::json_pointer at(pointer);
+  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+}
+
+std::string counted(std::size_t number, const kube::resource& type) {
+  auto name = std::string(type.kind);
+  if (number != 1 && !name.ends_with("s")) name += "s";
+  return std::to_string(number) + " " + name;
+}
+
+json removal_of(std::string path) { return {{"op", "remove"}, {"path", std::move(path)}}; }
+json test_of(std::string path, json value) {
+  return {{"op", "test"}, {"path", std::move(path)}, {"value", std::move(value)}};
+}
+
+/// Gone meanwhile is as good as removed.
+bool gone(const kube::error& why) { return why.code == kube::errc::not_found || why.code == kube::errc::conflict; }
+
+kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type) {
+  kube::list_options what;
+  what.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
+  const auto found = co_await api.list(type, what);
+  if (!found) {
+    if (found.error().code == kube::errc::not_found) co_return std::size_t{0};
+    co_return std::unexpected(found.error());
+  }
+  std::size_t removed = 0;
+  for (const auto& one : *found) {
+    const auto done = co_await remove_seen(api, type, one);
+    if (!done) co_return std::unexpected(done.error());
+    removed += *done ? 1 : 0;
+  }
+  co_return removed;
+}
+
+/// Until the garbage collector has taken the plugins' pods too.
+kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
+  kube::list_options what;
+  what.ns = std::move(ns);
+  what.label_selector = std::string(names::module_label);
+  for (int i = 0; i < looks; ++i) {
+    const auto pods = co_await api.list(kube::resources::pods, what);
+    if (!pods) co_return std::unexpected(pods.error());
+    if (pods->empty()) co_return kube::result<void>();
+    boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, look_again);
+    co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  }
+  co_return std::unexpected(kube::error{kube::errc::timeout, 0,
+                                        "pods of device plugins are still there after three minutes: kubectl get pods "
+                                        "-A -l " +
+                                            std::string(names::module_label),
+                                        std::nullopt});
+}
+
+kube::task<std::size_t> tidy_nodes(kube::transport& over, kube::client& api) {
+  std::vector<std::pair<std::string, json>> patches;
+  const std::function<void(kube::node)> look = [&](kube::node one) {
+    if (auto patch = tidy_patch(one); !patch.empty()) patches.emplace_back(one.key.name, std::move(patch));
+  };
+  const auto listed = co_await list_each<kube::node>(over, kube::list_options(), look);
+  if (!listed) co_return std::unexpected(listed.error());
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  for (const auto& [name, patch] : patches) {
+    const auto done =
+        co_await api.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
+    if (!done && !gone(done.error())) co_return std::unexpected(done.error());
+  }
+  co_return patches.size();
+}
+
+/// Our verdicts on declarations, which stay: they are people's.
+kube::task<std::size_t> tidy_declarations(kube::transport& over, kube::client& api) {
+  const auto found = co_await read_declared(over, "");
+  if (!found) co_return std::unexpected(found.error());
+  const std::string path = "/metadata/annotations/quartermaster.io~1verdict";
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  std::size_t tidied = 0;
+  for (const auto& one : found->config_maps) {
+    if (!one.annotations.contains(reconcilers::crl::verdict_annotation)) continue;
+    const auto patch = json::array({test_of("/metadata/uid", one.id.to_string()), removal_of(path)});
+    const auto key = one.key;
+    const auto done = co_await api.patch(kube::resources::config_maps, key, kube::patch_kind::json, patch, {}, options);
+    if (!done && !gone(done.error())) co_return std::unexpected(done.error());
+    ++tidied;
+  }
+  co_return tidied;
+}
+
+}  // namespace
+
+bool enrolled(const kube::node& node) {
+  return node.labels.contains(names::module_label) ||
+         std::ranges::any_of(node.taints, [](const auto& one) { return one.key == names::switching_taint; });
+}
+
+json tidy_patch(const kube::node& node) {
+  auto out = json::array({test_of("/metadata/uid", node.id.to_string())});
+  if (node.labels.contains(names::module_label)) out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
+  if (node.labels.contains(names::taken_over_label))
+    out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
+  reconcilers::patch_set(node, {}, out);
+  for (auto i = node.taints.size(); i-- > 0;) {  // from the end: what goes moves what follows
+    const auto& key = node.taints[i].key;
+    if (key != names::switching_taint && key != names::accelerator_taint) continue;
+    const auto path = "/spec/taints/" + std::to_string(i);
+    out.push_back(test_of(path + "/key", key));
+    out.push_back(removal_of(path));
+  }
+  if (const auto wrote = node.annotations.find(reconcilers::compat::names::written_annotation)) {
+    const auto says = std::string(node.labels.value_or(reconcilers::compat::keys::cuda_major, "")) + "." +
+                      std::string(node.labels.value_or(reconcilers::compat::keys::cuda_minor, ""));
+    if (says == *wrote) {
+      out.push_back(removal_of("/metadata/labels/cuda-major-version"));
+      out.push_back(removal_of("/metadata/labels/cuda-minor-version"));
+    }
+    out.push_back(removal_of("/metadata/annotations/quartermaster.io~1cuda-labels"));
+  }
+  return out.size() == 1 ? json::array() : out;
+}
+
+kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, const json& object) {
+  const kube::object_key key{text_at(object, "/metadata/namespace"), text_at(object, "/metadata/name")};
+  kube::preconditions only_if;
+  only_if.uid = text_at(object, "/metadata/uid");
+  if (only_if.uid.empty()) {
+    co_return std::unexpected(kube::error{kube::errc::decode,
+                                          0,
+                                          "the answer for " + std::string(type.plural) + " \"" + key.to_string() +
+                                              "\" is no object of an API server: it has no uid; it was not deleted",
+                                          {}});
+  }
+  const auto done = co_await api.remove(type, key, only_if);
+  if (!done && !gone(done.error())) co_return std::unexpected(done.error());
+  co_return done.has_value();
+}
+
+kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns) {
+  kube::client api(over);
+  std::vector<swept> out;
+  for (const auto* type : swept_types) {
+    const auto removed = co_await sweep_type(api, *type);
+    if (!removed) co_return std::unexpected(removed.error());
+    if (*removed > 0) out.push_back({counted(*removed, *type)});
+  }
+  const auto left = co_await wait_for_plugins(api, ns);
+  if (!left) co_return std::unexpected(left.error());
+  const auto nodes = co_await tidy_nodes(over, api);
+  if (!nodes) co_return std::unexpected(nodes.error());
+  if (*nodes > 0) out.push_back({"what we wrote on " + counted(*nodes, kube::resources::nodes)});
+  const auto verdicts = co_await tidy_declarations(over, api);
+  if (!verdicts) co_return std::unexpected(verdicts.error());
+  if (*verdicts > 0) out.push_back({"our verdict on " + counted(*verdicts, kube::resources::config_maps)});
+  if (!ns.empty()) {
+    const auto lease = co_await api.get(kube::resources::leases, {ns, "quartermaster"});
+    if (lease) {
+      const auto done = co_await remove_seen(api, kube::resources::leases, *lease);
+      if (!done) co_return std::unexpected(done.error());
+      out.push_back({"1 Lease"});
+    } else if (lease.error().code != kube::errc::not_found) {
+      co_return std::unexpected(lease.error());
+    }
+  }
+  co_return out;
+}
+
+kube::task<written_objects> read_written(kube::transport& over) {
+  written_objects out;
+  const auto is_error = [](const kube::result<void>& listed) {
+    return !listed && listed.error().code != kube::errc::not_found;
+  };
+  const std::function<void(reconcilers::accelerator_policy)> keep_policy = [&](reconcilers::accelerator_policy policy) {
+    out.policies.push_back(std::move(policy.key.name));
+  };
+  const auto policies = co_await list_each<reconcilers::accelerator_policy>(over, kube::list_options(), keep_policy);
+  if (is_error(policies)) co_return std::unexpected(policies.error());
+  const std::function<void(reconcilers::accelerator_quota)> keep_quota = [&](reconcilers::accelerator_quota quota) {
+    out.quotas.push_back(std::move(quota.key));
+  };
+  const auto quotas = co_await list_each<reconcilers::accelerator_quota>(over, kube::list_options(), keep_quota);
+  if (is_error(quotas)) co_return std::unexpected(quotas.error());
+  std::ranges::sort(out.policies);
+  std::ranges::sort(out.quotas);
+  co_return out;
+}
+
+std::string summary_of(const written_objects& written) {
+  std::string out;
+  for (const auto& name : written.policies) out += (out.empty() ? "AcceleratorPolicy " : ", ") + name;
+  if (written.quotas.empty()) return out;
+  std::set<std::string_view> namespaces;
+  for (const auto& quota : written.quotas) namespaces.insert(quota.ns);
+  return out + (out.empty() ? "" : " and ") + counted(written.quotas.size(), reconcilers::accelerator_quota::of()) +
+         " in " + std::to_string(namespaces.size()) + (namespaces.size() == 1 ? " namespace" : " namespaces");
+}
+
+std::string list_of_quotas(const written_objects& written) {
+  constexpr std::size_t most_namespaces = 20;
+  std::map<std::string_view, std::string> names;
+  for (const auto& quota : written.quotas) {
+    auto& line = names[quota.ns];
+    line += (line.empty() ? "" : ", ") + quota.name;
+  }
+  std::string out;
+  std::size_t shown = 0;
+  for (const auto& [ns, line] : names) {
+    if (shown++ == most_namespaces)
+      return out + "  and " + std::to_string(names.size() - most_namespaces) + " more namespaces\n";
+    out += "  " + std::string(ns) + ": " + line + "\n";
+  }
+  return out;
+}
+
+kube::task<std::vector<swept>> remove_types(kube::transport& over) {
+  kube::client api(over);
+  std::size_t removed = 0;
+  for (const auto name : our_types) {
+    const kube::object_key key{{}, std::string(name)};
+    const auto type = co_await api.get(types, key);
+    if (!type && type.error().code == kube::errc::not_found) continue;
+    if (!type) co_return std::unexpected(type.error());
+    const auto done = co_await remove_seen(api, types, *type);
+    if (!done) co_return std::unexpected(done.error());
+    removed += *done ? 1 : 0;
+  }
+  std::vector<swept> out;
+  if (removed > 0) out.push_back({counted(removed, types)});
+  co_return out;
+}
+
+}  // namespace cli

@@ -1,0 +1,146 @@
+#include "cli/render/render.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/lint/lint.hpp"
+#include "cli/output/answer.hpp"
+#include "cli/output/yaml.hpp"
+#include "cli/verbs.hpp"
+#include "reconcilers/declarations/declaration.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace crl = reconcilers::crl;
+using json = nlohmann::ordered_json;
+
+/// Flag, the field it writes, and the option it is kept in; in the order of the fields of a published declaration.
+struct flag {
+  const char* name;
+  std::string_view field;
+  std::string declaration_options::* value;
+  const char* help;
+};
+constexpr std::array<flag, 13> flags{{
+    {"--key", "key", &declaration_options::key, "The resource, as the device plugin advertises it: <domain>/<name>"},
+    {"--default", "defaultValue", &declaration_options::default_value, "A whole number; without it no default"},
+    {"--description-en", "descriptionEn", &declaration_options::description_en, "What it is, in English"},
+    {"--description-zh", "descriptionZh", &declaration_options::description_zh, "What it is, in Chinese"},
+    {"--group", "group", &declaration_options::group, "Resources that belong together have one group"},
+    {"--label-en", "labelEn", &declaration_options::label_en, "Short name, in English"},
+    {"--label-zh", "labelZh", &declaration_options::label_zh, "Short name, in Chinese"},
+    {"--limits", "limits", &declaration_options::limits,
+     "Must, may or must not a container of the group name it: required, optional, disabled"},
+    {"--requests", "requests", &declaration_options::requests,
+     "disabled, required, optional, fromLimits; Kubernetes itself keeps a request equal to its limit"},
+    {"--unit", "resourceUnit", &declaration_options::unit, "What is counted: count, %, Mi, GiB, cores"},
+    {"--related", "relatedResources", &declaration_options::related, "Resources that go with it, by commas"},
+    {"--exclude", "excludeResources", &declaration_options::excluded, "Resources no pod may name beside it, by commas"},
+    {"--runtime-class", "runtimeClassName", &declaration_options::runtime_class,
+     "RuntimeClass of the pods that use it"},
+}};
+
+/// cf-crl-<group>-<name>, with "-" for what a name may not hold.
+std::string name_of(const declaration_options& from) {
+  auto name = crl::lower_case("cf-crl-" + from.group + "-" + from.key.substr(from.key.find('/') + 1));
+  const auto is_legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  std::ranges::replace_if(name, [&](char c) { return !is_legal(c); }, '-');
+  name.resize(std::min<std::size_t>(name.size(), 253));
+  name.resize(name.find_last_not_of('-') + 1);
+  return name;
+}
+
+json config_map_of(const declaration_options& from) {
+  const std::string domain(from.dialect == "alauda" ? crl::names::alauda : crl::names::cpaas);
+  json labels = {{domain + "type", crl::names::type_value},
+                 {domain + "group", from.group},
+                 {domain + "enabled", from.disabled ? "false" : "true"}};
+  json data = {{"key", from.key}, {"dataType", "integer"}};
+  for (const auto& one : flags) {
+    if (!(from.*one.value).empty()) data[one.field] = from.*one.value;
+  }
+  if (from.ignore_node_check) data["ignoreNodeCheck"] = "true";
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata", {{"name", name_of(from)}, {"namespace", from.ns}, {"labels", std::move(labels)}}},
+          {"data", std::move(data)}};
+}
+
+std::string flag_of(std::string_view field) {
+  if (field == "metadata.namespace") return "-n: ";
+  if (field.ends_with("group]")) return "--group: ";
+  const auto at =
+      std::ranges::find_if(flags, [&](const flag& one) { return "data." + std::string(one.field) == field; });
+  return at == flags.end() ? "" : std::string(at->name) + ": ";
+}
+
+constexpr std::string_view example = R"(Example:
+  $ quartermaster render declaration --key example.com/fpga --group lab --default 1 --label-zh FPGA卡 | kubectl apply -f -
+
+Exit codes: 0 printed, 2 refused: one line says which value and what is allowed. Fields: docs/declarations.md)";
+
+}  // namespace
+
+int run_render_declaration(const declaration_options& options, std::ostream& out, std::ostream& err) {
+  const auto refuse = [&](const std::string& why) {
+    err << "quartermaster: " << why << "\n";
+    return 2;
+  };
+  for (const auto& one : flags) {
+    if (!crl::is_plain_text(options.*one.value))
+      return refuse(std::string(one.name) + " holds control characters or bytes that are not UTF-8: \"" +
+                    crl::shown(options.*one.value) + "\"; write plain text");
+  }
+  const auto object = config_map_of(options);
+  const auto text = yaml::write(object);
+  std::vector<yaml::source> made;
+  auto read_back = yaml::read("declaration", text);
+  if (!read_back) return refuse(read_back.error());
+  made.push_back(std::move(*read_back));
+  lint_settings settings;
+  settings.ns = options.ns;
+  settings.in = options.language == "zh" ? crl::language::zh : crl::language::en;
+  std::string meant;
+  for (const auto& f : lint(made, settings).findings) {
+    // What else is declared cannot be seen from here; and a resource nobody may use can be meant.
+    if (f.code == "related_unknown") continue;
+    if (f.code != "unusable") return refuse(flag_of(f.field) + f.message);
+    meant += "quartermaster: " + flag_of(f.field) + f.message + "\n";
+  }
+  err << meant;
+  printed_as_data(object, options.output, out);
+  return 0;
+}
+
+void add_render(CLI::App& app, int& rc) {
+  auto* verb = app.add_subcommand("render", "Write objects for kubectl apply, and the scheduler's configuration");
+  verb->require_subcommand(1);
+  verb->footer("Documentation: docs/declarations.md, docs/scheduler-config.md");
+  auto* declaration = verb->add_subcommand("declaration", "A ConfigMap that declares a resource");
+  auto options = std::make_shared<declaration_options>();
+  for (const auto& one : flags) {
+    auto* option = declaration->add_option(one.name, (*options).*one.value, one.help)->capture_default_str();
+    option->required(one.field == "key" || one.field == "group");
+  }
+  declaration->add_flag("--ignore-node-check", options->ignore_node_check, "No node has to offer it");
+  declaration->add_flag("--disabled", options->disabled, "Declared, but not in force");
+  declaration->add_option("--dialect", options->dialect, "Labels of features.cpaas.io, or of features.alauda.io")
+      ->check(CLI::IsMember({"cpaas", "alauda"}))
+      ->capture_default_str();
+  declaration->add_option("-n,--namespace", options->ns, "Of the declaration")->capture_default_str();
+  declaration->add_option("--lang", options->language, "en or zh: of a refusal")->check(CLI::IsMember({"en", "zh"}));
+  declaration->add_option("-o,--output", options->output, "yaml or json")
+      ->check(CLI::IsMember({"yaml", "json"}))
+      ->capture_default_str();
+  declaration->footer(std::string(example));
+  declaration->callback([options, &rc] { rc = run_render_declaration(*options, std::cout, std::cerr); });
+  add_render_scheduler(*verb, rc);
+}
+
+}  // namespace cli

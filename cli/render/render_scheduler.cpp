@@ -1,0 +1,226 @@
+#include "cli/render/render_scheduler.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <boost/asio/ip/address.hpp>
+#include <expected>
+#include <iostream>
+#include <memory>
+
+#include "cli/lint/lint_scheduler.hpp"
+#include "cli/output/yaml.hpp"
+#include "cli/verbs.hpp"
+#include "controller/x509.hpp"
+#include "scheduler_config/edit/edited.hpp"
+#include "scheduler_config/edit/render.hpp"
+#include "scheduler_config/names.hpp"
+#include "scheduler_config/url.hpp"
+#include "text/resource_name.hpp"
+#include "text/text.hpp"
+
+namespace cli {
+namespace {
+
+namespace config = reconcilers::scheduler_config;
+using reconcilers::crl::shown;
+
+/// What ends the verb: a line for people and the exit code.
+struct failure {
+  int rc;
+  std::string why;
+};
+template <typename T>
+using outcome = std::expected<T, failure>;
+
+std::unexpected<failure> refuse(std::string why) { return std::unexpected(failure{2, std::move(why)}); }
+std::unexpected<failure> refuse(const std::string& file, const config::finding& what) {
+  return refuse(file + ":" + std::to_string(what.at.line) + ":" + std::to_string(what.at.column) + ": " +
+                message_of(what, reconcilers::crl::language::en) + " [" + std::string(to_string(what.what)) + "]");
+}
+
+outcome<std::string> bytes_of(const std::string& path, std::istream& in) {
+  auto out = yaml::read_bytes(path, in);
+  if (!out) return std::unexpected(failure{1, shown(out.error(), 4096)});
+  return std::move(*out);
+}
+
+bool is_ip(const std::string& host) {
+  boost::system::error_code failed;
+  boost::asio::ip::make_address(host, failed);
+  return !failed;
+}
+
+outcome<std::string> url_of(const std::string& address) {
+  const auto url = config::split_url(address);
+  const bool whole = url.scheme == "https" && !url.host.empty() && address.find_first_of(" \t\n<${?#") == address.npos;
+  const auto fault = whole ? config::fault_of_url(address) : std::string_view();
+  if (!whole || !fault.empty())
+    return refuse("--address: \"" + shown(address) + "\" is no address of an extender" + (whole ? ": " : "") +
+                  std::string(fault) + "; write https://HOST:PORT, as in https://10.96.0.77:443");
+  if (url.path.empty()) return address + "/scheduler";
+  if (url.path == "/") return address + "scheduler";
+  return address;
+}
+
+outcome<void> names_of(const render_scheduler_options& options) {
+  const auto wrong = [](const char* flag, const std::string& is, const char* what, std::string_view allowed) {
+    return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + what + "; write " +
+                  std::string(allowed));
+  };
+  if (!config::is_lease_name(options.lease)) return wrong("--lease", options.lease, "a Lease", config::a_lease_name);
+  if (const auto& is = options.scheduler_name; !is.empty() && !config::is_scheduler_name(is))
+    return wrong("--scheduler-name", is, "a scheduler", config::a_scheduler_name);
+  if (const auto& is = options.server_name;
+      !is.empty() && !is_ip(is) && !reconcilers::crl::is_dns_subdomain(reconcilers::crl::lower_case(is)))
+    return wrong("--server-name", is, "a server", "the DNS name or IP address that its certificate has");
+  return {};
+}
+
+outcome<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& in) {
+  config::extender_settings out;
+  auto url = url_of(options.address);
+  if (!url) return std::unexpected(std::move(url.error()));
+  out.url = std::move(*url);
+  out.server_name = options.server_name;
+  const std::array<std::tuple<const char*, const std::string*, std::string*>, 3> files{
+      {{"--ca", &options.ca, &out.ca},
+       {"--cert", &options.certificate, &out.certificate},
+       {"--key", &options.key, &out.key}}};
+  for (const auto& [flag, path, to] : files) {
+    auto text = bytes_of(*path, in);
+    if (!text) return std::unexpected(std::move(text.error()));
+    *to = std::move(*text);
+    const bool right =
+        flag == std::string_view("--key") ? to->contains("PRIVATE KEY-----") : !controller::x509::read(*to).empty();
+    if (!right)
+      return refuse(std::string(flag) + ": " + shown(*path, 4096) +
+                    " holds no PEM of its kind; the Secret quartermaster-extender-client has ca.crt, tls.crt, tls.key");
+  }
+  if (!controller::x509::belongs({out.certificate, out.key}))
+    return refuse("--key: " + shown(options.key, 4096) + " is not the key of " + shown(options.certificate, 4096));
+  out.resources = options.resources;
+  out.not_offered = options.not_offered;
+  for (const auto* list : {&options.resources, &options.not_offered}) {
+    for (const auto& one : *list) {
+      if (!reconcilers::crl::is_extended_resource(one))
+        return refuse("\"" + shown(one) + "\" is no extended resource; write <domain>/<name>");
+    }
+  }
+  return out;
+}
+
+/// Whatever was changed in our part of a file is not lost silently.
+void tell_edits(const std::string& file, const std::vector<config::edit>& edits, std::ostream& err) {
+  for (const auto& one : edits) {
+    const auto is = one.is.empty() ? std::string("missing") : shown(one.is, 200);
+    const auto ours = one.ours.empty() ? std::string("nothing") : shown(one.ours, 200);
+    err << "quartermaster: " << file << ":" << one.at.line << ":" << one.at.column
+        << ": note: " << shown(one.field, 200) << " was " << is << ", where we write " << ours << "\n";
+  }
+}
+
+outcome<std::string> merged(const render_scheduler_options& options, const config::extender_settings& extender,
+                            const config::server& on, std::istream& in, std::ostream& err) {
+  auto text = bytes_of(options.into, in);
+  if (!text) return text;
+  const config::addition ours{extender_entry(extender), options.scheduler_name};
+  auto out = merge(*text, ours, on);
+  if (!out) return refuse(options.into, out.error());
+  if (const auto bare = config::unmerge(*text, extender.url))
+    tell_edits(options.into, edits_of(*text, *bare, ours), err);
+  return std::move(*out);
+}
+
+outcome<std::string> rendered(const render_scheduler_options& options, std::istream& in, std::ostream& err) {
+  if (!options.unmerge.empty()) {
+    auto text = bytes_of(options.unmerge, in);
+    if (!text) return text;
+    auto url = options.address.empty() ? outcome<std::string>() : url_of(options.address);
+    if (!url) return url;
+    auto out = config::unmerge(*text, *url);
+    if (!out) return refuse(options.unmerge, out.error());
+    config::extender_settings said;
+    said.url = std::move(*url);
+    said.resources = options.resources;
+    said.not_offered = options.not_offered;
+    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(said))), err);
+    return std::move(*out);
+  }
+  const auto minor = minor_of_version(options.kubernetes);
+  if (!minor) return refuse(not_a_version(options.kubernetes));
+  for (const auto& [flag, value] : {std::pair{"--address", &options.address}, std::pair{"--ca", &options.ca},
+                                    std::pair{"--cert", &options.certificate}, std::pair{"--key", &options.key}}) {
+    if (value->empty()) return refuse(std::string(flag) + " is required");
+  }
+  if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
+  auto extender = extender_of(options, in);
+  if (!extender) return std::unexpected(std::move(extender.error()));
+  const config::server on{.minor = *minor, .in_cluster = options.in_cluster, .plugins = options.plugins};
+  if (!options.into.empty()) return merged(options, *extender, on, in, err);
+  config::scheduler_settings scheduler;
+  if (!options.scheduler_name.empty()) scheduler.scheduler_name = options.scheduler_name;
+  scheduler.lease = options.lease;
+  scheduler.kubeconfig = options.in_cluster ? "" : options.kubeconfig;
+  auto out = render(*extender, scheduler);
+  for (const auto& one : config::judge(out, on)) {
+    if (severity_of(one.what) == reconcilers::crl::severity::error) return refuse("rendered", one);
+    err << "quartermaster: " << message_of(one, reconcilers::crl::language::en) << "\n";
+  }
+  return out;
+}
+
+constexpr std::string_view example = R"(Example:
+  $ for f in ca.crt tls.crt tls.key; do
+      kubectl get secret -n quartermaster quartermaster-extender-client -o jsonpath="{.data.${f/./\\.}}" | base64 -d > $f; done
+  $ quartermaster render scheduler-config --address https://10.96.0.77 --server-name quartermaster-extender.quartermaster.svc \
+      --ca ca.crt --cert tls.crt --key tls.key --into /etc/kubernetes/scheduler-config.yaml > merged.yaml
+  $ quartermaster render scheduler-config --unmerge merged.yaml --address https://10.96.0.77 | cmp - /etc/kubernetes/scheduler-config.yaml
+
+In JSON and brackets, where there can be no comment, --unmerge knows the entry by --address alone.
+
+Without --into it is the whole file of a kube-scheduler of its own. Exit codes: 0 printed, 1 a file cannot be read,
+2 refused: one line says where, why and what to write. docs/scheduler-config.md)";
+
+}  // namespace
+
+int run_render_scheduler(const render_scheduler_options& options, std::istream& in, std::ostream& out,
+                         std::ostream& err) {
+  const auto text = rendered(options, in, err);
+  if (!text) {
+    err << "quartermaster: " << text.error().why << "\n";
+    return text.error().rc;
+  }
+  const auto host = std::string(config::split_url(options.address).host);
+  if (options.unmerge.empty() && options.server_name.empty() && is_ip(host))
+    err << "quartermaster: note: the extender's certificate has no IP address: say --server-name "
+           "quartermaster-extender.NAMESPACE.svc, unless yours has\n";
+  out << *text;
+  return 0;
+}
+
+void add_render_scheduler(CLI::App& render, int& rc) {
+  auto* verb = render.add_subcommand("scheduler-config", "What a kube-scheduler must be told to ask the extender");
+  auto options = std::make_shared<render_scheduler_options>();
+  verb->add_option("--address", options->address,
+                   "Of the extender: https://HOST:PORT, the clusterIP of quartermaster-extender");
+  verb->add_option("--server-name", options->server_name, "In the extender's certificate, where the address is not");
+  verb->add_option("--ca", options->ca, "PEM file: who signed the extender's certificate");
+  verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows");
+  verb->add_option("--key", options->key, "PEM file: its key");
+  verb->add_option("--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
+  auto* into = verb->add_option("--into", options->into, "Merge into this file");
+  verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")->excludes(into);
+  verb->add_option("--resource", options->resources,
+                   "A resource pods ask cards by (default: all known); may be repeated");
+  verb->add_option("--not-offered", options->not_offered, "One that no node advertises; may be repeated");
+  verb->add_option("--scheduler-name", options->scheduler_name,
+                   "Name of its profile (default: quartermaster; with --into no profile is added)");
+  verb->add_option("--lease", options->lease, "Lease of a kube-scheduler of its own")->capture_default_str();
+  verb->add_option("--kubeconfig", options->kubeconfig, "In kube-scheduler's container")->capture_default_str();
+  verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
+  verb->add_flag("--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
+  verb->footer(std::string(example));
+  verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });
+}
+
+}  // namespace cli

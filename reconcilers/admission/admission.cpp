@@ -1,0 +1,312 @@
+#include "reconcilers/admission/admission.hpp"
+
+#include <algorithm>
+#include <array>
+#include <expected>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "api/names.hpp"
+#include "kube/json_object.hpp"
+#include "reconcilers/admission/admission_review.hpp"
+#include "reconcilers/declarations/evaluate.hpp"
+#include "reconcilers/declarations/pod_spec.hpp"
+#include "reconcilers/declarations/verdict.hpp"
+#include "scheduler_config/managed.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+namespace json = kube::json;
+using namespace reviews;
+
+constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
+/// The fields of a declaration or device configuration that an error can be about.
+constexpr std::array<std::string_view, 10> questioned{
+    "key",        "limits",       "requests",      "defaultValue", "group", "relatedResources", "excludeResources",
+    "deviceName", "nodeLabelKey", "nodeLabelValue"};
+
+/// The words of as many objections as an answer can hold; of the others only that they are there.
+std::vector<std::string> words_of(std::span<const crl::objection> all) {
+  constexpr std::size_t shown_at_most = 128;
+  std::vector<std::string> out;
+  for (const auto& one : all.first(std::min(all.size(), shown_at_most))) out.push_back(crl::text_of(one));
+  if (all.size() > shown_at_most) out.push_back("and " + std::to_string(all.size() - shown_at_most) + " more");
+  return out;
+}
+
+// ---- pods
+
+struct pod_review {
+  envelope about;
+  bool there = false, mirror = false;
+  std::string scheduler_label;
+  crl::pod_spec spec;
+};
+
+void read_pod(json::value of, pod_review& into) {
+  crl::pod_amounts amounts;  // metadata and spec come in any order
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "spec") {
+      into.spec = crl::read_pod_spec(field);
+    } else if (key == "metadata") {
+      json::each_member(field, [&](std::string_view name, json::value part) {
+        const bool labels = name == "labels";
+        if (!labels && name != "annotations") return;
+        json::each_member(part, [&](std::string_view key_of, json::value value) {
+          if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, json::text_or(value));
+          if (labels && key_of == names::scheduler_label) into.scheduler_label = json::text_or(value);
+          into.mirror = into.mirror || (!labels && key_of == mirror_annotation);
+        });
+      });
+    }
+  });
+  into.spec.amounts = std::move(amounts);
+}
+
+understood<pod_review> read_pod_review(std::string_view review, std::string_view path) {
+  json::document of_its_own;
+  pod_review out;
+  auto about = read(parser_for(review, of_its_own), review, [&](bool old, json::value value) {
+    if (old) return;
+    out.there = true;
+    read_pod(value, out);
+  });
+  if (!about) return std::unexpected(std::move(about.error()));
+  if (auto fits = is_about(*about, "Pod", path); !fits) return std::unexpected(std::move(fits.error()));
+  if (about->operation == "CREATE" && about->sub_resource.empty() && !out.there)
+    return std::unexpected("not an AdmissionReview: request.object is missing");
+  out.about = std::move(*about);
+  return out;
+}
+
+/// A new pod that is people's. The configuration leaves the others out already; this is for one that does not.
+bool everyday(const pod_review& review, const pod_admission& by) {
+  const auto& about = review.about;
+  return about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror && about.ns != by.own_namespace &&
+         !names::is_system(about.ns);
+}
+
+/// Whether rules apply to it at all.
+bool concerned(const pod_review& review, const pod_admission& by) {
+  return by.mode != enforcement::off && everyday(review, by);
+}
+
+/// Whether it is for our scheduler: it has no node yet, names nobody else's, and asks for what is given out there.
+bool sent(const pod_review& review, const pod_admission& by) {
+  const auto& spec = review.spec;
+  const bool ours_to_name = spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" ||
+                            spec.scheduler_name == names::scheduler_name;
+  if (!by.sends || !everyday(review, by) || !spec.complete || !ours_to_name || !spec.node_name.empty() ||
+      review.scheduler_label == "ignore")
+    return false;
+  return std::ranges::any_of(spec.containers, [&](const kube::container& one) {
+    return std::ranges::any_of(one.limits, [&](const auto& limit) {
+      return limit.second > 0 && (scheduler_config::managed_key_of(limit.first) || by.rules.find(limit.first));
+    });
+  });
+}
+
+bool tolerates_isolation(const crl::toleration& one) {
+  return one.op == "Exists" && (one.key.empty() || one.key == names::accelerator_taint) &&
+         (one.effect.empty() || one.effect == "NoSchedule");
+}
+
+void append_add(std::string& to, std::string_view path, std::string_view value) {
+  to += to.empty() ? '[' : ',';
+  to += R"({"op":"add","path":")";
+  append_escaped(to, path);
+  to += R"(","value":")";
+  append_escaped(to, value);
+  to += "\"}";
+}
+
+/// `key` as one part of a JSON pointer.
+std::string pointer_part(std::string_view key) {
+  std::string out;
+  for (const char c : key) out += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return out;
+}
+
+void append_fills(std::string& out, const crl::ruling& ruling, const crl::pod_spec& spec) {
+  for (const auto* where : {"/resources/limits/", "/resources/requests/"}) {
+    for (const auto& one : ruling.fills)
+      append_add(out, spec.path(one.container) + where + pointer_part(one.key), std::to_string(one.amount));
+  }
+  if (!ruling.runtime_class.empty()) append_add(out, "/spec/runtimeClassName", ruling.runtime_class);
+}
+
+void append_scheduler(std::string& out, const crl::pod_spec& spec) {
+  if (spec.scheduler_name != names::scheduler_name) append_add(out, "/spec/schedulerName", names::scheduler_name);
+  if (std::ranges::any_of(spec.tolerations, tolerates_isolation)) return;
+  const auto one =
+      R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
+  out += out.empty() ? '[' : ',';
+  out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + one + "}"
+                              : R"({"op":"add","path":"/spec/tolerations","value":[)" + one + "]}";
+}
+
+// ---- ConfigMaps
+
+void read_entries(json::value of, crl::config_map_view::entries& into) {
+  json::each_member(of, [&](std::string_view key, json::value text) { into.emplace_back(key, json::text_or(text)); });
+}
+
+void read_config_map(json::value of, crl::config_map_view& into) {
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "metadata") {
+      json::each_member(field, [&](std::string_view name, json::value part) {
+        if (name == "name") into.key.name = json::text_or(part);
+        if (name == "labels") read_entries(part, into.labels);
+      });
+    } else if (key == "data") {
+      read_entries(field, into.data);
+    } else if (key == "binaryData") {
+      json::each_member(field, [&](std::string_view, json::value) { ++into.binary; });
+    }
+  });
+}
+
+std::vector<crl::finding> findings_of(const crl::config_map_view& of, crl::kind as, const crl::parse_settings& by) {
+  auto out = as == crl::kind::declaration ? crl::parse(of, by).findings : crl::parse_device(of, by).findings;
+  crl::sort(out);
+  return out;
+}
+
+/// Nothing that an error can be about has changed.
+bool same_question(crl::config_map_view before, crl::config_map_view now) {
+  for (auto* one : {&before, &now}) {
+    std::erase_if(one->labels, [](const auto& label) { return !crl::is_judged(label.first); });
+    std::erase_if(one->data,
+                  [](const auto& field) { return std::ranges::find(questioned, field.first) == questioned.end(); });
+    std::ranges::sort(one->labels);
+    std::ranges::sort(one->data);
+  }
+  return before.labels == now.labels && before.data == now.data;
+}
+
+bool is_switched_off(const crl::config_map_view& of, const crl::parse_settings& by) {
+  return crl::kind_of(of) == crl::kind::declaration && crl::parse(of, by).what.switched_off;
+}
+
+decision judge(const crl::config_map_view& of, const crl::parse_settings& by, enforcement mode, bool may_refuse) {
+  decision out;
+  const auto as = crl::kind_of(of);
+  if (as == crl::kind::none) {
+    const std::string text = "ConfigMap " + of.key.to_string() +
+                             " declares nothing: its name begins with cf-crl-, but it has neither the label "
+                             "features.cpaas.io/type=CustomResourceLimitation nor device-plugin.cpaas.io/config=true";
+    if (of.key.name.starts_with("cf-crl-")) out.warnings = warnings_of({&text, 1});
+    return out;
+  }
+  std::vector<std::string> wrong, doubtful;
+  // Nobody reads declarations elsewhere, so nothing is refused there.
+  const bool refuses = may_refuse && mode == enforcement::deny && of.key.ns == by.ns;
+  for (const auto& one : findings_of(of, as, by)) {
+    const bool is_error = crl::severity_of(one) == crl::severity::error;
+    if (mode == enforcement::off && one.what != crl::code::wrong_namespace) continue;
+    (refuses && is_error ? wrong : doubtful).push_back(crl::message_of(one, crl::language::en));
+  }
+  out.refusal = joined(wrong);
+  out.warnings = warnings_of(doubtful);
+  return out;
+}
+
+}  // namespace
+
+enforcement enforcement_of(std::string_view text) noexcept {
+  return text == "Deny" ? enforcement::deny : text == "Warn" ? enforcement::warn : enforcement::off;
+}
+
+std::string_view to_string(admission_form of) noexcept {
+  switch (of) {
+    case admission_form::policies:
+      return "policies";
+    case admission_form::webhook_fills:
+      return "webhook_fills";
+    case admission_form::webhook:
+      break;
+  }
+  return "webhook";
+}
+
+admission_offers offers_of(std::string_view api_resource_list) {
+  json::document in;
+  admission_offers out;
+  try {
+    auto root = in.open(api_resource_list);
+    for (auto member : root.get_object()) {
+      const std::string_view key = member.unescaped_key();
+      json::value field = member.value();
+      if (key != "resources") continue;
+      json::each_item(field, [&](json::value one) {
+        json::each_member(one, [&](std::string_view name, json::value part) {
+          if (name != "name") return;
+          const auto text = json::text_or(part);
+          if (text == "validatingadmissionpolicies") out.validating_policies = true;
+          if (text == "mutatingadmissionpolicies") out.mutating_policies = true;
+        });
+      });
+    }
+  } catch (const simdjson::simdjson_error&) {
+    return {};
+  }
+  return out;
+}
+
+admission_form form_of(bool forced, const admission_offers& offers) noexcept {
+  if (forced || !offers.validating_policies) return admission_form::webhook;
+  return offers.mutating_policies ? admission_form::policies : admission_form::webhook_fills;
+}
+
+review_answer mutate_pod(std::string_view review, const pod_admission& by) {
+  const auto pod = read_pod_review(review, mutate_pods_route.path);
+  if (!pod) return malformed(pod.error());
+  decision out;
+  if (by.mode == enforcement::deny && concerned(*pod, by))
+    append_fills(out.patch, crl::evaluate(by.rules, pod->spec, {.judge = false}), pod->spec);
+  if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
+  if (!out.patch.empty()) out.patch += ']';
+  return answer(pod->about.uid, out);
+}
+
+review_answer validate_pod(std::string_view review, const pod_admission& by) {
+  const auto pod = read_pod_review(review, validate_pods_route.path);
+  if (!pod) return malformed(pod.error());
+  decision out;
+  if (!concerned(*pod, by)) return answer(pod->about.uid, out);
+  const auto ruling = crl::evaluate(by.rules, pod->spec, {.fill = false});
+  auto refused = words_of(ruling.refused), said = words_of(ruling.said);
+  if (by.mode == enforcement::deny) {
+    out.refusal = joined(refused);
+  } else {
+    std::ranges::move(refused, std::inserter(said, said.begin()));
+  }
+  out.warnings = warnings_of(said);
+  return answer(pod->about.uid, out);
+}
+
+review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings, enforcement mode) {
+  json::document of_its_own;
+  crl::config_map_view now, before;
+  bool there = false, old_there = false;
+  const auto about = read(parser_for(review, of_its_own), review, [&](bool old, json::value value) {
+    (old ? old_there : there) = true;
+    read_config_map(value, old ? before : now);
+  });
+  if (!about) return malformed(about.error());
+  if (auto fits = is_about(*about, "ConfigMap", validate_config_maps_route.path); !fits) return malformed(fits.error());
+  const bool judged = (about->operation == "CREATE" || about->operation == "UPDATE") && about->sub_resource.empty();
+  if (!judged) return answer(about->uid, {});
+  if (!there) return malformed("not an AdmissionReview: request.object is missing");
+  now.key.ns = about->ns;
+  const bool same = about->operation == "UPDATE" && old_there && crl::content_hash(now) == crl::content_hash(before);
+  if (same) return answer(about->uid, {});
+  const bool updated = about->operation == "UPDATE" && old_there;
+  const bool may_refuse = !is_switched_off(now, settings) && !(updated && same_question(before, now));
+  return answer(about->uid, judge(now, settings, mode, may_refuse));
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,101 @@
+#include "reconcilers/admission/admission_server.hpp"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/names.hpp"
+#include "reconcilers/cuda/admission.hpp"
+#include "reconcilers/declarations/compiled.hpp"
+
+namespace reconcilers {
+namespace {
+
+const kube::object_key rules_key{{}, "default"};
+
+const review_answer not_synced{503, "not synced yet\n", "not_synced"};
+
+controller::http_response http(review_answer of) {
+  return {of.status, std::move(of.body), of.status == 200 ? "application/json" : "text/plain; charset=utf-8"};
+}
+
+}  // namespace
+
+admission_server::admission_server(const controller::store<accelerator_policy>& policies,
+                                   controller::store<compiled_rules>& rules, std::string ns,
+                                   crl::parse_settings declarations, controller::registry& metrics,
+                                   const controller::store<kube::node>* nodes)
+    : policies_(policies),
+      compiled_(rules),
+      ns_(std::move(ns)),
+      declarations_(std::move(declarations)),
+      answers_(metrics.counters("quartermaster_admission_answers_total",
+                                "Answers of the admission webhook: allowed, warned, filled, refused, malformed, "
+                                "not_synced.",
+                                {"webhook", "outcome"})),
+      nodes_(nodes) {
+  take_in(rules.find(rules_key));
+  rules.observe([this](const compiled_rules* before, const compiled_rules* after) {
+    const bool same = before && after && before->spec == after->spec;
+    if (!same && (after ? after : before)->key == rules_key) take_in(after);
+  });
+}
+
+void admission_server::take_in(const compiled_rules* now) {
+  rules_ = now ? crl::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : crl::rule_set();
+}
+
+enforcement admission_server::mode() const {
+  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  return policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
+}
+
+std::optional<pod_admission> admission_server::pods() const {
+  if (!policies_.synced() || !compiled_.synced()) return std::nullopt;
+  const auto* compiled = compiled_.find(rules_key);
+  return pod_admission{rules_, mode(), ns_, compiled && compiled->sends_pods()};
+}
+
+review_answer admission_server::mutate_pod(std::string_view review) const {
+  const auto by = pods();
+  return by ? reconcilers::mutate_pod(review, *by) : not_synced;
+}
+
+review_answer admission_server::validate_pod(std::string_view review) const {
+  const auto by = pods();
+  return by ? reconcilers::validate_pod(review, *by) : not_synced;
+}
+
+review_answer admission_server::validate_config_map(std::string_view review) const {
+  if (!policies_.synced()) return not_synced;
+  return reconcilers::validate_config_map(review, declarations_, mode());
+}
+
+review_answer admission_server::admit_compatible(std::string_view review) const {
+  if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
+  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  compat::admission_settings by;
+  if (policy) by = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
+  std::vector<const kube::node*> nodes;
+  nodes.reserve(nodes_->size());
+  for (const auto& one : nodes_->all()) nodes.push_back(&one);
+  return compat::admit_review(review, nodes, by, ns_, advice_);
+}
+
+void admission_server::add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
+                                 review_answer (admission_server::*by)(std::string_view) const) {
+  const auto answered = [this, by, webhook = at.webhook](const controller::http_request& asked) {
+    auto out = (this->*by)(asked.body);
+    answers_.with({webhook, out.outcome}).add();
+    return http(std::move(out));
+  };
+  to.route("POST", std::string(at.path), answered, body_limit);
+}
+
+void admission_server::add_routes(controller::http_server& to) {
+  add_route(to, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
+  add_route(to, validate_pods_route, max_pod_review, &admission_server::validate_pod);
+  add_route(to, validate_config_maps_route, max_config_map_review, &admission_server::validate_config_map);
+  if (nodes_) add_route(to, compatibility_route, max_pod_review, &admission_server::admit_compatible);
+}
+
+}  // namespace reconcilers

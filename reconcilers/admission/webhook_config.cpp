@@ -1,0 +1,249 @@
+#include "reconcilers/admission/webhook_config.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "controller/log.hpp"
+#include "kube/config.hpp"
+#include "reconcilers/admission/admission.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::action;
+using controller::milliseconds;
+using nlohmann::json;
+namespace log = controller::log;
+
+constexpr milliseconds lag_allowed = 2s;
+constexpr milliseconds between_tellings = 500ms;  // whoever else writes the caBundle, we do not race with it
+constexpr milliseconds at_least_every = 1h;
+constexpr std::string_view service = names::webhook;
+
+std::int64_t system_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+bool ours(const webhook_secret& of) { return of.labels.value_or(names::managed_by_label, "") == names::managed_by; }
+
+controller::authority_settings issuing(const webhook_settings& how) {
+  controller::authority_settings out;
+  out.name = service;
+  const auto host = std::string(service) + "." + how.ns + ".svc";
+  out.names = {host, host + ".cluster.local"};
+  if (!how.url.empty()) out.names.push_back(host_of(how.url).value_or(""));
+  std::erase(out.names, "");
+  return out;
+}
+
+const kube::object_key configuration_key{{}, std::string(names::webhook_configuration)};
+
+std::string path_of(std::string_view webhook) {
+  for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route, compatibility_route}) {
+    if (one.webhook == webhook) return std::string(one.path);
+  }
+  return {};
+}
+
+json test(const std::string& path, json value) { return {{"op", "test"}, {"path", path}, {"value", std::move(value)}}; }
+
+std::uint64_t version_of(const json& object) {
+  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+}  // namespace
+
+std::int64_t webhook_settings::wall_seconds() const { return wall ? wall() : system_seconds(); }
+
+std::optional<std::string> host_of(std::string_view url) {
+  constexpr std::string_view scheme = "https://";
+  if (!url.starts_with(scheme) || url.find_first_of("?#@ ") != url.npos) return std::nullopt;
+  url.remove_prefix(scheme.size());
+  url = url.substr(0, url.find('/'));
+  if (url.starts_with('[')) {
+    const auto end = url.find(']');
+    if (end == url.npos || end == 1) return std::nullopt;
+    return std::string(url.substr(1, end - 1));
+  }
+  url = url.substr(0, url.find(':'));
+  if (url.empty()) return std::nullopt;
+  return std::string(url);
+}
+
+std::vector<std::string> webhook_stores::told() const {
+  std::vector<std::string> out;
+  const auto add = [&](const auto* configuration) {
+    if (!configuration) return;
+    for (const auto& one : configuration->webhooks) out.push_back(one.authorities);
+  };
+  add(mutating.find(configuration_key));
+  add(validating.find(configuration_key));
+  return out;
+}
+
+webhook_config::webhook_config(webhook_stores from, kube::client& client, webhook_settings how)
+    : from_(from), client_(client), how_(std::move(how)), issuing_(issuing(how_)) {}
+
+std::vector<webhook_config::configuration> webhook_config::configurations() const {
+  std::vector<configuration> out;
+  if (const auto* one = from_.mutating.find(configuration_key))
+    out.push_back({&mutating_webhooks::of(), one->id.to_string(), one->webhooks});
+  if (const auto* one = from_.validating.find(configuration_key))
+    out.push_back({&validating_webhooks::of(), one->id.to_string(), one->webhooks});
+  return out;
+}
+
+std::string webhook_config::url_of(const webhook_entry& entry) const {
+  const auto path = path_of(entry.name);
+  return how_.url.empty() || path.empty() ? entry.url : how_.url + path;
+}
+
+bool webhook_config::right(const webhook_entry& entry, const std::string& authorities) const {
+  return entry.authorities == authorities && entry.url == url_of(entry);
+}
+
+json webhook_config::patch_of(const configuration& of, const std::string& authorities) const {
+  auto out = json::array({test("/metadata/uid", of.uid)});
+  const auto bundle = kube::base64_encode(authorities);
+  for (std::size_t i = 0; i < of.webhooks.size(); ++i) {
+    const auto& entry = of.webhooks[i];
+    if (right(entry, authorities)) continue;
+    const auto at = "/webhooks/" + std::to_string(i);
+    out.push_back(test(at + "/name", entry.name));
+    if (entry.url == url_of(entry)) {
+      out.push_back({{"op", "add"}, {"path", at + "/clientConfig/caBundle"}, {"value", bundle}});
+    } else {
+      out.push_back({{"op", "replace"},
+                     {"path", at + "/clientConfig"},
+                     {"value", {{"url", url_of(entry)}, {"caBundle", bundle}}}});
+    }
+  }
+  return out;
+}
+
+void webhook_config::say_foreign(const webhook_secret& secret) {
+  if (std::exchange(said_foreign_, true)) return;
+  log::error("a Secret of our name is not ours: delete it, or label it app.kubernetes.io/managed-by=quartermaster",
+             {{"secret", secret.key.to_string()}});
+}
+
+kube::task<action> webhook_config::reconcile(kube::object_key key) {
+  if (key.name != names::webhook) co_return action::await_change();
+  if (!from_.synced()) co_return action::again(250ms);
+  const auto told = from_.told();
+  if (told.empty()) co_return action::await_change();
+  const auto* secret = from_.secrets.find({how_.ns, std::string(names::webhook)});
+  if (secret && !ours(*secret)) {
+    say_foreign(*secret);
+    co_return action::await_change();
+  }
+  said_foreign_ = false;
+  const auto seen = secret ? secret->resource_version : 0;
+  if (seen < stored_version_ && how_.now() - stored_at_ < lag_allowed) co_return action::again(250ms);
+
+  auto step =
+      controller::next_step(secret ? secret->keys : controller::authority_keys(), told, how_.wall_seconds(), issuing_);
+  if (step.what == controller::authority_step::kind::store) co_return co_await store(std::move(step));
+  const auto wrong = [&](const configuration& of) {
+    return std::ranges::any_of(of.webhooks, [&](const auto& one) { return !right(one, step.keys.authorities); });
+  };
+  if (std::ranges::any_of(configurations(), wrong)) co_return co_await tell(step.keys.authorities);
+  issuing_.earlier = std::move(step.keys.authorities);
+  co_return action::again(std::min<milliseconds>(step.again, at_least_every));
+}
+
+kube::task<action> webhook_config::store(controller::authority_step step) {
+  const kube::object_key key{how_.ns, std::string(names::webhook)};
+  const auto* secret = from_.secrets.find(key);
+  const auto& type = kube::resources::secrets;
+  json want = {
+      {"apiVersion", type.api_version()},
+      {"kind", type.kind},
+      {"metadata",
+       {{"name", key.name}, {"namespace", key.ns}, {"labels", {{names::managed_by_label, names::managed_by}}}}},
+      {"type", "Opaque"}};
+  // Whoever was faster wins, and we look again.
+  if (secret) want["metadata"]["resourceVersion"] = std::to_string(secret->resource_version);
+  const auto put = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) want["data"][std::string(name)] = kube::base64_encode(value);
+  };
+  put(names::webhook_authorities, step.keys.authorities);
+  put(names::webhook_signer_key, step.keys.signer_key);
+  put(names::webhook_certificate, step.keys.leaf.certificate);
+  put(names::webhook_key, step.keys.leaf.key);
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  options.force = true;
+  stored_at_ = how_.now();
+  const auto answer = co_await client_.apply(type, key, want, options);
+  if (!answer && answer.error().code == kube::errc::conflict) co_return action::again(250ms);
+  if (!answer) co_return std::unexpected(answer.error());
+  stored_version_ = version_of(*answer);
+  log::info("webhook certificates stored", {{"why", step.why}});
+  co_return action::again(lag_allowed);
+}
+
+kube::task<action> webhook_config::tell(std::string authorities) {
+  const auto now = how_.now();
+  if (now - told_at_ < between_tellings) co_return action::again(between_tellings - (now - told_at_));
+  told_at_ = now;
+  for (const auto& one : configurations()) {
+    const auto patch = patch_of(one, authorities);
+    if (patch.size() == 1) continue;
+    const auto answer = co_await client_.patch(*one.type, configuration_key, kube::patch_kind::json, patch);
+    if (!answer) {
+      const auto code = answer.error().code;
+      const bool moved = code == kube::errc::conflict || code == kube::errc::not_found;
+      if (moved) co_return action::again(between_tellings);
+      co_return std::unexpected(answer.error());
+    }
+    log::info("webhook callers told of the authorities", {{"configuration", one.type->kind}});
+  }
+  co_return action::again(lag_allowed);
+}
+
+webhook_certificate::webhook_certificate(webhook_stores from, webhook_settings how, controller::http_server& on)
+    : from_(from), how_(std::move(how)), server_(on) {}
+
+milliseconds webhook_certificate::look() {
+  const auto* secret = from_.secrets.find({how_.ns, std::string(names::webhook)});
+  if (!secret || secret->keys.leaf == shown_ || secret->keys == refused_) return at_least_every;
+  const auto& keys = secret->keys;
+  const auto said = gate_.look(keys, from_.told(), server_.serving(), how_.now(), how_.wall_seconds());
+  if (said.show) {
+    const auto taken = server_.show({keys.leaf, {}});
+    if (taken) {
+      shown_ = keys.leaf;
+      refused_ = {};
+    } else {
+      log::warn("stored certificate refused", {{"error", taken.error().what}});
+      refused_ = keys;
+    }
+  } else if (!said.reason.empty()) {
+    server_.reject_certificate(said.reason);
+    refused_ = keys;
+  }
+  return said.again > 0ms ? said.again : at_least_every;
+}
+
+kube::task<void> webhook_certificate::run() {
+  for (;;) {
+    const auto wait = look();
+    const auto woken = co_await kube::wait_list::wait(changed_, std::chrono::steady_clock::now() + wait);
+    if (woken == kube::woken::by_cancellation)
+      co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped", {}});
+  }
+}
+
+std::string webhook_certificate::problem() const {
+  if (server_.serving() || from_.told().empty()) return {};
+  return "no certificate yet: the leader makes it";
+}
+
+}  // namespace reconcilers

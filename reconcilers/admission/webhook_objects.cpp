@@ -1,0 +1,55 @@
+#include "reconcilers/admission/webhook_objects.hpp"
+
+#include "kube/wire.hpp"
+
+namespace reconcilers {
+namespace {
+
+namespace wire = kube::wire;
+using wire::each_field, wire::field;
+
+void read_data(std::string_view entry, controller::authority_keys& into) {
+  const auto [name, value] = wire::read_entry(entry);
+  if (name == names::webhook_authorities) into.authorities = value;
+  if (name == names::webhook_signer_key) into.signer_key = value;
+  if (name == names::webhook_certificate) into.leaf.certificate = value;
+  if (name == names::webhook_key) into.leaf.key = value;
+}
+
+webhook_entry read_entry(std::string_view bytes) {
+  webhook_entry out;
+  each_field(bytes, field<1>(out.name), field<2>([&](std::string_view client) {
+               each_field(client, field<2>(out.authorities), field<3>(out.url));
+             }));
+  return out;
+}
+
+}  // namespace
+
+kube::result<webhook_secret> webhook_secret::decode(std::string_view bytes) {
+  webhook_secret made;
+  const auto done = wire::guarded("protobuf", [&] {
+    each_field(bytes, field<1>([&](std::string_view meta) {
+                 wire::read_metadata(meta, made, kube::keep_all, kube::keep_none);
+               }),
+               field<2>([&](std::string_view entry) { read_data(entry, made.keys); }));
+  });
+  return wire::named(std::move(made), done);
+}
+
+kube::result<std::vector<webhook_entry>> read_webhooks(std::string_view kind, std::string_view bytes,
+                                                       kube::object& into) {
+  auto read = wire::guarded(std::string(kind), [&] {
+    std::vector<webhook_entry> out;
+    each_field(bytes, field<1>([&](std::string_view meta) {
+                 wire::read_metadata(meta, into, kube::keep_all, kube::keep_none);
+               }),
+               field<2>([&](std::string_view webhook) { out.push_back(read_entry(webhook)); }));
+    return out;
+  });
+  if (read && into.key.name.empty())
+    return std::unexpected(kube::error{kube::errc::decode, 0, std::string(kind) + " without a name", {}});
+  return read;
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,128 @@
+#include "reconcilers/certificates/caller_certificates.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "api/names.hpp"
+#include "controller/clock.hpp"
+#include "kube/resource.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+using controller::x509::info;
+
+/// Of certificates that end soon; the message has room for more, the event has not.
+constexpr std::size_t most_named = 4;
+
+std::int64_t system_seconds() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// The clock counts nanoseconds since 1970 and ends in 2262; certificates may name the year 9999.
+constexpr std::int64_t last_second = INT64_MAX / 1'000'000'000;
+
+std::string named(const info& leaf) {
+  return "\"" + crl::shown(leaf.name) + "\" (serial " + crl::shown(leaf.serial) + ") at " +
+         controller::rfc3339_seconds(
+             controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
+}
+
+}  // namespace
+
+bool ends_soon(const info& leaf, std::int64_t now) {
+  return leaf.until - now < std::min(caller_certificates::ahead, (leaf.until - leaf.from) / 3);
+}
+
+caller_certificates::caller_certificates(const controller::store<accelerator_policy>& policies,
+                                         controller::recorder& events, controller::registry& metrics, settings how)
+    : policies_(policies), events_(events), how_(std::move(how)) {
+  if (!how_.wall) how_.wall = system_seconds;
+  metrics.collect([this](controller::metric_text& to) {
+    const auto seen = recent();
+    if (seen.empty()) return;
+    constexpr std::string_view name = "quartermaster_extender_caller_certificate_expiry_seconds";
+    to.family(name,
+              "Earliest end of a certificate that a caller showed the extender in the last day, seconds since 1970.",
+              "gauge");
+    to.sample(name, {}, static_cast<double>(seen.front().until));
+  });
+}
+
+void caller_certificates::note(const info& leaf) {
+  const auto now = how_.wall();
+  std::erase_if(rows_, [&](const row& one) { return now - one.seen > kept; });
+  const auto known = std::ranges::find(rows_, leaf.pem, [](const row& one) { return one.leaf.pem; });
+  if (known != rows_.end()) {
+    known->seen = now;
+    return;
+  }
+  if (rows_.size() >= most) rows_.erase(std::ranges::min_element(rows_, {}, &row::seen));
+  rows_.push_back({leaf, now});
+}
+
+std::vector<info> caller_certificates::recent() const {
+  const auto now = how_.wall();
+  std::vector<info> out;
+  for (const auto& one : rows_) {
+    if (now - one.seen <= kept) out.push_back(one.leaf);
+  }
+  std::ranges::sort(out, {}, [](const info& one) { return std::tie(one.until, one.pem); });
+  return out;
+}
+
+const accelerator_policy* caller_certificates::policy() const {
+  return policies_.find({{}, std::string(names::policy)});
+}
+
+std::optional<controller::condition> caller_certificates::state() const {
+  const auto seen = recent();
+  const auto now = how_.wall();
+  controller::condition out;
+  out.type = caller_certificates_valid;
+  if (const auto* rules = policy()) out.generation = rules->generation;
+  if (seen.empty()) {
+    if (!leads_since_ || now - *leads_since_ <= kept) return std::nullopt;
+    out.status = "Unknown";
+    out.reason = "NoneSeen";
+    out.message = "no kube-scheduler has called the extender in the last day";
+    return out;
+  }
+  std::string ending;
+  std::size_t count = 0;
+  for (const auto& leaf : seen) {
+    if (!ends_soon(leaf, now) || ++count > most_named) continue;
+    ending += (ending.empty() ? "" : ", ") + named(leaf);
+  }
+  if (count == 0) {
+    out.status = "True";
+    out.reason = "Valid";
+    out.message = "the first certificate of a caller to end: " + named(seen.front());
+    return out;
+  }
+  if (count > most_named) ending += " and " + std::to_string(count - most_named) + " more";
+  out.status = "False";
+  out.reason = "ExpiringSoon";
+  out.message = "the extender refuses kube-schedulers when the certificate they show ends: " + ending +
+                ". Give each that shows one of these ca.crt, tls.crt and tls.key of Secret " +
+                std::string(names::extender_client_secret) +
+                " as they are now, or a newer certificate of your own, and start it again. True again a day after the "
+                "last call with an old one";
+  return out;
+}
+
+void caller_certificates::look() {
+  if (!leads_since_) leads_since_ = how_.wall();
+  const auto is = state();
+  if (!is || is->message == told_) return;
+  told_ = is->message;
+  how_.on_state();
+  const auto* rules = policy();
+  if (is->status == "False" && rules)
+    events_.record({kube::resources::accelerator_policies, *rules}, controller::event_type::warning,
+                   "CallerCertificateExpiring", "Verify", is->message);
+}
+
+}  // namespace reconcilers

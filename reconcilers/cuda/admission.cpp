@@ -1,0 +1,467 @@
+#include "reconcilers/cuda/admission.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "api/names.hpp"
+#include "kube/quantity.hpp"
+#include "reconcilers/admission/admission_review.hpp"
+#include "reconcilers/cuda/affinity.hpp"
+#include "reconcilers/cuda/requirement.hpp"
+#include "reconcilers/cuda/verdict.hpp"
+#include "reconcilers/declarations/pod_spec.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers::compat {
+namespace {
+
+using crl::shown;
+using nlohmann::json;
+
+constexpr std::string_view paddle_env = "FLAGS_allocator_strategy", paddle_value = "naive_best_fit";
+constexpr std::string_view mig_prefix = "nvidia.com/mig-";
+
+const json* member(const json* of, std::string_view name) {
+  if (!of || !of->is_object()) return nullptr;
+  const auto at = of->find(name);
+  return at == of->end() || at->is_null() ? nullptr : &*at;
+}
+std::string text_in(const json* of, std::string_view name) {
+  const auto* at = member(of, name);
+  return at && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+// ---- the pod
+
+struct container {
+  std::string path;  ///< "/spec/containers/0"
+  std::string name, image;
+  kube::quantities asks;  ///< extended resources above zero
+  /// The last of a name counts; empty: its value comes from elsewhere and is not known here.
+  std::vector<std::pair<std::string, std::optional<std::string>>> env;
+  bool has_env = false, has_more_env = false;  ///< env; envFrom
+
+  bool names(std::string_view variable) const {
+    return std::ranges::any_of(env, [&](const auto& one) { return one.first == variable; });
+  }
+  std::optional<std::string> value_of(std::string_view variable) const {
+    for (auto at = env.rbegin(); at != env.rend(); ++at) {
+      if (at->first == variable) return at->second;
+    }
+    return std::nullopt;
+  }
+};
+
+kube::quantities asks_of(const json* limits) {
+  kube::quantities out;
+  if (!limits || !limits->is_object()) return out;
+  for (const auto& [key, value] : limits->items()) {
+    if (!kube::is_extended_resource(key)) continue;
+    const auto amount = value.is_string()           ? kube::parse_quantity(value.get_ref<const std::string&>())
+                        : value.is_number_integer() ? std::optional(value.get<std::int64_t>())
+                                                    : std::nullopt;
+    if (amount && *amount > 0) out.emplace_back(key, *amount);
+  }
+  return out;
+}
+
+std::vector<container> containers_of(const json* spec) {
+  std::vector<container> out;
+  for (const auto* list : {"initContainers", "containers"}) {
+    const auto* all = member(spec, list);
+    if (!all || !all->is_array()) continue;
+    for (std::size_t i = 0; i < all->size() && out.size() < crl::max_containers; ++i) {
+      const auto* one = &(*all)[i];
+      container made;
+      made.path = std::string("/spec/") + list + "/" + std::to_string(i);
+      made.name = text_in(one, "name");
+      made.image = text_in(one, "image");
+      made.asks = asks_of(member(member(one, "resources"), "limits"));
+      const auto* env = member(one, "env");
+      made.has_env = env && env->is_array();
+      for (std::size_t each = 0; made.has_env && each < env->size(); ++each) {
+        const auto* variable = &(*env)[each];
+        auto value = member(variable, "valueFrom") ? std::nullopt : std::optional(text_in(variable, "value"));
+        made.env.emplace_back(text_in(variable, "name"), std::move(value));
+      }
+      made.has_more_env = member(one, "envFrom") != nullptr;
+      if (!made.asks.empty()) out.push_back(std::move(made));
+    }
+  }
+  return out;
+}
+
+/// The library a container's share of a card goes through; null for whole cards and for none.
+const shim_row* shim_for(const container& of) {
+  for (const auto& one : shims()) {
+    if (const auto amount = kube::amount(of.asks, one.resource); amount > 0 && amount % one.whole != 0) return &one;
+  }
+  return nullptr;
+}
+
+// ---- what it needs
+
+struct need {
+  requirement of;
+  bool asked_of_us = false;  ///< by an annotation of ours
+};
+
+struct needs {
+  std::vector<need> all;
+  std::vector<std::string> wrong;
+
+  void add(std::expected<requirement, std::string> read, std::string source, bool asked_of_us) {
+    if (!read) {
+      wrong.push_back(source + ": " + read.error());
+      return;
+    }
+    read->source = std::move(source);
+    if (!read->any_of.empty()) all.push_back({std::move(*read), asked_of_us});
+  }
+  std::vector<requirement> requirements(bool asked_of_us_only) const {
+    std::vector<requirement> out;
+    for (const auto& one : all) {
+      if (one.asked_of_us || !asked_of_us_only) out.push_back(one.of);
+    }
+    return out;
+  }
+};
+
+/// As Go's strconv.ParseBool.
+bool is_true(const std::optional<std::string>& text) {
+  static constexpr std::array<std::string_view, 6> words{"1", "t", "T", "TRUE", "true", "True"};
+  return text && std::ranges::find(words, *text) != words.end();
+}
+
+void read_env(const container& of, needs& into) {
+  const bool checked = !is_true(of.value_of(names::disable_env));
+  const auto from = [&](std::string_view variable) {
+    return "env " + shown(variable, 64) + " of container " + shown(of.name, 63);
+  };
+  std::set<std::string> seen;
+  for (const auto& [name, value] : of.env) {
+    const bool requires_something =
+        name.starts_with(names::require_prefix) && !name.starts_with(names::require_jetpack);
+    const auto counts = of.value_of(name);
+    if (checked && requires_something && counts && seen.insert(name).second)
+      into.add(parse_requirement(*counts), from(name), false);
+  }
+  // The toolkit looks at CUDA_VERSION only where the image says nothing better.
+  const auto runtime = of.value_of(names::cuda_env);
+  const auto required = of.value_of("NVIDIA_REQUIRE_CUDA");
+  if (runtime && !runtime->empty() && (!required || required->empty()))
+    into.add(parse_cuda_version(*runtime, checked), from(names::cuda_env), false);
+}
+
+needs needs_of(const json& pod, const std::vector<container>& containers) {
+  needs out;
+  const auto* annotations = member(member(&pod, "metadata"), "annotations");
+  for (const auto& [key, about] :
+       {std::pair(names::cuda_annotation, property::cuda), {names::capability_annotation, property::arch}}) {
+    const auto* text = member(annotations, key);
+    if (text && text->is_string())
+      out.add(parse_annotation(text->get_ref<const std::string&>(), about), "annotation " + std::string(key), true);
+  }
+  for (const auto& one : containers) read_env(one, out);
+  return out;
+}
+
+std::string said(const std::vector<requirement>& all) {
+  std::string out;
+  for (const auto& one : all) out += (out.empty() ? "" : " and ") + one.source + ": \"" + one.text + "\"";
+  return out;
+}
+
+// ---- the nodes
+
+struct survey {
+  std::vector<node_facts> offering;  ///< nodes that offer one of the resources the pod asks for
+  std::vector<const node_facts*> yes, no, unknown;
+};
+
+bool offers(const kube::node& node, const std::set<std::string_view>& resources) {
+  return std::ranges::any_of(resources, [&](std::string_view one) {
+    return kube::amount(node.allocatable, one) > 0 || kube::amount(node.capacity, one) > 0;
+  });
+}
+
+survey look_at(std::span<const kube::node* const> nodes, const std::vector<container>& containers) {
+  std::set<std::string_view> resources;
+  for (const auto& one : containers) {
+    for (const auto& [key, amount] : one.asks) resources.insert(key);
+  }
+  survey out;
+  for (const auto* one : nodes) {
+    if (offers(*one, resources)) out.offering.push_back(facts_of(*one));
+  }
+  return out;
+}
+
+void judge(survey& of, std::span<const requirement> needed, bool shared) {
+  for (const auto& one : of.offering) {
+    const auto is = shared && one.mig ? fit::no : meets(one, needed);
+    (is == fit::yes ? of.yes : is == fit::no ? of.no : of.unknown).push_back(&one);
+  }
+}
+
+std::string resources_of(const std::vector<container>& containers) {
+  std::set<std::string> all;
+  for (const auto& one : containers) {
+    for (const auto& [key, amount] : one.asks) all.insert(shown(key, 80));
+  }
+  std::string out;
+  for (const auto& one : all) out += (out.empty() ? "" : " and ") + one;
+  return shown(out, 300);
+}
+
+// ---- the decision
+
+class decision {
+ public:
+  /// `is_template`: of pods that will be made; nothing is written into it.
+  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by,
+           bool is_template = false)
+      : spec_(member(&pod, "spec")),
+        by_(by),
+        is_template_(is_template),
+        containers_(containers_of(spec_)),
+        needs_(needs_of(pod, containers_)),
+        nodes_(look_at(nodes, containers_)) {}
+
+  admission made() {
+    if (containers_.empty()) return std::move(out_);
+    for (const auto& one : needs_.wrong) object(one);
+    if (spec_) {
+      if (const auto shut = judge_affinity(*spec_)) out_.warnings.push_back(text_of(*shut));
+    }
+    share();
+    allocator();
+    place();
+    if (!out_.refusal.empty()) out_.patch = json::array();
+    return std::move(out_);
+  }
+
+ private:
+  /// Refused where that is wanted, else said.
+  void object(const std::string& why) {
+    if (by_.mode != enforcement::deny) {
+      out_.warnings.push_back(why);
+      return;
+    }
+    out_.refusal += (out_.refusal.empty() ? "" : "; ") + why;
+  }
+
+  /// Shares of cards: the library between must know the runtime, and cards must be whole below it.
+  void share() {
+    const auto at = std::ranges::find_if(containers_, [](const container& one) { return shim_for(one) != nullptr; });
+    if (at == containers_.end()) return;
+    shared_ = shim_for(*at);
+    const auto asks_mig = [](const container& one) {
+      return std::ranges::any_of(one.asks, [](const auto& ask) { return ask.first.starts_with(mig_prefix); });
+    };
+    if (std::ranges::any_of(containers_, asks_mig))
+      object("container " + shown(at->name, 63) + " asks for " + std::string(shared_->resource) +
+             " beside a MIG device: " + std::string(shared_->name) + " does not share a card that is cut by MIG");
+    const auto runtime = runtime_of(needs_.requirements(false));
+    if (!runtime) return;
+    const auto& baseline = shared_->baseline;
+    if (runtime->major != baseline.major || *runtime > baseline) {
+      object("container " + shown(at->name, 63) + " asks for a share of a card (" + std::string(shared_->resource) +
+             ") and CUDA " + to_string(*runtime) + "; " + std::string(shared_->name) + " knows runtimes of CUDA " +
+             std::to_string(baseline.major) + ".0 to " + to_string(baseline) + " (" + std::string(shared_->source) +
+             "). Use such an image, or whole cards (multiples of " + std::to_string(shared_->whole) +
+             "), which do not go through it");
+      hopeless_ = true;
+      return;
+    }
+    // Driver and runtime of one major version, and a driver that knows the runtime by itself.
+    const bool asked = std::ranges::any_of(needs_.all, &need::asked_of_us);
+    const auto next = std::to_string(runtime->major + 1) + ".0";
+    needs_.add(parse_annotation(">=" + to_string(*runtime) + ",<" + next, property::cuda),
+               std::string(shared_->name) + " needs a driver of the runtime's major version", asked);
+  }
+
+  /// Paddle's default allocator on a share of a card.
+  void allocator() {
+    for (const auto& one : containers_) {
+      if (!shim_for(one) || !crl::lower_case(one.image).contains("paddle")) continue;
+      const auto set = one.value_of(paddle_env);
+      const bool known = set || !one.names(paddle_env);
+      if (!known || set == paddle_value) continue;
+      const auto who = "container " + shown(one.name, 63);
+      const auto wanted = std::string(paddle_env) + "=" + std::string(paddle_value);
+      if (!set && by_.paddle_allocator && !one.has_more_env) {
+        if (is_template_) continue;  // its pods get it
+        const json variable = {{"name", paddle_env}, {"value", paddle_value}};
+        if (one.has_env)
+          add(one.path + "/env/-", variable);
+        else
+          add(one.path + "/env", json::array({variable}));
+        out_.warnings.push_back(who + ": " + wanted +
+                                " was written, because Paddle's default allocator fails on a share of a card");
+        continue;
+      }
+      out_.warnings.push_back(
+          who + " runs a Paddle image on a share of a card, where " +
+          (set ? std::string(paddle_env) + "=" + shown(*set, 40) : std::string("its default allocator")) +
+          " fails; set " + wanted + " in its env (quartermaster explain error paddle-auto-growth)");
+    }
+  }
+
+  void place() {
+    const auto all = needs_.requirements(false);
+    if (hopeless_ || (all.empty() && !shared_)) return;
+    judge(nodes_, all, shared_ != nullptr);
+    const auto what = resources_of(containers_);
+    if (nodes_.yes.empty() && nodes_.unknown.empty() && !nodes_.no.empty()) {
+      object("no node that offers " + what + " has what the pod needs (" +
+             (all.empty() ? std::string("a card that is not cut by MIG") : said(all)) + "); they have " +
+             describe(nodes_.no));
+    } else if (nodes_.yes.empty() && !nodes_.unknown.empty()) {
+      out_.warnings.push_back(
+          "of no node that offers " + what + " it is known that it has what the pod needs (" + said(all) +
+          "); label them (GPU Feature Discovery, cuda-major-version, cuda-minor-version), or the pod waits");
+    }
+    const auto written = needs_.requirements(by_.mode != enforcement::deny);
+    if (written.size() < all.size() && !nodes_.no.empty() && !nodes_.yes.empty())
+      out_.warnings.push_back("on " + std::to_string(nodes_.no.size()) + " of " +
+                              std::to_string(nodes_.offering.size()) + " nodes that offer " + what +
+                              " it would not start (" + said(all) + "): " + describe(nodes_.no) + ". The annotation " +
+                              std::string(names::cuda_annotation) + " keeps it away from them");
+    limits();
+    write(written);
+  }
+
+  /// Where it would run on some nodes only within the limits of minor version compatibility.
+  void limits() {
+    const auto runtime = runtime_from_env();
+    if (!runtime || shared_) return;
+    std::vector<const node_facts*> limited;
+    for (const auto* one : nodes_.yes) {
+      if (compat::judge(*runtime, machine_of(*one)).is == outcome::minor_version) limited.push_back(one);
+    }
+    if (limited.empty()) return;
+    out_.warnings.push_back("CUDA " + to_string(*runtime) +
+                            " works on some nodes by minor version compatibility only (no newer "
+                            "driver interface, no PTX): " +
+                            describe(limited));
+  }
+  std::optional<version> runtime_from_env() const {
+    std::optional<version> out;
+    for (const auto& one : containers_) {
+      if (const auto is = one.value_of(names::cuda_env)) out = std::max(out, parse_version(*is));
+    }
+    return out;
+  }
+
+  void write(const std::vector<requirement>& needed) {
+    if (needed.empty()) return;
+    std::vector<const node_facts*> all;
+    for (const auto& one : nodes_.offering) all.push_back(&one);
+    auto asked = terms_of(needed, vocabulary_of(all));
+    const bool some_mig = shared_ && std::ranges::any_of(nodes_.offering, &node_facts::mig);
+    if (asked && some_mig) asked = product({{{std::string(keys::mig_strategy), "NotIn", {"single", "mixed"}}}}, *asked);
+    const auto* affinity = member(spec_, "affinity");
+    const auto* of_nodes = member(affinity, "nodeAffinity");
+    const auto* required = member(of_nodes, "requiredDuringSchedulingIgnoredDuringExecution");
+    const auto* own = member(required, "nodeSelectorTerms");
+    auto is = asked ? merged(own ? *own : json(), *asked) : merge{merge::kind::too_many, {}};
+    switch (is.is) {
+      case merge::kind::unchanged:
+        return;
+      case merge::kind::too_many:
+        out_.warnings.push_back("what the pod needs takes more than " + std::to_string(max_terms) +
+                                " alternatives as node affinity, so none was written (" + said(needed) + ")");
+        return;
+      case merge::kind::contradiction:
+        object(asked->empty()
+                   ? "no node can ever have what the pod needs (" + said(needed) + ")"
+                   : "the pod's own node affinity and what it needs (" + said(needed) + ") exclude each other");
+        return;
+      case merge::kind::changed:
+        break;
+    }
+    json list = {{"nodeSelectorTerms", std::move(is.terms)}};
+    const std::string path = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+    if (own)
+      add(path + "/nodeSelectorTerms", std::move(list["nodeSelectorTerms"]));
+    else if (of_nodes)
+      add(path, std::move(list));
+    else if (affinity)
+      add("/spec/affinity/nodeAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", std::move(list)}});
+    else
+      add("/spec/affinity", {{"nodeAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", std::move(list)}}}});
+  }
+
+  void add(std::string path, json value) {
+    out_.patch.push_back({{"op", "add"}, {"path", std::move(path)}, {"value", std::move(value)}});
+  }
+
+  const json* spec_;
+  const admission_settings& by_;
+  bool is_template_;
+  std::vector<container> containers_;
+  needs needs_;
+  survey nodes_;
+  const shim_row* shared_ = nullptr;
+  bool hopeless_ = false;  ///< no node can help it
+  admission out_;
+};
+
+constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
+constexpr std::array<std::string_view, 5> workloads{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"};
+
+/// What the template of a workload says is told to its author: nobody reads what a controller is told of its pods.
+review_answer advise_on(const reviews::envelope& about, const json& workload, std::span<const kube::node* const> nodes,
+                        const admission_settings& by) {
+  const auto* spec = member(&workload, "spec");
+  if (about.kind == "CronJob") spec = member(member(spec, "jobTemplate"), "spec");
+  const auto* pod = member(spec, "template");
+  if (!pod || by.mode == enforcement::off) return reviews::answer(about.uid, {});
+  auto found = decision(*pod, nodes, by, true).made();
+  if (!found.refusal.empty())
+    found.warnings.insert(found.warnings.begin(), "its pods would be refused: " + found.refusal);
+  reviews::decision out;
+  out.warnings = reviews::warnings_of(found.warnings);
+  return reviews::answer(about.uid, out);
+}
+
+}  // namespace
+
+admission admit(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by) {
+  if (by.mode == enforcement::off) return {};
+  return decision(pod, nodes, by).made();
+}
+
+review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
+                           const admission_settings& by, std::string_view own_namespace, const advice& more) {
+  kube::json::document of_its_own;
+  json pod;
+  const auto about =
+      reviews::read(reviews::parser_for(review, of_its_own), review, [&](bool old, kube::json::value value) {
+        if (old) return;
+        pod = json::parse(std::string_view(simdjson::to_json_string(value)), nullptr, false);
+      });
+  if (!about) return reviews::malformed(about.error());
+  const bool is_workload = std::ranges::find(workloads, about->kind) != workloads.end();
+  if (auto fits = reviews::is_about(*about, "Pod", compatibility_route.path); !fits && !is_workload)
+    return reviews::malformed(fits.error());
+  const bool is_new = about->operation == "CREATE" || (is_workload && about->operation == "UPDATE");
+  const bool concerned = is_new && about->sub_resource.empty() && about->ns != own_namespace &&
+                         !reconcilers::names::is_system(about->ns) &&
+                         !member(member(member(&pod, "metadata"), "annotations"), mirror_annotation);
+  if (!concerned) return reviews::answer(about->uid, {});
+  if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");
+  if (is_workload) return advise_on(*about, pod, nodes, by);
+  auto is = admit(pod, nodes, by);
+  if (more && is.refusal.empty()) std::ranges::move(more(about->ns, pod), std::back_inserter(is.warnings));
+  reviews::decision out;
+  out.refusal = is.refusal.empty() ? std::string() : shown(is.refusal, 4000);
+  out.warnings = reviews::warnings_of(is.warnings);
+  if (!is.patch.empty()) out.patch = is.patch.dump(-1, ' ', false, json::error_handler_t::replace);
+  return reviews::answer(about->uid, out);
+}
+
+}  // namespace reconcilers::compat

@@ -1,0 +1,46 @@
+#pragma once
+// What a pod that asks for accelerators says it needs, held against the nodes that offer them: node affinity that is
+// right, or a refusal that lists the nodes with what they have. Also what can be told from the pod alone: an affinity
+// that compares the parts of a version each for itself, a share of a card for a runtime its library does not know, a
+// share of a card that is cut by MIG, Paddle's allocator on a share.
+//
+// Off: nothing. Warn: what an annotation of ours asks for is written as affinity, everything else is only said. Deny:
+// what CUDA_VERSION and NVIDIA_REQUIRE_* ask for is written as well, and a pod that can run nowhere is refused. Nodes
+// may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which nothing is
+// known.
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/node.hpp"
+#include "reconcilers/admission/admission.hpp"
+
+namespace reconcilers::compat {
+
+struct admission_settings {
+  enforcement mode = enforcement::off;
+  bool paddle_allocator = false;  ///< write FLAGS_allocator_strategy into pods that need it
+};
+
+struct admission {
+  std::string refusal;  ///< empty: allowed
+  std::vector<std::string> warnings;
+  nlohmann::json patch = nlohmann::json::array();  ///< JSON patch of the pod; nothing where it is refused
+};
+
+/// Any JSON may be given as `pod`: what has not the shape of one says nothing. `nodes`: all there are.
+admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes, const admission_settings& by);
+
+/// What somebody else has to say about a new pod of this namespace; it is allowed all the same.
+using advice = std::function<std::vector<std::string>(std::string_view ns, const nlohmann::json& pod)>;
+
+/// The same of an AdmissionReview, with the exceptions of reconcilers/admission/admission.hpp: only CREATE, no mirror
+/// pods, not in system namespaces nor in `own_namespace`.
+review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
+                           const admission_settings& by, std::string_view own_namespace, const advice& more = {});
+
+}  // namespace reconcilers::compat

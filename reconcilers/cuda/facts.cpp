@@ -1,0 +1,87 @@
+#include "reconcilers/cuda/facts.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "api/names.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers::compat {
+namespace {
+
+constexpr std::size_t most_groups = 8, most_names = 3;
+
+std::optional<int> number(const kube::node& node, std::string_view key) {
+  const auto text = node.labels.find(key);
+  if (!text || text->find('.') != std::string_view::npos || text->starts_with('v')) return std::nullopt;
+  const auto numbers = parse_numbers(*text);
+  return numbers ? std::optional((*numbers)[0]) : std::nullopt;
+}
+
+std::optional<version> pair(const kube::node& node, std::string_view major, std::string_view minor) {
+  const auto first = number(node, major), second = number(node, minor);
+  if (!first || !second) return std::nullopt;
+  return version{*first, *second};
+}
+
+std::optional<driver_version> driver(const kube::node& node) {
+  const auto first = number(node, keys::driver_major), second = number(node, keys::driver_minor);
+  if (!first || !second) return std::nullopt;
+  return driver_version{*first, *second, number(node, keys::driver_patch).value_or(0)};
+}
+
+}  // namespace
+
+node_facts facts_of(const kube::node& node) {
+  node_facts out;
+  out.name = node.key.name;
+  out.found = pair(node, keys::found_major, keys::found_minor);
+  out.labelled = node.labels.contains(keys::cuda_major);
+  out.cuda = out.labelled ? pair(node, keys::cuda_major, keys::cuda_minor) : out.found;
+  out.driver = driver(node);
+  out.capability = pair(node, keys::capability_major, keys::capability_minor);
+  out.product = node.labels.value_or(keys::product, "");
+  out.card = class_of(out.product);
+  const auto mig = node.labels.value_or(keys::mig_strategy, "none");
+  out.mig = mig != "none" && !mig.empty();
+  out.architecture = node.architecture;
+  out.mode = node.labels.value_or(reconcilers::names::module_label, "");
+  return out;
+}
+
+std::string describe(const node_facts& of, crl::language in) {
+  const bool zh = in == crl::language::zh;
+  const std::string unknown = zh ? "未知" : "unknown", comma = zh ? "，" : ", ";
+  std::string out = "CUDA " + (of.cuda ? to_string(*of.cuda) : unknown);
+  if (of.driver) out += comma + (zh ? "驱动 " : "driver ") + to_string(*of.driver);
+  out += comma + (zh ? "计算能力 " : "compute capability ") + (of.capability ? to_string(*of.capability) : unknown);
+  if (!of.product.empty()) out += comma + crl::shown(of.product, 63);
+  if (of.mig) out += comma + (zh ? "已用 MIG 切分" : "cut by MIG");
+  return out;
+}
+
+std::string describe(const std::vector<const node_facts*>& nodes) {
+  std::map<std::string, std::vector<std::string_view>> groups;
+  for (const auto* one : nodes) groups[describe(*one)].push_back(one->name);
+  std::vector<std::pair<std::string, std::vector<std::string_view>>> order(groups.begin(), groups.end());
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return a.second.size() != b.second.size() ? a.second.size() > b.second.size() : a.first < b.first;
+  });
+  std::string out;
+  std::size_t shown = 0, left = nodes.size();
+  for (auto& [what, names] : order) {
+    if (shown++ == most_groups) {
+      out += "; and " + std::to_string(left) + " more of other kinds";
+      break;
+    }
+    std::ranges::sort(names);
+    out += (out.empty() ? "" : "; ") + what + ": ";
+    const auto listed = std::min(most_names, names.size());
+    for (std::size_t i = 0; i < listed; ++i) out += (i == 0 ? "" : ", ") + std::string(names[i]);
+    if (names.size() > listed) out += " and " + std::to_string(names.size() - listed) + " more";
+    left -= names.size();
+  }
+  return out;
+}
+
+}  // namespace reconcilers::compat

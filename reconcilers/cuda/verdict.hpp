@@ -1,0 +1,74 @@
+#pragma once
+// Does an image built with one CUDA version run on a driver that knows another? NVIDIA's rules, with their limits and
+// their source, in both languages; and the narrower rule of a library that shares a card.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "reconcilers/cuda/facts.hpp"
+#include "reconcilers/cuda/rules.hpp"
+#include "reconcilers/declarations/finding.hpp"
+
+namespace reconcilers::compat {
+
+enum class outcome : std::uint8_t {
+  works,
+  minor_version,    ///< works by minor version compatibility, within its limits
+  forward_package,  ///< works with the forward compatibility package, on cards it is for
+  fails,
+  unknown,  ///< nothing is known of the driver
+};
+/// "works", "works-by-minor-version", "needs-forward-package", "fails", "unknown".
+std::string_view to_string(outcome of) noexcept;
+
+/// Which sentence says why; `name_of` is stable and is the `rule` in JSON.
+enum class rule : std::uint8_t {
+  backward,
+  backward_by_ptx,
+  minor_version,
+  forward_package,
+  forward_package_if_data_centre,
+  driver_too_old,
+  capability_removed,
+  shim_covers,
+  shim_too_old,
+  shim_other_major,
+  shim_mig,
+  nothing_known,
+};
+std::string_view name_of(rule of) noexcept;
+
+/// A driver and a card; what is not known is left empty.
+struct machine {
+  std::optional<version> cuda;  ///< the newest the driver knows; empty: as the table says for `driver`
+  std::optional<driver_version> driver;
+  std::optional<version> capability;
+  card_class card = card_class::unknown;
+  bool mig = false;
+
+  std::optional<version> known_cuda() const { return cuda ? cuda : driver ? cuda_of(*driver) : std::nullopt; }
+};
+machine machine_of(const node_facts& node);
+
+struct verdict {
+  outcome is = outcome::unknown;
+  rule why = rule::nothing_known;
+  version runtime;
+  machine on;
+  const shim_row* shim = nullptr;  ///< the row that decided
+};
+
+/// `runtime`: the CUDA version the image was built with.
+verdict judge(const version& runtime, const machine& on);
+/// The same through a library that shares cards: its baseline must know the runtime, majors must be the same, and the
+/// card must not be cut by MIG; and the driver alone must do.
+verdict judge_shared(const version& runtime, const machine& on, const shim_row& through);
+
+/// One or two sentences.
+std::string text_of(const verdict& of, crl::language in);
+std::string_view source_of(const verdict& of) noexcept;
+std::string_view title_of(outcome of, crl::language in) noexcept;
+
+}  // namespace reconcilers::compat

@@ -1,0 +1,121 @@
+#include "reconcilers/declarations/pod_spec.hpp"
+
+#include <algorithm>
+
+namespace reconcilers::crl {
+namespace {
+
+namespace json = kube::json;
+
+/// What may still be taken in.
+struct room {
+  std::size_t containers = read_containers, limits = read_limits, requests = read_limits;
+  bool exceeded = false;
+
+  bool take(std::size_t& from) {
+    if (from == 0) exceeded = true;
+    return from != 0 && from-- != 0;
+  }
+};
+
+/// Limits count whatever they are of, as the bounds of what is judged do; requests where they are kept.
+kube::quantities read_amounts(json::value of, room& left, bool limits) {
+  kube::quantities out;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (limits && !left.take(left.limits)) return;
+    if (!kube::is_extended_resource(key) || (!limits && !left.take(left.requests))) return;
+    std::string name(key);
+    std::int64_t number = 0;
+    if (field.get_int64().get(number) == simdjson::SUCCESS) {
+      out.emplace_back(std::move(name), number);
+    } else if (const auto amount = kube::parse_quantity(amount_in(json::text_or(field)))) {
+      out.emplace_back(std::move(name), *amount);
+    }
+  });
+  std::ranges::sort(out);
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  out.erase(std::ranges::unique(out, same_name).begin(), out.end());
+  return out;
+}
+
+kube::container read_container(json::value of, kube::container::role as, room& left) {
+  kube::container out;
+  out.as = as;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "name") {
+      out.name = json::text_or(field);
+    } else if (key == "restartPolicy" && as == kube::container::role::init) {
+      if (json::text_or(field) == "Always") out.as = kube::container::role::sidecar;
+    } else if (key == "resources") {
+      json::each_member(field, [&](std::string_view kind, json::value amounts) {
+        if (kind == "limits") out.limits = read_amounts(amounts, left, true);
+        if (kind == "requests") out.requests = read_amounts(amounts, left, false);
+      });
+    }
+  });
+  return out;
+}
+
+toleration read_toleration(json::value of) {
+  toleration out;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "key") out.key = json::text_or(field);
+    if (key == "operator") out.op = json::text_or(field);
+    if (key == "effect") out.effect = json::text_or(field);
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string_view amount_in(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  return text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
+pod_spec read_pod_spec(json::value spec) {
+  pod_spec out;
+  room left;
+  std::vector<kube::container> main;
+  const auto take = [&](std::vector<kube::container>& into, kube::container::role as) {
+    return [&left, &into, as](json::value one) {
+      if (left.take(left.containers)) into.push_back(read_container(one, as, left));
+    };
+  };
+  json::each_member(spec, [&](std::string_view key, json::value field) {
+    if (key == "containers") {
+      json::each_item(field, take(main, kube::container::role::main));
+    } else if (key == "initContainers") {
+      json::each_item(field, take(out.containers, kube::container::role::init));
+    } else if (key == "runtimeClassName") {
+      out.runtime_class = json::text_or(field);
+    } else if (key == "schedulerName") {
+      out.scheduler_name = json::text_or(field);
+    } else if (key == "nodeName") {
+      out.node_name = json::text_or(field);
+    } else if (key == "tolerations" && !field.is_null()) {
+      out.has_tolerations = true;
+      json::each_item(field, [&](json::value one) {
+        if (out.tolerations.size() < read_tolerations) out.tolerations.push_back(read_toleration(one));
+      });
+    }
+  });
+  out.complete = !left.exceeded;
+  out.limits = read_limits - left.limits;
+  out.init = out.containers.size();
+  std::ranges::move(main, std::back_inserter(out.containers));
+  return out;
+}
+
+kube::result<pod_spec> parse_pod_spec(std::string_view text) {
+  static thread_local json::document reused;
+  try {
+    // A value must not be the whole document: simdjson cannot ask such a one whether it is null.
+    auto root = reused.open("[" + std::string(text) + "]");
+    return read_pod_spec(root.at(0).value());
+  } catch (const simdjson::simdjson_error& problem) {
+    return std::unexpected(kube::error{kube::errc::decode, 0, std::string("pod spec: ") + problem.what(), {}});
+  }
+}
+
+}  // namespace reconcilers::crl

@@ -1,0 +1,339 @@
+#include "reconcilers/declarations/resource_rules.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "reconcilers/declarations/compiled.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::action;
+using nlohmann::json;
+
+constexpr auto between_writes = 1s;
+constexpr auto lag_allowed = 2s;
+constexpr auto look_at_policies_every = 1min;
+constexpr kube::resource mutating_policies{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies",
+                                           "MutatingAdmissionPolicy", false};
+constexpr kube::resource mutating_bindings{"admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings",
+                                           "MutatingAdmissionPolicyBinding", false};
+constexpr kube::resource validating_bindings{"admissionregistration.k8s.io", "v1", "validatingadmissionpolicybindings",
+                                             "ValidatingAdmissionPolicyBinding", false};
+struct chart_policy {
+  const kube::resource* type;
+  const char* name;
+  const kube::resource* bindings;
+  bool suffixed;  ///< a binding per mode, named with -deny and -warn; otherwise one, named as the policy
+};
+constexpr const auto* validating_policies = &kube::resources::validating_admission_policies;
+constexpr std::array<chart_policy, 5> chart_policies{{
+    {validating_policies, "resource-rules.quartermaster.io", &validating_bindings, true},
+    {validating_policies, "resource-advice.quartermaster.io", &validating_bindings, false},
+    {validating_policies, "resource-templates.quartermaster.io", &validating_bindings, false},
+    {validating_policies, "declarations.quartermaster.io", &validating_bindings, true},
+    {&mutating_policies, "resource-defaults.quartermaster.io", &mutating_bindings, false},
+}};
+
+const kube::object_key only = compiled_rules::only();
+const std::vector<kube::object_key> again{only};
+
+std::uint64_t version_of(const json& object) {
+  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+bool ours(const compiled_rules& object) {
+  return object.labels.value_or(names::managed_by_label, "") == names::managed_by;
+}
+
+bool same(const json& want, const compiled_rules* is) {
+  if (!is) return false;
+  for (const auto& [name, value] : want["metadata"]["labels"].items()) {
+    if (is->labels.value_or(name, "") != value.get_ref<const std::string&>()) return false;
+  }
+  return json::parse(is->spec, nullptr, false) == want["spec"];
+}
+
+std::string plural(std::size_t count, std::string_view one) {
+  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+resource_rules::resource_rules(stores from, custom_resource& declared, kube::client& client, settings how)
+    : from_(from), declared_(declared), client_(client), how_(std::move(how)) {
+  for (const auto& node : from_.nodes.all()) count(nullptr, &node);
+  from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
+}
+
+void resource_rules::count(const kube::node* before, const kube::node* after) {
+  if (before && after && before->allocatable == after->allocatable) return;
+  const auto add = [this](const kube::node* of, int by) {
+    if (!of) return;
+    for (const auto& [key, amount] : of->allocatable) {
+      if (amount <= 0) continue;
+      auto& nodes = offering_[key];
+      nodes += by;
+      if (nodes > 0)
+        offered_.insert(key);
+      else
+        offered_.erase(key);
+    }
+  };
+  add(after, 1);
+  add(before, -1);
+}
+
+bool resource_rules::synced() const {
+  return from_.policies.synced() && from_.nodes.synced() && from_.rules.synced() && declared_.synced();
+}
+
+/// What was compiled last: as the object has it, but for what we know better.
+crl::rule_set resource_rules::last_good(const compiled_rules* is) const {
+  auto out = is ? crl::rules_of(json::parse(is->spec, nullptr, false)) : crl::rule_set();
+  if (kept_.empty()) return out;
+  std::set<kube::object_key> known;
+  for (const auto& one : kept_) known.insert(one.config_map);
+  std::erase_if(out.rules, [&](const crl::rule& of) { return known.contains(of.config_map); });
+  out.rules.insert(out.rules.end(), kept_.begin(), kept_.end());
+  std::ranges::sort(out.rules, {}, &crl::rule::key);
+  return out;
+}
+
+json resource_rules::object_of(const accelerator_policy& policy, const compiled_rules* is) {
+  crl::compile_options how;
+  how.fill_optional = policy.resources.fill_optional;
+  how.offered = &offered_;
+  const auto of_now = declared_.registry().compile(how);
+  const auto last = last_good(is);
+  how.last = &last;
+  auto all = declared_.registry().compile(how);
+  kept_.clear();
+  for (const auto& one : all.rules) {
+    if (!of_now.find(one.key)) kept_.push_back(one);
+  }
+  auto compiled = crl::fitting(std::move(all));
+  keys_ = compiled.rules.rules.size();
+  left_out_ = compiled.left_out;
+  auto spec = crl::spec_of(compiled.rules);
+  const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
+  // Where the webhook fills, it may be away while the API server refuses: then a default that nobody wrote is no fault.
+  if (!how_.filled_by_policies() && mode == "Deny") {
+    for (const auto& rule : compiled.rules.rules) {
+      if (rule.fill) spec["rules"][rule.key]["absentPasses"] = true;
+    }
+  }
+  const auto& type = kube::resources::resource_rules;
+  const auto sends = how_.sends().value_or(is && is->sends_pods());
+  const bool asked = policy.scheduler.mode == "StaticPod" && !policy.removing;
+  return {{"apiVersion", type.api_version()},
+          {"kind", type.kind},
+          {"metadata",
+           {{"name", only.name},
+            {"labels",
+             {{names::managed_by_label, names::managed_by},
+              {names::enforcement_label, mode},
+              {names::scheduler_label, sends   ? "Dedicated"
+                                       : asked ? "StaticPod"
+                                               : "None"}}}}},
+          {"spec", std::move(spec)}};
+}
+
+kube::task<action> resource_rules::reconcile(kube::object_key key) {
+  if (key != only) co_return action::await_change();
+  if (!synced()) co_return action::again(250ms);
+  const auto* policy = from_.policies.find({{}, std::string(names::policy)});
+  const auto* object = from_.rules.find(only);
+  if (!policy || policy->deleting) {
+    say(std::nullopt);
+    kept_.clear();
+    if (!object || !ours(*object)) co_return action::await_change();
+    co_return co_await remove(*object);
+  }
+  const auto now = how_.now();
+  if ((!object || object->resource_version < wrote_version_) && now - wrote_ < lag_allowed)
+    co_return action::again(lag_allowed);
+  const auto want = object_of(*policy, object);
+  if (!same(want, object)) {
+    if (now - wrote_ < between_writes) co_return action::again(between_writes - (now - wrote_));
+    kube::write_options options;
+    options.field_manager = names::field_owner;
+    options.force = true;
+    auto answer = co_await client_.apply(kube::resources::resource_rules, only, want, options);
+    if (!answer) co_return std::unexpected(std::move(answer.error()));
+    wrote_ = now;
+    wrote_version_ = version_of(*answer);
+  }
+  const auto* asked = from_.policies.find({{}, std::string(names::policy)});
+  const auto mode = asked ? asked->resources.enforcement : std::string("Off");
+  const bool enforcing = mode != "Off";
+  const bool due = !looked_ || mode != looked_for_ || how_.now() - *looked_ >= look_at_policies_every;
+  if (enforcing && due) {
+    auto looked = co_await look_at_chart(mode);
+    if (!looked) co_return std::unexpected(std::move(looked.error()));
+  }
+  if (const auto* still = from_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
+  if (enforcing) co_return action::again(look_at_policies_every);
+  co_return action::await_change();
+}
+
+kube::task<action> resource_rules::remove(const compiled_rules& object) {
+  kube::preconditions only_if;
+  only_if.uid = object.id.to_string();
+  const auto done = co_await client_.remove(kube::resources::resource_rules, only, only_if);
+  const bool over = done || done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict;
+  if (!over) co_return std::unexpected(done.error());
+  co_return action::await_change();
+}
+
+/// What of the chart is not there, or not as the mode needs it: a policy without its binding does nothing.
+kube::task<void> resource_rules::look_at_chart(std::string mode) {
+  const bool fills = mode == "Deny";
+  kube::result<std::string> found;
+  if (how_.by_policies()) found = co_await problem_of_policies(mode);
+  if (found && found->empty() && !how_.by_policies())
+    found = co_await problem_of_webhook(
+        kube::resources::validating_webhook_configurations, "resource-rules.quartermaster.io",
+        "nobody holds pods to the rules: with --admission=webhook the webhook does, and");
+  if (found && found->empty() && fills && !how_.filled_by_policies())
+    found = co_await problem_of_webhook(
+        kube::resources::mutating_webhook_configurations, "resource-defaults.quartermaster.io",
+        "nothing fills in defaults: this API server cannot do so itself (Kubernetes 1.36 can), and");
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  problem_ = std::move(*found);
+  looked_ = how_.now();
+  looked_for_ = std::move(mode);
+  co_return kube::result<void>();
+}
+
+/// The first of the chart's policies that does not act as the mode says.
+kube::task<std::string> resource_rules::problem_of_policies(std::string mode) {
+  for (const auto& [type, name, bindings, suffixed] : chart_policies) {
+    const bool fills = type == &mutating_policies;
+    if (fills && !how_.filled_by_policies()) continue;
+    auto found = co_await problem_of_policy(*type, name);
+    if (!found || !found->empty()) co_return found;
+    if (fills && mode != "Deny") continue;
+    std::string binding(name);
+    if (suffixed) binding.insert(binding.find('.'), mode == "Deny" ? "-deny" : "-warn");
+    found = co_await problem_of_binding(*bindings, binding, name, fills ? "" : suffixed ? mode : "Warn");
+    if (!found || !found->empty()) co_return found;
+  }
+  co_return std::string();
+}
+
+/// Whether it is there, and what the API server's type checker says of it.
+kube::task<std::string> resource_rules::problem_of_policy(const kube::resource& type, std::string name) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, name});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  if (!answer)
+    co_return "the admission policy " + name +
+        " is not there: helm upgrade with admission.policies=true, which sees what this API server can do";
+  const auto warnings = answer->value("/status/typeChecking/expressionWarnings"_json_pointer, json::array());
+  if (warnings.empty()) co_return std::string();
+  co_return "the API server's type checker doubts the admission policy " + name + ": " +
+      warnings[0].value("fieldRef", "") + " " + warnings[0].value("warning", "");
+}
+
+kube::task<std::string> resource_rules::problem_of_binding(const kube::resource& type, std::string name,
+                                                           std::string policy, std::string action) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, name});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  if (!answer)
+    co_return "the binding " + name + " is not there, so the admission policy " + policy +
+        " does nothing: helm upgrade puts it back";
+  const auto spec = answer->value("spec", json::object());
+  const auto actions = spec.value("validationActions", json::array());
+  const bool acts = action.empty() || std::ranges::find(actions, json(action)) != actions.end();
+  if (spec.value("policyName", "") == policy && acts && spec.contains("paramRef")) co_return std::string();
+  co_return "the binding " + name + " was changed and does not bring the admission policy " + policy +
+      " into force: helm upgrade puts it back";
+}
+
+/// Where a webhook does the work, the API server must be told to call it.
+kube::task<std::string> resource_rules::problem_of_webhook(const kube::resource& type, std::string webhook,
+                                                           std::string consequence) {
+  const auto answer = co_await client_.get(type, kube::object_key{{}, std::string(names::managed_by)});
+  if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
+  const auto webhooks = answer ? answer->value("webhooks", json::array()) : json::array();
+  const auto is_the_one = [&](const json& entry) { return entry.value("name", "") == webhook; };
+  if (std::ranges::any_of(webhooks, is_the_one)) co_return std::string();
+  co_return consequence + " the webhook " + webhook +
+      " is not there: helm upgrade with admission.webhook=auto and an operator in the cluster, or with admission.url";
+}
+
+controller::condition resource_rules::condition_of(const accelerator_policy& policy) const {
+  controller::condition out;
+  out.type = "RulesEnforced";
+  out.generation = policy.generation;
+  const auto& mode = policy.resources.enforcement;
+  std::string counts = plural(keys_, "declared key");
+  if (!kept_.empty())
+    counts +=
+        "; " + plural(kept_.size(), "declaration") + " edited into an error: the last accepted content stays in force";
+  if (left_out_ > 0) counts += "; " + plural(left_out_, "key") + " left out, because more does not fit into one object";
+  if (mode == "Off") {
+    out.status = "False";
+    out.reason = "Off";
+    out.message = counts + "; pods are not held to them: spec.customResources.enforcement is Off";
+  } else if (!problem_.empty()) {
+    out.status = "False";
+    out.reason = "PoliciesUnusable";
+    out.message = problem_;
+  } else {
+    out.status = left_out_ > 0 ? "False" : "True";
+    out.reason = left_out_ > 0 ? "TooManyKeys" : mode == "Deny" ? "Deny" : "Warn";
+    out.message = counts;
+  }
+  return out;
+}
+
+void resource_rules::say(std::optional<controller::condition> what) {
+  const auto text = [](const std::optional<controller::condition>& of) {
+    return of ? of->status + of->reason + of->message + std::to_string(of->generation) : std::string();
+  };
+  if (text(what) == text(state_)) return;
+  state_ = std::move(what);
+  how_.on_state();
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const accelerator_policy*, const accelerator_policy*) const {
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const kube::node* before, const kube::node* after) const {
+  const auto keys = [](const kube::node* of) {
+    std::vector<std::string_view> out;
+    if (!of) return out;
+    for (const auto& [key, amount] : of->allocatable) {
+      if (amount > 0) out.push_back(key);
+    }
+    return out;
+  };
+  if (keys(before) == keys(after)) return {};
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const kube::config_map*, const kube::config_map*) const {
+  return again;
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const compiled_rules* before,
+                                                          const compiled_rules* after) const {
+  return {after ? after->key : before->key};
+}
+
+std::vector<kube::object_key> resource_rules::affected_by(const owned_runtime_class* before,
+                                                          const owned_runtime_class* after) const {
+  if (before && after) return {};
+  return again;
+}
+
+}  // namespace reconcilers

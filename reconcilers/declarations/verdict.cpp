@@ -1,0 +1,124 @@
+#include "reconcilers/declarations/verdict.hpp"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "text/text.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t max_note_bytes = 1000;
+constexpr std::string_view meanwhile_en = "the content that was accepted last stays in force";
+constexpr std::string_view meanwhile_zh = "上次被接受的内容继续生效";
+
+json as_json(const finding& f) {
+  return {{"severity", to_string(severity_of(f))},
+          {"code", to_string(f.what)},
+          {"field", f.field},
+          {"value", f.value},
+          {"allowed", allowed_of(f, language::en)},
+          {"remedy", remedy_of(f, language::en)},
+          {"message", message_of(f, language::en)}};
+}
+
+std::string hex(std::uint64_t value) {
+  std::array<char, 17> out{};
+  std::snprintf(out.data(), out.size(), "%016llx", static_cast<unsigned long long>(value));
+  return out.data();
+}
+
+class fnv {
+ public:
+  void add(std::string_view text) {
+    for (auto size = text.size(); size != 0; size >>= 8) step(static_cast<std::uint8_t>(size));
+    step(0xff);
+    for (const char c : text) step(static_cast<std::uint8_t>(c));
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  void step(std::uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace
+
+std::string_view to_string(verdict v) noexcept {
+  return v == verdict::accepted ? "accepted" : v == verdict::warning ? "warning" : "refused";
+}
+
+verdict verdict_of(const judgement& of) {
+  if (of.findings.empty()) return verdict::accepted;
+  return has_error(of.findings) ? verdict::refused : verdict::warning;
+}
+
+std::string annotation_of(const judgement& of) {
+  constexpr auto replace = json::error_handler_t::replace;
+  json out{{"v", 1}, {"verdict", to_string(verdict_of(of))}, {"key", shown(of.key, 330)}};
+  if (of.kept) out["meanwhile"] = meanwhile_en;
+  auto findings = json::array();
+  std::size_t room = max_verdict_bytes - 640;  // the frame: names, key (its quotes may be escaped), count, hash
+  for (const auto& f : of.findings) {
+    auto one = as_json(f);
+    const auto size = one.dump(-1, ' ', false, replace).size() + 1;
+    if (size > room) break;
+    room -= size;
+    findings.push_back(std::move(one));
+  }
+  const auto more = of.findings.size() - findings.size();
+  out["findings"] = std::move(findings);
+  if (more > 0) out["more"] = more;
+  out["observed"] = hex(of.observed);
+  return out.dump(-1, ' ', false, replace);
+}
+
+bool same_words(std::string_view annotation, std::string_view other) {
+  const auto words = [](std::string_view text) { return text.substr(0, text.rfind(",\"observed\":")); };
+  return words(annotation) == words(other);
+}
+
+std::string note_of(const judgement& of, language in) {
+  const bool chinese = in == language::zh;
+  if (of.findings.empty()) return of.key + (chinese ? "：声明有效" : ": the declaration is in order");
+  std::string out;
+  if (of.kept) out = chinese ? std::string(meanwhile_zh) + "；" : std::string(meanwhile_en) + "; ";
+  std::size_t told = 0;
+  for (const auto& f : of.findings) {
+    const auto message = message_of(f, in);
+    const auto rest = of.findings.size() - told;
+    const auto tail = rest > 1 ? 24U : 0U;
+    if (told > 0 && out.size() + message.size() + tail + 3 > max_note_bytes) {
+      out += chinese ? "（另有 " + std::to_string(rest) + " 条）" : " (" + std::to_string(rest) + " more)";
+      break;
+    }
+    out += (told > 0 ? " | " : "") + message;
+    ++told;
+  }
+  return out.size() <= max_note_bytes ? out : shown(out, max_note_bytes);
+}
+
+bool is_judged(std::string_view label) {
+  return label.starts_with(names::alauda) || label.starts_with(names::cpaas) || label == names::device_label;
+}
+
+std::uint64_t content_hash(const config_map_view& of) {
+  fnv hash;
+  auto sorted = of.labels;
+  std::erase_if(sorted, [](const auto& label) { return !is_judged(label.first); });
+  const auto add_all = [&](config_map_view::entries& entries) {
+    std::ranges::sort(entries);
+    for (const auto& [name, value] : entries) hash.add(name), hash.add(value);
+    hash.add("");
+  };
+  add_all(sorted);
+  sorted = of.data;
+  add_all(sorted);
+  if (of.binary > 0) hash.add(std::to_string(of.binary));
+  return hash.value();
+}
+
+}  // namespace reconcilers::crl

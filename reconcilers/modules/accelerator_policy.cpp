@@ -1,0 +1,187 @@
+#include "reconcilers/modules/accelerator_policy.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "kube/json_object.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+
+namespace reconcilers {
+namespace {
+
+namespace json = kube::json;
+
+std::string text_of(json::value field) {
+  std::string_view raw;
+  return simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS && raw != "null" ? std::string(raw)
+                                                                                        : std::string();
+}
+
+/// Text as it is, anything else as JSON: an older version of us may have let a number in.
+std::string word_of(json::value field) {
+  return field.type().value() == simdjson::ondemand::json_type::string ? std::string(json::text_or(field))
+                                                                       : text_of(field);
+}
+
+/// Nothing where it is not an object: what a policy holds that the schema would not take is not our downfall.
+settings_map read_settings(json::value of) {
+  settings_map made;
+  if (of.type().value() != simdjson::ondemand::json_type::object) return made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    std::string owned(key);
+    made[std::move(owned)] = word_of(field);
+  });
+  return made;
+}
+
+node_set read_node_set(json::value of) {
+  node_set made;
+  if (of.type().value() != simdjson::ondemand::json_type::object) return made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "name") made.name = json::text_or(field);
+    if (key == "settings") made.settings = read_settings(field);
+  });
+  return made;
+}
+
+module_spec read_module(json::value of) {
+  module_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "enabled") made.enabled = json::flag_or(field, false);
+    if (key == "image") made.image = json::text_or(field);
+    if (key == "imagePullPolicy") made.image_pull_policy = json::text_or(field);
+    if (key == "resources") made.resources = text_of(field);
+    if (key == "args") made.args = text_of(field);
+    if (key == "env") made.env = text_of(field);
+    if (key == "tolerations") made.tolerations = text_of(field);
+    if (key == "priorityClassName") made.priority_class = json::text_or(field);
+    if (key == "rollout") made.rollout = json::text_or(field);
+    if (key == "adopt") made.adopt = json::flag_or(field, false);
+    if (key == "settings") made.settings = read_settings(field);
+    if (key == "device") made.device = text_of(field);
+    if (key == "nodeSets" && field.type().value() == simdjson::ondemand::json_type::array)
+      json::each_item(field, [&](json::value one) { made.node_sets.push_back(read_node_set(one)); });
+  });
+  return made;
+}
+
+label_alias read_alias(json::value of) {
+  label_alias made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "key") made.key = json::text_or(field);
+    if (key == "value") made.value = json::text_or(field);
+    if (key == "mode") made.mode = json::text_or(field);
+  });
+  return made;
+}
+
+enrolment_spec read_enrolment(json::value of) {
+  enrolment_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "default") {
+      made.default_mode = json::text_or(field);
+      if (made.default_mode == "None") made.default_mode.clear();
+    } else if (key == "labelAliases") {
+      json::each_item(field, [&](json::value one) { made.aliases.push_back(read_alias(one)); });
+    } else if (key == "takeOver") {
+      made.take_over = json::flag_or(field, false);
+    } else if (key == "verifyTimeout") {
+      made.verify_timeout = parse_duration(json::text_or(field)).value_or(made.verify_timeout);
+    } else if (key == "maxUnavailable") {
+      made.max_unavailable = text_of(field);
+      std::erase(made.max_unavailable, '"');
+    } else if (key == "drain") {
+      json::each_member(field, [&](std::string_view name, json::value of) {
+        if (name == "mode") made.evict = json::text_or(of) == "Evict";
+        if (name == "timeout") made.drain_timeout = parse_duration(json::text_or(of)).value_or(made.drain_timeout);
+      });
+    }
+  });
+  return made;
+}
+
+scheduler_spec read_scheduler(json::value of) {
+  scheduler_spec made;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "mode") made.mode = json::text_or(field, "None");
+    if (key == "isolateNodes") made.isolate_nodes = json::flag_or(field, true);
+    if (key == "image") made.image = json::text_or(field);
+    if (key == "replicas") made.replicas = static_cast<std::int32_t>(json::number_or(field, made.replicas));
+  });
+  return made;
+}
+
+void read_spec(json::value of, accelerator_policy& into) {
+  std::string pull_secrets;
+  json::each_member(of, [&](std::string_view key, json::value field) {
+    if (key == "removing") into.removing = json::flag_or(field, false);
+    if (key == "imagePullSecrets") pull_secrets = text_of(field);
+    if (key == "modules") {
+      json::each_member(field, [&](std::string_view name, json::value module) {
+        std::string owned(name);  // the view ends with the next string that is read
+        into.modules[std::move(owned)] = read_module(module);
+      });
+    } else if (key == "enrolment") {
+      into.enrolment = read_enrolment(field);
+    } else if (key == "compatibility") {
+      json::each_member(field, [&](std::string_view name, json::value of) {
+        if (name == "enforcement") into.compatibility.enforcement = json::text_or(of, "Warn");
+        if (name == "paddleAllocator") into.compatibility.paddle_allocator = json::flag_or(of, false);
+      });
+    } else if (key == "scheduler") {
+      into.scheduler = read_scheduler(field);
+    } else if (key == "customResources") {
+      json::each_member(field, [&](std::string_view name, json::value of) {
+        if (name == "enforcement") into.resources.enforcement = json::text_or(of, "Off");
+        if (name == "fillOptional") into.resources.fill_optional = json::flag_or(of, false);
+        if (name == "publish") into.resources.publish = json::flag_or(of, true);
+      });
+    }
+  });
+  into.scheduler.pull_secrets = pull_secrets;
+  for (auto& [name, module] : into.modules) {
+    module.pull_secrets = pull_secrets;
+    module.enabled = module.enabled && !into.removing;
+  }
+}
+
+}  // namespace
+
+std::int64_t allowed_changes(std::string_view max_unavailable, std::int64_t nodes) {
+  std::int64_t number = 1;
+  const auto [end, failed] = std::from_chars(max_unavailable.begin(), max_unavailable.end(), number);
+  if (failed != std::errc()) return 1;
+  number = std::min<std::int64_t>(number, 1'000'000);
+  if (end != max_unavailable.end() && *end == '%') number = (nodes * std::min<std::int64_t>(number, 100) + 99) / 100;
+  return std::max<std::int64_t>(number, 1);
+}
+
+std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
+  std::int64_t total = 0, number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9') {
+      number = std::max<std::int64_t>(number, 0) * 10 + (c - '0');
+      if (number > 1'000'000'000) return std::nullopt;
+      continue;
+    }
+    if (number < 0 || (c != 'h' && c != 'm' && c != 's')) return std::nullopt;
+    total += number * (c == 'h' ? 3600 : c == 'm' ? 60 : 1);
+    number = -1;
+  }
+  if (text.empty() || number >= 0) return std::nullopt;
+  return std::chrono::seconds(total);
+}
+
+kube::result<accelerator_policy> accelerator_policy::decode(std::string_view bytes) {
+  auto made = json::decode<accelerator_policy>(bytes, kube::keep_none,
+                                               [](accelerator_policy& into, std::string_view key, json::value field) {
+                                                 if (key == "spec") read_spec(field, into);
+                                                 if (key == "status") into.status = text_of(field);
+                                               });
+  if (!made) return made;
+  made->offered.of = std::make_shared<const modules::offer>(made->modules);
+  for (auto& alias : made->offered.of->aliases()) made->enrolment.aliases.push_back(std::move(alias));
+  return made;
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,569 @@
+#include "reconcilers/nodes/enrolment.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "reconcilers/cuda/labels.hpp"
+#include "reconcilers/nodes/intent.hpp"
+#include "reconcilers/nodes/node_sets.hpp"
+#include "reconcilers/nodes/taints.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::action;
+using nlohmann::json;
+
+constexpr auto label_path = "/metadata/labels/quartermaster.io~1module";
+constexpr auto taken_over_path = "/metadata/labels/quartermaster.io~1taken-over";
+constexpr auto look_again = 250ms;
+/// After a PodDisruptionBudget has refused an eviction; as kubectl drain.
+constexpr auto ask_again = 5s;
+/// The words for a PodDisruptionBudget, whose numbers come and go.
+constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no eviction now";
+/// How long a store may be behind our own write before we look at it all the same.
+constexpr auto lag_allowed = 2s;
+
+const kube::object_key policy_key{{}, std::string(names::policy)};
+
+std::uint64_t version_of(const json& object) {
+  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+json operation(const char* op, std::string path, json value) {
+  return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
+}
+
+/// Where a taint of ours is in the list.
+std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = names::switching_taint) {
+  const auto at = std::ranges::find(node.taints, key, &kube::taint::key);
+  return at == node.taints.end() ? std::nullopt : std::optional<std::size_t>(at - node.taints.begin());
+}
+
+void patch_label(const kube::node& node, const std::string& to, json& out) {
+  const auto from = node.labels.find(names::module_label);
+  // A `test` for null is true where the member is absent (evanphx/json-patch, which the API server uses).
+  out.push_back(operation("test", label_path, from ? json(*from) : json()));
+  if (!to.empty())
+    out.push_back(operation("add", label_path, to));
+  else if (from)
+    out.push_back({{"op", "remove"}, {"path", label_path}});
+}
+
+/// The list of taints is others' too: only our own entry is named, by its place and its key. Without a value it goes.
+void patch_taint(const kube::node& node, std::string_view key, const std::optional<std::string>& value, json& out) {
+  const std::string list = "/spec/taints";
+  const auto at = taint_at(node, key);
+  const auto ours = list + "/" + std::to_string(at.value_or(0));
+  if (at) out.push_back(operation("test", ours + "/key", key));
+  if (!value) {
+    if (at) out.push_back({{"op", "remove"}, {"path", ours}});
+    return;
+  }
+  json made = {{"key", key}, {"effect", "NoSchedule"}};
+  if (!value->empty()) made["value"] = *value;
+  if (at) {
+    out.push_back(operation("replace", ours, made));
+  } else if (node.taints.empty()) {
+    out.push_back(operation("test", list, json()));
+    out.push_back(operation("add", list, json::array({made})));
+  } else {
+    out.push_back(operation("add", list + "/-", made));
+  }
+}
+
+json patch_of(const kube::node& node, const mode_step& step, const accelerator_policy* policy) {
+  auto out = json::array({operation("test", "/metadata/uid", node.id.to_string())});
+  if (step.label) {
+    patch_label(node, *step.label, out);
+    patch_set(node, wanted_set(policy, *step.label, node), out);
+  }
+  const bool taken = node.labels.contains(names::taken_over_label);
+  if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
+  if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
+  if (step.change == mode_step::taint_change::set)
+    patch_taint(node, names::switching_taint, step.taint.to_string(), out);
+  if (step.change == mode_step::taint_change::remove) patch_taint(node, names::switching_taint, std::nullopt, out);
+  return out;
+}
+
+json bare(const std::string& name) {
+  const auto& type = kube::resources::accelerator_nodes;
+  return {{"apiVersion", type.api_version()}, {"kind", type.kind}, {"metadata", {{"name", name}}}};
+}
+
+json object_of(const std::string& name, const std::string& node_uid) {
+  auto out = bare(name);
+  auto& metadata = out["metadata"];
+  metadata["labels"] = {{names::managed_by_label, names::managed_by}};
+  metadata["ownerReferences"] =
+      json::array({{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", name}, {"uid", node_uid}}});
+  return out;
+}
+
+json status_of(const std::string& name, const mode_status& from) {
+  auto out = bare(name);
+  auto& status = out["status"];
+  status = {{"requestedMode", from.requested_mode},
+            {"actualMode", from.actual_mode},
+            {"phase", from.phase},
+            {"reason", from.reason},
+            {"message", from.message},
+            {"since", from.since}};
+  status["conditions"] = json::array({{{"type", "Ready"},
+                                       {"status", from.ready},
+                                       {"reason", from.reason},
+                                       {"message", from.message},
+                                       {"lastTransitionTime", from.ready_since}}});
+  if (!from.blockers.empty()) status["blockers"] = from.blockers;
+  if (from.given_up) {
+    const auto& last = *from.given_up;
+    status["rolledBack"] = {{"request", last.request},
+                            {"reason", last.reason},
+                            {"message", last.message},
+                            {"attempts", last.attempts},
+                            {"policyGeneration", last.policy_generation}};
+    if (last.at > 0)
+      status["rolledBack"]["at"] = controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.at)));
+    if (!last.blockers.empty()) status["rolledBack"]["blockers"] = last.blockers;
+  }
+  return out;
+}
+
+kube::write_options as_owner(std::string_view owner) {
+  kube::write_options out;
+  out.field_manager = owner;
+  out.force = true;
+  return out;
+}
+
+enum class belongs { to_this, to_another, to_none };
+belongs owner_of(const accelerator_node& object, const kube::node& node) {
+  auto out = belongs::to_none;
+  for (const auto& owner : object.owners) {
+    if (owner.kind != "Node") continue;
+    if (owner.id == node.id) return belongs::to_this;
+    out = belongs::to_another;
+  }
+  return out;
+}
+
+/// The world moved on between our look and our write; what it is now comes with the watch.
+bool overtaken(kube::errc code) { return code == kube::errc::conflict || code == kube::errc::not_found; }
+
+}  // namespace
+
+enrolment::enrolment(stores from, kube::client& client, controller::recorder& events, settings how)
+    : from_(from), client_(client), events_(events), how_(std::move(how)), pods_(from.pods, how_.ns) {
+  for (const auto& node : from_.nodes.all()) {
+    follow(node.key.name);
+    count_free(nullptr, &node);
+  }
+  from_.nodes.observe([this](const kube::node* before, const kube::node* after) {
+    follow((after ? after : before)->key.name);
+    count_free(before, after);
+  });
+  from_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
+    const auto& name = (after ? after : before)->key.name;
+    if (!after) {
+      if (const auto at = written_.find(name); at != written_.end()) at->second.status_version = 0;
+    }
+    follow(name);
+  });
+}
+
+/// As the stores show it; a node that we are writing to counts already, and until the watch has shown what we wrote.
+bool enrolment::changing(const kube::node& node) const {
+  const auto wrote = written_.find(node.key.name);
+  if (writing_.contains(node.key.name) ||
+      (wrote != written_.end() && node.resource_version < wrote->second.node_version))
+    return true;
+  const auto* object = from_.accelerator_nodes.find(node.key);
+  const bool same = object && owner_of(*object, node) != belongs::to_another;
+  return is_changing(taint_at(node).has_value(), node.labels.value_or(names::module_label, ""),
+                     same ? std::string_view(object->mode.actual_mode) : std::string_view());
+}
+
+void enrolment::follow(const std::string& name) {
+  const auto* node = from_.nodes.find({{}, name});
+  if (node && changing(*node)) {
+    changing_.insert(name);
+    return;
+  }
+  if (!node) waiting_.erase(name);
+  if (changing_.erase(name) == 0) return;
+  auto free = slots();
+  for (const auto& next : waiting_) {
+    if (free-- <= 0) break;
+    how_.wake({{}, next});
+  }
+}
+
+std::int64_t enrolment::slots() const {
+  const auto* rules = policy();
+  const auto allowed = allowed_changes(rules ? std::string_view(rules->enrolment.max_unavailable) : std::string_view(),
+                                       static_cast<std::int64_t>(from_.accelerator_nodes.size()));
+  return allowed - static_cast<std::int64_t>(changing_.size());
+}
+
+bool enrolment::synced() const {
+  return from_.policies.synced() && from_.nodes.synced() && from_.pods.synced() && from_.accelerator_nodes.synced();
+}
+
+const accelerator_policy* enrolment::policy() const {
+  const auto* found = from_.policies.find(policy_key);
+  return found && !found->deleting ? found : nullptr;
+}
+
+/// What the driver knows of CUDA, as labels people select by.
+compat::label_step enrolment::cuda_labels(const kube::node& node) const {
+  const auto* rules = policy();
+  return rules && !rules->removing ? compat::labels_for(node) : compat::label_step();
+}
+
+void enrolment::count_free(const kube::node* before, const kube::node* after) {
+  const bool none = free_ == 0;
+  for (const auto* one : {before, after}) {
+    if (one && !one->labels.contains(names::module_label) && !one->unschedulable) free_ += one == after ? 1 : -1;
+  }
+  if (!none || free_ == 0) return;
+  for (const auto& key : isolation_changed()) how_.wake(key);
+}
+
+/// A node keeps it while its mode changes. It is put on only where some node is left to everything else: in a cluster
+/// where every node has a module nothing could be scheduled any more.
+std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
+  const auto isolates = how_.isolates();
+  if (!isolates) return std::nullopt;
+  const bool is = taint_at(node, names::accelerator_taint).has_value();
+  const bool served = node.labels.contains(names::module_label);
+  const bool wanted = *isolates && (is ? served || taint_at(node) : served && free_ > 0);
+  return wanted == is ? std::nullopt : std::optional<bool>(wanted);
+}
+
+bool enrolment::concerns(const kube::node& node) const {
+  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) ||
+         taint_at(node) || node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
+         intent_of(node, policy(), declared_).of != node_intent::kind::none;
+}
+
+bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
+  const auto at = written_.find(node.key.name);
+  if (at == written_.end()) return false;
+  const auto& wrote = at->second;
+  const bool lags = node.resource_version < wrote.node_version ||
+                    (wrote.status_version > 0 && (!object || object->resource_version < wrote.status_version));
+  if (lags && how_.now() - at->second.at < lag_allowed) return true;
+  written_.erase(at);
+  return false;
+}
+
+controller::milliseconds enrolment::lasted(const std::string& name, const mode_status& status) {
+  auto& seen = phases_[name];
+  if (seen.phase != status.phase || seen.began != status.since) {
+    seen = {status.phase, status.since, how_.now(), controller::milliseconds(0)};
+    const auto wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+    if (const auto began = controller::parse_rfc3339_seconds(status.since); began && *began < wall)
+      seen.before = std::chrono::seconds(wall - *began);
+  }
+  return how_.now() - seen.since + seen.before;
+}
+
+node_state enrolment::state_of(const kube::node& node, const accelerator_node* object) {
+  const auto* rules = policy();
+  const auto& name = node.key.name;
+  node_state out;
+  out.wanted = intent_of(node, rules, declared_, pods_.foreign(name));
+  out.taken_over = node.labels.contains(names::taken_over_label);
+  out.placed = node.labels.value_or(names::module_label, "");
+  out.placed_enabled = rules && rules->enabled(out.placed);
+  if (const auto at = taint_at(node)) {
+    out.taint = switching::parse(node.taints[*at].value);
+    out.from_enabled = rules && rules->enabled(out.taint->from);
+  }
+  out.answers = node.ready == kube::condition_status::yes;
+  out.governed = rules != nullptr;
+  out.may_begin = changing_.contains(name) || slots() > 0;
+  out.allocatable = node.allocatable;
+  out.plugins = pods_.plugins(name);
+  if (rules) out.offered = rules->offered.of;
+  if (out.plugins.empty() && out.placed_enabled) out.untolerated = untolerated_taints(node, *rules, out.placed);
+  const auto& offered = modules::offered_by(rules);
+  out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->from : out.placed));
+  for (auto& one : out.holders) {
+    if (const auto at = refused_.find(one.pod); at != refused_.end()) one.refused = at->second;
+  }
+  out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+  if (rules) {
+    out.verify_timeout = rules->enrolment.verify_timeout;
+    out.drain_timeout = rules->enrolment.drain_timeout;
+    out.evict = rules->enrolment.evict;
+    out.policy_generation = rules->generation;
+  }
+  if (object && !object->mode.phase.empty()) {
+    out.before = object->mode;
+    out.in_phase = lasted(name, object->mode);
+  }
+  return out;
+}
+
+kube::task<action> enrolment::reconcile(kube::object_key key) {
+  if (!synced()) co_return action::again(look_again);
+  const auto* node = from_.nodes.find(key);
+  const auto* object = from_.accelerator_nodes.find(key);
+  if (!node) {
+    written_.erase(key.name);
+    phases_.erase(key.name);
+    waiting_.erase(key.name);
+    if (!object || object->deleting) co_return action::await_change();
+    co_return co_await remove(*object);
+  }
+  if (node->deleting || (object && object->deleting)) co_return action::await_change();
+  if (behind(*node, object)) co_return action::again(lag_allowed);
+  // Another node of the same name: what is said of the earlier one is void.
+  if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
+  if (const auto isolate = isolation_step(*node)) {
+    auto patch = json::array({operation("test", "/metadata/uid", node->id.to_string())});
+    patch_taint(*node, names::accelerator_taint, *isolate ? std::optional<std::string>("") : std::nullopt, patch);
+    const auto done = co_await write(*node, patch);
+    if (!done) co_return std::unexpected(done.error());
+    co_return action::again(look_again);
+  }
+  if (const auto labels = cuda_labels(*node); !labels.idle()) {
+    const auto patch = compat::patch_of(*node, labels);
+    const auto done = co_await write(*node, patch);
+    if (!done) co_return std::unexpected(done.error());
+    co_return action::again(look_again);  // the store shows it, or somebody else's change, by then
+  }
+  co_return co_await bring(*node, object);
+}
+
+kube::task<action> enrolment::bring(const kube::node& node, const accelerator_node* object) {
+  const auto is = state_of(node, object);
+  const auto step = next_step(is);
+  const auto name = node.key.name;
+  const auto uid = node.id.to_string();
+  const bool create = !object || owner_of(*object, node) != belongs::to_this;
+  const bool says_so = step.status ? !create && is.before == step.status : !object;
+  const std::optional<accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
+  // What is told is about the node as it is now: after a write it may have gone from the store.
+  const controller::object_reference about(kube::resources::nodes, node);
+  if (step.status && !step.quiet && step.status->reason == "MaxUnavailable")
+    waiting_.insert(name);
+  else
+    waiting_.erase(name);
+
+  if (step.writes_node() && !(step.status_first && !says_so)) {
+    const auto patch = patch_of(node, step, policy());
+    const auto done = co_await write(node, patch);
+    if (!done) co_return std::unexpected(done.error());
+    if (!*done) co_return action::again(look_again);
+  }
+  if (!says_so && step.status) {
+    const auto done = co_await write_status(name, uid, create, *step.status);
+    if (!done) {
+      if (overtaken(done.error().code)) co_return action::again(look_again);
+      co_return std::unexpected(done.error());
+    }
+  }
+  tell(about, step, is);
+  if (last) co_return co_await remove(*last);
+  auto again_in = step.again_in;
+  if (!step.evict.empty()) {
+    const auto later = co_await evict(step.evict);
+    if (!later) co_return std::unexpected(later.error());
+    if (*later && (!again_in || **later < *again_in)) again_in = *later;
+  }
+  co_return action{again_in};
+}
+
+/// False: the world moved on meanwhile.
+kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
+  const auto name = node.key.name;
+  const auto version = node.resource_version;
+  const auto options = as_owner(names::field_owner);
+  writing_.insert(name);
+  follow(name);
+  auto answer = co_await client_.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
+  if (answer) {
+    auto& wrote = written_[name];
+    wrote.node_version = version_of(*answer);
+    wrote.at = how_.now();
+  }
+  writing_.erase(name);
+  follow(name);
+  if (answer) co_return true;
+  const auto* later = from_.nodes.find({{}, name});
+  const bool moved = !later || later->resource_version != version;
+  // A failed test reads like any other 422: only where the node has moved on is it the one we expect.
+  if (overtaken(answer.error().code) || (moved && answer.error().code == kube::errc::invalid)) co_return false;
+  co_return std::unexpected(answer.error());
+}
+
+/// When to ask again; empty when nobody refused. What the API server says of one pod stops none of the others: a pod
+/// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
+kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
+  std::optional<controller::milliseconds> later;
+  for (const auto& one : pods) {
+    kube::preconditions only_if;
+    only_if.uid = one.id.to_string();
+    const auto key = one.pod;
+    const auto done = co_await client_.evict(key, only_if);
+    if (done || overtaken(done.error().code)) {
+      refused_.erase(key);
+      continue;
+    }
+    const auto& why = done.error();
+    if (why.http == 0) co_return std::unexpected(why);  // nobody answered: the next would fare the same
+    auto words = why.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
+                                                           : "its eviction is refused: " + why.what;
+    later = ask_again;
+    auto& last = refused_[key];
+    if (last == words) continue;
+    last = std::move(words);
+    if (why.code == kube::errc::too_many_requests) continue;
+    controller::object_reference about;
+    about.api_version = "v1";
+    about.kind = "Pod";
+    about.key = key;
+    about.uid = one.id.to_string();
+    events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", last);
+  }
+  co_return later;
+}
+
+void enrolment::tell(const controller::object_reference& about, const mode_step& step, const node_state& is) {
+  if (step.tell) events_.record(about, step.tell->type, step.tell->reason, step.tell->action, step.tell->note);
+  for (const auto& one : step.blockers) {
+    const auto name = one.name();
+    const bool told = is.before && std::ranges::any_of(is.before->blockers, [&](const std::string& text) {
+                        return text == name || text.starts_with(name + " ");
+                      });
+    if (told || !step.status ||
+        std::ranges::none_of(step.status->blockers, [&](const std::string& text) { return text.starts_with(name); }))
+      continue;
+    controller::object_reference pod;
+    pod.api_version = "v1";
+    pod.kind = "Pod";
+    pod.key = one.pod;
+    pod.uid = one.id.to_string();
+    events_.record(pod, controller::event_type::normal, "HoldsModeChange", "Enrol",
+                   "node " + about.key.name + " waits for this pod to end: it is to change to mode " +
+                       (step.status->requested_mode) +
+                       (one.stays.empty() ? "" : "; this pod " + std::string(one.stays) + " and is not evicted"));
+  }
+}
+
+kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create, mode_status status) {
+  const auto& type = kube::resources::accelerator_nodes;
+  const kube::object_key key{{}, name};
+  const auto options = as_owner(names::node_field_owner);
+  if (create) {
+    const auto whole = object_of(name, uid);
+    auto answer = co_await client_.apply(type, key, whole, options);
+    if (!answer) co_return std::unexpected(std::move(answer.error()));
+  }
+  const auto body = status_of(name, status);
+  auto answer = co_await client_.apply_status(type, key, body, options);
+  if (!answer) co_return std::unexpected(std::move(answer.error()));
+  auto& wrote = written_[name];
+  wrote.status_version = version_of(*answer);
+  wrote.at = how_.now();
+  lasted(name, status);  // its time begins now, not when the watch shows it
+  co_return kube::result<void>();
+}
+
+kube::task<action> enrolment::remove(const accelerator_node& object) {
+  kube::preconditions only_if;
+  only_if.uid = object.id.to_string();
+  const auto key = object.key;
+  const auto done = co_await client_.remove(kube::resources::accelerator_nodes, key, only_if);
+  if (!done && !overtaken(done.error().code)) co_return std::unexpected(done.error());
+  // The next look comes with the watch: the object is gone, or another has its name.
+  phases_.erase(key.name);
+  co_return action::await_change();
+}
+
+std::vector<kube::object_key> enrolment::affected_by(const kube::node* before, const kube::node* after) const {
+  if (!after) return {before->key};
+  if ((before && concerns(*before)) || concerns(*after)) return {after->key};
+  return {};
+}
+
+std::vector<kube::object_key> enrolment::affected_by(const kube::pod* before, const kube::pod* after) const {
+  auto out = pods_.affected_by(before, after);
+  if (!pods_.gpu_operator_came_or_went(before, after)) return out;
+  for (const auto& node : from_.nodes.all()) {
+    if (wanted_by_gpu_operator(node) && concerns(node) && std::ranges::find(out, node.key) == out.end())
+      out.push_back(node.key);
+  }
+  return out;
+}
+
+std::vector<kube::object_key> enrolment::affected_by(const accelerator_node* before,
+                                                     const accelerator_node* after) const {
+  return {after ? after->key : before->key};
+}
+
+std::vector<kube::object_key> enrolment::declare(std::vector<label_alias> labels) {
+  if (labels == declared_) return {};
+  std::vector<kube::object_key> out;
+  const auto add_concerned = [&] {
+    for (const auto& node : from_.nodes.all()) {
+      if (concerns(node) && std::ranges::find(out, node.key) == out.end()) out.push_back(node.key);
+    }
+  };
+  add_concerned();
+  declared_ = std::move(labels);
+  add_concerned();
+  return out;
+}
+
+std::vector<kube::object_key> enrolment::isolation_changed() const {
+  std::vector<kube::object_key> out;
+  for (const auto& node : from_.nodes.all()) {
+    if (isolation_step(node)) out.push_back(node.key);
+  }
+  return out;
+}
+
+/// Any edit of the policy is a reason to try again what was given up.
+std::vector<kube::object_key> enrolment::given_up() const {
+  std::vector<kube::object_key> out;
+  for (const auto& object : from_.accelerator_nodes.all()) {
+    if (object.mode.given_up) out.push_back(object.key);
+  }
+  return out;
+}
+
+std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* before,
+                                                     const accelerator_policy* after) const {
+  const auto& any = after ? *after : *before;
+  if (any.key != policy_key) return {};
+  const auto same_modules = [&] {
+    return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
+                              [&](const modules::module_type& one, const modules::module_type& other) {
+                                return one.name == other.name && std::ranges::equal(one.resources, other.resources) &&
+                                       std::ranges::equal(one.prefixes, other.prefixes) &&
+                                       std::ranges::equal(one.needs.architectures, other.needs.architectures) &&
+                                       before->enabled(one.name) == after->enabled(one.name) &&
+                                       not_offered(one, *before).empty() == not_offered(other, *after).empty();
+                              });
+  };
+  if (before && after && before->id == after->id && before->deleting == after->deleting &&
+      before->enrolment == after->enrolment && same_modules())
+    return before->generation == after->generation ? std::vector<kube::object_key>() : given_up();
+  std::vector<kube::object_key> out;
+  for (const auto& node : from_.nodes.all()) {
+    if (concerns(node)) out.push_back(node.key);
+  }
+  return out;
+}
+
+}  // namespace reconcilers

@@ -1,0 +1,112 @@
+#include "reconcilers/nodes/foreign.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "api/names.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+/// Parts of names of DaemonSets, as the products' own manifests and charts have them (a Helm release puts its name in
+/// front); the first that fits counts.
+struct known_plugin {
+  std::string_view part, who;
+};
+constexpr auto nvidia = "NVIDIA's device plugin";
+constexpr std::array<known_plugin, 8> known{{
+    {"hami-device-plugin", "HAMi"},
+    {"volcano-device-plugin", "Volcano"},
+    {"gpushare-device-plugin", "gpushare"},
+    {"gpu-manager", "GPU-Manager"},
+    {"vgpu-manager", "vgpu-manager"},
+    {"nvidia-device-plugin", nvidia},
+    {"nvidia-gpu-device-plugin", nvidia},  // GKE
+    {"nvidia-mps-device-plugin", nvidia},
+}};
+/// Of the same charts, but nothing that registers with the kubelet.
+constexpr std::array<std::string_view, 3> beside{"mps-control-daemon", "feature-discovery", "validator"};
+constexpr std::string_view gpu_operator_set = "nvidia-device-plugin-daemonset";
+/// GPU Operator sets it to "true" on every node with cards, with its device plugin switched off too; "false" keeps the
+/// plugin away from a node, and "paused-for-mig-change" takes it away for a while.
+constexpr std::string_view gpu_operator_label = "nvidia.com/gpu.deploy.device-plugin";
+constexpr std::string_view vgpu_manager_label = "vgpu-manager", vgpu_manager_value = "device-plugin";
+
+const kube::owner_ref* daemon_set_of(const kube::pod& pod) {
+  const auto at = std::ranges::find_if(pod.owners, [](const auto& one) { return one.kind == "DaemonSet"; });
+  return at == pod.owners.end() ? nullptr : &*at;
+}
+
+/// An alias makes such a label ours: its owner's plugin is one of our modules then.
+bool asks_us(std::string_view key, std::string_view value, const accelerator_policy* policy) {
+  return policy && std::ranges::any_of(policy->enrolment.aliases, [&](const label_alias& one) {
+           return one.key == key && crl::lower_case(one.value) == value;
+         });
+}
+
+bool says(const kube::node& node, std::string_view key, std::string_view value) {
+  return crl::lower_case(node.labels.value_or(key, "")) == value;
+}
+
+std::string switch_off(const kube::node& node) {
+  return "kubectl label node " + node.key.name + " " + std::string(gpu_operator_label) +
+         "=false --overwrite, which takes GPU Operator's plugin off this node";
+}
+
+std::string remedy_of(const foreign_pod& one, const kube::node& node) {
+  if (one.daemon_set.empty()) return "take its manifest out of the kubelet's folder of static pods";
+  if (one.ours_by_name) return "remove it, or set spec.modules.<name>.adopt: true of the module that has its name";
+  if (one.daemon_set.ends_with("/" + std::string(gpu_operator_set)) && node.labels.contains(gpu_operator_label))
+    return switch_off(node);
+  return "remove that DaemonSet, or give its pods the required node affinity " + std::string(names::taken_over_label) +
+         " DoesNotExist";
+}
+
+}  // namespace
+
+std::string_view foreign_product(const kube::pod& pod) {
+  const auto* set = daemon_set_of(pod);
+  if (!set && !pod.mirror) return {};
+  const std::string_view name = set ? std::string_view(set->name) : std::string_view(pod.key.name);
+  const auto in_name = [&](std::string_view part) { return name.contains(part); };
+  if (std::ranges::any_of(beside, in_name)) return {};
+  const auto at = std::ranges::find_if(known, in_name, &known_plugin::part);
+  return at == known.end() ? std::string_view() : at->who;
+}
+
+bool of_gpu_operator(const kube::pod& pod) {
+  const auto* set = daemon_set_of(pod);
+  return set && set->name == gpu_operator_set;
+}
+
+foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace) {
+  const auto* set = daemon_set_of(pod);
+  return {pod.key.to_string(), set ? pod.key.ns + "/" + set->name : std::string(), foreign_product(pod),
+          pod.key.ns == own_namespace};
+}
+
+std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreign_pods& around,
+                                            const accelerator_policy* policy) {
+  std::vector<foreign_plugin> out;
+  for (const auto& one : around.here) {
+    const auto what = one.daemon_set.empty() ? "static pod " + one.pod : "DaemonSet " + one.daemon_set;
+    out.push_back({what + " runs a device plugin on this node (" + std::string(one.who) + ")", remedy_of(one, node)});
+  }
+  if (says(node, vgpu_manager_label, vgpu_manager_value) && !asks_us(vgpu_manager_label, vgpu_manager_value, policy))
+    out.push_back({"label vgpu-manager=device-plugin gives the node to vgpu-manager", "remove that label"});
+  if (out.empty() && around.gpu_operator && wanted_by_gpu_operator(node) &&
+      !asks_us(gpu_operator_label, "true", policy))
+    out.push_back({"label " + std::string(gpu_operator_label) + "=" +
+                       std::string(node.labels.value_or(gpu_operator_label, "")) +
+                       " gives the node to the device plugin of the NVIDIA GPU Operator",
+                   switch_off(node)});
+  return out;
+}
+
+bool wanted_by_gpu_operator(const kube::node& node) {
+  const auto value = crl::lower_case(node.labels.value_or(gpu_operator_label, ""));
+  return value == "true" || value.starts_with("paused");
+}
+
+}  // namespace reconcilers

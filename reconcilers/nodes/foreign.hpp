@@ -1,0 +1,51 @@
+#pragma once
+// Device plugins of somebody else: which pods they are known by, whether one is on a node or about to come, and how it
+// is taken off by its own means. Pure. Two plugins of one vendor on a node give a card out twice. We never change
+// objects and labels of others, so whoever owns the plugin takes it off; what we can do is say exactly how, and set a
+// label of ours that its DaemonSet may be told to keep away from.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+
+namespace reconcilers {
+
+/// A pod of a device plugin that is not ours.
+struct foreign_pod {
+  std::string pod;            ///< "namespace/name"
+  std::string daemon_set;     ///< "namespace/name"; empty: a static pod of the kubelet
+  std::string_view who;       ///< the product
+  bool ours_by_name = false;  ///< lies in our namespace: an object that bears one of our names
+};
+
+/// What is known of other products' plugins around one node.
+struct foreign_pods {
+  std::vector<foreign_pod> here;  ///< not those that have ended
+  bool gpu_operator = false;      ///< the plugin of NVIDIA's GPU Operator runs somewhere in the cluster
+};
+
+/// The product whose device plugin for NVIDIA cards this is, by the name of its DaemonSet; empty: it is none.
+std::string_view foreign_product(const kube::pod& pod);
+/// As NVIDIA's GPU Operator names it. Clusters that have the operator for driver and toolkit only have none.
+bool of_gpu_operator(const kube::pod& pod);
+foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace);
+
+/// Why two plugins would be on the node.
+struct foreign_plugin {
+  std::string is;      ///< "DaemonSet kube-system/x (HAMi) runs a device plugin on this node"
+  std::string remedy;  ///< an order, without full stop
+};
+
+/// A label that `policy` gives another meaning is no sign of another product.
+std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreign_pods& known,
+                                            const accelerator_policy* policy);
+
+/// Does the node wear the label by which GPU Operator puts its plugin on nodes?
+bool wanted_by_gpu_operator(const kube::node& node);
+
+}  // namespace reconcilers

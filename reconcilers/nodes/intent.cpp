@@ -1,0 +1,345 @@
+#include "reconcilers/nodes/intent.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "api/names.hpp"
+#include "text/nearest.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+using kind = node_intent::kind;
+using modules::module_type;
+
+constexpr std::string_view product_label = "nvidia-device-enable";
+constexpr std::string_view our_label = "quartermaster.io/mode";
+constexpr std::string_view no_mode = "none";
+
+/// Values of nvidia-device-enable that hand the node to somebody else.
+struct other_owner {
+  std::string_view key, value, who;
+};
+constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
+/// Labels that other products' users have on their nodes already. They ask for a mode of ours where that module is on;
+/// where it is off they are the other product's.
+struct product_alias {
+  std::string_view key, value, mode, who;
+  std::string_view refusal;  ///< why we cannot grant it; empty where we can
+};
+constexpr std::string_view ack_label = "ack.node.gpu.schedule";
+constexpr std::string_view no_isolation =
+    "asks for memory or cores held apart, and no isolation back end is installed; share asks for the same without "
+    "isolation, vgpu and mps have their own";
+constexpr product_alias aliases[] = {
+    {"gpu", "on", "hami", "HAMi", {}},
+    {"gpushare", "true", "gpushare", "gpushare", {}},
+    {ack_label, "default", "pgpu", "ACK", {}},
+    {ack_label, "topology", "pgpu", "ACK", {}},
+    {ack_label, "share", "gpushare", "ACK", {}},
+    {ack_label, "mps", "mps", "ACK", {}},
+    {ack_label, "cgpu", "gpushare", "ACK", no_isolation},
+    {ack_label, "core_mem", "gpushare", "ACK", no_isolation},
+    {ack_label, "mig", "", "ACK", "asks for MIG instances, and this version has no mode for them"},
+};
+constexpr std::string_view card_labels[] = {
+    "nvidia.com/gpu.present",
+    "feature.node.kubernetes.io/pci-10de.present",
+    "feature.node.kubernetes.io/pci-0300_10de.present",
+    "feature.node.kubernetes.io/pci-0302_10de.present",
+};
+
+/// One label that asks.
+struct claim {
+  std::string label;         ///< "nvidia-device-enable=vGPU"
+  std::string mode;          ///< a module, "none", or empty when it is not understood
+  std::string_view left_to;  ///< somebody else
+  std::vector<std::string_view> allowed;
+  std::string value;
+  std::string_view refusal;  ///< what it asks for cannot be granted
+};
+
+claim product_claim(std::string_view written, const modules::offer& offered) {
+  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  for (const auto& one : offered.rows()) {
+    out.allowed.insert(out.allowed.end(), one.label_values.begin(), one.label_values.end());
+    if (std::ranges::find(one.label_values, out.value) != one.label_values.end()) out.mode = one.name;
+  }
+  for (const auto& one : left_alone) {
+    if (out.value == one.value) out.left_to = one.who;
+  }
+  return out;
+}
+
+claim our_claim(std::string_view written, const modules::offer& offered) {
+  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  for (const auto& one : offered.rows()) out.allowed.push_back(one.name);
+  out.allowed.push_back(no_mode);
+  if (std::ranges::find(out.allowed, out.value) != out.allowed.end()) out.mode = out.value;
+  return out;
+}
+
+bool on(const accelerator_policy* policy, std::string_view mode) { return policy && policy->enabled(mode); }
+
+/// A label of another product. A value of theirs that nobody knows is a mistake only where we serve the others.
+std::optional<claim> alias_claim(std::string_view key, std::string_view written, const accelerator_policy* policy) {
+  claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  bool served = false;
+  for (const auto& one : aliases) {
+    if (one.key != key) continue;
+    served = served || on(policy, one.mode);
+    out.allowed.push_back(one.value);
+    if (one.value != out.value) continue;
+    out.mode = one.mode;
+    out.refusal = one.refusal;
+    if (!one.mode.empty() && !on(policy, one.mode)) out.left_to = one.who;
+  }
+  const bool understood = !out.mode.empty() || !out.refusal.empty();
+  if (!understood && (key != ack_label || !served)) return std::nullopt;
+  return out;
+}
+
+/// Those that a person wrote to the policy or in a device configuration.
+void add_declared(const kube::node& node, std::span<const label_alias> declared, std::vector<claim>& out) {
+  for (const auto& alias : declared) {
+    const auto written = node.labels.find(alias.key);
+    if (!written || crl::lower_case(*written) != crl::lower_case(alias.value)) continue;
+    auto label = alias.key + "=" + std::string(*written);
+    const auto same = std::ranges::find(out, label, &claim::label);
+    if (same == out.end())
+      out.push_back({std::move(label), alias.mode, {}, {}, {}, {}});
+    else if (same->mode != alias.mode || !same->left_to.empty() || !same->refusal.empty())
+      *same = {std::move(label), alias.mode, {}, {}, {}, {}};  // a person's word for it
+  }
+}
+
+std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* policy,
+                             std::span<const label_alias> declared) {
+  std::vector<claim> out;
+  if (const auto written = node.labels.find(product_label))
+    out.push_back(product_claim(*written, modules::offered_by(policy)));
+  if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written, modules::offered_by(policy)));
+  std::string_view last;
+  for (const auto& one : aliases) {
+    if (one.key == last) continue;
+    last = one.key;
+    const auto written = node.labels.find(one.key);
+    if (!written) continue;
+    if (auto made = alias_claim(one.key, *written, policy)) out.push_back(*std::move(made));
+  }
+  std::vector<label_alias> ours;  // a device configuration may be about a device that is not of our catalogue
+  std::ranges::copy_if(declared, std::back_inserter(ours),
+                       [&](const label_alias& one) { return modules::offered_by(policy).find(one.mode); });
+  add_declared(node, ours, out);
+  if (policy) add_declared(node, policy->enrolment.aliases, out);
+  return out;
+}
+
+std::string list(const std::vector<std::string_view>& words, std::string_view between = ", ",
+                 std::string_view last = " and ") {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? last : between;
+    out += words[i];
+  }
+  return out;
+}
+
+node_intent refused(const module_type* mode, std::string requested, std::string reason, std::string message) {
+  return {kind::refused, mode, std::move(requested), std::move(reason), std::move(message)};
+}
+
+/// Labels that people have for purposes of their own, too. Beside a label that asks us they give the node to the other
+/// product only where that product's plugin runs; where it comes later it is a foreign plugin like any other.
+bool is_theirs(const claim& one, const foreign_pods& around) {
+  if (!one.label.starts_with("gpu=") && !one.label.starts_with("gpushare=")) return true;
+  return std::ranges::find(around.here, one.left_to, &foreign_pod::who) != around.here.end();
+}
+
+std::optional<node_intent> unclear(const std::vector<claim>& claims, const foreign_pods& around) {
+  for (const auto& one : claims) {
+    if (!one.mode.empty() || !one.left_to.empty() || !one.refusal.empty()) continue;
+    auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
+                   "; allowed are " + list(one.allowed) + " (any case)";
+    auto message_zh = "标签 " + one.label + (one.value.empty() ? " 没有值" : " 的值不是已知的模式") + "；可用的值：" +
+                      list(one.allowed, "、", "、") + "（不区分大小写）";
+    if (const auto near = crl::nearest(one.value, one.allowed); !near.empty()) {
+      message += ". Did you mean " + std::string(near) + "?";
+      message_zh += "。是否想写 " + std::string(near) + "？";
+    }
+    auto out = refused(nullptr, one.value, "UnknownMode", std::move(message));
+    out.message_zh = std::move(message_zh);
+    return out;
+  }
+  for (const auto& one : claims) {
+    const auto& first = claims.front();
+    if (one.mode == first.mode && one.left_to == first.left_to) continue;
+    const bool ask_us = !first.mode.empty() && first.left_to.empty();
+    if (!one.left_to.empty() && ask_us && !is_theirs(one, around)) continue;
+    if (!one.left_to.empty() && ask_us)
+      return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
+                     "label " + one.label + " gives the node to " + std::string(one.left_to) +
+                         ", and two device plugins would give a card out twice; remove that label");
+    auto out = refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
+                       "labels " + first.label + " and " + one.label + " disagree; remove one of them");
+    out.message_zh = "标签 " + first.label + " 与 " + one.label + " 互相矛盾；请去掉其中一个";
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> number(const kube::node& node, std::string_view label) {
+  const auto text = node.labels.find(label);
+  int out = 0;
+  if (!text || text->empty()) return std::nullopt;
+  const auto [end, failed] = std::from_chars(text->data(), text->data() + text->size(), out);
+  if (failed != std::errc() || end != text->data() + text->size() || out < 0 || out > 10'000) return std::nullopt;
+  return out;
+}
+
+std::string dotted(int packed, int base) { return std::to_string(packed / base) + "." + std::to_string(packed % base); }
+
+/// What of the module's needs the node is known not to have; empty when nothing.
+std::string missing_in_cards(const kube::node& node, const modules::node_needs& needs) {
+  const auto major = number(node, "nvidia.com/gpu.compute.major"), minor = number(node, "nvidia.com/gpu.compute.minor");
+  if (needs.compute_capability > 0 && major && *major * 10 + minor.value_or(9) < needs.compute_capability)
+    return "needs compute capability " + dotted(needs.compute_capability, 10) + " or newer, and its cards have " +
+           std::to_string(*major) + "." + (minor ? std::to_string(*minor) : "x");
+  const auto cuda = number(node, "nvidia.com/cuda.runtime-version.major"),
+             cuda_minor = number(node, "nvidia.com/cuda.runtime-version.minor");
+  if (needs.cuda > 0 && cuda && *cuda * 100 + cuda_minor.value_or(99) < needs.cuda)
+    return "needs a driver for CUDA " + dotted(needs.cuda, 100) + " or newer, and this one supports " +
+           std::to_string(*cuda) + "." + (cuda_minor ? std::to_string(*cuda_minor) : "x") + "; upgrade the driver";
+  const auto mig = node.labels.value_or("nvidia.com/mig.strategy", "none");
+  if (!needs.mig && mig != "none" && !mig.empty())
+    return "does not work with cards cut by MIG (nvidia.com/mig.strategy=" + std::string(mig) + "); turn MIG off";
+  return {};
+}
+
+/// Has a mode of ours already, and is not on its way to another.
+bool settled_with_us(const kube::node& node) {
+  const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
+  return node.labels.contains(names::module_label) && std::ranges::none_of(node.taints, switching);
+}
+
+/// Plugins of others that are in the way of `mode`. All that we know of are for NVIDIA's cards, and so are the modules
+/// that are built in; what a module of the policy's own is for, nobody knows.
+std::vector<foreign_plugin> in_the_way(const kube::node& node, const module_type& mode,
+                                       const accelerator_policy* policy, const foreign_pods& around) {
+  return modules::find(mode.name) ? foreign_plugins(node, around, policy) : std::vector<foreign_plugin>();
+}
+
+node_intent not_alone(const kube::node& node, const module_type& mode, std::vector<foreign_plugin> others,
+                      bool may_take_over) {
+  const auto& first = others.front();
+  auto message = first.is + ", and two device plugins give a card out twice; " + first.remedy;
+  if (others.size() > 1) message += " (" + std::to_string(others.size() - 1) + " more like it)";
+  if (!settled_with_us(node) && !may_take_over)
+    message += "; spec.enrolment.takeOver: true of the policy lets the node change from it when it was prepared so";
+  auto out = refused(&mode, std::string(mode.name), "ForeignPlugin", std::move(message));
+  out.foreign = std::move(others);
+  return out;
+}
+
+std::optional<node_intent> unsuitable(const kube::node& node, const module_type& mode) {
+  const std::string name(mode.name);
+  const auto& arch = node.architecture;
+  if (!node.operating_system.empty() && node.operating_system != "linux")
+    return refused(&mode, name, "UnsuitableNode",
+                   "mode " + name + " needs Linux, and the node runs " + node.operating_system);
+  const auto& allowed = mode.needs.architectures;
+  if (!arch.empty() && std::ranges::find(allowed, arch) == allowed.end())
+    return refused(&mode, name, "UnsuitableNode",
+                   "mode " + name + " needs " + list({allowed.begin(), allowed.end()}) + ", and the node is " + arch);
+  if (auto missing = missing_in_cards(node, mode.needs); !missing.empty())
+    return refused(&mode, name, "UnsuitableCards", "mode " + name + " " + missing);
+  return std::nullopt;
+}
+
+/// Would the module, switched on as it is, still offer nothing?
+bool needs_image(const module_type& mode, const accelerator_policy& policy) {
+  if (!mode.not_offered) return false;
+  const auto spec = policy.modules.find(mode.name);
+  return !mode.not_offered(spec == policy.modules.end() ? module_spec() : spec->second).empty();
+}
+
+node_intent judged(const kube::node& node, const module_type& mode, const accelerator_policy* policy,
+                   const foreign_pods& around) {
+  if (auto no = unsuitable(node, mode)) return *std::move(no);
+  auto others = in_the_way(node, mode, policy, around);
+  const bool may_take_over = policy && policy->enrolment.take_over;
+  if (!others.empty() && (!may_take_over || settled_with_us(node)))
+    return not_alone(node, mode, std::move(others), may_take_over);
+  const std::string name(mode.name);
+  if (!policy)
+    return refused(
+        &mode, name, "NoPolicy",
+        "there is no AcceleratorPolicy named default; create one with spec.modules." + name + ".enabled: true");
+  if (policy->removing)
+    return refused(
+        &mode, name, std::string(module_disabled),
+        "spec.removing takes every node out of its mode: quartermaster uninstall is under way, or was broken "
+        "off; set spec.removing: false to enrol nodes again");
+  if (!policy->enabled(mode.name))
+    return refused(
+        &mode, name, std::string(module_disabled),
+        "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true" +
+            (needs_image(mode, *policy) ? " and spec.modules." + name + ".image, without which it is not offered"
+                                        : ""));
+  if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
+  return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
+}
+
+/// A mode that nobody on this node asked for is not worth a refusal, and takes nothing from anybody.
+node_intent by_default(const kube::node& node, const accelerator_policy* policy, const foreign_pods& around) {
+  if (!policy || !has_cards(node)) return {};
+  const auto* mode = modules::offered_by(policy).find(policy->enrolment.default_mode);
+  if (!mode) return {};
+  auto out = judged(node, *mode, policy, around);
+  return out.of == kind::mode && out.foreign.empty() ? out : node_intent();
+}
+
+}  // namespace
+
+std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
+  const auto spec = policy.modules.find(mode.name);
+  if (!mode.not_offered || spec == policy.modules.end()) return {};
+  auto why = mode.not_offered(spec->second);
+  return why.empty() ? why : "mode " + std::string(mode.name) + " is " + why;
+}
+
+bool has_cards(const kube::node& node) {
+  return std::ranges::any_of(card_labels, [&](auto key) { return node.labels.value_or(key, "") == "true"; });
+}
+
+node_intent intent_of(const kube::node& node, const accelerator_policy* policy, std::span<const label_alias> declared,
+                      const foreign_pods& foreign) {
+  const auto claims = claims_of(node, policy, declared);
+  if (claims.empty()) return by_default(node, policy, foreign);
+  if (auto no = unclear(claims, foreign)) return *std::move(no);
+  const auto& asked = claims.front();
+  if (!asked.left_to.empty())
+    return {kind::left_alone, nullptr, asked.value, "LeftAlone",
+            "label " + asked.label + " gives the node to " + std::string(asked.left_to) + "; we keep away" +
+                (asked.mode.empty() ? "" : " until spec.modules." + asked.mode + ".enabled is true")};
+  if (!asked.refusal.empty())
+    return refused(modules::find(asked.mode), asked.value, "NotOffered",
+                   "label " + asked.label + " " + std::string(asked.refusal));
+  if (asked.mode == no_mode) return {};
+  const auto* mode = modules::offered_by(policy).find(asked.mode);
+  if (!mode)  // an alias of a policy made for a newer version
+  {
+    auto out =
+        refused(nullptr, asked.mode, "UnknownMode",
+                "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
+    out.message_zh = "标签 " + asked.label + " 对应模式 " + asked.mode + "，当前版本没有该模式";
+    return out;
+  }
+  return judged(node, *mode, policy, foreign);
+}
+
+}  // namespace reconcilers

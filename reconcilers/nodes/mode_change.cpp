@@ -1,0 +1,592 @@
+#include "reconcilers/nodes/mode_change.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "controller/clock.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using controller::event_type;
+using kind = node_intent::kind;
+using modules::module_type;
+
+constexpr std::string_view none = "none";
+constexpr std::size_t most_blockers = 16;
+/// A plugin that starts normally is not worth a status write for each of its stages.
+constexpr auto patience = 10s;
+/// Reason while somebody else's plugin is waited for, and of what is given up because it stays.
+constexpr std::string_view foreign_stays = "ForeignPlugin";
+constexpr std::string_view no_policy = "NoPolicy";
+/// Before what was given up is tried again by itself: doubled each time.
+constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
+
+/// Phase, reason and message of the status to be.
+struct finding {
+  std::string_view phase;
+  std::string reason, message;
+};
+
+std::string_view name_of(const module_type* mode) { return mode ? mode->name : none; }
+std::string_view or_none(std::string_view label) { return label.empty() ? none : label; }
+
+void append(std::string& list, std::string_view word) { (list += list.empty() ? "" : ", ") += word; }
+
+std::string join(std::span<const std::string_view> words) {
+  std::string out;
+  for (const auto word : words) append(out, word);
+  return out;
+}
+
+/// What a plugin of this mode has to advertise, for people.
+std::string needed_of(const module_type& mode) {
+  auto out = join(mode.resources);
+  for (const auto prefix : mode.prefixes) (out += " or ") += std::string(prefix) + "*";
+  return out;
+}
+
+/// What of it is allocatable; empty when that does not say that the plugin works.
+std::string advertised(const node_state& is, const module_type& mode) {
+  const auto offered = [&](std::string_view name) { return kube::amount(is.allocatable, name) > 0; };
+  bool works = std::ranges::all_of(mode.resources, offered);
+  std::string out;
+  for (const auto name : mode.resources) {
+    if (offered(name)) append(out, name);
+  }
+  for (const auto& [name, amount] : is.allocatable) {
+    if (amount <= 0 || !modules::has_prefix(mode, name)) continue;
+    append(out, name);
+    works = true;
+  }
+  return works ? out : std::string();
+}
+
+std::string leaving(const plugin_pod& pod) {
+  return "waits until plugin pod " + pod.name + " of mode " + pod.module + " is gone";
+}
+
+/// Why a plugin is not up, while it is waited for.
+constexpr std::array<std::string_view, 5> verifying_reasons{"PluginStarting", "NoPlugin", "UntoleratedTaint",
+                                                            "PluginNotReady", "NothingAdvertised"};
+
+bool same_trouble(std::string_view one, std::string_view other) {
+  const auto verifying = [](auto reason) {
+    return std::ranges::find(verifying_reasons, reason) != verifying_reasons.end();
+  };
+  return one == other || (verifying(one) && verifying(other));
+}
+
+std::int64_t back_off(std::int64_t attempts) {
+  auto out = first_back_off;
+  for (; attempts > 1 && out < longest_back_off; --attempts) out *= 2;
+  return std::min(out, longest_back_off);
+}
+
+class transaction {
+ public:
+  explicit transaction(const node_state& of) : is_(of) {
+    asked_ = asked();
+    if (given_up_still()) memory_ = is_.before->given_up;
+    to_ = memory_ ? way_back() : asked_;
+  }
+
+  mode_step next() {
+    auto found = decide();
+    if (!found) {
+      if (is_.before && (is_.before->actual_mode != none || is_tainted() || in(phases::removing)))
+        out_.tell = {event_type::normal, "Released", "Enrol", "the node has no accelerator mode any more"};
+      return std::move(out_);
+    }
+    mode_status now;
+    now.requested_mode = is_.wanted.requested.empty() ? std::string(none) : is_.wanted.requested;
+    const bool found_ready = found->phase == phases::ready;
+    now.phase = found->phase;
+    now.reason = std::move(found->reason);
+    now.message = std::move(found->message);
+    now.actual_mode = actual_mode(found->phase);
+    now.given_up = memory_ ? memory_ : earlier_attempts(found_ready);
+    if (found->phase == phases::draining || found->phase == phases::stuck) name_blockers(now);
+    if (found->phase == phases::draining) {
+      for (const auto* one : others()) out_.blockers.push_back(*one);
+    }
+    const bool goes_on =
+        is_.before && is_.before->phase == now.phase && is_.before->requested_mode == now.requested_mode;
+    now.since = goes_on && !is_.before->since.empty() ? is_.before->since : rfc3339(is_.wall);
+    now.ready = found_ready ? "True" : "False";
+    const bool still = is_.before && is_.before->ready == now.ready && !is_.before->ready_since.empty();
+    now.ready_since = still ? is_.before->ready_since : rfc3339(is_.wall);
+    if (!out_.tell) out_.tell = worth_telling(now);
+    out_.status = out_.quiet ? *is_.before : std::move(now);
+    return std::move(out_);
+  }
+
+ private:
+  // What there is -----------------------------------------------------------------------------------------------------
+
+  static std::string rfc3339(std::int64_t wall) {
+    return controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(wall)));
+  }
+  const modules::offer& offered() const { return is_.offered ? *is_.offered : modules::offered_by(nullptr); }
+  bool is_tainted() const { return is_.taint.has_value(); }
+  bool in(std::string_view phase) const { return is_.before && is_.before->phase == phase; }
+  std::chrono::milliseconds waited(std::string_view in_phase) const { return in(in_phase) ? is_.in_phase : 0ms; }
+
+  const plugin_pod* other_plugin() const {
+    const auto at = std::ranges::find_if(is_.plugins, [&](const auto& one) { return !to_ || one.module != to_->name; });
+    return at == is_.plugins.end() ? nullptr : &*at;
+  }
+
+  /// A resource of a module that is not 0 yet although the module's plugin should be gone. Only what a kubelet takes
+  /// back when a plugin goes: what a plugin wrote into the status itself stays, and would be waited for without end.
+  /// What the new mode is called counts too as long as its own plugin is not here: the mode before, or somebody we do
+  /// not know, has the name.
+  std::string_view other_resource() const {
+    const auto its = [&](const plugin_pod& one) { return to_ && one.module == to_->name; };
+    const bool here = std::ranges::any_of(is_.plugins, its);
+    for (const auto& [name, amount] : is_.allocatable) {
+      const bool own = here && modules::advertises(*to_, name);
+      if (!own && amount > 0 && offered().goes_with_its_plugin(name)) return name;
+    }
+    return {};
+  }
+
+  /// The node is on its way from somebody else's plugin, and has none of ours yet.
+  bool from_theirs() const { return is_tainted() && is_.taint->from == theirs; }
+  bool taking_over() const { return from_theirs() && is_.placed.empty() && to_; }
+
+  /// Pods that hold what goes away: of somebody else's plugin also what bears the name of the new mode's resources,
+  /// because which card is behind it only that plugin knows.
+  std::vector<const holder*> others() const {
+    std::vector<const holder*> out;
+    for (const auto& one : is_.holders) {
+      if (one.of != to_ || taking_over()) out.push_back(&one);
+    }
+    std::ranges::sort(out, {}, [](const holder* one) { return one->pod; });
+    return out;
+  }
+
+  // What is wanted ----------------------------------------------------------------------------------------------------
+
+  /// A request that is refused leaves the node what it is, or was before a change that was under way.
+  const module_type* asked() const {
+    if (is_.wanted.of == kind::mode) return is_.wanted.mode;
+    if (is_.wanted.of != kind::refused) return nullptr;
+    if (is_tainted()) return is_.from_enabled ? offered().find(is_.taint->from) : nullptr;
+    return is_.placed_enabled ? offered().find(is_.placed) : nullptr;
+  }
+
+  bool given_up_still() const {
+    if (!is_.before || !is_.before->given_up || is_.before->given_up->at == 0 || is_.wanted.of == kind::refused)
+      return false;
+    const auto& last = *is_.before->given_up;
+    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return false;
+    // Pods are not sent away again and again for a plugin that its owner does not take off.
+    if (last.reason == foreign_stays) return !is_.wanted.foreign.empty();
+    if (!last.blockers.empty() && std::ranges::none_of(is_.holders, [&](const holder& one) {
+          return std::ranges::find(last.blockers, one.name()) != last.blockers.end();
+        }))
+      return false;
+    return is_.wall < last.at + back_off(last.attempts);
+  }
+
+  /// While it is tried again, how often that was is kept: each time it fails the back-off is longer.
+  std::optional<rolled_back> earlier_attempts(bool done) const {
+    if (done || !is_.before || !is_.before->given_up) return std::nullopt;
+    auto last = *is_.before->given_up;
+    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return std::nullopt;
+    last.at = 0;
+    last.blockers.clear();
+    return last;
+  }
+
+  const module_type* way_back() const {
+    if (is_tainted()) return offered().find(is_.taint->from);
+    return is_.placed == name_of(asked_) ? nullptr : offered().find(is_.placed);
+  }
+
+  bool has_way_back() const {
+    if (memory_ || is_.wanted.of == kind::refused) return false;
+    if (!is_tainted()) return is_.placed == name_of(asked_) || is_.placed_enabled;
+    return is_.taint->from != name_of(to_) && (is_.taint->from == none || from_theirs() || is_.from_enabled);
+  }
+
+  // Steps -------------------------------------------------------------------------------------------------------------
+
+  /// What is true of a node that has a mode when the policy is deleted: its plugin is gone already.
+  std::string abandoned() const {
+    const auto mode = is_tainted() ? std::string_view(is_.taint->from) : std::string_view(is_.placed);
+    return "there is no AcceleratorPolicy named default, and its plugins went with it: pods that run here keep what "
+           "they have, new ones get nothing, and the node leaves its mode. Create the policy again, and it has mode " +
+           std::string(mode) + " again";
+  }
+
+  /// A change that is not under way yet: may it begin?
+  std::optional<finding> held_back() const {
+    if (!is_.answers) return finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
+    if (!is_.may_begin && !is_.governed) return finding{phases::waiting, std::string(no_policy), abandoned()};
+    if (!is_.may_begin)
+      // Without the names of those that are changing: they come and go, and each time would be a write on every node
+      // that waits.
+      return finding{
+          phases::waiting, "MaxUnavailable",
+          "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
+          "which are changing"};
+    return std::nullopt;
+  }
+
+  void set_taint(std::string_view from) {
+    out_.change = mode_step::taint_change::set;
+    out_.taint = {std::string(from), std::string(name_of(to_))};
+  }
+
+  /// The change begins. Where no pod has to be waited for, the next look, with the taint in place, has more to say than
+  /// this one: one write less a node.
+  finding begin(std::string_view from, std::string message) {
+    set_taint(from);
+    out_.quiet = is_.before && !is_.before->given_up && others().empty();
+    return {phases::draining, "Begun", std::move(message)};
+  }
+
+  /// The target has changed while a change was under way. Going back needs no other taint.
+  void retarget() {
+    if (is_.taint->to != name_of(to_) && is_.taint->from != name_of(to_)) set_taint(is_.taint->from);
+  }
+
+  /// Waits in a phase; too long is Stuck.
+  finding wait(finding found, std::chrono::seconds longest, std::string_view remedy) {
+    const bool stuck = in(phases::stuck) && same_trouble(is_.before->reason, found.reason);
+    const auto so_far = waited(found.phase);
+    if (stuck || so_far >= longest) {
+      found.phase = phases::stuck;
+      if (!remedy.empty()) (found.message += "; ") += remedy;
+    } else {
+      out_.again_in = std::chrono::milliseconds(longest) - so_far;
+    }
+    return found;
+  }
+
+  /// Goes back to what the node was, and remembers that. What is left to do is the next step's business: the memory
+  /// has to be in the API before anything is undone.
+  finding give_up(finding why, std::string reason, std::vector<std::string> blockers) {
+    rolled_back made;
+    made.request = name_of(asked_);
+    made.reason = std::move(reason);
+    made.at = is_.wall;
+    made.attempts = 1;
+    if (is_.before && is_.before->given_up && is_.before->given_up->request == made.request &&
+        is_.before->given_up->policy_generation == is_.policy_generation)
+      made.attempts = is_.before->given_up->attempts + 1;
+    made.policy_generation = is_.policy_generation;
+    made.blockers = std::move(blockers);
+    const auto back = is_tainted()                 ? std::string_view(is_.taint->from)
+                      : is_.placed == made.request ? none
+                                                   : or_none(is_.placed);
+    made.message =
+        "mode " + made.request + " was given up: " + why.message + ". The node goes back to " +
+        (back == none     ? "no mode"
+         : back == theirs ? "the plugin it has"
+                          : "mode " + std::string(back)) +
+        "; it is tried again when the label or the policy changes" +
+        (made.blockers.empty()       ? ""
+         : made.blockers.size() == 1 ? ", when that pod is gone"
+                                     : ", when these pods are gone") +
+        (made.reason == foreign_stays ? ", or when that plugin is gone"
+                                      : ", or after " + std::to_string(back_off(made.attempts) / 60) + " min");
+    why.reason = made.reason;
+    why.message = made.message;
+    out_.tell = {event_type::warning, made.reason, "Enrol", made.message};
+    out_.status_first = true;
+    out_.again_in = 0ms;
+    memory_ = std::move(made);
+    return why;
+  }
+
+  std::string drain_message(const std::vector<const holder*>& held) const {
+    const auto count = std::to_string(held.size()) + (held.size() == 1 ? " pod holds" : " pods hold");
+    const auto fixed = std::ranges::count_if(held, [](const holder* one) { return !one->stays.empty(); });
+    const auto refused =
+        std::ranges::count_if(held, [](const holder* one) { return one->stays.empty() && !one->refused.empty(); });
+    std::string what;
+    if (!is_.evict) what = "the change waits until they end";
+    if (is_.evict && fixed > 0)
+      append(what, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
+    if (is_.evict && refused > 0)
+      append(what, "the API server refuses to evict " + std::to_string(refused) + " of them");
+    if (what.empty()) what = "they are evicted";
+    return count + " resources of the old mode; " + what + " (see blockers)";
+  }
+
+  /// The first three by name, and how many more.
+  static std::string named(const std::vector<const holder*>& held) {
+    std::string out;
+    for (std::size_t i = 0; i < held.size() && i < 3; ++i) append(out, held[i]->name());
+    return held.size() <= 3 ? out : out + " and " + std::to_string(held.size() - 3) + " more";
+  }
+
+  /// Pods hold what goes away.
+  finding drain(const std::vector<const holder*>& held) {
+    finding found{phases::draining, "PodsHoldCards", drain_message(held)};
+    if (!is_.governed) found = {phases::draining, std::string(no_policy), abandoned() + "; " + drain_message(held)};
+    if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
+      std::vector<std::string> names;
+      for (const auto* one : held) names.push_back(one->name());
+      if (names.size() > most_blockers) names.resize(most_blockers);
+      found.message = named(held) + (held.size() == 1 ? " still holds" : " still hold") +
+                      " resources of the old mode after " + std::to_string(is_.drain_timeout.count()) +
+                      " s (spec.enrolment.drain.timeout)";
+      return give_up(std::move(found), "DrainTimeout", std::move(names));
+    }
+    for (const auto* one : held) {
+      if (is_.evict && one->stays.empty() && !one->deleting) out_.evict.push_back(*one);
+    }
+    return wait(std::move(found), is_.drain_timeout, "end these pods, or put the label back");
+  }
+
+  finding not_answering(std::string_view phase) {
+    return wait({phase, "NodeNotReady", "the node's kubelet does not answer"}, is_.verify_timeout,
+                "start the kubelet again, or delete the Node if the machine is gone");
+  }
+
+  finding plugin_leaving(const plugin_pod& pod) {
+    return wait({phases::removing, "PluginLeaving", leaving(pod)}, is_.verify_timeout,
+                is_.answers
+                    ? "look at the pod's events; a pod that cannot end blocks its node"
+                    : "the node's kubelet does not answer: start it again, or delete the Node if the machine is gone");
+  }
+
+  /// The node has our label for another mode than it shall have.
+  finding departing() {
+    const bool to_nothing_quietly = !is_tainted() && memory_;  // it never came up in its first mode
+    if (is_tainted()) {
+      retarget();
+    } else if (!to_nothing_quietly) {
+      if (auto no = held_back()) return *std::move(no);
+      return begin(or_none(is_.placed), "no new pods come here while the node changes from " + is_.placed + " to " +
+                                            std::string(name_of(to_)));
+    }
+    if (const auto held = others(); !held.empty()) return drain(held);
+    if (!is_.answers && !memory_) return not_answering(phases::draining);
+    if (const auto* pod = other_plugin()) {
+      out_.label = "";
+      return {phases::removing, "PluginLeaving", leaving(*pod)};
+    }
+    if (to_ && other_resource().empty()) return place();
+    out_.label = "";
+    return {phases::removing, "LabelRemoved", "waits until what the old plugin advertised is gone"};
+  }
+
+  finding place() {
+    out_.label = to_->name;
+    return {phases::verifying, "PluginStarting", starting()};
+  }
+
+  std::string starting() const {
+    return "waits for a ready pod of " + std::string(to_->daemon_set) + " and for " + needed_of(*to_) +
+           " to be allocatable";
+  }
+
+  /// The node has no label of ours, and shall have one.
+  finding arriving() {
+    const auto held = others();
+    const auto* old = other_plugin();
+    const auto advertised = other_resource();
+    if (!is_tainted()) {
+      if (auto no = held_back()) return *std::move(no);
+      if (!is_.wanted.foreign.empty()) {
+        return begin(theirs, "no new pods come here while the node changes from somebody else's plugin to " +
+                                 std::string(to_->name));
+      }
+      if (!held.empty()) return begin(none, drain_message(held));
+      if (old) return {phases::removing, "PluginLeaving", leaving(*old)};
+      if (!advertised.empty()) return still_advertised(advertised);
+      return place();
+    }
+    retarget();
+    if (old) return plugin_leaving(*old);
+    if (!held.empty()) return drain(held);
+    if (!is_.wanted.foreign.empty()) return theirs_leaving();
+    if (!advertised.empty()) {
+      auto found = still_advertised(advertised);
+      if (waited(found.phase) >= is_.verify_timeout && has_way_back())
+        return give_up(std::move(found), "StillAdvertised", {});
+      return wait(std::move(found), is_.verify_timeout, "remove the other device plugin");
+    }
+    if (!is_.answers) return not_answering(phases::enrolling);
+    return place();
+  }
+
+  std::string their_plugin() const { return is_.wanted.foreign.front().is + "; " + is_.wanted.foreign.front().remedy; }
+
+  /// Its owner takes it off, by hand or because its DaemonSet keeps away from our label. That is given as long as pods.
+  finding theirs_leaving() {
+    if (!is_.taken_over) out_.take_over = true;
+    finding found{phases::removing, std::string(foreign_stays), "waits until it is gone: " + their_plugin()};
+    if (waited(found.phase) >= is_.drain_timeout && has_way_back())
+      return give_up(std::move(found), std::string(foreign_stays), {});
+    return wait(std::move(found), is_.drain_timeout, "");
+  }
+
+  static finding still_advertised(std::string_view name) {
+    return {phases::enrolling, "StillAdvertised",
+            "waits until " + std::string(name) + " is 0; if it stays, another device plugin runs on this node"};
+  }
+
+  /// Is the plugin of the placed mode there and working? Empty: yes.
+  std::optional<finding> unverified() const {
+    const std::string set(to_->daemon_set);
+    if (const auto* old = other_plugin()) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
+    if (!is_.wanted.foreign.empty()) return finding{phases::verifying, std::string(foreign_stays), their_plugin()};
+    const plugin_pod* best = nullptr;
+    for (const auto& one : is_.plugins) {
+      if (!best || (one.ready && !one.deleting)) best = &one;
+    }
+    const bool works = best && best->ready && !best->deleting;
+    if (works && !advertised(is_, *to_).empty()) return std::nullopt;
+    if (!best && !is_.untolerated.empty())  // the DaemonSet controller makes no pod then, and no event
+      return finding{phases::verifying, "UntoleratedTaint",
+                     "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
+                         is_.untolerated + "; add a toleration to spec.modules." + std::string(to_->name) +
+                         ".tolerations of the policy, or take the taint off"};
+    const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
+    if (!late) return finding{phases::verifying, "PluginStarting", starting()};
+    if (!best)
+      return finding{phases::verifying, "NoPlugin", "no pod of DaemonSet " + set + " on this node; see its events"};
+    if (!works)
+      return finding{phases::verifying, "PluginNotReady",
+                     "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason) +
+                         "; look at its events and its log"};
+    return finding{phases::verifying, "NothingAdvertised",
+                   "plugin pod " + best->name + " is ready, but " + needed_of(*to_) +
+                       " is not allocatable; look at its log and at nvidia-smi on the node"};
+  }
+
+  bool on_its_way() const {
+    return is_changing(is_tainted(), is_.placed,
+                       is_.before ? std::string_view(is_.before->actual_mode) : std::string_view());
+  }
+
+  /// The node has our label for the mode it shall have.
+  finding settled() {
+    if (auto found = unverified()) {
+      if (is_.wanted.of == kind::refused && !is_tainted()) return *at_rest();
+      if (is_tainted()) retarget();
+      if (waited(phases::verifying) >= is_.verify_timeout && on_its_way() && has_way_back())
+        return give_up(*std::move(found), "VerifyTimeout", {});
+      const auto so_far = waited(phases::verifying);
+      auto made = wait(*std::move(found), is_.verify_timeout, "");
+      if (out_.again_in && so_far < patience)
+        out_.again_in = std::min<std::chrono::milliseconds>(*out_.again_in, patience - so_far);
+      return made;
+    }
+    if (is_tainted()) out_.change = mode_step::taint_change::remove;
+    if (auto rests = at_rest()) return *std::move(rests);
+    return {phases::ready, "Enrolled", advertised(is_, *to_) + " allocatable"};
+  }
+
+  /// No label, and none wanted.
+  std::optional<finding> released() {
+    if (const auto* pod = other_plugin()) {
+      if (is_tainted()) return plugin_leaving(*pod);
+      return finding{phases::removing, "PluginLeaving", leaving(*pod)};
+    }
+    if (is_tainted()) {
+      // What somebody else's plugin advertises, and who holds it, is his again.
+      if (const auto held = others(); !from_theirs() && !held.empty() && has_way_back()) return drain(held);
+      if (const auto name = other_resource();
+          !from_theirs() && !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
+        return wait(still_advertised(name), is_.verify_timeout, "");
+      out_.change = mode_step::taint_change::remove;
+    }
+    if (is_.taken_over) out_.take_over = false;
+    return at_rest();
+  }
+
+  /// Nothing to do and nothing to wait for any more.
+  std::optional<finding> at_rest() {
+    if (is_.wanted.of == kind::refused) {
+      const bool off = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
+      return finding{off ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
+    }
+    if (memory_) {
+      if (memory_->reason != foreign_stays)
+        out_.again_in = std::chrono::seconds(memory_->at + back_off(memory_->attempts) - is_.wall);
+      return finding{phases::rolled_back, memory_->reason, memory_->message};
+    }
+    if (is_.wanted.of == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
+    return std::nullopt;
+  }
+
+  std::optional<finding> decide() {
+    if (!is_.placed.empty() && is_.placed != (to_ ? to_->name : std::string_view())) return departing();
+    if (is_.placed.empty()) return to_ ? std::optional(arriving()) : released();
+    return settled();
+  }
+
+  // What is said ------------------------------------------------------------------------------------------------------
+
+  std::string actual_mode(std::string_view phase) const {
+    if (is_.placed.empty() || out_.label) return std::string(none);
+    const bool was = is_.before && is_.before->actual_mode == is_.placed;
+    const bool kept = phase == phases::ready || phase == phases::rolled_back || phase == phases::refused;
+    const bool not_begun = phase == phases::waiting || (phase == phases::draining && !is_tainted());
+    if (was || kept || not_begun || (is_tainted() && is_.taint->from == is_.placed)) return is_.placed;
+    return std::string(none);
+  }
+
+  void name_blockers(mode_status& now) const {
+    for (const auto* one : others()) {
+      if (now.blockers.size() == most_blockers) break;
+      auto text = one->name();
+      if (is_.evict && !one->stays.empty())
+        (text += " (") += std::string(one->stays) + ")";
+      else if (is_.evict && !one->refused.empty())
+        (text += " (") += one->refused + ")";
+      now.blockers.push_back(std::move(text));
+    }
+  }
+
+  std::optional<mode_step::event> worth_telling(const mode_status& now) const {
+    const auto before = is_.before.value_or(mode_status());
+    const bool entered = before.phase != now.phase;
+    const bool refused = now.phase == phases::refused || now.phase == phases::disabled;
+    if (refused && (entered || before.message != now.message))
+      return {{event_type::warning, now.reason, "Enrol", now.message}};
+    if (!entered) return std::nullopt;
+    if (now.phase == phases::ready) {
+      if (before.actual_mode != now.actual_mode || before.phase == phases::stuck)
+        return {{event_type::normal, "Enrolled", "Enrol", "mode " + now.actual_mode + ": " + now.message}};
+      if (out_.change == mode_step::taint_change::remove)
+        return {{event_type::normal, "Cancelled", "Enrol", "the node stays in mode " + now.actual_mode}};
+    }
+    if (now.phase == phases::stuck)
+      return {{event_type::warning, in(phases::verifying) ? "VerifyTimeout" : now.reason, "Enrol", now.message}};
+    if (now.phase == phases::draining || now.phase == phases::left_alone)
+      return {{event_type::normal, now.reason, "Enrol", now.message}};
+    return std::nullopt;
+  }
+
+  const node_state& is_;
+  mode_step out_;
+  const module_type* asked_ = nullptr;  ///< what the labels and the policy want; null: no mode
+  const module_type* to_ = nullptr;     ///< what the node shall be now: the same, unless that was given up
+  std::optional<rolled_back> memory_;
+};
+
+}  // namespace
+
+switching switching::parse(std::string_view value) {
+  const auto dot = value.find('.');
+  if (dot == std::string_view::npos) return {std::string(none), std::string(none)};
+  return {std::string(value.substr(0, dot)), std::string(value.substr(dot + 1))};
+}
+
+bool is_changing(bool tainted, std::string_view placed, std::string_view actual_mode) {
+  return tainted || (!placed.empty() && actual_mode != placed);
+}
+
+mode_step next_step(const node_state& is) { return transaction(is).next(); }
+
+}  // namespace reconcilers

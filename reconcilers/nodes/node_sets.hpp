@@ -1,0 +1,31 @@
+#pragma once
+// Which DaemonSet of its module serves a node. People say with quartermaster.io/node-set which settings a node shall
+// have; the DaemonSets select by a label of ours, so that nothing but the operator moves a node from one to another: in
+// the same patch as the module's label when the node enrols (enrolment), and one node after another, like a new version
+// of the plugin, when the wish changes later (plugin_rollout). Pure.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "kube/projections/node.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+
+namespace reconcilers {
+
+/// On nodes with a module: the node set whose DaemonSet serves them. Absent: the DaemonSet for the nodes of no set.
+/// Empty: none of them, because the old plugin is on its way out.
+inline constexpr std::string_view plugin_set_label = "quartermaster.io/plugin-set";
+
+/// The value of `serving_set` while the label is empty; no set can have this name.
+inline constexpr std::string_view between_sets = "-";
+
+/// The set whose DaemonSet serves the node now; empty: that of no set.
+std::string_view serving_set(const kube::node& node);
+
+/// The set whose settings the node shall have in that module; empty: the module's own.
+std::string_view wanted_set(const accelerator_policy* policy, std::string_view module, const kube::node& node);
+
+/// Adds what makes `serving_set` of the node `target` to a JSON patch, with a test for the value it has.
+void patch_set(const kube::node& node, std::string_view target, nlohmann::json& patch);
+
+}  // namespace reconcilers

@@ -1,0 +1,358 @@
+#include "reconcilers/nodes/preflight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "reconcilers/cuda/rules.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+using check = preflight_check;
+using verdict = preflight_verdict;
+using crl::language;
+
+/// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin.
+constexpr dotted_version oldest_kubelet{{1, 25, 0}}, oldest_driver{{384, 81, 0}}, oldest_toolkit{{1, 7, 0}};
+/// RDMA beside cards: a driver later than 470.
+constexpr dotted_version rdma_driver{{470, 0, 0}};
+/// Machines whose cards are joined by NVSwitch have eight or more of them.
+constexpr int nvswitch_cards = 8;
+
+std::string dotted(int packed, int base) { return std::to_string(packed / base) + "." + std::to_string(packed % base); }
+
+std::optional<dotted_version> of(const std::string& text) { return parse_version(text); }
+
+/// The newest CUDA that a driver runs, where nobody has said; empty where it is older than NVIDIA's table.
+std::string cuda_of_driver(const std::string& driver) {
+  const auto is = of(driver);
+  if (!is) return {};
+  const auto cuda = compat::cuda_of({is->parts[0], is->parts[1], is->parts[2]});
+  return cuda ? compat::to_string(*cuda) : std::string();
+}
+
+bool older(const std::string& text, const dotted_version& than) {
+  const auto is = of(text);
+  return is && *is < than;
+}
+
+preflight_row row(check what, verdict is, std::string found, std::string needed = {}) {
+  return {what, is, std::move(found), std::move(needed)};
+}
+
+/// At least `floor`, where a version is known.
+preflight_row at_least(check what, const std::string& found, const dotted_version& floor, std::string needed) {
+  if (found.empty() || (found != "missing" && !of(found))) return row(what, verdict::unknown, {}, std::move(needed));
+  const bool bad = found == "missing" || older(found, floor);
+  return row(what, bad ? verdict::failed : verdict::passed, found, std::move(needed));
+}
+
+preflight_row kubernetes(const node_facts& is, const modules::module_type&) {
+  return at_least(check::kubernetes, is.kubelet, oldest_kubelet, "1.25+");
+}
+
+preflight_row platform(const node_facts& is, const modules::module_type& mode) {
+  std::string needed;
+  for (const auto one : mode.needs.architectures) (needed += needed.empty() ? "linux/" : ", linux/") += one;
+  if (is.platform.empty()) return row(check::platform, verdict::unknown, {}, needed);
+  const auto matches = [&](std::string_view one) { return is.platform == "linux/" + std::string(one); };
+  const bool good = std::ranges::any_of(mode.needs.architectures, matches);
+  return row(check::platform, good ? verdict::passed : verdict::failed, is.platform, needed);
+}
+
+preflight_row driver(const node_facts& is, const modules::module_type&) {
+  return at_least(check::driver, is.driver, oldest_driver, "384.81+");
+}
+
+preflight_row cuda(const node_facts& is, const modules::module_type& mode) {
+  const auto found = is.cuda.empty() ? cuda_of_driver(is.driver) : is.cuda;
+  const int floor = mode.needs.cuda;
+  if (floor == 0) return row(check::cuda, found.empty() ? verdict::not_needed : verdict::passed, found);
+  const auto needed = dotted(floor, 100) + "+";
+  // One cause, one failure: without a usable driver its CUDA says nothing new.
+  if (is.driver == "missing" || older(is.driver, oldest_driver)) return row(check::cuda, verdict::unknown, {}, needed);
+  if (found.empty() && of(is.driver)) return row(check::cuda, verdict::failed, "driver " + is.driver, needed);
+  const bool vague = !found.contains('.') && of(found) && of(found)->parts[0] == floor / 100;
+  if (vague) return row(check::cuda, verdict::unknown, {}, needed);
+  return at_least(check::cuda, found, {{floor / 100, floor % 100, 0}}, needed);
+}
+
+preflight_row compute_capability(const node_facts& is, const modules::module_type& mode) {
+  const int floor = mode.needs.compute_capability;
+  if (floor == 0) return row(check::compute_capability, verdict::not_needed, is.compute_capability);
+  return at_least(check::compute_capability, is.compute_capability, {{floor / 10, floor % 10, 0}},
+                  dotted(floor, 10) + "+");
+}
+
+preflight_row mig(const node_facts& is, const modules::module_type& mode) {
+  if (mode.needs.mig) return row(check::mig, verdict::not_needed, is.mig);
+  if (is.mig.empty()) return row(check::mig, verdict::unknown, {}, "none");
+  return row(check::mig, is.mig == "none" ? verdict::passed : verdict::failed, is.mig, "none");
+}
+
+preflight_row container_toolkit(const node_facts& is, const modules::module_type&) {
+  return at_least(check::container_toolkit, is.toolkit, oldest_toolkit, "1.7.0+");
+}
+
+preflight_row default_runtime(const node_facts& is, const modules::module_type& mode) {
+  // GPU-Manager injects devices and libraries itself.
+  if (mode.name == "vgpu") return row(check::default_runtime, verdict::not_needed, is.default_runtime);
+  if (is.default_runtime.empty()) return row(check::default_runtime, verdict::unknown, {}, "nvidia, cdi");
+  const bool good = is.default_runtime == "nvidia" || is.default_runtime == "cdi";
+  return row(check::default_runtime, good ? verdict::passed : verdict::failed, is.default_runtime, "nvidia, cdi");
+}
+
+/// GPU-Manager finds a pod's processes by paths of cgroup v1 (tkestack/gpu-manager issue 184); an image of another
+/// maker may know better, so that is a warning.
+preflight_row cgroup(const node_facts& is, const modules::module_type& mode) {
+  const bool picky = mode.name == "vgpu";
+  const std::string needed = picky ? "v1" : "v1, v2";
+  if (is.cgroup.empty()) return row(check::cgroup, verdict::unknown, {}, needed);
+  return row(check::cgroup, picky && is.cgroup != "v1" ? verdict::warning : verdict::passed, is.cgroup, needed);
+}
+
+/// Cards work without RDMA, so what is missing for it is a warning.
+preflight_row rdma(const node_facts& is, const modules::module_type&) {
+  if (is.rdma.empty() || is.rdma == "none") return row(check::rdma, verdict::not_needed, is.rdma);
+  if (is.rdma != "available") return row(check::rdma, verdict::warning, is.rdma, "kernel modules");
+  if (const auto version = of(is.driver); version && *version <= rdma_driver)
+    return row(check::rdma, verdict::warning, "driver " + is.driver, "driver > 470");
+  if (is.rdma_resource.empty()) return row(check::rdma, verdict::warning, is.rdma, "device plugin");
+  return row(check::rdma, verdict::passed, is.rdma_resource);
+}
+
+/// NVSwitch machines: eight or more SXM cards of Ampere or newer. A DGX-1 (V100) joins its cards without switches.
+bool has_nvswitch(const node_facts& is) {
+  if (is.cards < nvswitch_cards || !of(is.compute_capability) || older(is.compute_capability, {{8, 0, 0}}))
+    return false;
+  const auto product = crl::lower_case(is.product);
+  if (product.contains("pcie") || product.contains("nvl")) return false;
+  return product.contains("sxm") || product.contains("hbm3") || product.contains("h200") || product.contains("h20") ||
+         product.contains("b200") || product.contains("b300");
+}
+
+preflight_row fabric_manager(const node_facts& is, const modules::module_type&) {
+  const auto& found = is.fabric_manager;
+  if (!has_nvswitch(is)) return row(check::fabric_manager, verdict::not_needed, found);
+  if (found.empty()) return row(check::fabric_manager, verdict::unknown, {}, "active");
+  const auto version = of(found);
+  if (!version)
+    return row(check::fabric_manager, found == "active" ? verdict::passed : verdict::failed, found, "active");
+  // It refuses to start beside a driver of another version.
+  const bool same = !of(is.driver) || of(is.driver) == version;
+  return row(check::fabric_manager, same ? verdict::passed : verdict::failed, found, is.driver);
+}
+
+struct said {
+  std::string_view title, remedy;
+};
+struct entry {
+  check what;
+  std::string_view name;
+  preflight_row (*judge)(const node_facts&, const modules::module_type&);
+  said en, zh;
+};
+// {found} {needed}
+// clang-format off
+constexpr std::array<entry, preflight_check_count> table{{
+  {check::kubernetes, "kubernetes", kubernetes,
+   {"kubelet", "upgrade Kubernetes on this node to 1.25 or newer"},
+   {"kubelet", "请将该节点的 Kubernetes 升级到 1.25 或更高版本"}},
+  {check::platform, "platform", platform,
+   {"platform", "the module has no plugin for {found}; take the label off, or choose another mode"},
+   {"平台", "该模块没有适用于 {found} 的插件；请去掉标签，或选择其他模式"}},
+  {check::driver, "driver", driver,
+   {"NVIDIA driver", "install driver {needed} on the node; nvidia-smi must work there"},
+   {"NVIDIA 驱动", "请在节点上安装 {needed}的驱动，并确认 nvidia-smi 可用"}},
+  {check::cuda, "cuda", cuda,
+   {"CUDA of the driver", "upgrade the driver so that it runs CUDA {needed} (11.5 needs driver 495.29.05 or newer)"},
+   {"驱动支持的 CUDA", "请升级驱动，使其支持 CUDA {needed}（11.5 需要驱动 495.29.05 或更高版本）"}},
+  {check::compute_capability, "compute_capability", compute_capability,
+   {"compute capability", "these cards are too old for this mode; choose pgpu or vgpu, or a node with cards of {needed}"},
+   {"计算能力", "这些卡不支持该模式；请改用 pgpu 或 vgpu，或使用计算能力为 {needed}的节点"}},
+  {check::mig, "mig", mig,
+   {"MIG", "turn MIG off on the node's cards (nvidia-smi -mig 0), or use mode pgpu"},
+   {"MIG", "请关闭该节点各卡的 MIG（nvidia-smi -mig 0），或使用 pgpu 模式"}},
+  {check::container_toolkit, "container_toolkit", container_toolkit,
+   {"NVIDIA container toolkit", "install nvidia-container-toolkit {needed} on the node"},
+   {"NVIDIA 容器工具包", "请在节点上安装 {needed}的 nvidia-container-toolkit"}},
+  {check::default_runtime, "default_runtime", default_runtime,
+   {"default container runtime", "make nvidia the default runtime (nvidia-ctk runtime configure --set-as-default), then restart containerd or Docker"},
+   {"默认容器运行时", "请将 nvidia 设为默认运行时（nvidia-ctk runtime configure --set-as-default），然后重启 containerd 或 Docker"}},
+  {check::cgroup, "cgroup", cgroup,
+   {"cgroup", "GPU-Manager v1.1.5 reads cgroup v1 only: boot with systemd.unified_cgroup_hierarchy=0, or name an image that knows v2 in spec.modules.vgpu.image"},
+   {"cgroup", "GPU-Manager v1.1.5 只支持 cgroup v1：请以 systemd.unified_cgroup_hierarchy=0 启动，或在 spec.modules.vgpu.image 中指定支持 v2 的镜像"}},
+  {check::rdma, "rdma", rdma,
+   {"RDMA", "needed is {needed}: load the adapter's kernel modules, use a driver later than 470, and run an RDMA device plugin; cards work without"},
+   {"RDMA", "缺少 {needed}：请加载网卡的内核模块、使用高于 470 的驱动，并运行 RDMA 设备插件；不影响单独使用卡"}},
+  {check::fabric_manager, "fabric_manager", fabric_manager,
+   {"fabric manager", "start nvidia-fabricmanager in exactly the driver's version; without it CUDA does not start on NVSwitch machines"},
+   {"fabric manager", "请启动与驱动版本完全一致的 nvidia-fabricmanager；在 NVSwitch 机型上缺少它时 CUDA 无法启动"}},
+}};
+// clang-format on
+
+const entry& entry_of(check what) { return table[static_cast<std::size_t>(what)]; }
+
+std::string filled(std::string_view text, const preflight_row& row, language in) {
+  std::string needed = row.needed;
+  if (needed.ends_with("+")) {
+    needed.pop_back();
+    needed += in == language::zh ? " 或更高版本" : " or newer";
+  }
+  if (const auto last = needed.rfind(", "); last != std::string::npos)  // one of them
+    needed.replace(last, 2, in == language::zh ? " 或 " : " or ");
+  std::string out(text);
+  for (const auto& [mark, value] : {std::pair<std::string_view, const std::string&>{"{found}", row.found},
+                                    std::pair<std::string_view, const std::string&>{"{needed}", needed}}) {
+    for (auto at = out.find(mark); at != std::string::npos; at = out.find(mark, at + value.size()))
+      out.replace(at, mark.size(), value);
+  }
+  return out;
+}
+
+/// The modern label, or the one GPU Feature Discovery has given up.
+std::string label(const kube::node& node, std::string_view key, std::string_view old = {}) {
+  const auto now = node.labels.value_or(key, "");
+  return std::string(!now.empty() || old.empty() ? now : node.labels.value_or(old, ""));
+}
+
+std::string two_parts(const std::string& major, const std::string& minor) {
+  if (major.empty()) return {};
+  return minor.empty() ? major : major + "." + minor;
+}
+
+std::string driver_label(const kube::node& node) {
+  auto whole = label(node, "nvidia.com/cuda.driver-version.full");
+  if (!whole.empty()) return whole;
+  auto out = two_parts(label(node, "nvidia.com/cuda.driver-version.major", "nvidia.com/cuda.driver.major"),
+                       label(node, "nvidia.com/cuda.driver-version.minor", "nvidia.com/cuda.driver.minor"));
+  const auto revision = label(node, "nvidia.com/cuda.driver-version.revision", "nvidia.com/cuda.driver.rev");
+  return revision.empty() ? out : out + "." + revision;
+}
+
+std::string rdma_label(const kube::node& node) {
+  if (node.labels.value_or("feature.node.kubernetes.io/rdma.available", "") == "true") return "available";
+  if (node.labels.value_or("feature.node.kubernetes.io/rdma.capable", "") == "true") return "capable";
+  // Machines of Alibaba Cloud with an eRDMA card, which NFD does not know.
+  const auto type = node.labels.value_or("node.kubernetes.io/instance-type", "");
+  for (const auto family : {"ebmgn7ex", "ebmgn7ix", "ebmgn8is"}) {
+    if (type.contains(family)) return "capable";
+  }
+  return {};
+}
+
+std::string* field_of(node_facts& in, check what) {
+  switch (what) {
+    case check::kubernetes:
+      return &in.kubelet;
+    case check::platform:
+      return &in.platform;
+    case check::driver:
+      return &in.driver;
+    case check::cuda:
+      return &in.cuda;
+    case check::compute_capability:
+      return &in.compute_capability;
+    case check::mig:
+      return &in.mig;
+    case check::container_toolkit:
+      return &in.toolkit;
+    case check::default_runtime:
+      return &in.default_runtime;
+    case check::cgroup:
+      return &in.cgroup;
+    case check::rdma:
+      return &in.rdma;
+    case check::fabric_manager:
+      return &in.fabric_manager;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<dotted_version> parse_version(std::string_view text) {
+  while (!text.empty() && (text.front() < '0' || text.front() > '9')) {
+    if (text.front() != 'v' && text.front() != 'V') return std::nullopt;
+    text.remove_prefix(1);
+  }
+  dotted_version out;
+  bool any = false;
+  for (auto& part : out.parts) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), part);
+    if (failed != std::errc()) break;
+    any = true;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (!text.starts_with(".")) break;
+    text.remove_prefix(1);
+  }
+  return any ? std::optional(out) : std::nullopt;
+}
+
+node_facts facts_of(const kube::node& node) {
+  node_facts out;
+  out.kubelet = node.kubelet_version;
+  if (!node.operating_system.empty() && !node.architecture.empty())
+    out.platform = node.operating_system + "/" + node.architecture;
+  out.driver = driver_label(node);
+  out.cuda = two_parts(label(node, "nvidia.com/cuda.runtime-version.major", "nvidia.com/cuda.runtime.major"),
+                       label(node, "nvidia.com/cuda.runtime-version.minor", "nvidia.com/cuda.runtime.minor"));
+  out.compute_capability =
+      two_parts(label(node, "nvidia.com/gpu.compute.major"), label(node, "nvidia.com/gpu.compute.minor"));
+  out.mig = label(node, "nvidia.com/mig.strategy");
+  // GPU Feature Discovery writes the strategy only where there is one; a card that cannot be cut is not.
+  if (out.mig.empty() && node.labels.value_or("nvidia.com/mig.capable", "") == "false") out.mig = "none";
+  out.product = label(node, "nvidia.com/gpu.product");
+  out.rdma = rdma_label(node);
+  for (const auto& [name, amount] : node.allocatable) {
+    if (amount > 0 && (name.starts_with("rdma/") || name.starts_with("aliyun/erdma"))) out.rdma_resource = name;
+  }
+  const auto count = label(node, "nvidia.com/gpu.count");
+  std::from_chars(count.data(), count.data() + count.size(), out.cards);
+  return out;
+}
+
+void take_in(node_facts& into, std::span<const agent_row> reported) {
+  for (const auto& [name, found] : reported) {
+    const auto at = std::ranges::find(table, name, &entry::name);
+    if (at == table.end() || found.empty()) continue;
+    *field_of(into, at->what) = found;
+  }
+}
+
+std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of_module) {
+  std::vector<preflight_row> out;
+  for (const auto& one : table) out.push_back(one.judge(known, of_module));
+  return out;
+}
+
+std::string_view to_string(check what) noexcept { return entry_of(what).name; }
+
+std::string_view to_string(verdict is) noexcept {
+  constexpr std::array<std::string_view, 5> names{"passed", "failed", "warning", "unknown", "not_needed"};
+  return names[static_cast<std::size_t>(is)];
+}
+
+std::string text_of(const preflight_row& of_row, language in) {
+  const bool zh = in == language::zh;
+  const auto& one = entry_of(of_row.what);
+  std::string out(zh ? one.zh.title : one.en.title);
+  if (of_row.found.empty())
+    out += zh ? "：尚无报告" : " is not reported";
+  else
+    out += (zh ? "：" : ": ") + of_row.found;
+  if ((of_row.is == verdict::failed || of_row.is == verdict::warning || of_row.is == verdict::unknown) &&
+      !of_row.needed.empty())
+    out += filled(zh ? "；需要 {needed}" : "; needed is {needed}", of_row, in);
+  return out;
+}
+
+std::string remedy_of(const preflight_row& of_row, language in) {
+  if (of_row.is != verdict::failed && of_row.is != verdict::warning) return {};
+  const auto& one = entry_of(of_row.what);
+  return filled(in == language::zh ? one.zh.remedy : one.en.remedy, of_row, in);
+}
+
+}  // namespace reconcilers

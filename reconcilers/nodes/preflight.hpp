@@ -1,0 +1,97 @@
+#pragma once
+// What must be true of a node before cards can be given out on it: the list of checks, their verdicts and remedies, as
+// pure code over facts. Facts come from the node's labels and status, and from the agent where it reports them
+// (AcceleratorNode.status); what nobody has reported is unknown, never failed.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/projections/node.hpp"
+#include "reconcilers/declarations/finding.hpp"
+#include "reconcilers/modules/catalogue.hpp"
+
+namespace reconcilers {
+
+/// What is known of a node. Empty: nobody has said.
+struct node_facts {
+  std::string kubelet;             ///< "v1.36.3"
+  std::string platform;            ///< "linux/amd64"
+  std::string driver;              ///< "550.144.03"
+  std::string cuda;                ///< the newest CUDA the driver runs: "12.4"
+  std::string compute_capability;  ///< of the cards: "8.0"
+  std::string mig;                 ///< "none", or the strategy by which cards are cut: "single", "mixed"
+  std::string container_runtime;   ///< "containerd://2.1.4"
+  std::string toolkit;             ///< NVIDIA container toolkit: "1.17.8"; "missing"
+  std::string default_runtime;     ///< of containerd or Docker: "nvidia", "runc"; "cdi" where devices come by CDI
+  std::string cgroup;              ///< "v1", "v2"
+  std::string rdma;                ///< "none", "capable" (an adapter), "available" (its kernel modules are loaded)
+  std::string rdma_resource;       ///< what an RDMA device plugin advertises: "rdma/hca"; empty: nothing
+  std::string fabric_manager;      ///< "active", "inactive", "missing", or its version where it is active
+  std::string product;             ///< "NVIDIA-H100-80GB-HBM3"
+  int cards = 0;
+};
+
+/// By name, as in AcceleratorNode.status.preflight[].check.
+enum class preflight_check : std::uint8_t {
+  kubernetes,
+  platform,
+  driver,
+  cuda,
+  compute_capability,
+  mig,
+  container_toolkit,
+  default_runtime,
+  cgroup,
+  rdma,
+  fabric_manager,
+};
+inline constexpr std::size_t preflight_check_count = static_cast<std::size_t>(preflight_check::fabric_manager) + 1;
+
+enum class preflight_verdict : std::uint8_t {
+  passed,
+  failed,      ///< cards cannot be given out so
+  warning,     ///< works, but not for everything
+  unknown,     ///< nobody has reported it
+  not_needed,  ///< does not matter to this module on this node
+};
+
+struct preflight_row {
+  preflight_check what{};
+  preflight_verdict is{};
+  std::string found;   ///< empty: not reported
+  std::string needed;  ///< "1.7.0 or newer"; empty where nothing is
+  friend bool operator==(const preflight_row&, const preflight_row&) = default;
+};
+
+/// From the labels of GPU Feature Discovery and NFD, and the node's own status.
+node_facts facts_of(const kube::node& node);
+
+/// One row of the agent's report: `found` takes the place of what labels say. Names it does not know are passed over.
+struct agent_row {
+  std::string check, found;
+};
+void take_in(node_facts& into, std::span<const agent_row> reported);
+
+/// All checks in their order, for one module.
+std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of);
+
+std::string_view to_string(preflight_check what) noexcept;
+std::string_view to_string(preflight_verdict is) noexcept;
+/// What is so, in one line: "CUDA 11.4; needed is 11.5 or newer".
+std::string text_of(const preflight_row& row, crl::language in);
+/// What to do about it; empty unless failed or warning.
+std::string remedy_of(const preflight_row& row, crl::language in);
+
+/// Numbers between dots ("550.144.03", "v1.36.3-rc.1", "1.17.8-1"), compared part by part. Empty for text without a
+/// number.
+struct dotted_version {
+  int parts[3] = {0, 0, 0};
+  friend auto operator<=>(const dotted_version&, const dotted_version&) = default;
+};
+std::optional<dotted_version> parse_version(std::string_view text);
+
+}  // namespace reconcilers

@@ -1,0 +1,385 @@
+#include "reconcilers/plugins/plugin_rollout.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "controller/clock.hpp"
+#include "reconcilers/nodes/node_sets.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using strategy = modules::rollout::strategy;
+using kind = rollout_step::kind;
+
+/// After so many restarts without being ready a plugin is taken for broken before its time is over.
+constexpr std::int32_t crash_loop = 3;
+constexpr std::size_t most_named = 3;
+
+/// The pod that counts; null while there is none but what is on its way out.
+const rollout_pod* pod_of(const rollout_node& node) {
+  const rollout_pod* best = nullptr;
+  for (const auto& one : node.pods) {
+    if (!one.deleting && (!best || one.ready)) best = &one;
+  }
+  return best;
+}
+
+bool leaving(const rollout_node& node) { return std::ranges::any_of(node.pods, &rollout_pod::deleting); }
+
+bool is_old(const rollout_node& node) {
+  const auto* pod = pod_of(node);
+  return pod && pod->made_from != node.wanted;
+}
+
+/// Another DaemonSet of the module is to serve it.
+bool is_moving(const rollout_node& node) { return node.serves != node.target; }
+
+/// Two templates that differ in nothing but the image of the plugin.
+bool same_but_image(std::string_view one, std::string_view other) {
+  const auto dot = one.find('.');
+  return dot != one.npos && one.substr(0, dot) == other.substr(0, other.find('.'));
+}
+
+bool has(const rollout_node& node, const kube::quantities& needs) {
+  return std::ranges::all_of(needs,
+                             [&](const auto& one) { return kube::amount(node.allocatable, one.first) >= one.second; });
+}
+
+bool well(const rollout_node& node, const rollout_record& record) {
+  const auto* pod = pod_of(node);
+  return node.answers && !leaving(node) && !is_moving(node) && pod && pod->ready && !is_old(node) &&
+         has(node, record.needs);
+}
+
+/// Has the old version and nothing has happened to it yet.
+bool untouched(const rollout_node& node, const rollout_record& record) {
+  return is_old(node) && node.serves != between_sets && !leaving(node) && pod_of(node)->ready &&
+         has(node, record.needs);
+}
+
+bool image_missing(std::string_view reason) {
+  return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName";
+}
+
+std::string named(const std::vector<std::string>& all) {
+  std::string out;
+  for (std::size_t i = 0; i < all.size() && i < most_named; ++i) (out += i == 0 ? "" : ", ") += all[i];
+  return all.size() <= most_named ? out : out + " and " + std::to_string(all.size() - most_named) + " more";
+}
+
+std::string count(std::size_t number, std::string_view one, std::string_view many) {
+  return std::to_string(number) + " " + std::string(number == 1 ? one : many);
+}
+
+class decision {
+ public:
+  explicit decision(const rollout_state& of) : is_(of) {
+    for (const auto& node : is_.nodes) {
+      if (!node.changing) ours_.push_back(&node);
+    }
+    std::ranges::sort(ours_, {}, &rollout_node::name);
+  }
+
+  rollout_step next() {
+    if (const auto* node = under_way()) {
+      hold(*node);
+      return std::move(out_);
+    }
+    if (is_.record) out_.clear = is_.record->set;
+    if (std::ranges::none_of(ours_, [](const auto* one) { return is_old(*one) || is_moving(*one); }))
+      return std::move(out_);
+    if (is_.how == strategy::by_hand && !emptied())
+      wait_for_hands();
+    else if (is_.how == strategy::by_hand)
+      adopt(*emptied());
+    else if (const auto* node = unfinished())
+      adopt(*node);
+    else
+      choose();
+    return std::move(out_);
+  }
+
+ private:
+  const rollout_node* node_of_record() const {
+    if (!is_.record) return nullptr;
+    const auto at = std::ranges::find(ours_, is_.record->node, &rollout_node::name);
+    return at == ours_.end() ? nullptr : *at;
+  }
+
+  /// The node that everything else waits for.
+  const rollout_node* under_way() const {
+    const auto* node = node_of_record();
+    if (!node || untouched(*node, *is_.record)) return nullptr;
+    return well(*node, *is_.record) && is_.well_for >= rollout_settle ? nullptr : node;
+  }
+
+  bool in_use(const rollout_node& node) const { return is_.how == strategy::when_idle && !node.users.empty(); }
+
+  // A node between two versions
+  // -----------------------------------------------------------------------------------------
+
+  void hold(const rollout_node& node) {
+    out_.is = kind::wait;
+    if (is_.record->wanted != node.wanted) {
+      out_.record = another_wish(node);
+      if (out_.record->set != is_.record->set) out_.clear = is_.record->set;
+    }
+    const auto since = out_.record ? out_.record->since : is_.record->since;
+    const auto left = is_.timeout - std::chrono::seconds(is_.wall - since);
+    if (const auto target = next_set(node)) {
+      out_.move = {node.name, node.serves, *target, false};
+      out_.message = progress() + "; node " + node.name + " is under way";
+    } else if (is_old(node) && node.serves != between_sets && node.answers && node.known && !in_use(node) &&
+               is_.how != strategy::by_hand) {
+      take_away(node);
+      out_.message = progress() + "; node " + node.name + " is under way";
+    } else if (well(node, *is_.record)) {
+      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.again_in = rollout_settle - is_.well_for;
+    } else if (left <= 0s || (is_hopeless(node) && !out_.record)) {
+      out_.is = kind::halted;
+      out_.message = "the new version halted on node " + node.name + ": " + trouble(node) + ". " + rest() +
+                     ". Put the image back, or mend the node: it goes on by itself";
+    } else {
+      out_.message = progress() + "; node " + node.name + " is under way";
+      out_.again_in = left;
+    }
+    out_.waits_for_pods = in_use(node);
+  }
+
+  /// The old plugin goes: by itself, or with its DaemonSet's claim to the node.
+  void take_away(const rollout_node& node) {
+    const bool if_idle = is_.how == strategy::when_idle;
+    if (is_moving(node))
+      out_.move = {node.name, node.serves, std::string(between_sets), if_idle};
+    else
+      out_.remove = {node.name, *pod_of(node), if_idle};
+  }
+
+  /// Where a node without a plugin that stays goes on its way to another set: to no DaemonSet until the old plugin is
+  /// gone, then to the new one.
+  static std::optional<std::string> next_set(const rollout_node& node) {
+    if (!is_moving(node) || !node.known || pod_of(node)) return std::nullopt;
+    if (node.serves != between_sets) return std::string(between_sets);
+    return node.pods.empty() ? std::optional(node.target) : std::nullopt;
+  }
+
+  /// The policy changed while the node was under way: it has its time again, and what it had counts as it did.
+  rollout_record another_wish(const rollout_node& node) const {
+    rollout_record out{node.set, node.name, node.wanted, is_.wall, is_.record->needs};
+    if (!same_but_image(is_.record->wanted, node.wanted)) at_least_one(out.needs);
+    return out;
+  }
+
+  bool is_hopeless(const rollout_node& node) const {
+    const auto* pod = pod_of(node);
+    return pod && !pod->ready && !is_old(node) && (pod->restarts >= crash_loop || image_missing(pod->reason));
+  }
+
+  std::string trouble(const rollout_node& node) const {
+    const auto* pod = pod_of(node);
+    if (!node.answers) return "the node does not answer";
+    if (leaving(node)) return "its plugin pod does not end";
+    if (!pod) return "it has no plugin pod";
+    const auto name = "plugin pod " + pod->key.to_string();
+    if (!pod->ready)
+      return name + " is not ready" + (pod->reason.empty() ? "" : ": " + pod->reason) +
+             (pod->restarts > 0 ? " (" + count(static_cast<std::size_t>(pod->restarts), "restart", "restarts") + ")"
+                                : "") +
+             (is_old(node) && in_use(node) ? "; it is of the version before, and " + named(node.users) + " may need it"
+                                           : "");
+    for (const auto& [name_of, needed] : is_.record->needs) {
+      const auto there = kube::amount(node.allocatable, name_of);
+      if (there < needed)
+        return name + " is ready, but " + name_of + " is " + std::to_string(there) + " and must be " +
+               std::to_string(needed);
+    }
+    return name + " is of another version";
+  }
+
+  /// "4 nodes keep the version before".
+  std::string rest() const {
+    const auto old = std::ranges::count_if(ours_, [](const auto* one) { return is_old(*one); });
+    return count(static_cast<std::size_t>(old), "node keeps", "nodes keep") + " the version before";
+  }
+
+  // The next node
+  // -------------------------------------------------------------------------------------------------------
+
+  /// A node whose newest plugin is not up although we know of nothing under way: somebody else deleted its pod.
+  const rollout_node* unfinished() const {
+    const auto at = std::ranges::find_if(ours_, [](const rollout_node* one) {
+      const auto* pod = pod_of(*one);
+      return one->answers && (!pod || leaving(*one) || (!pod->ready && !is_old(*one)));
+    });
+    return at == ours_.end() ? nullptr : *at;
+  }
+
+  /// A node that moves and whose old plugin somebody took away.
+  const rollout_node* emptied() const {
+    const auto at = std::ranges::find_if(ours_, [](const auto* node) { return is_moving(*node) && !pod_of(*node); });
+    return at == ours_.end() ? nullptr : *at;
+  }
+
+  void adopt(const rollout_node& node) {
+    write(rollout_record{node.set, node.name, node.wanted, is_.wall, something(node)});
+    out_.is = kind::wait;
+    out_.again_in = is_.timeout;
+    out_.message = progress() + "; node " + node.name + " is under way";
+  }
+
+  /// Nodes that have nothing to lose first; those that show no cards, which prove nothing of the new version, last.
+  int turn_of(const rollout_node& node) const {
+    if (!pod_of(node)->ready) return 0;
+    return is_.resources.empty() || kube::amount(node.allocatable, anything(node)) > 0 ? 1 : 2;
+  }
+
+  void choose() {
+    const rollout_node* best = nullptr;
+    for (const auto* one : ours_) {
+      if (!is_old(*one) || !one->answers || !one->known || in_use(*one)) continue;
+      const bool begun = is_.record && is_.record->node == one->name;
+      if (begun || !best || turn_of(*one) < turn_of(*best)) best = one;
+      if (begun) break;
+    }
+    out_.is = kind::wait;
+    if (best) {
+      const bool begun = is_.record && is_.record->node == best->name && is_.record->wanted == best->wanted;
+      if (begun)
+        out_.clear.reset();
+      else
+        write(record_of(*best));
+      take_away(*best);
+      out_.message = progress() + "; node " + best->name + " is under way";
+    } else {
+      wait_for_nodes();
+    }
+  }
+
+  /// What the node has now it must have again: as much where nothing but the image is another, else at least one.
+  rollout_record record_of(const rollout_node& node) const {
+    rollout_record out{node.set, node.name, node.wanted, is_.wall, {}};
+    const auto& pod = *pod_of(node);
+    if (!pod.ready) {
+      out.needs = something(node);
+      return out;
+    }
+    for (const auto* names : {&is_.resources, &is_.others}) {
+      for (const auto& name : *names) {
+        if (const auto there = kube::amount(node.allocatable, name); there > 0) out.needs.emplace_back(name, there);
+      }
+    }
+    std::ranges::sort(out.needs);
+    if (!same_but_image(pod.made_from, node.wanted)) at_least_one(out.needs);
+    return out;
+  }
+
+  /// The resource that says of this node that its plugin works: where cards are cut or renamed, none is left under the
+  /// module's own name.
+  std::string_view anything(const rollout_node& node) const {
+    if (kube::amount(node.allocatable, is_.resources.front()) > 0) return is_.resources.front();
+    std::string_view out = is_.resources.front();
+    std::int64_t most = -1;
+    for (const auto& [name, amount] : node.allocatable) {
+      if (amount > most && std::ranges::find(is_.others, name) != is_.others.end()) out = name, most = amount;
+    }
+    return out;
+  }
+
+  kube::quantities something(const rollout_node& node) const {
+    kube::quantities out;
+    if (!is_.resources.empty()) out.emplace_back(anything(node), 1);
+    return out;
+  }
+  static void at_least_one(kube::quantities& needs) {
+    for (auto& one : needs) one.second = std::min<std::int64_t>(one.second, 1);
+  }
+
+  void write(rollout_record record) {
+    if (out_.clear == record.set) out_.clear.reset();
+    out_.record = std::move(record);
+  }
+
+  // What is said
+  // --------------------------------------------------------------------------------------------------------
+
+  std::string progress() const {
+    const auto old = std::ranges::count_if(ours_, [](const auto* one) { return is_old(*one); });
+    return "newest version on " + std::to_string(ours_.size() - static_cast<std::size_t>(old)) + " of " +
+           count(ours_.size(), "node", "nodes");
+  }
+
+  void wait_for_nodes() {
+    std::vector<std::string> in_use_now, silent;
+    for (const auto* one : ours_) {
+      if (!is_old(*one)) continue;
+      if (!one->answers)
+        silent.push_back(one->name);
+      else if (in_use(*one))
+        in_use_now.push_back(one->name);
+    }
+    out_.message = progress();
+    if (!in_use_now.empty())
+      out_.message += "; " + count(in_use_now.size(), "node waits for its pods: ", "nodes wait for their pods: ") +
+                      named(in_use_now);
+    if (!silent.empty())
+      out_.message += "; " + count(silent.size(), "node does not answer: ", "nodes do not answer: ") + named(silent);
+    out_.waits_for_pods = !in_use_now.empty();
+  }
+
+  void wait_for_hands() {
+    std::vector<std::string> old;
+    for (const auto* one : ours_) {
+      if (is_old(*one)) old.push_back(one->name);
+    }
+    out_.is = kind::wait;
+    out_.message = progress() + "; a plugin pod is replaced when somebody deletes it: " + named(old);
+  }
+
+  const rollout_state& is_;
+  std::vector<const rollout_node*> ours_;
+  rollout_step out_;
+};
+
+}  // namespace
+
+std::string rollout_record::to_string() const {
+  auto had = json::object();
+  for (const auto& [name, number] : needs) had[name] = number;
+  return json{{"node", node},
+              {"template", wanted},
+              {"since", controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(since)))},
+              {"needs", std::move(had)}}
+      .dump();
+}
+
+std::optional<rollout_record> rollout_record::parse(std::string_view text, std::string set) {
+  const auto from = json::parse(text, nullptr, false);
+  if (!from.is_object()) return std::nullopt;
+  const auto word = [&](const char* name) {
+    const auto at = from.find(name);
+    return at != from.end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  rollout_record out{std::move(set), word("node"), word("template"), 0, {}};
+  if (out.node.empty()) return std::nullopt;
+  out.since = controller::parse_rfc3339_seconds(word("since")).value_or(0);
+  if (const auto at = from.find("needs"); at != from.end() && at->is_object()) {
+    for (const auto& [name, number] : at->items()) {
+      if (number.is_number_integer()) out.needs.emplace_back(name, number.get<std::int64_t>());
+    }
+  }
+  return out;
+}
+
+rollout_step next_rollout_step(const rollout_state& is) { return decision(is).next(); }
+
+bool is_well(const rollout_state& is) {
+  if (!is.record) return false;
+  const auto at = std::ranges::find(is.nodes, is.record->node, &rollout_node::name);
+  return at != is.nodes.end() && !at->changing && well(*at, *is.record);
+}
+
+}  // namespace reconcilers

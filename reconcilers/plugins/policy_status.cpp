@@ -1,0 +1,150 @@
+#include "reconcilers/plugins/policy_status.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "controller/conditions.hpp"
+
+namespace reconcilers {
+namespace {
+
+using nlohmann::json;
+
+struct verdict {
+  std::string status, reason, message;
+};
+
+std::string progress(const module_row& row) {
+  return std::string(row.name) + " " + std::to_string(row.ready) + "/" + std::to_string(row.desired);
+}
+
+std::string joined(const std::vector<module_row>& rows, auto&& of, auto&& which, std::string_view between) {
+  std::string out;
+  for (const auto& row : rows) {
+    if (which(row)) (out += out.empty() ? std::string_view() : between) += of(row);
+  }
+  return out;
+}
+
+std::string progress_of_rollout(const module_row& row) {
+  return progress(row) + (row.rolling.empty() ? "" : " (" + row.rolling + ")");
+}
+
+/// The row of that module in the present status; an empty object where there is none.
+json row_before(const json& before, const module_row& row) {
+  if (!before.is_object()) return json::object();
+  for (const auto& one : before.value("modules", json::array())) {
+    if (one.is_object() && one.value("name", "") == row.name) return one;
+  }
+  return json::object();
+}
+
+/// The image a module had before the one it has now, from what its status said last. One that never came to all nodes
+/// is nothing to go back to.
+std::string image_before(const json& was, const module_row& row) {
+  const auto image = was.value("image", ""), earlier = was.value("previousImage", "");
+  if (image.empty() || row.image.empty() || image == row.image) return earlier;
+  const bool halfway = was.value("updated", 0) < was.value("desired", 0);
+  return halfway && !earlier.empty() && earlier != row.image ? earlier : image;
+}
+
+bool on(const module_row& row) { return row.enabled; }
+bool wrong(const module_row& row) { return !row.problem.empty(); }
+bool unfinished(const module_row& row) {
+  return row.enabled && row.problem.empty() && !(row.applied && row.rolled_out);
+}
+
+json conditions_of(const json& before, std::initializer_list<std::pair<const char*, verdict>> all,
+                   std::int64_t generation, std::string_view now) {
+  auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
+  for (const auto& [type, is] : all)
+    controller::set_condition(list, {type, is.status, is.reason, is.message, generation}, now);
+  return list;
+}
+
+/// Since when it is so: another reason, version or configuration is a new beginning.
+json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const json& before, std::string_view now) {
+  const auto said = before.is_object() ? before.value("schedulers", json::array()) : json::array();
+  if (!rows) return said;
+  auto out = json::array();
+  for (const auto& row : *rows) {
+    json one = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
+                {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
+    if (!row.message.empty()) one["message"] = row.message;
+    for (const auto& was : said) {
+      const auto same = [&](const char* key) { return one.at(key) == was.value(key, ""); };
+      if (was.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
+        one["since"] = was.value("since", std::string(now));
+    }
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace
+
+json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of, const json& before,
+                   std::string_view now, const std::vector<controller::condition>& further,
+                   const std::optional<std::vector<scheduler_row>>& schedulers) {
+  const auto summary = joined(rows, progress, on, ", ");
+  const auto bad = std::ranges::find_if(rows, wrong);
+  const auto slow = std::ranges::find_if(rows, unfinished);
+  const auto said = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
+  const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, said, wrong, "; ")}
+                                             : verdict{"False", "AsExpected", ""};
+  verdict progressing =
+      slow != rows.end()
+          ? verdict{"True", "RollingOut", "ready of desired: " + joined(rows, progress_of_rollout, unfinished, ", ")}
+          : verdict{"False", "AsExpected", ""};
+  verdict ready{"True", "RolledOut", summary};
+  if (bad != rows.end())
+    ready = {"False", bad->problem, degraded.message};
+  else if (slow != rows.end())
+    ready = {"False", "RollingOut", progressing.message};
+  else if (std::ranges::none_of(rows, on))
+    ready = {"True", "NothingEnabled", "no module is on"};
+  if (of.removing) {
+    std::int32_t left = 0;
+    for (const auto& row : rows) left += row.nodes;
+    const auto what = left == 0 ? std::string("every node has left its mode")
+                                : std::to_string(left) + (left == 1 ? " node has" : " nodes have") + " still to leave";
+    progressing = {left > 0 ? "True" : "False", "Removing", what};
+    ready = {"False", "Removing",
+             what + "; quartermaster uninstall goes on, quartermaster uninstall --cancel takes it back"};
+  }
+
+  auto modules = json::array();
+  for (const auto& row : rows) {
+    json one = {{"name", row.name},   {"enabled", row.enabled}, {"desired", row.desired},
+                {"ready", row.ready}, {"nodes", row.nodes},     {"isolation", row.isolation}};
+    if (!row.image.empty()) {
+      one["image"] = row.image;
+      one["updated"] = row.updated;
+    }
+    if (auto image = image_before(row_before(before, row), row); !image.empty())
+      one["previousImage"] = std::move(image);
+    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) one["message"] = word;
+    modules.push_back(std::move(one));
+  }
+  auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
+                                  of.generation, now);
+  for (const auto& one : further) controller::set_condition(conditions, one, now);
+  const bool said_of_schedulers =
+      std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
+  if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);
+  return {{"observedGeneration", of.generation},
+          {"summary", summary.empty() ? "none" : summary},
+          {"modules", std::move(modules)},
+          {"schedulers", schedulers_of(schedulers, before, now)},
+          {"conditions", std::move(conditions)}};
+}
+
+json ignored_status(std::int64_t generation, const json& before, std::string_view now) {
+  const verdict is{
+      "False", "Ignored",
+      "only the AcceleratorPolicy named " + std::string(names::policy) + " counts; this one has no effect"};
+  return {{"observedGeneration", generation}, {"conditions", conditions_of(before, {{"Ready", is}}, generation, now)}};
+}
+
+}  // namespace reconcilers

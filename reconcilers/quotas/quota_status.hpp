@@ -1,0 +1,82 @@
+#pragma once
+// What every AcceleratorQuota says of itself: used, borrowed and lent of each limit, how many pods wait because of it,
+// and whether anybody enforces it (condition Enforced). Written when it differs from what is there.
+//
+// A turn looks only at objects that something has changed for, reckons each cohort once, and lets others run between
+// two objects: filter, bind and the lease wait for no turn.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "api/accelerator_quota.hpp"
+#include "controller/recorder.hpp"
+#include "controller/store.hpp"
+#include "kube/client.hpp"
+#include "quota/limits.hpp"
+
+namespace reconcilers {
+
+/// Why pods of a namespace wait, and how many for each reason.
+using held_back = std::map<std::string, std::int64_t>;
+using held_back_by_namespace = std::map<std::string, held_back, std::less<>>;
+
+/// Is there anybody who asks about limits before a pod is bound?
+struct quota_enforcement {
+  bool holds = false;
+  std::string reason, message;  ///< of the condition
+
+  friend bool operator==(const quota_enforcement&, const quota_enforcement&) = default;
+};
+
+inline constexpr std::string_view enforced_condition = "Enforced",
+                                  /// Only where a limit names a model: is there a card of each?
+    models_condition = "ModelsKnown";
+
+struct quota_view {
+  std::span<const quota::standing> standings;  ///< of its namespace
+  held_back waiting;
+  quota_enforcement enforced;
+  std::set<std::string> models;  ///< of the cards there are; empty: not known
+};
+/// @param now as metav1.Time; for a condition that changes
+nlohmann::json status_of(const accelerator_quota& of, const quota_view& view, std::string_view now);
+
+class quota_status {
+ public:
+  struct given {
+    kube::client& api;  ///< the fenced one
+    const controller::store<accelerator_quota>& quotas;
+    const quota::allowances* limits;  ///< null: nobody counts
+    std::function<held_back_by_namespace()> waiting;
+    std::function<quota_enforcement()> enforced;
+    std::function<std::set<std::string>()> models;
+    controller::recorder& events;
+  };
+  explicit quota_status(given by) : by_(std::move(by)) {}
+
+  /// One look at all of them; to be called every few seconds. The first error ends it, the rest is next time's.
+  kube::task<void> turn();
+
+ private:
+  /// What a status follows from. As it was last time: there is nothing to do.
+  struct seen {
+    std::uint64_t object = 0, limits = 0;
+    held_back waiting;
+    quota_enforcement enforced;
+    std::set<std::string> models;  ///< none where the object names none
+
+    friend bool operator==(const seen&, const seen&) = default;
+  };
+  kube::task<void> write(kube::object_key key, kube::uid id, nlohmann::json status);
+
+  given by_;
+  std::map<kube::uid, seen> last_;
+};
+
+}  // namespace reconcilers

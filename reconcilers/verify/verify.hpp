@@ -1,0 +1,199 @@
+#pragma once
+// The walk of one node from its label to what pods can ask for, and of the cluster around it: every step in order, what
+// is wrong there, and what to do. Pure: facts go in, steps come out; cli/verify/verify.cpp fetches the facts.
+//
+// One cause is told once. A step that fails only because an earlier one did is `skipped` and says so; a phase or a
+// condition that only repeats what another step found is no finding of its own.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/accelerator_node.hpp"
+#include "api/accelerator_quota.hpp"
+#include "kube/projections/daemon_set.hpp"
+#include "kube/projections/node.hpp"
+#include "kube/projections/pod.hpp"
+#include "reconcilers/declarations/finding.hpp"
+#include "reconcilers/modules/accelerator_policy.hpp"
+#include "reconcilers/nodes/mode_change.hpp"
+#include "reconcilers/nodes/preflight.hpp"
+
+namespace reconcilers::verify {
+
+/// A pod on the node that asks for extended resources and is not finished.
+struct claim {
+  std::string pod;  ///< "namespace/name"
+  kube::quantities asked;
+};
+
+struct node_view {
+  kube::node node;
+  node_facts known;                   ///< for preflight
+  std::optional<mode_status> status;  ///< AcceleratorNode.status
+  std::vector<plugin_pod> plugins;
+  std::vector<claim> claims;
+  foreign_pods foreign;
+  std::vector<reported_card> cards;  ///< the agent's; empty: none reports
+};
+
+struct leader_view {
+  std::string holder;                ///< empty: released
+  std::chrono::seconds age{0};       ///< since it last said so, by our clock
+  std::chrono::seconds duration{0};  ///< how long it may be silent
+  bool moved = false;                ///< it was renewed while we looked: alive, whatever the clocks say
+};
+
+struct cluster_view {
+  std::vector<std::string> missing_types;  ///< CRDs that are not there, by name
+  std::optional<accelerator_policy> policy;
+  std::vector<std::string> other_policies;
+  std::vector<label_alias> declared;          ///< the labels that device configurations name
+  std::vector<kube::daemon_set> daemon_sets;  ///< ours
+  std::optional<leader_view> leader;
+  std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
+  bool whole = true;          ///< `nodes` are all that have or ask for a mode
+  std::vector<accelerator_quota> quotas;
+  std::vector<node_view> nodes;
+};
+
+enum class stage : std::uint8_t {
+  types,
+  policy,
+  rules,
+  daemon_sets,
+  leader,
+  scheduler,
+  extender,  ///< a kube-scheduler was seen to ask it, or not
+  callers,   ///< the certificates that kube-schedulers show it
+  quotas,
+  // of a node
+  label,
+  node,
+  module,
+  enrolment,
+  preflight,
+  module_label,
+  plugin,
+  other_plugins,
+  resources,
+  pods,
+  taint,
+  allocation,
+};
+
+enum class outcome : std::uint8_t {
+  good,
+  wrong,
+  warning,  ///< works, but not for everything
+  unknown,  ///< could not be seen
+  skipped,  ///< follows from something that is wrong, or has nothing to look at
+};
+
+/// Names are stable: `code` in JSON.
+enum class code : std::uint8_t {
+  none,
+  types_missing,
+  policy_missing,
+  policy_not_ready,
+  policy_not_looked_at,
+  rules_not_enforced,
+  daemon_set_missing,
+  daemon_set_not_rolled_out,
+  leader_missing,
+  leader_silent,
+  unknown_mode,
+  conflicting_labels,
+  foreign_label,
+  refused,
+  node_not_ready,
+  node_cordoned,
+  cards_cordoned,
+  cordon_unknown,
+  module_off,
+  not_enrolled,
+  enrolment_behind,
+  waits_for_pods,
+  change_under_way,
+  stuck,
+  rolled_back,
+  preflight_failed,
+  module_label_missing,
+  module_label_other,
+  plugin_missing,
+  taint_not_tolerated,
+  plugin_not_ready,
+  foreign_plugin,
+  nothing_advertised,
+  cards_unhealthy,
+  cards_missing,
+  overbooked,
+  pod_of_other_mode,
+  taint_left,
+  allocation_failed,
+  allocation_sees_nothing,
+  scheduler_not_ready,
+  scheduler_leaving,
+  master_stopped,
+  master_rolled_back,
+  master_without_agent,
+  master_not_ready,
+  caller_certificate_ends,
+  quota_not_enforced,
+  scheduler_unseen,
+  scheduler_looks_itself,
+  scheduler_found_no_node,
+  scheduler_did_not_ask,
+  extender_unreachable,
+  extender_untrusted,
+  extender_refuses,
+  test_pod_refused,
+};
+inline constexpr std::size_t code_count = static_cast<std::size_t>(code::test_pod_refused) + 1;
+
+struct step {
+  stage at{};
+  outcome is{};
+  code why = code::none;     ///< unless wrong: none
+  std::string value, other;  ///< what the words are filled with
+  std::optional<preflight_row> row;
+  std::string other_zh = {};  ///< `other` in Chinese where it is a sentence of ours; empty: the same
+};
+
+struct node_walk {
+  std::string node;
+  std::string mode;  ///< what it asks for, or what serves it; empty: none
+  std::vector<step> steps;
+};
+
+struct report {
+  std::vector<step> cluster;
+  std::vector<node_walk> nodes;
+};
+
+report walk(const cluster_view& of);
+
+/// Steps that are wrong.
+std::size_t problems(const report& of);
+
+/// Something in it is only that the operator has not come to an object yet, which passes within moments.
+bool unsettled(const report& of);
+
+std::string_view to_string(stage at) noexcept;
+std::string_view name_of(stage at, crl::language in) noexcept;
+std::string_view to_string(outcome is) noexcept;
+std::string_view to_string(code why) noexcept;
+std::string text_of(const step& of, crl::language in);
+/// What to do; empty where there is nothing to do. `node` fills the commands.
+std::string remedy_of(const step& of, std::string_view node, crl::language in);
+
+/// What a pod holds of its node: sums of the main containers and sidecars, or the largest init container where that is
+/// more.
+kube::quantities asked_by(const kube::pod& pod);
+
+}  // namespace reconcilers::verify

@@ -1,0 +1,25 @@
+#pragma once
+// What a person has changed in our part of a file. It goes when the part is taken out or written anew, so it is told.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler_config/edit/render.hpp"
+
+namespace reconcilers::scheduler_config {
+
+struct edit {
+  yaml::place at;
+  std::string field;     ///< extenders[0].weight, or "a comment"
+  std::string is, ours;  ///< as JSON, certificates and keys left out; empty: not there
+};
+
+/// `bare` is what unmerge makes of `text`. One a value, in the order of the file.
+std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& ours);
+
+/// What was merged, as far as nobody says it: address, certificates, profile and those of our resources that are there.
+/// Of `said`, url, resources and not_offered count.
+addition merged_into(std::string_view text, std::string_view bare, extender_settings said);
+
+}  // namespace reconcilers::scheduler_config

@@ -1,0 +1,156 @@
+#include "scheduler_config/edit/master.hpp"
+
+#include <charconv>
+
+#include "api/names.hpp"
+#include "scheduler_config/edit/static_pod.hpp"
+#include "scheduler_config/edit/static_pod_edit.hpp"
+#include "scheduler_config/judge/schema.hpp"
+#include "text/yaml/writer.hpp"
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using json = nlohmann::ordered_json;
+using text = std::expected<std::string, std::string>;
+
+constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml";
+
+std::unexpected<std::string> refused(const char* file, const finding& what) {
+  return std::unexpected(std::string(file) + ":" + std::to_string(what.at.line) + ":" + std::to_string(what.at.column) +
+                         ": " + message_of(what, crl::language::en) + " [" + std::string(to_string(what.what)) + "]");
+}
+
+/// Without ours; a file that has nothing of ours as it is.
+text bare(const char* file, const std::string& now, std::expected<std::string, finding> without) {
+  if (without) return std::move(*without);
+  if (without.error().what == code::nothing_of_ours) return now;
+  return refused(file, without.error());
+}
+
+std::optional<double> number_of(const std::string& of) {
+  double out = 0;
+  const auto [end, wrong] = std::from_chars(of.data(), of.data() + of.size(), out);
+  return wrong == std::errc{} && end == of.data() + of.size() ? std::optional(out) : std::nullopt;
+}
+
+/// Flags that kube-scheduler passes over once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
+std::string config_of_flags(const static_pod& pod) {
+  const auto value = [&pod](const char* name) {
+    const auto* flag = pod.find(name);
+    return flag ? flag->value : std::string();
+  };
+  json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
+  auto connection = json::object();
+  if (const auto file = value("kubeconfig"); !file.empty()) connection["kubeconfig"] = file;
+  if (const auto type = value("kube-api-content-type"); !type.empty()) connection["contentType"] = type;
+  if (const auto qps = number_of(value("kube-api-qps"))) connection["qps"] = *qps;
+  if (const auto burst = number_of(value("kube-api-burst"))) connection["burst"] = static_cast<std::int64_t>(*burst);
+  if (!connection.empty()) out["clientConnection"] = std::move(connection);
+  const auto boolean = [&](const char* flag, const char* field) {
+    if (const auto* there = pod.find(flag)) out[field] = there->value.empty() || there->value == "true";
+  };
+  boolean("profiling", "enableProfiling");
+  boolean("contention-profiling", "enableContentionProfiling");
+  return yaml::write(out);
+}
+
+/// Flags win over the file. Another lease is nobody's we know.
+bool elects(const static_pod& pod, const std::optional<std::string>& config) {
+  std::string on = "true", name = "kube-scheduler", ns = "kube-system";
+  const auto read = config && pod.find("config") ? parse_document(*config) : parse_document("{}");
+  const auto* election = read ? yaml::find(read->root, "leaderElection") : nullptr;
+  const auto take = [&](const char* field, const char* flag, std::string& value) {
+    if (const auto text = yaml::text_at(election, field); !text.empty()) value = text;
+    if (const auto* given = pod.find(flag)) value = given->value;
+  };
+  take("leaderElect", "leader-elect", on);
+  take("resourceName", "leader-elect-resource-name", name);
+  take("resourceNamespace", "leader-elect-resource-namespace", ns);
+  return (on.empty() || on == "true") && name == "kube-scheduler" && ns == "kube-system";
+}
+
+/// The file that ours is merged into.
+text base_of(const master_files& now, const static_pod& pod, std::string_view url) {
+  const auto* flag = pod.find("config");
+  const std::string path = config_file().path;
+  if (!now.config) {
+    if (flag && flag->value == path)
+      return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->at.line) + ": reads " + path +
+                             ", and there is no such file; put it there, or take --config out");
+    return config_of_flags(pod);
+  }
+  if (!flag && !unmerge(*now.config, url))
+    return std::unexpected(path + " is there, but kube-scheduler does not read it (" + manifest_name +
+                           " has no --config), so whether it is to count is not known; delete it, or add --config=" +
+                           path + " and its mount");
+  return *now.config;
+}
+
+}  // namespace
+
+std::expected<master_files, std::string> with_extender(const master_files& now, const extender_settings& of,
+                                                       std::int64_t generation, int otherwise) {
+  auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
+  if (!manifest) return std::unexpected(std::move(manifest.error()));
+  const auto read = parse_document(*manifest);
+  if (!read) return refused(manifest_name, read.error());
+  const auto pod = read_static_pod(*read);
+  if (!is_pod(*read) || !pod.container)
+    return std::unexpected(std::string(manifest_name) + " is no Pod with a container kube-scheduler");
+  const auto told = minor_of_image(pod.image);
+  server on;
+  on.minor = told > 0 ? told : otherwise;
+  if (on.minor < oldest_minor)
+    return std::unexpected(std::string(manifest_name) + ":" + std::to_string(pod.image_at.line) +
+                           ": kube-scheduler is 1." + std::to_string(on.minor) + "; allowed: 1." +
+                           std::to_string(oldest_minor) + " or newer; upgrade the control plane first");
+  const bool runs = now.config.has_value();
+  const auto base = base_of(now, pod, of.url);
+  if (!base) return std::unexpected(base.error());
+  auto config = merge(*base, {extender_entry(of), ""}, on, runs);
+  if (!config) return refused(config_name, config.error());
+  auto edited = add_config_file(*manifest, {.checksum = checksum_of(*config), .generation = generation});
+  if (!edited) return refused(manifest_name, edited.error());
+  const auto edited_read = parse_document(*edited), config_read = parse_document(*config);
+  const auto base_read = parse_document(*base);
+  const auto before = runs ? judge_static_pod(*read, base_read ? &*base_read : nullptr, on) : findings();
+  const auto after = judge_static_pod(*edited_read, &*config_read, on);
+  if (const auto* added = added_end(before, after)) return refused(manifest_name, *added);
+  return master_files{std::move(*config), std::move(*edited)};
+}
+
+std::expected<master_files, std::string> without_extender(const master_files& now, bool alone, std::string_view url) {
+  auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
+  if (!manifest) return std::unexpected(std::move(manifest.error()));
+  if (!now.config || alone) return master_files{std::nullopt, std::move(*manifest)};
+  auto config = bare(config_name, *now.config, unmerge(*now.config, url));
+  if (!config) return std::unexpected(std::move(config.error()));
+  return master_files{std::move(*config), std::move(*manifest)};
+}
+
+master_facts facts_of(std::string_view manifest, const std::optional<std::string>& config) {
+  master_facts out;
+  std::string host = "127.0.0.1", port = "10259";
+  if (const auto read = parse_document(manifest); read && is_pod(*read)) {
+    const auto pod = read_static_pod(*read);
+    const auto* metadata = yaml::find(read->root, "metadata");
+    if (const auto name = yaml::text_at(metadata, "name"); !name.empty()) out.name = name;
+    const auto* annotations = yaml::find(metadata, "annotations");
+    out.checksum = yaml::text_at(annotations, names::scheduler_config_annotation);
+    const auto generation = yaml::text_at(annotations, names::scheduler_generation_annotation);
+    std::from_chars(generation.data(), generation.data() + generation.size(), out.generation);
+    const std::string_view image = pod.image;
+    if (minor_of_image(image) > 0)
+      out.version = image.substr(0, image.find('@')).substr(image.rfind(':', image.find('@')) + 1);
+    if (const auto* flag = pod.find("secure-port"); flag && !flag->value.empty()) port = flag->value;
+    if (const auto* flag = pod.find("bind-address");
+        flag && !flag->value.empty() && flag->value != "0.0.0.0" && flag->value != "::")
+      host = flag->value.contains(':') ? "[" + flag->value + "]" : flag->value;
+    out.elects = elects(pod, config);
+  }
+  out.healthz = "https://" + host + ":" + port;
+  return out;
+}
+
+}  // namespace reconcilers::scheduler_config

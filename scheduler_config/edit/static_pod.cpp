@@ -1,0 +1,254 @@
+#include "scheduler_config/edit/static_pod.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "api/names.hpp"
+#include "scheduler_config/judge/judging.hpp"
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using yaml::node;
+
+constexpr std::string_view default_file = "/etc/kubernetes/scheduler-config.yaml";
+/// Gone with the Policy API in 1.23.
+constexpr std::string_view removed_flags[] = {"policy-config-file", "policy-configmap", "policy-configmap-namespace",
+                                              "use-legacy-policy-config", "algorithm-provider"};
+
+const std::vector<const node*>& items(const node* in, std::string_view key) {
+  static const std::vector<const node*> none;
+  const auto* at = yaml::find(in, key);
+  return at && at->sequence() ? at->items : none;
+}
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+std::string_view folder(std::string_view path) { return path.substr(0, path.rfind('/')); }
+
+const node* scheduler_container(const node* spec) {
+  const auto& all = items(spec, "containers");
+  const auto is = [](const node* one) {
+    const auto& command = items(one, "command");
+    return yaml::text_at(one, "name") == "kube-scheduler" ||
+           (!command.empty() && file_name(command[0]->text) == "kube-scheduler");
+  };
+  const auto at = std::ranges::find_if(all, is);
+  if (at != all.end()) return *at;
+  return all.empty() ? nullptr : all.front();
+}
+
+void read_flags(static_pod& of) {
+  std::vector<const node*> words;
+  for (const auto* part : {"command", "args"}) {
+    for (const auto* word : items(of.container, part)) words.push_back(word);
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view text = words[i]->text;
+    const auto dashes = text.starts_with("--") ? 2U : text.starts_with("-") ? 1U : 0U;
+    if (dashes == 0) continue;
+    const auto rest = text.substr(dashes);
+    const auto equals = std::min(rest.find('='), rest.size());
+    auto& made = of.flags.emplace_back();
+    made.text = text;
+    made.at = words[i]->at;
+    made.name = rest.substr(0, equals);
+    made.one_dash = dashes == 1 && made.name.size() > 1;
+    if (equals < rest.size())
+      made.value = rest.substr(equals + 1);
+    else if (i + 1 < words.size() && !words[i + 1]->text.starts_with('-'))
+      made.value = words[i + 1]->text;
+  }
+}
+
+void read_mounts(static_pod& of, const node* spec) {
+  std::set<std::string_view> volumes;
+  for (const auto* one : items(spec, "volumes")) volumes.insert(yaml::text_at(one, "name"));
+  for (const auto* one : items(of.container, "volumeMounts"))
+    of.mounts.push_back({std::string(yaml::text_at(one, "mountPath")), volumes.contains(yaml::text_at(one, "name"))});
+}
+
+class pod_judge {
+ public:
+  pod_judge(const document& manifest, const document* config, const server& on)
+      : pod_(read_static_pod(manifest)), config_(config), on_(on) {}
+
+  findings run() {
+    if (!pod_.container) return {};
+    flags();
+    if (const auto minor = minor_of_image(pod_.image); minor != 0 && minor != on_.minor)
+      out_.push_back({.what = code::image_of_other_version,
+                      .at = pod_.image_at,
+                      .field = "image",
+                      .value = pod_.image,
+                      .other = "1." + std::to_string(on_.minor)});
+    files();
+    if (config_ && !file_.empty()) checksum();
+    return std::move(out_);
+  }
+
+ private:
+  void flags() {
+    bool policy = false;
+    for (const auto& one : pod_.flags) {
+      if (one.one_dash) {
+        out_.push_back({.what = code::flag_with_one_dash,
+                        .at = one.at,
+                        .field = one.name,
+                        .value = one.text,
+                        .hint = "-" + one.text});
+      } else if (std::ranges::find(removed_flags, one.name) != std::end(removed_flags)) {
+        policy = true;
+        out_.push_back({.what = code::flag_removed,
+                        .at = one.at,
+                        .field = one.name,
+                        .value = one.text,
+                        .other = "1." + std::to_string(on_.minor),
+                        .hint = std::string(default_file)});
+      }
+    }
+    const auto* config = pod_.find("config");
+    if (config) file_ = config->value;
+    if (file_.empty() && !policy)
+      out_.push_back({.what = code::no_config_flag,
+                      .at = container_field("command"),
+                      .field = "command",
+                      .hint = std::string(default_file)});
+  }
+
+  /// The files of one folder are one finding: one mount brings them all.
+  void files() {
+    std::map<std::string, std::pair<std::string, std::string>> missing;  // folder -> files, what names them
+    const auto need = [&](std::string_view path, std::string_view who) {
+      if (!path.starts_with('/') || pod_.mounted(path)) return;
+      auto& [paths, names] = missing[std::string(folder(path))];
+      if ((paths + ", ").contains(std::string(path) + ", ")) return;
+      paths += (paths.empty() ? "" : ", ") + std::string(path);
+      names += (names.empty() ? "" : ", ") + std::string(who);
+    };
+    for (const auto& one : opened_files(pod_)) need(one.path, one.field);
+    if (config_ && !file_.empty()) {
+      for (const auto& one : opened_files(*config_)) need(one.path, one.field);
+    }
+    for (const auto& [where, what] : missing) {
+      const auto& [paths, names] = what;
+      const bool several = paths.contains(", ");
+      const auto path = several ? where : paths;
+      const std::string kind = several ? "Directory" : "File";
+      out_.push_back({.what = code::file_not_mounted,
+                      .at = container_field("volumeMounts"),
+                      .field = "volumeMounts",
+                      .value = paths,
+                      .other = names,
+                      .hint = "volumeMounts: - {name: NAME, mountPath: " + path +
+                              ", readOnly: true}; volumes: - {name: NAME, hostPath: {path: " + path +
+                              ", type: " + kind + "}}"});
+    }
+  }
+
+  void checksum() {
+    const auto* metadata = yaml::find(pod_.root, "metadata");
+    const auto* annotations = yaml::find_entry(metadata, "annotations");
+    const auto* at = annotations ? yaml::find_entry(annotations->value, names::scheduler_config_annotation) : nullptr;
+    const auto sum = checksum_of(config_->text);
+    if (at && at->value->text == sum) return;
+    const auto* entry = at ? at : annotations ? annotations : yaml::find_entry(pod_.root, "metadata");
+    out_.push_back({.what = code::pod_not_replaced,
+                    .at = entry ? entry->key->at : pod_.root->at,
+                    .field = std::string(names::scheduler_config_annotation),
+                    .hint = sum});
+  }
+
+  yaml::place container_field(std::string_view key) const {
+    const auto* at = yaml::find_entry(pod_.container, key);
+    return at ? at->key->at : pod_.container->at;
+  }
+
+  static_pod pod_;
+  const document* config_;
+  const server& on_;
+  std::string file_;
+  findings out_;
+};
+
+}  // namespace
+
+const static_pod::flag* static_pod::find(std::string_view name) const {
+  // The last one counts.
+  const auto at = std::ranges::find(flags.rbegin(), flags.rend(), name, &flag::name);
+  return at == flags.rend() ? nullptr : &*at;
+}
+
+bool static_pod::mounted(std::string_view file) const {
+  return std::ranges::any_of(mounts, [&](const mount& one) {
+    auto path = std::string_view(one.path);
+    while (path.ends_with('/') && path.size() > 1) path.remove_suffix(1);
+    return one.backed && !path.empty() &&
+           (file == path || (file.starts_with(path) && (path == "/" || file[path.size()] == '/')));
+  });
+}
+
+bool is_pod(const document& of) { return yaml::text_at(of.root, "kind") == "Pod"; }
+
+static_pod read_static_pod(const document& of) {
+  static_pod out;
+  out.root = of.root;
+  const auto* spec = yaml::find(of.root, "spec");
+  out.container = scheduler_container(spec);
+  if (!out.container) return out;
+  if (const auto* image = yaml::find_entry(out.container, "image")) {
+    out.image = image->value->text;
+    out.image_at = image->key->at;
+  }
+  read_flags(out);
+  read_mounts(out, spec);
+  return out;
+}
+
+std::vector<opened_file> opened_files(const static_pod& of) {
+  std::vector<opened_file> out;
+  const auto* const connection =
+      of.find("config") ? "config" : "kubeconfig";  // the file's own counts where there is one
+  for (const std::string name : {connection, "authentication-kubeconfig", "authorization-kubeconfig", "tls-cert-file",
+                                 "tls-private-key-file", "client-ca-file"}) {
+    if (const auto* at = of.find(name); at && !at->value.empty()) out.push_back({at->value, "--" + name});
+  }
+  return out;
+}
+
+int minor_of_image(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  const auto tag = file_name(image);
+  const auto colon = tag.rfind(':');
+  if (colon == tag.npos) return 0;
+  auto version = tag.substr(colon + 1);
+  if (version.starts_with('v')) version.remove_prefix(1);
+  if (!version.starts_with("1.")) return 0;
+  version.remove_prefix(2);
+  int out = 0;
+  const auto [end, wrong] = std::from_chars(version.data(), version.data() + version.size(), out);
+  return wrong == std::errc{} ? out : 0;
+}
+
+std::string checksum_of(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> sum{};
+  unsigned size = 0;
+  EVP_Digest(text.data(), text.size(), sum.data(), &size, EVP_sha256(), nullptr);
+  std::string out;
+  for (unsigned i = 0; i < size; ++i) {
+    static constexpr char digits[] = "0123456789abcdef";
+    out += digits[sum[i] >> 4];
+    out += digits[sum[i] & 15];
+  }
+  return out;
+}
+
+findings judge_static_pod(const document& manifest, const document* config, const server& on) {
+  return pod_judge(manifest, config, on).run();
+}
+
+}  // namespace reconcilers::scheduler_config

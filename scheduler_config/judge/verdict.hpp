@@ -1,0 +1,40 @@
+#pragma once
+// Does kube-scheduler start with this file, and do pods with cards get scheduled then? Answered without running it: the
+// strict decoder, the validation and the set-up of the plugins of kube-scheduler 1.30 to 1.36, then the mistakes that
+// the products' manuals lead to. One mistake is one finding.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scheduler_config/judge/document.hpp"
+#include "scheduler_config/judge/schema.hpp"
+
+namespace reconcilers::scheduler_config {
+
+struct server {
+  int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler
+  bool in_cluster = false;   ///< a pod of its own with a ServiceAccount: no kubeconfig is needed, Services have names
+  std::vector<std::string> plugins;  ///< what its image has beside Kubernetes' own
+};
+
+/// In the order of the file.
+findings judge(const document& of, const server& on = {});
+/// The same for bytes: what cannot be parsed is a finding.
+findings judge(std::string_view text, const server& on = {});
+
+/// A file that kube-scheduler opens at start, and ends without. A verdict knows its name alone.
+struct opened_file {
+  std::string path;
+  std::string field;  ///< which names it
+};
+std::vector<opened_file> opened_files(const document& config);
+
+/// Whether any extender manages a key of managed.hpp, or everything.
+bool asks_about_cards(const document& of);
+
+/// The later file takes the place of the earlier one on the master, and kube-scheduler reads one file: extenders of
+/// `first` that `second` does not have (code::extender_lost, in `first`). `name` of the second.
+findings lost_between(const document& first, const document& second, std::string_view name);
+
+}  // namespace reconcilers::scheduler_config

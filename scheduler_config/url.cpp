@@ -1,0 +1,92 @@
+#include "scheduler_config/url.hpp"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address_v4.hpp>
+#include <memory>
+#include <utility>
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using curl_address = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
+
+std::string part_of(const curl_address& url, CURLUPart part) {
+  char* text = nullptr;
+  const bool there = curl_url_get(url.get(), part, &text, 0) == CURLUE_OK;
+  const std::unique_ptr<char, decltype(&curl_free)> owned(text, &curl_free);
+  return there ? std::string(text) : std::string();
+}
+
+}  // namespace
+
+extender_url split_url(std::string_view url) {
+  extender_url out;
+  if (const auto end = url.find("://"); end != url.npos) {
+    out.scheme = url.substr(0, end);
+    url.remove_prefix(end + 3);
+  }
+  const auto slash = std::min(url.find('/'), url.size());
+  out.path = url.substr(slash);
+  auto host = url.substr(0, slash);
+  host.remove_prefix(host.rfind('@') + 1);  // NAME:PASSWORD@
+  if (host.starts_with('[')) {
+    out.host = host.substr(1, std::min(host.find(']'), host.size()) - 1);
+  } else {
+    out.host = host.substr(0, host.rfind(':'));
+  }
+  return out;
+}
+
+std::optional<extender_url::proxy> extender_url::through() const {
+  constexpr std::string_view begin = "/api/v1/namespaces/", middle = "/services/";
+  if (!path.starts_with(begin)) return std::nullopt;
+  auto rest = path.substr(begin.size());
+  const auto at = rest.find(middle);
+  if (at == rest.npos) return std::nullopt;
+  proxy out;
+  out.ns = rest.substr(0, at);
+  rest.remove_prefix(at + middle.size());
+  const auto end = std::min(rest.find('/'), rest.size());
+  out.service = rest.substr(0, end);
+  rest.remove_prefix(end);
+  out.whole = rest == "/proxy" || rest.starts_with("/proxy/");
+  return out;
+}
+
+std::string_view fault_of_url(const std::string& url) {
+  const curl_address parsed(curl_url(), &curl_url_cleanup);
+  switch (curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0)) {
+    case CURLUE_OK:
+      break;
+    case CURLUE_BAD_PORT_NUMBER:
+      return fault_of_port;
+    case CURLUE_BAD_IPV6:
+    case CURLUE_BAD_HOSTNAME:
+    case CURLUE_NO_HOST:
+      return fault_of_host;
+    default:
+      return fault_of_address;
+  }
+  if (part_of(parsed, CURLUPART_PORT) == "0") return fault_of_port;
+  // libcurl completes "10.0.0"; kube-scheduler asks DNS for it.
+  const auto host = split_url(url).host;
+  boost::system::error_code none;
+  if (host.find_first_not_of("0123456789.") == host.npos) boost::asio::ip::make_address_v4(host, none);
+  return none ? fault_of_host : std::string_view();
+}
+
+std::string_view placeholder_in(std::string_view url) {
+  static constexpr std::pair<std::string_view, std::string_view> forms[] = {
+      {"${", "}"}, {"$(", ")"}, {"{{", "}}"}, {"<", ">"}};
+  for (const auto& [open, close] : forms) {
+    const auto begin = url.find(open);
+    if (begin == url.npos) continue;
+    const auto end = url.find(close, begin);
+    if (end != url.npos) return url.substr(begin, end + close.size() - begin);
+  }
+  return {};
+}
+
+}  // namespace reconcilers::scheduler_config

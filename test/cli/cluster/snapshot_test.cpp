@@ -1,0 +1,99 @@
+#include "cli/cluster/snapshot.hpp"
+
+#include "cli/explain/explain_pod.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "test/reconcilers/extender/rig.hpp"
+
+namespace cli {
+namespace {
+
+using extender_test::share;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+json node_named(const std::string& name) {
+  return {{"metadata",
+           {{"name", name},
+            {"uid", "00000000-0000-4000-8000-000000000001"},
+            {"resourceVersion", "7"},
+            {"labels", {{"quartermaster.io/module", "vgpu"}}},
+            {"annotations", {{"quartermaster.io/cordon", ""}, {"secret.example.com/x", "hidden"}}}}},
+          {"spec", {{"providerID", "hidden"}}},
+          {"status",
+           {{"allocatable", {{"cpu", "8"}, {"tencent.com/vcuda-core", "100"}, {"tencent.com/vcuda-memory", "64"}}},
+            {"images", json::array({"hidden"})}}}};
+}
+
+struct snapshot_test : testing::Test {
+  reconcilers::recording_transport transport;
+  std::map<std::string, json> lists;
+  nlohmann::ordered_json taken;
+
+  snapshot_test() {
+    auto there = extender_test::document(share("there", 60, 8, "a"));
+    there["spec"]["containers"][0]["env"] = {{{"name", "TOKEN"}, {"value", "hidden"}}};
+    there["spec"]["containers"][0]["image"] = "hidden";
+    lists["/api/v1/nodes"] = json::array({node_named("a")});
+    lists["/api/v1/pods"] = {there, extender_test::document(share("p", 60, 8))};
+    transport.answer = [this](const kube::request& asked) -> kube::result<kube::response> {
+      const auto path = asked.target.substr(0, asked.target.find('?'));
+      using server = reconcilers::recording_transport;
+      if (path.contains("resourcerules")) return server::refused(404, "NotFound");
+      if (path.contains("kube-system")) return server::refused(403, "Forbidden");
+      const auto& items = lists[path];
+      return server::answered(200, {{"kind", "List"},
+                                    {"metadata", {{"resourceVersion", "9"}}},
+                                    {"items", items.is_null() ? json::array() : items}});
+    };
+  }
+  void take() {
+    const auto done = reconcilers::run(take_snapshot(transport, taken));
+    ASSERT_TRUE(done) << done.error().what;
+  }
+};
+
+TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
+  take();
+  placements in;
+  const auto read = read_snapshot(taken.dump(), in);
+  ASSERT_TRUE(read) << read.error();
+  std::ostringstream out, err;
+  EXPECT_EQ(explain_pod(in, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
+  EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
+  EXPECT_EQ(explain_pod(in, {"lab", "there"}, {}, out, err), 0);
+  EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
+}
+
+TEST_F(snapshot_test, nothing_is_saved_that_placements_do_not_need) {
+  take();
+  EXPECT_THAT(taken.dump(), Not(HasSubstr("hidden")));
+}
+
+TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
+  take();
+  const auto said = [](const nlohmann::ordered_json& of) {
+    placements in;
+    const auto read = read_snapshot(of.dump(), in);
+    return read ? std::string() : read.error();
+  };
+  EXPECT_THAT(said("text"), HasSubstr("no Snapshot of quartermaster.io/v1alpha1"));
+  auto broken = taken;
+  broken["nodes"] = 3;
+  EXPECT_EQ(said(broken), "nodes is no list");
+  broken = taken;
+  broken["pods"].push_back(nlohmann::ordered_json::object());
+  EXPECT_EQ(said(broken), "pods[2]: pod : no name");
+  broken = taken;
+  broken["nodes"][0]["metadata"] = "odd";
+  EXPECT_THAT(said(broken), HasSubstr("nodes[0]: "));
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,208 @@
+// What people see of `explain`: test/golden/explain; QM_GOLDEN=write writes what differs.
+#include "cli/explain/explain.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <sstream>
+
+#include "reconcilers/cuda/errors.hpp"
+#include "reconcilers/cuda/facts.hpp"
+#include "test/reconcilers/recording_transport.hpp"
+
+namespace cli {
+namespace {
+
+namespace compat = reconcilers::compat;
+using reconcilers::recording_transport;
+using testing::HasSubstr;
+
+struct said {
+  int rc;
+  std::string out, err;
+};
+said error(std::vector<std::string> words, const std::string& language = "en", const std::string& output = "text",
+           const std::string& input = {}) {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int rc = run_explain_error({std::move(words), language, output}, in, out, err);
+  return {rc, out.str(), err.str()};
+}
+said compat_of(explain_compat_options options, const std::optional<kube::node>& node = {}) {
+  std::ostringstream out, err;
+  const int rc = explain_compat(options, node, out, err);
+  return {rc, out.str(), err.str()};
+}
+explain_compat_options with_driver(std::string cuda, std::string driver, std::string card = {}) {
+  explain_compat_options out;
+  out.cuda = std::move(cuda);
+  out.driver = std::move(driver);
+  out.card = std::move(card);
+  return out;
+}
+
+kube::node node_in(const char* mode) {
+  kube::node out;
+  out.key.name = "gpu-1";
+  out.labels = kube::packed_map::of({{"nvidia.com/cuda.runtime-version.major", "12"},
+                                     {"nvidia.com/cuda.runtime-version.minor", "8"},
+                                     {"nvidia.com/cuda.driver-version.major", "570"},
+                                     {"nvidia.com/cuda.driver-version.minor", "124"},
+                                     {"nvidia.com/cuda.driver-version.revision", "06"},
+                                     {"nvidia.com/gpu.compute.major", "8"},
+                                     {"nvidia.com/gpu.compute.minor", "0"},
+                                     {"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"},
+                                     {"quartermaster.io/module", mode}});
+  return out;
+}
+
+void compare(const std::string& name, const std::string& is) {
+  const auto file = std::filesystem::path(TEST_DATA) / "golden/explain" / name;
+  if (std::getenv("QM_GOLDEN") && std::string_view(std::getenv("QM_GOLDEN")) == "write") {
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << is;
+  }
+  std::ostringstream want;
+  want << std::ifstream(file).rdbuf();
+  EXPECT_EQ(is, want.str()) << "QM_GOLDEN=write writes " << file;
+}
+
+TEST(explain, S31_every_error_is_explained_in_both_languages) {
+  for (const std::string language : {"en", "zh"}) {
+    std::string all;
+    for (const auto& one : compat::known_errors()) {
+      const auto got = error({std::string(one.id)}, language);
+      EXPECT_EQ(got.rc, 0) << got.err;
+      EXPECT_EQ(got.err, "");
+      all += "$ quartermaster explain error " + std::string(one.id) + " --lang " + language + "\n" + got.out + "\n";
+    }
+    compare("errors." + language + ".txt", all);
+  }
+}
+
+TEST(explain, S31_a_log_is_read_from_standard_input_and_each_error_said_once) {
+  const auto got = error({"-"}, "en", "text",
+                         "Error 802: system not yet initialized\nCUDA error: 802\nRuntimeError: CUDA error: an illegal "
+                         "memory access was encountered\n");
+  EXPECT_EQ(got.rc, 0);
+  EXPECT_THAT(got.out, HasSubstr("CUDA_ERROR_ILLEGAL_ADDRESS (700)"));
+  EXPECT_EQ(got.out.find("Error 802: system"), got.out.rfind("Error 802: system"));
+  EXPECT_EQ(error({"Error", "802"}).out.substr(0, 38), "Error 802: system not yet initialized\n");
+}
+
+TEST(explain, S31_json_has_both_languages) {
+  const auto got = nlohmann::json::parse(error({"999"}, "en", "json").out);
+  ASSERT_EQ(got.size(), 1U);
+  EXPECT_EQ(got[0]["id"], "unknown-error");
+  EXPECT_EQ(got[0]["code"], 999);
+  EXPECT_EQ(got[0]["check"]["en"].size(), got[0]["check"]["zh"].size());
+  EXPECT_NE(got[0]["title"]["en"], got[0]["title"]["zh"]);
+}
+
+TEST(explain, an_error_that_is_not_known_is_said_with_those_that_are) {
+  const auto got = error({"segmentation", "fault"});
+  EXPECT_EQ(got.rc, 1);
+  EXPECT_EQ(got.out, "");
+  EXPECT_THAT(got.err,
+              HasSubstr("quartermaster: no error known in \"segmentation fault\"; known are unsatisfied-condition, "
+                        "invalid-image (200), "));
+  EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
+  EXPECT_EQ(error({"nothing"}, "en", "json").out, "[]\n");
+  const auto large = error({"-"}, "en", "text", std::string((1 << 20) + 1, 'x'));
+  EXPECT_EQ(large.rc, 2);
+  EXPECT_THAT(large.err, HasSubstr("more than 1 MiB"));
+}
+
+TEST(explain, S28_S29_verdicts_come_with_their_source) {
+  std::string all;
+  for (const std::string language : {"en", "zh"}) {
+    const auto show = [&](explain_compat_options options, const std::optional<kube::node>& node = {}) {
+      options.language = language;
+      const auto got = compat_of(options, node);
+      EXPECT_EQ(got.err, "");
+      all += "exit code " + std::to_string(got.rc) + "\n" + got.out + "\n";
+    };
+    show(with_driver("12.4", "550.144.03"));
+    show(with_driver("12.4", "535.54.03"));
+    show(with_driver("12.4", "470.82.01", "A100"));
+    show(with_driver("12.4", "470.82.01", "NVIDIA GeForce RTX 3090"));
+    show(with_driver("12.4", "470.82.01"));
+    show(with_driver("12.4", "390.30", "GeForce"));
+    show(with_driver("12.4", ""));
+    show(with_driver("14.0", ""));
+    show(with_driver("12.4", ""), node_in("pgpu"));
+    show(with_driver("12.4", ""), node_in("vgpu"));
+    show(with_driver("12.8", ""), node_in("vgpu"));
+    show(with_driver("12.4", ""), kube::node());
+  }
+  compare("compat.txt", all);
+}
+
+TEST(explain, compat_in_json_is_for_programs) {
+  auto options = with_driver("12.8", "");
+  options.output = "json";
+  const auto got = compat_of(options, node_in("vgpu"));
+  EXPECT_EQ(got.rc, 3);
+  const auto is = nlohmann::json::parse(got.out);
+  EXPECT_EQ(is["node"], "gpu-1");
+  EXPECT_EQ(is["driver"], "570.124.06");
+  EXPECT_EQ(is["driverCuda"], "12.8");
+  ASSERT_EQ(is["verdicts"].size(), 2U);
+  EXPECT_EQ(is["verdicts"][0]["use"], "share");
+  EXPECT_EQ(is["verdicts"][0]["rule"], "shared-baseline-too-old");
+  EXPECT_EQ(is["verdicts"][1]["verdict"], "works");
+  auto needs = with_driver("12.4", "");
+  needs.output = "json";
+  EXPECT_EQ(nlohmann::json::parse(compat_of(needs).out)["needs"][0]["driverFrom"], "550.54.14");
+}
+
+TEST(explain, wrong_usage_is_one_line_that_names_the_flag) {
+  const auto wrong = [](explain_compat_options options) {
+    const auto got = compat_of(std::move(options));
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_EQ(std::ranges::count(got.err, '\n'), 1);
+    return got.err;
+  };
+  EXPECT_THAT(wrong(with_driver("latest", "")),
+              HasSubstr("--cuda is \"latest\"; allowed is a version, for example 12.4"));
+  EXPECT_THAT(wrong(with_driver("12.4", "new")), HasSubstr("--driver is \"new\""));
+  EXPECT_THAT(wrong(with_driver("12.4", "", "A100")), HasSubstr("go with --driver"));
+  auto capability = with_driver("12.4", "550");
+  capability.capability = "ampere";
+  EXPECT_THAT(wrong(capability), HasSubstr("--compute-capability is \"ampere\""));
+}
+
+TEST(explain, reads_one_node_and_nothing_else) {
+  std::string entry, meta, node;
+  protozero::pbf_writer(entry).add_string(1, "nvidia.com/gpu.product");
+  protozero::pbf_writer(entry).add_string(2, "Tesla-T4");
+  protozero::pbf_writer(meta).add_string(1, "gpu-1");
+  protozero::pbf_writer(meta).add_message(11, entry);
+  protozero::pbf_writer(node).add_message(1, meta);
+  std::string envelope("k8s\0", 4);
+  protozero::pbf_writer(envelope).add_string(2, node);
+  recording_transport over;
+  over.answer = [&](const kube::request&) {
+    kube::response out;
+    out.status = 200;
+    out.body = envelope;
+    return out;
+  };
+  const auto got = reconcilers::run(read_node(over, "gpu-1"));
+  ASSERT_TRUE(got) << got.error().what;
+  EXPECT_EQ(compat::facts_of(*got).product, "Tesla-T4");
+  ASSERT_EQ(over.sent.size(), 1U);
+  EXPECT_EQ(over.sent[0].target, "/api/v1/nodes/gpu-1");
+  over.answer = [](const kube::request&) {
+    return recording_transport::refused(404, "NotFound", "nodes \"gpu-1\" not found");
+  };
+  EXPECT_THAT(reconcilers::run(read_node(over, "gpu-1")).error().what, HasSubstr("get nodes gpu-1"));
+}
+
+}  // namespace
+}  // namespace cli

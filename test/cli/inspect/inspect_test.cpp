@@ -1,0 +1,298 @@
+#include "cli/inspect/inspect.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <protozero/pbf_writer.hpp>
+#include <sstream>
+
+#include "cli/output/yaml.hpp"
+#include "test/reconcilers/recording_transport.hpp"
+
+namespace cli {
+namespace {
+
+using reconcilers::recording_transport;
+using testing::HasSubstr;
+using texts = std::map<std::string, std::string>;
+
+// --- the API server's protobuf, by field number
+std::string entry(const std::string& key, const std::string& value) {
+  std::string out;
+  protozero::pbf_writer to(out);
+  to.add_string(1, key);
+  to.add_string(2, value);
+  return out;
+}
+std::string metadata(const std::string& ns, const std::string& name, const texts& labels = {},
+                     const texts& annotations = {}) {
+  std::string out;
+  protozero::pbf_writer to(out);
+  to.add_string(1, name);
+  to.add_string(3, ns);
+  to.add_string(6, "7");
+  for (const auto& [key, value] : labels) to.add_message(11, entry(key, value));
+  for (const auto& [key, value] : annotations) to.add_message(12, entry(key, value));
+  return out;
+}
+std::string config_map(const std::string& name, const texts& labels, const texts& data) {
+  std::string out;
+  protozero::pbf_writer to(out);
+  to.add_message(1, metadata("kube-public", name, labels));
+  for (const auto& [key, value] : data) to.add_message(2, entry(key, value));
+  return out;
+}
+std::string amounts(const std::map<std::string, int>& of) {
+  std::string out;
+  protozero::pbf_writer to(out);
+  for (const auto& [key, amount] : of) {
+    std::string quantity;
+    protozero::pbf_writer(quantity).add_string(1, std::to_string(amount));
+    to.add_message(1, entry(key, quantity));
+    to.add_message(2, entry(key, quantity));
+  }
+  return out;
+}
+std::string pod(const std::string& ns, const std::string& name, const std::map<std::string, int>& limits,
+                const std::string& phase = "Running", const texts& annotations = {}) {
+  std::string container, spec, status, out;
+  protozero::pbf_writer(container).add_string(1, "main");
+  protozero::pbf_writer(container).add_message(8, amounts(limits));
+  protozero::pbf_writer(spec).add_message(2, container);
+  protozero::pbf_writer(status).add_string(1, phase);
+  protozero::pbf_writer to(out);
+  to.add_message(1, metadata(ns, name, {}, annotations));
+  to.add_message(2, spec);
+  to.add_message(3, status);
+  return out;
+}
+kube::response list_of(const std::vector<std::string>& items, const std::string& next = "") {
+  std::string meta, body;
+  protozero::pbf_writer(meta).add_string(2, "100");
+  if (!next.empty()) protozero::pbf_writer(meta).add_string(3, next);
+  protozero::pbf_writer to(body);
+  to.add_message(1, meta);
+  for (const auto& item : items) to.add_message(2, item);
+  kube::response out;
+  out.status = 200;
+  out.content_type = "application/vnd.kubernetes.protobuf";
+  out.body = body;
+  return out;
+}
+
+texts labels(const std::string& domain, const std::string& group) {
+  return {{domain + "type", "CustomResourceLimitation"}, {domain + "group", group}, {domain + "enabled", "true"}};
+}
+
+/// A cluster with the manual's two declarations, one of today with an error, and some pods.
+struct cluster {
+  recording_transport over;
+  std::vector<std::string> pods;
+  kube::response rules = recording_transport::refused(404, "NotFound"), policy = rules;
+  std::optional<kube::response> pods_answer;
+
+  cluster() {
+    over.answer = [this](const kube::request& what) -> kube::result<kube::response> { return answer(what); };
+  }
+
+  kube::response answer(const kube::request& what) {
+    const auto& target = what.target;
+    if (target.contains("/configmaps")) {
+      if (target.contains("%21%3D")) {
+        EXPECT_THAT(what.accept, HasSubstr("as=PartialObjectMetadataList"));
+        return list_of({config_map("cf-crl-lab-dsp", {}, {}), config_map("kube-root-ca.crt", {}, {})});
+      }
+      if (target.contains("features.alauda.io")) return list_of({vcuda("core"), vcuda("memory")});
+      if (target.contains("features.cpaas.io")) return list_of({fpga()});
+      return list_of({});
+    }
+    if (target.contains("/runtimeclasses"))
+      return recording_transport::answered(200, {{"items", {{{"metadata", {{"name", "nvidia"}}}}}}});
+    if (target.contains("/resourcerules/default")) return rules;
+    if (target.contains("/acceleratorpolicies/default")) return policy;
+    if (target.contains("/pods")) return pods_answer ? *pods_answer : page(target);
+    return recording_transport::refused(404, "NotFound");
+  }
+  /// Two pages.
+  kube::response page(const std::string& target) const {
+    const auto half = static_cast<std::ptrdiff_t>(pods.size() / 2);
+    if (target.contains("continue=")) return list_of({pods.begin() + half, pods.end()});
+    return list_of({pods.begin(), pods.begin() + half}, "next");
+  }
+  static std::string vcuda(const std::string& name) {
+    texts data{{"key", "tencent.com/vcuda-" + name},
+               {"dataType", "integer"},
+               {"defaultValue", "20"},
+               {"group", "gpu-manager"},
+               {"limits", "optional"},
+               {"requests", "disabled"},
+               {"descriptionZh", name == "core" ? "虚拟核心" : "显存"}};
+    if (name == "core") data["labelZh"] = "核心";
+    return config_map("cf-crl-gpu-manager-vcuda-" + name, labels("features.alauda.io/", "gpu-manager"), data);
+  }
+  static std::string fpga() {
+    return config_map("cf-crl-lab-fpga", labels("features.cpaas.io/", "lab"),
+                      {{"key", "example.com/fpga"},
+                       {"dataType", "integer"},
+                       {"group", "lab"},
+                       {"labelEn", "FPGA"},
+                       {"groupI18n", R"({"zh":"实验室","en":"Laboratory"})"},
+                       {"limits", "requried"},
+                       {"requests", "fromLimits"}});
+  }
+  inspection look() {
+    auto out = reconcilers::run(inspect_resources(over, "kube-public"));
+    EXPECT_TRUE(out) << out.error().what;
+    return out ? std::move(*out) : inspection();
+  }
+};
+
+std::string printed(const inspection& what, const std::string& language, const std::string& output = "table") {
+  inspect_options how;
+  how.language = language;
+  how.output = output;
+  std::ostringstream out;
+  print(what, how, out);
+  return out.str();
+}
+
+TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
+  cluster one;
+  const auto found = one.look();
+  EXPECT_EQ(
+      printed(found, "zh"),
+      "资源名                    名称  组           单位  默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
+      "example.com/fpga          FPGA  实验室       -     -       ?         fromLimits  是    被拒绝  cf-crl-lab-fpga\n"
+      "tencent.com/vcuda-core    核心  gpu-manager  -     20      optional  disabled    是    有效    "
+      "cf-crl-gpu-manager-vcuda-core\n"
+      "tencent.com/vcuda-memory  -     gpu-manager  -     20      optional  disabled    是    有效    "
+      "cf-crl-gpu-manager-vcuda-memory\n"
+      "\n"
+      "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "
+      "device-plugin.cpaas.io/config=true，因此没有人读取：\n"
+      "  kube-public/cf-crl-lab-dsp\n"
+      "\n"
+      "审计（规则未强制执行）：0 个 Pod 中，有 0 个若现在创建会被拒绝；不会改动它们\n");
+  const auto en = printed(found, "en", "wide");
+  EXPECT_THAT(en, HasSubstr("RESOURCE                  LABEL  GROUP"));
+  EXPECT_THAT(en, HasSubstr("Laboratory"));
+  EXPECT_THAT(en, HasSubstr("refused"));
+  EXPECT_THAT(en, HasSubstr("cf-crl-gpu-manager-vcuda-core    虚拟核心\n")) << "the other language as fallback";
+  for (const auto& request : one.over.sent) EXPECT_EQ(request.verb, kube::method::get);
+}
+
+TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
+  cluster one;
+  const auto found = one.look();
+  const auto json = nlohmann::json::parse(printed(found, "en", "json"));
+  ASSERT_EQ(json.at("resources").size(), 3U);
+  const auto& fpga = json.at("resources").at(0);
+  EXPECT_EQ(fpga.at("groupName"), (nlohmann::json{{"en", "Laboratory"}, {"zh", "实验室"}}));
+  EXPECT_EQ(fpga.at("verdict"), "refused");
+  EXPECT_EQ(fpga.at("default"), nullptr);
+  EXPECT_EQ(fpga.at("limits"), nullptr) << "what stands there cannot be read";
+  EXPECT_EQ(fpga.at("requests"), "fromLimits");
+  EXPECT_EQ(fpga.at("enabled"), true);
+  EXPECT_EQ(fpga.at("findings").at(0).at("code"), "not_in_vocabulary");
+  EXPECT_THAT(fpga.at("findings").at(0).at("message").at("zh").get<std::string>(), HasSubstr("请改为"));
+  EXPECT_EQ(json.at("resources").at(1).at("label"), (nlohmann::json{{"en", ""}, {"zh", "核心"}}));
+  EXPECT_EQ(json.at("resources").at(1).at("default"), 20);
+  EXPECT_EQ(json.at("notSelected").at(0).at("name"), "cf-crl-lab-dsp");
+  EXPECT_EQ(json.at("audit").at("podsRefused"), 0);
+  const auto yaml = yaml::read("f", printed(found, "en", "yaml"));
+  ASSERT_TRUE(yaml) << yaml.error();
+  EXPECT_EQ(*yaml::to_json(*yaml->documents.at(0)), json);
+}
+
+TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
+  cluster one;
+  for (int i = 0; i < 25; ++i)
+    one.pods.push_back(pod("team", "share-" + std::to_string(10 + i), {{"tencent.com/vcuda-core", 20}}));
+  one.pods.push_back(pod("team", "whole", {{"tencent.com/vcuda-core", 200}}));
+  one.pods.push_back(pod("team", "done", {{"tencent.com/vcuda-core", 20}}, "Succeeded"));
+  one.pods.push_back(
+      pod("team", "static", {{"tencent.com/vcuda-core", 20}}, "Running", {{"kubernetes.io/config.mirror", "x"}}));
+  one.pods.push_back(pod("kube-system", "system", {{"tencent.com/vcuda-core", 20}}));
+  one.pods.push_back(pod("team", "none", {}));
+  one.rules = recording_transport::answered(
+      200, {{"spec",
+             {{"keys", {"tencent.com/vcuda-core"}},
+              {"rules", {{"tencent.com/vcuda-core", {{"source", "kube-public/cf-crl-gpu-manager-vcuda-core"}}}}},
+              {"groups", nlohmann::json::object()}}}});
+  one.policy = recording_transport::answered(200, {{"spec", {{"customResources", {{"enforcement", "Deny"}}}}}});
+  const auto found = one.look();
+  const auto text = printed(found, "en");
+  EXPECT_THAT(text,
+              HasSubstr("Audit (enforcement: Deny): 25 of 27 pods would be refused if they were made now; they are "
+                        "never touched:\n  team/share-10: container main: tencent.com/vcuda-core is 20, a share of a "
+                        "card, and needs tencent.com/vcuda-memory beside it"));
+  EXPECT_THAT(text, HasSubstr("team/share-29"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("team/share-30")));
+  EXPECT_THAT(text, HasSubstr("  and 5 more; -o json has them all\n"));
+  const auto json = nlohmann::json::parse(printed(found, "en", "json"));
+  EXPECT_EQ(json.at("audit").at("pods").size(), 25U);
+  EXPECT_EQ(json.at("audit").at("enforcement"), "Deny");
+  EXPECT_THAT(json.at("audit").at("pods").at(0).at("reasons").at(0).at("zh").get<std::string>(),
+              HasSubstr("容器 main"));
+}
+
+TEST(inspect, without_rules_in_the_cluster_those_of_the_config_maps_are_audited) {
+  cluster one;
+  one.pods = {pod("team", "a", {{"tencent.com/vcuda-core", 150}}), pod("team", "b", {{"example.com/fpga", 1}})};
+  const auto found = one.look();
+  ASSERT_TRUE(found.audited);
+  EXPECT_EQ(found.audited->refused.size(), 1U) << "the refused declaration of fpga holds nobody to anything";
+  EXPECT_THAT(printed(found, "en"), HasSubstr("nothing is enforced): 1 of 2 pods"));
+}
+
+TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
+  cluster one;
+  one.pods_answer = recording_transport::refused(403, "Forbidden", "pods is forbidden: User \"x\" cannot list");
+  const auto found = one.look();
+  EXPECT_FALSE(found.audited);
+  EXPECT_THAT(found.left_out, HasSubstr("the audit of running pods is left out: list pods: "));
+  EXPECT_EQ(std::ranges::count(found.left_out, '\n'), 0);
+  EXPECT_EQ(found.resources.size(), 3U);
+  EXPECT_THAT(printed(found, "en"), testing::Not(HasSubstr("Audit")));
+  EXPECT_EQ(nlohmann::json::parse(printed(found, "en", "json")).at("audit"), nullptr);
+}
+
+TEST(inspect, a_policy_that_may_not_be_read_is_not_taken_for_off) {
+  cluster one;
+  one.policy = recording_transport::refused(403, "Forbidden");
+  EXPECT_THAT(printed(one.look(), "en"), HasSubstr("Audit (enforcement: unknown): 0 of 0 pods"));
+}
+
+TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {
+  recording_transport over;
+  over.answer = [](const kube::request&) -> kube::result<kube::response> {
+    return recording_transport::refused(403, "Forbidden", "no");
+  };
+  const auto out = reconcilers::run(inspect_resources(over, "kube-public"));
+  ASSERT_FALSE(out);
+  EXPECT_EQ(out.error().code, kube::errc::forbidden);
+}
+
+TEST(inspect, waits_where_the_server_says_when) {
+  cluster one;
+  int refusals = 2;
+  one.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
+    if (refusals-- > 0) {
+      auto busy = recording_transport::refused(429, "TooManyRequests");
+      busy.retry_after = std::chrono::seconds(0);
+      return busy;
+    }
+    return one.answer(what);
+  };
+  EXPECT_EQ(one.look().resources.size(), 3U);
+}
+
+TEST(inspect, an_empty_cluster_says_so) {
+  inspection none;
+  EXPECT_EQ(printed(none, "en"), "No resource is declared in namespace kube-public\n");
+}
+
+}  // namespace
+}  // namespace cli

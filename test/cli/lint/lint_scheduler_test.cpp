@@ -1,0 +1,367 @@
+#include "cli/lint/lint_scheduler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/render/render_scheduler.hpp"
+#include "controller/x509.hpp"
+
+namespace cli {
+namespace {
+
+using testing::HasSubstr, testing::IsEmpty, testing::StartsWith;
+const std::string golden = std::string(TEST_DATA) + "/golden/scheduler_config/";
+
+struct outcome {
+  int rc;
+  std::string out, err;
+};
+outcome lint(const lint_scheduler_options& options, const std::string& input = "") {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int rc = run_lint_scheduler(options, in, out, err);
+  return {rc, out.str(), err.str()};
+}
+outcome render(const render_scheduler_options& options) {
+  std::istringstream in;
+  std::ostringstream out, err;
+  const int rc = run_render_scheduler(options, in, out, err);
+  return {rc, out.str(), err.str()};
+}
+
+/// PEM files of a client in a folder of its own.
+class scheduler_verbs : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("scheduler_verbs." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    const controller::x509::validity when{0, 4'000'000'000};
+    const auto authority = controller::x509::make_authority("test", when);
+    const std::vector<std::string> names{"localhost"};
+    const auto pair = controller::x509::issue(authority, "scheduler", names, when);
+    ASSERT_TRUE(pair);
+    write("ca.crt", authority.certificate);
+    write("tls.crt", pair->certificate);
+    write("tls.key", pair->key);
+    options_.address = "https://10.96.0.77";
+    options_.server_name = "quartermaster-extender.quartermaster.svc";
+    options_.ca = path("ca.crt");
+    options_.certificate = path("tls.crt");
+    options_.key = path("tls.key");
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+  }
+
+  std::filesystem::path folder_;
+  render_scheduler_options options_;
+};
+
+TEST(lint_scheduler, S7_ends_with_3_where_kube_scheduler_would_not_start_and_says_so) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  options.kubernetes = "1.36";
+  const auto text = lint(options);
+  EXPECT_EQ(text.rc, 3);
+  EXPECT_THAT(text.out, StartsWith(golden + "mistakes/01-v1beta2.yaml:1:1: error: apiVersion is"));
+  EXPECT_THAT(text.err, HasSubstr("kube-scheduler 1.36 does not start: 1 error, 0 warnings"));
+  options.output = "json";
+  const auto json = nlohmann::json::parse(lint(options).out);
+  EXPECT_EQ(json.at("kubernetes"), "1.36");
+  EXPECT_EQ(json.at("starts"), false);
+  EXPECT_EQ(json.at("findings").at(0).at("code"), "api_version_removed");
+  EXPECT_EQ(json.at("findings").at(0).at("startFails"), true);
+  for (const auto* other : {"v1.29.3", "latest"}) {
+    options.kubernetes = other;
+    EXPECT_EQ(lint(options).rc, 2) << other;
+    EXPECT_THAT(lint(options).err, HasSubstr("write 1.30 or newer")) << other;
+  }
+}
+
+TEST(lint_scheduler, S7_takes_the_version_of_the_manifest_and_knows_it_by_its_kind) {
+  lint_scheduler_options options;
+  options.files = {golden + "manifests/kubeadm-1.30.yaml", golden + "mistakes/19-sound.yaml"};
+  const auto got = lint(options);
+  EXPECT_THAT(got.err, HasSubstr("kube-scheduler 1.30 starts"));
+  EXPECT_THAT(got.out, HasSubstr("[no_config_flag]"));
+  EXPECT_THAT(got.out, testing::Not(HasSubstr("image_of_other_version")));
+}
+
+TEST(lint_scheduler, S7_says_whose_extender_a_later_file_loses) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/05-service-proxy-rights.yaml", golden + "mistakes/12-not-ignored.yaml"};
+  EXPECT_THAT(lint(options).out, HasSubstr("05-service-proxy-rights.yaml:6:3: error: extenders[0] asks for "
+                                           "tencent.com/vcuda-core, tencent.com/vcuda-memory"));
+}
+
+TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
+  const std::string begin =
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}\n";
+  const std::string other = "extenders: [{urlPrefix: 'http://10.0.0.9:1', filterVerb: f";
+  const auto said = [&](const std::string& extenders) {
+    lint_scheduler_options options;
+    options.files = {"-"};
+    const auto got = lint(options, begin + extenders);
+    EXPECT_THAT(got.err,
+                HasSubstr("kube-scheduler 1.36 starts if it can read /etc/kubernetes/scheduler.conf: 0 errors"))
+        << got.out;
+    options.language = "zh";
+    const auto zh = lint(options, begin + extenders).err;
+    EXPECT_EQ(got.err.contains("; no extender is asked about cards"), zh.contains("；没有扩展会被询问加速卡"));
+    return got.err.contains("; no extender is asked about cards");
+  };
+  EXPECT_TRUE(said(""));
+  EXPECT_TRUE(said("extenders: []\n"));
+  EXPECT_TRUE(said(other + ", managedResources: [{name: example.com/disk}]}]\n"));
+  EXPECT_FALSE(said(other + ", managedResources: [{name: example.com/disk}, {name: nvidia.com/gpu}]}]\n"));
+  EXPECT_FALSE(said(other + "}]\n")) << "asked about every pod";
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/01-v1beta2.yaml"};
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("no extender"))) << "it does not start at all";
+  options.files = {"-"};
+  options.output = "json";
+  const auto got = nlohmann::json::parse(lint(options, begin + "extenders: []\n---\n{}\n").out);
+  EXPECT_EQ(got.at("findings").at(0).at("code"), "more_documents");
+  EXPECT_EQ(got.at("asksAboutCards"), false);
+}
+
+TEST(lint_scheduler, S7_says_which_files_the_start_depends_on) {
+  const std::string begin = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
+  const std::string config = begin +
+                             "clientConnection: {kubeconfig: /a/scheduler.conf}\n"
+                             "extenders:\n- {urlPrefix: 'https://10.0.0.1:1', tlsConfig: {caFile: /b/ca.crt, "
+                             "certFile: /b/tls.crt, keyFile: /b/tls.key}}\n"
+                             "- {urlPrefix: 'https://10.0.0.2:1', tlsConfig: {caFile: /b/ca.crt}}\n";
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const std::string once = "/a/scheduler.conf, /b/ca.crt, /b/tls.crt, /b/tls.key";
+  EXPECT_THAT(lint(options, config).err, HasSubstr("kube-scheduler 1.36 starts if it can read " + once + ": 0 errors"));
+  EXPECT_THAT(lint(options, "kind: [\n").err, HasSubstr("does not start: "));
+  options.manifest = golden + "manifests/kubeadm.yaml";
+  EXPECT_THAT(lint(options, config).err, HasSubstr("starts if it can read /etc/kubernetes/scheduler.conf, " + once));
+  options.manifest.clear();
+  options.language = "zh";
+  EXPECT_THAT(lint(options, config).err,
+              HasSubstr("若能读取 /a/scheduler.conf、/b/ca.crt、/b/tls.crt、/b/tls.key 即可启动"));
+  options.language = "en";
+  options.in_cluster = true;
+  EXPECT_THAT(lint(options, begin).err, HasSubstr("kube-scheduler 1.36 starts: 0 errors")) << "it opens none";
+}
+
+TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
+  lint_scheduler_options options;
+  options.output = "json";
+  const auto members = [&](const std::string& file) {
+    options.files = {golden + file};
+    const auto got = nlohmann::json::parse(lint(options).out);
+    std::vector<std::string> out;
+    for (const auto& [key, value] : got.items()) out.push_back(key + " " + value.type_name());
+    return out;
+  };
+  const testing::Matcher<std::vector<std::string>> form = testing::UnorderedElementsAre(
+      "kubernetes string", "starts boolean", "opens array", "asksAboutCards boolean", "findings array");
+  EXPECT_THAT(members("mistakes/19-sound.yaml"), form);
+  EXPECT_EQ(nlohmann::json::parse(lint(options).out),
+            nlohmann::json::parse(R"({"kubernetes": "1.36", "starts": true, "asksAboutCards": true, "findings": [],
+                                    "opens": ["/etc/kubernetes/scheduler.conf", "/etc/kubernetes/pki/ca.crt",
+                                              "/etc/kubernetes/pki/scheduler-extender.crt",
+                                              "/etc/kubernetes/pki/scheduler-extender.key"]})"));
+  EXPECT_THAT(members("mistakes/02-left-margin.yaml"), form);
+  // Of a manifest alone, and of what cannot be read, nobody knows.
+  options.files = {golden + "manifests/kubeadm.yaml"};
+  EXPECT_EQ(nlohmann::json::parse(lint(options).out).at("asksAboutCards"), nullptr);
+  options.files = {"-"};
+  const auto unread = nlohmann::json::parse(lint(options, "kind: [\n").out);
+  EXPECT_EQ(unread.at("starts"), false);
+  EXPECT_EQ(unread.at("asksAboutCards"), nullptr);
+}
+
+TEST(lint_scheduler, says_by_which_rules_a_version_is_judged_that_it_does_not_know) {
+  lint_scheduler_options options;
+  options.files = {golden + "mistakes/19-sound.yaml"};
+  options.kubernetes = "1.40";
+  EXPECT_THAT(lint(options).err, HasSubstr("kube-scheduler 1.40 starts if "));
+  EXPECT_THAT(lint(options).err, HasSubstr("; judged by the rules of 1.36, the newest known"));
+  options.kubernetes = "1.36";
+  EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("newest known")));
+}
+
+TEST(lint_scheduler, F36_says_where_a_file_is_no_yaml) {
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto got = lint(options, "kind: [\n");
+  EXPECT_EQ(got.rc, 3);
+  EXPECT_THAT(got.out, StartsWith("<stdin>:"));
+  EXPECT_THAT(got.out, HasSubstr("[not_yaml]"));
+  options.files = {"/nowhere"};
+  EXPECT_EQ(lint(options).rc, 1);
+}
+
+TEST_F(scheduler_verbs, S7_render_a_file_that_lint_has_nothing_against) {
+  const auto got = render(options_);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+  lint_scheduler_options options;
+  options.files = {"-"};
+  const auto judged = lint(options, got.out);
+  EXPECT_EQ(judged.out, "");
+  EXPECT_THAT(got.out, HasSubstr("urlPrefix: \"https://10.96.0.77/scheduler\""));
+}
+
+TEST_F(scheduler_verbs, S7_merge_and_give_back) {
+  options_.into = golden + "corpus/05-comments-everywhere.yaml";
+  const auto merged = render(options_);
+  ASSERT_EQ(merged.rc, 0) << merged.err;
+  write("merged.yaml", merged.out);
+  render_scheduler_options back;
+  back.unmerge = path("merged.yaml");
+  std::stringstream before;
+  before << std::ifstream(options_.into, std::ios::binary).rdbuf();
+  EXPECT_EQ(render(back).out, before.str());
+}
+
+TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
+  options_.into = golden + "corpus/01-kubeadm-minimal.yaml";
+  options_.scheduler_name = "cards";
+  auto text = render(options_).out;
+  const auto change = [&](const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, text.npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  change("weight: 10\n", "weight: 5\n    ignorable: true\n");
+  change("    httpTimeout: \"5s\"\n", "    # slow\n    httpTimeout: 30s  # very\n");
+  change("    bindVerb: bind\n", "");
+  change("- schedulerName: cards\n", "- schedulerName: cards\n    percentageOfNodesToScore: 40\n");
+  const auto key = text.find("keyData: ") + 9;
+  text.replace(key, text.find('\n', key) - key, "aGlkZGVu");
+  change("- name: nvidia.com/gpu.shared\n", "- name: example.com/fpga\n");
+  write("edited.yaml", text);
+  render_scheduler_options back;
+  back.unmerge = path("edited.yaml");
+  const auto notes = [&](const outcome& of) {
+    EXPECT_EQ(of.rc, 0) << of.err;
+    EXPECT_THAT(of.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is nobody's to read";
+    std::vector<std::string> out;
+    std::istringstream lines(of.err);
+    const auto begin = "quartermaster: " + path("edited.yaml") + ":";
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_THAT(line, StartsWith(begin));
+      out.push_back(line.substr(line.find(": note: ") + 8));
+    }
+    return out;
+  };
+  const std::vector<std::string> common{
+      "extenders[0].weight was 5, where we write 10",
+      "extenders[0].ignorable was true, where we write nothing",
+      "extenders[0].httpTimeout was \"30s\", where we write \"5s\"",
+      "extenders[0].bindVerb was missing, where we write \"bind\"",
+      "extenders[0].managedResources[1].name was \"example.com/fpga\", where we write nothing",
+      "profiles[1].percentageOfNodesToScore was 40, where we write nothing",
+      "a comment was # slow, where we write nothing",
+      "a comment was # very, where we write nothing",
+  };
+  const auto given_back = render(back);
+  EXPECT_THAT(notes(given_back), testing::UnorderedElementsAreArray(common));
+  std::stringstream before;
+  before << std::ifstream(golden + "corpus/01-kubeadm-minimal.yaml", std::ios::binary).rdbuf();
+  EXPECT_EQ(given_back.out, before.str());
+
+  // Written anew: what is given now is known, so the key and the resource that went are told too.
+  options_.into = path("edited.yaml");
+  auto again = common;
+  again.push_back("extenders[0].tlsConfig.keyData was another (not shown), where we write what is given");
+  again.push_back(
+      "extenders[0].managedResources[nvidia.com/gpu.shared] was missing, where we write "
+      "{\"name\":\"nvidia.com/gpu.shared\"}");
+  const auto written = render(options_);
+  EXPECT_THAT(notes(written), testing::UnorderedElementsAreArray(again));
+  write("edited.yaml", written.out);
+  EXPECT_EQ(render(options_).err, "") << "nothing is edited any more";
+}
+
+TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
+  options_.into = golden + "corpus/10-json-pretty.json";
+  const auto merged = render(options_);
+  ASSERT_EQ(merged.rc, 0) << merged.err;
+  write("merged.json", merged.out);
+  render_scheduler_options back;
+  back.unmerge = path("merged.json");
+  auto got = render(back);
+  EXPECT_EQ(got.rc, 2);
+  EXPECT_THAT(got.err, HasSubstr("in JSON and brackets ours is known by its address alone: say --address"));
+  back.address = "10.96.0.77";
+  EXPECT_THAT(render(back).err, HasSubstr("is no address of an extender"));
+  back.address = options_.address;
+  got = render(back);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+  auto edited = merged.out;
+  edited.replace(edited.find("\"weight\": 10"), 12, "\"weight\": 77");
+  write("merged.json", edited);
+  EXPECT_THAT(render(back).err, testing::EndsWith("note: extenders[0].weight was 77, where we write 10\n"));
+}
+
+TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
+  const auto said = [&](const std::string& address, const std::string& server_name) {
+    options_.address = address;
+    options_.server_name = server_name;
+    const auto got = render(options_);
+    EXPECT_EQ(got.rc, 0) << got.err;
+    return got.err.contains("note: the extender's certificate has no IP address: say --server-name");
+  };
+  EXPECT_TRUE(said("https://10.96.0.77", ""));
+  EXPECT_TRUE(said("https://[fd00::7]:443", ""));
+  EXPECT_FALSE(said("https://10.96.0.77", "localhost"));
+  EXPECT_FALSE(said("https://extender.example:443", ""));
+}
+
+TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
+  const auto refused = [&](auto change) {
+    auto options = options_;
+    change(options);
+    const auto got = render(options);
+    EXPECT_EQ(got.rc, 2) << got.out;
+    EXPECT_THAT(got.out, IsEmpty());
+    return got.err;
+  };
+  EXPECT_THAT(refused([](auto& o) { o.address = "10.0.0.1"; }), HasSubstr("--address"));
+  for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
+                              "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
+    const auto said = refused([&](auto& o) { o.address = address; });
+    EXPECT_THAT(said,
+                StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address of an extender"));
+    EXPECT_THAT(said, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
+  }
+  EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }),
+              HasSubstr(": the port is none of 1 to 65535; write"));
+  for (const auto* name : {"a b", "A", "", "-a"})
+    EXPECT_THAT(refused([&](auto& o) { o.lease = name; }),
+                StartsWith("quartermaster: --lease: \"" + std::string(name) +
+                           "\" is no name of a Lease; write a lower-case DNS name"));
+  EXPECT_THAT(refused([](auto& o) { o.scheduler_name = "a b"; }),
+              HasSubstr("--scheduler-name: \"a b\" is no name of a scheduler; write letters"));
+  EXPECT_THAT(refused([](auto& o) { o.server_name = "a b"; }), HasSubstr("--server-name: \"a b\" is no name"));
+  EXPECT_THAT(refused([](auto& o) { o.address = ""; }), HasSubstr("--address is required"));
+  EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));
+  EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
+  EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),
+              HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
+  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
+  auto options = options_;
+  options.ca = "/nowhere";
+  EXPECT_EQ(render(options).rc, 1);
+}
+
+}  // namespace
+}  // namespace cli

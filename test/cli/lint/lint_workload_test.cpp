@@ -1,0 +1,210 @@
+#include "cli/lint/lint_workload.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reconcilers/declarations/registry.hpp"
+
+namespace cli {
+namespace {
+
+namespace crl = reconcilers::crl;
+using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
+
+std::vector<lint_finding> findings(const std::string& text, crl::language in = crl::language::en,
+                                   const known_cluster* known = nullptr) {
+  static std::vector<yaml::source> kept;
+  auto file = yaml::read("f", text);
+  EXPECT_TRUE(file) << file.error();
+  kept.push_back(std::move(*file));
+  std::vector<lint_finding> out;
+  for (const auto& one : manifests_in(kept.back())) {
+    if (!pod_spec_path(one.kind).empty()) lint_workload(one, {}, in, out, known);
+  }
+  return out;
+}
+std::vector<std::string> codes(const std::vector<lint_finding>& all) {
+  std::vector<std::string> out;
+  for (const auto& f : all) out.push_back(f.code);
+  return out;
+}
+
+std::string pod(const std::string& limit, const std::string& request, const std::string& key = "nvidia.com/gpu") {
+  const auto part = [&](const std::string& name, const std::string& value) {
+    return value.empty() ? "" : "      " + name + ":\n        " + key + ": " + value + "\n";
+  };
+  return "kind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: main\n    resources:\n" +
+         part("limits", limit) + part("requests", request);
+}
+
+struct row {
+  std::string_view name;
+  std::string limit, request, code;
+};
+void PrintTo(const row& of, std::ostream* out) { *out << of.name; }
+class extended_resource : public testing::TestWithParam<row> {};
+
+TEST_P(extended_resource, is_held_to_kubernetes_own_rule) {
+  const auto& want = GetParam();
+  const auto got = findings(pod(want.limit, want.request));
+  const auto expected = want.code.empty() ? std::vector<std::string>() : std::vector<std::string>{want.code};
+  EXPECT_EQ(codes(got), expected);
+  for (const auto& f : got) {
+    EXPECT_THAT(f.message, HasSubstr(f.field));
+    EXPECT_EQ(f.level, crl::severity::error);
+  }
+  const auto plain = findings(pod(want.limit, want.request, "cpu"));
+  EXPECT_THAT(codes(plain), IsEmpty()) << "cpu may be requested, split and oversold";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    S72, extended_resource,
+    testing::Values(
+        row{"limits_only", "1", "", ""}, row{"both_equal", "2", "2", ""}, row{"text", "\"1\"", "", ""},
+        row{"equal_as_text_and_number", "\"2\"", "2", ""}, row{"none", "0", "", ""},
+        row{"whole_in_milli", "2000m", "2", ""}, row{"thousands", "1k", "1000", ""},
+        row{"whole_with_a_point", "\"1.0\"", "1", ""}, row{"hexadecimal", "0x10", "16", ""},
+        row{"blanks_around", "\" 1 \"", "1", ""}, row{"a_blank_within", "\"1 0\"", "", "amount_malformed"},
+        row{"a_tab_before", "\"\\t1\"", "", "amount_malformed"}, row{"blanks_alone", "\" \"", "", "amount_malformed"},
+        row{"more_than_can_be_counted", "\"99999999999999999999999\"", "", "amount_too_large"},
+        row{"an_exbibyte", "1Ei", "", "amount_too_large"},
+        row{"what_the_server_takes_for_the_most", "\"1e30\"", "", ""}, row{"fraction", "0.5", "", "amount_fraction"},
+        row{"fraction_as_text", "\"0.5\"", "", "amount_fraction"},
+        row{"fraction_in_milli", "500m", "", "amount_fraction"},
+        row{"more_than_one_and_a_fraction", "1.5", "", "amount_fraction"},
+        row{"fraction_in_both", "\"0.5\"", "1", "amount_fraction"}, row{"negative", "-1", "", "amount_negative"},
+        row{"a_word", "one", "", "amount_malformed"}, row{"with_a_unit_of_ours", "1card", "", "amount_malformed"},
+        row{"a_boolean", "on", "", "amount_malformed"}, row{"empty_text", "\"\"", "", "amount_malformed"},
+        row{"a_list", "[1]", "", "amount_malformed"}, row{"request_alone", "", "1", "request_without_limit"},
+        row{"request_below", "2", "1", "request_differs"}, row{"request_above", "1", "2", "request_differs"},
+        row{"request_none", "1", "0", "request_differs"},
+        row{"fraction_in_request", "1", "\"0.5\"", "amount_fraction"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
+TEST(lint_workload, S72_says_it_in_words) {
+  const auto all = findings(pod("2", "1"));
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(
+      all[0].message,
+      "spec.containers[0].resources.requests[nvidia.com/gpu] is \"1\", the limit is \"2\": Kubernetes never "
+      "oversells nvidia.com/gpu, so both must be equal; allowed: limits alone, or requests equal to limits; leave "
+      "the request out");
+  EXPECT_EQ(all[0].at, (yaml::place{11, 9}));
+  EXPECT_THAT(findings(pod("2", "1"), crl::language::zh).at(0).message, HasSubstr("不允许超卖 nvidia.com/gpu"));
+  const auto fraction = findings(pod("500m", ""));
+  EXPECT_EQ(fraction.at(0).at, (yaml::place{9, 9}));
+  EXPECT_THAT(fraction.at(0).message, HasSubstr("counts nvidia.com/gpu in whole units and refuses fractions"));
+}
+
+TEST(lint_workload, S72_names_that_are_no_resource) {
+  EXPECT_THAT(codes(findings(pod("1", "", "gpu"))), ElementsAre("resource_name"));
+  EXPECT_THAT(codes(findings(pod("1", "", "NVIDIA.com/gpu"))), ElementsAre("resource_name"));
+  EXPECT_THAT(codes(findings(pod("1", "", "nvidia.com/gpu/0"))), ElementsAre("resource_name"));
+  EXPECT_THAT(codes(findings(pod("1", "", "hugepages-2Mi"))), IsEmpty());
+  EXPECT_THAT(codes(findings(pod("1", "", "kubernetes.io/batch-cpu"))), IsEmpty());
+}
+
+TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
+  const known_cluster cluster{{{"nvidia.com/gpu", "rdma/hca"}, {"example.com/fpga"}}, {}};
+  const auto got = findings(pod("1", "1", "nvidia.com/gpus"), crl::language::en, &cluster);
+  ASSERT_THAT(codes(got), ElementsAre("unknown_resource"));
+  EXPECT_EQ(got[0].level, crl::severity::warning);
+  EXPECT_THAT(got[0].message, HasSubstr("no node offers it and nobody declares it"));
+  EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
+  for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
+    EXPECT_THAT(findings(pod("1", "", key), crl::language::en, &cluster), IsEmpty()) << key;
+  EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster nobody knows";
+}
+
+TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
+  const auto deployment = [](const std::string& image, const std::string& env, const std::string& limit) {
+    return findings(
+        "kind: Deployment\nmetadata: {name: a}\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - {name: m, image: " +
+        image + ", env: [" + env + "], resources: {limits: {" + limit + "}}}\n");
+  };
+  const auto paddle = deployment("paddle:2.6", "", "tencent.com/vcuda-core: 20");
+  ASSERT_THAT(codes(paddle), ElementsAre("compatibility"));
+  EXPECT_EQ(paddle[0].level, crl::severity::warning);
+  EXPECT_EQ(paddle[0].field, "spec.template.spec");
+  EXPECT_THAT(paddle[0].message, HasSubstr("set FLAGS_allocator_strategy=naive_best_fit"));
+  EXPECT_THAT(deployment("paddle:2.6", "", "tencent.com/vcuda-core: 100"), IsEmpty()) << "a whole card";
+  const std::string cuda = "{name: CUDA_VERSION, value: 13.1.0}";
+  const auto share = deployment("torch", cuda, "tencent.com/vcuda-core: 20");
+  ASSERT_THAT(codes(share), ElementsAre("compatibility"));
+  EXPECT_THAT(share[0].message, HasSubstr("asks for a share of a card (tencent.com/vcuda-core) and CUDA 13.1"));
+
+  kube::node old;
+  old.key.name = "old";
+  old.labels = kube::packed_map::of({{"cuda-major-version", "12"}, {"cuda-minor-version", "4"}});
+  old.allocatable = {{"nvidia.com/gpu", 8}};
+  const known_cluster cluster{{{"nvidia.com/gpu"}, {}}, {&old}};
+  const std::string pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, env: [" + cuda +
+                          "], resources: {limits: {nvidia.com/gpu: 1}}}]}\n";
+  const auto on_nodes = findings(pod, crl::language::en, &cluster);
+  ASSERT_THAT(codes(on_nodes), ElementsAre("compatibility"));
+  EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu has what the pod needs"));
+  EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster nobody knows";
+}
+
+TEST(lint_workload, finds_the_pods_of_every_kind) {
+  const std::string containers =
+      "{initContainers: [{name: i, resources: {limits: {a.b/c: 0.5}}}], containers: [{name: m, resources: {requests: "
+      "{a.b/c: "
+      "1}}}]}";
+  const auto one = [&](const std::string& kind, const std::string& before, const std::string& after) {
+    return findings("kind: " + kind + "\nmetadata: {name: a}\n" + before + containers + after);
+  };
+  for (const auto* kind : {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}) {
+    const auto all = one(kind, "spec: {template: {spec: ", "}}");
+    EXPECT_THAT(codes(all), ElementsAre("amount_fraction", "request_without_limit")) << kind;
+    EXPECT_EQ(all.at(0).field, "spec.template.spec.initContainers[0].resources.limits[a.b/c]");
+  }
+  EXPECT_EQ(one("Pod", "spec: ", "").size(), 2U);
+  EXPECT_EQ(one("CronJob", "spec: {jobTemplate: {spec: {template: {spec: ", "}}}}").size(), 2U);
+}
+
+TEST(lint_workload, says_what_is_no_pod_spec) {
+  EXPECT_THAT(codes(findings("kind: Pod\nmetadata: {name: a}\n")), ElementsAre("spec_unreadable"));
+  EXPECT_THAT(codes(findings("kind: Pod\nspec: {containers: {name: a}}\n")), ElementsAre("spec_unreadable"));
+  EXPECT_THAT(codes(findings("kind: Pod\nspec: {containers: [{name: a, resources: {limits: [x]}}]}\n")),
+              ElementsAre("spec_unreadable"));
+  EXPECT_THAT(
+      codes(findings("kind: Deployment\nspec: {template: {metadata: {labels: {a: true}}, spec: {nodeSelector: {gpu: "
+                     "on}, containers: []}}}\n")),
+      ElementsAre("not_a_string", "not_a_string"));
+}
+
+TEST(lint_workload, knows_whole_numbers) {
+  for (const auto* text : {"0",
+                           "1",
+                           "+1",
+                           "-1",
+                           "0.0",
+                           "1.0",
+                           "1000m",
+                           "1.5k",
+                           "1e3",
+                           "1.5e1",
+                           "10e-1",
+                           "1Ki",
+                           "0.5Ki",
+                           "0.125Ki",
+                           "1E",
+                           "1.000",
+                           "000",
+                           "5.",
+                           "2000000u",
+                           "999999u",
+                           "0.9995",
+                           "1e30",
+                           "9223372036854775807",
+                           "9Ei"})
+    EXPECT_TRUE(is_whole(text)) << text;
+  for (const auto* text : {"0.5", "1m", "500m", "1.0001k", "1e-1", "15e-1", "0.3Ki", "1n", "998999u", ".5", "0.1",
+                           "1Ei", "99999999999999999999999", "1000000000000000000000000000000", "200400800298.010002G"})
+    EXPECT_FALSE(is_whole(text)) << text;
+}
+
+}  // namespace
+}  // namespace cli

@@ -1,0 +1,159 @@
+#include "cli/remove/uninstall.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/controller/policy_file.hpp"
+#include "kube/client.hpp"
+#include "test/kube/loop.hpp"
+#include "test/kube/scripted_transport.hpp"
+#include "test/reconcilers/recording_transport.hpp"
+
+namespace cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr auto uid = "2083d912-a2b9-4844-b4ea-11be59386882";
+
+kube::node node_with(std::initializer_list<kube::packed_map::entry> labels,
+                     std::initializer_list<kube::packed_map::entry> annotations, std::vector<kube::taint> taints) {
+  kube::node out;
+  out.key.name = "gpu-1";
+  out.id = kube::uid::parse(uid);
+  out.labels = kube::packed_map::of(labels);
+  out.annotations = kube::packed_map::of(annotations);
+  out.taints = std::move(taints);
+  return out;
+}
+
+kube::taint taint_named(std::string key) {
+  kube::taint out;
+  out.key = std::move(key);
+  return out;
+}
+
+// A gateway before the API server may answer anything; a DELETE without a name would remove every object of the type.
+TEST(uninstall, an_answer_without_name_or_uid_deletes_nothing) {
+  boost::asio::io_context loop;
+  kube_test::scripted_transport api;
+  kube::client to(api);
+  for (const auto& answer : {json::object(), json{{"metadata", {{"uid", "u-1"}}}}, json{{"metadata", {{"name", "x"}}}}})
+    EXPECT_FALSE(kube_test::run(loop, remove_seen(to, kube::resources::daemon_sets, answer))) << answer;
+  EXPECT_TRUE(api.seen().empty());
+}
+
+TEST(uninstall, a_node_without_anything_of_ours_is_left_alone) {
+  const auto node = node_with({{"nvidia-device-enable", "pgpu"}, {"cuda-major-version", "12"}}, {},
+                              {taint_named("example.com/reserved")});
+  EXPECT_FALSE(enrolled(node));
+  EXPECT_EQ(tidy_patch(node), json::array());
+}
+
+TEST(uninstall, takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
+  const auto node = node_with({{"quartermaster.io/module", "pgpu"},
+                               {"quartermaster.io/taken-over", "true"},
+                               {"cuda-major-version", "12"},
+                               {"cuda-minor-version", "4"}},
+                              {{"quartermaster.io/cuda-labels", "12.4"}},
+                              {taint_named("example.com/reserved"), taint_named("quartermaster.io/switching")});
+  EXPECT_TRUE(enrolled(node));
+  EXPECT_EQ(tidy_patch(node), json::parse(R"([
+    {"op":"test","path":"/metadata/uid","value":"2083d912-a2b9-4844-b4ea-11be59386882"},
+    {"op":"remove","path":"/metadata/labels/quartermaster.io~1module"},
+    {"op":"remove","path":"/metadata/labels/quartermaster.io~1taken-over"},
+    {"op":"test","path":"/spec/taints/1/key","value":"quartermaster.io/switching"},
+    {"op":"remove","path":"/spec/taints/1"},
+    {"op":"remove","path":"/metadata/labels/cuda-major-version"},
+    {"op":"remove","path":"/metadata/labels/cuda-minor-version"},
+    {"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"}])"));
+}
+
+TEST(uninstall, takes_both_taints_of_ours_wherever_they_are) {
+  const auto node = node_with({}, {},
+                              {taint_named("quartermaster.io/accelerator"), taint_named("example.com/reserved"),
+                               taint_named("quartermaster.io/switching")});
+  EXPECT_EQ(tidy_patch(node), json::parse(R"([
+    {"op":"test","path":"/metadata/uid","value":"2083d912-a2b9-4844-b4ea-11be59386882"},
+    {"op":"test","path":"/spec/taints/2/key","value":"quartermaster.io/switching"},
+    {"op":"remove","path":"/spec/taints/2"},
+    {"op":"test","path":"/spec/taints/0/key","value":"quartermaster.io/accelerator"},
+    {"op":"remove","path":"/spec/taints/0"}])"));
+}
+
+TEST(uninstall, cuda_labels_that_somebody_changed_since_are_theirs) {
+  const auto node = node_with({{"cuda-major-version", "13"}, {"cuda-minor-version", "0"}},
+                              {{"quartermaster.io/cuda-labels", "12.4"}}, {});
+  const auto patch = tidy_patch(node);
+  ASSERT_EQ(patch.size(), 2u);
+  EXPECT_EQ(patch[1]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
+}
+
+kube::task<void> read_into(kube::transport& over, written_objects& into) {
+  auto found = co_await read_written(over);
+  if (!found) co_return std::unexpected(found.error());
+  into = std::move(*found);
+  co_return kube::result<void>();
+}
+
+TEST(uninstall, names_every_quota_that_people_wrote_by_namespace) {
+  reconcilers::recording_transport server;
+  server.answer = [](const kube::request& asked) -> kube::result<kube::response> {
+    const auto object = [](const char* ns, const char* name) -> json {
+      return {{"metadata", {{"namespace", ns}, {"name", name}, {"uid", uid}, {"resourceVersion", "1"}}},
+              {"spec", json::object()}};
+    };
+    auto items = json::array({object("", "default")});
+    if (asked.target.contains("acceleratorquotas"))
+      items = json::array({object("research", "team"), object("lab", "team"), object("lab", "batch")});
+    return reconcilers::recording_transport::answered(
+        200, {{"kind", "List"}, {"metadata", {{"resourceVersion", "9"}}}, {"items", std::move(items)}});
+  };
+  written_objects written;
+  ASSERT_TRUE(reconcilers::run(read_into(server, written)));
+  EXPECT_EQ(summary_of(written), "AcceleratorPolicy default and 3 AcceleratorQuotas in 2 namespaces");
+  EXPECT_EQ(list_of_quotas(written), "  lab: batch, team\n  research: team\n");
+}
+
+TEST(uninstall, types_that_are_not_there_hold_nothing_of_people) {
+  reconcilers::recording_transport server;
+  server.answer = [](const kube::request&) -> kube::result<kube::response> {
+    return reconcilers::recording_transport::refused(404, "NotFound");
+  };
+  written_objects written;
+  ASSERT_TRUE(reconcilers::run(read_into(server, written)));
+  EXPECT_TRUE(written.empty());
+  EXPECT_EQ(summary_of(written), "");
+}
+
+TEST(uninstall, a_long_list_of_quotas_ends_with_how_many_namespaces_are_left_out) {
+  written_objects written;
+  for (int i = 0; i < 25; ++i) written.quotas.push_back({"team-" + std::to_string(100 + i), "cards"});
+  const auto list = list_of_quotas(written);
+  EXPECT_TRUE(list.starts_with("  team-100: cards\n")) << list;
+  EXPECT_TRUE(list.ends_with("  team-119: cards\n  and 5 more namespaces\n")) << list;
+}
+
+std::string said_of(const std::string& text) {
+  const std::string file = testing::TempDir() + "policy.yaml";
+  std::ofstream(file) << text;
+  const auto read = read_policy_file(file);
+  return read ? read->dump() : read.error().what.substr(file.size() + std::string("--policy ").size());
+}
+
+TEST(policy_file, is_one_policy_that_counts) {
+  EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: default}\n"
+                    "spec: {modules: {pgpu: {enabled: true}}}\n"),
+            R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy","metadata":{"name":"default"},)"
+            R"("spec":{"modules":{"pgpu":{"enabled":true}}}})");
+  EXPECT_EQ(said_of("kind: ConfigMap\n"), ": not an AcceleratorPolicy of quartermaster.io/v1alpha1");
+  EXPECT_EQ(said_of("apiVersion: quartermaster.io/v1alpha1\nkind: AcceleratorPolicy\nmetadata: {name: other}\n"),
+            ": its name is 'other'; the one that counts is default");
+  EXPECT_EQ(said_of(""), ": 0 documents; it takes one AcceleratorPolicy");
+  EXPECT_NE(said_of("a: [").find(":"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cli

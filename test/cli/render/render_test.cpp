@@ -1,0 +1,206 @@
+#include "cli/render/render.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "cli/lint/lint.hpp"
+#include "reconcilers/declarations/parse.hpp"
+
+namespace cli {
+namespace {
+
+namespace crl = reconcilers::crl;
+using testing::HasSubstr, testing::StartsWith;
+
+struct outcome {
+  int rc;
+  std::string out, err;
+};
+outcome render(const declaration_options& options) {
+  std::ostringstream out, err;
+  const int rc = run_render_declaration(options, out, err);
+  return {rc, out.str(), err.str()};
+}
+declaration_options fpga() {
+  declaration_options out;
+  out.key = "example.com/fpga";
+  out.group = "lab";
+  return out;
+}
+
+TEST(render, S27_writes_a_declaration_of_any_resource) {
+  auto options = fpga();
+  options.default_value = "1";
+  options.label_zh = "FPGA 卡";
+  const auto got = render(options);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+  EXPECT_EQ(got.out,
+            "apiVersion: v1\n"
+            "kind: ConfigMap\n"
+            "metadata:\n"
+            "  name: cf-crl-lab-fpga\n"
+            "  namespace: kube-public\n"
+            "  labels:\n"
+            "    features.cpaas.io/type: CustomResourceLimitation\n"
+            "    features.cpaas.io/group: lab\n"
+            "    features.cpaas.io/enabled: \"true\"\n"
+            "data:\n"
+            "  key: example.com/fpga\n"
+            "  dataType: integer\n"
+            "  defaultValue: \"1\"\n"
+            "  group: lab\n"
+            "  labelZh: \"FPGA 卡\"\n"
+            "  limits: optional\n"
+            "  requests: disabled\n");
+}
+
+TEST(render, S21_S23_what_it_writes_is_read_as_it_was_meant) {
+  declaration_options options;
+  options.key = "huawei.com/Ascend310P";
+  options.group = "hami-ascend-vnpu";
+  options.dialect = "alauda";
+  options.limits = "required";
+  options.requests = "fromLimits";
+  options.default_value = "20";
+  options.unit = "%";
+  options.label_en = "on";
+  options.label_zh = "\"引号\": #";
+  options.description_en = "two\nlines: - {a}";
+  options.description_zh = "~";
+  options.related = "huawei.com/Ascend310P-memory";
+  options.excluded = "tencent.com/vcuda-core,nvidia.com/gpu";
+  options.runtime_class = "ascend";
+  options.ignore_node_check = options.disabled = true;
+  const auto got = render(options);
+  ASSERT_EQ(got.rc, 0) << got.err;
+  const auto file = yaml::read("f", got.out);
+  ASSERT_TRUE(file) << file.error();
+  const auto manifests = manifests_in(*file);
+  const auto map = read_config_map(manifests.at(0));
+  const auto [what, findings] = crl::parse(map.view());
+  EXPECT_TRUE(findings.empty());
+  EXPECT_EQ(what.config_map.name, "cf-crl-hami-ascend-vnpu-ascend310p");
+  EXPECT_EQ(what.written_in, crl::dialect::alauda);
+  EXPECT_EQ(what.key, options.key);
+  EXPECT_EQ(what.limits, crl::use::required);
+  EXPECT_EQ(what.requests, crl::use::from_limits);
+  EXPECT_EQ(what.default_value, 20);
+  EXPECT_EQ(what.unit, "%");
+  EXPECT_EQ(what.label_en, "on");
+  EXPECT_EQ(what.label_zh, "\"引号\": #");
+  EXPECT_EQ(what.description_en, "two lines: - {a}") << "shown in one line";
+  EXPECT_EQ(what.description_zh, "~");
+  EXPECT_EQ(what.related.size() + what.excluded.size(), 3U);
+  EXPECT_EQ(what.runtime_class, "ascend");
+  EXPECT_TRUE(what.ignore_node_check);
+  EXPECT_FALSE(what.enabled);
+}
+
+TEST(render, S24_refuses_an_illegal_value_in_one_line) {
+  const auto refused = [](auto change) {
+    auto options = fpga();
+    change(options);
+    const auto got = render(options);
+    EXPECT_EQ(got.rc, 2);
+    EXPECT_EQ(got.out, "");
+    EXPECT_EQ(std::ranges::count(got.err, '\n'), 1) << got.err;
+    return got.err;
+  };
+  EXPECT_EQ(refused([](auto& o) { o.limits = "requried"; }),
+            "quartermaster: --limits: data.limits is \"requried\"; allowed: disabled, required, optional; write "
+            "\"required\"\n");
+  EXPECT_THAT(refused([](auto& o) { o.key = "fpga"; }), StartsWith("quartermaster: --key: data.key is \"fpga\""));
+  EXPECT_THAT(refused([](auto& o) { o.default_value = "0.5"; }), StartsWith("quartermaster: --default: "));
+  EXPECT_THAT(refused([](auto& o) { o.unit = "个"; }), StartsWith("quartermaster: --unit: "));
+  EXPECT_THAT(refused([](auto& o) { o.group = "实验室"; }), StartsWith("quartermaster: --group: "));
+  EXPECT_THAT(refused([](auto& o) { o.runtime_class = "NVIDIA"; }), HasSubstr("write \"nvidia\""));
+  EXPECT_THAT(refused([](auto& o) { o.related = "example.com/fpga"; }), HasSubstr("the declared key itself"));
+  EXPECT_THAT(refused([](auto& o) { o.ns = "Kube_Public"; }), StartsWith("quartermaster: -n: "));
+  EXPECT_THAT(refused([](auto& o) { o.label_en = "a\x1b[31m"; }), HasSubstr("--label-en holds control characters"));
+  EXPECT_THAT(refused([](auto& o) { o.label_zh = "\xff"; }), HasSubstr("--label-zh holds control characters"));
+  EXPECT_THAT(refused([](auto& o) {
+                o.key = "tencent.com/vcuda-core";
+                o.default_value = "150";
+              }),
+              HasSubstr("which the device plugin refuses"));
+  EXPECT_THAT(refused([](auto& o) {
+                o.limits = "disabled";
+                o.requests = "required";
+              }),
+              HasSubstr("no pod could satisfy both"));
+}
+
+/// Whatever the flags: refused in one line with nothing written, or what is written has no error and no doubt but those
+/// that cannot be seen from here.
+TEST(render, S24_whatever_it_writes_passes_lint) {
+  std::mt19937 random(4);
+  const auto any = [&](std::initializer_list<const char*> of) {
+    return std::string(*(of.begin() + static_cast<std::ptrdiff_t>(random() % of.size())));
+  };
+  const auto text = [&] {
+    return any({"",        "",  "FPGA", "卡",   "on",         "1",          "~",  "null", "- a",
+                "a: b",    "#", "'",    "\"",   "two\nlines", " ",          "{}", "[",    "&a *a",
+                "!!int 3", "%", "a\tb", "0x1F", "1e3",        "2026-11-21", "<<", "|",    "\xe2\x80\xa8"});
+  };
+  std::size_t written = 0, refused = 0;
+  for (int round = 0; round < 3000; ++round) {
+    declaration_options options;
+    options.key = any({"example.com/fpga", "tencent.com/vcuda-core", "huawei.com/Ascend310P", "nvidia.com/gpu", "fpga",
+                       "a.kubernetes.io/b", "Example.com/a", "x.y/a_b.c"});
+    options.group = any({"lab", "gpu-manager", "hami-nvidia", "G.1_x", "1", "true", "a b", "null"});
+    options.dialect = any({"cpaas", "alauda"});
+    options.limits = any({"required", "optional", "disabled", "requried"});
+    options.requests = any({"required", "optional", "disabled", "fromLimits"});
+    options.default_value = any({"", "", "0", "1", "20", "100", "150", "9223372036854775807", "-1", "1e3", " 7 "});
+    options.unit = any({"", "count", "%", "Mi", "个"});
+    options.related = any({"", "", "example.com/fpga-memory", "tencent.com/vcuda-memory,nvidia.com/gpu", ",", "x"});
+    options.excluded = any({"", "", "nvidia.com/mps-core", "example.com/fpga"});
+    options.runtime_class = any({"", "", "nvidia", "1", "NVIDIA"});
+    options.label_en = text(), options.label_zh = text();
+    options.description_en = text(), options.description_zh = text();
+    options.ignore_node_check = random() % 2 == 0, options.disabled = random() % 2 == 0;
+    const auto got = render(options);
+    if (got.rc != 0) {
+      ++refused;
+      EXPECT_EQ(got.rc, 2);
+      EXPECT_EQ(got.out, "");
+      EXPECT_EQ(std::ranges::count(got.err, '\n'), 1) << got.err;
+      continue;
+    }
+    ++written;
+    lint_options how;
+    how.files = {"-"};
+    std::istringstream in(got.out);
+    std::ostringstream out, err;
+    EXPECT_EQ(run_lint(how, in, out, err), 0) << got.out << out.str() << err.str();
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(line.ends_with("[related_unknown]") || line.ends_with("[unusable]")) << line << "\n" << got.out;
+  }
+  EXPECT_GT(written, 200U);
+  EXPECT_GT(refused, 200U);
+}
+
+TEST(render, a_resource_nobody_may_use_is_written_and_said) {
+  auto options = fpga();
+  options.limits = "disabled";
+  const auto got = render(options);
+  EXPECT_EQ(got.rc, 0);
+  EXPECT_THAT(got.out, HasSubstr("limits: disabled\n"));
+  EXPECT_THAT(got.err, HasSubstr("no pod may use this resource"));
+}
+
+TEST(render, related_keys_need_not_be_declared_yet) {
+  auto options = fpga();
+  options.related = "example.com/fpga-memory";
+  const auto got = render(options);
+  EXPECT_EQ(got.rc, 0) << got.err;
+  EXPECT_EQ(got.err, "");
+}
+
+}  // namespace
+}  // namespace cli

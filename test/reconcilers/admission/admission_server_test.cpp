@@ -1,0 +1,97 @@
+// The rules a replica answers by are what its stores hold, at any moment.
+
+#include "reconcilers/admission/admission_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "reconcilers/declarations/compiled.hpp"
+#include "reconcilers/declarations/registry.hpp"
+#include "test/reconcilers/declarations/config_maps.hpp"
+
+namespace reconcilers {
+namespace {
+
+using nlohmann::json;
+
+struct admission_server_test : testing::Test {
+  controller::registry metrics;
+  controller::store<accelerator_policy> policies;
+  controller::store<compiled_rules> rules;
+  std::unique_ptr<admission_server> server;
+  std::uint64_t version = 1;
+
+  void synced() {
+    policies.begin(), policies.commit();
+    rules.begin(), rules.commit();
+  }
+  void make() {
+    server = std::make_unique<admission_server>(policies, rules, "quartermaster", crl::parse_settings(), metrics);
+  }
+  void enforce(const std::string& mode) {
+    accelerator_policy one;
+    one.key.name = "default";
+    one.resource_version = ++version;
+    one.resources.enforcement = mode;
+    policies.put(one);
+  }
+  void hold_to(const std::vector<crl::config_map_text>& declared, const std::string& name = "default") {
+    crl::registry all;
+    for (const auto& one : declared) all.put(one.view());
+    compiled_rules object;
+    object.key.name = name;
+    object.resource_version = ++version;
+    object.spec = crl::spec_of(all.compile()).dump();
+    rules.put(object);
+  }
+  static std::string review() {
+    const json pod = {
+        {"spec", {{"containers", {{{"name", "main"}, {"resources", {{"limits", {{"example.com/fpga", 1}}}}}}}}}}};
+    return json({{"apiVersion", "admission.k8s.io/v1"},
+                 {"kind", "AdmissionReview"},
+                 {"request",
+                  {{"uid", "u"},
+                   {"kind", {{"kind", "Pod"}}},
+                   {"operation", "CREATE"},
+                   {"namespace", "team"},
+                   {"object", pod}}}})
+        .dump();
+  }
+  std::string_view judged() const { return server->validate_pod(review()).outcome; }
+};
+
+TEST_F(admission_server_test, before_its_caches_are_filled_it_does_not_answer) {
+  make();
+  EXPECT_EQ(server->mutate_pod(review()).status, 503) << "the API server lets the pod pass, or asks another replica";
+  EXPECT_EQ(server->validate_pod(review()).status, 503);
+  synced();
+  EXPECT_EQ(judged(), "allowed");
+}
+
+TEST_F(admission_server_test, S24_follows_rules_and_policy_without_a_restart) {
+  const auto forbidden = crl::sound().with("limits", "disabled").without("defaultValue");
+  synced();
+  hold_to({forbidden});  // there before it was made
+  make();
+  EXPECT_EQ(judged(), "allowed") << "no policy";
+  enforce("Warn");
+  EXPECT_EQ(judged(), "warned");
+  enforce("Deny");
+  EXPECT_EQ(judged(), "refused");
+  hold_to({crl::sound()});
+  EXPECT_EQ(judged(), "allowed");
+  hold_to({forbidden}, "other");
+  EXPECT_EQ(judged(), "allowed") << "only the object named default counts";
+  hold_to({forbidden});
+  EXPECT_EQ(judged(), "refused");
+  rules.erase(*rules.find({{}, "default"}));
+  EXPECT_EQ(judged(), "allowed");
+  hold_to({forbidden});
+  enforce("Off");
+  EXPECT_EQ(judged(), "allowed");
+}
+
+}  // namespace
+}  // namespace reconcilers

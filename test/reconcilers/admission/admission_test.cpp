@@ -1,0 +1,570 @@
+// The webhook's answers, byte for byte as an API server would read them; and reviews no API server would send.
+
+#include "reconcilers/admission/admission.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "kube/config.hpp"
+#include "reconcilers/declarations/registry.hpp"
+#include "test/reconcilers/declarations/config_maps.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers {
+namespace {
+
+using crl::config_map_text;
+using crl::sound;
+using nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::StartsWith;
+
+/// A card, which is optional, needs a share of memory, which has a default, and excludes a chip.
+crl::rule_set lab_rules() {
+  crl::registry declared;
+  auto memory = sound("example.com/mem").with("limits", "required").with("defaultValue", "8");
+  auto card = sound("example.com/fpga").with("excludeResources", "example.com/chip").with("runtimeClassName", "lab");
+  declared.put(card.view());
+  declared.put(memory.view());
+  declared.put(sound("example.com/chip", "chips").view());
+  return declared.compile();
+}
+
+struct admission : testing::Test {
+  const crl::rule_set rules = lab_rules();
+
+  static json container(const std::string& name, json limits) {
+    return {{"name", name}, {"image", "x"}, {"resources", {{"limits", limits}, {"requests", limits}}}};
+  }
+  static json pod_with(json limits) { return pod_of(json::array({container("main", std::move(limits))})); }
+  static json pod_of(json containers) {
+    return {{"apiVersion", "v1"},
+            {"kind", "Pod"},
+            {"metadata", {{"name", "a"}, {"namespace", "team"}}},
+            {"spec", {{"containers", std::move(containers)}}}};
+  }
+  static json review_of(json object, const std::string& kind = "Pod") {
+    return {{"apiVersion", "admission.k8s.io/v1"},
+            {"kind", "AdmissionReview"},
+            {"request",
+             {{"uid", "705ab4f5-6393-11e8-b7cc-42010a800002"},
+              {"kind", {{"group", ""}, {"version", "v1"}, {"kind", kind}}},
+              {"resource", {{"group", ""}, {"version", "v1"}, {"resource", "pods"}}},
+              {"operation", "CREATE"},
+              {"namespace", "team"},
+              {"userInfo", {{"username", "jane"}}},
+              {"object", std::move(object)},
+              {"oldObject", nullptr},
+              {"dryRun", false},
+              {"options", {{"kind", "CreateOptions"}}}}}};
+  }
+
+  using route = review_answer (*)(std::string_view, const pod_admission&);
+  json answered(route by, const json& review, enforcement mode = enforcement::deny) const {
+    const auto answer = by(review.dump(), {rules, mode, "quartermaster"});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const auto body = json::parse(answer.body);
+    EXPECT_EQ(body["apiVersion"], "admission.k8s.io/v1");
+    EXPECT_EQ(body["kind"], "AdmissionReview");
+    EXPECT_EQ(body["response"]["uid"], review["request"]["uid"]);
+    return body["response"];
+  }
+  json mutated(const json& review, enforcement mode = enforcement::deny) const {
+    return answered(mutate_pod, review, mode);
+  }
+  json validated(const json& review, enforcement mode = enforcement::deny) const {
+    return answered(validate_pod, review, mode);
+  }
+  static json patch_in(const json& response) {
+    EXPECT_EQ(response["patchType"], "JSONPatch");
+    return json::parse(kube::base64_decode(response["patch"].get<std::string>()).value_or("none"));
+  }
+  std::string untouched(const json& review) const {
+    const auto filled = mutated(review), judged = validated(review);
+    const json plain = {{"uid", review["request"]["uid"]}, {"allowed", true}};
+    return filled == plain && judged == plain ? "" : filled.dump() + judged.dump();
+  }
+};
+
+TEST_F(admission, S24_fills_limits_requests_and_runtime_class) {
+  const auto response = mutated(review_of(pod_with({{"example.com/fpga", "1"}})));
+  EXPECT_EQ(response["allowed"], true);
+  EXPECT_FALSE(response.contains("warnings")) << "said once, where the pod is judged";
+  EXPECT_EQ(patch_in(response), json::parse(R"([
+    {"op":"add","path":"/spec/containers/0/resources/limits/example.com~1mem","value":"8"},
+    {"op":"add","path":"/spec/containers/0/resources/requests/example.com~1mem","value":"8"},
+    {"op":"add","path":"/spec/runtimeClassName","value":"lab"}])"));
+  auto object = pod_with({{"example.com/fpga", "1"}}).patch(patch_in(response));
+  EXPECT_EQ(untouched(review_of(object)), "") << "once filled in there is nothing more to do";
+}
+
+TEST_F(admission, S24_fills_the_container_that_uses_the_group) {
+  auto pod = pod_of(json::array({container("idle", json::object()), container("main", {{"example.com/fpga", 2}})}));
+  pod["spec"]["initContainers"] = json::array({container("fetch", {{"example.com/fpga", "1"}})});
+  std::vector<std::string> paths;
+  for (const auto& one : patch_in(mutated(review_of(pod)))) paths.push_back(one["path"]);
+  EXPECT_THAT(paths, ElementsAre("/spec/initContainers/0/resources/limits/example.com~1mem",
+                                 "/spec/containers/1/resources/limits/example.com~1mem",
+                                 "/spec/initContainers/0/resources/requests/example.com~1mem",
+                                 "/spec/containers/1/resources/requests/example.com~1mem", "/spec/runtimeClassName"));
+}
+
+/// As test/dedicated has it for the chart's policy of the same effect.
+TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
+  const json name = json::parse(R"({"op":"add","path":"/spec/schedulerName","value":"quartermaster"})");
+  const json one = json::parse(R"({"key":"quartermaster.io/accelerator","operator":"Exists","effect":"NoSchedule"})");
+  const json first = {{"op", "add"}, {"path", "/spec/tolerations"}, {"value", json::array({one})}};
+  const json next = {{"op", "add"}, {"path", "/spec/tolerations/-"}, {"value", one}};
+  const auto patch = [&](const json& review, bool sends = true) {
+    const auto answer = mutate_pod(review.dump(), {rules, enforcement::off, "quartermaster", sends});
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const auto response = json::parse(answer.body)["response"];
+    EXPECT_EQ(response["allowed"], true);
+    return response.contains("patch") ? patch_in(response) : json::array();
+  };
+  const auto of = [&](const std::function<void(json & pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
+    auto pod = pod_with(std::move(limits));
+    change(pod);
+    return patch(review_of(pod));
+  };
+  const auto as_it_is = [](json&) {};
+  const auto review = review_of(pod_with({{"nvidia.com/gpu", "1"}}));
+  EXPECT_EQ(patch(review), json::array({name, first}));
+  EXPECT_EQ(patch(review, false), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "default-scheduler"; }), json::array({name, first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "quartermaster"; }), json::array({first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "volcano"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["nodeName"] = "gpu-1"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "ignore"; }), json::array());
+  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "x"; }),
+            json::array({name, first}));
+  EXPECT_EQ(of([](json& pod) { pod["spec"]["tolerations"] = json::array(); }), json::array({name, next}));
+  for (const auto* enough :
+       {R"({"operator":"Exists"})", R"({"operator":"Exists","key":"quartermaster.io/accelerator"})"})
+    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(enough)}); }),
+              json::array({name}))
+        << enough;
+  for (const auto* other :
+       {R"({"operator":"Exists","key":"x"})", R"({"key":"quartermaster.io/accelerator","value":"y"})",
+        R"({"operator":"Exists","effect":"NoExecute"})"})
+    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(other)}); }),
+              json::array({name, next}))
+        << other;
+  EXPECT_EQ(of(as_it_is, {{"nvidia.com/gpu", "0"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"cpu", "1"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"example.com/unknown", "1"}}), json::array());
+  EXPECT_EQ(of(as_it_is, {{"example.com/fpga", "1"}}), json::array({name, first})) << "a declared key";
+  EXPECT_EQ(of([](json& pod) {
+              pod["spec"]["initContainers"] = pod["spec"]["containers"];
+              pod["spec"]["containers"] = json::array({container("main", json::object())});
+            }),
+            json::array({name, first}));
+  for (const auto* ns : {"kube-system", "quartermaster"}) {
+    auto elsewhere = review;
+    elsewhere["request"]["namespace"] = ns;
+    EXPECT_EQ(patch(elsewhere), json::array()) << ns;
+  }
+  // Beside what is filled in: one patch.
+  const auto both = mutate_pod(review_of(pod_with({{"example.com/fpga", "1"}})).dump(),
+                               {rules, enforcement::deny, "quartermaster", true});
+  EXPECT_EQ(patch_in(json::parse(both.body)["response"]).size(), 5u);
+}
+
+TEST_F(admission, S24_refuses_with_the_reason) {
+  const auto review = review_of(pod_with({{"example.com/fpga", "1"}, {"example.com/mem", "0"}}));
+  EXPECT_EQ(mutated(review)["allowed"], true) << "others may still change it";
+  const auto response = validated(review);
+  EXPECT_EQ(response["allowed"], false);
+  EXPECT_EQ(response["status"]["code"], 403);
+  EXPECT_EQ(response["status"]["reason"], "Forbidden");
+  EXPECT_EQ(response["status"]["message"],
+            "container main: example.com/mem must be set to 1 or more beside example.com/fpga (ConfigMap "
+            "kube-public/cf-crl-lab-mem)");
+}
+
+TEST_F(admission, S24_warn_says_it_and_changes_nothing) {
+  const auto review = review_of(pod_with({{"example.com/fpga", "1"}}));
+  EXPECT_FALSE(mutated(review, enforcement::warn).contains("patch"));
+  const auto response = validated(review, enforcement::warn);
+  EXPECT_EQ(response["allowed"], true);
+  EXPECT_THAT(response["warnings"].get<std::vector<std::string>>(),
+              ElementsAre(HasSubstr("example.com/mem must be set to 1 or more beside example.com/fpga")));
+}
+
+TEST_F(admission, S24_off_and_what_is_not_ours_goes_through_untouched) {
+  const auto bad = pod_with({{"example.com/fpga", "1"}, {"example.com/chip", "1"}});
+  auto review = review_of(bad);
+  EXPECT_FALSE(validated(review)["allowed"]);
+  EXPECT_TRUE(validated(review, enforcement::off)["allowed"]);
+  EXPECT_FALSE(mutated(review, enforcement::off).contains("patch"));
+  for (const auto* ns : {"kube-system", "kube-public", "kube-node-lease", "quartermaster"}) {
+    review["request"]["namespace"] = ns;
+    EXPECT_EQ(untouched(review), "") << ns;
+  }
+  review = review_of(bad);
+  review["request"]["object"]["metadata"]["annotations"] = {{"kubernetes.io/config.mirror", "1"}};
+  EXPECT_EQ(untouched(review), "") << "mirror pod";
+  for (const auto* operation : {"UPDATE", "DELETE", "CONNECT"}) {
+    review = review_of(bad);
+    review["request"]["operation"] = operation;
+    EXPECT_EQ(untouched(review), "") << operation;
+  }
+  review = review_of(bad);
+  review["request"]["subResource"] = "ephemeralcontainers";
+  EXPECT_EQ(untouched(review), "");
+  EXPECT_EQ(untouched(review_of(pod_with({{"nvidia.com/gpu", "1"}, {"cpu", "1"}}))), "") << "declared by nobody";
+}
+
+TEST_F(admission, members_may_come_in_any_order) {
+  const auto pod = pod_with({{"example.com/fpga", "1"}}).dump();
+  const auto text = R"({"request":{"object":)" + pod +
+                    R"(,"namespace":"team","operation":"CREATE","kind":{"kind":"Pod"},"uid":"u\"1\\"},)" +
+                    R"("kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"})";
+  const auto answer = mutate_pod(text, {rules, enforcement::deny, "quartermaster"});
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const auto response = json::parse(answer.body)["response"];
+  EXPECT_EQ(response["uid"], "u\"1\\");
+  EXPECT_THAT(patch_in(response), SizeIs(3));
+}
+
+TEST_F(admission, F38_a_review_that_is_none_is_a_400_of_one_line) {
+  const auto good = review_of(pod_with({{"example.com/fpga", "1"}}));
+  const auto without = [&](const char* pointer) {
+    auto out = good;
+    const json::json_pointer at(pointer);
+    out[at.parent_pointer()].erase(at.back());
+    return out.dump();
+  };
+  const auto with = [&](const char* pointer, json value) {
+    auto out = good;
+    out[json::json_pointer(pointer)] = std::move(value);
+    return out.dump();
+  };
+  auto old_only = good;
+  std::swap(old_only["request"]["object"], old_only["request"]["oldObject"]);
+  auto text = good.dump();
+  std::string bad_utf8 = text, twice = text, request_twice = text;
+  bad_utf8.replace(bad_utf8.find("jane"), 1, "\xff");
+  twice.replace(twice.find("\"uid\""), 5, R"("uid":"other","uid")");
+  request_twice.replace(request_twice.find("\"kind\":\"AdmissionReview\""), 0, R"("request":{"uid":"x"},)");
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "mpty"},
+      {"no json", ""},
+      {"[]", ""},
+      {"null", ""},
+      {"\"text\"", ""},
+      {"{}", "apiVersion is \"\" and kind is \"\""},
+      {std::string(16, '\0'), ""},
+      {"\x1f\x8b\x08 gzip", ""},
+      {text.substr(0, text.size() / 2), ""},
+      {text + text, ""},
+      {text + "x", ""},
+      {bad_utf8, "UTF-8"},
+      {twice, "request.uid is there twice"},
+      {request_twice, "request is there twice"},
+      {without("/request"), "no request"},
+      {without("/request/uid"), "request.uid is missing"},
+      {with("/request/uid", nullptr), "request.uid is missing"},
+      {with("/request/uid", 7), "request.uid is missing"},
+      {with("/request/uid", std::string(300, 'u')), "256"},
+      {with("/apiVersion", "admission.k8s.io/v1beta1"), "admission.k8s.io/v1beta1"},
+      {with("/kind", "Pod\n\x1b[2J"), "wanted"},
+      {with("/request/kind/kind", "ConfigMap"), "judges Pod"},
+      {without("/request/object"), "request.object is missing"},
+      {with("/request/object", nullptr), "request.object is missing"},
+      {with("/request/object", "text"), ""},
+      {with("/request/object/spec", 7), ""},
+      {with("/request/object/spec/containers", "text"), ""},
+      {with("/request/object/spec/containers/0", 1), ""},
+      {with("/request/object/spec/containers/0/resources/limits", json::array({1})), ""},
+      {old_only.dump(), "request.object is missing"},
+  };
+  for (const auto by : {mutate_pod, validate_pod}) {
+    for (const auto& [review, says] : cases) {
+      const auto answer = by(review, {rules, enforcement::deny, "quartermaster"});
+      EXPECT_EQ(answer.status, 400) << review.substr(0, 200) << " -> " << answer.body;
+      EXPECT_THAT(answer.body, HasSubstr(says)) << review.substr(0, 200);
+      EXPECT_EQ(answer.body.find('\n'), answer.body.size() - 1) << answer.body;
+      EXPECT_TRUE(crl::is_plain_text(answer.body)) << answer.body;
+    }
+  }
+}
+
+TEST_F(admission, F38_size_depth_and_number_cost_milliseconds) {
+  const auto good = review_of(pod_with({{"example.com/fpga", "1"}})).dump();
+  const auto inside = [&](const std::string& part) {
+    auto out = good;
+    return out.replace(out.find("\"userInfo\""), 0, part + ",");
+  };
+  const std::string deep(100'000, '['), deep_end(100'000, ']');
+  std::string wide = "\"x\":{";
+  for (int i = 0; i < 300'000; ++i) wide += (i ? ",\"k\":" : "\"k\":") + std::to_string(i);
+  auto containers = json::array();
+  json many = json::object();
+  for (int i = 0; i < 2000; ++i) many["example.com/r" + std::to_string(i)] = "1";
+  for (int i = 0; i < 200; ++i) containers.push_back(container("c" + std::to_string(i), {{"example.com/fpga", "1"}}));
+  containers[0]["resources"]["limits"] = many;
+  auto too_many = json::array();
+  for (int i = 0; i < 20'000; ++i) too_many.push_back(container("c", {{"example.com/fpga", "1"}}));
+  const std::string reviews[] = {
+      inside("\"x\":" + deep + deep_end),
+      inside("\"x\":" + deep),
+      deep,
+      inside(wide + "}"),
+      inside("\"x\":\"" + std::string(9'000'000, '<') + "\""),
+      review_of(pod_of(containers)).dump(),
+      review_of(pod_of(too_many)).dump(),
+  };
+  for (const auto& review : reviews) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto answer = validate_pod(review, {rules, enforcement::deny, "quartermaster"});
+    const auto took = std::chrono::steady_clock::now() - began;
+    EXPECT_TRUE(answer.status == 200 || answer.status == 400);
+    EXPECT_LT(answer.body.size(), 20'000U);
+    EXPECT_LT(took, std::chrono::seconds(2)) << review.substr(0, 100);  // with the sanitizers of a test
+  }
+  const auto refused = validated(review_of(pod_of(too_many)));
+  EXPECT_FALSE(refused["allowed"]);
+  EXPECT_THAT(refused["status"]["message"], HasSubstr("more than is judged"));
+  EXPECT_FALSE(mutated(review_of(pod_of(too_many))).contains("patch"));
+}
+
+TEST_F(admission, S49_an_annotation_that_says_an_amount_is_honoured_or_refused) {
+  crl::registry declared;
+  declared.put(sound("tencent.com/vcuda-core", "gpu-manager").view());
+  declared.put(sound("tencent.com/vcuda-memory", "gpu-manager").view());
+  const auto vcuda = declared.compile();
+  const auto said = [&](const std::string& limit, enforcement mode) {
+    auto pod = pod_with({{"tencent.com/vcuda-core", "50"}, {"tencent.com/vcuda-memory", "4"}});
+    pod["metadata"]["annotations"] = {{"tencent.com/vcuda-core-limit", limit}};
+    return json::parse(validate_pod(review_of(pod).dump(), {vcuda, mode, "quartermaster"}).body)["response"];
+  };
+  EXPECT_TRUE(said("80", enforcement::deny)["allowed"]);
+  const auto refused = said("banana", enforcement::deny);
+  EXPECT_FALSE(refused["allowed"]);
+  EXPECT_THAT(refused["status"]["message"], HasSubstr("annotation tencent.com/vcuda-core-limit is no whole number"));
+  const auto warned = said("banana", enforcement::warn);
+  EXPECT_TRUE(warned["allowed"]);
+  EXPECT_THAT(warned["warnings"][0], HasSubstr("annotation tencent.com/vcuda-core-limit is no whole number"));
+  EXPECT_FALSE(said("banana", enforcement::off).contains("warnings"));
+}
+
+TEST_F(admission, F38_the_worst_pod_the_limits_allow_does_not_hold_the_loop) {
+  // Groups of 8 keys, each a must with a default, each excluding 64 others; 256 containers that use 8 of them.
+  constexpr int keys = 72;
+  crl::rule_set heavy;
+  for (int i = 0; i < keys; ++i) {
+    crl::rule one;
+    one.key = "example.com/k" + std::to_string(1000 + i);
+    one.group = "g" + std::to_string(i / 8);
+    one.must = true;
+    one.fill = 1;
+    for (int j = 0; j < 64; ++j) one.excluded.push_back("example.com/k" + std::to_string(1000 + (i + j + 1) % keys));
+    std::ranges::sort(one.excluded);
+    if (i % 8 == 0) heavy.groups.push_back({one.group, {}});
+    heavy.groups.back().members.push_back(one.key);
+    heavy.rules.push_back(one);
+  }
+  auto containers = json::array();
+  for (int i = 0; i < 256; ++i) {
+    json limits = json::object();
+    for (int k = 0; k < 8; ++k) limits["example.com/k" + std::to_string(1000 + (i * 5 + k) % keys)] = "1";
+    containers.push_back(container("c" + std::to_string(i), limits));
+  }
+  const auto review = review_of(pod_of(containers)).dump();
+  for (const auto by : {mutate_pod, validate_pod}) {
+    const auto began = std::chrono::steady_clock::now();
+    const auto answer = by(review, {heavy, enforcement::deny, "quartermaster"});
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_THAT(answer.body, Not(HasSubstr("more than is judged"))) << "it is within the bounds";
+    EXPECT_LT(took.count(), 5.0);  // with the sanitizers of a test
+    RecordProperty("seconds", std::to_string(took.count()));
+  }
+}
+
+TEST_F(admission, F37_what_people_wrote_is_safe_to_show) {
+  auto review = review_of(pod_with({{"example.com/fpga", "1"}, {"example.com/mem", "0"}}));
+  review["request"]["object"]["spec"]["containers"][0]["name"] = "a\n\x1b[2J\u202e\"\\";
+  const auto message = validated(review)["status"]["message"].get<std::string>();
+  EXPECT_TRUE(crl::is_plain_text(message)) << message;
+  EXPECT_THAT(message, StartsWith("container a \\u{1b}[2J\\u{202e}\"\\: example.com/mem"));
+}
+
+TEST_F(admission, warnings_are_of_256_bytes_at_most_and_bounded_together) {
+  auto containers = json::array();
+  for (int i = 0; i < 200; ++i) {
+    std::string name = "容器";
+    for (int k = 0; k < 30; ++k) name += i % 2 ? "长名字" : "long name ";
+    containers.push_back(container(name + std::to_string(i), {{"example.com/fpga", "1"}}));
+  }
+  const auto response = validated(review_of(pod_of(containers)), enforcement::warn);
+  std::size_t bytes = 0;
+  for (const auto& one : response["warnings"]) {
+    const auto text = one.get<std::string>();
+    EXPECT_LE(text.size(), 256U);
+    EXPECT_TRUE(crl::is_plain_text(text)) << text;
+    bytes += text.size();
+  }
+  EXPECT_LE(bytes, 4096U);
+  EXPECT_THAT(response["warnings"].back().get<std::string>(), HasSubstr(" more"));
+  const auto refused = validated(review_of(pod_of(containers)));
+  EXPECT_LE(refused["status"]["message"].get<std::string>().size(), 4000U);
+}
+
+// ---- ConfigMaps
+
+struct declarations : admission {
+  static json object_of(const config_map_text& of) {
+    return {{"apiVersion", "v1"},
+            {"kind", "ConfigMap"},
+            {"metadata", {{"name", of.key.name}, {"namespace", of.key.ns}, {"labels", of.labels}}},
+            {"data", of.data}};
+  }
+  static json created(const config_map_text& what) {
+    auto out = review_of(object_of(what), "ConfigMap");
+    out["request"]["namespace"] = what.key.ns;
+    return out;
+  }
+  static json updated(const config_map_text& before, const config_map_text& after) {
+    auto out = created(after);
+    out["request"]["operation"] = "UPDATE";
+    out["request"]["oldObject"] = object_of(before);
+    return out;
+  }
+  json judged(const json& review, enforcement mode = enforcement::deny) const {
+    const auto answer = validate_config_map(review.dump(), {}, mode);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    const auto response = json::parse(answer.body)["response"];
+    EXPECT_EQ(response["uid"], review["request"]["uid"]);
+    return response;
+  }
+};
+
+TEST_F(declarations, S24_a_sound_one_passes_and_a_broken_one_is_refused_with_its_finding) {
+  EXPECT_EQ(judged(created(sound())), json({{"uid", "705ab4f5-6393-11e8-b7cc-42010a800002"}, {"allowed", true}}));
+  const auto broken = judged(created(sound().with("limits", "requierd")));
+  EXPECT_FALSE(broken["allowed"]);
+  EXPECT_THAT(broken["status"]["message"].get<std::string>(),
+              AllOf(HasSubstr("data.limits is \"requierd\""), HasSubstr("write \"required\"")));
+}
+
+TEST_F(declarations, S24_what_is_doubtful_is_a_warning) {
+  const auto response = judged(created(sound().with("surprise", "1")));
+  EXPECT_TRUE(response["allowed"]);
+  EXPECT_THAT(response["warnings"].get<std::vector<std::string>>(), ElementsAre(HasSubstr("data.surprise")));
+  const auto device = judged(created(crl::device().without("nodeLabelKey")));
+  EXPECT_FALSE(device["allowed"]);
+}
+
+TEST_F(declarations, S24_only_the_namespace_that_is_read_refuses) {
+  auto elsewhere = sound().with("limits", "requierd");
+  elsewhere.key.ns = "team";
+  const auto response = judged(created(elsewhere));
+  EXPECT_TRUE(response["allowed"]);
+  EXPECT_THAT(response["warnings"].dump(), AllOf(HasSubstr("kube-public"), HasSubstr("data.limits")));
+}
+
+TEST_F(declarations, S24_an_update_that_touches_nothing_we_judge_passes) {
+  const auto broken = sound().with("limits", "requierd");
+  EXPECT_TRUE(judged(updated(broken, broken.labelled("team", "a")))["allowed"]) << "our own verdict is such an update";
+  EXPECT_FALSE(judged(updated(sound(), broken))["allowed"]);
+  EXPECT_TRUE(judged(updated(broken, sound()))["allowed"]);
+  auto gone = created(broken);
+  gone["request"]["operation"] = "DELETE";
+  std::swap(gone["request"]["object"], gone["request"]["oldObject"]);
+  EXPECT_TRUE(judged(gone)["allowed"]);
+}
+
+TEST_F(declarations, S24_warn_says_what_deny_refuses_and_off_says_nothing) {
+  const auto broken = created(sound().with("limits", "requierd"));
+  const auto warned = judged(broken, enforcement::warn);
+  EXPECT_TRUE(warned["allowed"]);
+  EXPECT_THAT(warned["warnings"].get<std::vector<std::string>>(), ElementsAre(HasSubstr("data.limits")));
+  const auto off = judged(broken, enforcement::off);
+  EXPECT_TRUE(off["allowed"]);
+  EXPECT_FALSE(off.contains("warnings"));
+  EXPECT_FALSE(judged(broken)["allowed"]);
+}
+
+TEST_F(declarations, S24_a_broken_one_can_be_switched_off_and_its_other_labels_may_change) {
+  const auto broken = sound().with("limits", "requierd");
+  auto off = broken;
+  off.labels["features.cpaas.io/enabled"] = "false";
+  EXPECT_TRUE(judged(updated(broken, off))["allowed"]);
+  EXPECT_TRUE(judged(created(off))["allowed"]);
+  EXPECT_FALSE(judged(updated(off, broken))["allowed"]) << "switched on again";
+  auto described = broken.with("descriptionEn", "other words");
+  described.labels["helm.sh/chart"] = "lab-2";
+  EXPECT_TRUE(judged(updated(broken, described))["allowed"]);
+  EXPECT_FALSE(judged(updated(broken, broken.with("requests", "maybe")))["allowed"]);
+}
+
+TEST_F(declarations, a_name_that_promises_what_no_label_keeps_is_said) {
+  auto plain = sound();
+  plain.labels.clear();
+  EXPECT_THAT(judged(created(plain))["warnings"].dump(), HasSubstr("declares nothing"));
+  plain.key.name = "settings";
+  EXPECT_FALSE(judged(created(plain)).contains("warnings"));
+}
+
+TEST_F(declarations, F38_hostile_ones_are_refused_or_judged_in_bounded_time) {
+  for (const char* filler : {"<", "\x01", "\xc3\xbf"}) {
+    std::string text;
+    while (text.size() < (1u << 20)) text += filler;
+    const auto after = sound().with("descriptionEn", text);
+    const auto review = updated(sound(), after).dump();
+    EXPECT_LT(review.size(), max_config_map_review);
+    const auto began = std::chrono::steady_clock::now();
+    EXPECT_EQ(validate_config_map(review, {}, enforcement::deny).status, 200);
+    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
+  }
+  auto many = sound();
+  for (int i = 0; i < 10'000; ++i) many.data["k" + std::to_string(i)] = "";
+  EXPECT_TRUE(judged(created(many))["allowed"]);
+  auto wrong = created(sound());
+  wrong["request"]["object"]["data"] = json::array({1, 2});
+  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
+  wrong["request"]["kind"]["kind"] = "Pod";
+  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
+}
+
+// ---- the form
+
+TEST(admission_form, is_chosen_by_what_the_server_offers_unless_it_is_forced) {
+  const admission_offers none, old{true, false}, all{true, true};
+  EXPECT_EQ(form_of(false, all), admission_form::policies);
+  EXPECT_EQ(form_of(false, old), admission_form::webhook_fills);
+  EXPECT_EQ(form_of(false, none), admission_form::webhook);
+  EXPECT_EQ(form_of(true, all), admission_form::webhook);
+  EXPECT_EQ(form_of(true, old), admission_form::webhook);
+}
+
+TEST(admission_form, reads_the_offers_of_a_server) {
+  const auto list = [](std::vector<std::string> names) {
+    json out = {{"kind", "APIResourceList"}, {"groupVersion", "admissionregistration.k8s.io/v1"}};
+    for (const auto& name : names) out["resources"].push_back({{"name", name}, {"verbs", {"get"}}});
+    return out.dump();
+  };
+  EXPECT_EQ(offers_of(list({"mutatingwebhookconfigurations", "validatingadmissionpolicies"})),
+            (admission_offers{true, false}));
+  EXPECT_EQ(offers_of(list(
+                {"mutatingadmissionpolicies", "validatingadmissionpolicies", "validatingadmissionpolicies/status"})),
+            (admission_offers{true, true}));
+  for (const auto* text : {"", "{}", "no json", R"({"resources":7})"}) EXPECT_EQ(offers_of(text), admission_offers());
+  EXPECT_EQ(enforcement_of("Deny"), enforcement::deny);
+  EXPECT_EQ(enforcement_of("Warn"), enforcement::warn);
+  EXPECT_EQ(enforcement_of("deny"), enforcement::off);
+}
+
+}  // namespace
+}  // namespace reconcilers

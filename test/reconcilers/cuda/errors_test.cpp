@@ -1,0 +1,161 @@
+// What errors are known by, and what of docs/troubleshooting*.md is read.
+#include "reconcilers/cuda/errors.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "text/text.hpp"
+
+namespace reconcilers::compat {
+namespace {
+
+using crl::language;
+using testing::ElementsAre;
+using ids = std::vector<std::string>;
+
+ids named(std::string_view text) {
+  ids out;
+  for (const auto* one : errors_in(text)) out.emplace_back(one->id);
+  return out;
+}
+
+TEST(errors, S31_are_known_by_code_and_by_name) {
+  const std::pair<const char*, const char*> table[] = {
+      {"INVALID_IMAGE", "invalid-image"},
+      {"CUDA_ERROR_INVALID_IMAGE", "invalid-image"},
+      {"cudaErrorInvalidKernelImage", "invalid-image"},
+      {"200", "invalid-image"},
+      {"ILLEGAL_ADDRESS", "illegal-address"},
+      {"illegal_address", "illegal-address"},
+      {"700", "illegal-address"},
+      {"UNSUPPORTED_PTX_VERSION", "unsupported-ptx-version"},
+      {"222", "unsupported-ptx-version"},
+      {"999", "unknown-error"},
+      {"CUDA_ERROR_UNKNOWN (999)", "unknown-error"},
+      {" error 999 ", "unknown-error"},
+      {"802", "system-not-ready"},
+      {"Error 802", "system-not-ready"},
+      {"CUDA error: 802", "system-not-ready"},
+      {"35", "insufficient-driver"},
+      {"209", "no-binary-for-gpu"},
+      {"803", "driver-mismatch"},
+      {"804", "forward-package-not-supported"},
+      {"vllm-bf16", "vllm-bf16"},
+      {"unsatisfied condition: cuda>=12.4", "unsatisfied-condition"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
+TEST(errors, S31_S78_S91_are_found_in_pasted_lines) {
+  const std::pair<const char*, const char*> table[] = {
+      {"nvidia-container-cli: requirement error: unsatisfied condition: cuda>=11.7, please update your driver to a "
+       "newer "
+       "version, or use an earlier cuda container: unknown",
+       "unsatisfied-condition"},
+      {"ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has "
+       "compute capability 7.5.",
+       "vllm-bf16"},
+      {"UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system not yet "
+       "initialized (Triggered internally at CUDAFunctions.cpp:109.)",
+       "system-not-ready"},
+      {"time=2025 level=DEBUG\ncuInit err: 802\nmore", "system-not-ready"},
+      {"cudaGetDeviceCount returned 35\n-> CUDA driver version is insufficient for CUDA runtime version",
+       "insufficient-driver"},
+      {"RuntimeError: CUDA error: an illegal memory access was encountered", "illegal-address"},
+      {"CUDA error at main.cu:256 code=999(cudaErrorUnknown) \"cudaSetDevice(0)\"", "unknown-error"},
+      {"RuntimeError: CUDA error: device kernel image is invalid", "invalid-image"},
+      {"the provided PTX was compiled with an unsupported toolchain.", "unsupported-ptx-version"},
+      {"no kernel image is available for execution on the device", "no-binary-for-gpu"},
+      {"paddle::memory::allocation::AutoGrowthBestFitAllocator::AllocImpl(unsigned long)", "paddle-auto-growth"},
+      {"Error 804: forward compatibility was attempted on non supported HW", "forward-package-not-supported"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
+/// As people paste them: PyTorch, TensorFlow, ONNX Runtime, nvidia-smi, the kernel's log, a Python prompt.
+TEST(errors, what_people_paste_most_is_known) {
+  const std::pair<const char*, const char*> table[] = {
+      {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.75 "
+       "GiB "
+       "of which 1.06 GiB is free.",
+       "out-of-memory"},
+      {"RuntimeError: CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported at some other API "
+       "call",
+       "out-of-memory"},
+      {"failed to allocate 2.25G (2415919104 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory",
+       "out-of-memory"},
+      {"ResourceExhaustedError: OOM when allocating tensor with shape[256,128,112,112]", "out-of-memory"},
+      {"onnxruntime::CudaCall CUDA failure 2: out of memory ; GPU=0 ; hostname=infer", "out-of-memory"},
+      {"OUT_OF_MEMORY", "out-of-memory"},
+      {"$ nvidia-smi\nFailed to initialize NVML: Unknown Error", "nvml-unknown-error"},
+      {"[12345.678901] NVRM: Xid (PCI:0000:5e:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+       "xid-79"},
+      {"Xid 79", "xid-79"},
+      {">>> torch.cuda.is_available()\nFalse", "no-cuda-device"},
+      {"RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is\nFalse.",
+       "no-cuda-device"},
+      {"torch.cuda.is_available() -> False", "no-cuda-device"},
+      {"RuntimeError: No CUDA GPUs are available", "no-cuda-device"},
+      {"AssertionError: Torch not compiled with CUDA enabled", "no-cuda-device"},
+      {"CUDA error: no CUDA-capable device is detected", "no-cuda-device"},
+  };
+  for (const auto& [text, id] : table) EXPECT_THAT(named(text), ElementsAre(id)) << text;
+}
+
+TEST(errors, what_is_none_is_not_found) {
+  for (const auto* text :
+       {"", " ", "0", "1", "HTTP status 200", "exit code 35", "error 12002", "GET / 200 OK cuda", "cuda 12.4.999",
+        "took 700 ms", "unknown", "torch.cuda.is_available() True", "Out of memory: Killed process 12 (python)",
+        "Xid 790", "CUDA 11.7, error budget 99", "Error 8020", "cuda error at line.cu:1802"})
+    EXPECT_THAT(named(text), ElementsAre()) << text;
+}
+
+TEST(errors, ids_codes_and_both_languages_are_whole) {
+  std::set<std::string_view> seen;
+  std::set<int> codes;
+  for (const auto& one : known_errors()) {
+    EXPECT_TRUE(seen.insert(one.id).second) << one.id;
+    if (one.code != 0) EXPECT_TRUE(codes.insert(one.code).second) << one.code;
+    EXPECT_EQ(std::string(one.phrases), crl::lower_case(one.phrases));
+    EXPECT_FALSE(one.source.empty());
+    for (const auto in : {language::en, language::zh}) {
+      for (const auto& text : {one.in(in).title, one.in(in).symptom, one.in(in).check, one.in(in).cure}) {
+        EXPECT_FALSE(text.empty()) << one.id;
+        EXPECT_EQ(crl::has_cjk(text), in == language::zh) << one.id << ": " << text;
+      }
+    }
+  }
+}
+
+TEST(errors, S31_every_section_of_the_troubleshooting_pages_is_one_of_them) {
+  for (const auto& [name, in] :
+       {std::pair("docs/troubleshooting.md", language::en), {"docs/troubleshooting.zh.md", language::zh}}) {
+    std::ostringstream read;
+    read << std::ifstream(std::filesystem::path(SOURCE_ROOT) / name).rdbuf();
+    const auto page = read.str();
+    std::vector<std::string> headings, titles;
+    for (auto at = page.find("\n## "); at != page.npos; at = page.find("\n## ", at + 1))
+      headings.push_back(page.substr(at + 4, page.find('\n', at + 1) - at - 4));
+    for (const auto& one : known_errors()) titles.push_back(one.in(in).title);
+    EXPECT_THAT(headings, testing::UnorderedElementsAreArray(titles)) << name;
+    for (const auto& one : known_errors()) EXPECT_TRUE(page.contains(one.source)) << one.id;
+  }
+}
+
+TEST(errors, steps_are_one_per_line_without_the_marks_of_the_list) {
+  const auto& first = *errors_in("999").at(0);
+  EXPECT_THAT(first.en.check,
+              testing::StartsWith("`quartermaster explain compat --cuda X.Y --node NODE`.\nOn the node: "));
+  EXPECT_EQ(std::ranges::count(first.en.check, '\n'), 2);
+  EXPECT_EQ(std::ranges::count(first.zh.cure, '\n'), 2);
+  EXPECT_EQ(first.source, "https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html");
+}
+
+}  // namespace
+}  // namespace reconcilers::compat

@@ -1,0 +1,71 @@
+#include "reconcilers/cuda/labels.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "node.hpp"
+
+namespace reconcilers::compat {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+pairs together(pairs a, const pairs& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+TEST(labels, S30_are_written_where_nobody_else_wrote_them) {
+  const auto node = node_with(discovered("12.4", "550.54.14", "8.0"));
+  const auto step = labels_for(node);
+  ASSERT_TRUE(step.write);
+  EXPECT_EQ(*step.write, (version{12, 4}));
+  EXPECT_EQ(patch_of(node, step), json::parse(R"([
+    {"op":"test","path":"/metadata/uid","value":"0b6c8a52-6a5d-4f4e-9a3a-0a1b2c3d4e5f"},
+    {"op":"test","path":"/metadata/labels/cuda-major-version","value":null},
+    {"op":"test","path":"/metadata/labels/cuda-minor-version","value":null},
+    {"op":"add","path":"/metadata/labels/cuda-major-version","value":"12"},
+    {"op":"add","path":"/metadata/labels/cuda-minor-version","value":"4"},
+    {"op":"add","path":"/metadata/annotations/quartermaster.io~1cuda-labels","value":"12.4"}])"));
+}
+
+TEST(labels, S30_of_somebody_else_are_never_touched) {
+  const auto theirs = together(discovered("13.0", "", ""), labelled("12.4"));
+  const auto step = labels_for(node_with(theirs));
+  EXPECT_TRUE(step.idle());
+  EXPECT_THAT(step.disagreement, HasSubstr("say CUDA 12.4, and nvidia.com/cuda.runtime-version.* says 13.0"));
+  EXPECT_EQ(patch_of(node_with(theirs), step), json::array());
+  EXPECT_TRUE(labels_for(node_with(labelled("12.4"))).disagreement.empty()) << "nothing was found to contradict it";
+  EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")))).idle());
+  const auto half = labels_for(node_with(together(discovered("12.4", "", ""), {{"cuda-major-version", "12"}})));
+  EXPECT_TRUE(half.idle());
+  EXPECT_THAT(half.disagreement, HasSubstr("say CUDA 12."));
+}
+
+TEST(labels, ours_follow_the_driver_and_go_with_the_facts) {
+  const pairs ours{{"quartermaster.io/cuda-labels", "12.4"}};
+  const auto upgraded = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.4")), "gpu-1", ours));
+  EXPECT_EQ(upgraded.write, (version{13, 0}));
+  EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")), "gpu-1", ours)).idle());
+  const auto gone = node_with(labelled("12.4"), "gpu-1", ours);
+  EXPECT_TRUE(labels_for(gone).take_back);
+  EXPECT_EQ(patch_of(gone, labels_for(gone)).size(), 6U);
+  // Somebody corrected ours: theirs now.
+  const auto corrected = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.8")), "gpu-1", ours));
+  EXPECT_TRUE(corrected.idle());
+  EXPECT_FALSE(corrected.disagreement.empty());
+}
+
+TEST(labels, a_node_nothing_is_known_of_is_left_alone) {
+  EXPECT_TRUE(labels_for(node_with({})).idle());
+  EXPECT_TRUE(labels_for(node_with({{"nvidia.com/cuda.runtime-version.major", "12"}})).idle());
+  EXPECT_TRUE(labels_for(node_with({{"nvidia.com/cuda.runtime-version.major", "x"},
+                                    {"nvidia.com/cuda.runtime-version.minor", "4"}}))
+                  .idle());
+}
+
+}  // namespace
+}  // namespace reconcilers::compat

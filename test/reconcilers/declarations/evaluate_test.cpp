@@ -1,0 +1,405 @@
+#include "reconcilers/declarations/evaluate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reconcilers/declarations/compiled.hpp"
+#include "reconcilers/declarations/pod_spec.hpp"
+#include "reconcilers/declarations/registry.hpp"
+#include "reconcilers/declarations/vocabulary.hpp"
+#include "test/reconcilers/declarations/config_maps.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using role = kube::container::role;
+
+kube::container box(std::string name, kube::quantities limits, role as = role::main) {
+  kube::container out;
+  out.name = std::move(name);
+  out.as = as;
+  out.limits = limits;
+  out.requests = std::move(limits);
+  return out;
+}
+
+rule_set rules_from(const std::vector<config_map_text>& config_maps, const compile_options& how = {}) {
+  registry all;
+  for (const auto& one : config_maps) all.put(one.view());
+  return all.compile(how);
+}
+
+const auto core = sound("tencent.com/vcuda-core", "gpu-manager").with("defaultValue", "20");
+const auto memory = sound("tencent.com/vcuda-memory", "gpu-manager").with("defaultValue", "10");
+
+ruling judge_one(const rule_set& rules, const kube::container& only, const evaluation& how = {}) {
+  return evaluate(rules, std::span(&only, 1), "", how);
+}
+
+TEST(evaluate, a_pod_that_names_no_declared_key_is_left_alone) {
+  EXPECT_EQ(judge_one(rules_from({core}), box("main", {{"nvidia.com/gpu", 3}})), ruling());
+}
+
+TEST(evaluate, S24_a_disabled_key_must_not_be_set) {
+  const auto rules = rules_from({sound().with("limits", "disabled").without("defaultValue")});
+  const auto got = judge_one(rules, box("main", {{"example.com/fpga", 2}}));
+  EXPECT_EQ(texts_of(got.refused),
+            "container main: example.com/fpga is 2, but must not be set (ConfigMap kube-public/cf-crl-lab-fpga)");
+  EXPECT_TRUE(judge_one(rules, box("main", {{"example.com/fpga", 0}})).allowed()) << "none is asked for";
+}
+
+TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refused_otherwise) {
+  const auto with = rules_from({core, memory.with("limits", "required")});
+  const auto filled_in = judge_one(with, box("main", {{"tencent.com/vcuda-core", 30}}));
+  EXPECT_TRUE(filled_in.allowed());
+  EXPECT_THAT(filled_in.fills, ElementsAre(filled{0, "tencent.com/vcuda-memory", 10}));
+
+  const auto a = sound("example.com/a", "g");
+  const auto b = sound("example.com/b", "g").with("limits", "required").without("defaultValue");
+  const auto without = judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}}));
+  EXPECT_THAT(without.fills, IsEmpty());
+  EXPECT_EQ(texts_of(without.refused),
+            "container main: example.com/b must be set to 1 or more beside example.com/a (ConfigMap "
+            "kube-public/cf-crl-g-b)");
+}
+
+TEST(evaluate, S11_what_a_program_behind_a_key_refuses_is_refused_whatever_the_key) {
+  const auto rules = rules_from({sound("nvidia.com/mps-core", "mps"), sound("nvidia.com/mps-memory", "mps"),
+                                 sound("aliyun.com/gpu-core.percentage").with("defaultValue", "5"),
+                                 sound("nvidia.com/gpucores"), core, memory});
+  const auto refusal = [&](kube::quantities limits) {
+    return texts_of(judge_one(rules, box("main", std::move(limits))).refused);
+  };
+  EXPECT_EQ(refusal({{"nvidia.com/mps-core", 150}, {"nvidia.com/mps-memory", 1}}),
+            "container main: nvidia.com/mps-core is 150; allowed are 1 to 99 (a share of a card) and multiples of 100 "
+            "(whole cards), nearest 100");
+  EXPECT_THAT(refusal({{"nvidia.com/mps-core", 50}}), HasSubstr("needs nvidia.com/mps-memory beside it"));
+  EXPECT_EQ(refusal({{"nvidia.com/mps-memory", 4}}),
+            "container main: nvidia.com/mps-memory is 4 and needs nvidia.com/mps-core beside it");
+  EXPECT_EQ(refusal({{"tencent.com/vcuda-memory", 4}}),
+            "container main: tencent.com/vcuda-memory is 4 and needs tencent.com/vcuda-core beside it");
+  EXPECT_THAT(refusal({{"aliyun.com/gpu-core.percentage", 7}}), testing::EndsWith("nearest 5"));
+  EXPECT_THAT(refusal({{"nvidia.com/gpucores", 101}}), testing::EndsWith("allowed are 0 to 100, nearest 100"));
+  EXPECT_EQ(refusal({{"nvidia.com/mps-core", 200}}), "");
+  EXPECT_EQ(refusal({{"aliyun.com/gpu-core.percentage", 10}}), "");
+}
+
+TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}, {"tencent.com/vcuda-memory", 0}}));
+  EXPECT_THAT(got.fills, IsEmpty());
+  EXPECT_TRUE(got.allowed());
+  const auto a = sound("example.com/a", "g");
+  const auto b = sound("example.com/b", "g").with("limits", "required");
+  EXPECT_FALSE(judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}, {"example.com/b", 0}})).allowed());
+}
+
+TEST(evaluate, S24_what_a_warning_says_is_not_filled_in) {
+  evaluation how;
+  how.fill = false;
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 100}}), how);
+  EXPECT_TRUE(got.allowed()) << "a whole card";
+  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}), how);
+  EXPECT_THAT(share.fills, IsEmpty());
+  ASSERT_EQ(share.refused.size(), 2U);
+  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
+  EXPECT_EQ(share.refused[1].what, objected::missing);
+}
+
+TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  EXPECT_EQ(judge_one(rules, box("main", {{"tencent.com/vcuda-core", 200}})), ruling());
+}
+
+/// The table that the API server's form is held to as well (test/admission).
+TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
+  const auto rules = rules_from({core, memory});
+  const auto verdict = [](const ruling& of) {
+    if (of.allowed()) return "allowed";
+    if (of.refused.size() == 1 && of.refused[0].what == objected::not_legal) return "not_legal";
+    return of.refused[0].key == "tencent.com/vcuda-memory" ? "needs_core" : "needs_memory";
+  };
+  std::ifstream table("test/admission/cases/vcuda-core.tsv");
+  std::int64_t rows = 0;
+  for (std::string line; std::getline(table, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream fields(line);
+    std::int64_t amount = -1, nearest = -1;
+    std::string want_alone, want_beside;
+    fields >> amount >> want_alone >> want_beside >> nearest;
+    ASSERT_EQ(amount, rows++);
+    const auto alone = judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}}));
+    const auto beside =
+        judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}, {"tencent.com/vcuda-memory", 4}}));
+    EXPECT_EQ(verdict(alone), want_alone) << amount;
+    EXPECT_EQ(verdict(beside), want_beside) << amount;
+    if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->legal.nearest(amount), nearest) << amount;
+    if (want_beside == "not_legal")
+      EXPECT_THAT(texts_of(beside.refused), testing::EndsWith("nearest " + std::to_string(nearest)));
+  }
+  EXPECT_EQ(rows, 1001);
+}
+
+TEST(evaluate, S25_exclusion_counts_over_the_whole_pod_and_is_said_once) {
+  const auto a = sound("example.com/a", "x").with("excludeResources", "example.com/b,example.com/undeclared");
+  const auto b = sound("example.com/b", "y").with("excludeResources", "example.com/a");
+  const auto rules = rules_from({a, b});
+  const std::vector<kube::container> two{box("fetch", {{"example.com/b", 1}}, role::init),
+                                         box("main", {{"example.com/a", 2}})};
+  EXPECT_EQ(texts_of(evaluate(rules, two, "").refused),
+            "container main: example.com/a is 2, which must not be in one pod with example.com/b (ConfigMap "
+            "kube-public/cf-crl-x-a)");
+  const std::vector<kube::container> other{box("side", {{"example.com/undeclared", 1}}, role::sidecar),
+                                           box("main", {{"example.com/a", 2}})};
+  EXPECT_FALSE(evaluate(rules, other, "").allowed());
+}
+
+TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
+  const std::set<std::string, std::less<>> offered{"example.com/b"};
+  compile_options how;
+  how.offered = &offered;
+  const auto rules = rules_from(
+      {sound("example.com/a", "g").with("relatedResources", "example.com/b"), sound("example.com/b", "g")}, how);
+  const auto got = judge_one(rules, box("main", {{"example.com/a", 1}}));
+  EXPECT_TRUE(got.allowed());
+  ASSERT_EQ(got.said.size(), 2U);
+  EXPECT_EQ(got.said[0].what, objected::related_missing);
+  EXPECT_EQ(got.said[1].what, objected::not_offered);
+  const auto never = rules_from({sound("example.com/a").with("limits", "disabled")}, how);
+  EXPECT_THAT(judge_one(never, box("main", {{"example.com/a", 1}})).said, IsEmpty())
+      << "it is refused, so it does not wait";
+}
+
+TEST(evaluate, S24_one_mistake_is_said_once) {
+  const auto related = core.with("relatedResources", "tencent.com/vcuda-memory");
+  const auto rules = rules_from({related, memory});
+  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
+  ASSERT_EQ(share.refused.size(), 1U);
+  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
+  EXPECT_THAT(share.said, IsEmpty()) << "that it usually goes with what it cannot go without";
+  const auto off = rules_from({related.with("limits", "disabled"), memory});
+  EXPECT_EQ(judge_one(off, box("main", {{"tencent.com/vcuda-core", 30}})).said.size(), 1U)
+      << "of a key that must not be there the partner is not refused";
+}
+
+TEST(evaluate, S72_requests_that_differ_from_limits_are_refused_in_words) {
+  const auto rules = rules_from({sound()});
+  auto differs = box("main", {{"example.com/fpga", 2}});
+  differs.requests = {{"example.com/fpga", 1}};
+  EXPECT_THAT(texts_of(judge_one(rules, differs).refused), HasSubstr("Kubernetes wants both equal"));
+  auto alone = box("main", {});
+  alone.requests = {{"example.com/fpga", 1}};
+  EXPECT_FALSE(judge_one(rules, alone).allowed());
+  auto absent = box("main", {{"example.com/fpga", 2}});
+  absent.requests.clear();
+  EXPECT_TRUE(judge_one(rules, absent).allowed()) << "a template, or before they are copied";
+}
+
+TEST(evaluate, the_runtime_class_is_filled_in_where_the_pod_has_none) {
+  const auto rules = rules_from({sound().with("runtimeClassName", "nvidia")});
+  const auto one = box("main", {{"example.com/fpga", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "nvidia");
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "kata").runtime_class, "");
+}
+
+TEST(evaluate, the_runtime_class_of_what_is_filled_in_counts_and_a_warning_writes_none) {
+  const auto rules =
+      rules_from({sound("example.com/a", "g"),
+                  sound("example.com/b", "g").with("limits", "required").with("runtimeClassName", "kata")});
+  const auto one = box("main", {{"example.com/a", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "kata") << "a second look at the pod would find it";
+  evaluation how;
+  how.fill = false;
+  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "", how).runtime_class, "");
+}
+
+TEST(evaluate, S24_a_request_without_a_limit_is_neither_filled_over_nor_said_twice) {
+  const auto rules = rules_from({sound("example.com/a", "g"), sound("example.com/b", "g").with("limits", "required")});
+  auto one = box("main", {{"example.com/a", 1}});
+  one.requests.emplace_back("example.com/b", 3);
+  const auto got = judge_one(rules, one);
+  EXPECT_THAT(got.fills, IsEmpty());
+  ASSERT_EQ(got.refused.size(), 1U);
+  EXPECT_EQ(got.refused[0].what, objected::unequal);
+}
+
+TEST(evaluate, S25_whole_cards_that_are_filled_in_get_no_memory_either) {
+  const auto rules = rules_from({core.with("limits", "required").with("defaultValue", "100"),
+                                 memory.with("limits", "required"), sound("example.com/third", "gpu-manager")});
+  EXPECT_THAT(judge_one(rules, box("main", {{"example.com/third", 1}})).fills,
+              ElementsAre(filled{0, "tencent.com/vcuda-core", 100}));
+}
+
+TEST(evaluate, related_keys_that_nobody_declares_are_not_asked_for) {
+  const auto rules = rules_from({sound("example.com/a", "g").with("relatedResources", "example.com/undeclared")});
+  EXPECT_EQ(judge_one(rules, box("main", {{"example.com/a", 1}})), ruling());
+}
+
+TEST(evaluate, S25_what_the_pod_must_not_have_together_is_said_after_each_container) {
+  const auto a = sound("example.com/a", "x").with("excludeResources", "example.com/b");
+  const auto c = sound("example.com/c", "y").with("limits", "disabled").without("defaultValue");
+  const std::vector<kube::container> two{box("one", {{"example.com/a", 1}}),
+                                         box("two", {{"example.com/b", 1}, {"example.com/c", 1}})};
+  const auto got = evaluate(rules_from({a, sound("example.com/b", "z"), c}), two, "");
+  ASSERT_EQ(got.refused.size(), 2U);
+  EXPECT_EQ(got.refused[0].what, objected::forbidden);
+  EXPECT_EQ(got.refused[1].what, objected::excluded);
+}
+
+TEST(compiled, a_group_without_its_members_does_no_harm) {
+  const auto rules = rules_of(nlohmann::json::parse(
+      R"({"keys":["a.b/c"],"rules":{"a.b/c":{"source":"x/y","group":"g","must":true}},"groups":{"g":["d.e/f"]}})"));
+  EXPECT_EQ(judge_one(rules, box("main", {{"a.b/c", 1}})), ruling());
+}
+
+TEST(evaluate, S26_says_everything_in_chinese_too) {
+  const auto rules = rules_from({core, memory, sound().with("limits", "disabled").without("defaultValue")});
+  const auto got =
+      judge_one(rules, box("main", {{"example.com/fpga", 1}, {"tencent.com/vcuda-core", 130}}, role::init));
+  EXPECT_EQ(texts_of(got.refused, language::zh),
+            "初始化容器 main：example.com/fpga 的值为 1，但不允许设置（ConfigMap kube-public/cf-crl-lab-fpga）；"
+            "初始化容器 main：tencent.com/vcuda-core 的值为 130；允许 1 到 99（共享一张卡）或 100 "
+            "的倍数（整卡），最接近的是 100");
+}
+
+TEST(evaluate, what_is_said_stays_within_what_cel_may_return) {
+  std::vector<kube::container> many;
+  for (int i = 0; i < 200; ++i) many.push_back(box("c" + std::to_string(i), {{"tencent.com/vcuda-core", 130}}));
+  EXPECT_EQ(texts_of(evaluate(rules_from({core}), many, "").refused).size(), 3800U);
+}
+
+TEST(compiled, comes_back_as_it_was) {
+  const std::set<std::string, std::less<>> offered{"example.com/b"};
+  compile_options how;
+  how.offered = &offered;
+  const auto rules =
+      rules_from({core, memory.with("limits", "required"), sound().with("limits", "disabled").without("defaultValue"),
+                  sound("example.com/a", "x")
+                      .with("excludeResources", "tencent.com/vcuda-core")
+                      .with("runtimeClassName", "nvidia")},
+                 how);
+  EXPECT_EQ(rules_of(spec_of(rules)), rules);
+  const auto spec = spec_of(rules);
+  EXPECT_THAT(spec["keys"],
+              ElementsAre("example.com/a", "example.com/fpga", "tencent.com/vcuda-core", "tencent.com/vcuda-memory"));
+  const quota::amounts& core_amounts = vocabulary_of("tencent.com/vcuda-core")->legal;
+  const nlohmann::json amounts = {{"from", 1}, {"to", 99}, {"step", 1}, {"whole", 100}, {"words", core_amounts.words}};
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["amounts"], amounts);
+  EXPECT_EQ(spec["amounts"]["tencent.com/vcuda-core"], amounts);
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-core"]["podAmount"],
+            (nlohmann::json{{"name", "tencent.com/vcuda-core-limit"},
+                            {"label", false},
+                            {"to", 100},
+                            {"words", vocabulary_of("tencent.com/vcuda-core")->on_pod.words}}));
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["partner"], "tencent.com/vcuda-core");
+  EXPECT_EQ(spec["rules"]["tencent.com/vcuda-memory"]["waivedBy"], "tencent.com/vcuda-core");
+}
+
+TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
+  const auto rules = rules_from({core, memory});
+  const auto said = [&](std::string_view limit, std::int64_t cores, language in = language::en) {
+    const pod_amounts written{{"tencent.com/vcuda-core-limit", std::string(limit)}};
+    evaluation how;
+    how.on_pod = &written;
+    const auto container = box("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", 4}});
+    return texts_of(judge_one(rules, container, how).refused, in);
+  };
+  EXPECT_EQ(said("50", 50), "");
+  EXPECT_EQ(said("100", 50), "");
+  EXPECT_EQ(said("200", 200), "");
+  EXPECT_EQ(said("banana", 50),
+            "container main: annotation tencent.com/vcuda-core-limit is no whole number from 1, with "
+            "tencent.com/vcuda-core 50; allowed are tencent.com/vcuda-core to 100 for a share, and the same as "
+            "tencent.com/vcuda-core for whole cards");
+  EXPECT_THAT(said("49", 50), HasSubstr("tencent.com/vcuda-core-limit is 49, with tencent.com/vcuda-core 50"));
+  EXPECT_THAT(said("banana", 50, language::zh),
+              HasSubstr("容器 main：注解 tencent.com/vcuda-core-limit 不是从 1 开始的整数"));
+}
+
+TEST(evaluate, S49_reads_only_what_carries_an_amount_and_where_it_does) {
+  const std::map<std::string, std::string> names{{"tencent.com/vcuda-core-limit", "50"}, {"aliyun.com/gpu-count", "2"}};
+  EXPECT_THAT(pod_amounts_in(names, std::map<std::string, std::string>{}),
+              ElementsAre(std::pair<std::string, std::string>("tencent.com/vcuda-core-limit", "50")));
+  EXPECT_THAT(pod_amounts_in(std::map<std::string, std::string>{}, names),
+              ElementsAre(std::pair<std::string, std::string>("aliyun.com/gpu-count", "2")));
+}
+
+TEST(evaluate, F38_a_pod_beyond_the_bounds_is_refused_and_nothing_is_filled_in) {
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto of = [&](std::size_t containers, std::size_t limits) {
+    std::vector<kube::container> all(containers, box("main", {}));
+    if (!all.empty()) all.back() = box("last", {{"tencent.com/vcuda-core", 30}});
+    evaluation how;
+    how.limits = limits;
+    return evaluate(rules, all, "", how);
+  };
+  EXPECT_EQ(of(256, 2048).fills.size(), 1U);
+  for (const auto& got : {of(257, 0), of(1, 2049)}) {
+    EXPECT_THAT(got.fills, IsEmpty());
+    EXPECT_EQ(
+        texts_of(got.refused),
+        "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong "
+        "to large groups: more than is judged");
+    EXPECT_THAT(texts_of(got.refused, language::zh), HasSubstr("超出可检查的范围"));
+  }
+  const std::vector<kube::container> others(300, box("main", {{"nvidia.com/gpu", 1}}));
+  EXPECT_EQ(evaluate(rules, others, ""), ruling()) << "it names no declared key";
+}
+
+TEST(compiled, F36_what_others_wrote_into_the_object_is_read_without_harm) {
+  using nlohmann::json;
+  for (const auto* text :
+       {"null", "[]", "3", R"({"rules":[]})", R"({"rules":{"a/b":3}})", R"({"rules":{"a/b":{"fill":7,"must":"x"}}})",
+        R"({"groups":{"g":{"a":1}}})", R"({"rules":{"a/b":{"fill":"-7","source":"no-slash"}}})"})
+    EXPECT_NO_THROW(rules_of(json::parse(text))) << text;
+  EXPECT_FALSE(rules_of(json::parse(R"({"rules":{"a/b":{"fill":"-7"}}})")).rules[0].fill);
+}
+
+TEST(compiled, names_the_config_maps_its_rules_came_from) {
+  const auto rules = rules_from({core, memory});
+  EXPECT_THAT(sources_of(spec_of(rules).dump()), testing::ElementsAre(core.key, memory.key));
+  for (const auto* other : {"", "null", "[]", "{\"rules\":[]}", "{\"rules\":{\"a/b\":1}}", "{\"rules\":"})
+    EXPECT_THAT(sources_of(other), testing::IsEmpty()) << other;
+}
+
+TEST(compiled, what_does_not_fit_is_left_out_and_counted) {
+  std::vector<config_map_text> many;
+  for (int i = 0; i < 12'000; ++i)
+    many.push_back(sound("example.com/r" + std::to_string(i), "g").with("limits", "required"));
+  const auto whole = rules_from(many);
+  const auto part = fitting(whole);
+  EXPECT_GT(part.left_out, 0U);
+  EXPECT_EQ(part.rules.rules.size() + part.left_out, whole.rules.size());
+  EXPECT_LE(spec_of(part.rules).dump().size(), max_spec_bytes);
+  EXPECT_EQ(part.rules.groups[0].members.size(), part.rules.rules.size());
+}
+
+TEST(pod_spec, reads_what_counts_and_in_the_order_of_the_projection) {
+  const auto got = parse_pod_spec(R"({"runtimeClassName":"kata","containers":[{"name":"main","resources":{"limits":{
+    "cpu":"1","example.com/b":2,"example.com/a":"1k"},"requests":{"example.com/b":"2"}}}],"initContainers":[
+    {"name":"one"},{"name":"two","restartPolicy":"Always","resources":{"limits":{"example.com/a":"x"}}}]})");
+  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_EQ(got->containers.size(), 3U);
+  EXPECT_EQ(got->init, 2U);
+  EXPECT_EQ(got->runtime_class, "kata");
+  EXPECT_EQ(got->containers[1].as, role::sidecar);
+  EXPECT_THAT(got->containers[1].limits, IsEmpty());
+  EXPECT_THAT(got->containers[2].limits, ElementsAre(std::pair<std::string, std::int64_t>("example.com/a", 1000),
+                                                     std::pair<std::string, std::int64_t>("example.com/b", 2)));
+  EXPECT_EQ(got->path(1), "/spec/initContainers/1");
+  EXPECT_EQ(got->path(2), "/spec/containers/0");
+  EXPECT_EQ(got->limits, 4U) << "cpu and what is no amount count";
+  EXPECT_FALSE(parse_pod_spec("{\"containers\":"));
+}
+
+}  // namespace
+}  // namespace reconcilers::crl

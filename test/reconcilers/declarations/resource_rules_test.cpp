@@ -1,0 +1,421 @@
+#include "reconcilers/declarations/resource_rules.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/names.hpp"
+#include "test/reconcilers/declarations/config_maps.hpp"
+#include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/rights.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using crl::config_map_text;
+using crl::sound;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr auto path = "/apis/quartermaster.io/v1alpha1/resourcerules/default";
+
+class resource_rules_test : public testing::Test {
+ protected:
+  fake_server server;
+  kube::client client{server.transport};
+  recording_recorder recorder;
+  controller::store<kube::config_map> declared;
+  controller::store<owned_runtime_class> runtimes;
+  controller::store<accelerator_policy> policies;
+  controller::store<kube::node> nodes;
+  controller::store<compiled_rules> rules;
+  controller::milliseconds now{10'000};
+  int told = 0;
+  bool by_policies = true, filled_by_policies = true;
+  std::optional<bool> sends;
+  custom_resource judge{{&declared}, client, recorder, {}, &runtimes};
+  resource_rules what{{policies, nodes, rules},
+                      judge,
+                      client,
+                      {.by_policies = [this] { return by_policies; },
+                       .filled_by_policies = [this] { return filled_by_policies; },
+                       .on_state = [this] { ++told; },
+                       .sends = [this] { return sends; },
+                       .now = [this] { return now; }}};
+  std::uint64_t version = 1;
+
+  void SetUp() override {
+    complete(declared), complete(runtimes), complete(policies), complete(nodes), complete(rules);
+    server.watch = [this](const std::string& at, const json& is, const json& was) {
+      if (at != path) return;
+      if (is.is_null())
+        rules.erase(*compiled_rules::decode(was.dump()));
+      else
+        rules.put(*compiled_rules::decode(is.dump()));
+    };
+    // Server-side apply takes away what its owner no longer sets.
+    server.interfere = [this](const kube::request& request) -> std::optional<kube::response> {
+      const auto at = server.objects.find(path);
+      if (at != server.objects.end() && fake_server::verb_of(request) == "apply") at->second.erase("spec");
+      const auto at_path = fake_server::path_of_target(request.target);
+      if (at_path.find("policybindings/") != std::string::npos) return binding(at_path);
+      if (at_path.find("webhookconfigurations/") != std::string::npos)
+        return webhook_object.is_null() ? recording_transport::refused(404, "NotFound")
+                                        : recording_transport::answered(200, webhook_object);
+      const bool mutating = at_path.find("mutatingadmissionpolicies") != std::string::npos;
+      if (!mutating && at_path.find("validatingadmissionpolicies") == std::string::npos) return std::nullopt;
+      if (policies_missing || (mutating && filling_missing)) return recording_transport::refused(404, "NotFound");
+      return recording_transport::answered(200, policy_object);
+    };
+  }
+  template <class T>
+  static void complete(controller::store<T>& of) {
+    of.begin();
+    of.commit();
+  }
+  void declare(const config_map_text& text) {
+    kube::config_map out;
+    out.key = text.key;
+    out.resource_version = ++version;
+    const auto packed = [](const std::map<std::string, std::string>& from) {
+      std::vector<kube::packed_map::entry> entries(from.begin(), from.end());
+      return kube::packed_map::of(entries);
+    };
+    out.labels = packed(text.labels);
+    out.data = packed(text.data);
+    declared.put(out);
+  }
+  void policy(std::string enforcement) {
+    accelerator_policy out;
+    out.key = {{}, "default"};
+    out.resource_version = ++version;
+    out.generation = static_cast<std::int64_t>(version);
+    out.resources.enforcement = std::move(enforcement);
+    policies.put(out);
+  }
+  void offer(const std::string& node, kube::quantities amounts) {
+    kube::node out;
+    out.key = {{}, node};
+    out.resource_version = ++version;
+    out.allocatable = std::move(amounts);
+    nodes.put(out);
+  }
+  controller::action settle() {
+    now += 5s;
+    const auto done = run(what.reconcile({{}, "default"}));
+    EXPECT_TRUE(done) << (done ? "" : done.error().what);
+    return done.value_or(controller::action::await_change());
+  }
+  /// As the chart has it, or changed, or not there.
+  kube::response binding(std::string_view at_path) {
+    const std::string name(at_path.substr(at_path.rfind('/') + 1));
+    asked_bindings.insert(name);
+    if (missing_bindings.contains(name)) return recording_transport::refused(404, "NotFound");
+    auto policy_name = name, action = std::string("Warn");
+    for (const auto* mode : {"-deny", "-warn"}) {
+      const auto at = policy_name.find(mode);
+      if (at == std::string::npos) continue;
+      policy_name.erase(at, 5);
+      if (std::string_view(mode) == "-deny") action = "Deny";
+    }
+    json spec = {{"policyName", policy_name}, {"validationActions", {action}}, {"paramRef", json::object()}};
+    spec.update(binding_change);
+    return recording_transport::answered(200, json{{"spec", spec}});
+  }
+  std::set<std::string> missing_bindings, asked_bindings;
+  json binding_change = json::object();
+  json webhook_object = {
+      {"webhooks", {{{"name", "resource-defaults.quartermaster.io"}}, {{"name", "resource-rules.quartermaster.io"}}}}};
+  json object() const { return server.objects.contains(path) ? server.objects.at(path) : json(); }
+
+  bool policies_missing = false, filling_missing = false;
+  json policy_object = {{"metadata", {{"name", "x"}}}};
+};
+
+TEST_F(resource_rules_test, S24_writes_the_accepted_declarations_once_and_then_nothing) {
+  declare(sound().with("limits", "required"));
+  policy("Deny");
+  settle();
+  EXPECT_THAT(server.writes(), ElementsAre(std::string("apply ") + path));
+  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Deny");
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["fill"], "1");
+  server.forget();
+  settle(), settle();
+  EXPECT_THAT(server.writes(), IsEmpty());
+  EXPECT_THAT(server.reads(), IsEmpty()) << "the policies are looked at every ten minutes";
+}
+
+TEST_F(resource_rules_test, says_whether_pods_are_sent_to_our_scheduler_and_leaves_it_as_it_is_before_that_is_decided) {
+  const auto label = [this] { return object()["metadata"]["labels"][names::scheduler_label]; };
+  policy("Off");
+  settle();
+  EXPECT_EQ(label(), "None");
+  sends = true;
+  settle();
+  EXPECT_EQ(label(), "Dedicated");
+  sends = std::nullopt;
+  server.forget();
+  settle();
+  EXPECT_THAT(server.writes(), IsEmpty()) << "an operator that has just started does not know";
+  sends = false;
+  settle();
+  EXPECT_EQ(label(), "None");
+  auto edited = object();
+  edited["metadata"]["labels"][names::scheduler_label] = "Dedicated";  // by hand
+  server.put(path, edited);
+  settle();
+  EXPECT_EQ(label(), "None");
+}
+
+TEST_F(resource_rules_test, follows_the_policy_and_goes_with_it) {
+  declare(sound());
+  settle();
+  EXPECT_TRUE(object().is_null()) << "nobody asked for anything";
+  policy("Warn");
+  settle();
+  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Warn");
+  policy("Off");
+  settle();
+  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Off");
+  EXPECT_EQ(what.state()->reason, "Off");
+  policies.erase(*policies.find({{}, "default"}));
+  settle();
+  EXPECT_TRUE(object().is_null());
+  EXPECT_FALSE(what.state());
+}
+
+TEST_F(resource_rules_test, an_object_of_that_name_that_is_not_ours_is_not_deleted) {
+  server.put(path, {{"metadata", {{"name", "default"}}}, {"spec", json::object()}});
+  settle();
+  EXPECT_FALSE(object().is_null());
+}
+
+TEST_F(resource_rules_test, an_edit_by_others_is_put_back) {
+  declare(sound());
+  policy("Deny");
+  settle();
+  auto edited = object();
+  edited["spec"]["rules"]["example.com/fpga"]["forbidden"] = true;
+  server.put(path, edited);
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("forbidden"));
+}
+
+TEST_F(resource_rules_test, F34_a_storm_is_written_once_a_second_at_most_and_the_last_value_wins) {
+  policy("Deny");
+  settle();
+  server.forget();
+  for (int i = 0; i < 200; ++i) {
+    declare(sound().with("limits", "required").with("defaultValue", std::to_string(i + 1)));
+    now += 5ms;
+    ASSERT_TRUE(run(what.reconcile({{}, "default"})));
+  }
+  EXPECT_LE(server.writes().size(), 2U);
+  settle();
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["fill"], "200");
+}
+
+TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_restart) {
+  declare(sound().with("limits", "required"));
+  policy("Deny");
+  settle();
+  declare(sound().with("limits", "maybe"));
+  settle();
+  EXPECT_TRUE(object()["spec"]["rules"].contains("example.com/fpga"));
+  EXPECT_THAT(what.state()->message, HasSubstr("last accepted content stays in force"));
+  resource_rules fresh{{policies, nodes, rules}, judge, client, {.now = [this] { return now; }}};
+  now += 5s;
+  ASSERT_TRUE(run(fresh.reconcile({{}, "default"})));
+  EXPECT_TRUE(object()["spec"]["rules"].contains("example.com/fpga"));
+  declare(sound().with("limits", "optional"));
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("must"));
+  EXPECT_EQ(what.state()->message, "1 declared key");
+}
+
+TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_or_deletes_the_object) {
+  declare(sound().with("limits", "required"));
+  policy("Deny");
+  settle();
+  declare(sound().with("limits", "maybe"));
+  settle();
+  const auto good = object()["spec"];
+  auto edited = object();
+  edited["spec"]["rules"]["example.com/fpga"]["forbidden"] = true;
+  edited["spec"]["rules"]["example.com/forged"] = {{"source", "kube-public/cf-crl-lab-fpga"}, {"must", true}};
+  server.put(path, edited);
+  settle();
+  EXPECT_EQ(object()["spec"], good);
+  server.erase(path);
+  settle();
+  EXPECT_EQ(object()["spec"], good);
+  EXPECT_THAT(what.state()->message, HasSubstr("1 declaration edited into an error"));
+  policies.erase(*policies.find({{}, "default"}));
+  settle();
+  policy("Deny");
+  settle();
+  EXPECT_THAT(object()["spec"]["rules"], IsEmpty()) << "with the policy everything was given up";
+}
+
+TEST_F(resource_rules_test, marks_what_no_node_offers) {
+  declare(sound());
+  offer("a", {{"example.com/other", 1}});
+  policy("Deny");
+  settle();
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["notOffered"], true);
+  offer("b", {{"example.com/fpga", 4}});
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("notOffered"));
+  offer("b", {{"example.com/fpga", 0}});
+  settle();
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["notOffered"], true);
+}
+
+TEST_F(resource_rules_test, looks_again_at_a_node_only_when_what_it_offers_changes) {
+  kube::node before, after;
+  before.allocatable = {{"example.com/fpga", 4}};
+  after.allocatable = {{"example.com/fpga", 3}};
+  EXPECT_THAT(what.affected_by(&before, &after), IsEmpty());
+  after.allocatable = {{"example.com/fpga", 0}};
+  EXPECT_THAT(what.affected_by(&before, &after), testing::SizeIs(1));
+  EXPECT_THAT(what.affected_by(&before, nullptr), testing::SizeIs(1));
+}
+
+TEST_F(resource_rules_test, lists_the_keys_of_exclusions) {
+  declare(sound().with("excludeResources", "example.com/other,example.com/a"));
+  policy("Deny");
+  settle();
+  EXPECT_EQ(object()["spec"]["exclusive"], json({"example.com/a", "example.com/fpga", "example.com/other"}));
+}
+
+TEST_F(resource_rules_test, says_when_the_policies_are_not_there_or_doubted) {
+  declare(sound());
+  policy("Deny");
+  policies_missing = true;
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("admission.policies=true"));
+  policies_missing = false;
+  policy_object["status"]["typeChecking"]["expressionWarnings"] = {
+      {{"fieldRef", "spec.validations[0]"}, {"warning", "undefined field"}}};
+  now += 11min;
+  settle();
+  EXPECT_THAT(what.state()->message, HasSubstr("undefined field"));
+  policy_object.erase("status");
+  now += 11min;
+  settle();
+  EXPECT_EQ(what.state()->status, "True");
+  EXPECT_EQ(told, 3);
+}
+
+TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_could) {
+  declare(sound());
+  policy("Deny");
+  filling_missing = true;
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("resource-defaults.quartermaster.io is not there: helm upgrade"));
+  filled_by_policies = false;  // the webhook does
+  now += 11min;
+  settle();
+  EXPECT_EQ(what.state()->status, "True");
+}
+
+TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
+  declare(sound());
+  policy("Deny");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << what.state()->message;
+  EXPECT_THAT(asked_bindings, ElementsAre("declarations-deny.quartermaster.io", "resource-advice.quartermaster.io",
+                                          "resource-defaults.quartermaster.io", "resource-rules-deny.quartermaster.io",
+                                          "resource-templates.quartermaster.io"));
+  missing_bindings = {"resource-rules-deny.quartermaster.io"};
+  now += 11min;
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("the binding resource-rules-deny.quartermaster.io is not there"));
+  policy("Warn");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << "looked at again at once: the mode has another binding";
+  missing_bindings.clear();
+  for (const json& change : {json{{"policyName", "other"}}, json{{"validationActions", {"Audit"}}}}) {
+    binding_change = change;
+    now += 11min;
+    settle();
+    EXPECT_EQ(what.state()->status, "False") << change;
+    EXPECT_THAT(what.state()->message, HasSubstr("was changed"));
+  }
+}
+
+TEST_F(resource_rules_test, where_the_webhook_fills_it_must_be_there) {
+  declare(sound());
+  policy("Deny");
+  filled_by_policies = false;
+  for (const json& is : {json(), json{{"webhooks", {{{"name", "compatibility.quartermaster.io"}}}}}}) {
+    webhook_object = is;
+    now += 11min;
+    settle();
+    EXPECT_EQ(what.state()->status, "False") << is;
+    EXPECT_THAT(what.state()->message, HasSubstr("nothing fills in defaults"));
+  }
+  policy("Warn");
+  settle();
+  EXPECT_EQ(what.state()->status, "True") << "nothing is to be filled in";
+}
+
+TEST_F(resource_rules_test, S24_what_the_webhook_fills_in_is_let_pass_without_it) {
+  declare(sound().with("limits", "required"));
+  filled_by_policies = false;
+  policy("Deny");
+  settle();
+  EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["absentPasses"], true);
+  policy("Warn");
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("absentPasses")) << "Warn says what is missing";
+  policy("Deny");
+  filled_by_policies = true;
+  settle();
+  EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("absentPasses"));
+}
+
+TEST_F(resource_rules_test, leaves_the_policies_out_of_it_when_another_part_holds_pods_to_the_rules) {
+  declare(sound());
+  policy("Deny");
+  by_policies = false;
+  settle();
+  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Off");
+  EXPECT_EQ(what.state()->reason, "Deny");
+}
+
+TEST_F(resource_rules_test, where_the_webhook_refuses_it_must_be_there) {
+  declare(sound());
+  policy("Warn");
+  by_policies = filled_by_policies = false;
+  webhook_object = json();
+  settle();
+  EXPECT_EQ(what.state()->status, "False");
+  EXPECT_THAT(what.state()->message, HasSubstr("nobody holds pods to the rules"));
+}
+
+TEST_F(resource_rules_test, asks_for_no_right_the_chart_does_not_give) {
+  declare(sound());
+  policy("Warn");
+  settle();
+  filled_by_policies = false;
+  policy("Deny");
+  settle();
+  filled_by_policies = true;
+  now += 11min;
+  settle();
+  policies.erase(*policies.find({{}, "default"}));
+  settle();
+  EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -1,0 +1,171 @@
+#include "reconcilers/declarations/verdict.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/reconcilers/declarations/config_maps.hpp"
+#include "text/text.hpp"
+
+namespace reconcilers::crl {
+namespace {
+
+judgement judged(const config_map_text& of) { return judge_together({of}).at(0); }
+
+config_map_text three_mistakes() {
+  return sound().labelled("features.cpaas.io/enabled", "yes").with("defaultValue", "half").with("limits", "requried");
+}
+
+TEST(verdict, is_one_line_of_json_that_names_everything) {
+  const auto text = annotation_of(judged(three_mistakes()));
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["v"], 1);
+  EXPECT_EQ(json["verdict"], "refused");
+  EXPECT_EQ(json["key"], "example.com/fpga");
+  ASSERT_EQ(json["findings"].size(), 3U);
+  EXPECT_FALSE(json.contains("more"));
+  const auto& limits = json["findings"][0];
+  EXPECT_EQ(limits["severity"], "error");
+  EXPECT_EQ(limits["code"], "not_in_vocabulary");
+  EXPECT_EQ(limits["field"], "data.limits");
+  EXPECT_EQ(limits["value"], "requried");
+  EXPECT_EQ(limits["allowed"], "disabled, required, optional");
+  EXPECT_EQ(limits["remedy"], "write \"required\"");
+  EXPECT_EQ(limits["message"],
+            "data.limits is \"requried\"; allowed: disabled, required, optional; write \"required\"");
+  EXPECT_EQ(json["observed"].get<std::string>().size(), 16U);
+}
+
+TEST(verdict, is_accepted_warning_or_refused) {
+  EXPECT_EQ(verdict_of(judged(sound())), verdict::accepted);
+  EXPECT_EQ(verdict_of(judged(sound().with("colour", "red"))), verdict::warning);
+  EXPECT_EQ(verdict_of(judged(sound().with("limits", "x"))), verdict::refused);
+  EXPECT_EQ(nlohmann::json::parse(annotation_of(judged(sound())))["findings"], nlohmann::json::array());
+}
+
+TEST(verdict, is_the_same_text_for_the_same_content) {
+  auto from = three_mistakes();
+  const auto text = annotation_of(judged(from));
+  from.labels["team"] = "a";
+  EXPECT_EQ(annotation_of(judged(from)), text) << "labels of others are not judged";
+  auto view = from.view();
+  std::ranges::reverse(view.data);
+  std::ranges::reverse(view.labels);
+  EXPECT_EQ(annotation_of(judge_all(std::vector{view}).at(0)), text) << "the order of the wire is not content";
+}
+
+TEST(verdict, tells_new_words_from_a_new_hash) {
+  const auto before = annotation_of(judged(sound()));
+  const auto after = annotation_of(judged(sound().with("descriptionEn", "Other")));
+  EXPECT_NE(before, after);
+  EXPECT_TRUE(same_words(before, after));
+  EXPECT_FALSE(same_words(before, annotation_of(judged(three_mistakes()))));
+  EXPECT_FALSE(same_words("", before));
+}
+
+TEST(verdict, F36_says_that_the_last_accepted_content_stays_in_force) {
+  auto of = judged(three_mistakes());
+  const auto without = annotation_of(of);
+  EXPECT_FALSE(nlohmann::json::parse(without).contains("meanwhile"));
+  of.kept = true;
+  const auto with = annotation_of(of);
+  EXPECT_EQ(nlohmann::json::parse(with)["meanwhile"], "the content that was accepted last stays in force");
+  EXPECT_FALSE(same_words(with, without)) << "news for people";
+  EXPECT_THAT(note_of(of), testing::StartsWith("the content that was accepted last stays in force; data.limits is"));
+  EXPECT_THAT(note_of(of, language::zh), testing::StartsWith("上次被接受的内容继续生效；"));
+}
+
+TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
+  const auto note = note_of(judged(three_mistakes()));
+  for (const auto* part :
+       {"data.limits", "\"requried\"", "disabled, required, optional", "write \"required\"", "\"half\"", "\"yes\""}) {
+    EXPECT_THAT(note, testing::HasSubstr(part));
+  }
+  EXPECT_THAT(note_of(judged(three_mistakes()), language::zh), testing::HasSubstr("请改为“required”"));
+}
+
+TEST(note, is_cut_between_findings_with_a_count) {
+  auto many = sound();
+  for (int i = 0; i < 8; ++i) many.data["colour" + std::to_string(i) + std::string(60, 'x')] = "red";
+  many.data["relatedResources"] = std::string(70, 'a') + "," + std::string(71, 'b') + "," + std::string(72, 'c');
+  const auto note = note_of(judged(many));
+  EXPECT_LE(note.size(), 1000U);
+  EXPECT_THAT(note, testing::EndsWith(" more)"));
+}
+
+// --- hostile content
+
+void expect_bounded(const config_map_text& of) {
+  const auto one = judged(of);
+  const auto text = annotation_of(one);
+  EXPECT_LE(text.size(), max_verdict_bytes);
+  EXPECT_TRUE(nlohmann::json::accept(text)) << text;
+  EXPECT_TRUE(is_plain_text(text));
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+  for (const auto in : {language::en, language::zh}) {
+    EXPECT_LE(note_of(one, in).size(), 1000U);
+    EXPECT_TRUE(is_plain_text(note_of(one, in)));
+  }
+  EXPECT_NE(verdict_of(one), verdict::accepted);
+}
+
+TEST(verdict, F35_is_bounded_for_values_of_a_mebibyte) {
+  for (const auto fill : {'<', '\x01', '\xff', '{', '[', ',', '"', '\\', '7'}) {
+    for (const auto field :
+         {"key", "limits", "requests", "defaultValue", "group", "groupI18n", "resourceUnit", "relatedResources",
+          "ignoreNodeCheck", "runtimeClassName", "descriptionEn", "labelZh", "dataType"}) {
+      if (fill == ',' && std::string_view(field) == "relatedResources") continue;  // an empty list
+      expect_bounded(sound().with(field, std::string(1 << 20, fill)));
+    }
+  }
+}
+
+TEST(verdict, F35_is_bounded_for_ten_thousand_fields) {
+  auto many = sound();
+  for (int i = 0; i < 10'000; ++i) many.data["field-" + std::to_string(i)] = "x";
+  expect_bounded(many);
+  EXPECT_EQ(judged(many).findings.size(), max_unknown_fields + 1);
+  EXPECT_EQ(judged(many).findings.back().count, 10'000 - max_unknown_fields);
+}
+
+TEST(verdict, F35_cuts_long_lists_and_long_texts) {
+  std::string list;
+  for (int i = 0; i < 20'000; ++i) list += "example.com/r" + std::to_string(i) + ",";
+  const auto of = sound()
+                      .with("relatedResources", list)
+                      .with("excludeResources", list)
+                      .with("descriptionEn", std::string(100'000, 'd'));
+  expect_bounded(of);
+  const auto what = parse(of.view()).what;
+  EXPECT_EQ(what.related.size(), max_list_items);
+  EXPECT_LE(what.description_en.size(), max_text_bytes);
+}
+
+TEST(verdict, F37_is_valid_json_for_broken_utf8_controls_and_bidi) {
+  for (const std::string_view bad :
+       {std::string_view("\xc3\x28"), std::string_view("a\0b", 3), std::string_view("\xed\xa0\x80"),
+        std::string_view("line\r\u2028line"), std::string_view("\u202egpu"), std::string_view("{hint}{field}\x7f")}) {
+    for (const auto field : {"key", "limits", "descriptionZh", "groupI18n", "relatedResources", "runtimeClassName"}) {
+      expect_bounded(sound().with(field, std::string(bad)));
+    }
+    expect_bounded(sound().with(std::string(bad), "x"));
+    expect_bounded(sound().labelled("features.cpaas.io/enabled", std::string(bad)));
+  }
+  EXPECT_THAT(note_of(judged(sound().with("limits", "{hint}"))), testing::HasSubstr("data.limits is \"{hint}\""));
+}
+
+TEST(verdict, says_more_than_fits_with_a_count) {
+  auto all = sound();
+  for (const auto field : {"relatedResources", "excludeResources"}) {
+    for (int i = 0; i < 30; ++i) all.data[field] += std::string(70, '\\') + std::to_string(i) + ",";
+  }
+  for (int i = 0; i < 20; ++i) all.data[std::string(60, 'x') + std::to_string(i)] = "";
+  expect_bounded(all);
+  const auto json = nlohmann::json::parse(annotation_of(judged(all)));
+  EXPECT_EQ(json["findings"].size() + json["more"].get<std::size_t>(), judged(all).findings.size());
+}
+
+}  // namespace
+}  // namespace reconcilers::crl

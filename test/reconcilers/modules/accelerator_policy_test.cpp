@@ -1,0 +1,141 @@
+#include "reconcilers/modules/accelerator_policy.hpp"
+
+#include <gtest/gtest.h>
+
+#include "api/accelerator_node.hpp"
+#include "api/owned_object.hpp"
+
+namespace reconcilers {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy",
+  "metadata":{"name":"default","uid":"2083d912-a2b9-4844-b4ea-11be59386882","generation":3,"resourceVersion":"305"},
+  "spec":{"modules":{"pgpu":{"enabled":true,"image":"a:1","imagePullPolicy":"Always","args":["--x"],
+     "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p","rollout":"WhenIdle"},
+     "mps":{"enabled":false}},
+   "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},"takeOver":true,
+     "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]}},
+  "status":{"observedGeneration":2,"conditions":[{"type":"Ready"}]}})";
+
+TEST(accelerator_policy, keeps_what_is_acted_on) {
+  const auto policy = accelerator_policy::decode(full);
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_EQ(policy->key.name, "default");
+  EXPECT_EQ(policy->generation, 3);
+  EXPECT_TRUE(policy->enabled("pgpu"));
+  EXPECT_FALSE(policy->enabled("mps"));
+  EXPECT_FALSE(policy->enabled("vgpu"));
+  const auto& pgpu = policy->modules.at("pgpu");
+  EXPECT_EQ(pgpu.image, "a:1");
+  EXPECT_EQ(pgpu.image_pull_policy, "Always");
+  EXPECT_EQ(pgpu.args, R"(["--x"])");
+  EXPECT_EQ(pgpu.resources, R"({"limits":{"cpu":1}})");
+  EXPECT_EQ(pgpu.env, R"([{"name":"A","value":"b"}])");
+  EXPECT_EQ(pgpu.tolerations, R"([{"key":"k"}])");
+  EXPECT_EQ(pgpu.priority_class, "p");
+  EXPECT_EQ(pgpu.rollout, "WhenIdle");
+  EXPECT_EQ(policy->enrolment.default_mode, "pgpu");
+  EXPECT_EQ(policy->enrolment.verify_timeout, seconds(3723));
+  EXPECT_TRUE(policy->enrolment.take_over);
+  ASSERT_EQ(policy->enrolment.aliases.size(), 1u);
+  EXPECT_EQ(policy->enrolment.aliases[0], (label_alias{"gpu", "on", "vgpu"}));
+  EXPECT_EQ(policy->status, R"({"observedGeneration":2,"conditions":[{"type":"Ready"}]})");
+}
+
+TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
+  const auto policy = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"modules":{"pgpu":{"enabled":true}},"removing":true}})");
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_TRUE(policy->removing);
+  EXPECT_FALSE(policy->enabled("pgpu"));
+}
+
+TEST(accelerator_policy, pull_secrets_reach_every_module) {
+  const auto policy = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"imagePullSecrets":[{"name":"registry"}],"modules":{"pgpu":{},"mps":{}}}})");
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_EQ(policy->modules.at("pgpu").pull_secrets, R"([{"name":"registry"}])");
+  EXPECT_EQ(policy->modules.at("mps").pull_secrets, R"([{"name":"registry"}])");
+}
+
+TEST(accelerator_policy, reads_a_policy_without_anything) {
+  const auto policy =
+      accelerator_policy::decode(R"({"metadata":{"name":"x"},"spec":{"modules":null,"enrolment":null}})");
+  ASSERT_TRUE(policy) << policy.error().what;
+  EXPECT_TRUE(policy->modules.empty());
+  EXPECT_EQ(policy->enrolment, enrolment_spec());
+  EXPECT_TRUE(policy->status.empty());
+}
+
+TEST(accelerator_policy, F11_says_which_object_cannot_be_read) {
+  const auto broken = accelerator_policy::decode(R"({"metadata":{"name":"x"},"spec":{"modules":{"pgpu":)");
+  ASSERT_FALSE(broken);
+  EXPECT_EQ(broken.error().code, kube::errc::decode);
+}
+
+TEST(accelerator_policy, durations_are_hours_minutes_and_seconds) {
+  EXPECT_EQ(parse_duration("5m"), seconds(300));
+  EXPECT_EQ(parse_duration("1h30m"), seconds(5400));
+  EXPECT_EQ(parse_duration("0s"), seconds(0));
+  for (const auto* wrong : {"", "5", "m", "5d", "1h30", "-1s", "99999999999s", "1.5h"})
+    EXPECT_EQ(parse_duration(wrong), std::nullopt) << wrong;
+}
+
+TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
+  const auto node = accelerator_node::decode(R"({"metadata":{"name":"gpu-1","ownerReferences":[
+      {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},
+    "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
+      "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
+  ASSERT_TRUE(node) << node.error().what;
+  const mode_status want{.requested_mode = "vgpu",
+                         .actual_mode = "pgpu",
+                         .phase = "Draining",
+                         .reason = "PodsHoldCards",
+                         .message = "m",
+                         .since = "2026-01-01T00:00:00Z",
+                         .ready = {},
+                         .ready_since = {},
+                         .blockers = {"ns/a", "ns/b"},
+                         .given_up = {}};
+  EXPECT_EQ(node->mode, want);
+  ASSERT_EQ(node->owners.size(), 1u);
+  EXPECT_EQ(node->owners[0].kind, "Node");
+  EXPECT_TRUE(accelerator_node::decode(R"({"metadata":{"name":"gpu-1"}})"));
+}
+
+TEST(owned_object, fingerprints_what_is_not_metadata) {
+  // Service: metadata(1) {name(1) "a"}, spec(2); byte for byte as the server sends them.
+  const auto with_spec = [](char spec) {
+    return std::string(
+               "\x0a\x03\x0a\x01"
+               "a"
+               "\x12\x01") +
+           spec;
+  };
+  const auto one = owned_service::decode(with_spec('x'));
+  const auto other = owned_service::decode(with_spec('y'));
+  ASSERT_TRUE(one) << one.error().what;
+  ASSERT_TRUE(other);
+  EXPECT_EQ(one->key.name, "a");
+  EXPECT_NE(*one, *other);
+  EXPECT_EQ(*one, *owned_service::decode(with_spec('x')));
+  EXPECT_FALSE(owned_service::decode("\x0a\x7f"));
+  EXPECT_FALSE(owned_service_account::decode(""));
+}
+
+TEST(accelerator_policy, S24_reads_how_strictly_pods_are_held_to_declarations) {
+  const auto none = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{}})");
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->resources, custom_resources_spec());
+  EXPECT_EQ(none->resources.enforcement, "Off");
+  const auto made = accelerator_policy::decode(
+      R"({"metadata":{"name":"default"},"spec":{"customResources":{"enforcement":"Deny","fillOptional":true}}})");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->resources.enforcement, "Deny");
+  EXPECT_TRUE(made->resources.fill_optional);
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -1,0 +1,390 @@
+#include "reconcilers/nodes/intent.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace reconcilers {
+namespace {
+
+using kind = node_intent::kind;
+using labels = std::vector<std::pair<std::string, std::string>>;
+using testing::HasSubstr;
+
+kube::node node_with(const labels& of, std::string os = "linux", std::string arch = "amd64") {
+  kube::node out;
+  out.key.name = "gpu-1";
+  out.operating_system = std::move(os);
+  out.architecture = std::move(arch);
+  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+  out.labels = kube::packed_map::of(entries);
+  return out;
+}
+
+accelerator_policy all_on() {
+  accelerator_policy out;
+  out.key.name = "default";
+  for (const auto& one : modules::catalogue()) out.modules[std::string(one.name)].enabled = true;
+  out.modules["mps"].image = "mps-plugin:test";  // there is no public one
+  return out;
+}
+
+node_intent asked(const labels& of, const accelerator_policy& policy = all_on()) {
+  return intent_of(node_with(of), &policy);
+}
+
+TEST(intent, S3_accepts_every_label_value_in_any_case) {
+  const std::pair<labels, std::string_view> table[] = {
+      {{{"nvidia-device-enable", "pgpu"}}, "pgpu"},
+      {{{"nvidia-device-enable", "pGPU"}}, "pgpu"},
+      {{{"nvidia-device-enable", "vgpu"}}, "vgpu"},
+      {{{"nvidia-device-enable", "vGPU"}}, "vgpu"},
+      {{{"nvidia-device-enable", "enable"}}, "vgpu"},
+      {{{"nvidia-device-enable", "Enable"}}, "vgpu"},
+      {{{"nvidia-device-enable", "MPS"}}, "mps"},
+      {{{"quartermaster.io/mode", "mps"}}, "mps"},
+      {{{"quartermaster.io/mode", "PGPU"}}, "pgpu"},
+      {{{"quartermaster.io/mode", "vgpu"}, {"nvidia-device-enable", "enable"}}, "vgpu"},
+  };
+  for (const auto& [of, mode] : table) {
+    const auto is = asked(of);
+    EXPECT_EQ(is.of, kind::mode) << is.message;
+    ASSERT_NE(is.mode, nullptr);
+    EXPECT_EQ(is.mode->name, mode);
+    EXPECT_EQ(is.requested, mode);
+    EXPECT_TRUE(is.reason.empty());
+  }
+}
+
+TEST(intent, a_node_without_asking_label_asks_for_nothing) {
+  EXPECT_EQ(asked({}).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}).of, kind::none);
+  EXPECT_EQ(asked({{"quartermaster.io/mode", "none"}}).of, kind::none);
+  EXPECT_EQ(intent_of(node_with({}), nullptr).of, kind::none);
+}
+
+TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_nearest) {
+  const auto is = asked({{"nvidia-device-enable", "vgpus"}});
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "UnknownMode");
+  EXPECT_EQ(is.requested, "vgpus");
+  EXPECT_EQ(is.message,
+            "label nvidia-device-enable=vgpus names no mode we know; allowed are pgpu, vgpu, enable, mps, hami, "
+            "share and gpushare (any case). "
+            "Did you mean vgpu?");
+  EXPECT_THAT(asked({{"nvidia-device-enable", ""}}).message, HasSubstr("has no value"));
+  EXPECT_THAT(asked({{"quartermaster.io/mode", "enable"}}).message,
+              HasSubstr("allowed are pgpu, vgpu, mps, hami, share, gpushare and none"));
+  EXPECT_EQ(asked({{"nvidia-device-enable", "zzzzzzzz"}}).message.find("Did you mean"), std::string::npos);
+}
+
+TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
+  const auto is = asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}});
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "ConflictingLabels");
+  EXPECT_EQ(is.message, "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu-dra"}, {"quartermaster.io/mode", "mps"}}).reason,
+            "ConflictingLabels");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "none"}}).reason, "ConflictingLabels");
+}
+
+TEST(intent, leaves_a_node_of_the_dra_driver_alone_and_says_so) {
+  const auto is = asked({{"nvidia-device-enable", "pgpu-dra"}});
+  EXPECT_EQ(is.of, kind::left_alone);
+  EXPECT_THAT(is.message, HasSubstr("DRA driver"));
+}
+
+TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
+  auto policy = all_on();
+  policy.modules["vgpu"].enabled = false;
+  const auto is = asked({{"nvidia-device-enable", "vgpu"}}, policy);
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "ModuleDisabled");
+  EXPECT_THAT(is.message, HasSubstr("spec.modules.vgpu.enabled: true"));
+  EXPECT_EQ(is.requested, "vgpu");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode);
+  const auto without = intent_of(node_with({{"nvidia-device-enable", "pgpu"}}), nullptr);
+  EXPECT_EQ(without.reason, "NoPolicy");
+}
+
+TEST(intent, a_removal_that_is_under_way_is_named_as_the_reason) {
+  auto policy = all_on();
+  policy.removing = true;
+  const auto is = asked({{"nvidia-device-enable", "pgpu"}}, policy);
+  EXPECT_EQ(is.reason, "ModuleDisabled") << "the node leaves its mode as for a module that is off";
+  EXPECT_THAT(is.message, HasSubstr("spec.removing"));
+}
+
+TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
+  const auto policy = all_on();
+  const auto on = [&](const char* os, const char* arch, const char* mode) {
+    return intent_of(node_with({{"nvidia-device-enable", mode}}, os, arch), &policy);
+  };
+  EXPECT_EQ(on("windows", "amd64", "pgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(on("linux", "arm64", "vgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(on("linux", "arm64", "pgpu").of, kind::mode);
+  EXPECT_EQ(on("", "", "vgpu").of, kind::mode) << "what is not known is not held against it";
+}
+
+TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
+  auto policy = all_on();
+  policy.modules["mps"].image.clear();
+  const auto is = asked({{"nvidia-device-enable", "mps"}}, policy);
+  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.reason, "NotOffered");
+  EXPECT_EQ(is.requested, "mps");
+  EXPECT_EQ(
+      is.message,
+      "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
+      "agent. Name an image that advertises the two in spec.modules.mps.image; module share offers equal shares of "
+      "a card without");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode) << "the others are offered";
+  policy.modules["mps"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
+  EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).message,
+            "module mps is off in AcceleratorPolicy default; set spec.modules.mps.enabled: true and "
+            "spec.modules.mps.image, without which it is not offered");
+}
+
+TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
+  const auto mps_on = [](const char* major, const char* minor, const char* cuda, const char* cuda_minor) {
+    return asked({{"nvidia-device-enable", "mps"},
+                  {"nvidia.com/gpu.compute.major", major},
+                  {"nvidia.com/gpu.compute.minor", minor},
+                  {"nvidia.com/cuda.runtime-version.major", cuda},
+                  {"nvidia.com/cuda.runtime-version.minor", cuda_minor}});
+  };
+  EXPECT_EQ(mps_on("6", "1", "12", "4").reason, "UnsuitableCards");  // P4
+  EXPECT_EQ(mps_on("7", "0", "12", "4").of, kind::mode);             // V100
+  EXPECT_EQ(mps_on("7", "5", "11", "5").of, kind::mode);             // T4
+  EXPECT_EQ(mps_on("8", "0", "13", "0").of, kind::mode);             // A100
+  EXPECT_EQ(mps_on("7", "0", "11", "4").message,
+            "mode mps needs a driver for CUDA 11.5 or newer, and this one supports 11.4; upgrade the driver");
+  EXPECT_EQ(mps_on("", "x", "-1", "99999999999").of, kind::mode) << "labels that are no numbers say nothing";
+}
+
+TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
+  for (const auto* mode : {"vgpu", "mps"})
+    EXPECT_EQ(asked({{"nvidia-device-enable", mode}, {"nvidia.com/mig.strategy", "single"}}).reason, "UnsuitableCards");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"nvidia.com/mig.strategy", "mixed"}}).of, kind::mode);
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"nvidia.com/mig.strategy", "none"}}).of, kind::mode);
+}
+
+TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
+  auto policy = all_on();
+  policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
+  foreign_pods around;
+  around.here = {{"hami/x", "hami/hami-device-plugin", "HAMi"}, {"a/y", "a/gpushare-device-plugin-ds", "gpushare"}};
+  for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}, {"vgpu-manager", "device-plugin"}}) {
+    const bool known_by_pods = std::string_view(key) != "vgpu-manager";
+    const auto is = intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {key, value}}), &policy, {},
+                              known_by_pods ? around : foreign_pods());
+    EXPECT_EQ(is.reason, "ForeignPlugin") << key;
+    EXPECT_THAT(is.message, HasSubstr(key));
+    EXPECT_NE(asked({{key, value}}, policy).of, kind::mode) << "it is no business of ours";
+  }
+  EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
+}
+
+TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
+  auto policy = all_on();
+  policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
+  for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}}) {
+    const auto is = asked({{"nvidia-device-enable", "vgpu"}, {key, value}}, policy);
+    EXPECT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.requested, "vgpu");
+  }
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"ack.node.gpu.schedule", "default"}},
+                  [&] {
+                    auto without = policy;
+                    without.modules["pgpu"].enabled = false;
+                    return without;
+                  }())
+                .reason,
+            "ForeignPlugin")
+      << "ACK's label is nobody's private one";
+}
+
+kube::pod of_set(const char* name, const char* ns = "kube-system") {
+  kube::pod out;
+  out.key = {ns, std::string(name) + "-x7f2p"};
+  out.owners = {{"DaemonSet", name, {}, true}};
+  return out;
+}
+
+node_intent beside(const kube::pod& pod, labels also = {}, const accelerator_policy& policy = all_on()) {
+  also.emplace_back("nvidia-device-enable", "pgpu");
+  const foreign_pods around{{foreign_pod_of(pod, "quartermaster")}, of_gpu_operator(pod)};
+  return intent_of(node_with(also), &policy, {}, around);
+}
+
+TEST(intent, S74_knows_the_device_plugins_of_others_by_their_daemon_sets) {
+  for (const auto* name : {"nvidia-device-plugin-daemonset", "nvdp-nvidia-device-plugin", "hami-device-plugin",
+                           "gpushare-device-plugin-ds", "gpu-manager-daemonset", "nvidia-gpu-device-plugin-small-cos"})
+    EXPECT_FALSE(foreign_product(of_set(name)).empty()) << name;
+  for (const auto* name : {"gpu-feature-discovery", "nvdp-nvidia-device-plugin-mps-control-daemon",
+                           "nvdp-nvidia-device-plugin-gpu-feature-discovery", "nvidia-driver-daemonset",
+                           "nvidia-container-toolkit-daemonset", "nvidia-operator-validator", "rdma-shared-dp-ds",
+                           "kube-sriov-device-plugin", "amdgpu-device-plugin-daemonset"})
+    EXPECT_TRUE(foreign_product(of_set(name)).empty()) << name;
+  auto loose = of_set("x");
+  loose.owners = {{"Job", "nvidia-device-plugin-validator", {}, true}};
+  loose.key.name = "nvidia-device-plugin-x";
+  EXPECT_TRUE(foreign_product(loose).empty()) << "a pod that happens to have the name";
+  loose.mirror = true;
+  EXPECT_FALSE(foreign_product(loose).empty()) << "static pods have no DaemonSet";
+}
+
+TEST(intent, S74_a_node_with_somebody_elses_plugin_is_refused_with_the_way_to_take_it_off) {
+  const auto plain = beside(of_set("nvidia-device-plugin-daemonset"));
+  EXPECT_EQ(plain.reason, "ForeignPlugin");
+  EXPECT_EQ(plain.message,
+            "DaemonSet kube-system/nvidia-device-plugin-daemonset runs a device plugin on this node (NVIDIA's device "
+            "plugin), and two device plugins give a card out twice; remove that DaemonSet, or give its pods the "
+            "required node affinity quartermaster.io/taken-over DoesNotExist; spec.enrolment.takeOver: true of the "
+            "policy lets the node change from it when it was prepared so");
+  const auto managed = beside(of_set("nvidia-device-plugin-daemonset", "gpu-operator"),
+                              {{"nvidia.com/gpu.deploy.device-plugin", "true"}});
+  EXPECT_THAT(managed.message,
+              HasSubstr("kubectl label node gpu-1 nvidia.com/gpu.deploy.device-plugin=false --overwrite"));
+  EXPECT_THAT(beside(of_set("gpushare-device-plugin-ds", "quartermaster")).message, HasSubstr("adopt: true"));
+  const auto ascend = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
+    {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}]}}}}})");
+  const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
+  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), &*ascend, {}, around).of, kind::mode)
+      << "cards of another vendor";
+}
+
+TEST(intent, S74_gpu_operator_with_driver_and_toolkit_only_is_fine) {
+  const auto policy = all_on();
+  const auto with = [&](const char* value, bool plugin_somewhere) {
+    const foreign_pods around{{}, plugin_somewhere};
+    return intent_of(node_with({{"nvidia-device-enable", "pgpu"},
+                                {"nvidia.com/gpu.deploy.driver", "true"},
+                                {"nvidia.com/gpu.deploy.container-toolkit", "true"},
+                                {"nvidia.com/gpu.deploy.device-plugin", value}}),
+                     &policy, {}, around);
+  };
+  EXPECT_EQ(with("true", false).of, kind::mode) << "it sets the label on every node, also without a device plugin";
+  EXPECT_EQ(with("true", true).reason, "ForeignPlugin") << "its plugin is about to come here";
+  EXPECT_EQ(with("paused-for-mig-change", true).reason, "ForeignPlugin") << "its plugin will be back";
+  EXPECT_EQ(with("false", true).of, kind::mode);
+}
+
+TEST(intent, S74_the_policy_may_take_over) {
+  auto policy = all_on();
+  policy.enrolment.take_over = true;
+  const auto is = beside(of_set("hami-device-plugin"), {}, policy);
+  EXPECT_EQ(is.of, kind::mode);
+  ASSERT_EQ(is.foreign.size(), 1u);
+  EXPECT_THAT(is.foreign[0].is, HasSubstr("kube-system/hami-device-plugin"));
+  EXPECT_EQ(beside(of_set("hami-device-plugin"), {{"quartermaster.io/module", "pgpu"}}, policy).reason, "ForeignPlugin")
+      << "it came later: nothing to take over";
+  policy.enrolment.default_mode = "pgpu";
+  const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
+  EXPECT_EQ(intent_of(node_with({{"nvidia.com/gpu.present", "true"}}), &policy, {}, around).of, kind::none)
+      << "nobody asked for it on this node";
+}
+
+TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) {
+  const std::tuple<const char*, const char*, const char*> table[] = {
+      {"gpu", "on", "hami"},
+      {"gpu", "ON", "hami"},
+      {"gpushare", "true", "gpushare"},
+      {"ack.node.gpu.schedule", "default", "pgpu"},
+      {"ack.node.gpu.schedule", "topology", "pgpu"},
+      {"ack.node.gpu.schedule", "share", "gpushare"},
+      {"ack.node.gpu.schedule", "MPS", "mps"},
+  };
+  for (const auto& [key, value, mode] : table) {
+    const auto is = asked({{key, value}});
+    EXPECT_EQ(is.of, kind::mode) << key << "=" << value << ": " << is.message;
+    EXPECT_EQ(is.requested, mode);
+    auto off = all_on();
+    off.modules[mode].enabled = false;
+    EXPECT_EQ(asked({{key, value}}, off).of, kind::left_alone) << key << "=" << value;
+  }
+  for (const auto* value : {"cgpu", "core_mem", "mig"}) {
+    const auto is = asked({{"ack.node.gpu.schedule", value}});
+    EXPECT_EQ(is.of, kind::refused) << value;
+    EXPECT_EQ(is.reason, "NotOffered") << value;
+  }
+  const auto typo = asked({{"ack.node.gpu.schedule", "shared"}});
+  EXPECT_EQ(typo.reason, "UnknownMode");
+  EXPECT_THAT(typo.message, HasSubstr("Did you mean share?"));
+  EXPECT_EQ(asked({{"gpu", "off"}}).of, kind::none) << "a word of their own";
+  EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "pgpu"}}).reason, "ConflictingLabels");
+  EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "hami"}}).requested, "hami");
+}
+
+TEST(intent, device_configurations_name_labels_that_ask) {
+  const std::vector<label_alias> declared{{"gpu", "on", "vgpu"}, {"cards", "yes", "pgpu"}};
+  const auto policy = all_on();
+  EXPECT_EQ(intent_of(node_with({{"cards", "Yes"}}), &policy, declared).requested, "pgpu");
+  EXPECT_EQ(intent_of(node_with({{"gpu", "on"}}), &policy, declared).requested, "vgpu")
+      << "what a person declares goes before what we know of a product";
+  const std::vector<label_alias> known{{"nvidia-device-enable", "pgpu", "pgpu"}};
+  EXPECT_EQ(intent_of(node_with({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}}), &policy, known)
+                .message,
+            "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them")
+      << "one that says what we know changes nothing";
+}
+
+TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
+  auto policy = all_on();
+  policy.enrolment.aliases = {
+      {"ack.node.gpu.schedule", "cgpu", "vgpu"}, {"team/cards", "OFF", "none"}, {"new", "x", "warp"}};
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "CGPU"}}, policy).requested, "vgpu");
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "topology"}}, policy).requested, "pgpu")
+      << "the policy says nothing of it";
+  EXPECT_EQ(asked({{"team/cards", "off"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"ack.node.gpu.schedule", "cgpu"}, {"nvidia-device-enable", "pgpu"}}, policy).reason,
+            "ConflictingLabels");
+  EXPECT_EQ(asked({{"new", "x"}}, policy).reason, "UnknownMode");
+}
+
+TEST(intent, S59_the_default_mode_is_for_nodes_with_cards_and_without_a_label) {
+  auto policy = all_on();
+  policy.enrolment.default_mode = "pgpu";
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).requested, "pgpu");
+  EXPECT_EQ(asked({{"feature.node.kubernetes.io/pci-10de.present", "true"}}, policy).requested, "pgpu");
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "false"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).of, kind::none);
+  policy.modules["hami"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).of, kind::left_alone)
+      << "nobody asked: nothing to refuse";
+  policy.modules["pgpu"].enabled = false;
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).of, kind::none);
+}
+
+TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_label) {
+  const auto policy = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
+    {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}],"architectures":["arm64"],
+     "nodeLabel":{"key":"ascend","value":"on"}}}}}})");
+  ASSERT_TRUE(policy);
+  for (const auto& [key, value] : std::map<std::string, std::string>{
+           {"nvidia-device-enable", "Ascend"}, {"quartermaster.io/mode", "ascend"}, {"ascend", "on"}}) {
+    const auto is = intent_of(node_with({{key, value}}, "linux", "arm64"), &*policy);
+    ASSERT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.mode->name, "ascend");
+    EXPECT_EQ(is.mode->resources[0], "huawei.com/Ascend910");
+  }
+  EXPECT_EQ(intent_of(node_with({{"ascend", "on"}}, "linux", "amd64"), &*policy).reason, "UnsuitableNode");
+  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), nullptr).reason, "UnknownMode");
+}
+
+TEST(intent, S74_an_alias_makes_the_label_of_another_product_ours) {
+  const auto with = [](const char* aliases) {
+    return *accelerator_policy::decode(
+        std::string(R"({"metadata":{"name":"default"},"spec":{"modules":{"hami":{"enabled":
+      true}},"enrolment":{"labelAliases":)") +
+        aliases + "}}}");
+  };
+  const auto node = node_with({{"gpu", "on"}, {"quartermaster.io/mode", "hami"}});
+  const auto without = with("[]"), aliased = with(R"([{"key":"gpu","value":"on","mode":"hami"}])");
+  EXPECT_EQ(intent_of(node, &without).of, kind::mode);
+  EXPECT_EQ(intent_of(node, &aliased).of, kind::mode);
+}
+
+}  // namespace
+}  // namespace reconcilers

@@ -1,0 +1,381 @@
+#include "reconcilers/plugins/rollouts.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/recording_recorder.hpp"
+#include "test/reconcilers/rights.hpp"
+
+namespace reconcilers {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using kind = rollout_step::kind;
+
+const std::string set_path = "/apis/apps/v1/namespaces/quartermaster/daemonsets/gpu-manager-daemonset";
+const std::string pods_path = "/api/v1/namespaces/quartermaster/pods/";
+const kube::object_key vgpu{{}, "vgpu"};
+
+kube::packed_map packed(const json& map) {
+  std::map<std::string, std::string> held;
+  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
+  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
+  return kube::packed_map::of(entries);
+}
+
+void read_metadata(const json& object, kube::object& into) {
+  const auto& metadata = object.at("metadata");
+  into.key.ns = metadata.value("namespace", "");
+  into.key.name = metadata.at("name");
+  into.id = kube::uid::parse(metadata.value("uid", ""));
+  into.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+  into.generation = metadata.value("generation", 0);
+  into.labels = packed(metadata.value("labels", json::object()));
+  into.annotations = packed(metadata.value("annotations", json::object()));
+}
+
+/// The reconciler with a server whose watches it sees at once, unless they lag.
+class cluster {
+ public:
+  fake_server server;
+  kube::client client{server.transport};
+  recording_recorder recorder;
+  controller::store<accelerator_policy> policies;
+  controller::store<kube::daemon_set> sets;
+  controller::store<kube::node> nodes;
+  controller::store<kube::pod> pods;
+  controller::store<accelerator_node> objects;
+  node_pods on_nodes{pods, "quartermaster"};
+  std::chrono::milliseconds now{1'000'000};
+  bool lag_sets = false, lag_pods = false;
+  int news = 0;
+  rollouts subject{{policies, sets, nodes, pods, objects, on_nodes},
+                   client,
+                   recorder,
+                   {"quartermaster", [this] { return controller::wall_time(1'800'000'000s) + now; },
+                    [this] { return now; }, [this] { ++news; }}};
+
+  cluster() {
+    auto sync = [](auto& store) { store.begin(), store.commit(); };
+    sync(policies), sync(sets), sync(nodes), sync(pods), sync(objects);
+    server.watch = [this](const std::string& path, const json& is, const json& last) { show(path, is, last); };
+    server.interfere = [this](const kube::request& request) { return answer_list(request); };
+    policy({});
+    version("a.1");
+    for (const auto* name : {"gpu-1", "gpu-2"}) {
+      node(name, 400);
+      pod(name, "a.1");
+    }
+  }
+
+  std::vector<json> on_server;  ///< pods on any node, where ours are not seen yet
+  std::optional<kube::response> answer_list(const kube::request& request) {
+    if (fake_server::path_of_target(request.target) != "/api/v1/pods") return std::nullopt;
+    EXPECT_THAT(request.target, HasSubstr("spec.nodeName"));
+    return recording_transport::answered(200, {{"items", on_server}, {"metadata", json::object()}});
+  }
+  void policy(const module_spec& spec) {
+    accelerator_policy made;
+    made.key.name = "default";
+    made.resource_version = ++version_;
+    made.modules["vgpu"] = spec;
+    made.modules["vgpu"].enabled = true;
+    policies.put(made);
+  }
+  void version(const std::string& text) {
+    auto object = server.objects.contains(set_path) ? server.objects.at(set_path) : json::object();
+    auto& metadata = object["metadata"];
+    metadata["namespace"] = "quartermaster";
+    metadata["name"] = "gpu-manager-daemonset";
+    metadata["labels"] = {{"quartermaster.io/module", "vgpu"}, {"app.kubernetes.io/managed-by", "quartermaster"}};
+    metadata["annotations"]["quartermaster.io/template"] = text;
+    server.put(set_path, object);
+  }
+  void node(const char* name, std::int64_t cores) {
+    kube::node made;
+    made.key.name = name;
+    made.id.bytes[0] = static_cast<std::uint8_t>(name[4]);
+    made.resource_version = ++version_;
+    made.labels = packed({{"quartermaster.io/module", "vgpu"}});
+    made.ready = kube::condition_status::yes;
+    made.allocatable = {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", cores / 2}};
+    nodes.put(made);
+    accelerator_node object;
+    object.key.name = name;
+    object.resource_version = version_;
+    object.mode.actual_mode = "vgpu";
+    objects.put(object);
+  }
+  void pod(const std::string& node, const std::string& made_from, bool ready = true) {
+    const auto name = "plugin-" + node + "-" + std::to_string(++version_);
+    server.put(pods_path + name, {{"metadata",
+                                   {{"namespace", "quartermaster"},
+                                    {"name", name},
+                                    {"labels", {{"quartermaster.io/module", "vgpu"}}},
+                                    {"annotations", {{"quartermaster.io/template", made_from}}}}},
+                                  {"node", node},
+                                  {"ready", ready}});
+  }
+  void user(const char* name, const char* node) {
+    kube::pod made;
+    made.key = {"team", name};
+    made.resource_version = ++version_;
+    made.node_name = node;
+    made.containers = {{"c", kube::container::role::main, {{"tencent.com/vcuda-core", 10}}, {}}};
+    pods.put(made);
+  }
+  void show(const std::string& path, const json& is, const json& last) {
+    const auto& any = is.is_null() ? last : is;
+    if (path.starts_with("/api/v1/nodes/")) {
+      kube::node made;
+      read_metadata(any, made);
+      made.ready = kube::condition_status::yes;
+      made.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 200}};
+      nodes.put(made);
+    } else if (path.contains("/daemonsets/")) {
+      if (lag_sets) return;
+      kube::daemon_set made;
+      read_metadata(any, made);
+      made.observed_generation = made.generation;
+      sets.put(made);
+    } else if (!lag_pods) {
+      kube::pod made;
+      read_metadata(any, made);
+      const auto owner = any.value("set", std::string("gpu-manager-daemonset"));
+      made.owners = {{"DaemonSet", owner, sets.find({"quartermaster", owner})->id, true}};
+      made.node_name = any.at("node");
+      made.ready = any.at("ready");
+      is.is_null() ? pods.erase(made) : pods.put(made);
+    }
+  }
+  controller::action reconcile() {
+    const auto done = run(subject.reconcile(vgpu));
+    EXPECT_TRUE(done) << done.error().what;
+    return done.value_or(controller::action());
+  }
+  std::string record() const {
+    return server.objects.at(set_path)["metadata"]["annotations"].value("quartermaster.io/rollout", "");
+  }
+
+ private:
+  std::uint64_t version_ = 10'000;
+};
+
+TEST(rollouts, a_settled_module_is_not_written_to) {
+  cluster it;
+  EXPECT_FALSE(it.reconcile().again_in);
+  EXPECT_EQ(it.reconcile().again_in, 250ms) << "a thousand nodes that enrol are not a thousand looks at a thousand";
+  it.now += 250ms;
+  EXPECT_FALSE(it.reconcile().again_in);
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  EXPECT_EQ(it.news, 0);
+}
+
+TEST(rollouts, C155_writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
+  cluster it;
+  it.version("a.2");
+  it.server.forget();
+  it.reconcile();
+  ASSERT_EQ(it.server.transport.sent.size(), 3u);
+  const auto& patch = it.server.transport.sent[0];
+  EXPECT_EQ(fake_server::verb_of(patch) + " " + fake_server::path_of_target(patch.target), "patch " + set_path);
+  EXPECT_EQ(json::parse(patch.body)[0]["path"], "/metadata/uid");
+  EXPECT_THAT(patch.target, HasSubstr("fieldManager=quartermaster-rollout"));
+  const auto& removal = it.server.transport.sent[2];
+  EXPECT_THAT(fake_server::path_of_target(removal.target), HasSubstr(pods_path + "plugin-gpu-1-"));
+  EXPECT_FALSE(json::parse(removal.body)["preconditions"]["uid"].get<std::string>().empty());
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  EXPECT_EQ(json::parse(it.record())["needs"],
+            json({{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 200}}));
+  ASSERT_EQ(it.recorder.events.size(), 1u);
+  EXPECT_EQ(it.recorder.events[0].reason, "PluginReplaced");
+  EXPECT_EQ(it.news, 1);
+
+  it.server.forget();
+  it.node("gpu-1", 0);
+  it.pod("gpu-1", "a.2");
+  it.reconcile();
+  it.node("gpu-1", 400);
+  EXPECT_EQ(it.reconcile().again_in, 10s);
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  it.now += 10s;
+  it.reconcile();
+  ASSERT_EQ(it.server.writes().size(), 2u);
+  EXPECT_THAT(it.server.writes()[1], HasSubstr("plugin-gpu-2-"));
+  it.pod("gpu-2", "a.2");
+  it.reconcile();
+  it.now += 10s;
+  it.server.forget();
+  EXPECT_FALSE(it.reconcile().again_in);
+  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + set_path));
+  EXPECT_EQ(it.record(), "");
+  EXPECT_EQ(it.subject.look("vgpu").message, "");
+}
+
+TEST(rollouts, C155_watches_that_are_behind_do_not_make_it_take_a_second_node) {
+  cluster it;
+  it.version("a.2");
+  it.user("train", "gpu-1");
+  it.lag_sets = it.lag_pods = true;
+  it.server.forget();
+  it.reconcile();
+  ASSERT_EQ(it.server.writes().size(), 2u);
+  EXPECT_THAT(it.server.writes()[1], HasSubstr("plugin-gpu-2-"));
+  const auto record = it.record();
+  it.pods.erase([&] {  // gpu-1 is free now, and what we see of gpu-2 is from before
+    auto last = *it.pods.find({"team", "train"});
+    last.resource_version += 1'000'000;
+    return last;
+  }());
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  it.lag_sets = it.lag_pods = false;
+  for (const auto& [path, object] : it.server.objects) it.show(path, object, json());
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  EXPECT_EQ(it.record(), record);
+}
+
+TEST(rollouts, C28_looks_again_when_a_pod_that_a_node_waits_for_ends) {
+  cluster it;
+  it.user("train", "gpu-1");
+  it.user("infer", "gpu-2");
+  const auto* pod = it.pods.find({"team", "train"});
+  EXPECT_THAT(it.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), IsEmpty()) << "nothing is waiting";
+  it.version("a.2");
+  it.server.forget();
+  EXPECT_FALSE(it.reconcile().again_in);
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+  EXPECT_EQ(it.subject.look("vgpu").message,
+            "newest version on 0 of 2 nodes; 2 nodes wait for their pods: gpu-1, gpu-2");
+  EXPECT_THAT(it.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), ElementsAre(vgpu));
+  module_spec now;
+  now.rollout = "Always";
+  it.policy(now);
+  it.reconcile();
+  EXPECT_EQ(it.server.writes().size(), 2u);
+}
+
+TEST(rollouts, C28_a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
+  cluster it;
+  it.version("a.2");
+  it.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"tencent.com/vcuda-core":"10"}}}]}})")};
+  it.server.forget();
+  EXPECT_TRUE(it.reconcile().again_in);
+  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + set_path)) << "and no plugin is deleted";
+  it.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})")};
+  it.server.forget();
+  it.reconcile();
+  ASSERT_EQ(it.server.writes().size(), 1u);
+  EXPECT_THAT(it.server.writes()[0], HasSubstr("delete "));
+}
+
+TEST(rollouts, C153_another_process_goes_on_where_the_last_was_killed) {
+  cluster it;
+  it.version("a.2");
+  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (request.verb != kube::method::del) return it.answer_list(request);
+    return recording_transport::refused(500, "InternalError");
+  };
+  EXPECT_FALSE(run(it.subject.reconcile(vgpu)));
+  EXPECT_NE(it.record(), "");
+  it.server.interfere = [&](const kube::request& request) { return it.answer_list(request); };
+  it.server.forget();
+  rollouts next{{it.policies, it.sets, it.nodes, it.pods, it.objects, it.on_nodes},
+                it.client,
+                it.recorder,
+                {"quartermaster", [] { return controller::wall_time(1'800'002'000s); }, [] { return 5s; }, [] {}}};
+  ASSERT_TRUE(run(next.reconcile(vgpu)));
+  ASSERT_EQ(it.server.writes().size(), 1u);
+  EXPECT_THAT(it.server.writes()[0], HasSubstr("delete " + pods_path + "plugin-gpu-1-"));
+}
+
+TEST(rollouts, C149_a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
+  cluster it;
+  it.version("a.2");
+  it.reconcile();
+  it.pod("gpu-1", "a.2", false);
+  it.server.forget();
+  it.reconcile();
+  it.now += 301s;
+  const auto before = it.news;
+  EXPECT_FALSE(it.reconcile().again_in);
+  EXPECT_EQ(it.news, before + 1);
+  EXPECT_EQ(it.subject.look("vgpu").is, kind::halted);
+  EXPECT_THAT(it.server.writes(), IsEmpty());
+}
+
+TEST(rollouts, S52_a_node_moves_to_its_node_set_by_our_label_and_the_old_plugin_goes_first) {
+  cluster it;
+  it.nodes.erase(*it.nodes.find({{}, "gpu-2"}));
+  const std::string path = "/api/v1/nodes/gpu-1";
+  const auto label = [&] {
+    return it.server.objects.at(path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
+  };
+  it.server.put(
+      path,
+      {{"metadata",
+        {{"name", "gpu-1"}, {"labels", {{"quartermaster.io/module", "vgpu"}, {"quartermaster.io/node-set", "big"}}}}}});
+  module_spec spec;
+  spec.node_sets = {{"big", {}}};
+  it.policy(spec);
+  EXPECT_EQ(it.reconcile().again_in, std::nullopt);
+  EXPECT_EQ(label(), "none") << "its DaemonSet is not there yet";
+  const auto big = it.server.objects.at(set_path);
+  auto made = big;
+  made["metadata"]["name"] = "gpu-manager-daemonset-big";
+  made["metadata"]["annotations"]["quartermaster.io/template"] = "b.1";
+  made["metadata"].erase("uid");
+  it.server.put(set_path + "-big", made);
+  it.user("train", "gpu-1");
+  it.now += 1s;
+  it.reconcile();
+  EXPECT_EQ(label(), "none") << "GPU-Manager's pods need it";
+  it.pods.erase(*it.pods.find({"team", "train"}));
+  it.now += 1s;
+  it.server.forget();
+  it.reconcile();
+  EXPECT_EQ(label(), "") << "neither DaemonSet has it";
+  ASSERT_EQ(it.recorder.events.size(), 1u);
+  EXPECT_EQ(it.recorder.events[0].reason, "PluginReplaced");
+  it.reconcile();
+  EXPECT_EQ(label(), "") << "the old plugin is still there";
+  std::vector<kube::pod> old;
+  for (const auto& pod : it.pods.all()) {
+    if (pod.node_name == "gpu-1") old.push_back(pod);
+  }
+  for (const auto& pod : old) it.pods.erase(pod);
+  it.reconcile();
+  EXPECT_EQ(label(), "big");
+  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST(rollouts, what_is_not_ours_is_left_alone) {
+  cluster it;
+  kube::daemon_set theirs;
+  theirs.key = {"quartermaster", "theirs"};
+  theirs.resource_version = 1;
+  theirs.labels = packed({{"quartermaster.io/module", "vgpu"}});
+  it.sets.put(theirs);
+  EXPECT_THAT(it.subject.affected_by(static_cast<const kube::daemon_set*>(nullptr), &theirs), IsEmpty());
+  it.policies.erase([&] {
+    auto last = *it.policies.find({{}, "default"});
+    last.resource_version += 1'000'000;
+    return last;
+  }());
+  it.version("a.2");
+  it.server.forget();
+  it.reconcile();
+  EXPECT_THAT(it.server.writes(), IsEmpty()) << "without a policy nothing is done";
+}
+
+}  // namespace
+}  // namespace reconcilers

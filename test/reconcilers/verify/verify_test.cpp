@@ -1,0 +1,668 @@
+#include "reconcilers/verify/verify.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "reconcilers/plugins/plugin_rollout.hpp"
+
+namespace reconcilers::verify {
+namespace {
+
+using crl::language;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using labels = std::map<std::string, std::string>;
+
+kube::packed_map packed(const labels& of) {
+  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+  return kube::packed_map::of(entries);
+}
+
+/// A cluster in which everything is right: one vgpu node with four T4, and what is changed about it before the walk.
+struct cluster {
+  labels node_labels{{"nvidia-device-enable", "vGPU"},
+                     {"quartermaster.io/module", "vgpu"},
+                     {"nvidia.com/gpu.present", "true"},
+                     {"nvidia.com/gpu.count", "4"},
+                     {"nvidia.com/gpu.compute.major", "7"},
+                     {"nvidia.com/gpu.compute.minor", "5"},
+                     {"nvidia.com/cuda.driver-version.full", "535.183.01"},
+                     {"nvidia.com/cuda.runtime-version.major", "12"},
+                     {"nvidia.com/cuda.runtime-version.minor", "2"},
+                     {"nvidia.com/mig.capable", "false"}};
+  cluster_view is;
+
+  cluster() {
+    auto& policy = is.policy.emplace();
+    policy.key.name = "default";
+    policy.generation = 3;
+    for (const auto name : {"pgpu", "vgpu", "mps"}) policy.modules[name].enabled = true;
+    policy_ready("True", "RolledOut");
+    for (const auto* mode : {&modules::pgpu, &modules::vgpu, &modules::mps}) {
+      kube::daemon_set set;
+      set.key = {"quartermaster", std::string(mode->daemon_set)};
+      set.labels = packed({{"quartermaster.io/module", std::string(mode->name)}});
+      is.daemon_sets.push_back(std::move(set));
+    }
+    vgpu_set().desired = vgpu_set().updated = vgpu_set().available = 1;
+    is.leader = leader_view{"quartermaster-7d-1", std::chrono::seconds(2), std::chrono::seconds(15), false};
+    auto& one = is.nodes.emplace_back();
+    one.node.key.name = "gpu-1";
+    one.node.ready = kube::condition_status::yes;
+    one.node.kubelet_version = "v1.36.3";
+    one.node.operating_system = "linux";
+    one.node.architecture = "amd64";
+    one.node.capacity = one.node.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}};
+    one.status = mode_status();
+    one.status->requested_mode = one.status->actual_mode = "vgpu";
+    one.status->phase = phases::ready;
+    one.status->reason = "Enrolled";
+    one.plugins.push_back({"vgpu", "quartermaster/gpu-manager-daemonset-x", "", true, false});
+  }
+  node_view& first() { return is.nodes.front(); }
+  kube::node& node() { return first().node; }
+  kube::daemon_set& vgpu_set() { return is.daemon_sets.at(1); }
+  void policy_ready(const std::string& status, const std::string& reason, const std::string& message = "") {
+    is.policy->status =
+        nlohmann::json{
+            {"observedGeneration", 3},
+            {"summary", "vgpu 1/1"},
+            {"conditions", {{{"type", "Ready"}, {"status", status}, {"reason", reason}, {"message", message}}}}}
+            .dump();
+  }
+  void phase(std::string_view name, std::string reason = "", std::string message = "") {
+    first().status->phase = name;
+    first().status->reason = std::move(reason);
+    first().status->message = std::move(message);
+  }
+  void plugin_breaks(const std::string& reason) {
+    first().plugins.front().ready = false;
+    first().plugins.front().reason = reason;
+    node().allocatable = {{"tencent.com/vcuda-core", 0}, {"tencent.com/vcuda-memory", 0}};
+    vgpu_set().available = 0;
+    policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
+    phase(phases::stuck, "PluginNotReady", "plugin pod is not ready");
+  }
+  void asks(const std::string& mode) {
+    node_labels["nvidia-device-enable"] = mode;
+    node_labels.erase("quartermaster.io/module");
+    first().plugins.clear();
+    first().node.allocatable.clear();
+    first().node.capacity.clear();
+    vgpu_set().desired = vgpu_set().updated = vgpu_set().available = 0;
+    first().status->requested_mode = mode;
+    first().status->actual_mode = "none";
+  }
+  report walked() {
+    node().labels = packed(node_labels);
+    first().known = facts_of(node());
+    return walk(is);
+  }
+  /// Codes of all that is wrong, in order.
+  std::vector<std::string> wrong() {
+    std::vector<std::string> out;
+    const auto found = walked();
+    const auto add = [&](const step& one) {
+      if (one.is == outcome::wrong)
+        out.push_back(one.row ? "preflight:" + std::string(reconcilers::to_string(one.row->what))
+                              : std::string(to_string(one.why)));
+    };
+    std::ranges::for_each(found.cluster, add);
+    for (const auto& node : found.nodes) std::ranges::for_each(node.steps, add);
+    EXPECT_EQ(problems(found), out.size());
+    return out;
+  }
+};
+
+TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
+  cluster one;
+  EXPECT_THAT(one.wrong(), IsEmpty());
+  const auto found = one.walked();
+  ASSERT_EQ(found.nodes.size(), 1U);
+  EXPECT_EQ(found.nodes.front().mode, "vgpu");
+  std::vector<stage> order;
+  for (const auto& step : found.nodes.front().steps) {
+    EXPECT_NE(step.is, outcome::skipped) << text_of(step, language::en);
+    if (order.empty() || order.back() != step.at) order.push_back(step.at);
+  }
+  EXPECT_THAT(order, ElementsAre(stage::label, stage::node, stage::module, stage::enrolment, stage::preflight,
+                                 stage::module_label, stage::plugin, stage::other_plugins, stage::resources,
+                                 stage::pods, stage::taint))
+      << "from the label to what pods can ask for";
+}
+
+TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
+  cluster one;
+  const auto said = [&](const char* status, const char* reason) {
+    one.is.policy->status =
+        nlohmann::json{
+            {"observedGeneration", 3},
+            {"conditions",
+             {{{"type", "Ready"}, {"status", "True"}},
+              {{"type", "RulesEnforced"}, {"status", status}, {"reason", reason}, {"message", "3 declared keys"}}}}}
+            .dump();
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::rules) return text_of(step, language::en);
+    }
+    return std::string();
+  };
+  EXPECT_EQ(said("True", "Deny"), "enforcement Deny: 3 declared keys");
+  EXPECT_EQ(said("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
+}
+
+/// The policy as the operator tells of its schedulers.
+void scheduled(cluster& c, const std::string& mode, nlohmann::json condition, nlohmann::json rows) {
+  c.is.policy->scheduler.mode = mode;
+  auto status = nlohmann::json::parse(c.is.policy->status);
+  condition["type"] = "SchedulerReady";
+  status["conditions"].push_back(std::move(condition));
+  status["schedulers"] = std::move(rows);
+  c.is.policy->status = status.dump();
+}
+nlohmann::json master(const std::string& name, const std::string& reason, const std::string& message, int ready) {
+  return {{"name", name},       {"mode", "StaticPod"}, {"reason", reason},
+          {"message", message}, {"desired", 1},        {"ready", ready}};
+}
+
+TEST(verify, says_who_sends_pods_to_the_extender) {
+  const auto said = [](cluster one) {
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::scheduler) return text_of(step, language::en);
+    }
+    return std::string("nothing");
+  };
+  EXPECT_THAT(said({}), HasSubstr("spec.scheduler.mode is None"));
+  cluster dedicated, masters, one_node;
+  scheduled(dedicated, "Dedicated", {{"status", "True"}, {"reason", "Dedicated"}, {"message", "2 of 2 ready"}}, {});
+  EXPECT_EQ(said(dedicated), "Dedicated: 2 of 2 ready");
+  scheduled(masters, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
+            {master("cp-1", "Applied", "", 1)});
+  EXPECT_EQ(said(masters), "StaticPod: 1 of 1 asks");
+  one_node.is.whole = false;
+  EXPECT_EQ(said(one_node), "nothing");
+}
+
+TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
+  const auto said = [](const char* status) {
+    cluster one;
+    auto is = nlohmann::json::parse(one.is.policy->status);
+    is["conditions"].push_back(
+        {{"type", "CallerCertificatesValid"}, {"status", status}, {"reason", "R"}, {"message", "ends 2027"}});
+    one.is.policy->status = is.dump();
+    EXPECT_THAT(one.wrong(), IsEmpty());
+    for (const auto& step : one.walked().cluster) {
+      if (step.at == stage::callers) return std::string(to_string(step.is)) + " " + text_of(step, language::en);
+    }
+    return std::string("nothing");
+  };
+  EXPECT_EQ(said("True"), "good ends 2027");
+  EXPECT_EQ(said("False"), "warning ends 2027");
+  EXPECT_EQ(said("Unknown"), "nothing");
+}
+
+struct defect {
+  const char* name;
+  std::function<void(cluster&)> seed;
+  std::vector<std::string> found;
+};
+
+/// Each breaks one thing the way it breaks in a real cluster, consequences included, and is found once.
+const std::vector<defect> defects{
+    {"label that names no mode",
+     [](cluster& c) {
+       c.asks("vgppu");
+       c.phase(phases::refused, "UnknownMode");
+     },
+     {"unknown_mode"}},
+    {"two labels that disagree",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.node_labels["quartermaster.io/mode"] = "mps";
+       c.phase(phases::refused, "ConflictingLabels");
+     },
+     {"conflicting_labels"}},
+    {"label of another product's plugin",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.node_labels["vgpu-manager"] = "device-plugin";
+       c.phase(phases::refused, "ForeignPlugin");
+     },
+     {"foreign_label"}},
+    {"device plugin of another product",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.first().foreign.here = {{"kube-system/theirs-x", "kube-system/theirs", "HAMi", false}};
+       c.phase(phases::refused, "ForeignPlugin");
+     },
+     {"foreign_label"}},
+    {"label of a device configuration that names a module that is off",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.node_labels.erase("nvidia-device-enable");
+       c.node_labels["cards"] = "yes";
+       c.is.declared = {{"cards", "yes", "mps"}};
+       c.is.policy->modules["mps"].enabled = false;
+       c.first().status->requested_mode = "mps";
+       c.phase(phases::disabled, "ModuleDisabled");
+     },
+     {"module_off"}},
+    {"admission policies that are gone",
+     [](cluster& c) {
+       auto status = nlohmann::json::parse(c.is.policy->status);
+       status["conditions"].push_back(
+           {{"type", "RulesEnforced"}, {"status", "False"}, {"reason", "PoliciesUnusable"}, {"message", "gone"}});
+       c.is.policy->status = status.dump();
+     },
+     {"rules_not_enforced"}},
+    {"a scheduler without certificates",
+     [](cluster& c) {
+       scheduled(c, "Dedicated", {{"status", "False"}, {"reason", "CertificatesMissing"}, {"message", "no Secret"}},
+                 nlohmann::json::array());
+     },
+     {"scheduler_not_ready"}},
+    {"a scheduler in trouble beside a module in trouble",
+     [](cluster& c) {
+       c.policy_ready("False", "ImageMissing", "mps: no image");
+       scheduled(c, "Dedicated", {{"status", "False"}, {"reason", "VersionUnknown"}, {"message", "not said"}},
+                 nlohmann::json::array());
+     },
+     {"policy_not_ready", "scheduler_not_ready"}},
+    {"a scheduler that pods still wait for",
+     [](cluster& c) {
+       scheduled(c, "None", {{"status", "False"}, {"reason", "PodsWait"}, {"message", "1 pod waits"}},
+                 nlohmann::json::array());
+     },
+     {"scheduler_leaving"}},
+    {"masters in every trouble",
+     [](cluster& c) {
+       scheduled(c, "StaticPod", {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 masters ask"}},
+                 {master("cp-1", "Applied", "", 1), master("cp-2", "Stopped", "edited", 0),
+                  master("cp-3", "RolledBack", "no lease", 0), master("cp-4", "NoAgent", "no agent", 0),
+                  master("cp-5", "Waiting", "cp-2", 0)});
+     },
+     {"master_stopped", "master_rolled_back", "master_without_agent", "master_not_ready"}},
+    {"a roll-out that halted",
+     [](cluster& c) {
+       c.plugin_breaks("ImagePullBackOff");
+       c.vgpu_set().annotations =
+           packed({{"quartermaster.io/rollout", rollout_record{"", "gpu-1", "a.b", 1, {}}.to_string()}});
+       c.policy_ready("False", "RolloutHalted",
+                      "vgpu: the new version halted on node gpu-1: its plugin pod: ImagePullBackOff. Put it back");
+       c.phase(phases::verifying, "PluginNotReady", "plugin pod is not ready");
+     },
+     {"policy_not_ready"}},
+    {"node not ready, and its plugin pod with it",
+     [](cluster& c) {
+       c.plugin_breaks("NodeLost");
+       c.node().ready = kube::condition_status::unknown;
+     },
+     {"node_not_ready"}},
+    {"node cordoned", [](cluster& c) { c.node().unschedulable = true; }, {"node_cordoned"}},
+    {"module off",
+     [](cluster& c) {
+       c.asks("mps");
+       c.is.policy->modules["mps"].enabled = false;
+       c.phase(phases::disabled, "ModuleDisabled");
+     },
+     {"module_off"}},
+    {"no policy",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.is.policy.reset();
+       c.is.daemon_sets.clear();
+       c.phase(phases::disabled, "NoPolicy");
+     },
+     {"policy_missing"}},
+    {"cards too old for mps",
+     [](cluster& c) {
+       c.asks("mps");
+       c.node_labels["nvidia.com/gpu.compute.major"] = "6";
+       c.node_labels["nvidia.com/gpu.compute.minor"] = "1";
+       c.phase(phases::refused, "UnsuitableCards");
+     },
+     {"preflight:compute_capability"}},
+    {"driver too old for mps",
+     [](cluster& c) {
+       c.asks("mps");
+       c.node_labels["nvidia.com/cuda.driver-version.full"] = "470.256.02";
+       c.node_labels["nvidia.com/cuda.runtime-version.major"] = "11";
+       c.node_labels["nvidia.com/cuda.runtime-version.minor"] = "4";
+       c.phase(phases::refused, "UnsuitableCards");
+     },
+     {"preflight:cuda"}},
+    {"cards cut by MIG under vgpu",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.node_labels["nvidia.com/mig.strategy"] = "mixed";
+       c.phase(phases::refused, "UnsuitableCards");
+     },
+     {"preflight:mig"}},
+    {"plugin image cannot be pulled", [](cluster& c) { c.plugin_breaks("ImagePullBackOff"); }, {"plugin_not_ready"}},
+    {"plugin crashes", [](cluster& c) { c.plugin_breaks("CrashLoopBackOff"); }, {"plugin_not_ready"}},
+    {"DaemonSet has no pod here",
+     [](cluster& c) {
+       c.plugin_breaks("");
+       c.first().plugins.clear();
+       c.vgpu_set().desired = c.vgpu_set().updated = 0;
+       c.phase(phases::stuck, "NoPlugin");
+     },
+     {"plugin_missing"}},
+    {"a taint keeps its pod away",
+     [](cluster& c) {
+       c.plugin_breaks("");
+       c.first().plugins.clear();
+       c.vgpu_set().desired = c.vgpu_set().updated = 0;
+       c.node().taints = {{"dedicated", "gpu", "NoSchedule"}, {"nvidia.com/gpu", "present", "NoSchedule"}};
+       c.phase(phases::stuck, "UntoleratedTaint");
+     },
+     {"taint_not_tolerated"}},
+    {"a first enrolment was rolled back to no mode",
+     [](cluster& c) {
+       c.node_labels.erase("quartermaster.io/module");
+       c.first().plugins.clear();
+       c.node().allocatable.clear(), c.node().capacity.clear();
+       c.first().status->actual_mode = "none";
+       c.phase("RolledBack", "VerifyTimeout", "vgpu did not come up in 5 minutes");
+     },
+     {"rolled_back"}},
+    {"module label taken off by hand",
+     [](cluster& c) {
+       c.node_labels.erase("quartermaster.io/module");
+       c.first().plugins.clear();
+       c.node().allocatable = {{"tencent.com/vcuda-core", 0}};
+     },
+     {"module_label_missing"}},
+    {"another plugin on the node",
+     [](cluster& c) { c.node().allocatable.insert(c.node().allocatable.begin(), {"nvidia.com/gpu", 4}); },
+     {"foreign_plugin"}},
+    {"another plugin holds up enrolment",
+     [](cluster& c) {
+       c.asks("vgpu");
+       c.node().allocatable = {{"nvidia.com/gpu", 4}};
+       c.phase(phases::enrolling, "StillAdvertised");
+     },
+     {"foreign_plugin"}},
+    {"plugin advertises nothing",
+     [](cluster& c) {
+       c.node().allocatable = c.node().capacity = {{"tencent.com/vcuda-core", 0}};
+       c.phase(phases::stuck, "NothingAdvertised");
+     },
+     {"nothing_advertised"}},
+    {"a card is unhealthy",
+     [](cluster& c) { c.node().allocatable = {{"tencent.com/vcuda-core", 300}, {"tencent.com/vcuda-memory", 180}}; },
+     {"cards_unhealthy"}},
+    {"a card is gone",
+     [](cluster& c) {
+       c.node().allocatable = c.node().capacity = {{"tencent.com/vcuda-core", 300}, {"tencent.com/vcuda-memory", 180}};
+     },
+     {"cards_missing"}},
+    {"pods hold more than there is",
+     [](cluster& c) { c.first().claims = {{"team/a", {{"tencent.com/vcuda-core", 500}}}}; },
+     {"overbooked"}},
+    {"a pod of the old mode is still there",
+     [](cluster& c) { c.first().claims = {{"team/a", {{"nvidia.com/gpu", 1}}}}; },
+     {"pod_of_other_mode"}},
+    {"change waits for a pod",
+     [](cluster& c) {
+       c.node_labels["nvidia-device-enable"] = "pgpu";
+       c.first().status->requested_mode = "pgpu";
+       c.first().status->blockers = {"team/a"};
+       c.first().claims = {{"team/a", {{"tencent.com/vcuda-core", 20}}}};
+       c.node().taints = {{"quartermaster.io/switching", "vgpu.pgpu", "NoSchedule"}};
+       c.phase(phases::draining, "PodsHoldCards");
+     },
+     {"waits_for_pods"}},
+    {"taint left behind",
+     [](cluster& c) { c.node().taints = {{"quartermaster.io/switching", "pgpu.vgpu", "NoSchedule"}}; },
+     {"taint_left"}},
+    {"change was rolled back",
+     [](cluster& c) {
+       c.node_labels["nvidia-device-enable"] = "pgpu";
+       c.first().status->requested_mode = "pgpu";
+       c.phase("RolledBack", "VerifyTimeout", "pgpu did not come up in 5 minutes");
+     },
+     {"rolled_back"}},
+    {"change stuck between two modes",
+     [](cluster& c) {
+       c.asks("pgpu");
+       c.first().status->requested_mode = "pgpu";
+       c.node().taints = {{"quartermaster.io/switching", "vgpu.pgpu", "NoSchedule"}};
+       c.phase(phases::stuck, "PluginLeaving", "plugin pod quartermaster/x of mode vgpu does not go");
+     },
+     {"stuck"}},
+    {"nobody leads", [](cluster& c) { c.is.leader->holder.clear(); }, {"leader_missing"}},
+    {"the leader is silent, and a new label is not followed",
+     [](cluster& c) {
+       c.asks("pgpu");
+       c.first().status->requested_mode = "none";
+       c.is.leader->age = std::chrono::seconds(400);
+     },
+     {"leader_silent"}},
+    {"a node is not looked at",
+     [](cluster& c) {
+       c.asks("pgpu");
+       c.first().status.reset();
+     },
+     {"not_enrolled"}},
+    {"DaemonSet is not there",
+     [](cluster& c) { c.is.daemon_sets.erase(c.is.daemon_sets.begin()); },
+     {"daemonset_missing"}},
+    {"policy cannot be carried out",
+     [](cluster& c) {
+       c.is.daemon_sets.erase(c.is.daemon_sets.begin());
+       c.policy_ready("False", "NameTaken", "pgpu: DaemonSet nvidia-device-plugin-ds belongs to helm");
+     },
+     {"policy_not_ready"}},
+    {"types are not there",
+     [](cluster& c) {
+       c.is.missing_types = {"acceleratorpolicies", "acceleratornodes", "resourcerules"};
+       c.is.policy.reset();
+       c.is.daemon_sets.clear();
+       c.is.leader.reset();
+       c.is.nodes.clear();
+       c.is.nodes.emplace_back().node.key.name = "gpu-1";
+       c.node().ready = kube::condition_status::yes;
+       c.node_labels.erase("quartermaster.io/module");
+     },
+     {"types_missing"}},
+};
+
+TEST(verify, S4_each_seeded_defect_is_found_and_none_is_invented) {
+  EXPECT_GE(defects.size(), 10U);
+  for (const auto& one : defects) {
+    cluster broken;
+    one.seed(broken);
+    auto found = broken.wrong(), expected = one.found;
+    std::ranges::sort(found);
+    std::ranges::sort(expected);
+    EXPECT_EQ(found, expected) << one.name;
+  }
+}
+
+TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else_is) {
+  cluster settled;
+  EXPECT_FALSE(unsettled(settled.walked()));
+  settled.phase("RolledBack", "VerifyTimeout", "pgpu did not come up in 5 minutes");
+  EXPECT_FALSE(unsettled(settled.walked()));
+  cluster unread, unseen, behind;
+  unread.is.policy->generation += 1;
+  EXPECT_TRUE(unsettled(unread.walked()));
+  unseen.asks("pgpu");
+  unseen.first().status.reset();
+  EXPECT_TRUE(unsettled(unseen.walked()));
+  behind.asks("pgpu");
+  behind.first().status->requested_mode = "none";
+  EXPECT_TRUE(unsettled(behind.walked()));
+  behind.is.leader->holder.clear();
+  EXPECT_FALSE(unsettled(behind.walked())) << "nobody leads: waiting helps nothing";
+}
+
+TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
+  std::set<code> seen;
+  for (const auto& one : defects) {
+    cluster broken;
+    one.seed(broken);
+    const auto found = broken.walked();
+    const auto check = [&](const step& at) {
+      if (at.is != outcome::wrong) return;
+      seen.insert(at.why);
+      for (const auto in : {language::en, language::zh}) {
+        EXPECT_NE(text_of(at, in), "") << one.name;
+        EXPECT_NE(remedy_of(at, "gpu-1", in), "") << one.name;
+        for (const auto mark : {"{value}", "{other}", "{node}", "{found}", "{needed}"}) {
+          EXPECT_THAT(text_of(at, in), testing::Not(HasSubstr(mark)));
+          EXPECT_THAT(remedy_of(at, "gpu-1", in), testing::Not(HasSubstr(mark)));
+        }
+      }
+    };
+    std::ranges::for_each(found.cluster, check);
+    for (const auto& node : found.nodes) std::ranges::for_each(node.steps, check);
+  }
+  EXPECT_GE(seen.size(), 31U);
+}
+
+TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_languages) {
+  cluster one;
+  one.asks("vgppu");
+  one.phase(phases::refused, "UnknownMode");
+  const auto found = one.walked();
+  const auto& steps = found.nodes.at(0).steps;
+  const auto label = std::ranges::find(steps, code::unknown_mode, &step::why);
+  ASSERT_NE(label, steps.end());
+  EXPECT_THAT(text_of(*label, language::en), testing::EndsWith("Did you mean vgpu?"));
+  EXPECT_THAT(text_of(*label, language::zh),
+              testing::AllOf(HasSubstr("可用的值："), HasSubstr("mps"), testing::EndsWith("是否想写 vgpu？")));
+  EXPECT_EQ(name_of(stage::label, language::zh), "标签");
+
+  cluster two;
+  two.asks("vgpu");
+  two.node_labels["quartermaster.io/mode"] = "mps";
+  two.phase(phases::refused, "ConflictingLabels");
+  const auto both = two.walked();
+  const auto at = std::ranges::find(both.nodes.at(0).steps, code::conflicting_labels, &step::why);
+  ASSERT_NE(at, both.nodes.at(0).steps.end());
+  EXPECT_THAT(text_of(*at, language::zh),
+              testing::AllOf(HasSubstr("nvidia-device-enable=vgpu"), HasSubstr("互相矛盾")));
+}
+
+TEST(verify, independent_defects_are_all_found) {
+  cluster one;
+  one.plugin_breaks("ImagePullBackOff");
+  one.node().unschedulable = true;
+  one.is.policy->modules["extra"].enabled = true;
+  one.is.leader->holder.clear();
+  EXPECT_THAT(one.wrong(), ElementsAre("leader_missing", "node_cordoned", "plugin_not_ready"));
+}
+
+TEST(verify, a_missing_driver_explains_a_plugin_that_crashes_but_not_one_whose_image_is_missing) {
+  cluster crashes;
+  crashes.plugin_breaks("CrashLoopBackOff");
+  crashes.node_labels["nvidia.com/cuda.driver-version.full"] = "340.108";
+  EXPECT_THAT(crashes.wrong(), ElementsAre("preflight:driver"));
+  cluster pulls;
+  pulls.plugin_breaks("ErrImagePull");
+  pulls.node_labels["nvidia.com/cuda.driver-version.full"] = "340.108";
+  EXPECT_THAT(pulls.wrong(), ElementsAre("preflight:driver", "plugin_not_ready"));
+}
+
+TEST(verify, a_change_under_way_is_told_as_such) {
+  cluster one;
+  one.plugin_breaks("");
+  one.first().plugins.clear();
+  one.asks("pgpu");
+  one.first().status->requested_mode = "pgpu";
+  one.policy_ready("True", "RolledOut");
+  one.phase(phases::removing, "PluginLeaving", "waits until plugin pod quartermaster/x of mode vgpu is gone");
+  EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
+}
+
+TEST(verify, while_a_node_changes_its_daemon_set_is_no_finding_of_its_own) {
+  cluster one;
+  one.asks("vgpu");
+  one.node_labels["quartermaster.io/module"] = "vgpu";
+  one.vgpu_set().desired = one.vgpu_set().updated = 1;
+  one.policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
+  one.phase(phases::enrolling, "PluginComing", "waits for the plugin pod");
+  EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
+}
+
+TEST(verify, a_plugin_that_is_ready_and_not_yet_counted_as_available_is_no_finding) {
+  cluster one;
+  one.vgpu_set().available = 0;
+  one.vgpu_set().ready = 1;
+  EXPECT_THAT(one.wrong(), IsEmpty());
+  one.vgpu_set().ready = 0;
+  EXPECT_THAT(one.wrong(), ElementsAre("daemonset_not_rolled_out"));
+}
+
+TEST(verify, while_everything_is_removed_no_module_is_off) {
+  cluster one;
+  one.is.policy->removing = true;
+  for (auto& [name, module] : one.is.policy->modules) module.enabled = false;
+  one.policy_ready("False", "Removing", "1 node has still to leave; quartermaster uninstall goes on");
+  const auto found = one.wrong();
+  EXPECT_THAT(found, testing::Contains("policy_not_ready"));
+  EXPECT_THAT(found, testing::Not(testing::Contains("module_off")));
+}
+
+TEST(verify, says_which_cards_a_person_took_out_of_use_and_which_of_those_are_none) {
+  cluster one;
+  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2, GPU-gone"}});
+  EXPECT_THAT(one.wrong(), ElementsAre("cordon_unknown"));
+  std::vector<std::string> said;
+  const auto walked = one.walked();
+  for (const auto& step : walked.nodes.front().steps)
+    if (step.at == stage::node) said.push_back(text_of(step, language::en));
+  EXPECT_THAT(said, testing::Contains("cards out of use by annotation quartermaster.io/cordon: gpu-1/2"));
+  EXPECT_THAT(said,
+              testing::Contains(HasSubstr("names GPU-gone, which is no card of this node; its cards are gpu-1/0,")));
+  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2"}});
+  EXPECT_THAT(one.wrong(), IsEmpty()) << "what a person did on purpose is no defect";
+}
+
+TEST(verify, a_node_left_to_somebody_else_is_left_alone) {
+  cluster one;
+  one.asks("pgpu-dra");
+  one.phase(phases::left_alone, "LeftAlone");
+  one.node().allocatable = {{"nvidia.com/gpu", 4}};
+  EXPECT_THAT(one.wrong(), IsEmpty());
+}
+
+TEST(verify, a_clock_that_is_off_does_not_kill_a_leader_that_renews) {
+  cluster one;
+  one.is.leader->age = std::chrono::hours(3);
+  one.is.leader->moved = true;
+  EXPECT_THAT(one.wrong(), IsEmpty());
+}
+
+TEST(verify, a_pod_holds_the_largest_of_its_init_and_main_containers) {
+  kube::pod pod;
+  const auto add = [&](kube::container::role as, std::int64_t cards) {
+    kube::container one;
+    one.as = as;
+    one.limits = {{"nvidia.com/gpu", cards}};
+    pod.containers.push_back(std::move(one));
+  };
+  using role = kube::container::role;
+  add(role::main, 2);
+  add(role::main, 1);
+  EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 3}}));
+  pod.containers.clear();
+  add(role::init, 4);
+  add(role::sidecar, 1);
+  add(role::init, 2);
+  add(role::main, 1);
+  EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 4}})) << "before the sidecar started";
+  pod.containers.front().limits.front().second = 2;
+  EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 3}})) << "the second beside the sidecar";
+}
+
+}  // namespace
+}  // namespace reconcilers::verify

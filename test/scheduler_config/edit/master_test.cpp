@@ -1,0 +1,181 @@
+#include "scheduler_config/edit/master.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler_config/edit/static_pod.hpp"
+#include "test/scheduler_config/files.hpp"
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const std::string kubeadm = slurp(golden_files / "manifests/kubeadm.yaml");
+constexpr auto flag = "    - --leader-elect=true\n";
+
+extender_settings ours(const std::string& url = "https://10.96.0.77:443/scheduler") {
+  extender_settings out;
+  out.url = url;
+  out.server_name = "quartermaster-extender.quartermaster.svc";
+  return out;
+}
+std::string with_flags(const std::string& more) {
+  auto out = kubeadm;
+  return out.replace(out.find(flag), std::string(flag).size(), flag + more);
+}
+master_files made(const master_files& now, std::int64_t generation = 1) {
+  const auto out = with_extender(now, ours(), generation, 36);
+  EXPECT_TRUE(out) << out.error();
+  return out.value_or(master_files());
+}
+/// A manifest whose owner has a configuration of his own.
+std::string reads_a_file() {
+  auto out = with_flags("    - --config=/etc/kubernetes/scheduler-config.yaml\n");
+  const auto put = [&out](const std::string& before, const std::string& text) {
+    out.insert(out.find(before) + before.size(), text);
+  };
+  put("    volumeMounts:\n", "    - {mountPath: /etc/kubernetes/scheduler-config.yaml, name: theirs}\n");
+  put("  volumes:\n", "  - {name: theirs, hostPath: {path: /etc/kubernetes/scheduler-config.yaml, type: File}}\n");
+  return out;
+}
+constexpr auto theirs =
+    "# theirs\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    "clientConnection:\n  kubeconfig: /etc/kubernetes/scheduler.conf\n";
+
+TEST(scheduler_master, as_kubeadm_makes_it_gets_both_files_and_loses_them_again) {
+  const auto with = made({std::nullopt, kubeadm});
+  ASSERT_TRUE(with.config);
+  EXPECT_THAT(*with.config, HasSubstr("https://10.96.0.77:443/scheduler"));
+  EXPECT_THAT(*with.config, HasSubstr("kubeconfig: \"/etc/kubernetes/scheduler.conf\""));
+  const auto facts = facts_of(with.manifest);
+  EXPECT_EQ(facts.checksum, checksum_of(*with.config));
+  EXPECT_EQ(facts.generation, 1);
+  EXPECT_EQ(facts.version, "v1.36.3");
+  EXPECT_EQ(facts.healthz, "https://127.0.0.1:10259");
+  EXPECT_TRUE(facts.elects);
+  const auto again = made(with);
+  EXPECT_EQ(again.config, with.config);
+  EXPECT_EQ(again.manifest, with.manifest);
+  const auto without = without_extender(with, true);
+  ASSERT_TRUE(without);
+  EXPECT_FALSE(without->config);
+  EXPECT_EQ(without->manifest, kubeadm);
+}
+
+TEST(scheduler_master, a_file_of_people_is_merged_and_given_back) {
+  const auto manifest = reads_a_file();
+  const auto with = made({theirs, manifest});
+  EXPECT_THAT(*with.config, StartsWith("# theirs\n"));
+  const auto without = without_extender(with, false);
+  ASSERT_TRUE(without) << without.error();
+  EXPECT_EQ(without->config, theirs);
+  EXPECT_EQ(without->manifest, manifest);
+}
+
+TEST(scheduler_master, what_flags_said_is_said_by_the_file_because_they_do_not_count_any_more) {
+  const auto with = made({std::nullopt, with_flags("    - --profiling=false\n    - --kube-api-qps=80\n"
+                                                   "    - --kube-api-burst=120\n    - --contention-profiling\n")});
+  for (const auto* line : {"enableProfiling: false", "qps: 80", "burst: 120", "enableContentionProfiling: true"})
+    EXPECT_THAT(*with.config, HasSubstr(line));
+}
+
+TEST(scheduler_master, a_manifest_written_anew_gets_ours_again) {
+  const auto with = made({std::nullopt, kubeadm});
+  const auto upgraded = with_flags("    - --v=2\n");
+  const auto again = made({with.config, upgraded}, 2);
+  EXPECT_EQ(again.config, with.config);
+  EXPECT_EQ(facts_of(again.manifest).generation, 2);
+  EXPECT_EQ(without_extender(again, true)->manifest, upgraded);
+}
+
+TEST(scheduler_master, what_people_add_to_ours_stays_when_it_goes) {
+  auto with = made({std::nullopt, kubeadm});
+  *with.config += "podMaxBackoffSeconds: 5 # mine\n";
+  const auto without = without_extender(with, false);
+  ASSERT_TRUE(without && without->config);
+  EXPECT_THAT(*without->config, HasSubstr("podMaxBackoffSeconds: 5 # mine\n"));
+  EXPECT_THAT(*without->config, Not(HasSubstr("quartermaster")));
+  EXPECT_EQ(without_extender({theirs, kubeadm}, false)->config, theirs) << "nothing of ours was there";
+}
+
+TEST(scheduler_master, says_why_nothing_can_be_written) {
+  const auto why = [](const master_files& now, int otherwise = 36) {
+    const auto out = with_extender(now, ours(), 1, otherwise);
+    EXPECT_FALSE(out);
+    return out ? std::string() : out.error();
+  };
+  EXPECT_THAT(why({std::nullopt, "kind: Service\n"}), HasSubstr("is no Pod with a container kube-scheduler"));
+  EXPECT_THAT(why({std::nullopt, "a: [\n"}), StartsWith("kube-scheduler.yaml:"));
+  EXPECT_THAT(why({theirs, kubeadm}), HasSubstr("is there, but kube-scheduler does not read it"));
+  EXPECT_THAT(why({std::nullopt, reads_a_file()}), HasSubstr("and there is no such file"));
+  EXPECT_THAT(why({std::nullopt, with_flags("    - --config=/etc/other.yaml\n")}), HasSubstr("[config_flag_there]"));
+  EXPECT_THAT(why({std::string(theirs) + "extenders:\n- {urlPrefix: https://a/b, bindVerb: bind, weight: 1}\n",
+                   reads_a_file()}),
+              HasSubstr("[bound_by_another]"));
+  auto no_kubeconfig = kubeadm;
+  no_kubeconfig.erase(no_kubeconfig.find("    - --kubeconfig="),
+                      std::string("    - --kubeconfig=/etc/kubernetes/scheduler.conf\n").size());
+  EXPECT_THAT(why({std::nullopt, no_kubeconfig}), HasSubstr("[no_kubeconfig]"));
+}
+
+// Plugins of the image, feature gates and fields of a newer version are not known to us; the file starts nonetheless.
+TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_add_alone) {
+  for (const auto* more :
+       {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
+        "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
+        "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}) {
+    const auto config = std::string(theirs) + more;
+    ASSERT_TRUE(any_ends(judge(config))) << more;
+    const auto with = with_extender({config, reads_a_file()}, ours(), 1, 36);
+    ASSERT_TRUE(with) << with.error();
+    EXPECT_THAT(*with->config, HasSubstr("https://10.96.0.77:443/scheduler"));
+    const auto without = without_extender(*with, false);
+    ASSERT_TRUE(without) << without.error();
+    EXPECT_EQ(without->config, config);
+  }
+}
+
+TEST(scheduler_master, what_we_add_to_a_file_that_runs_must_not_end_it) {
+  auto wrong = ours();
+  wrong.ca = "not PEM";
+  const auto out = with_extender({theirs, reads_a_file()}, wrong, 1, 36);
+  ASSERT_FALSE(out);
+  EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
+}
+
+TEST(scheduler_master, knows_the_version_by_the_server_where_the_image_does_not_tell) {
+  auto manifest = kubeadm;
+  const std::string tag = ":v1.36.3";
+  manifest.replace(manifest.find(tag), tag.size(), "@sha256:" + std::string(64, '0'));
+  EXPECT_TRUE(with_extender({std::nullopt, manifest}, ours(), 1, 30));
+  const auto old = with_extender({std::nullopt, manifest}, ours(), 1, 29);
+  ASSERT_FALSE(old);
+  EXPECT_THAT(old.error(), testing::AllOf(StartsWith("kube-scheduler.yaml:"),
+                                          HasSubstr("kube-scheduler is 1.29; allowed: 1.30 or newer")));
+  EXPECT_EQ(facts_of(manifest).version, "");
+}
+
+TEST(scheduler_master, tells_where_its_health_is_asked) {
+  EXPECT_EQ(facts_of(with_flags("    - --secure-port=10299\n")).healthz, "https://127.0.0.1:10299");
+  auto manifest = kubeadm;
+  manifest.replace(manifest.find("--bind-address=127.0.0.1"), 24, "--bind-address=0.0.0.0  ");
+  EXPECT_EQ(facts_of(manifest).healthz, "https://127.0.0.1:10259");
+  manifest.replace(manifest.find("--bind-address=0.0.0.0"), 22, "--bind-address=10.0.0.7");
+  EXPECT_EQ(facts_of(manifest).healthz, "https://10.0.0.7:10259");
+  EXPECT_FALSE(facts_of(with_flags("    - --leader-elect=false\n")).elects);
+  EXPECT_FALSE(facts_of(with_flags("    - --leader-elect-resource-name=mine\n")).elects) << "not the lease we know";
+  auto by_file = reads_a_file();
+  by_file.erase(by_file.find(flag), std::string(flag).size());
+  EXPECT_TRUE(facts_of(by_file, theirs).elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {resourceName: mine}\n").elects);
+  EXPECT_TRUE(facts_of(reads_a_file(), std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects)
+      << "the flag wins";
+  EXPECT_EQ(facts_of("nonsense").name, "kube-scheduler");
+}
+
+}  // namespace
+}  // namespace reconcilers::scheduler_config

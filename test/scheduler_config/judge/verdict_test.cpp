@@ -1,0 +1,226 @@
+// Whether these verdicts are kube-scheduler's own is seen in test/scheduler_config, which starts it with every file.
+
+#include "scheduler_config/judge/verdict.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "scheduler_config/edit/static_pod.hpp"
+#include "test/scheduler_config/files.hpp"
+
+namespace reconcilers::scheduler_config {
+namespace {
+
+using testing::ElementsAre, testing::IsEmpty;
+
+server kubernetes(int minor) {
+  server out;
+  out.minor = minor;
+  return out;
+}
+
+std::vector<std::string> codes_of(const findings& of) {
+  std::vector<std::string> out;
+  for (const auto& one : of) out.emplace_back(to_string(one.what));
+  return out;
+}
+
+std::string first_end(const findings& of) {
+  for (const auto& one : of) {
+    if (effect_of(one.what) == effect::ends) return std::string(to_string(one.what));
+  }
+  return {};
+}
+
+TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
+  const auto all = mutants();
+  EXPECT_GE(all.size(), 60U);
+  for (const auto& one : all) {
+    for (const int minor : {30, 36}) {
+      EXPECT_EQ(first_end(judge(one.text, kubernetes(minor))), one.code_on(minor))
+          << one.name << ", Kubernetes 1." << minor;
+    }
+  }
+}
+
+TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
+  for (const auto& file : files_in("corpus")) {
+    for (const int minor : {30, 36}) EXPECT_EQ(first_end(judge(slurp(file), kubernetes(minor))), "") << file;
+  }
+}
+
+/// The text beside it; QM_GOLDEN=write writes what differs.
+void compare(const std::filesystem::path& file, const std::string& is) {
+  if (const auto* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write")
+    std::ofstream(file, std::ios::binary) << is;
+  EXPECT_EQ(is, slurp(file)) << file;
+}
+
+std::string lines_of(const std::string& name, const findings& of) {
+  std::string out;
+  for (const auto in : {crl::language::en, crl::language::zh}) {
+    for (const auto& one : of)
+      out += name + ":" + std::to_string(one.at.line) + ":" + std::to_string(one.at.column) + ": " +
+             message_of(one, in) + " [" + std::string(to_string(one.what)) + "]\n";
+  }
+  return out;
+}
+
+TEST(scheduler_verdict, S7_names_every_mistake_of_the_manuals_once) {
+  std::string all;
+  for (const auto& file : files_in("mistakes")) {
+    const auto found = judge(slurp(file), kubernetes(36));
+    const auto name = file.filename().string();
+    all += lines_of(name, found);
+    if (name.starts_with("04-")) {
+      EXPECT_THAT(codes_of(found), testing::UnorderedElementsAre("single_api_server", "service_proxy_rights"));
+    } else if (name.starts_with("19-")) {
+      EXPECT_THAT(found, IsEmpty());
+    } else if (name.contains("manual")) {
+      auto codes = codes_of(found);
+      if (name.starts_with("16-")) std::erase(codes, "field_misplaced");
+      EXPECT_THAT(codes, testing::UnorderedElementsAre("api_version_removed", "managed_incomplete", "placeholder_left",
+                                                       "kubelet_client_certificate"))
+          << name;
+    } else {
+      EXPECT_EQ(found.size(), name.starts_with("17-") ? 2U : 1U) << lines_of(name, found);
+    }
+  }
+  compare(golden_files / "mistakes.txt", all);
+}
+
+TEST(scheduler_verdict, S7_flags_the_manuals_file_in_every_version) {
+  const auto text = slurp(golden_files / "mistakes/01-v1beta2.yaml");
+  for (int minor = oldest_minor; minor <= newest_minor; ++minor)
+    EXPECT_THAT(codes_of(judge(text, kubernetes(minor))), ElementsAre("api_version_removed")) << minor;
+}
+
+/// What v1 has no more is said beside the version: both have to be edited.
+TEST(scheduler_verdict, judges_a_removed_version_by_the_fields_of_v1) {
+  const auto text = slurp(golden_files / "mistakes/01-v1beta2.yaml") + "healthzBindAddress: 0.0.0.0:10251\n";
+  EXPECT_THAT(codes_of(judge(text)), ElementsAre("api_version_removed", "field_unknown"));
+}
+
+TEST(scheduler_verdict, S7_judges_the_static_pod_beside_its_file) {
+  const auto text = slurp(golden_files / "mistakes/19-sound.yaml");
+  const auto config = parse_document(text);
+  ASSERT_TRUE(config);
+  std::string all;
+  for (const auto& file : files_in("manifests")) {
+    const auto manifest = parse_document(slurp(file));
+    ASSERT_TRUE(manifest) << file;
+    all += lines_of(file.filename().string(), judge_static_pod(*manifest, &*config, kubernetes(36)));
+  }
+  compare(golden_files / "manifests.txt", all);
+}
+
+TEST(scheduler_verdict, S7_knows_the_file_that_another_product_lost_its_extender_by) {
+  const auto first = parse_document(slurp(golden_files / "mistakes/05-service-proxy-rights.yaml"));
+  const auto second = parse_document(slurp(golden_files / "mistakes/12-not-ignored.yaml"));
+  const auto found = lost_between(*first, *second, "hami.yaml");
+  EXPECT_THAT(codes_of(found), ElementsAre("extender_lost"));
+  EXPECT_THAT(lost_between(*first, *first, "again.yaml"), IsEmpty());
+}
+
+TEST(scheduler_verdict, takes_plugins_of_an_image_of_ones_own) {
+  const auto all = mutants();
+  const auto at = std::ranges::find(all, "a plugin that is not there", &mutant::name);
+  auto on = kubernetes(36);
+  EXPECT_EQ(first_end(judge(at->text, on)), "plugin_unknown");
+  on.plugins = {"Coscheduling"};
+  EXPECT_EQ(first_end(judge(at->text, on)), "");
+}
+
+TEST(scheduler_verdict, needs_no_kubeconfig_in_a_pod_of_its_own) {
+  const auto text = slurp(golden_files / "mistakes/18-no-kubeconfig.yaml");
+  server on;
+  EXPECT_EQ(first_end(judge(text, on)), "no_kubeconfig");
+  on.in_cluster = true;
+  EXPECT_THAT(judge(text, on), IsEmpty());
+}
+
+TEST(scheduler_verdict, F36_says_where) {
+  const auto found = judge(
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+      "clientConnection: {kubeconfig: a}\nextenders:\n  - urlPrefix: http://10.0.0.1:1\n    weigth: 1\n");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].at, (yaml::place{6, 5}));
+  EXPECT_EQ(found[0].field, "extenders[0].weigth");
+  EXPECT_EQ(found[0].hint, "weight");
+}
+
+TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
+  const auto said = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(36));
+  ASSERT_THAT(codes_of(said), ElementsAre("not_json"));
+  EXPECT_THAT(message_of(said.at(0), crl::language::en), testing::HasSubstr("1e99999"));
+}
+
+/// base.yaml with one edit, what of it is said.
+std::vector<std::string> said_of(const std::string& from, const std::string& to) {
+  auto text = slurp(golden_files / "base.yaml");
+  const auto sound = codes_of(judge(text, kubernetes(36)));
+  text.replace(text.find(from), from.size(), to);
+  auto out = codes_of(judge(text, kubernetes(36)));
+  for (const auto& one : sound) {
+    if (const auto at = std::ranges::find(out, one); at != out.end()) out.erase(at);
+  }
+  return out;
+}
+
+TEST(scheduler_verdict, F36_knows_an_address_nothing_can_be_sent_to) {
+  const auto with = [](const std::string& url) {
+    return said_of("https://127.0.0.1:9443/scheduler", "\"" + url + "\"");
+  };
+  for (const auto* url : {"https://[::1", "https://[::1:443", "https://[a]", "https://10.0.0.1:99999",
+                          "https://10.0.0.1:0", "https://10.0.0.1:00", "https://10.0.0.1:-1", "https://10.0.0.1:80:90",
+                          "https://10.0.0.256", "https://10.0.0:443/x", "https://a,b"})
+    EXPECT_THAT(with(url), ElementsAre("url_malformed")) << url;
+  EXPECT_THAT(with("https://a b"), ElementsAre("url_folded"));
+  for (const auto* url : {"https://", "https://:443", "https:///x", "https:10.0.0.1", "10.0.0.1"})
+    EXPECT_THAT(with(url), ElementsAre("url_cut")) << url;
+  for (const auto* url : {"https://[::1]:443/x", "https://10.0.0.1", "https://10.0.0.1:65535", "https://10.0.0.1:",
+                          "http://extender.example:1", "https://a_b.example", "https://1:2@a.example:443"})
+    EXPECT_THAT(with(url), IsEmpty()) << url;
+}
+
+TEST(scheduler_verdict, F36_knows_names_the_API_server_refuses) {
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: a b"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: Mutant"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: a.b"), IsEmpty());
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceName: ''"), IsEmpty()) << "the default";
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceNamespace: a.b"), ElementsAre("lease_name_malformed"));
+  EXPECT_THAT(said_of("resourceName: mutant", "resourceNamespace: kube-system"), IsEmpty());
+  EXPECT_THAT(said_of("leaderElect: true\n  resourceName: mutant", "leaderElect: false\n  resourceName: a b"),
+              IsEmpty());
+  EXPECT_THAT(said_of("schedulerName: batch", "schedulerName: a b"), ElementsAre("scheduler_name_malformed"));
+  EXPECT_THAT(said_of("schedulerName: batch", "schedulerName: example.com/Batch_1"), IsEmpty());
+  EXPECT_EQ(effect_of(code::lease_name_malformed), effect::idle);
+  EXPECT_EQ(effect_of(code::scheduler_name_malformed), effect::risk);
+}
+
+TEST(scheduler_verdict, F36_bounds_what_aliases_multiply) {
+  std::string text =
+      "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nextenders:\n- &e\n"
+      "  managedResources:\n";
+  for (int i = 0; i < 2000; ++i) text += "  - {name: example.com/a" + std::to_string(i) + "}\n";
+  for (int i = 0; i < 2000; ++i) text += "- *e\n";
+  EXPECT_EQ(first_end(judge(text)), "not_yaml");
+}
+
+TEST(scheduler_finding, has_words_for_every_code_in_both_languages) {
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < code_count; ++i) {
+    const finding one{
+        .what = static_cast<code>(i), .at = {}, .field = "f", .value = "v", .other = "o", .allowed = "a", .hint = "h"};
+    EXPECT_TRUE(names.insert(to_string(one.what)).second);
+    for (const auto in : {crl::language::en, crl::language::zh}) {
+      EXPECT_FALSE(wrong_of(one, in).empty() || remedy_of(one, in).empty()) << to_string(one.what);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace reconcilers::scheduler_config

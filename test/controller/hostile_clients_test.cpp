@@ -140,14 +140,18 @@ struct hostile_clients : controller_test::rig, testing::WithParamInterface<kind>
   }
 };
 
-TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
-  const bool nightly = ::getenv("QM_NIGHTLY");
-  const auto lasts = nightly ? 60s : 1s;
-  const int clients = nightly ? 1000 : 200;
+void raise_file_limit() {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
+  const bool nightly = ::getenv("QM_NIGHTLY");
+  const auto lasts = nightly ? 60s : 1s;
+  const int clients = nightly ? 1000 : 200;
+  raise_file_limit();
 
   controller::health health(metrics);
   controller::http_server_metrics serving(metrics);

@@ -1,0 +1,80 @@
+// Reads C++ as a syntax tree and reports names and lengths that make a reader stop:
+//   - a pronoun, preposition or question word as the name of a variable, parameter, member or enumerator
+//   - a function of more than 80 lines
+// usage: node check.cjs [--pending FILE] [--lower] FILE...
+// Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many words in that file
+// are known and not reported; a file that has fewer must lower its line, so that the list only shrinks. --lower does that.
+// Exit code: 0 when nothing was found, 1 otherwise.
+const fs = require('fs');
+const { Parser, Language } = require('web-tree-sitter');
+
+// `out`, `before`, `after`, `all`, `none`, `other` and `now` stay: the standard library and Kubernetes use them as nouns.
+const words = new Set(('one ones of at on in as to from by with within without into onto upon off under over via per ' +
+  'between among against toward towards beside besides through than what which who whom whose how why when where ' +
+  'whether that it its they them their he she we us our ours you your yours theirs told said asked given shown').split(' '));
+const longest = 80;
+
+// The node's name is the one that `parent` declares.
+function declares(parent, node) {
+  const named = (field) => parent.childrenForFieldName(field).some((child) => child.id === node.id);
+  switch (parent.type) {
+    case 'parameter_declaration': case 'optional_parameter_declaration': case 'field_declaration': case 'declaration':
+    case 'init_declarator': case 'array_declarator': case 'for_range_loop':
+      return named('declarator');
+    case 'enumerator':
+      return named('name');
+    case 'reference_declarator': case 'pointer_declarator': case 'variadic_declarator': case 'attributed_declarator':
+    case 'structured_binding_declarator':
+      return true;
+    default:
+      return false;
+  }
+}
+
+function read(parser, file) {
+  const found = [], tree = parser.parse(fs.readFileSync(file, 'utf8'));
+  const walk = (node) => {
+    const line = node.startPosition.row + 1;
+    const name = node.type === 'identifier' || node.type === 'field_identifier';
+    if (name && words.has(node.text.replace(/_$/, '')) && declares(node.parent, node))
+      found.push({ line, word: true, text: `"${node.text}" is no noun: name the thing` });
+    if (node.type === 'function_definition' && node.endPosition.row - node.startPosition.row >= longest)
+      found.push({ line, text: `a function of ${node.endPosition.row - node.startPosition.row + 1} lines; allowed are ${longest}` });
+    for (let i = 0; i < node.childCount; i++) walk(node.child(i));
+  };
+  walk(tree.rootNode);
+  tree.delete();
+  return found;
+}
+
+(async () => {
+  let files = process.argv.slice(2), pending = new Map(), left = new Map(), list = '';
+  if (files[0] === '--pending') {
+    list = files[1];
+    for (const line of fs.readFileSync(list, 'utf8').split('\n').filter(Boolean)) {
+      const [count, path] = line.split(' ');
+      pending.set(path, Number(count));
+    }
+    files = files.slice(2);
+  }
+  const lower = files[0] === '--lower';
+  if (lower) files = files.slice(1);
+  await Parser.init();
+  const parser = new Parser();
+  parser.setLanguage(await Language.load(require.resolve('tree-sitter-cpp/tree-sitter-cpp.wasm')));
+  let bad = 0;
+  const say = (text) => { bad = 1; console.log(text); };
+  for (const file of files) {
+    const found = read(parser, file), count = found.filter((f) => f.word).length, known = pending.get(file) ?? 0;
+    for (const f of found) if (!f.word || count > known) say(`${file}:${f.line}: ${f.text}`);
+    left.set(file, Math.min(count, known));
+    if (count < known && !lower) say(`${file}:1: ${count} words are left and test/names/pending.txt says ${known}: lower it`);
+    pending.delete(file);
+  }
+  if (lower) {
+    const lines = [...left].filter(([, count]) => count > 0).sort().map(([file, count]) => `${count} ${file}\n`);
+    fs.writeFileSync(list, lines.join(''));
+  }
+  for (const [file] of lower ? [] : pending) say(`${file}:1: is in test/names/pending.txt and is no file: take it out`);
+  process.exit(bad);
+})();

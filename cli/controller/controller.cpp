@@ -155,9 +155,9 @@ class operator_program {
                            {"kubernetes", *usable},
                            {"identity", elector_.identity()},
                            {"namespace", options_.ns}});
-    const auto form = co_await choose_form(reading_, options_.admission == "webhook");
-    if (!form) co_return fail(form.error().what);
-    form_ = *form;
+    const auto fills = co_await server_fills_pods(reading_);
+    if (!fills) co_return fail(fills.error().what);
+    server_fills_ = *fills;
     managing_ = true;
     const auto served = co_await manager_.run();
     if (!served) fail(served.error().what);
@@ -284,7 +284,6 @@ class operator_program {
     namespace known = reconcilers::names;
     cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
     cache(webhook::only(known::webhook_configuration), webhook_->mutating);
-    cache(webhook::only(known::webhook_configuration), webhook_->validating);
     webhook_->join(manager_, health_);
   }
 
@@ -408,7 +407,7 @@ class operator_program {
   nlohmann::json given_policy_;  ///< of --policy; null: none
   int rc_ = 0;
   bool managing_ = false;
-  reconcilers::admission_form form_ = reconcilers::admission_form::policies;
+  bool server_fills_ = true;  ///< pods, by a policy
 
   // The ground: metrics, the loop, the way to the API server. `reading_` may be used by every replica, `client_` writes
   // and is fenced.
@@ -478,14 +477,12 @@ class operator_program {
                                                 judged_in(options_.declarations),
                                                 &runtime_classes_,
                                                 &compiled_rules_};
-  reconcilers::resource_rules resource_rules_{
-      {policies_, nodes_, compiled_rules_},
-      custom_resource_,
-      client_,
-      {.by_policies = [this] { return form_ != reconcilers::admission_form::webhook; },
-       .filled_by_policies = [this] { return form_ == reconcilers::admission_form::policies; },
-       .on_state = [this] { report(); },
-       .sends = [this] { return dedicated_.sends(); }}};
+  reconcilers::resource_rules resource_rules_{{policies_, nodes_, compiled_rules_},
+                                              custom_resource_,
+                                              client_,
+                                              {.filled_by_policies = [this] { return server_fills_; },
+                                               .on_state = [this] { report(); },
+                                               .sends = [this] { return dedicated_.sends(); }}};
   reconcilers::dedicated::scheduler dedicated_{
       {policies_,
        compiled_rules_,

@@ -64,10 +64,6 @@ void add_controller_options(CLI::App& verb, controller_options& into) {
   text("--extender-key-file", into.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");
   text("--extender-client-ca", into.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
        "PEM file: schedulers must show a certificate signed by it");
-  text("--admission", into.admission, "QUARTERMASTER_ADMISSION",
-       "auto: the API server's admission policies hold pods to the rules, the webhook fills in where they cannot; "
-       "webhook: the webhook does both and the policies stay out of it")
-      ->check(CLI::IsMember({"auto", "webhook"}));
   text("--log-format", into.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
       ->check(CLI::IsMember({"text", "json"}));
   text("--log-level", into.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")

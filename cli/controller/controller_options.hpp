@@ -29,7 +29,6 @@ struct controller_options {
   std::string extender_address;                                 ///< empty: no scheduler extender
   std::string predicates_address;                               ///< empty: no plain port for callers that only filter
   std::string extender_cert, extender_key, extender_client_ca;  ///< files; read again when they change
-  std::string admission = "auto";                               ///< auto, webhook
   std::string log_format = "text";
   std::string log_level = "info";
   int lease_seconds = 15, renew_seconds = 10, retry_seconds = 2;

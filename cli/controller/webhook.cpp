@@ -26,19 +26,11 @@ reconcilers::webhook_settings told(const controller_options& options) {
   return out;
 }
 
-reconcilers::crl::parse_settings judged_in(const controller_options& options) {
-  reconcilers::crl::parse_settings out;
-  out.ns = options.declarations;
-  return out;
-}
-
 }  // namespace
 
 std::string webhook_problem(const controller_options& options) {
   const bool listens = !options.webhook_address.empty();
   if (auto wrong = address_problem("--webhook-address", options.webhook_address); !wrong.empty()) return wrong;
-  if (!listens && options.admission == "webhook")
-    return "--admission=webhook needs --webhook-address, for example :8443";
   if (!listens && !options.webhook_url.empty()) return "--webhook-url needs --webhook-address, for example :8443";
   const bool usable = reconcilers::host_of(options.webhook_url).has_value() && !options.webhook_url.ends_with('/');
   if (!options.webhook_url.empty() && !usable)
@@ -56,14 +48,13 @@ kube::watch_settings webhook::only(std::string_view name, std::string ns) {
 
 webhook::webhook(given from, const controller_options& options)
     : server_(from.loop, from.serving, listening(options)),
-      answers_(from.policies, from.rules, options.ns, judged_in(options), from.metrics, &from.nodes),
-      config_({secrets, mutating, validating}, from.client, told(options)),
-      certificate_({secrets, mutating, validating}, told(options), server_),
+      answers_(from.policies, from.rules, options.ns, from.metrics, &from.nodes),
+      config_({secrets, mutating}, from.client, told(options)),
+      certificate_({secrets, mutating}, told(options), server_),
       keeping_(from.loop, config_, from.running) {
   answers_.add_routes(server_);
   watch(secrets);
   watch(mutating);
-  watch(validating);
 }
 
 template <class T>
@@ -83,14 +74,12 @@ void webhook::join(controller::manager& manager, controller::health& health) {
   manager.set_drain_delay(3s);
 }
 
-kube::task<reconcilers::admission_form> choose_form(kube::client& api, bool forced) {
-  reconcilers::admission_offers offers{.validating_policies = true, .mutating_policies = true};
+kube::task<bool> server_fills_pods(kube::client& api) {
   const auto answer = co_await api.raw("/apis/admissionregistration.k8s.io/v1");
   if (!answer) co_return std::unexpected(answer.error());
-  if (answer->status == 200) offers = reconcilers::offers_of(answer->body);
-  const auto form = reconcilers::form_of(forced, offers);
-  controller::log::info("admission", {{"form", reconcilers::to_string(form)}});
-  co_return form;
+  const bool fills = answer->status != 200 || reconcilers::fills_pods(answer->body);
+  controller::log::info("admission", {{"filled_by", fills ? "policies" : "webhook"}});
+  co_return fills;
 }
 
 }  // namespace cli

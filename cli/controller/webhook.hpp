@@ -39,7 +39,6 @@ struct webhook {
 
   controller::store<reconcilers::webhook_secret> secrets;
   controller::store<reconcilers::mutating_webhooks> mutating;
-  controller::store<reconcilers::validating_webhooks> validating;
 
  private:
   template <class T>
@@ -52,8 +51,7 @@ struct webhook {
   controller::runner keeping_;
 };
 
-/// Who holds pods to the rules on this server. A server that does not say what it offers is taken for one with
-/// policies, which every supported one has.
-kube::task<reconcilers::admission_form> choose_form(kube::client& api, bool forced);
+/// Whether this server fills pods in by itself; one that does not say what it offers is taken for one that does.
+kube::task<bool> server_fills_pods(kube::client& api);
 
 }  // namespace cli

@@ -23,22 +23,6 @@ namespace json = kube::json;
 using namespace reviews;
 
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
-/// The fields of a declaration or device configuration that an error can be about.
-constexpr std::array<std::string_view, 10> questioned{
-    "key",        "limits",       "requests",      "defaultValue", "group", "relatedResources", "excludeResources",
-    "deviceName", "nodeLabelKey", "nodeLabelValue"};
-
-/// The words of as many objections as an answer can hold; of the others only that they are there.
-std::vector<std::string> words_of(std::span<const crl::objection> all) {
-  constexpr std::size_t shown_at_most = 128;
-  std::vector<std::string> out;
-  for (const auto& one : all.first(std::min(all.size(), shown_at_most))) out.push_back(crl::text_of(one));
-  if (all.size() > shown_at_most) out.push_back("and " + std::to_string(all.size() - shown_at_most) + " more");
-  return out;
-}
-
-// ---- pods
-
 struct pod_review {
   envelope about;
   bool there = false, mirror = false;
@@ -148,93 +132,15 @@ void append_scheduler(std::string& out, const crl::pod_spec& spec) {
                               : R"({"op":"add","path":"/spec/tolerations","value":[)" + one + "]}";
 }
 
-// ---- ConfigMaps
-
-void read_entries(json::value of, crl::config_map_view::entries& into) {
-  json::each_member(of, [&](std::string_view key, json::value text) { into.emplace_back(key, json::text_or(text)); });
-}
-
-void read_config_map(json::value of, crl::config_map_view& into) {
-  json::each_member(of, [&](std::string_view key, json::value field) {
-    if (key == "metadata") {
-      json::each_member(field, [&](std::string_view name, json::value part) {
-        if (name == "name") into.key.name = json::text_or(part);
-        if (name == "labels") read_entries(part, into.labels);
-      });
-    } else if (key == "data") {
-      read_entries(field, into.data);
-    } else if (key == "binaryData") {
-      json::each_member(field, [&](std::string_view, json::value) { ++into.binary; });
-    }
-  });
-}
-
-std::vector<crl::finding> findings_of(const crl::config_map_view& of, crl::kind as, const crl::parse_settings& by) {
-  auto out = as == crl::kind::declaration ? crl::parse(of, by).findings : crl::parse_device(of, by).findings;
-  crl::sort(out);
-  return out;
-}
-
-/// Nothing that an error can be about has changed.
-bool same_question(crl::config_map_view before, crl::config_map_view now) {
-  for (auto* one : {&before, &now}) {
-    std::erase_if(one->labels, [](const auto& label) { return !crl::is_judged(label.first); });
-    std::erase_if(one->data,
-                  [](const auto& field) { return std::ranges::find(questioned, field.first) == questioned.end(); });
-    std::ranges::sort(one->labels);
-    std::ranges::sort(one->data);
-  }
-  return before.labels == now.labels && before.data == now.data;
-}
-
-bool is_switched_off(const crl::config_map_view& of, const crl::parse_settings& by) {
-  return crl::kind_of(of) == crl::kind::declaration && crl::parse(of, by).what.switched_off;
-}
-
-decision judge(const crl::config_map_view& of, const crl::parse_settings& by, enforcement mode, bool may_refuse) {
-  decision out;
-  const auto as = crl::kind_of(of);
-  if (as == crl::kind::none) {
-    const std::string text = "ConfigMap " + of.key.to_string() +
-                             " declares nothing: its name begins with cf-crl-, but it has neither the label "
-                             "features.cpaas.io/type=CustomResourceLimitation nor device-plugin.cpaas.io/config=true";
-    if (of.key.name.starts_with("cf-crl-")) out.warnings = warnings_of({&text, 1});
-    return out;
-  }
-  std::vector<std::string> wrong, doubtful;
-  // Nobody reads declarations elsewhere, so nothing is refused there.
-  const bool refuses = may_refuse && mode == enforcement::deny && of.key.ns == by.ns;
-  for (const auto& one : findings_of(of, as, by)) {
-    const bool is_error = crl::severity_of(one) == crl::severity::error;
-    if (mode == enforcement::off && one.what != crl::code::wrong_namespace) continue;
-    (refuses && is_error ? wrong : doubtful).push_back(crl::message_of(one, crl::language::en));
-  }
-  out.refusal = joined(wrong);
-  out.warnings = warnings_of(doubtful);
-  return out;
-}
-
 }  // namespace
 
 enforcement enforcement_of(std::string_view text) noexcept {
   return text == "Deny" ? enforcement::deny : text == "Warn" ? enforcement::warn : enforcement::off;
 }
 
-std::string_view to_string(admission_form of) noexcept {
-  switch (of) {
-    case admission_form::policies:
-      return "policies";
-    case admission_form::webhook_fills:
-      return "webhook_fills";
-    case admission_form::webhook:
-      break;
-  }
-  return "webhook";
-}
-
-admission_offers offers_of(std::string_view api_resource_list) {
+bool fills_pods(std::string_view api_resource_list) {
   json::document in;
-  admission_offers out;
+  bool out = false;
   try {
     auto root = in.open(api_resource_list);
     for (auto member : root.get_object()) {
@@ -243,22 +149,14 @@ admission_offers offers_of(std::string_view api_resource_list) {
       if (key != "resources") continue;
       json::each_item(field, [&](json::value one) {
         json::each_member(one, [&](std::string_view name, json::value part) {
-          if (name != "name") return;
-          const auto text = json::text_or(part);
-          if (text == "validatingadmissionpolicies") out.validating_policies = true;
-          if (text == "mutatingadmissionpolicies") out.mutating_policies = true;
+          if (name == "name" && json::text_or(part) == "mutatingadmissionpolicies") out = true;
         });
       });
     }
   } catch (const simdjson::simdjson_error&) {
-    return {};
+    return false;
   }
   return out;
-}
-
-admission_form form_of(bool forced, const admission_offers& offers) noexcept {
-  if (forced || !offers.validating_policies) return admission_form::webhook;
-  return offers.mutating_policies ? admission_form::policies : admission_form::webhook_fills;
 }
 
 review_answer mutate_pod(std::string_view review, const pod_admission& by) {
@@ -270,43 +168,6 @@ review_answer mutate_pod(std::string_view review, const pod_admission& by) {
   if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
   if (!out.patch.empty()) out.patch += ']';
   return answer(pod->about.uid, out);
-}
-
-review_answer validate_pod(std::string_view review, const pod_admission& by) {
-  const auto pod = read_pod_review(review, validate_pods_route.path);
-  if (!pod) return malformed(pod.error());
-  decision out;
-  if (!concerned(*pod, by)) return answer(pod->about.uid, out);
-  const auto ruling = crl::evaluate(by.rules, pod->spec, {.fill = false});
-  auto refused = words_of(ruling.refused), said = words_of(ruling.said);
-  if (by.mode == enforcement::deny) {
-    out.refusal = joined(refused);
-  } else {
-    std::ranges::move(refused, std::inserter(said, said.begin()));
-  }
-  out.warnings = warnings_of(said);
-  return answer(pod->about.uid, out);
-}
-
-review_answer validate_config_map(std::string_view review, const crl::parse_settings& settings, enforcement mode) {
-  json::document of_its_own;
-  crl::config_map_view now, before;
-  bool there = false, old_there = false;
-  const auto about = read(parser_for(review, of_its_own), review, [&](bool old, json::value value) {
-    (old ? old_there : there) = true;
-    read_config_map(value, old ? before : now);
-  });
-  if (!about) return malformed(about.error());
-  if (auto fits = is_about(*about, "ConfigMap", validate_config_maps_route.path); !fits) return malformed(fits.error());
-  const bool judged = (about->operation == "CREATE" || about->operation == "UPDATE") && about->sub_resource.empty();
-  if (!judged) return answer(about->uid, {});
-  if (!there) return malformed("not an AdmissionReview: request.object is missing");
-  now.key.ns = about->ns;
-  const bool same = about->operation == "UPDATE" && old_there && crl::content_hash(now) == crl::content_hash(before);
-  if (same) return answer(about->uid, {});
-  const bool updated = about->operation == "UPDATE" && old_there;
-  const bool may_refuse = !is_switched_off(now, settings) && !(updated && same_question(before, now));
-  return answer(about->uid, judge(now, settings, mode, may_refuse));
 }
 
 }  // namespace reconcilers

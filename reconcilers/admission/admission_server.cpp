@@ -22,12 +22,10 @@ controller::http_response http(review_answer of) {
 
 admission_server::admission_server(const controller::store<accelerator_policy>& policies,
                                    controller::store<compiled_rules>& rules, std::string ns,
-                                   crl::parse_settings declarations, controller::registry& metrics,
-                                   const controller::store<kube::node>* nodes)
+                                   controller::registry& metrics, const controller::store<kube::node>* nodes)
     : policies_(policies),
       compiled_(rules),
       ns_(std::move(ns)),
-      declarations_(std::move(declarations)),
       answers_(metrics.counters("quartermaster_admission_answers_total",
                                 "Answers of the admission webhook: allowed, warned, filled, refused, malformed, "
                                 "not_synced.",
@@ -60,16 +58,6 @@ review_answer admission_server::mutate_pod(std::string_view review) const {
   return by ? reconcilers::mutate_pod(review, *by) : not_synced;
 }
 
-review_answer admission_server::validate_pod(std::string_view review) const {
-  const auto by = pods();
-  return by ? reconcilers::validate_pod(review, *by) : not_synced;
-}
-
-review_answer admission_server::validate_config_map(std::string_view review) const {
-  if (!policies_.synced()) return not_synced;
-  return reconcilers::validate_config_map(review, declarations_, mode());
-}
-
 review_answer admission_server::admit_compatible(std::string_view review) const {
   if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
   const auto* policy = policies_.find({{}, std::string(names::policy)});
@@ -93,8 +81,6 @@ void admission_server::add_route(controller::http_server& to, const webhook_rout
 
 void admission_server::add_routes(controller::http_server& to) {
   add_route(to, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
-  add_route(to, validate_pods_route, max_pod_review, &admission_server::validate_pod);
-  add_route(to, validate_config_maps_route, max_config_map_review, &admission_server::validate_config_map);
   if (nodes_) add_route(to, compatibility_route, max_pod_review, &admission_server::admit_compatible);
 }
 

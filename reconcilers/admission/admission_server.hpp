@@ -1,7 +1,7 @@
 #pragma once
 // The admission webhook of every replica: routes on an HTTP server, answered at once from the stores. What pods are
 // held to is the ResourceRules object, the same that the chart's policies read, so all replicas and the API server
-// judge alike; how strictly is the policy's word.
+// go by the same; how strictly is the policy's word.
 
 #include <optional>
 #include <string>
@@ -21,8 +21,7 @@ class admission_server {
   /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace. `nodes`: what pods that say what
   /// they need are held against; null: that webhook is not served.
   admission_server(const controller::store<accelerator_policy>& policies, controller::store<compiled_rules>& rules,
-                   std::string ns, crl::parse_settings declarations, controller::registry& metrics,
-                   const controller::store<kube::node>* nodes = nullptr);
+                   std::string ns, controller::registry& metrics, const controller::store<kube::node>* nodes = nullptr);
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
@@ -31,8 +30,6 @@ class admission_server {
   void add_routes(controller::http_server& to);
 
   review_answer mutate_pod(std::string_view review) const;
-  review_answer validate_pod(std::string_view review) const;
-  review_answer validate_config_map(std::string_view review) const;
   review_answer admit_compatible(std::string_view review) const;
 
  private:
@@ -46,7 +43,6 @@ class admission_server {
   const controller::store<accelerator_policy>& policies_;
   const controller::store<compiled_rules>& compiled_;
   std::string ns_;
-  crl::parse_settings declarations_;
   crl::rule_set rules_;
   controller::family<controller::counter>& answers_;
   const controller::store<kube::node>* nodes_;

@@ -42,7 +42,7 @@ controller::authority_settings issuing(const webhook_settings& how) {
 const kube::object_key configuration_key{{}, std::string(names::webhook_configuration)};
 
 std::string path_of(std::string_view webhook) {
-  for (const auto& one : {mutate_pods_route, validate_pods_route, validate_config_maps_route, compatibility_route}) {
+  for (const auto& one : {mutate_pods_route, compatibility_route}) {
     if (one.webhook == webhook) return std::string(one.path);
   }
   return {};
@@ -78,26 +78,13 @@ std::optional<std::string> host_of(std::string_view url) {
 
 std::vector<std::string> webhook_stores::told() const {
   std::vector<std::string> out;
-  const auto add = [&](const auto* configuration) {
-    if (!configuration) return;
+  if (const auto* configuration = mutating.find(configuration_key))
     for (const auto& one : configuration->webhooks) out.push_back(one.authorities);
-  };
-  add(mutating.find(configuration_key));
-  add(validating.find(configuration_key));
   return out;
 }
 
 webhook_config::webhook_config(webhook_stores from, kube::client& client, webhook_settings how)
     : from_(from), client_(client), how_(std::move(how)), issuing_(issuing(how_)) {}
-
-std::vector<webhook_config::configuration> webhook_config::configurations() const {
-  std::vector<configuration> out;
-  if (const auto* one = from_.mutating.find(configuration_key))
-    out.push_back({&mutating_webhooks::of(), one->id.to_string(), one->webhooks});
-  if (const auto* one = from_.validating.find(configuration_key))
-    out.push_back({&validating_webhooks::of(), one->id.to_string(), one->webhooks});
-  return out;
-}
 
 std::string webhook_config::url_of(const webhook_entry& entry) const {
   const auto path = path_of(entry.name);
@@ -108,8 +95,8 @@ bool webhook_config::right(const webhook_entry& entry, const std::string& author
   return entry.authorities == authorities && entry.url == url_of(entry);
 }
 
-json webhook_config::patch_of(const configuration& of, const std::string& authorities) const {
-  auto out = json::array({test("/metadata/uid", of.uid)});
+json webhook_config::patch_of(const mutating_webhooks& of, const std::string& authorities) const {
+  auto out = json::array({test("/metadata/uid", of.id.to_string())});
   const auto bundle = kube::base64_encode(authorities);
   for (std::size_t i = 0; i < of.webhooks.size(); ++i) {
     const auto& entry = of.webhooks[i];
@@ -150,10 +137,10 @@ kube::task<action> webhook_config::reconcile(kube::object_key key) {
   auto step =
       controller::next_step(secret ? secret->keys : controller::authority_keys(), told, how_.wall_seconds(), issuing_);
   if (step.what == controller::authority_step::kind::store) co_return co_await store(std::move(step));
-  const auto wrong = [&](const configuration& of) {
-    return std::ranges::any_of(of.webhooks, [&](const auto& one) { return !right(one, step.keys.authorities); });
-  };
-  if (std::ranges::any_of(configurations(), wrong)) co_return co_await tell(step.keys.authorities);
+  const auto* configuration = from_.mutating.find(configuration_key);
+  const auto wrong = [&](const webhook_entry& one) { return !right(one, step.keys.authorities); };
+  if (configuration && std::ranges::any_of(configuration->webhooks, wrong))
+    co_return co_await tell(step.keys.authorities);
   issuing_.earlier = std::move(step.keys.authorities);
   co_return action::again(std::min<milliseconds>(step.again, at_least_every));
 }
@@ -193,18 +180,18 @@ kube::task<action> webhook_config::tell(std::string authorities) {
   const auto now = how_.now();
   if (now - told_at_ < between_tellings) co_return action::again(between_tellings - (now - told_at_));
   told_at_ = now;
-  for (const auto& one : configurations()) {
-    const auto patch = patch_of(one, authorities);
-    if (patch.size() == 1) continue;
-    const auto answer = co_await client_.patch(*one.type, configuration_key, kube::patch_kind::json, patch);
-    if (!answer) {
-      const auto code = answer.error().code;
-      const bool moved = code == kube::errc::conflict || code == kube::errc::not_found;
-      if (moved) co_return action::again(between_tellings);
-      co_return std::unexpected(answer.error());
-    }
-    log::info("webhook callers told of the authorities", {{"configuration", one.type->kind}});
+  const auto* configuration = from_.mutating.find(configuration_key);
+  if (!configuration) co_return action::again(between_tellings);
+  const auto& type = mutating_webhooks::of();
+  const auto patch = patch_of(*configuration, authorities);
+  const auto answer = co_await client_.patch(type, configuration_key, kube::patch_kind::json, patch);
+  if (!answer) {
+    const auto code = answer.error().code;
+    const bool moved = code == kube::errc::conflict || code == kube::errc::not_found;
+    if (moved) co_return action::again(between_tellings);
+    co_return std::unexpected(answer.error());
   }
+  log::info("webhook callers told of the authorities", {{"configuration", type.kind}});
   co_return action::again(lag_allowed);
 }
 

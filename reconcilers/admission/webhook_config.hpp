@@ -1,7 +1,7 @@
 #pragma once
-// The webhook's certificates on the cluster's side. The leader keeps the Secret and tells the webhook configurations
+// The webhook's certificates on the cluster's side. The leader keeps the Secret and tells the webhook configuration
 // (caBundle, and url where we run outside the cluster), as controller/authority.hpp decides; it puts back what others
-// change there. Every replica shows the stored leaf, once the configurations have its authority. Where the chart made
+// change there. Every replica shows the stored leaf, once the configuration has its authority. Where the chart made
 // no configuration there is nothing to do and no Secret is made.
 
 #include <cstdint>
@@ -23,13 +23,12 @@
 
 namespace reconcilers {
 
-/// The stores of the three objects; each holds ours and nothing else.
+/// The stores of the two objects; each holds ours and nothing else.
 struct webhook_stores {
   const controller::store<webhook_secret>& secrets;
   const controller::store<mutating_webhooks>& mutating;
-  const controller::store<validating_webhooks>& validating;
 
-  bool synced() const { return secrets.synced() && mutating.synced() && validating.synced(); }
+  bool synced() const { return secrets.synced() && mutating.synced(); }
   /// The authorities each webhook's caller was told of; empty where there is no webhook.
   std::vector<std::string> told() const;
 };
@@ -55,22 +54,16 @@ class webhook_config final : public controller::reconciler {
   std::string_view name() const override { return "webhook-config"; }
   kube::task<controller::action> reconcile(kube::object_key key) override;
 
-  /// One key stands for all three objects.
+  /// One key stands for both objects.
   template <class T>
   std::vector<kube::object_key> affected_by(const T*, const T*) const {
     return {kube::object_key{{}, std::string(names::webhook)}};
   }
 
  private:
-  struct configuration {
-    const kube::resource* type = nullptr;
-    std::string uid;
-    std::vector<webhook_entry> webhooks;
-  };
-  std::vector<configuration> configurations() const;
   bool right(const webhook_entry& entry, const std::string& authorities) const;
   std::string url_of(const webhook_entry& entry) const;
-  nlohmann::json patch_of(const configuration& of, const std::string& authorities) const;
+  nlohmann::json patch_of(const mutating_webhooks& of, const std::string& authorities) const;
   kube::task<controller::action> store(controller::authority_step step);
   kube::task<controller::action> tell(std::string authorities);
   void say_foreign(const webhook_secret& secret);

@@ -37,19 +37,15 @@ kube::result<webhook_secret> webhook_secret::decode(std::string_view bytes) {
   return wire::named(std::move(made), done);
 }
 
-kube::result<std::vector<webhook_entry>> read_webhooks(std::string_view kind, std::string_view bytes,
-                                                       kube::object& into) {
-  auto read = wire::guarded(std::string(kind), [&] {
-    std::vector<webhook_entry> out;
+kube::result<mutating_webhooks> mutating_webhooks::decode(std::string_view bytes) {
+  mutating_webhooks made;
+  const auto done = wire::guarded("protobuf", [&] {
     each_field(bytes, field<1>([&](std::string_view meta) {
-                 wire::read_metadata(meta, into, kube::keep_all, kube::keep_none);
+                 wire::read_metadata(meta, made, kube::keep_all, kube::keep_none);
                }),
-               field<2>([&](std::string_view webhook) { out.push_back(read_entry(webhook)); }));
-    return out;
+               field<2>([&](std::string_view webhook) { made.webhooks.push_back(read_entry(webhook)); }));
   });
-  if (read && into.key.name.empty())
-    return std::unexpected(kube::error{kube::errc::decode, 0, std::string(kind) + " without a name", {}});
-  return read;
+  return wire::named(std::move(made), done);
 }
 
 }  // namespace reconcilers

@@ -14,7 +14,7 @@ namespace reconcilers {
 namespace names {
 /// The Secret, and the Service that the chart makes.
 inline constexpr std::string_view webhook = "quartermaster-webhook";
-/// Both webhook configurations.
+/// The MutatingWebhookConfiguration.
 inline constexpr std::string_view webhook_configuration = "quartermaster";
 // In the Secret.
 inline constexpr std::string_view webhook_authorities = "ca.crt";
@@ -42,27 +42,14 @@ struct webhook_entry {
   friend bool operator==(const webhook_entry&, const webhook_entry&) = default;
 };
 
-/// Reads either kind of configuration; errc::decode.
-kube::result<std::vector<webhook_entry>> read_webhooks(std::string_view kind, std::string_view bytes,
-                                                       kube::object& into);
-
-template <const kube::resource& Type>
-struct webhook_configuration : kube::object {
+struct mutating_webhooks : kube::object {
   // labels: all. annotations: none.
   std::vector<webhook_entry> webhooks;  ///< in the order of the object
 
-  static const kube::resource& of() { return Type; }
+  static const kube::resource& of() { return kube::resources::mutating_webhook_configurations; }
   static constexpr kube::encoding wire = kube::encoding::protobuf;
-  static kube::result<webhook_configuration> decode(std::string_view bytes) {
-    webhook_configuration made;
-    auto read = read_webhooks(Type.kind, bytes, made);
-    if (!read) return std::unexpected(std::move(read.error()));
-    made.webhooks = std::move(*read);
-    return made;
-  }
-  friend bool operator==(const webhook_configuration&, const webhook_configuration&) = default;
+  static kube::result<mutating_webhooks> decode(std::string_view bytes);
+  friend bool operator==(const mutating_webhooks&, const mutating_webhooks&) = default;
 };
-using mutating_webhooks = webhook_configuration<kube::resources::mutating_webhook_configurations>;
-using validating_webhooks = webhook_configuration<kube::resources::validating_webhook_configurations>;
 
 }  // namespace reconcilers

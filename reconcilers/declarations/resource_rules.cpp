@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "reconcilers/admission/admission.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 
 namespace reconcilers {
@@ -123,7 +124,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
   keys_ = compiled.rules.rules.size();
   left_out_ = compiled.left_out;
   auto spec = crl::spec_of(compiled.rules);
-  const auto mode = how_.by_policies() ? policy.resources.enforcement : std::string("Off");
+  const auto& mode = policy.resources.enforcement;
   // Where the webhook fills, it may be away while the API server refuses: then a default that nobody wrote is no fault.
   if (!how_.filled_by_policies() && mode == "Deny") {
     for (const auto& rule : compiled.rules.rules) {
@@ -196,16 +197,8 @@ kube::task<action> resource_rules::remove(const compiled_rules& object) {
 /// What of the chart is not there, or not as the mode needs it: a policy without its binding does nothing.
 kube::task<void> resource_rules::look_at_chart(std::string mode) {
   const bool fills = mode == "Deny";
-  kube::result<std::string> found;
-  if (how_.by_policies()) found = co_await problem_of_policies(mode);
-  if (found && found->empty() && !how_.by_policies())
-    found = co_await problem_of_webhook(
-        kube::resources::validating_webhook_configurations, "resource-rules.quartermaster.io",
-        "nobody holds pods to the rules: with --admission=webhook the webhook does, and");
-  if (found && found->empty() && fills && !how_.filled_by_policies())
-    found = co_await problem_of_webhook(
-        kube::resources::mutating_webhook_configurations, "resource-defaults.quartermaster.io",
-        "nothing fills in defaults: this API server cannot do so itself (Kubernetes 1.36 can), and");
+  auto found = co_await problem_of_policies(mode);
+  if (found && found->empty() && fills && !how_.filled_by_policies()) found = co_await problem_of_webhook();
   if (!found) co_return std::unexpected(std::move(found.error()));
   problem_ = std::move(*found);
   looked_ = how_.now();
@@ -257,15 +250,16 @@ kube::task<std::string> resource_rules::problem_of_binding(const kube::resource&
       " into force: helm upgrade puts it back";
 }
 
-/// Where a webhook does the work, the API server must be told to call it.
-kube::task<std::string> resource_rules::problem_of_webhook(const kube::resource& type, std::string webhook,
-                                                           std::string consequence) {
-  const auto answer = co_await client_.get(type, kube::object_key{{}, std::string(names::managed_by)});
+/// Where the webhook fills pods in, the API server must be told to call it.
+kube::task<std::string> resource_rules::problem_of_webhook() {
+  const auto answer = co_await client_.get(kube::resources::mutating_webhook_configurations,
+                                           kube::object_key{{}, std::string(names::managed_by)});
   if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
   const auto webhooks = answer ? answer->value("webhooks", json::array()) : json::array();
-  const auto is_the_one = [&](const json& entry) { return entry.value("name", "") == webhook; };
-  if (std::ranges::any_of(webhooks, is_the_one)) co_return std::string();
-  co_return consequence + " the webhook " + webhook +
+  const auto fills = [](const json& entry) { return entry.value("name", "") == mutate_pods_route.webhook; };
+  if (std::ranges::any_of(webhooks, fills)) co_return std::string();
+  co_return "nothing fills in defaults: this API server cannot do so itself (Kubernetes 1.36 can), and the webhook " +
+      std::string(mutate_pods_route.webhook) +
       " is not there: helm upgrade with admission.webhook=auto and an operator in the cluster, or with admission.url";
 }
 

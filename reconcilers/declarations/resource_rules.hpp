@@ -34,8 +34,6 @@ class resource_rules final : public controller::reconciler {
     const controller::store<compiled_rules>& rules;
   };
   struct settings {
-    /// False: another part of the program holds pods to the rules, and the policies are to stay out of it.
-    std::function<bool()> by_policies = [] { return true; };
     /// False: the API server cannot fill pods in by itself.
     std::function<bool()> filled_by_policies = [] { return true; };
     std::function<void()> on_state = [] {};  ///< `state` has changed
@@ -74,7 +72,7 @@ class resource_rules final : public controller::reconciler {
   kube::task<std::string> problem_of_policy(const kube::resource& type, std::string name);
   kube::task<std::string> problem_of_binding(const kube::resource& type, std::string name, std::string policy,
                                              std::string action);
-  kube::task<std::string> problem_of_webhook(const kube::resource& type, std::string webhook, std::string consequence);
+  kube::task<std::string> problem_of_webhook();
   void say(std::optional<controller::condition> what);
   controller::condition condition_of(const accelerator_policy& policy) const;
 

@@ -6,23 +6,18 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/admission"
 	"quartermaster.io/test/admission/server"
 )
 
 // webhook brings a batch into force the way people do: declarations, a policy, nodes. Whether the operator compiles the same of it as
 // the C++ form did is part of what is seen.
-type webhook struct {
-	as   form
-	held int
-}
+type webhook struct{ held int }
 
 // Hold adds probes of its own to the batch, so that it is known when everyone has heard.
 func (w *webhook) Hold(ctx context.Context, batch *server.Batch, enforcement string) error {
@@ -67,7 +62,7 @@ func (w *webhook) compiles(ctx context.Context, batch *server.Batch, domain, enf
 		differs = ""
 		for key, rule := range batch.Spec.Rules {
 			got := spec.Rules[key]
-			rule.AbsentPasses = w.as == fills && enforcement == "Deny" && rule.Fill != "" // the webhook may be away
+			rule.AbsentPasses = enforcement == "Deny" && rule.Fill != "" // the webhook may be away
 			if !reflect.DeepEqual(got, rule) {
 				differs = fmt.Sprintf("%s is compiled to %+v, not %+v", key, got, rule)
 			}
@@ -130,178 +125,15 @@ func batches(t *testing.T) []*server.Batch {
 
 // Below 1.36, as the chart has it: the webhook fills in, the policies refuse what is still wrong.
 func TestS24_S25_TheTruthTableWhereTheWebhookFillsIn(t *testing.T) {
-	operator(t, fills)
-	server.RunCases(t, api, judge, &webhook{as: fills}, batches(t))
-}
-
-// The webhook alone: the same verdict, the same mutation, the same words as the C++ form, which CEL is held against elsewhere.
-func TestS24_S25_TheTruthTableByTheWebhookAlone(t *testing.T) {
-	operator(t, forced)
-	ctx := context.Background()
-	hook := &webhook{as: forced}
-	count := 0
-	for i, batch := range batches(t) {
-		began := time.Now()
-		cases := append(slices.Clone(batch.Cases), batch.Swept...)
-		if err := hook.Hold(ctx, batch, "Deny"); err != nil {
-			t.Fatal(err)
-		}
-		if _, label, err := compiled(ctx); err != nil || label != "Off" {
-			t.Errorf("the policies are not out of it: %q %v", label, err)
-		}
-		each(t, cases, func(c admission.Case) []string { return denied(ctx, batch, c) })
-		if err := hook.Hold(ctx, batch, "Warn"); err != nil {
-			t.Fatal(err)
-		}
-		each(t, batch.Cases, func(c admission.Case) []string { return warned(ctx, batch, c) })
-		count += len(cases) + len(batch.Cases)
-		t.Logf("batch %d: %d keys, %d cases in %s", i+1, len(batch.Spec.Keys), len(cases), time.Since(began).Round(time.Millisecond))
-	}
-	t.Logf("%d requests", count)
-}
-
-func each(t *testing.T, cases []admission.Case, check func(admission.Case) []string) {
-	t.Helper()
-	work := make(chan admission.Case)
-	var workers sync.WaitGroup
-	for range 6 {
-		workers.Go(func() {
-			for c := range work {
-				for _, wrong := range check(c) {
-					t.Errorf("%s: %s", c.Name, wrong)
-				}
-			}
-		})
-	}
-	for _, c := range cases {
-		work <- c
-	}
-	close(work)
-	workers.Wait()
-}
-
-func expected(batch *server.Batch, c admission.Case, enforcement string) (admission.Answer, error) {
-	asked := c.Pod.DeepCopy()
-	admission.CopyLimits(asked)
-	return judge.Evaluate(batch.Spec, asked, enforcement)
-}
-
-func denied(ctx context.Context, batch *server.Batch, c admission.Case) []string {
-	reply, err := api.Pod(ctx, c.Pod)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	if c.Server != "" {
-		if reply.Code != 422 || !strings.Contains(reply.Message, c.Server) {
-			return []string{fmt.Sprintf("Kubernetes itself should have said %q: %d %q", c.Server, reply.Code, reply.Message)}
-		}
-		return nil
-	}
-	want, err := expected(batch, c, "Deny")
-	if err != nil {
-		return []string{err.Error()}
-	}
-	answer := admission.Answer{Allowed: reply.Code == 201, Refusals: reply.Refusal(), Advice: strings.Join(reply.Warnings, " ")}
-	if reply.Pod != nil {
-		answer.Fills, answer.RuntimeClassName = admission.FillsOf(c.Pod, reply.Pod)
-	} else {
-		c.Fills, c.SetClass = nil, "" // nobody sees them
-	}
-	wrong := c.Wrong(answer)
-	if answer.Refusals != want.Refusals {
-		wrong = append(wrong, fmt.Sprintf("refused with %q, not %q", answer.Refusals, want.Refusals))
-	}
-	return wrong
-}
-
-func warned(ctx context.Context, batch *server.Batch, c admission.Case) []string {
-	if c.Server != "" {
-		return nil
-	}
-	reply, err := api.Pod(ctx, c.Pod)
-	if err != nil {
-		return []string{err.Error()}
-	}
-	if reply.Code != 201 {
-		return []string{fmt.Sprintf("refused, though enforcement is Warn: %q", reply.Message)}
-	}
-	want, err := expected(batch, c, "Warn")
-	if err != nil {
-		return []string{err.Error()}
-	}
-	var wrong []string
-	// One warning an objection, long ones in pieces; the policies say all in one.
-	apart := strings.NewReplacer("; container ", " container ", "; init container ", " init container ")
-	if got, text := strings.Join(reply.Warnings, " "), apart.Replace(strings.TrimSpace(want.Refusals+" "+want.Advice)); got != text {
-		wrong = append(wrong, fmt.Sprintf("warned %q, not %q", got, text))
-	}
-	if fills, class := admission.FillsOf(c.Pod, reply.Pod); len(fills) > 0 || class != "" {
-		wrong = append(wrong, fmt.Sprintf("filled in, though enforcement is Warn: %v %q", fills, class))
-	}
-	return wrong
-}
-
-// What a person sees who writes a declaration that cannot be.
-func TestS24_ABrokenDeclarationIsRefusedAtTheDoor(t *testing.T) {
-	operator(t, forced)
-	ctx := context.Background()
-	hook := &webhook{as: forced}
-	if err := hook.Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
-		t.Fatal(err)
-	}
-	good := map[string]string{"key": "door.test/a", "dataType": "integer", "limits": "optional", "requests": "disabled"}
-	apply := func(change func(map[string]string)) (string, error) {
-		data := map[string]string{}
-		for field, value := range good {
-			data[field] = value
-		}
-		change(data)
-		object := admission.ConfigMap("cf-crl-door-a", data)
-		_, err := api.Client.CoreV1().ConfigMaps("kube-public").Create(ctx, &object, metav1.CreateOptions{DryRun: []string{"All"}})
-		if err == nil {
-			return "", nil
-		}
-		return err.Error(), err
-	}
-	if said, err := apply(func(map[string]string) {}); err != nil {
-		t.Errorf("a sound one: %s", said)
-	}
-	for want, change := range map[string]func(map[string]string){
-		`data.limits`:       func(of map[string]string) { of["limits"] = "requierd" },
-		`data.key`:          func(of map[string]string) { of["key"] = "no domain" },
-		`data.defaultValue`: func(of map[string]string) { of["defaultValue"] = "4Gi" },
-		`data.requests`:     func(of map[string]string) { delete(of, "requests") },
-	} {
-		if said, err := apply(change); err == nil || !strings.Contains(said, want) {
-			t.Errorf("%s: %q", want, said)
-		}
-	}
-	// The same as pods: Warn and Off refuse nothing.
-	for _, mode := range []string{"Warn", "Off"} {
-		if err := enforce(ctx, mode, false); err != nil {
-			t.Fatal(err)
-		}
-		var said string
-		err := error(nil)
-		for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-			if said, err = apply(func(of map[string]string) { of["limits"] = "requierd" }); err == nil {
-				break
-			}
-		}
-		if err != nil {
-			t.Errorf("with %s: %q", mode, said)
-		}
-	}
-	if out, err := api.Run("", "kubectl", "create", "configmap", "cf-crl-door-b", "-n", "kube-public", "--from-literal=a=b", "--dry-run=server"); err != nil {
-		t.Errorf("a ConfigMap that only looks like one: %s %v", out, err)
-	}
+	operator(t)
+	server.RunCases(t, api, judge, &webhook{}, batches(t))
 }
 
 // Below 1.36 nobody fills in a default while the operator is gone: a pod that relies on one is made without it, not refused.
 func TestS24_APodThatReliesOnADefaultIsMadeWhileTheOperatorIsGone(t *testing.T) {
-	op := operator(t, fills)
+	op := operator(t)
 	ctx := context.Background()
-	hook := &webhook{as: fills}
+	hook := &webhook{}
 	if err := hook.Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
 		t.Fatal(err)
 	}
@@ -328,25 +160,5 @@ func TestS24_APodThatReliesOnADefaultIsMadeWhileTheOperatorIsGone(t *testing.T) 
 	}
 	if reply := ask("never", "1"); reply.Refusal() == "" {
 		t.Errorf("a pod that asks for what is disabled: %d", reply.Code)
-	}
-}
-
-// The operator is gone: pods are made all the same, and nobody waits for long.
-func TestS24_PodsAreMadeWhileTheOperatorIsGone(t *testing.T) {
-	op := operator(t, forced)
-	ctx := context.Background()
-	if err := (&webhook{as: forced}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
-		t.Fatal(err)
-	}
-	op.Terminate(15 * time.Second)
-	pod := admission.NewPod()
-	pod.Spec.Containers = []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Limits: admission.Amounts("h1.probe.test/never", "1")}}}
-	began := time.Now()
-	reply, err := api.Pod(ctx, pod)
-	if err != nil || reply.Code != 201 {
-		t.Errorf("%d %s %v", reply.Code, reply.Message, err)
-	}
-	if took := time.Since(began); took > 6*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }

@@ -164,7 +164,7 @@ func answered(t *testing.T) {
 }
 
 func TestS28_S30_S78_PodsGoWhereTheDriverKnowsTheirCUDA(t *testing.T) {
-	op := operator(t, fills)
+	op := operator(t)
 	fleet(t, cardNode{"cuda-11", "11.8", "520.61.05", "7.0", "Tesla-V100-SXM2-32GB", true},
 		cardNode{"cuda-12", "12.4", "550.54.14", "8.0", "NVIDIA-A100-SXM4-40GB", true}, cardNode{"cuda-13", "13.0", "580.65.06", "9.0", "NVIDIA-H100-80GB-HBM3", false})
 	compatible(t, "Deny")
@@ -211,7 +211,7 @@ func TestS28_S30_S78_PodsGoWhereTheDriverKnowsTheirCUDA(t *testing.T) {
 }
 
 func TestS30_S32_S78_WhatCannotRunIsRefusedWithWhatThereIs(t *testing.T) {
-	operator(t, fills)
+	operator(t)
 	fleet(t, cardNode{"v100", "12.4", "550.54.14", "7.0", "Tesla-V100-SXM2-32GB", true}, cardNode{"t4", "12.4", "550.54.14", "7.5", "Tesla-T4", true})
 	compatible(t, "Deny")
 	answered(t)

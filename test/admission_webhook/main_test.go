@@ -72,20 +72,8 @@ func prepare() error {
 	return err
 }
 
-// form of the configuration: what the chart installs for admission.webhook=always, or what it installs below 1.36 by itself, where the
-// policies refuse and the webhook fills.
-type form string
-
-const (
-	forced form = "webhook"
-	fills  form = "auto"
-)
-
-// installed is the chart's admission.webhook.
-var installed = map[form]string{forced: "always", fills: "auto"}
-
-// operator under the chart's ServiceAccount, on a machine of its own: the API server is told where by URL.
-func operator(t *testing.T, as form) *kit.Operator {
+// operator as the chart has it below 1.36, where the policies refuse and the webhook fills: under the chart's ServiceAccount, on a machine of its own: the API server is told where by URL.
+func operator(t *testing.T) *kit.Operator {
 	t.Helper()
 	port, err := kit.FreePort()
 	if err != nil {
@@ -93,7 +81,7 @@ func operator(t *testing.T, as form) *kit.Operator {
 	}
 	at := fmt.Sprintf("127.0.0.1:%d", port)
 	_, err = api.Run("", "helm", "upgrade", "--install", "quartermaster", filepath.Join(admission.Root(), "charts/quartermaster"), "--namespace", kit.Namespace,
-		"--create-namespace", "--set", "replicaCount=0", "--set", "admission.webhook="+installed[as], "--set", "admission.url=https://"+at)
+		"--create-namespace", "--set", "replicaCount=0", "--set", "admission.url=https://"+at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +92,8 @@ func operator(t *testing.T, as form) *kit.Operator {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	program := env("QM_OPERATOR", filepath.Join(admission.Root(), "build/release/quartermaster"))
-	op, err := kit.StartOperator(kit.OperatorOptions{Name: string(as), Program: program, Kubeconfig: lines[len(lines)-1], Namespace: kit.Namespace, Dir: logs,
-		Args: []string{"--webhook-address", at, "--webhook-url", "https://" + at, "--admission", string(as)}})
+	op, err := kit.StartOperator(kit.OperatorOptions{Name: "webhook", Program: program, Kubeconfig: lines[len(lines)-1], Namespace: kit.Namespace, Dir: logs,
+		Args: []string{"--webhook-address", at, "--webhook-url", "https://" + at}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,10 +266,10 @@ func TestF22_F23_CertificatesChangeUnderLoadAndNoCallFails(t *testing.T) {
 	if err := api.Client.CoreV1().Secrets(namespace).Delete(context.Background(), secretName, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err) // what an earlier run left
 	}
-	op := operator(t, fills)
+	op := operator(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if err := (&webhook{as: fills}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
+	if err := (&webhook{}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
 		t.Fatal(err)
 	}
 	open := failedOpen(t)
@@ -360,7 +360,7 @@ func TestF22_F23_CertificatesChangeUnderLoadAndNoCallFails(t *testing.T) {
 }
 
 func TestF23_ABundleThatLagsOrWasChangedIsPutBack(t *testing.T) {
-	operator(t, fills)
+	operator(t)
 	ctx := context.Background()
 	configurations := api.Client.AdmissionregistrationV1().MutatingWebhookConfigurations()
 	told := func() []byte {
@@ -396,10 +396,10 @@ func encoded(text []byte) string {
 
 // What raw sockets can do to it, and what it costs.
 func TestF38_HostileReviewsDoNotHurtTheRunningOperator(t *testing.T) {
-	op := operator(t, fills)
+	op := operator(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	if err := (&webhook{as: fills}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
+	if err := (&webhook{}).Hold(ctx, &server.Batch{Spec: admission.NewSpec()}, "Deny"); err != nil {
 		t.Fatal(err)
 	}
 	c := newCaller(t, 0)

@@ -32,7 +32,7 @@ func Test_two_renderings_are_equal_byte_for_byte(t *testing.T) {
 	for _, values := range []string{
 		"",
 		"{pgpu_enable: true, policy: {scheduler: {mode: Dedicated}}, networkPolicy: true, metrics: {serviceMonitor: {enabled: true}}}",
-		"{extender: {certificateSecret: mine, protect: always}, policy: {scheduler: {mode: StaticPod}}, admission: {webhook: always}}",
+		"{extender: {certificateSecret: mine, protect: always}, policy: {scheduler: {mode: StaticPod}}}",
 	} {
 		render := func() string {
 			t.Helper()

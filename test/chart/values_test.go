@@ -118,7 +118,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"policy: {enrolment: {maxUnavailable: 10%%}}":                             "at '/policy/enrolment/maxUnavailable'",
 		"policy: {customResources: {enforcement: Off}}":                           "at '/policy/customResources/enforcement': got boolean, want string",
 		"policy: {customResources: {namespace: team}}":                            "at '/policy/customResources': additional properties 'namespace' not allowed",
-		"{admission: {webhook: always, port: 8080}, metrics: {port: 8080}}":       "admission.port is 8080, which is metrics.port; allowed: another port of the pod",
+		"{admission: {webhook: auto, port: 8080}, metrics: {port: 8080}}":         "admission.port is 8080, which is metrics.port; allowed: another port of the pod",
 		"rbac: {agregate: true}":                                                  "at '/rbac': additional properties 'agregate' not allowed",
 		"policy: {removing: true}":                                                "at '/policy': additional properties 'removing' not allowed",
 		"image: {repo: x}":                                                        "at '/image': additional properties 'repo' not allowed",

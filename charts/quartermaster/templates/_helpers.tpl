@@ -114,7 +114,7 @@ beside the new policy, so that no pod is missed while the server gets to know th
 {{- if eq .name "resource-defaults.quartermaster.io" }}{{ $was = true }}{{ end }}
 {{- end }}
 {{- $is := and $fills (lookup "admissionregistration.k8s.io/v1" "MutatingAdmissionPolicy" "" "resource-defaults.quartermaster.io") }}
-{{- if or (eq .Values.admission.webhook "always") (and (eq .Values.admission.webhook "auto") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) (or (not $fills) (and $was (not $is)))) -}}
+{{- if and (eq .Values.admission.webhook "auto") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) (or (not $fills) (and $was (not $is))) -}}
 true
 {{- end }}
 {{- end }}

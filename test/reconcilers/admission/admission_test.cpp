@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/config.hpp"
+#include "reconcilers/admission/admission_review.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 #include "text/text.hpp"
@@ -17,16 +18,11 @@
 namespace reconcilers {
 namespace {
 
-using crl::config_map_text;
 using crl::sound;
 using nlohmann::json;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 
 /// A card, which is optional, needs a share of memory, which has a default, and excludes a chip.
 crl::rule_set lab_rules() {
@@ -81,17 +77,14 @@ struct admission : testing::Test {
   json mutated(const json& review, enforcement mode = enforcement::deny) const {
     return answered(mutate_pod, review, mode);
   }
-  json validated(const json& review, enforcement mode = enforcement::deny) const {
-    return answered(validate_pod, review, mode);
-  }
   static json patch_in(const json& response) {
     EXPECT_EQ(response["patchType"], "JSONPatch");
     return json::parse(kube::base64_decode(response["patch"].get<std::string>()).value_or("none"));
   }
   std::string untouched(const json& review) const {
-    const auto filled = mutated(review), judged = validated(review);
+    const auto filled = mutated(review);
     const json plain = {{"uid", review["request"]["uid"]}, {"allowed", true}};
-    return filled == plain && judged == plain ? "" : filled.dump() + judged.dump();
+    return filled == plain ? "" : filled.dump();
   }
 };
 
@@ -179,46 +172,29 @@ TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
   EXPECT_EQ(patch_in(json::parse(both.body)["response"]).size(), 5u);
 }
 
-TEST_F(admission, S24_refuses_with_the_reason) {
-  const auto review = review_of(pod_with({{"example.com/fpga", "1"}, {"example.com/mem", "0"}}));
-  EXPECT_EQ(mutated(review)["allowed"], true) << "others may still change it";
-  const auto response = validated(review);
-  EXPECT_EQ(response["allowed"], false);
-  EXPECT_EQ(response["status"]["code"], 403);
-  EXPECT_EQ(response["status"]["reason"], "Forbidden");
-  EXPECT_EQ(response["status"]["message"],
-            "container main: example.com/mem must be set to 1 or more beside example.com/fpga (ConfigMap "
-            "kube-public/cf-crl-lab-mem)");
-}
-
-TEST_F(admission, S24_warn_says_it_and_changes_nothing) {
+TEST_F(admission, S24_warn_fills_nothing_in) {
   const auto review = review_of(pod_with({{"example.com/fpga", "1"}}));
   EXPECT_FALSE(mutated(review, enforcement::warn).contains("patch"));
-  const auto response = validated(review, enforcement::warn);
-  EXPECT_EQ(response["allowed"], true);
-  EXPECT_THAT(response["warnings"].get<std::vector<std::string>>(),
-              ElementsAre(HasSubstr("example.com/mem must be set to 1 or more beside example.com/fpga")));
 }
 
 TEST_F(admission, S24_off_and_what_is_not_ours_goes_through_untouched) {
-  const auto bad = pod_with({{"example.com/fpga", "1"}, {"example.com/chip", "1"}});
-  auto review = review_of(bad);
-  EXPECT_FALSE(validated(review)["allowed"]);
-  EXPECT_TRUE(validated(review, enforcement::off)["allowed"]);
+  const auto asking = pod_with({{"example.com/fpga", "1"}});
+  auto review = review_of(asking);
+  EXPECT_TRUE(mutated(review).contains("patch"));
   EXPECT_FALSE(mutated(review, enforcement::off).contains("patch"));
   for (const auto* ns : {"kube-system", "kube-public", "kube-node-lease", "quartermaster"}) {
     review["request"]["namespace"] = ns;
     EXPECT_EQ(untouched(review), "") << ns;
   }
-  review = review_of(bad);
+  review = review_of(asking);
   review["request"]["object"]["metadata"]["annotations"] = {{"kubernetes.io/config.mirror", "1"}};
   EXPECT_EQ(untouched(review), "") << "mirror pod";
   for (const auto* operation : {"UPDATE", "DELETE", "CONNECT"}) {
-    review = review_of(bad);
+    review = review_of(asking);
     review["request"]["operation"] = operation;
     EXPECT_EQ(untouched(review), "") << operation;
   }
-  review = review_of(bad);
+  review = review_of(asking);
   review["request"]["subResource"] = "ephemeralcontainers";
   EXPECT_EQ(untouched(review), "");
   EXPECT_EQ(untouched(review_of(pod_with({{"nvidia.com/gpu", "1"}, {"cpu", "1"}}))), "") << "declared by nobody";
@@ -288,14 +264,12 @@ TEST_F(admission, F38_a_review_that_is_none_is_a_400_of_one_line) {
       {with("/request/object/spec/containers/0/resources/limits", json::array({1})), ""},
       {old_only.dump(), "request.object is missing"},
   };
-  for (const auto by : {mutate_pod, validate_pod}) {
-    for (const auto& [review, says] : cases) {
-      const auto answer = by(review, {rules, enforcement::deny, "quartermaster"});
-      EXPECT_EQ(answer.status, 400) << review.substr(0, 200) << " -> " << answer.body;
-      EXPECT_THAT(answer.body, HasSubstr(says)) << review.substr(0, 200);
-      EXPECT_EQ(answer.body.find('\n'), answer.body.size() - 1) << answer.body;
-      EXPECT_TRUE(crl::is_plain_text(answer.body)) << answer.body;
-    }
+  for (const auto& [review, says] : cases) {
+    const auto answer = mutate_pod(review, {rules, enforcement::deny, "quartermaster"});
+    EXPECT_EQ(answer.status, 400) << review.substr(0, 200) << " -> " << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr(says)) << review.substr(0, 200);
+    EXPECT_EQ(answer.body.find('\n'), answer.body.size() - 1) << answer.body;
+    EXPECT_TRUE(crl::is_plain_text(answer.body)) << answer.body;
   }
 }
 
@@ -326,36 +300,13 @@ TEST_F(admission, F38_size_depth_and_number_cost_milliseconds) {
   };
   for (const auto& review : reviews) {
     const auto began = std::chrono::steady_clock::now();
-    const auto answer = validate_pod(review, {rules, enforcement::deny, "quartermaster"});
+    const auto answer = mutate_pod(review, {rules, enforcement::deny, "quartermaster"});
     const auto took = std::chrono::steady_clock::now() - began;
     EXPECT_TRUE(answer.status == 200 || answer.status == 400);
     EXPECT_LT(answer.body.size(), 20'000U);
     EXPECT_LT(took, std::chrono::seconds(2)) << review.substr(0, 100);  // with the sanitizers of a test
   }
-  const auto refused = validated(review_of(pod_of(too_many)));
-  EXPECT_FALSE(refused["allowed"]);
-  EXPECT_THAT(refused["status"]["message"], HasSubstr("more than is judged"));
   EXPECT_FALSE(mutated(review_of(pod_of(too_many))).contains("patch"));
-}
-
-TEST_F(admission, S49_an_annotation_that_says_an_amount_is_honoured_or_refused) {
-  crl::registry declared;
-  declared.put(sound("tencent.com/vcuda-core", "gpu-manager").view());
-  declared.put(sound("tencent.com/vcuda-memory", "gpu-manager").view());
-  const auto vcuda = declared.compile();
-  const auto said = [&](const std::string& limit, enforcement mode) {
-    auto pod = pod_with({{"tencent.com/vcuda-core", "50"}, {"tencent.com/vcuda-memory", "4"}});
-    pod["metadata"]["annotations"] = {{"tencent.com/vcuda-core-limit", limit}};
-    return json::parse(validate_pod(review_of(pod).dump(), {vcuda, mode, "quartermaster"}).body)["response"];
-  };
-  EXPECT_TRUE(said("80", enforcement::deny)["allowed"]);
-  const auto refused = said("banana", enforcement::deny);
-  EXPECT_FALSE(refused["allowed"]);
-  EXPECT_THAT(refused["status"]["message"], HasSubstr("annotation tencent.com/vcuda-core-limit is no whole number"));
-  const auto warned = said("banana", enforcement::warn);
-  EXPECT_TRUE(warned["allowed"]);
-  EXPECT_THAT(warned["warnings"][0], HasSubstr("annotation tencent.com/vcuda-core-limit is no whole number"));
-  EXPECT_FALSE(said("banana", enforcement::off).contains("warnings"));
 }
 
 TEST_F(admission, F38_the_worst_pod_the_limits_allow_does_not_hold_the_loop) {
@@ -381,186 +332,46 @@ TEST_F(admission, F38_the_worst_pod_the_limits_allow_does_not_hold_the_loop) {
     containers.push_back(container("c" + std::to_string(i), limits));
   }
   const auto review = review_of(pod_of(containers)).dump();
-  for (const auto by : {mutate_pod, validate_pod}) {
-    const auto began = std::chrono::steady_clock::now();
-    const auto answer = by(review, {heavy, enforcement::deny, "quartermaster"});
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    EXPECT_EQ(answer.status, 200);
-    EXPECT_THAT(answer.body, Not(HasSubstr("more than is judged"))) << "it is within the bounds";
-    EXPECT_LT(took.count(), 5.0);  // with the sanitizers of a test
-    RecordProperty("seconds", std::to_string(took.count()));
-  }
+  const auto began = std::chrono::steady_clock::now();
+  const auto answer = mutate_pod(review, {heavy, enforcement::deny, "quartermaster"});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_LT(took.count(), 5.0);  // with the sanitizers of a test
+  RecordProperty("seconds", std::to_string(took.count()));
 }
 
-TEST_F(admission, F37_what_people_wrote_is_safe_to_show) {
-  auto review = review_of(pod_with({{"example.com/fpga", "1"}, {"example.com/mem", "0"}}));
-  review["request"]["object"]["spec"]["containers"][0]["name"] = "a\n\x1b[2J\u202e\"\\";
-  const auto message = validated(review)["status"]["message"].get<std::string>();
-  EXPECT_TRUE(crl::is_plain_text(message)) << message;
-  EXPECT_THAT(message, StartsWith("container a \\u{1b}[2J\\u{202e}\"\\: example.com/mem"));
-}
-
-TEST_F(admission, warnings_are_of_256_bytes_at_most_and_bounded_together) {
-  auto containers = json::array();
+TEST(review_answers, F37_what_people_wrote_is_safe_to_show_and_bounded) {
+  std::vector<std::string> texts{"a\n\x1b[2J\u202e\"\\"};
   for (int i = 0; i < 200; ++i) {
-    std::string name = "容器";
-    for (int k = 0; k < 30; ++k) name += i % 2 ? "长名字" : "long name ";
-    containers.push_back(container(name + std::to_string(i), {{"example.com/fpga", "1"}}));
+    texts.emplace_back("容器");
+    for (int k = 0; k < 30; ++k) texts.back() += i % 2 ? "长名字" : "long name ";
   }
-  const auto response = validated(review_of(pod_of(containers)), enforcement::warn);
+  const auto warnings = reviews::warnings_of(texts);
   std::size_t bytes = 0;
-  for (const auto& one : response["warnings"]) {
-    const auto text = one.get<std::string>();
+  for (const auto& text : warnings) {
     EXPECT_LE(text.size(), 256U);
     EXPECT_TRUE(crl::is_plain_text(text)) << text;
     bytes += text.size();
   }
   EXPECT_LE(bytes, 4096U);
-  EXPECT_THAT(response["warnings"].back().get<std::string>(), HasSubstr(" more"));
-  const auto refused = validated(review_of(pod_of(containers)));
-  EXPECT_LE(refused["status"]["message"].get<std::string>().size(), 4000U);
+  EXPECT_THAT(warnings.front(), testing::StartsWith("a \\u{1b}[2J\\u{202e}\"\\"));
+  EXPECT_THAT(warnings.back(), HasSubstr(" more"));
+  EXPECT_LE(reviews::joined(texts).size(), 4000U);
+  EXPECT_TRUE(crl::is_plain_text(reviews::joined(texts)));
 }
 
-// ---- ConfigMaps
-
-struct declarations : admission {
-  static json object_of(const config_map_text& of) {
-    return {{"apiVersion", "v1"},
-            {"kind", "ConfigMap"},
-            {"metadata", {{"name", of.key.name}, {"namespace", of.key.ns}, {"labels", of.labels}}},
-            {"data", of.data}};
-  }
-  static json created(const config_map_text& what) {
-    auto out = review_of(object_of(what), "ConfigMap");
-    out["request"]["namespace"] = what.key.ns;
-    return out;
-  }
-  static json updated(const config_map_text& before, const config_map_text& after) {
-    auto out = created(after);
-    out["request"]["operation"] = "UPDATE";
-    out["request"]["oldObject"] = object_of(before);
-    return out;
-  }
-  json judged(const json& review, enforcement mode = enforcement::deny) const {
-    const auto answer = validate_config_map(review.dump(), {}, mode);
-    EXPECT_EQ(answer.status, 200) << answer.body;
-    const auto response = json::parse(answer.body)["response"];
-    EXPECT_EQ(response["uid"], review["request"]["uid"]);
-    return response;
-  }
-};
-
-TEST_F(declarations, S24_a_sound_one_passes_and_a_broken_one_is_refused_with_its_finding) {
-  EXPECT_EQ(judged(created(sound())), json({{"uid", "705ab4f5-6393-11e8-b7cc-42010a800002"}, {"allowed", true}}));
-  const auto broken = judged(created(sound().with("limits", "requierd")));
-  EXPECT_FALSE(broken["allowed"]);
-  EXPECT_THAT(broken["status"]["message"].get<std::string>(),
-              AllOf(HasSubstr("data.limits is \"requierd\""), HasSubstr("write \"required\"")));
-}
-
-TEST_F(declarations, S24_what_is_doubtful_is_a_warning) {
-  const auto response = judged(created(sound().with("surprise", "1")));
-  EXPECT_TRUE(response["allowed"]);
-  EXPECT_THAT(response["warnings"].get<std::vector<std::string>>(), ElementsAre(HasSubstr("data.surprise")));
-  const auto device = judged(created(crl::device().without("nodeLabelKey")));
-  EXPECT_FALSE(device["allowed"]);
-}
-
-TEST_F(declarations, S24_only_the_namespace_that_is_read_refuses) {
-  auto elsewhere = sound().with("limits", "requierd");
-  elsewhere.key.ns = "team";
-  const auto response = judged(created(elsewhere));
-  EXPECT_TRUE(response["allowed"]);
-  EXPECT_THAT(response["warnings"].dump(), AllOf(HasSubstr("kube-public"), HasSubstr("data.limits")));
-}
-
-TEST_F(declarations, S24_an_update_that_touches_nothing_we_judge_passes) {
-  const auto broken = sound().with("limits", "requierd");
-  EXPECT_TRUE(judged(updated(broken, broken.labelled("team", "a")))["allowed"]) << "our own verdict is such an update";
-  EXPECT_FALSE(judged(updated(sound(), broken))["allowed"]);
-  EXPECT_TRUE(judged(updated(broken, sound()))["allowed"]);
-  auto gone = created(broken);
-  gone["request"]["operation"] = "DELETE";
-  std::swap(gone["request"]["object"], gone["request"]["oldObject"]);
-  EXPECT_TRUE(judged(gone)["allowed"]);
-}
-
-TEST_F(declarations, S24_warn_says_what_deny_refuses_and_off_says_nothing) {
-  const auto broken = created(sound().with("limits", "requierd"));
-  const auto warned = judged(broken, enforcement::warn);
-  EXPECT_TRUE(warned["allowed"]);
-  EXPECT_THAT(warned["warnings"].get<std::vector<std::string>>(), ElementsAre(HasSubstr("data.limits")));
-  const auto off = judged(broken, enforcement::off);
-  EXPECT_TRUE(off["allowed"]);
-  EXPECT_FALSE(off.contains("warnings"));
-  EXPECT_FALSE(judged(broken)["allowed"]);
-}
-
-TEST_F(declarations, S24_a_broken_one_can_be_switched_off_and_its_other_labels_may_change) {
-  const auto broken = sound().with("limits", "requierd");
-  auto off = broken;
-  off.labels["features.cpaas.io/enabled"] = "false";
-  EXPECT_TRUE(judged(updated(broken, off))["allowed"]);
-  EXPECT_TRUE(judged(created(off))["allowed"]);
-  EXPECT_FALSE(judged(updated(off, broken))["allowed"]) << "switched on again";
-  auto described = broken.with("descriptionEn", "other words");
-  described.labels["helm.sh/chart"] = "lab-2";
-  EXPECT_TRUE(judged(updated(broken, described))["allowed"]);
-  EXPECT_FALSE(judged(updated(broken, broken.with("requests", "maybe")))["allowed"]);
-}
-
-TEST_F(declarations, a_name_that_promises_what_no_label_keeps_is_said) {
-  auto plain = sound();
-  plain.labels.clear();
-  EXPECT_THAT(judged(created(plain))["warnings"].dump(), HasSubstr("declares nothing"));
-  plain.key.name = "settings";
-  EXPECT_FALSE(judged(created(plain)).contains("warnings"));
-}
-
-TEST_F(declarations, F38_hostile_ones_are_refused_or_judged_in_bounded_time) {
-  for (const char* filler : {"<", "\x01", "\xc3\xbf"}) {
-    std::string text;
-    while (text.size() < (1u << 20)) text += filler;
-    const auto after = sound().with("descriptionEn", text);
-    const auto review = updated(sound(), after).dump();
-    EXPECT_LT(review.size(), max_config_map_review);
-    const auto began = std::chrono::steady_clock::now();
-    EXPECT_EQ(validate_config_map(review, {}, enforcement::deny).status, 200);
-    EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  }
-  auto many = sound();
-  for (int i = 0; i < 10'000; ++i) many.data["k" + std::to_string(i)] = "";
-  EXPECT_TRUE(judged(created(many))["allowed"]);
-  auto wrong = created(sound());
-  wrong["request"]["object"]["data"] = json::array({1, 2});
-  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
-  wrong["request"]["kind"]["kind"] = "Pod";
-  EXPECT_EQ(validate_config_map(wrong.dump(), {}, enforcement::deny).status, 400);
-}
-
-// ---- the form
-
-TEST(admission_form, is_chosen_by_what_the_server_offers_unless_it_is_forced) {
-  const admission_offers none, old{true, false}, all{true, true};
-  EXPECT_EQ(form_of(false, all), admission_form::policies);
-  EXPECT_EQ(form_of(false, old), admission_form::webhook_fills);
-  EXPECT_EQ(form_of(false, none), admission_form::webhook);
-  EXPECT_EQ(form_of(true, all), admission_form::webhook);
-  EXPECT_EQ(form_of(true, old), admission_form::webhook);
-}
-
-TEST(admission_form, reads_the_offers_of_a_server) {
+TEST(fills_pods, is_read_from_what_the_server_offers) {
   const auto list = [](std::vector<std::string> names) {
     json out = {{"kind", "APIResourceList"}, {"groupVersion", "admissionregistration.k8s.io/v1"}};
     for (const auto& name : names) out["resources"].push_back({{"name", name}, {"verbs", {"get"}}});
     return out.dump();
   };
-  EXPECT_EQ(offers_of(list({"mutatingwebhookconfigurations", "validatingadmissionpolicies"})),
-            (admission_offers{true, false}));
-  EXPECT_EQ(offers_of(list(
-                {"mutatingadmissionpolicies", "validatingadmissionpolicies", "validatingadmissionpolicies/status"})),
-            (admission_offers{true, true}));
-  for (const auto* text : {"", "{}", "no json", R"({"resources":7})"}) EXPECT_EQ(offers_of(text), admission_offers());
+  EXPECT_FALSE(fills_pods(list({"mutatingwebhookconfigurations", "validatingadmissionpolicies"})));
+  EXPECT_TRUE(fills_pods(list({"mutatingadmissionpolicies", "validatingadmissionpolicies"})));
+  for (const auto* text : {"", "{}", "no json", R"({"resources":7})"}) EXPECT_FALSE(fills_pods(text)) << text;
+}
+
+TEST(enforcement, is_read_from_the_words_of_the_policy) {
   EXPECT_EQ(enforcement_of("Deny"), enforcement::deny);
   EXPECT_EQ(enforcement_of("Warn"), enforcement::warn);
   EXPECT_EQ(enforcement_of("deny"), enforcement::off);

@@ -30,7 +30,6 @@ using testing::SizeIs;
 const std::string secret_path = "/api/v1/namespaces/quartermaster/secrets/quartermaster-webhook";
 const std::string group = "/apis/admissionregistration.k8s.io/v1/";
 const std::string mutating_path = group + "mutatingwebhookconfigurations/quartermaster";
-const std::string validating_path = group + "validatingwebhookconfigurations/quartermaster";
 
 std::string decoded(const json& of) { return kube::base64_decode(of.get<std::string>()).value_or(""); }
 
@@ -75,7 +74,6 @@ struct webhook_config_test : controller_test::rig {
   kube::client client{server.transport};
   controller::store<webhook_secret> secrets;
   controller::store<mutating_webhooks> mutating;
-  controller::store<validating_webhooks> validating;
   milliseconds now{1'000'000};
   std::int64_t wall = 1'800'000'000;
   webhook_settings how{"quartermaster", "", [this] { return now; }, [this] { return wall; }};
@@ -89,7 +87,6 @@ struct webhook_config_test : controller_test::rig {
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
     secrets.begin(), secrets.commit();
     mutating.begin(), mutating.commit();
-    validating.begin(), validating.commit();
     server.watch = [this](const std::string& path, const json& is, const json& was) { hand_out(path, is, was); };
     controller::http_server_options options;
     options.name = "webhook";
@@ -99,14 +96,13 @@ struct webhook_config_test : controller_test::rig {
     make();
   }
   void make() {
-    leader = std::make_unique<webhook_config>(webhook_stores{secrets, mutating, validating}, client, how);
-    replica = std::make_unique<webhook_certificate>(webhook_stores{secrets, mutating, validating}, how, *front);
+    leader = std::make_unique<webhook_config>(webhook_stores{secrets, mutating}, client, how);
+    replica = std::make_unique<webhook_certificate>(webhook_stores{secrets, mutating}, how, *front);
   }
   void hand_out(const std::string& path, const json& is, const json& was) {
     const auto feed = [&](auto& store, auto of) { is.is_null() ? store.erase(of(was)) : store.put(of(is)); };
     if (path == secret_path) feed(secrets, secret_of);
     if (path == mutating_path) feed(mutating, configuration_of<mutating_webhooks>);
-    if (path == validating_path) feed(validating, configuration_of<validating_webhooks>);
   }
   void install() {
     const auto entry = [](const webhook_route& of) -> json {
@@ -114,9 +110,8 @@ struct webhook_config_test : controller_test::rig {
               {"clientConfig",
                {{"service", {{"name", "quartermaster-webhook"}, {"namespace", "quartermaster"}, {"path", of.path}}}}}};
     };
-    server.put(mutating_path, {{"metadata", {{"name", "quartermaster"}}}, {"webhooks", {entry(mutate_pods_route)}}});
-    server.put(validating_path, {{"metadata", {{"name", "quartermaster"}}},
-                                 {"webhooks", {entry(validate_pods_route), entry(validate_config_maps_route)}}});
+    server.put(mutating_path, {{"metadata", {{"name", "quartermaster"}}},
+                               {"webhooks", {entry(mutate_pods_route), entry(compatibility_route)}}});
   }
   kube::result<controller::action> once() { return run(leader->reconcile({{}, "quartermaster-webhook"})); }
   /// Until it says that there is nothing to do for an hour.
@@ -152,11 +147,9 @@ TEST_F(webhook_config_test, F23_stores_then_tells_then_signs_then_shows) {
   install();
   EXPECT_THAT(replica->problem(), HasSubstr("no certificate"));
   settle_leader();
-  EXPECT_THAT(server.writes(), ElementsAre("apply " + secret_path, "patch " + mutating_path, "patch " + validating_path,
-                                           "apply " + secret_path));
+  EXPECT_THAT(server.writes(), ElementsAre("apply " + secret_path, "patch " + mutating_path, "apply " + secret_path));
   const auto authorities = decoded(server.objects.at(secret_path)["data"]["ca.crt"]);
-  for (const auto& told : {bundle(mutating_path, 0), bundle(validating_path, 0), bundle(validating_path, 1)})
-    EXPECT_EQ(told, authorities);
+  for (const auto& told : {bundle(mutating_path, 0), bundle(mutating_path, 1)}) EXPECT_EQ(told, authorities);
   EXPECT_TRUE(client_config(mutating_path, 0).contains("service"));
   const auto leaf = controller::x509::read(stored_leaf().certificate).at(0);
   EXPECT_THAT(leaf.names, ElementsAre("quartermaster-webhook.quartermaster.svc",
@@ -183,7 +176,7 @@ TEST_F(webhook_config_test, outside_a_cluster_callers_are_given_a_url) {
   settle_leader();
   EXPECT_EQ(client_config(mutating_path, 0)["url"], "https://127.0.0.1:8443/mutate/pods");
   EXPECT_FALSE(client_config(mutating_path, 0).contains("service"));
-  EXPECT_EQ(client_config(validating_path, 1)["url"], "https://127.0.0.1:8443/validate/configmaps");
+  EXPECT_EQ(client_config(mutating_path, 1)["url"], "https://127.0.0.1:8443/mutate/compatibility");
   EXPECT_THAT(controller::x509::read(stored_leaf().certificate).at(0).names, testing::Contains("127.0.0.1"));
 }
 
@@ -198,7 +191,7 @@ TEST_F(webhook_config_test, F23_a_bundle_that_others_changed_is_put_back_but_not
   now += milliseconds(10'000);
   ASSERT_TRUE(once());
   EXPECT_EQ(bundle(mutating_path, 0), right);
-  EXPECT_THAT(server.writes(), ElementsAre("patch " + mutating_path)) << "the other one is right";
+  EXPECT_THAT(server.writes(), ElementsAre("patch " + mutating_path));
   server.put(mutating_path, object);
   const auto again = once();
   ASSERT_TRUE(again);
@@ -322,7 +315,7 @@ TEST(webhook_objects, are_read_from_protobuf) {
   const auto found = mutating_webhooks::decode(configuration);
   ASSERT_TRUE(found) << found.error().what;
   EXPECT_THAT(found->webhooks, ElementsAre(webhook_entry{"a.example.com", "bundle", "https://a/b"}));
-  EXPECT_FALSE(validating_webhooks::decode("\x0a\xff"));
+  EXPECT_FALSE(mutating_webhooks::decode("\x0a\xff"));
   EXPECT_FALSE(webhook_secret::decode(""));
 }
 

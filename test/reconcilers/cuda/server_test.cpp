@@ -16,7 +16,7 @@ struct compatibility_server : testing::Test {
   controller::store<accelerator_policy> policies;
   controller::store<compiled_rules> rules;
   controller::store<kube::node> nodes;
-  admission_server server{policies, rules, "quartermaster", crl::parse_settings(), metrics, &nodes};
+  admission_server server{policies, rules, "quartermaster", metrics, &nodes};
   std::uint64_t version = 1;
 
   void synced() {

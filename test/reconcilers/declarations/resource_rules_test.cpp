@@ -36,14 +36,13 @@ class resource_rules_test : public testing::Test {
   controller::store<compiled_rules> rules;
   controller::milliseconds now{10'000};
   int told = 0;
-  bool by_policies = true, filled_by_policies = true;
+  bool filled_by_policies = true;
   std::optional<bool> sends;
   custom_resource judge{{&declared}, client, recorder, {}, &runtimes};
   resource_rules what{{policies, nodes, rules},
                       judge,
                       client,
-                      {.by_policies = [this] { return by_policies; },
-                       .filled_by_policies = [this] { return filled_by_policies; },
+                      {.filled_by_policies = [this] { return filled_by_policies; },
                        .on_state = [this] { ++told; },
                        .sends = [this] { return sends; },
                        .now = [this] { return now; }}};
@@ -381,25 +380,6 @@ TEST_F(resource_rules_test, S24_what_the_webhook_fills_in_is_let_pass_without_it
   filled_by_policies = true;
   settle();
   EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("absentPasses"));
-}
-
-TEST_F(resource_rules_test, leaves_the_policies_out_of_it_when_another_part_holds_pods_to_the_rules) {
-  declare(sound());
-  policy("Deny");
-  by_policies = false;
-  settle();
-  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Off");
-  EXPECT_EQ(what.state()->reason, "Deny");
-}
-
-TEST_F(resource_rules_test, where_the_webhook_refuses_it_must_be_there) {
-  declare(sound());
-  policy("Warn");
-  by_policies = filled_by_policies = false;
-  webhook_object = json();
-  settle();
-  EXPECT_EQ(what.state()->status, "False");
-  EXPECT_THAT(what.state()->message, HasSubstr("nobody holds pods to the rules"));
 }
 
 TEST_F(resource_rules_test, asks_for_no_right_the_chart_does_not_give) {

@@ -31,31 +31,13 @@ constexpr std::array types{&kube::resources::accelerator_policies, &kube::resour
 constexpr auto second_look = std::chrono::seconds(4);
 
 void read_node_status(std::string_view bytes, listed_node& into) {
-  using kube::wire::bytes_field;
-  kube::wire::reader status(bytes.data(), bytes.size());
-  while (status.next()) {
-    switch (status.tag_and_type()) {
-      case bytes_field(5): {
-        // NodeAddress has type and address where a map entry has key and value.
-        const auto [type, address] = kube::wire::read_entry(kube::wire::text(status));
-        if (type == "InternalIP" && into.address.empty()) into.address = address;
-        break;
-      }
-      case bytes_field(7): {
-        const auto raw = kube::wire::text(status);
-        kube::wire::reader info(raw.data(), raw.size());
-        while (info.next()) {
-          if (info.tag_and_type() == bytes_field(6))
-            into.container_runtime = kube::wire::text(info);
-          else
-            info.skip();
-        }
-        break;
-      }
-      default:
-        status.skip();
-    }
-  }
+  using kube::wire::each_field, kube::wire::field;
+  each_field(bytes, field<5>([&](std::string_view entry) {
+               // NodeAddress has type and address where a map entry has key and value.
+               const auto [type, address] = kube::wire::read_entry(entry);
+               if (type == "InternalIP" && into.address.empty()) into.address = address;
+             }),
+             field<7>([&](std::string_view info) { each_field(info, field<6>(into.container_runtime)); }));
 }
 
 std::string text_in(const json& of, const char* key) {
@@ -230,13 +212,8 @@ kube::result<listed_node> listed_node::decode(std::string_view bytes) {
   listed_node made;
   static_cast<kube::node&>(made) = std::move(*known);
   const auto done = kube::wire::guarded("protobuf", [&] {
-    kube::wire::reader message(bytes.data(), bytes.size());
-    while (message.next()) {
-      if (message.tag_and_type() == kube::wire::bytes_field(3))
-        read_node_status(kube::wire::text(message), made);
-      else
-        message.skip();
-    }
+    kube::wire::each_field(bytes,
+                           kube::wire::field<3>([&](std::string_view status) { read_node_status(status, made); }));
   });
   return kube::wire::named(std::move(made), done);
 }

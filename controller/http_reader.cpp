@@ -78,8 +78,19 @@ class request_parser final : public http::basic_parser<true> {
       failed = http::error::body_limit;
       return 0;
     }
-    body.append(piece.data(), piece.size());
+    keep(piece);
     return piece.size();
+  }
+
+  /// Grows by a quarter: a string of its own accord doubles, `reserve` too, and whoever is then told that there is no
+  /// room has taken twice the room that counts.
+  void keep(text piece) {
+    if (piece.size() > body.capacity() - body.size()) {
+      std::string larger;
+      larger.reserve(body.size() + body.size() / 4 + piece.size());
+      body = std::move(larger.append(body));
+    }
+    body.append(piece.data(), piece.size());
   }
 
   int hosts_ = 0;

@@ -44,9 +44,10 @@ struct http_server_options {
   std::string address = "0.0.0.0:8080";  ///< "host:port", "[::]:port", ":port"; port 0 is any free one
   std::optional<certificate_files> tls;
   std::size_t body_limit = 1u << 20;  ///< bytes, unless the route has its own
-  /// Bytes that have come of bodies larger than `small_body`, until answered; whoever would go beyond is answered 503.
+  /// Bytes that have come of bodies larger than `small_body`, until answered; a caller that would go beyond is answered
+  /// 503. All bodies together take at most bodies_limit + max_connections x small_body.
   std::size_t bodies_limit = 64u << 20;
-  std::size_t small_body = 64u << 10;
+  std::size_t small_body = 32u << 10;
   std::size_t header_limit = 16u << 10;
   std::size_t max_connections = 256;
   milliseconds header_deadline{10'000};  ///< TLS handshake; and first byte to end of head

@@ -9,36 +9,36 @@ namespace json = kube::json;
 
 namespace {
 
-rolled_back read_given_up(json::value of) {
+rolled_back read_given_up(json::value object) {
   rolled_back made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "request") made.request = json::text_or(field);
     if (key == "reason") made.reason = json::text_or(field);
     if (key == "message") made.message = json::text_or(field);
-    if (key == "at") made.at = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
+    if (key == "at") made.timestamp = controller::parse_rfc3339_seconds(json::text_or(field)).value_or(0);
     if (key == "attempts") made.attempts = json::number_or(field, 1);
     if (key == "policyGeneration") made.policy_generation = json::number_or(field, 0);
     if (key == "blockers")
-      json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
+      json::each_item(field, [&](json::value value) { made.blockers.emplace_back(json::text_or(value)); });
   });
   return made;
 }
 
-void read_condition(json::value from, mode_status& into) {
+void read_condition(json::value object, mode_status& mode_status) {
   std::string type, status, since;
-  json::each_member(from, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "type") type = json::text_or(field);
     if (key == "status") status = json::text_or(field);
     if (key == "lastTransitionTime") since = json::text_or(field);
   });
   if (type != "Ready") return;
-  into.ready = std::move(status);
-  into.ready_since = std::move(since);
+  mode_status.ready = std::move(status);
+  mode_status.ready_since = std::move(since);
 }
 
-reported_card read_card(json::value of) {
+reported_card read_card(json::value object) {
   reported_card made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "uuid") made.uuid = json::text_or(field);
     if (key == "model") made.model = json::text_or(field);
     if (key == "health") made.health = json::text_or(field);
@@ -54,9 +54,9 @@ reported_card read_card(json::value of) {
 
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
   return json::decode<accelerator_node>(
-      bytes, kube::keep_none, [](accelerator_node& into, std::string_view part, json::value status) {
+      bytes, kube::keep_none, [](accelerator_node& node, std::string_view part, json::value status) {
         if (part != "status") return;
-        auto& made = into.mode;
+        auto& made = node.mode;
         json::each_member(status, [&](std::string_view key, json::value field) {
           if (key == "requestedMode") made.requested_mode = json::text_or(field);
           if (key == "actualMode") made.actual_mode = json::text_or(field);
@@ -65,10 +65,11 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "message") made.message = json::text_or(field);
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
-          if (key == "conditions") json::each_item(field, [&](json::value one) { read_condition(one, made); });
-          if (key == "cards") json::each_item(field, [&](json::value one) { into.cards.push_back(read_card(one)); });
+          if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, made); });
+          if (key == "cards")
+            json::each_item(field, [&](json::value value) { node.cards.push_back(read_card(value)); });
           if (key == "blockers") {
-            json::each_item(field, [&](json::value one) { made.blockers.emplace_back(json::text_or(one)); });
+            json::each_item(field, [&](json::value value) { made.blockers.emplace_back(json::text_or(value)); });
           }
         });
       });

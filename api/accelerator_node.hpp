@@ -16,7 +16,7 @@ namespace reconcilers {
 struct rolled_back {
   std::string request;  ///< the mode that was asked for
   std::string reason, message;
-  std::int64_t at = 0;  ///< seconds since 1970; 0: it is being tried again
+  std::int64_t timestamp = 0;  ///< seconds since 1970; 0: it is being tried again
   std::int64_t attempts = 0;
   std::int64_t policy_generation = 0;
   std::vector<std::string> blockers;  ///< pods that hindered it

@@ -11,23 +11,23 @@ namespace {
 namespace json = kube::json;
 
 std::optional<quota::isolation> isolation_named(std::string_view text) {
-  for (const auto one : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps, quota::isolation::mig,
-                         quota::isolation::exclusive})
-    if (quota::text_of(one) == text) return one;
+  for (const auto entry : {quota::isolation::none, quota::isolation::soft, quota::isolation::mps, quota::isolation::mig,
+                           quota::isolation::exclusive})
+    if (quota::text_of(entry) == text) return entry;
   return {};
 }
 
 std::optional<std::size_t> unit_named(std::string_view text) {
-  for (const auto one : quota::resources)
-    if (unit_of(one) == text) return static_cast<std::size_t>(one);
+  for (const auto resource : quota::resources)
+    if (unit_of(resource) == text) return static_cast<std::size_t>(resource);
   return {};
 }
 
-void read_limit(json::value of, std::vector<quota::tenant::limit>& into) {
+void read_limit(json::value object, std::vector<quota::tenant::limit>& limits) {
   quota::tenant::limit out;
   std::optional<std::size_t> unit;
   std::optional<std::int64_t> most, borrow;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "units") unit = unit_named(json::text_or(field));
     if (key == "max") most = json::number_or(field, -1);
     if (key == "borrow") borrow = json::number_or(field, 0);
@@ -40,7 +40,7 @@ void read_limit(json::value of, std::vector<quota::tenant::limit>& into) {
   if (!unit || !most || *most < 0) return;  // the schema of the CRD refuses it
   out.nominal[*unit] = *most;
   out.borrowing[*unit] = borrow;
-  into.push_back(std::move(out));
+  limits.push_back(std::move(out));
 }
 
 std::optional<std::int64_t> smaller(const std::optional<std::int64_t>& a, const std::optional<std::int64_t>& b) {
@@ -61,20 +61,20 @@ const kube::resource& accelerator_quota::of() {
 
 kube::result<accelerator_quota> accelerator_quota::decode(std::string_view bytes) {
   return json::decode<accelerator_quota>(
-      bytes, kube::keep_none, [](accelerator_quota& into, std::string_view key, json::value field) {
+      bytes, kube::keep_none, [](accelerator_quota& quota, std::string_view key, json::value field) {
         std::string_view raw;
-        if (key == "status" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.status = raw;
+        if (key == "status" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) quota.status = raw;
         if (key != "spec") return;
         json::each_member(field, [&](std::string_view name, json::value inner) {
-          if (name == "cohort") into.cohort = json::text_or(inner);
-          if (name == "isolation") into.at_least = isolation_named(json::text_or(inner));
-          if (name == "hard") json::each_item(inner, [&](json::value one) { read_limit(one, into.hard); });
+          if (name == "cohort") quota.cohort = json::text_or(inner);
+          if (name == "isolation") quota.at_least = isolation_named(json::text_or(inner));
+          if (name == "hard") json::each_item(inner, [&](json::value value) { read_limit(value, quota.hard); });
         });
       });
 }
 
-std::string_view unit_of(quota::resource of) {
-  switch (of) {
+std::string_view unit_of(quota::resource resource) {
+  switch (resource) {
     case quota::resource::cores:
       return "cores";
     case quota::resource::memory:
@@ -85,28 +85,28 @@ std::string_view unit_of(quota::resource of) {
   return "";
 }
 
-void add(quota::tenant& to, const quota::tenant& more) {
-  if (to.cohort.empty()) to.cohort = more.cohort;
-  if (more.at_least) to.at_least = std::max(to.at_least.value_or(quota::isolation::none), *more.at_least);
-  if (more.only_models) to.only_models = more.only_models;
-  if (more.only_pools) to.only_pools = more.only_pools;
-  for (const auto& one : more.limits) {
-    const auto same = std::ranges::find_if(to.limits, [&](const quota::tenant::limit& other) {
-      return other.model == one.model && other.only == one.only;
+void add(quota::tenant& tenant, const quota::tenant& more) {
+  if (tenant.cohort.empty()) tenant.cohort = more.cohort;
+  if (more.at_least) tenant.at_least = std::max(tenant.at_least.value_or(quota::isolation::none), *more.at_least);
+  if (more.only_models) tenant.only_models = more.only_models;
+  if (more.only_pools) tenant.only_pools = more.only_pools;
+  for (const auto& entry : more.limits) {
+    const auto same = std::ranges::find_if(tenant.limits, [&](const quota::tenant::limit& other) {
+      return other.model == entry.model && other.only == entry.only;
     });
-    if (same == to.limits.end()) {
-      to.limits.push_back(one);
+    if (same == tenant.limits.end()) {
+      tenant.limits.push_back(entry);
       continue;
     }
-    for (std::size_t i = 0; i < one.nominal.size(); ++i) {
-      same->nominal[i] = smaller(same->nominal[i], one.nominal[i]);
-      same->borrowing[i] = smaller(same->borrowing[i], one.borrowing[i]);
+    for (std::size_t i = 0; i < entry.nominal.size(); ++i) {
+      same->nominal[i] = smaller(same->nominal[i], entry.nominal[i]);
+      same->borrowing[i] = smaller(same->borrowing[i], entry.borrowing[i]);
     }
   }
 }
 
 quota::tenant tenant_of(const std::string& name_space, std::vector<const accelerator_quota*> objects) {
-  std::ranges::sort(objects, {}, [](const accelerator_quota* one) -> const std::string& { return one->key.name; });
+  std::ranges::sort(objects, {}, [](const accelerator_quota* quota) -> const std::string& { return quota->key.name; });
   quota::tenant out;
   out.name_space = name_space;
   for (const auto* object : objects)

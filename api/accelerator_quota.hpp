@@ -29,11 +29,11 @@ struct accelerator_quota : kube::object {
 };
 
 /// As it stands in `units`.
-std::string_view unit_of(quota::resource of);
+std::string_view unit_of(quota::resource resource);
 
 /// Of all objects of one namespace, in the order of their names.
 quota::tenant tenant_of(const std::string& name_space, std::vector<const accelerator_quota*> objects);
 /// Both count: of two limits on one thing the smaller.
-void add(quota::tenant& to, const quota::tenant& more);
+void add(quota::tenant& tenant, const quota::tenant& more);
 
 }  // namespace reconcilers

@@ -14,8 +14,8 @@ std::vector<std::string> compiled_rules::keys() const {
   std::vector<std::string> out;
   const auto parsed = nlohmann::json::parse(spec, nullptr, false);
   if (!parsed.is_object()) return out;
-  for (const auto& one : parsed.value("keys", nlohmann::json::array())) {
-    if (one.is_string()) out.push_back(one.get<std::string>());
+  for (const auto& entry : parsed.value("keys", nlohmann::json::array())) {
+    if (entry.is_string()) out.push_back(entry.get<std::string>());
   }
   std::ranges::sort(out);
   return out;
@@ -23,9 +23,9 @@ std::vector<std::string> compiled_rules::keys() const {
 
 kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
   return kube::json::decode<compiled_rules>(
-      bytes, kube::keep_none, [](compiled_rules& into, std::string_view key, kube::json::value field) {
+      bytes, kube::keep_none, [](compiled_rules& compiled_rules, std::string_view key, kube::json::value field) {
         std::string_view raw;
-        if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) into.spec = raw;
+        if (key == "spec" && simdjson::to_json_string(field).get(raw) == simdjson::SUCCESS) compiled_rules.spec = raw;
       });
 }
 

@@ -39,7 +39,7 @@ void measure(benchmark::State& state, const std::string& fixture, Decode decode)
   const auto before = allocations;
   for (auto _ : state) {
     auto made = decode(bytes);
-    if (!made) state.SkipWithError(made.error().what.c_str());
+    if (!made) state.SkipWithError(made.error().message.c_str());
     benchmark::DoNotOptimize(made);
   }
   const auto objects = static_cast<double>(state.iterations());
@@ -48,20 +48,20 @@ void measure(benchmark::State& state, const std::string& fixture, Decode decode)
   state.counters["wire"] = static_cast<double>(bytes.size());
 }
 
-void add_amounts(kube::quantities& to, kube::json::value list) {
+void add_amounts(kube::quantities& quantities, kube::json::value list) {
   kube::json::each_member(list, [&](std::string_view name, kube::json::value amount) {
     const auto value = kube::parse_quantity(kube::json::text_or(amount)).value_or(0);
-    if (kube::is_extended_resource(name)) to.emplace_back(name, value);
+    if (kube::is_extended_resource(name)) quantities.emplace_back(name, value);
   });
 }
 
-void read_container(kube::json::value of, kube::container& into) {
-  kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
-    if (key == "name") into.name = kube::json::text_or(field);
+void read_container(kube::json::value value, kube::container& container) {
+  kube::json::each_member(value, [&](std::string_view key, kube::json::value field) {
+    if (key == "name") container.name = kube::json::text_or(field);
     if (key != "resources") return;
     kube::json::each_member(field, [&](std::string_view side, kube::json::value list) {
-      if (side == "limits") add_amounts(into.limits, list);
-      if (side == "requests") add_amounts(into.requests, list);
+      if (side == "limits") add_amounts(container.limits, list);
+      if (side == "requests") add_amounts(container.requests, list);
     });
   });
 }
@@ -71,17 +71,17 @@ kube::result<kube::pod> pod_of_json(std::string_view bytes) {
   static constexpr std::string_view patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_",
                                                   "nvidia.com/"};
   return kube::json::decode<kube::pod>(
-      bytes, {patterns}, [](kube::pod& into, std::string_view part, kube::json::value of) {
+      bytes, {patterns}, [](kube::pod& pod, std::string_view part, kube::json::value section) {
         if (part != "spec" && part != "status") return;
-        kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
-          if (key == "nodeName") into.node_name = kube::json::text_or(field);
-          if (key == "schedulerName") into.scheduler_name = kube::json::text_or(field);
-          if (key == "priority") into.priority = static_cast<std::int32_t>(kube::json::number_or(field, 0));
-          if (key == "podIP") into.ip = kube::json::text_or(field);
-          if (key == "phase") into.ready = kube::json::text_or(field) == "Running";
+        kube::json::each_member(section, [&](std::string_view key, kube::json::value field) {
+          if (key == "nodeName") pod.node_name = kube::json::text_or(field);
+          if (key == "schedulerName") pod.scheduler_name = kube::json::text_or(field);
+          if (key == "priority") pod.priority = static_cast<std::int32_t>(kube::json::number_or(field, 0));
+          if (key == "podIP") pod.ip = kube::json::text_or(field);
+          if (key == "phase") pod.ready = kube::json::text_or(field) == "Running";
           if (key == "containers") {
-            kube::json::each_item(field,
-                                  [&](kube::json::value one) { read_container(one, into.containers.emplace_back()); });
+            kube::json::each_item(
+                field, [&](kube::json::value value) { read_container(value, pod.containers.emplace_back()); });
           }
         });
       });
@@ -90,12 +90,12 @@ kube::result<kube::pod> pod_of_json(std::string_view bytes) {
 kube::result<kube::node> node_of_json(std::string_view bytes) {
   static constexpr std::string_view patterns[] = {"quartermaster.io/", "hami.io/"};
   return kube::json::decode<kube::node>(
-      bytes, {patterns}, [](kube::node& into, std::string_view part, kube::json::value of) {
+      bytes, {patterns}, [](kube::node& node, std::string_view part, kube::json::value section) {
         if (part != "spec" && part != "status") return;
-        kube::json::each_member(of, [&](std::string_view key, kube::json::value field) {
-          if (key == "unschedulable") into.unschedulable = kube::json::flag_or(field, false);
-          if (key == "capacity") add_amounts(into.capacity, field);
-          if (key == "allocatable") add_amounts(into.allocatable, field);
+        kube::json::each_member(section, [&](std::string_view key, kube::json::value field) {
+          if (key == "unschedulable") node.unschedulable = kube::json::flag_or(field, false);
+          if (key == "capacity") add_amounts(node.capacity, field);
+          if (key == "allocatable") add_amounts(node.allocatable, field);
         });
       });
 }

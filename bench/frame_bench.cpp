@@ -45,8 +45,8 @@ void frames(benchmark::State& state, kube::encoding format) {
   std::size_t events = 0;
   for (auto _ : state) {
     kube::framer machine(format);
-    for (std::size_t at = 0; at < bytes.size(); at += chunk) {
-      const auto fed = machine.feed(std::string_view(bytes).substr(at, chunk), [&](std::string_view frame) {
+    for (std::size_t index = 0; index < bytes.size(); index += chunk) {
+      const auto fed = machine.feed(std::string_view(bytes).substr(index, chunk), [&](std::string_view frame) {
         events += kube::read_event(frame, format).has_value();
         return true;
       });

@@ -41,8 +41,8 @@ void add_again(benchmark::State& state) {
   const auto names = keys(state.range(0));
   auto queue = make();
   for (const auto& name : names) queue.add(name, 0ms);
-  std::size_t at = 0;
-  for (auto _ : state) queue.add(names[at++ % names.size()], 0ms);
+  std::size_t index = 0;
+  for (auto _ : state) queue.add(names[index++ % names.size()], 0ms);
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(add_again)->Arg(100)->Arg(5000);

@@ -20,7 +20,7 @@ T golden(const std::string& name) {
   std::stringstream text;
   text << file.rdbuf();
   auto made = T::decode(text.str());
-  if (!made) throw std::runtime_error(made.error().what);
+  if (!made) throw std::runtime_error(made.error().message);
   return std::move(*made);
 }
 
@@ -42,7 +42,7 @@ std::size_t in_use() {
 template <class T>
 void list_into(controller::store<T>& store, const std::vector<T>& all) {
   store.begin();
-  for (const auto& one : all) store.put(T(one));
+  for (const auto& entry : all) store.put(T(entry));
   store.commit();
 }
 
@@ -72,10 +72,10 @@ void list_again(benchmark::State& state, const std::string& name) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
-void fill_pods(benchmark::State& state, const char* of) { fill<kube::pod>(state, of); }
-void fill_nodes(benchmark::State& state, const char* of) { fill<kube::node>(state, of); }
-void list_pods_again(benchmark::State& state, const char* of) { list_again<kube::pod>(state, of); }
-void list_nodes_again(benchmark::State& state, const char* of) { list_again<kube::node>(state, of); }
+void fill_pods(benchmark::State& state, const char* file) { fill<kube::pod>(state, file); }
+void fill_nodes(benchmark::State& state, const char* file) { fill<kube::node>(state, file); }
+void list_pods_again(benchmark::State& state, const char* file) { list_again<kube::pod>(state, file); }
+void list_nodes_again(benchmark::State& state, const char* file) { list_again<kube::node>(state, file); }
 
 BENCHMARK_CAPTURE(fill_pods, plain, "pod_plain.pb")->Arg(15000)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(fill_pods, gpu, "pod_gpu.pb")->Arg(15000)->Unit(benchmark::kMillisecond);

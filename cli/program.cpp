@@ -110,8 +110,8 @@ int run_program(const std::string& called, std::vector<std::string> words) {
   words = command_of(called, std::move(words));
   if (!runs_for_long(words)) silence_log();
   const auto named = path_of(app, words);
-  const auto refuse = [&](const std::string& why) {
-    std::cerr << "quartermaster: " << why << " (see " << named.path << " --help)\n";
+  const auto refuse = [&](const std::string& reason) {
+    std::cerr << "quartermaster: " << reason << " (see " << named.path << " --help)\n";
     return 2;
   };
   if (!named.problem.empty()) return refuse(named.problem);
@@ -121,7 +121,7 @@ int run_program(const std::string& called, std::vector<std::string> words) {
       known.push_back("--" + option->get_single_name());
     auto whole = with_config_file(std::move(words), known);
     if (!whole) {
-      std::cerr << "quartermaster: " << whole.error().what << "\n";
+      std::cerr << "quartermaster: " << whole.error().message << "\n";
       return 2;
     }
     words = std::move(*whole);

@@ -8,8 +8,8 @@ namespace controller {
 using boost::asio::ip::tcp;
 
 kube::result<tcp::endpoint> parse_address(const std::string& text) {
-  const auto bad = [&](std::string_view why) {
-    return std::unexpected(kube::error{kube::errc::config, 0, "address \"" + text + "\": " + std::string(why), {}});
+  const auto bad = [&](std::string_view reason) {
+    return std::unexpected(kube::error{kube::errc::config, 0, "address \"" + text + "\": " + std::string(reason), {}});
   };
   const auto colon = text.rfind(':');
   if (colon == std::string::npos) return bad("not host:port");

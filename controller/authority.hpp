@@ -50,16 +50,16 @@ struct authority_step {
     rest,   ///< all is well until `again`
     store,  ///< `keys`, then ask again
     tell,   ///< `keys.authorities` to all callers, then ask again
-  } what = kind::rest;
+  } action = kind::rest;
   authority_keys keys;           ///< what is to be stored, or is
   std::chrono::seconds again{};  ///< rest: until there is something to do
-  std::string_view why;          ///< constant, for the log
+  std::string_view reason;       ///< constant, for the log
 };
 
 /// `told` has the text each list of callers holds now; without any nobody calls, and no leaf is signed. `now` is
 /// seconds since 1970.
-authority_step next_step(const authority_keys& stored, std::span<const std::string> told, std::int64_t now,
-                         const authority_settings& how);
+authority_step next_step(const authority_keys& stored, std::span<const std::string> bundles, std::int64_t now,
+                         const authority_settings& settings);
 
 /// When a replica may show a stored leaf: as soon as every caller has been told of its authority, and, where it shows
 /// another one already, long enough after that for all API servers to have heard.
@@ -73,7 +73,7 @@ class leaf_gate {
     std::string_view reason;  ///< constant; why it is not shown although something is wrong with it
   };
   /// `showing`: another leaf is in use. `now` is on the boot clock, `wall` seconds since 1970.
-  answer look(const authority_keys& stored, std::span<const std::string> told, bool showing, milliseconds now,
+  answer look(const authority_keys& stored, std::span<const std::string> bundles, bool showing, milliseconds now,
               std::int64_t wall);
 
  private:

@@ -18,20 +18,20 @@ namespace ssl = boost::asio::ssl;
 
 namespace {
 
-std::unexpected<kube::error> bad(std::string_view what, const std::string& source, std::string_view why) {
+std::unexpected<kube::error> bad(std::string_view item, const std::string& source, std::string_view reason) {
   ERR_clear_error();
-  return std::unexpected(kube::error{kube::errc::config, 0, fmt::format("{} {}: {}", what, source, why), {}});
+  return std::unexpected(kube::error{kube::errc::config, 0, fmt::format("{} {}: {}", item, source, reason), {}});
 }
 
 }  // namespace
 
-certificate_metrics::certificate_metrics(registry& into)
-    : reloads(into.counters("quartermaster_certificate_reloads_total", "Serving certificates read, by result.",
-                            {"server", "result"})),
-      expires(into.gauges("quartermaster_certificate_expiry_seconds",
-                          "End of the serving certificate, seconds since 1970.", {"server"})),
-      rejected(into.gauges("quartermaster_certificate_rejected",
-                           "1 while a newer pair is unusable and an older one, or none, is served.", {"server"})) {}
+certificate_metrics::certificate_metrics(registry& registry)
+    : reloads(registry.counters("quartermaster_certificate_reloads_total", "Serving certificates read, by result.",
+                                {"server", "result"})),
+      expires(registry.gauges("quartermaster_certificate_expiry_seconds",
+                              "End of the serving certificate, seconds since 1970.", {"server"})),
+      rejected(registry.gauges("quartermaster_certificate_rejected",
+                               "1 while a newer pair is unusable and an older one, or none, is served.", {"server"})) {}
 
 certificate::certificate(certificate_files files, std::string server, certificate_metrics& metrics)
     : files_(std::move(files)), server_(std::move(server)), metrics_(metrics) {}
@@ -39,9 +39,9 @@ certificate::certificate(certificate_files files, std::string server, certificat
 std::string certificate::fingerprint() const {
   std::string out;
   for (const auto* path : {&files_.certificate, &files_.key, &files_.client_ca}) {
-    struct stat at{};
-    if (path->empty() || stat(path->c_str(), &at) != 0) continue;
-    out += fmt::format("{} {} {}.{};", at.st_ino, at.st_size, at.st_mtim.tv_sec, at.st_mtim.tv_nsec);
+    struct stat status{};
+    if (path->empty() || stat(path->c_str(), &status) != 0) continue;
+    out += fmt::format("{} {} {}.{};", status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
   }
   return out;
 }
@@ -53,16 +53,16 @@ kube::result<certificate::loaded> certificate::read() const {
   out.context->set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1 |
                                ssl::context::no_compression,
                            failed);
-  const std::string from = given_ ? "of server " + server_ : files_.certificate;
-  const std::string key_from = given_ ? from : files_.key;
-  if (given_) {
-    out.context->use_certificate_chain(boost::asio::buffer(given_->pair.certificate), failed);
+  const std::string source = material_ ? "of server " + server_ : files_.certificate;
+  const std::string key_from = material_ ? source : files_.key;
+  if (material_) {
+    out.context->use_certificate_chain(boost::asio::buffer(material_->pair.certificate), failed);
   } else {
     out.context->use_certificate_chain_file(files_.certificate, failed);
   }
-  if (failed) return bad("certificate", from, failed.message());
-  if (given_) {
-    out.context->use_private_key(boost::asio::buffer(given_->pair.key), ssl::context::pem, failed);
+  if (failed) return bad("certificate", source, failed.message());
+  if (material_) {
+    out.context->use_private_key(boost::asio::buffer(material_->pair.key), ssl::context::pem, failed);
   } else {
     out.context->use_private_key_file(files_.key, ssl::context::pem, failed);
   }
@@ -72,9 +72,9 @@ kube::result<certificate::loaded> certificate::read() const {
   const X509* const leaf = SSL_CTX_get0_certificate(native);
   std::tm end{};
   if (leaf == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(leaf), &end) != 1)
-    return bad("certificate", from, "no end date");
+    return bad("certificate", source, "no end date");
   out.expires = timegm(&end);
-  if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", from, "has expired");
+  if (X509_cmp_current_time(X509_get0_notAfter(leaf)) < 0) return bad("certificate", source, "has expired");
   if (const auto required = require_client(*out.context); !required) return std::unexpected(required.error());
   // Callers keep their connections for hours; tickets would only cost memory and a key to rotate.
   SSL_CTX_set_session_cache_mode(native, SSL_SESS_CACHE_OFF);
@@ -84,11 +84,11 @@ kube::result<certificate::loaded> certificate::read() const {
 }
 
 kube::result<void> certificate::require_client(ssl::context& context) const {
-  const bool given = given_ && given_->client_ca;
-  if (!given && files_.client_ca.empty()) return {};
+  const bool has_client_ca = material_ && material_->client_ca;
+  if (!has_client_ca && files_.client_ca.empty()) return {};
   boost::system::error_code failed;
-  if (given) {
-    const auto authorities = x509::read(*given_->client_ca);
+  if (has_client_ca) {
+    const auto authorities = x509::read(*material_->client_ca);
     if (authorities.empty()) return bad("client CA", "of server " + server_, "no certificate in it");
     for (const auto& authority : authorities) {
       context.add_certificate_authority(boost::asio::buffer(authority.pem), failed);
@@ -104,18 +104,18 @@ kube::result<void> certificate::require_client(ssl::context& context) const {
 }
 
 void certificate::load() {
-  if (files_.certificate.empty() && !given_) return;
+  if (files_.certificate.empty() && !material_) return;
   const auto done = reload();
   failing_ = !done;
-  if (!done) report("no usable certificate, nothing is shown until there is one", done.error().what);
+  if (!done) report("no usable certificate, nothing is shown until there is one", done.error().message);
 }
 
 /// Once per reason: the files are tried every few seconds.
-void certificate::report(std::string_view message, const std::string& why) {
+void certificate::report(std::string_view message, const std::string& reason) {
   metrics_.rejected.with({server_}).set(1);
-  if (why == reported_) return;
-  reported_ = why;
-  log::warn(message, {{"server", server_}, {"error", why}});
+  if (reason == reported_) return;
+  reported_ = reason;
+  log::warn(message, {{"server", server_}, {"error", reason}});
 }
 
 kube::result<void> certificate::reload() {
@@ -131,8 +131,8 @@ kube::result<void> certificate::reload() {
   return {};
 }
 
-kube::result<void> certificate::take(const given_certificate& given) {
-  auto before = std::exchange(given_, given);
+kube::result<void> certificate::take(const given_certificate& given_certificate) {
+  auto before = std::exchange(material_, given_certificate);
   auto done = reload();
   if (done) {
     failing_ = false;
@@ -141,20 +141,20 @@ kube::result<void> certificate::take(const given_certificate& given) {
   }
   metrics_.rejected.with({server_}).set(1);
   if (context_)
-    given_ = std::move(before);
+    material_ = std::move(before);
   else
     failing_ = true;  // tried again: what was wrong may be the file of the client CA
   return done;
 }
 
-void certificate::reject(std::string_view why) {
+void certificate::reject(std::string_view reason) {
   metrics_.reloads.with({server_, "rejected"}).add();
   metrics_.rejected.with({server_}).set(1);
-  log::warn("new certificate rejected, the old one stays", {{"server", server_}, {"error", why}});
+  log::warn("new certificate rejected, the old one stays", {{"server", server_}, {"error", reason}});
 }
 
 void certificate::refresh() {
-  if (files_.certificate.empty() && !given_) return;
+  if (files_.certificate.empty() && !material_) return;
   const bool changed = fingerprint() != seen_;
   if (!changed && !failing_) return;
   const bool was_failing = failing_;
@@ -169,7 +169,7 @@ void certificate::refresh() {
   if (was_failing && changed) return;
   report(context_ ? "new certificate rejected, the old one stays"
                   : "no usable certificate, nothing is shown until there is one",
-         done.error().what);
+         done.error().message);
 }
 
 }  // namespace controller

@@ -37,7 +37,7 @@ struct given_certificate {
 };
 
 struct certificate_metrics {
-  explicit certificate_metrics(registry& into);
+  explicit certificate_metrics(registry& registry);
   family<counter>& reloads;  ///< by server and result: ok, rejected
   family<gauge>& expires;    ///< seconds since 1970
   family<gauge>& rejected;   ///< 1 while what is on disk, or was given, is not what is served
@@ -54,9 +54,9 @@ class certificate {
   /// the last try failed.
   void refresh();
   /// Shows this pair from now on. A bad one is an error of one line, and what was shown stays.
-  kube::result<void> take(const given_certificate& given);
+  kube::result<void> take(const given_certificate& given_certificate);
   /// The pair there is now is not to be shown, for this reason: what was shown stays, and the metric says so.
-  void reject(std::string_view why);
+  void reject(std::string_view reason);
   /// What new connections are to use; null before the first good pair.
   std::shared_ptr<boost::asio::ssl::context> context() const { return context_; }
   /// Of the leaf in use, seconds since 1970.
@@ -71,11 +71,11 @@ class certificate {
   kube::result<void> require_client(boost::asio::ssl::context& context) const;
   kube::result<void> reload();
   std::string fingerprint() const;
-  void report(std::string_view message, const std::string& why);
+  void report(std::string_view message, const std::string& reason);
 
   certificate_files files_;
   std::string server_;
-  std::optional<given_certificate> given_;  ///< used instead of the files
+  std::optional<given_certificate> material_;  ///< used instead of the files
   certificate_metrics& metrics_;
   std::shared_ptr<boost::asio::ssl::context> context_;
   std::int64_t expires_ = 0;

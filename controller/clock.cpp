@@ -22,8 +22,8 @@ struct parts {
   long micros = 0;
 };
 
-parts split(wall_time at) {
-  const auto since = std::chrono::floor<std::chrono::microseconds>(at.time_since_epoch());
+parts split(wall_time time) {
+  const auto since = std::chrono::floor<std::chrono::microseconds>(time.time_since_epoch());
   const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
   const std::time_t whole = seconds.count();
   parts out;
@@ -39,17 +39,17 @@ std::string text(const parts& p, std::string_view fraction) {
 
 }  // namespace
 
-std::string rfc3339_seconds(wall_time at) { return text(split(at), ""); }
+std::string rfc3339_seconds(wall_time time) { return text(split(time), ""); }
 
 std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view text) { return kube::parse_rfc3339(text); }
 
-std::string rfc3339_millis(wall_time at) {
-  const auto p = split(at);
+std::string rfc3339_millis(wall_time time) {
+  const auto p = split(time);
   return text(p, fmt::format(".{:03}", p.micros / 1000));
 }
 
-std::string rfc3339_micros(wall_time at) {
-  const auto p = split(at);
+std::string rfc3339_micros(wall_time time) {
+  const auto p = split(time);
   return text(p, fmt::format(".{:06}", p.micros));
 }
 

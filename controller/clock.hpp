@@ -20,12 +20,12 @@ milliseconds boot_now();
 using wall_time = std::chrono::system_clock::time_point;
 
 /// "2026-01-31T12:00:00Z": metav1.Time.
-std::string rfc3339_seconds(wall_time at);
+std::string rfc3339_seconds(wall_time time);
 /// What rfc3339_seconds wrote, as seconds since 1970; empty for anything else.
 std::optional<std::int64_t> parse_rfc3339_seconds(std::string_view text);
 /// "2026-01-31T12:00:00.123Z": log lines.
-std::string rfc3339_millis(wall_time at);
+std::string rfc3339_millis(wall_time time);
 /// "2026-01-31T12:00:00.123456Z", always six decimals: metav1.MicroTime.
-std::string rfc3339_micros(wall_time at);
+std::string rfc3339_micros(wall_time time);
 
 }  // namespace controller

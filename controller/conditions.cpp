@@ -18,32 +18,32 @@ bool empty(const json& value) { return value.is_null() || ((value.is_object() ||
 
 }  // namespace
 
-bool set_condition(json& list, const condition& what, std::string_view now) {
+bool set_condition(json& list, const condition& condition, std::string_view now) {
   if (!list.is_array()) list = json::array();
-  json next = {{"type", what.type},
-               {"status", what.status},
-               {"reason", what.reason.empty() ? "Unknown" : what.reason},
-               {"message", utf8_clean(what.message, 32768)},
-               {"observedGeneration", what.generation}};
-  const auto at = find(list, what.type);
-  if (at == list.end()) {
+  json next = {{"type", condition.type},
+               {"status", condition.status},
+               {"reason", condition.reason.empty() ? "Unknown" : condition.reason},
+               {"message", text::utf8_clean(condition.message, 32768)},
+               {"observedGeneration", condition.generation}};
+  const auto match = find(list, condition.type);
+  if (match == list.end()) {
     next["lastTransitionTime"] = now;
     list.push_back(std::move(next));
     return true;
   }
-  const auto since = at->find("lastTransitionTime");
-  const bool moved = at->value("status", "") != what.status || since == at->end();
+  const auto since = match->find("lastTransitionTime");
+  const bool moved = match->value("status", "") != condition.status || since == match->end();
   next["lastTransitionTime"] = moved ? json(now) : *since;
-  if (*at == next) return false;
-  *at = std::move(next);
+  if (*match == next) return false;
+  *match = std::move(next);
   return true;
 }
 
 bool remove_condition(json& list, std::string_view type) {
   if (!list.is_array()) return false;
-  const auto at = find(list, type);
-  if (at == list.end()) return false;
-  list.erase(at);
+  const auto match = find(list, type);
+  if (match == list.end()) return false;
+  list.erase(match);
   return true;
 }
 
@@ -65,8 +65,8 @@ bool same_status(const json& want, const json& is) {
   if (want.is_object()) {
     if (!is.is_object()) return false;
     for (const auto& member : want.items()) {
-      const auto at = is.find(member.key());
-      if (at == is.end() ? !empty(member.value()) : !same_status(member.value(), *at)) return false;
+      const auto match = is.find(member.key());
+      if (match == is.end() ? !empty(member.value()) : !same_status(member.value(), *match)) return false;
     }
     return std::ranges::all_of(
         is.items(), [&](const auto& member) { return empty(member.value()) || want.contains(member.key()); });

@@ -19,7 +19,7 @@ struct condition {
 
 /// Puts `what` into the list (an array, or null) in place of the one of the same type, or at the end. `now` as
 /// metav1.Time (rfc3339_seconds). True when anything but the time changed.
-bool set_condition(nlohmann::json& list, const condition& what, std::string_view now);
+bool set_condition(nlohmann::json& list, const condition& condition, std::string_view now);
 /// Takes a condition out that no longer applies. True when it was there.
 bool remove_condition(nlohmann::json& list, std::string_view type);
 /// The condition of this type; null when there is none.

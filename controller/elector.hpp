@@ -21,13 +21,13 @@ namespace controller {
 std::string make_identity();
 
 /// One line to the log, then `_exit(1)`: no destructor, no hook.
-[[noreturn]] void end_process_now(std::string_view why);
+[[noreturn]] void end_process_now(std::string_view reason);
 
 /// A Lease document as the machine sees it, and back. `when` is wall time, written for people only.
 lease_record record_of(const nlohmann::json& lease);
 nlohmann::json lease_document(nlohmann::json base, const kube::object_key& key, const lease_settings& settings,
-                              const lease_step& step, wall_time when);
-nlohmann::json released_document(nlohmann::json base, wall_time when);
+                              const lease_step& step, wall_time time);
+nlohmann::json released_document(nlohmann::json base, wall_time time);
 
 class elector {
  public:
@@ -35,14 +35,14 @@ class elector {
     kube::object_key lease{"", "quartermaster"};
     lease_settings timing;
     std::function<void()> on_acquired;  ///< once
-    std::function<void(std::string_view why)> on_lost = end_process_now;
+    std::function<void(std::string_view reason)> on_lost = end_process_now;
     std::function<milliseconds()> now = boot_now;
 
     options() = default;
   };
 
   /// `over` must outlive the elector, and must not be the fenced one.
-  elector(kube::transport& over, options how, registry& metrics);
+  elector(kube::transport& transport, options options, registry& metrics);
 
   /// Tries to lead, then renews, until the lease is lost or the coroutine is cancelled. errc::cancelled, or, after
   /// on_lost returned, errc::conflict with the reason.
@@ -51,21 +51,21 @@ class elector {
   /// any more; `held` is false from the call on. At most two seconds.
   kube::task<void> release();
 
-  bool held() const { return machine_.held(how_.now()); }
-  milliseconds remaining() const { return machine_.remaining(how_.now()); }
+  bool held() const { return machine_.held(options_.now()); }
+  milliseconds remaining() const { return machine_.remaining(options_.now()); }
   const std::string& holder() const { return machine_.holder(); }
-  const std::string& identity() const { return how_.timing.identity; }
+  const std::string& identity() const { return options_.timing.identity; }
 
  private:
-  kube::task<nlohmann::json> call(kube::request what, milliseconds deadline, std::string_view operation);
+  kube::task<nlohmann::json> call(kube::request request, milliseconds deadline, std::string_view operation);
   kube::task<void> take(const lease_step& step);
   void publish();
 
-  kube::transport& over_;
-  options how_;
+  kube::transport& transport_;
+  options options_;
   lease_machine machine_;
   nlohmann::json document_;
-  bool told_ = false;
+  bool announced_ = false;
   gauge& leader_;
   gauge& transitions_;
   family<counter>& requests_;

@@ -30,7 +30,7 @@ struct event_settings {
 };
 
 struct event_write {
-  enum class kind { create, patch } what = kind::create;
+  enum class kind { create, patch } action = kind::create;
   kube::object_key key;
   nlohmann::json body;       ///< the Event, or a merge patch of its series
   std::uint64_t ticket = 0;  ///< for on_result
@@ -38,7 +38,7 @@ struct event_write {
 
 class event_book {
  public:
-  explicit event_book(event_settings how);
+  explicit event_book(event_settings settings);
 
   void record(const object_reference& about, event_type type, std::string_view reason, std::string_view action,
               std::string_view note, milliseconds now, wall_time wall);
@@ -48,7 +48,7 @@ class event_book {
   std::optional<milliseconds> next_due(milliseconds now) const;
   /// What came of it. A series whose Event is gone begins anew; a namespace that is going takes no Events and they are
   /// dropped; anything else that failed is dropped too, events are not worth a retry queue.
-  void on_result(const event_write& what, bool ok, bool gone);
+  void on_result(const event_write& event_write, bool ok, bool gone);
 
   std::uint64_t dropped() const { return dropped_; }
   std::size_t queued() const { return queue_.size(); }
@@ -61,20 +61,20 @@ class event_book {
     nlohmann::json event;  // until it is created
     bool created = false;
     bool queued = false;
-    std::int64_t count = 1, told = 1;
+    std::int64_t count = 1, reported = 1;
     milliseconds last{0}, update_at{0}, step{0};
     wall_time last_wall;
   };
   using entries = std::list<entry>;  // most recently seen last
 
-  void push(entries::iterator what);
-  void forget(entries::iterator what);
+  void push(entries::iterator match);
+  void forget(entries::iterator match);
   nlohmann::json make_event(const object_reference& about, event_type type, std::string_view reason,
                             std::string_view action, std::string_view note, wall_time wall,
                             const std::string& name) const;
   double tokens(milliseconds now) const;
 
-  event_settings how_;
+  event_settings settings_;
   entries entries_;
   std::map<std::string, entries::iterator, std::less<>> by_identity_;
   std::map<std::uint64_t, entries::iterator> by_ticket_;

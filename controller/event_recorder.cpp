@@ -7,15 +7,15 @@
 
 namespace controller {
 
-event_recorder::event_recorder(kube::client& api, event_settings how, registry& metrics)
+event_recorder::event_recorder(kube::client& api, event_settings settings, registry& metrics)
     : api_(api),
-      book_(std::move(how)),
+      book_(std::move(settings)),
       events_(
           metrics.counters("quartermaster_events_total", "Events recorded, written or not.", {"type", "reason"}, 200)),
       writes_(metrics.counters("quartermaster_event_writes_total", "Event writes by result.", {"result"})) {
-  metrics.collect([this](metric_text& to) {
-    to.family("quartermaster_events_dropped_total", "Events that were never written.", "counter");
-    to.sample("quartermaster_events_dropped_total", {}, static_cast<double>(book_.dropped()));
+  metrics.collect([this](metric_text& metric_text) {
+    metric_text.family("quartermaster_events_dropped_total", "Events that were never written.", "counter");
+    metric_text.sample("quartermaster_events_dropped_total", {}, static_cast<double>(book_.dropped()));
   });
 }
 
@@ -26,27 +26,27 @@ void event_recorder::record(const object_reference& about, event_type type, std:
   recorded_->notify_all();
 }
 
-boost::asio::awaitable<void> event_recorder::write(event_write what) {
+boost::asio::awaitable<void> event_recorder::write(event_write event) {
   kube::result<nlohmann::json> done = std::unexpected(kube::error());
-  if (what.what == event_write::kind::create) {
-    done = co_await api_.create(kube::resources::events, what.key.ns, what.body);
+  if (event.action == event_write::kind::create) {
+    done = co_await api_.create(kube::resources::events, event.key.ns, event.body);
     // The transport may have sent it twice; our own name cannot be someone else's.
     if (!done && done.error().code == kube::errc::already_exists) done = nlohmann::json();
   } else {
-    done = co_await api_.patch(kube::resources::events, what.key, kube::patch_kind::merge, what.body);
+    done = co_await api_.patch(kube::resources::events, event.key, kube::patch_kind::merge, event.body);
   }
   writes_.with({done ? "ok" : kube::to_string(done.error().code)}).add();
   if (!done && done.error().code != kube::errc::cancelled)
-    log::debug("event not written", {{"event", what.key.to_string()}, {"error", done.error().what}});
-  book_.on_result(what, done.has_value(), !done && done.error().code == kube::errc::not_found);
+    log::debug("event not written", {{"event", event.key.to_string()}, {"error", done.error().message}});
+  book_.on_result(event, done.has_value(), !done && done.error().code == kube::errc::not_found);
 }
 
 kube::task<void> event_recorder::run() {
   for (;;) {
     const auto now = boot_now();
-    if (auto what = book_.next(now)) {
+    if (auto event = book_.next(now)) {
       writing_ = true;
-      co_await write(std::move(*what));
+      co_await write(std::move(*event));
       writing_ = false;
       continue;
     }

@@ -16,7 +16,7 @@ namespace controller {
 class event_recorder final : public recorder {
  public:
   /// `api` must outlive the recorder; it should be the fenced one, so that only the leader's events are written.
-  event_recorder(kube::client& api, event_settings how, registry& metrics);
+  event_recorder(kube::client& api, event_settings settings, registry& metrics);
 
   void record(const object_reference& about, event_type type, std::string_view reason, std::string_view action,
               std::string_view note) override;
@@ -27,7 +27,7 @@ class event_recorder final : public recorder {
   kube::task<void> flush();
 
  private:
-  boost::asio::awaitable<void> write(event_write what);
+  boost::asio::awaitable<void> write(event_write event_write);
 
   kube::client& api_;
   event_book book_;

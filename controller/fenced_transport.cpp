@@ -9,38 +9,38 @@ namespace {
 
 constexpr milliseconds unary_default{30'000};
 
-bool changes_something(const kube::request& what) {
-  return what.verb != kube::method::get && what.via != kube::lane::lease;
+bool changes_something(const kube::request& request) {
+  return request.verb != kube::method::get && request.channel != kube::lane::lease;
 }
 
 kube::task<kube::response> refuse(std::string target) {
-  kube::error why;
-  why.code = kube::errc::cancelled;
-  why.what = "not the leader: nothing is written to " + target;
-  co_return std::unexpected(std::move(why));
+  kube::error error;
+  error.code = kube::errc::cancelled;
+  error.message = "not the leader: nothing is written to " + target;
+  co_return std::unexpected(std::move(error));
 }
 
 }  // namespace
 
-kube::task<kube::response> fenced_transport::send(kube::request what) {
-  if (changes_something(what)) {
+kube::task<kube::response> fenced_transport::send(kube::request request) {
+  if (changes_something(request)) {
     const auto left = remaining_();
     if (left <= milliseconds(0)) {
       refused_.add();
-      return refuse(what.target.substr(0, what.target.find('?')));
+      return refuse(request.target.substr(0, request.target.find('?')));
     }
-    what.deadline = std::min(what.deadline > milliseconds(0) ? what.deadline : unary_default, left);
-    what.allowed = [this] {
+    request.deadline = std::min(request.deadline > milliseconds(0) ? request.deadline : unary_default, left);
+    request.allowed = [this] {
       const bool held = remaining_() > milliseconds(0);
       if (!held) refused_.add();
       return held;
     };
   }
-  return inner_.send(std::move(what));
+  return inner_.send(std::move(request));
 }
 
-kube::task<kube::response> fenced_transport::stream(kube::request what, kube::chunk_sink sink) {
-  return inner_.stream(std::move(what), std::move(sink));
+kube::task<kube::response> fenced_transport::stream(kube::request request, kube::chunk_sink sink) {
+  return inner_.stream(std::move(request), std::move(sink));
 }
 
 }  // namespace controller

@@ -21,8 +21,8 @@ class fenced_transport : public kube::transport {
       : inner_(inner), remaining_(std::move(remaining)), refused_(refused) {}
 
   /// errc::cancelled, "not the leader: ...", when the lease is not held.
-  kube::task<kube::response> send(kube::request what) override;
-  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override;
+  kube::task<kube::response> send(kube::request request) override;
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override;
 
  private:
   kube::transport& inner_;

@@ -28,9 +28,9 @@ std::string_view verb_name(kube::method verb) {
 }  // namespace
 
 health::health(registry& metrics, std::function<milliseconds()> now) : now_(std::move(now)) {
-  metrics.collect([this](metric_text& to) {
-    to.family("quartermaster_ready", "1 while /readyz answers 200.", "gauge");
-    to.sample("quartermaster_ready", {}, ready() ? 1 : 0);
+  metrics.collect([this](metric_text& metric_text) {
+    metric_text.family("quartermaster_ready", "1 while /readyz answers 200.", "gauge");
+    metric_text.sample("quartermaster_ready", {}, ready() ? 1 : 0);
   });
 }
 
@@ -39,7 +39,7 @@ void health::on_contact() {
   last_contact_ = now_();
   silence_.clear();
 }
-void health::on_silence(std::string_view why) { silence_ = why; }
+void health::on_silence(std::string_view reason) { silence_ = reason; }
 
 std::vector<std::string> health::problems() const {
   std::vector<std::string> out;
@@ -53,19 +53,19 @@ std::vector<std::string> health::problems() const {
         fmt::format("api-server: no answer for {} s", std::chrono::floor<std::chrono::seconds>(since).count()));
   }
   for (const auto& [name, reason] : checks_) {
-    if (const auto why = reason(); !why.empty()) out.push_back(name + ": " + why);
+    if (const auto problem = reason(); !problem.empty()) out.push_back(name + ": " + problem);
   }
   return out;
 }
 
-void add_health_routes(http_server& to, const health& of) {
-  to.route("GET", "/readyz", [&of](const http_request&) {
-    const auto problems = of.problems();
+void add_health_routes(http_server& server, const health& health) {
+  server.route("GET", "/readyz", [&health](const http_request&) {
+    const auto problems = health.problems();
     http_response out{problems.empty() ? 200 : 503, problems.empty() ? "ok\n" : "not ready\n"};
     for (const auto& line : problems) out.body += line + "\n";
     return out;
   });
-  to.route("GET", "/healthz", [](const http_request&) { return http_response{200, "ok\n"}; });
+  server.route("GET", "/healthz", [](const http_request&) { return http_response{200, "ok\n"}; });
 }
 
 observed_transport::observed_transport(kube::transport& inner, health& tell, registry& metrics)
@@ -76,11 +76,11 @@ observed_transport::observed_transport(kube::transport& inner, health& tell, reg
       seconds_(metrics.histograms("quartermaster_api_request_seconds", "From sending to the whole answer.", {"verb"})) {
 }
 
-kube::task<kube::response> observed_transport::send(kube::request what) {
-  const std::string_view verb = verb_name(what.verb);
-  const auto lane = what.via;
+kube::task<kube::response> observed_transport::send(kube::request request) {
+  const std::string_view verb = verb_name(request.verb);
+  const auto lane = request.channel;
   const auto sent = std::chrono::steady_clock::now();
-  auto answer = co_await inner_.send(std::move(what));
+  auto answer = co_await inner_.send(std::move(request));
   seconds_.with({verb}).observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - sent).count());
   // The lease is the heartbeat. A failure of another request may be its own: a webhook in its way, a deadline of the
   // fence.
@@ -94,13 +94,13 @@ kube::task<kube::response> observed_transport::send(kube::request what) {
       tell_.on_silence("answers " + std::to_string(answer->status));
   } else {
     requests_.with({verb, kube::to_string(answer.error().code)}).add();
-    if (heartbeat && answer.error().code != kube::errc::cancelled) tell_.on_silence(answer.error().what);
+    if (heartbeat && answer.error().code != kube::errc::cancelled) tell_.on_silence(answer.error().message);
   }
   co_return answer;
 }
 
-kube::task<kube::response> observed_transport::stream(kube::request what, kube::chunk_sink sink) {
-  auto answer = co_await inner_.stream(std::move(what), std::move(sink));
+kube::task<kube::response> observed_transport::stream(kube::request request, kube::chunk_sink sink) {
+  auto answer = co_await inner_.stream(std::move(request), std::move(sink));
   if (answer)
     requests_.with({"WATCH", std::to_string(answer->status)}).add();
   else

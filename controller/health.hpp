@@ -26,7 +26,7 @@ class health {
   }
   /// An answer of the API server (any status), or none.
   void on_contact();
-  void on_silence(std::string_view why);
+  void on_silence(std::string_view reason);
   /// The lease is read or written every so often, at the least: two and a half such periods without an answer, and
   /// never less than five seconds, are a fact and not a pause.
   void expect_contact_every(milliseconds period) { contact_limit_ = std::max(milliseconds(5000), period * 5 / 2); }
@@ -47,15 +47,15 @@ class health {
 };
 
 /// GET /readyz (200 or 503, a line a reason) and /healthz (200).
-void add_health_routes(http_server& to, const health& of);
+void add_health_routes(http_server& server, const health& health);
 
 /// Counts requests to the API server by lane, verb and status, and tells `health` which of the lease and unary lanes
 /// were answered.
 class observed_transport : public kube::transport {
  public:
   observed_transport(kube::transport& inner, health& tell, registry& metrics);
-  kube::task<kube::response> send(kube::request what) override;
-  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override;
+  kube::task<kube::response> send(kube::request request) override;
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override;
 
  private:
   kube::transport& inner_;

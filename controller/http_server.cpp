@@ -61,12 +61,13 @@ struct connection {
 };
 
 /// Everything before the body.
-std::string head_of(const http_response& of, bool keep, unsigned version) {
+std::string head_of(const http_response& http_response, bool keep, unsigned version) {
   std::string out = version == 10 ? "HTTP/1.0 " : "HTTP/1.1 ";
-  const auto reason = http::obsolete_reason(static_cast<http::status>(of.status));
-  out.append(std::to_string(of.status)).append(" ").append(reason.data(), reason.size());
-  out.append("\r\nContent-Type: ").append(of.content_type);
-  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ").append(std::to_string(of.body.size()));
+  const auto reason = http::obsolete_reason(static_cast<http::status>(http_response.status));
+  out.append(std::to_string(http_response.status)).append(" ").append(reason.data(), reason.size());
+  out.append("\r\nContent-Type: ").append(http_response.content_type);
+  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Length: ")
+      .append(std::to_string(http_response.body.size()));
   if (!keep)
     out.append("\r\nConnection: close");
   else if (version == 10)
@@ -87,14 +88,15 @@ bool allowed(std::string_view methods, std::string_view method) {
 
 }  // namespace
 
-http_server_metrics::http_server_metrics(registry& into)
-    : certificates(into),
-      requests(into.counters("quartermaster_http_requests_total", "Answers, by route and status.",
-                             {"server", "path", "status"})),
-      seconds(into.histograms("quartermaster_http_request_seconds", "From the whole request to its answer.",
-                              {"server", "path"})),
-      connections(into.gauges("quartermaster_http_connections", "Open connections.", {"server"})),
-      refused(into.counters("quartermaster_http_refused_total", "Connections ended by us.", {"server", "reason"})) {}
+http_server_metrics::http_server_metrics(registry& registry)
+    : certificates(registry),
+      requests(registry.counters("quartermaster_http_requests_total", "Answers, by route and status.",
+                                 {"server", "path", "status"})),
+      seconds(registry.histograms("quartermaster_http_request_seconds", "From the whole request to its answer.",
+                                  {"server", "path"})),
+      connections(registry.gauges("quartermaster_http_connections", "Open connections.", {"server"})),
+      refused(registry.counters("quartermaster_http_refused_total", "Connections ended by us.", {"server", "reason"})) {
+}
 
 struct http_server::core : std::enable_shared_from_this<core> {
   struct served_path {
@@ -107,8 +109,12 @@ struct http_server::core : std::enable_shared_from_this<core> {
   struct body_room;
 
   core(loop& l, http_server_metrics& m, http_server_options h)
-      : on(l), metrics(m), how(std::move(h)), acceptor(on.context()), reload_timer(on.context()) {
-    if (how.tls) shown = std::make_unique<certificate>(*how.tls, how.name, metrics.certificates);
+      : event_loop(l),
+        metrics(m),
+        options(std::move(h)),
+        acceptor(event_loop.context()),
+        reload_timer(event_loop.context()) {
+    if (options.tls) tls_certificate = std::make_unique<certificate>(*options.tls, options.name, metrics.certificates);
   }
 
   kube::result<void> open();
@@ -123,22 +129,22 @@ struct http_server::core : std::enable_shared_from_this<core> {
   asio::awaitable<bool> one_request(http_stream& stream, http_reader& reader, connection& self);
   asio::awaitable<http_response> answer(const served_path& route, http_request request);
   asio::awaitable<bool> write(http_stream& stream, http_response out, bool keep, unsigned version, bool head);
-  void waits(connection& of, phase what) {
-    of.is = what;
-    of.since = ++turns;
+  void waits(connection& connection, phase phase) {
+    connection.is = phase;
+    connection.since = ++turns;
   }
-  void note_caller(connection& of);
+  void note_caller(connection& connection);
   bool make_room();
   struct place;
-  void refuse(std::string_view reason) { metrics.refused.with({how.name, reason}).add(); }
-  void publish() { metrics.connections.with({how.name}).set(static_cast<double>(open_connections.size())); }
+  void refuse(std::string_view reason) { metrics.refused.with({options.name, reason}).add(); }
+  void publish() { metrics.connections.with({options.name}).set(static_cast<double>(open_connections.size())); }
 
-  loop& on;
+  loop& event_loop;
   http_server_metrics metrics;  // references into the registry; a copy, because connections may outlive the struct
-  http_server_options how;
+  http_server_options options;
   tcp::acceptor acceptor;
   asio::steady_timer reload_timer;
-  std::unique_ptr<certificate> shown;  // null: plain HTTP
+  std::unique_ptr<certificate> tls_certificate;  // null: plain HTTP
   std::map<std::string, served_path, std::less<>> routes;
   std::list<connection> open_connections;
   std::uint64_t turns = 0;
@@ -147,8 +153,8 @@ struct http_server::core : std::enable_shared_from_this<core> {
 };
 
 kube::result<void> http_server::core::open() {
-  if (shown) shown->load();
-  auto endpoint = parse_address(how.address);
+  if (tls_certificate) tls_certificate->load();
+  auto endpoint = parse_address(options.address);
   if (!endpoint) return std::unexpected(endpoint.error());
   error_code failed;
   const auto step = [&](auto&& call) {
@@ -165,8 +171,8 @@ kube::result<void> http_server::core::open() {
   step([&] { acceptor.listen(asio::socket_base::max_listen_connections, failed); });
   step([&] { acceptor.non_blocking(true, failed); });
   if (failed)
-    return std::unexpected(
-        kube::error{kube::errc::config, 0, how.name + " server on " + how.address + ": " + failed.message(), {}});
+    return std::unexpected(kube::error{
+        kube::errc::config, 0, options.name + " server on " + options.address + ": " + failed.message(), {}});
   return {};
 }
 
@@ -187,7 +193,7 @@ asio::awaitable<void> http_server::core::accept() {
     // turned away and come back would wait a thousand turns.
     for (int more = 1; more < most_accepted && !stopping; ++more) {
       error_code none;
-      tcp::socket next(on.context());
+      tcp::socket next(event_loop.context());
       acceptor.accept(next, none);
       if (none) break;
       admit(std::move(next));
@@ -200,8 +206,8 @@ asio::awaitable<void> http_server::core::accept() {
 /// all are being answered.
 bool http_server::core::make_room() {
   const auto order = [](const connection& c) {
-    const bool answering = c.is == phase::answering, between = c.is == phase::idle && c.served;
-    return std::tuple(c.leaving, answering, !between, c.since);
+    const bool answering = c.is == phase::answering, is_idle = c.is == phase::idle && c.served;
+    return std::tuple(c.leaving, answering, !is_idle, c.since);
   };
   const auto first = std::ranges::min_element(open_connections, {}, order);
   if (first == open_connections.end() || first->leaving || first->is == phase::answering) return false;
@@ -212,7 +218,7 @@ bool http_server::core::make_room() {
 
 void http_server::core::admit(tcp::socket socket) {
   if (std::ranges::count(open_connections, false, &connection::leaving) >=
-      static_cast<std::ptrdiff_t>(how.max_connections)) {
+      static_cast<std::ptrdiff_t>(options.max_connections)) {
     const bool room = make_room();
     refuse(room ? "evicted" : "full");
     if (!room) return;
@@ -223,75 +229,75 @@ void http_server::core::admit(tcp::socket socket) {
   self->close = [] {};
   waits(*self, phase::idle);
   publish();
-  on.spawn("http_connection", serve(std::move(socket), self));
+  event_loop.spawn("http_connection", serve(std::move(socket), self));
 }
 
-void http_server::core::note_caller(connection& of) {
+void http_server::core::note_caller(connection& connection) {
   const auto now = std::chrono::steady_clock::now();
-  if (!of.caller || (of.noted && now - *of.noted < note_period)) return;
-  of.noted = now;
-  how.on_caller(*of.caller);
+  if (!connection.caller || (connection.noted && now - *connection.noted < note_period)) return;
+  connection.noted = now;
+  options.on_caller(*connection.caller);
 }
 
 asio::awaitable<void> http_server::core::watch_certificate() {
   const auto keep = shared_from_this();
   while (!stopping) {
-    reload_timer.expires_after(how.certificate_period);
+    reload_timer.expires_after(options.certificate_period);
     const auto [failed] = co_await reload_timer.async_wait(as_pair);
     if (failed || stopping) co_return;
-    shown->refresh();
+    tls_certificate->refresh();
   }
 }
 
 /// A connection is in the list exactly as long as its coroutine is alive, however that ends.
 struct http_server::core::place {
-  place(std::shared_ptr<core> in, std::list<connection>::iterator self) : in_(std::move(in)), self_(self) {}
+  place(std::shared_ptr<core> core, std::list<connection>::iterator self) : core_(std::move(core)), self_(self) {}
   place(const place&) = delete;
   place& operator=(const place&) = delete;
   ~place() {
-    in_->open_connections.erase(self_);
-    in_->publish();
+    core_->open_connections.erase(self_);
+    core_->publish();
   }
-  std::shared_ptr<core> in_;
+  std::shared_ptr<core> core_;
   std::list<connection>::iterator self_;
 };
 
 /// A large body has its room as long as it is read and answered.
 struct http_server::core::body_room {
-  explicit body_room(core& of) : of_(of) {}
+  explicit body_room(core& core) : core_(core) {}
   body_room(const body_room&) = delete;
   body_room& operator=(const body_room&) = delete;
-  ~body_room() { of_.bodies -= taken_; }
+  ~body_room() { core_.bodies -= taken_; }
   /// The body takes so many bytes by now. False: there is no room for them.
   bool hold(std::size_t bytes) {
-    if (bytes <= std::max(taken_, of_.how.small_body)) return true;
-    if (of_.bodies - taken_ + bytes > of_.how.bodies_limit) return false;
-    of_.bodies += bytes - taken_;
+    if (bytes <= std::max(taken_, core_.options.small_body)) return true;
+    if (core_.bodies - taken_ + bytes > core_.options.bodies_limit) return false;
+    core_.bodies += bytes - taken_;
     taken_ = bytes;
     return true;
   }
 
  private:
-  core& of_;
+  core& core_;
   std::size_t taken_ = 0;
 };
 
 asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<connection>::iterator self) {
   const place here(shared_from_this(), self);
   if (self->leaving) co_return;
-  if (shown && !shown->context()) {
+  if (tls_certificate && !tls_certificate->context()) {
     refuse("no_certificate");
     co_return;
   }
-  http_stream stream(std::move(socket), shown ? shown->context() : nullptr);
+  http_stream stream(std::move(socket), tls_certificate ? tls_certificate->context() : nullptr);
   self->close = [&stream] { stream.close(); };
-  stream.expires_after(how.header_deadline);
+  stream.expires_after(options.header_deadline);
   const auto failed = co_await stream.handshake();
   if (failed) {
     if (!self->leaving) refuse(late(failed) ? "timeout" : "tls");
     co_return;
   }
-  if (how.on_caller) self->caller = stream.peer();
+  if (options.on_caller) self->caller = stream.peer();
   note_caller(*self);
   co_await serve_all(stream, *self);
   waits(*self, phase::idle);
@@ -300,12 +306,12 @@ asio::awaitable<void> http_server::core::serve(tcp::socket socket, std::list<con
 }
 
 asio::awaitable<void> http_server::core::serve_all(http_stream& stream, connection& self) {
-  http_reader reader(how.header_limit);
+  http_reader reader(options.header_limit);
   while (!stopping) {
     // The time between two requests is the caller's; the clock of a request starts with its first byte.
     if (reader.empty()) {
       waits(self, phase::idle);
-      stream.expires_after(self.served ? how.idle_deadline : how.header_deadline);
+      stream.expires_after(self.served ? options.idle_deadline : options.header_deadline);
       const auto [failed, size] = co_await stream.read_some(reader.room());
       if (failed) {
         if (late(failed) && !self.served) refuse("timeout");
@@ -323,7 +329,7 @@ asio::awaitable<void> http_server::core::serve_all(http_stream& stream, connecti
 
 /// The head of the next request, within its deadline; false: there is none, and the caller was told if it deserved it.
 asio::awaitable<bool> http_server::core::read_head(http_stream& stream, http_reader& reader) {
-  stream.expires_after(how.header_deadline);
+  stream.expires_after(options.header_deadline);
   auto state = reader.read_head();
   while (state == http_reading::more) {
     const auto [failed, size] = co_await stream.read_some(reader.room());
@@ -345,7 +351,7 @@ asio::awaitable<bool> http_server::core::read_head(http_stream& stream, http_rea
 /// The body, within its deadline and limit. Empty: it is there. Otherwise what to answer; status 0: nothing.
 asio::awaitable<std::optional<http_response>> http_server::core::read_body(http_stream& stream, http_reader& reader,
                                                                            std::size_t limit, body_room& room) {
-  stream.expires_after(how.body_deadline);
+  stream.expires_after(options.body_deadline);
   if (reader.head().expects_continue && reader.head().has_body && reader.head().length.value_or(0) <= limit)
     co_await stream.write("HTTP/1.1 100 Continue\r\n\r\n");
   for (;;) {
@@ -378,9 +384,9 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
   const bool has_head = co_await read_head(stream, reader);
   if (!has_head) co_return false;
   const http_head head = reader.head();
-  const auto at = routes.find(head.path);
-  const served_path* const route = at == routes.end() ? nullptr : &at->second;
-  const std::string label = route ? at->first : "other";
+  const auto match = routes.find(head.path);
+  const served_path* const route = match == routes.end() ? nullptr : &match->second;
+  const std::string label = route ? match->first : "other";
 
   // What is not going to be used is not read.
   body_room room(*this);
@@ -390,7 +396,7 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
   } else if (!allowed(route->methods, head.method)) {
     refusal = http_response{405, "use " + route->methods + "\n"};
   } else {
-    auto limit = route->body_limit > 0 ? route->body_limit : how.body_limit;
+    auto limit = route->body_limit > 0 ? route->body_limit : options.body_limit;
     if (head.method == "GET" || head.method == "HEAD") limit = std::min(limit, body_of_get);
     refusal = co_await read_body(stream, reader, limit, room);
   }
@@ -408,12 +414,12 @@ asio::awaitable<bool> http_server::core::one_request(http_stream& stream, http_r
     const auto began = std::chrono::steady_clock::now();
     out = co_await answer(*route, std::move(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    metrics.seconds.with({how.name, label}).observe(took.count());
+    metrics.seconds.with({options.name, label}).observe(took.count());
     waits(self, phase::busy);
   }
   if (out.status < 200 || (out.status >= 300 && out.status < 400)) out = {500, "no redirects\n"};
-  metrics.requests.with({how.name, label, std::to_string(out.status)}).add();
-  stream.expires_after(how.body_deadline);
+  metrics.requests.with({options.name, label, std::to_string(out.status)}).add();
+  stream.expires_after(options.body_deadline);
   const bool keep = head.keep_alive && !stopping && !self.unread;
   co_return co_await write(stream, std::move(out), keep, head.version, head.method == "HEAD");
 }
@@ -426,7 +432,7 @@ asio::awaitable<http_response> http_server::core::answer(const served_path& rout
   } catch (const std::exception& e) {
     thrown = e.what();
   }
-  log::error("exception out of an HTTP handler", {{"server", how.name}, {"error", thrown}});
+  log::error("exception out of an HTTP handler", {{"server", options.name}, {"error", thrown}});
   co_return http_response{500, "internal error\n"};
 }
 
@@ -434,38 +440,41 @@ asio::awaitable<bool> http_server::core::write(http_stream& stream, http_respons
                                                bool head) {
   auto first = head_of(out, keep, version);
   if (head) out.body.clear();
-  const auto with = std::min(out.body.size(), one_piece - std::min(one_piece, first.size()));
-  first.append(out.body, 0, with);
+  const auto size = std::min(out.body.size(), one_piece - std::min(one_piece, first.size()));
+  first.append(out.body, 0, size);
   auto failed = co_await stream.write(first);
-  if (!failed && with < out.body.size()) failed = co_await stream.write(std::string_view(out.body).substr(with));
+  if (!failed && size < out.body.size()) failed = co_await stream.write(std::string_view(out.body).substr(size));
   co_return !failed && keep;
 }
 
-http_server::http_server(loop& on, http_server_metrics& metrics, http_server_options how)
-    : core_(std::make_shared<core>(on, metrics, std::move(how))) {}
+http_server::http_server(loop& loop, http_server_metrics& metrics, http_server_options options)
+    : core_(std::make_shared<core>(loop, metrics, std::move(options))) {}
 http_server::~http_server() { stop(); }
 
-void http_server::route(std::string_view methods, std::string path, handler what, std::size_t body_limit) {
-  core_->routes[std::move(path)] = {std::string(methods), std::move(what), {}, body_limit};
+void http_server::route(std::string_view methods, std::string path, handler handler, std::size_t body_limit) {
+  core_->routes[std::move(path)] = {std::string(methods), std::move(handler), {}, body_limit};
 }
-void http_server::route_async(std::string_view methods, std::string path, async_handler what, std::size_t body_limit) {
-  core_->routes[std::move(path)] = {std::string(methods), {}, std::move(what), body_limit};
+void http_server::route_async(std::string_view methods, std::string path, async_handler async_handler,
+                              std::size_t body_limit) {
+  core_->routes[std::move(path)] = {std::string(methods), {}, std::move(async_handler), body_limit};
 }
 
 kube::result<void> http_server::start() {
   if (auto opened = core_->open(); !opened) return opened;
-  core_->on.spawn_essential("http_accept", core_->accept());
-  if (core_->shown) core_->on.spawn_essential("http_certificate", core_->watch_certificate());
-  log::info("serving", {{"server", core_->how.name},
-                        {"address", core_->how.address},
+  core_->event_loop.spawn_essential("http_accept", core_->accept());
+  if (core_->tls_certificate) core_->event_loop.spawn_essential("http_certificate", core_->watch_certificate());
+  log::info("serving", {{"server", core_->options.name},
+                        {"address", core_->options.address},
                         {"port", port()},
-                        {"tls", core_->shown != nullptr}});
+                        {"tls", core_->tls_certificate != nullptr}});
   return {};
 }
 
-kube::result<void> http_server::show(const given_certificate& given) { return core_->shown->take(given); }
-void http_server::reject_certificate(std::string_view why) { core_->shown->reject(why); }
-bool http_server::serving() const { return !core_->shown || core_->shown->context() != nullptr; }
+kube::result<void> http_server::show(const given_certificate& given_certificate) {
+  return core_->tls_certificate->take(given_certificate);
+}
+void http_server::reject_certificate(std::string_view reason) { core_->tls_certificate->reject(reason); }
+bool http_server::serving() const { return !core_->tls_certificate || core_->tls_certificate->context() != nullptr; }
 
 void http_server::stop() {
   if (std::exchange(core_->stopping, true)) return;
@@ -484,9 +493,10 @@ unsigned short http_server::port() const {
   return core_->acceptor.local_endpoint(ignored).port();
 }
 
-void add_metrics_route(http_server& to, const registry& of) {
-  to.route("GET", "/metrics",
-           [&of](const http_request&) { return http_response{200, of.text(), std::string(registry::content_type)}; });
+void add_metrics_route(http_server& server, const registry& registry) {
+  server.route("GET", "/metrics", [&registry](const http_request&) {
+    return http_response{200, registry.text(), std::string(registry::content_type)};
+  });
 }
 
 }  // namespace controller

@@ -63,7 +63,7 @@ struct http_server_options {
 
 /// Shared by all servers; the first label is the server's name.
 struct http_server_metrics {
-  explicit http_server_metrics(registry& into);
+  explicit http_server_metrics(registry& registry);
   certificate_metrics certificates;
   family<counter>& requests;   ///< by server, path (of a route, or "other") and status
   family<histogram>& seconds;  ///< by server and path: end of body to end of answer
@@ -77,23 +77,23 @@ class http_server {
   using handler = std::function<http_response(const http_request&)>;
   using async_handler = std::function<boost::asio::awaitable<http_response>(http_request)>;
 
-  http_server(loop& on, http_server_metrics& metrics, http_server_options how);
+  http_server(loop& loop, http_server_metrics& metrics, http_server_options options);
   ~http_server();
   http_server(const http_server&) = delete;
   http_server& operator=(const http_server&) = delete;
 
   /// `methods` such as "GET" or "GET POST"; HEAD is answered where GET is. An exception out of a handler is a 500.
-  void route(std::string_view methods, std::string path, handler what, std::size_t body_limit = 0);
-  void route_async(std::string_view methods, std::string path, async_handler what, std::size_t body_limit = 0);
+  void route(std::string_view methods, std::string path, handler handler, std::size_t body_limit = 0);
+  void route_async(std::string_view methods, std::string path, async_handler async_handler, std::size_t body_limit = 0);
 
   /// Binds and begins to accept. errc::config in one line that names the address. Certificate files that cannot be used
   /// are no error: connections are closed until they can (certificate.hpp).
   kube::result<void> start();
   /// With `tls` without files: the pair new connections get; until the first one they are closed. A bad pair is an
   /// error of one line and the old one stays.
-  kube::result<void> show(const given_certificate& given);
+  kube::result<void> show(const given_certificate& given_certificate);
   /// A pair that must not be shown: the old one stays and the metric says so.
-  void reject_certificate(std::string_view why);
+  void reject_certificate(std::string_view reason);
   /// A certificate is shown, or none is needed.
   bool serving() const;
   /// No new connections; what is being answered is answered with "Connection: close", idle connections are closed.
@@ -110,6 +110,6 @@ class http_server {
 };
 
 /// /metrics, of everything registered.
-void add_metrics_route(http_server& to, const registry& of);
+void add_metrics_route(http_server& server, const registry& registry);
 
 }  // namespace controller

@@ -36,8 +36,8 @@ std::optional<x509::info> http_stream::peer() {
   return x509::peer_of(tls_->native_handle());
 }
 
-awaitable<std::pair<error_code, std::size_t>> http_stream::read_some(std::span<char> into) {
-  const auto room = asio::buffer(into.data(), into.size());
+awaitable<std::pair<error_code, std::size_t>> http_stream::read_some(std::span<char> buffer) {
+  const auto room = asio::buffer(buffer.data(), buffer.size());
   if (tls_) {
     const auto [failed, size] = co_await tls_->async_read_some(room, as_pair);
     co_return std::pair(failed, size);

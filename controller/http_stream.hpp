@@ -36,7 +36,7 @@ class http_stream {
   /// After it: the certificate of the other side; empty where it showed none.
   std::optional<x509::info> peer();
   /// One byte at least, or an error: error::eof where the other side has ended.
-  boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> into);
+  boost::asio::awaitable<std::pair<error_code, std::size_t>> read_some(std::span<char> buffer);
   /// All of it, or an error.
   boost::asio::awaitable<error_code> write(std::string_view bytes);
   /// Says that we are done. With `drain` what still comes is thrown away until the deadline, the end, or 16 MiB of it:

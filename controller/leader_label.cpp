@@ -19,8 +19,8 @@ json label_patch(const std::string& uid, const json& value) {
   return patch;
 }
 
-std::string text_at(const json& in, const char* pointer) {
-  const auto value = in.value(json::json_pointer(pointer), json());
+std::string text_at(const json& object, const char* pointer) {
+  const auto value = object.value(json::json_pointer(pointer), json());
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
@@ -33,16 +33,16 @@ kube::task<void> mark_once(kube::client& api, own_pod self) {
   for (const auto& pod : *others) {
     const kube::object_key key{self.key.ns, text_at(pod, "/metadata/name")};
     if (key == self.key) continue;
-    const json off = label_patch(text_at(pod, "/metadata/uid"), nullptr);
-    const auto done = co_await api.patch(kube::resources::pods, key, kube::patch_kind::merge, off);
+    const json object = label_patch(text_at(pod, "/metadata/uid"), nullptr);
+    const auto done = co_await api.patch(kube::resources::pods, key, kube::patch_kind::merge, object);
     // Gone or replaced meanwhile: then it does not bear the label either.
     const bool gone =
         !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
     if (!done && !gone) co_return std::unexpected(done.error());
     log::info("leader label taken off a former leader", {{"pod", key.to_string()}});
   }
-  const json on = label_patch({}, "true");
-  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, on);
+  const json patch = label_patch({}, "true");
+  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, patch);
   if (!done) co_return std::unexpected(done.error());
   co_return kube::result<void>();
 }
@@ -66,7 +66,7 @@ kube::task<void> mark_leader(kube::client& api, own_pod self) {
     const auto done = co_await mark_once(api, self);
     // The fence says cancelled when we do not lead any more.
     if (done || done.error().code == kube::errc::cancelled) co_return done;
-    log::warn("leader label not set, retrying", {{"pod", self.key.to_string()}, {"error", done.error().what}});
+    log::warn("leader label not set, retrying", {{"pod", self.key.to_string()}, {"error", done.error().message}});
     const bool slept = co_await sleep_for(wait);
     if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped", {}});
   }
@@ -74,8 +74,8 @@ kube::task<void> mark_leader(kube::client& api, own_pod self) {
 
 kube::task<void> unmark_leader(kube::client& api, own_pod self) {
   if (self.key.name.empty()) co_return kube::result<void>();
-  const json off = label_patch({}, nullptr);
-  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, off);
+  const json object = label_patch({}, nullptr);
+  const auto done = co_await api.patch(kube::resources::pods, self.key, kube::patch_kind::merge, object);
   if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
   co_return kube::result<void>();
 }

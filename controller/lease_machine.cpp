@@ -48,11 +48,11 @@ lease_step lease_machine::write_step(milliseconds now) const {
   step.deadline = request_deadline(now);
   step.create = absent_;
   if (seen_ && !absent_ && seen_->holder == settings_.identity) {
-    step.what = lease_step::kind::renew;
+    step.action = lease_step::kind::renew;
     step.transitions = seen_->transitions;
     step.keep_acquire_time = true;
   } else {
-    step.what = lease_step::kind::acquire;
+    step.action = lease_step::kind::acquire;
     step.transitions = absent_ || !seen_ ? 0 : seen_->transitions + 1;
   }
   return step;
@@ -65,8 +65,8 @@ lease_step lease_machine::next(milliseconds now) {
     lost_why_ = "not renewed within the renew deadline" + (last_error_.empty() ? std::string() : ": " + last_error_);
   }
   if (lost_) {
-    step.what = lease_step::kind::lost;
-    step.why = lost_why_;
+    step.action = lease_step::kind::lost;
+    step.reason = lost_why_;
     return step;
   }
   if (released_) {
@@ -79,7 +79,7 @@ lease_step lease_machine::next(milliseconds now) {
     return step;
   }
   if (!fresh_) {
-    step.what = lease_step::kind::read;
+    step.action = lease_step::kind::read;
     step.deadline = request_deadline(now);
     return step;
   }
@@ -124,11 +124,11 @@ void lease_machine::on_written(lease_record record, milliseconds sent, milliseco
   pause(sent);
 }
 
-void lease_machine::on_failed(const kube::error& why, milliseconds now) {
-  last_error_ = why.what;
+void lease_machine::on_failed(const kube::error& error, milliseconds now) {
+  last_error_ = error.message;
   // A refused fast renewal is looked into at once; anything else waits its turn.
-  const bool conflict =
-      why.code == kube::errc::conflict || why.code == kube::errc::already_exists || why.code == kube::errc::not_found;
+  const bool conflict = error.code == kube::errc::conflict || error.code == kube::errc::already_exists ||
+                        error.code == kube::errc::not_found;
   fresh_ = false;
   if (leading_ && conflict && !looked_) {
     not_before_ = now;

@@ -51,13 +51,13 @@ struct lease_step {
     renew,    ///< PUT with our name
     wait,
     lost,  ///< we led and do no longer: stop at once. Never followed by anything else
-  } what = kind::wait;
+  } action = kind::wait;
   milliseconds wait{0};
   milliseconds deadline{0};  ///< read, acquire, renew: an answer later than this is of no use
   bool create = false;       ///< acquire: there is no record yet
   std::int64_t transitions = 0;
   bool keep_acquire_time = false;  ///< renew: acquireTime stays what it was
-  std::string why;                 ///< lost: one line
+  std::string reason;              ///< lost: one line
 };
 
 class lease_machine {
@@ -72,7 +72,7 @@ class lease_machine {
   /// request left.
   void on_written(lease_record record, milliseconds sent, milliseconds now);
   /// Any answer but those.
-  void on_failed(const kube::error& why, milliseconds now);
+  void on_failed(const kube::error& error, milliseconds now);
 
   /// May we act as the leader at this moment?
   bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }

@@ -28,36 +28,36 @@ struct field {
   value is;
 
   template <class T>
-  field(std::string_view key, const T& of) : name(key), is(convert(of)) {}
+  field(std::string_view key, const T& content) : name(key), is(convert(content)) {}
 
  private:
   template <class T>
-  static value convert(const T& of) {
+  static value convert(const T& content) {
     if constexpr (std::is_same_v<T, bool>) {
-      return of;
+      return content;
     } else if constexpr (std::is_floating_point_v<T>) {
-      return static_cast<double>(of);
+      return static_cast<double>(content);
     } else if constexpr (std::is_unsigned_v<T>) {
-      return static_cast<std::uint64_t>(of);
+      return static_cast<std::uint64_t>(content);
     } else if constexpr (std::is_integral_v<T>) {
-      return static_cast<std::int64_t>(of);
+      return static_cast<std::int64_t>(content);
     } else {
-      return std::string_view(of);
+      return std::string_view(content);
     }
   }
 };
 using fields = std::initializer_list<field>;
 
-void write(level at, std::string_view message, fields of = {});
-inline void debug(std::string_view message, fields of = {}) { write(level::debug, message, of); }
-inline void info(std::string_view message, fields of = {}) { write(level::info, message, of); }
-inline void warn(std::string_view message, fields of = {}) { write(level::warn, message, of); }
-inline void error(std::string_view message, fields of = {}) { write(level::error, message, of); }
+void write(level level, std::string_view message, fields fields = {});
+inline void debug(std::string_view message, fields fields = {}) { write(level::debug, message, fields); }
+inline void info(std::string_view message, fields fields = {}) { write(level::info, message, fields); }
+inline void warn(std::string_view message, fields fields = {}) { write(level::warn, message, fields); }
+inline void error(std::string_view message, fields fields = {}) { write(level::error, message, fields); }
 
 /// Before the first line; the default is text, info, file descriptor 2 (stdout belongs to what a command prints).
-void configure(format as, level from, int fd = 2);
+void configure(format format, level level, int fd = 2);
 /// "debug", "info", "warn", "error".
-bool parse_level(std::string_view text, level& into);
+bool parse_level(std::string_view text, level& level);
 
 /// Tries to write what is still kept; called by the loop every second and before the process ends. True when nothing is
 /// left.
@@ -68,7 +68,7 @@ std::uint64_t dropped();
 /// Takes the lines instead of the descriptor, from level debug on, as long as it lives. For tests.
 class capture {
  public:
-  explicit capture(format as = format::text);
+  explicit capture(format style = format::text);
   ~capture();
   capture(const capture&) = delete;
   capture& operator=(const capture&) = delete;

@@ -11,10 +11,10 @@
 namespace controller {
 
 log_sink::log_sink(int fd, std::size_t bound) : fd_(fd), bound_(bound) {
-  struct stat what{};
-  if (fstat(fd, &what) != 0) return;
-  socket_ = S_ISSOCK(what.st_mode);
-  if (!S_ISFIFO(what.st_mode) && isatty(fd) == 0)
+  struct stat status{};
+  if (fstat(fd, &status) != 0) return;
+  socket_ = S_ISSOCK(status.st_mode);
+  if (!S_ISFIFO(status.st_mode) && isatty(fd) == 0)
     return;  // a regular file never blocks, and a second offset would overwrite
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   const int again = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);

@@ -33,9 +33,9 @@ void end_with(const char* line) {
 void on_second_signal(int) { end_with("quartermaster: second signal, exiting at once\n"); }
 void on_hard_deadline(int) { end_with("quartermaster: not stopped within the deadline, exiting at once\n"); }
 
-void handle(int number, void (*with)(int)) {
+void handle(int number, void (*handler)(int)) {
   struct sigaction action{};
-  action.sa_handler = with;
+  action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, nullptr);
 }
@@ -50,22 +50,22 @@ struct ended_with_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-asio::awaitable<void> log_result(std::string name, kube::task<void> what) {
-  const auto result = co_await std::move(what);
+asio::awaitable<void> log_result(std::string name, kube::task<void> task) {
+  const auto result = co_await std::move(task);
   if (!result && result.error().code != kube::errc::cancelled)
-    log::warn("coroutine ended with an error", {{"name", name}, {"error", result.error().what}});
+    log::warn("coroutine ended with an error", {{"name", name}, {"error", result.error().message}});
 }
 
-asio::awaitable<void> throw_error(kube::task<void> what) {
-  const auto result = co_await std::move(what);
-  if (!result && result.error().code != kube::errc::cancelled) throw ended_with_error(result.error().what);
+asio::awaitable<void> throw_error(kube::task<void> task) {
+  const auto result = co_await std::move(task);
+  if (!result && result.error().code != kube::errc::cancelled) throw ended_with_error(result.error().message);
 }
 
 }  // namespace
 
-void arm_hard_deadline(std::chrono::seconds in) {
+void arm_hard_deadline(std::chrono::seconds seconds) {
   handle(SIGALRM, on_hard_deadline);
-  alarm(static_cast<unsigned>(in.count()));
+  alarm(static_cast<unsigned>(seconds.count()));
 }
 
 void spawned::cancel() const {
@@ -78,35 +78,36 @@ loop::loop(registry& metrics)
       exceptions_(metrics.counters("quartermaster_coroutine_exceptions_total", "Exceptions out of coroutines: bugs.",
                                    {"name"})),
       on_fatal_(end_without) {
-  metrics.collect([](metric_text& to) {
-    to.family("quartermaster_log_dropped_total", "Log lines nobody took in time.", "counter");
-    to.sample("quartermaster_log_dropped_total", {}, static_cast<double>(log::dropped()));
+  metrics.collect([](metric_text& metric_text) {
+    metric_text.family("quartermaster_log_dropped_total", "Log lines nobody took in time.", "counter");
+    metric_text.sample("quartermaster_log_dropped_total", {}, static_cast<double>(log::dropped()));
   });
 }
 
-spawned loop::start(std::string name, asio::awaitable<void> what, bool essential) {
+spawned loop::start(std::string name, asio::awaitable<void> coroutine, bool essential) {
   spawned out;
   out.state_ = std::make_shared<spawned::state>();
   auto state = out.state_;
   auto ended = [this, state, essential, name = std::move(name)](std::exception_ptr thrown) {
     if (on_end(name, state, thrown) && essential) on_fatal_(name);
   };
-  asio::co_spawn(context_, std::move(what), asio::bind_cancellation_slot(out.state_->stop.slot(), std::move(ended)));
+  asio::co_spawn(context_, std::move(coroutine),
+                 asio::bind_cancellation_slot(out.state_->stop.slot(), std::move(ended)));
   return out;
 }
 
-spawned loop::spawn(std::string name, asio::awaitable<void> what) {
-  return start(std::move(name), std::move(what), false);
+spawned loop::spawn(std::string name, asio::awaitable<void> coroutine) {
+  return start(std::move(name), std::move(coroutine), false);
 }
-spawned loop::spawn(std::string name, kube::task<void> what) {
+spawned loop::spawn(std::string name, kube::task<void> task) {
   std::string same = name;
-  return start(std::move(name), log_result(std::move(same), std::move(what)), false);
+  return start(std::move(name), log_result(std::move(same), std::move(task)), false);
 }
-spawned loop::spawn_essential(std::string name, asio::awaitable<void> what) {
-  return start(std::move(name), std::move(what), true);
+spawned loop::spawn_essential(std::string name, asio::awaitable<void> coroutine) {
+  return start(std::move(name), std::move(coroutine), true);
 }
-spawned loop::spawn_essential(std::string name, kube::task<void> what) {
-  return start(std::move(name), throw_error(std::move(what)), true);
+spawned loop::spawn_essential(std::string name, kube::task<void> task) {
+  return start(std::move(name), throw_error(std::move(task)), true);
 }
 
 bool loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown) {
@@ -131,7 +132,7 @@ bool loop::on_end(const std::string& name, const std::shared_ptr<spawned::state>
   return true;
 }
 
-void loop::post(std::function<void()> what) { asio::post(context_, std::move(what)); }
+void loop::post(std::function<void()> callback) { asio::post(context_, std::move(callback)); }
 
 void loop::stop_on_signals(std::function<void()> stop, std::chrono::seconds hard) {
   handle(SIGPIPE, SIG_IGN);

@@ -49,16 +49,16 @@ class loop {
 
   /// Starts a coroutine with the next turn of the loop. `name` is a metric label: short and constant. An error result
   /// is logged as a warning, unless it is errc::cancelled.
-  spawned spawn(std::string name, boost::asio::awaitable<void> what);
-  spawned spawn(std::string name, kube::task<void> what);
+  spawned spawn(std::string name, boost::asio::awaitable<void> coroutine);
+  spawned spawn(std::string name, kube::task<void> task);
   /// One the process is of no use without: an exception or an error out of it ends the process (`on_fatal`), unless it
   /// is errc::cancelled.
-  spawned spawn_essential(std::string name, boost::asio::awaitable<void> what);
-  spawned spawn_essential(std::string name, kube::task<void> what);
+  spawned spawn_essential(std::string name, boost::asio::awaitable<void> coroutine);
+  spawned spawn_essential(std::string name, kube::task<void> task);
   /// Called instead of ending the process, by tests.
   void on_fatal(std::function<void(std::string_view name)> call) { on_fatal_ = std::move(call); }
   /// A call with the next turn of the loop.
-  void post(std::function<void()> what);
+  void post(std::function<void()> callback);
 
   /// SIGTERM and SIGINT call `stop` once. When the process is still there `hard` after that it exits with status 1 and
   /// one line.
@@ -69,7 +69,7 @@ class loop {
 
  private:
   boost::asio::awaitable<void> measure_lag();
-  spawned start(std::string name, boost::asio::awaitable<void> what, bool essential);
+  spawned start(std::string name, boost::asio::awaitable<void> coroutine, bool essential);
   /// True: it ended by an exception.
   bool on_end(const std::string& name, const std::shared_ptr<spawned::state>& state, std::exception_ptr thrown);
 
@@ -82,6 +82,6 @@ class loop {
 };
 
 /// The process ends with status 1 and one line after this many seconds, whatever the loop does; 0 takes it back.
-void arm_hard_deadline(std::chrono::seconds in);
+void arm_hard_deadline(std::chrono::seconds seconds);
 
 }  // namespace controller

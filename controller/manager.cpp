@@ -16,8 +16,8 @@ namespace {
 constexpr milliseconds forever = std::chrono::hours(24 * 365);
 }
 
-manager::manager(loop& on, health& state, registry& metrics)
-    : loop_(on), health_(state), reflecting_(metrics), stop_(on.context()) {}
+manager::manager(loop& loop, health& state, registry& metrics)
+    : loop_(loop), health_(state), reflecting_(metrics), stop_(loop.context()) {}
 
 manager::cache& manager::add_cache(std::string name, std::function<bool()> synced) {
   const auto taken = [this](const std::string& text) {
@@ -32,13 +32,13 @@ manager::cache& manager::add_cache(std::string name, std::function<bool()> synce
   return added;
 }
 
-std::string manager::cache_problem(const cache& of) const {
-  const std::string why = of.state.trouble.empty() ? std::string() : ": " + of.state.trouble;
-  if (!of.synced()) return why.empty() ? "not synced yet" : "not synced" + why;
+std::string manager::cache_problem(const cache& cache) const {
+  const std::string reason = cache.state.trouble.empty() ? std::string() : ": " + cache.state.trouble;
+  if (!cache.synced()) return reason.empty() ? "not synced yet" : "not synced" + reason;
   // What is answered from it may have been true long ago.
-  const auto silent = of.now() - of.state.last_contact;
+  const auto silent = cache.now() - cache.state.last_contact;
   if (silent <= reflector_options::contact_limit) return {};
-  return "no contact for " + std::to_string(std::chrono::floor<std::chrono::seconds>(silent).count()) + " s" + why;
+  return "no contact for " + std::to_string(std::chrono::floor<std::chrono::seconds>(silent).count()) + " s" + reason;
 }
 
 void manager::add_always(std::string name, std::function<kube::task<void>()> start,
@@ -52,9 +52,10 @@ void manager::stop() {
 }
 
 /// True when it became so; false when the time was over first. Looked at every `step`, and when the stop begins.
-boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> what, milliseconds at_most, milliseconds step) {
+boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> callback, milliseconds at_most,
+                                                 milliseconds step) {
   const auto end = boot_now() + at_most;
-  while (!what()) {
+  while (!callback()) {
     if (boot_now() >= end) co_return false;
     stop_.expires_after(step);
     co_await stop_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
@@ -63,8 +64,8 @@ boost::asio::awaitable<bool> manager::wait_until(std::function<bool()> what, mil
 }
 
 /// Runs one step of the stop, but not longer than it may take.
-boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void> what, milliseconds at_most) {
-  const auto step = loop_.spawn("stop_" + name, std::move(what));
+boost::asio::awaitable<void> manager::bounded(std::string name, kube::task<void> task, milliseconds at_most) {
+  const auto step = loop_.spawn("stop_" + name, std::move(task));
   const bool ended = co_await wait_until([&step] { return !step.running(); }, at_most, 10ms);
   if (ended) co_return;
   log::warn("step of the stop took too long, going on", {{"step", name}, {"limit_ms", at_most.count()}});
@@ -143,8 +144,9 @@ boost::asio::awaitable<void> manager::shut_down() {
   log::info("stopped", {{"took_ms", (boot_now() - began).count()}});
 }
 
-leadership elector_leadership(elector& of) {
-  return {[&of] { return of.run(); }, [&of] { return of.held(); }, [&of] { return of.release(); }};
+leadership elector_leadership(elector& elector) {
+  return {[&elector] { return elector.run(); }, [&elector] { return elector.held(); },
+          [&elector] { return elector.release(); }};
 }
 
 leadership always_leading() {

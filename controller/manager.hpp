@@ -25,21 +25,22 @@ struct leadership {
 
 class manager {
  public:
-  manager(loop& on, health& state, registry& metrics);
+  manager(loop& loop, health& state, registry& metrics);
 
   /// Phase 1, servers: started first, stopped last.
-  void add_server(http_server& what) { servers_.push_back(&what); }
+  void add_server(http_server& server) { servers_.push_back(&server); }
   /// Phase 2, caches: one reflector for `into`, named after its resource; further ones of the same get a number, or
   /// `options.name`.
   template <kube::projection T>
-  void add_cache(kube::transport& over, kube::watch_settings settings, store<T>& into, reflector_options options = {}) {
+  void add_cache(kube::transport& transport, kube::watch_settings settings, store<T>& store,
+                 reflector_options options = {}) {
     const std::string name = options.name.empty() ? std::string(T::of().plural) : options.name;
-    cache& added = add_cache(name, [&into] { return into.synced(); });
+    cache& added = add_cache(name, [&store] { return store.synced(); });
     options.name = added.name;
     options.state = &added.state;
     added.now = options.now;
-    added.start = [this, &over, &into, settings = std::move(settings), options = std::move(options)] {
-      return reflect<T>(over, settings, into, reflecting_, options);
+    added.start = [this, &transport, &store, settings = std::move(settings), options = std::move(options)] {
+      return reflect<T>(transport, settings, store, reflecting_, options);
     };
   }
   /// Phase 3, always: coroutines every replica runs once the caches are synced. `flush` is awaited (two seconds at
@@ -47,8 +48,8 @@ class manager {
   void add_always(std::string name, std::function<kube::task<void>()> start,
                   std::function<kube::task<void>()> flush = {});
   /// Phase 4, leader: with the first hold of the lease.
-  void set_leadership(leadership how) { leadership_ = std::move(how); }
-  void add_runner(runner& what) { runners_.push_back(&what); }
+  void set_leadership(leadership leadership) { leadership_ = std::move(leadership); }
+  void add_runner(runner& runner) { runners_.push_back(&runner); }
   /// Called once when we lead, before the runners start: label the pod, queue everything.
   void on_leading(std::function<void()> call) { on_leading_.push_back(std::move(call)); }
   /// Awaited at a clean stop while the lease is still held: take the label off the pod.
@@ -78,10 +79,10 @@ class manager {
     spawned running;
   };
   cache& add_cache(std::string name, std::function<bool()> synced);
-  boost::asio::awaitable<bool> wait_until(std::function<bool()> what, milliseconds at_most, milliseconds step);
-  boost::asio::awaitable<void> bounded(std::string name, kube::task<void> what, milliseconds at_most);
+  boost::asio::awaitable<bool> wait_until(std::function<bool()> callback, milliseconds at_most, milliseconds step);
+  boost::asio::awaitable<void> bounded(std::string name, kube::task<void> task, milliseconds at_most);
   boost::asio::awaitable<void> shut_down();
-  std::string cache_problem(const cache& of) const;
+  std::string cache_problem(const cache& cache) const;
 
   loop& loop_;
   health& health_;
@@ -101,7 +102,7 @@ class manager {
 };
 
 class elector;
-leadership elector_leadership(elector& of);
+leadership elector_leadership(elector& elector);
 /// For one replica without a Lease, and for tests.
 leadership always_leading();
 

@@ -29,7 +29,7 @@ void append_label_value(std::string& out, std::string_view value) {
     out += value;
     return;
   }
-  for (const char c : utf8_clean(value)) {
+  for (const char c : text::utf8_clean(value)) {
     if (c == '\n') {
       out += "\\n";
     } else {
@@ -39,34 +39,34 @@ void append_label_value(std::string& out, std::string_view value) {
   }
 }
 
-void write(metric_text& to, std::string_view name, const labels& of, const counter& metric) {
-  to.sample(name, of, metric.value());
+void write(metric_text& metric_text, std::string_view name, const labels& labels, const counter& metric) {
+  metric_text.sample(name, labels, metric.value());
 }
-void write(metric_text& to, std::string_view name, const labels& of, const gauge& metric) {
-  to.sample(name, of, metric.value());
+void write(metric_text& metric_text, std::string_view name, const labels& labels, const gauge& metric) {
+  metric_text.sample(name, labels, metric.value());
 }
-void write(metric_text& to, std::string_view name, const labels& of, const histogram& metric) {
+void write(metric_text& metric_text, std::string_view name, const labels& base_labels, const histogram& metric) {
   const std::string bucket = std::string(name) + "_bucket";
-  labels with_edge = of;
+  labels with_edge = base_labels;
   with_edge.emplace_back("le", "");
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < metric.edges().size(); ++i) {
     below += metric.bucket(i);
     const std::string edge = fmt::format("{}", metric.edges()[i]);
     with_edge.back().second = edge;
-    to.sample(bucket, with_edge, static_cast<double>(below));
+    metric_text.sample(bucket, with_edge, static_cast<double>(below));
   }
   with_edge.back().second = "+Inf";
-  to.sample(bucket, with_edge, static_cast<double>(metric.count()));
-  to.sample(std::string(name) + "_sum", of, metric.sum());
-  to.sample(std::string(name) + "_count", of, static_cast<double>(metric.count()));
+  metric_text.sample(bucket, with_edge, static_cast<double>(metric.count()));
+  metric_text.sample(std::string(name) + "_sum", base_labels, metric.sum());
+  metric_text.sample(std::string(name) + "_count", base_labels, static_cast<double>(metric.count()));
 }
 
 }  // namespace
 
 void histogram::observe(double seconds) {
-  const auto at = std::lower_bound(edges_.begin(), edges_.end(), seconds);
-  ++buckets_[static_cast<std::size_t>(at - edges_.begin())];
+  const auto match = std::lower_bound(edges_.begin(), edges_.end(), seconds);
+  ++buckets_[static_cast<std::size_t>(match - edges_.begin())];
   ++count_;
   sum_ += seconds;
 }
@@ -80,10 +80,10 @@ void metric_text::family(std::string_view name, std::string_view help, std::stri
   fmt::format_to(std::back_inserter(out_), "# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-void metric_text::sample(std::string_view name, const labels& of, double value) {
+void metric_text::sample(std::string_view name, const labels& labels, double value) {
   out_ += name;
   char before = '{';
-  for (const auto& [label, text] : of) {
+  for (const auto& [label, text] : labels) {
     out_ += before;
     out_ += label;
     out_ += "=\"";
@@ -91,7 +91,7 @@ void metric_text::sample(std::string_view name, const labels& of, double value) 
     out_ += '"';
     before = ',';
   }
-  if (!of.empty()) out_ += '}';
+  if (!labels.empty()) out_ += '}';
   out_ += ' ';
   append_value(out_, value);
   out_ += '\n';
@@ -99,10 +99,10 @@ void metric_text::sample(std::string_view name, const labels& of, double value) 
 
 registry::registry() {
   names_.emplace_back("quartermaster_metrics_series_refused_total");
-  collect([this](metric_text& to) {
-    to.family(names_.front(), "Asks for a series beyond the cap of its family; they share the series \"other\".",
-              "counter");
-    to.sample(names_.front(), {}, overflow_->value());
+  collect([this](metric_text& metric_text) {
+    metric_text.family(names_.front(),
+                       "Asks for a series beyond the cap of its family; they share the series \"other\".", "counter");
+    metric_text.sample(names_.front(), {}, overflow_->value());
   });
 }
 
@@ -112,10 +112,10 @@ family<Metric>& registry::add(std::string name, std::string help, std::string_vi
   if (std::ranges::find(names_, name) != names_.end()) throw std::logic_error("metric registered twice: " + name);
   names_.push_back(name);
   auto made = std::make_shared<family<Metric>>(std::move(label_names), std::move(make), cap, *overflow_);
-  collect([made, name = std::move(name), help = std::move(help), type](metric_text& to) {
+  collect([made, name = std::move(name), help = std::move(help), type](metric_text& metric_text) {
     if (made->size() == 0) return;
-    to.family(name, help, type);
-    made->each([&](const labels& of, const Metric& metric) { write(to, name, of, metric); });
+    metric_text.family(name, help, type);
+    made->each([&](const labels& labels, const Metric& metric) { write(metric_text, name, labels, metric); });
   });
   return *made;
 }

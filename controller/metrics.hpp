@@ -20,7 +20,7 @@ namespace controller {
 
 class counter {
  public:
-  void add(double by = 1) { value_ += by; }
+  void add(double amount = 1) { value_ += amount; }
   double value() const { return value_; }
 
  private:
@@ -29,8 +29,8 @@ class counter {
 
 class gauge {
  public:
-  void set(double to) { value_ = to; }
-  void add(double by) { value_ += by; }
+  void set(double amount) { value_ = amount; }
+  void add(double amount) { value_ += amount; }
   double value() const { return value_; }
 
  private:
@@ -66,7 +66,7 @@ class metric_text {
  public:
   /// Starts a family: `# HELP` and `# TYPE` lines.
   void family(std::string_view name, std::string_view help, std::string_view type);
-  void sample(std::string_view name, const labels& of, double value);
+  void sample(std::string_view name, const labels& labels, double value);
   std::string take() { return std::move(out_); }
 
  private:
@@ -83,14 +83,14 @@ class family {
 
   /// Valid as long as the registry. The number of values is that of the names.
   Metric& with(std::initializer_list<std::string_view> values) {
-    std::string at = joined(values);
-    if (auto known = series_.find(at); known != series_.end()) return known->second;
+    std::string key = joined(values);
+    if (auto known = series_.find(key); known != series_.end()) return known->second;
     if (series_.size() >= cap_) {
       overflow_.add();
       const std::vector<std::string_view> other(names_.size(), "other");
-      at = joined(other);
+      key = joined(other);
     }
-    return series_.try_emplace(std::move(at), make_()).first->second;
+    return series_.try_emplace(std::move(key), make_()).first->second;
   }
   /// Forgets a series of something that is gone.
   void remove(std::initializer_list<std::string_view> values) { series_.erase(joined(values)); }
@@ -109,7 +109,7 @@ class family {
       if (value.find(separator) == value.npos)
         out += value;
       else
-        out += utf8_clean(value);
+        out += text::utf8_clean(value);
       out += separator;
     }
     return out;
@@ -169,6 +169,6 @@ class registry {
 
 /// process_cpu_seconds_total, process_resident_memory_bytes, process_open_fds, process_max_fds,
 /// process_start_time_seconds, process_threads, as every Prometheus client has them.
-void add_process_metrics(registry& into);
+void add_process_metrics(registry& registry);
 
 }  // namespace controller

@@ -24,9 +24,9 @@ std::string read_small(const char* path) {
 double stat_field(const std::string& stat, int field) {
   const auto end_of_name = stat.rfind(')');
   if (end_of_name == std::string::npos) return 0;
-  const char* at = stat.c_str() + end_of_name + 1;
-  for (int i = 3; i < field && at; ++i) at = std::strchr(at + 1, ' ');
-  return at ? std::strtod(at, nullptr) : 0;
+  const char* position = stat.c_str() + end_of_name + 1;
+  for (int i = 3; i < field && position; ++i) position = std::strchr(position + 1, ' ');
+  return position ? std::strtod(position, nullptr) : 0;
 }
 
 double open_fds() {
@@ -40,8 +40,8 @@ double open_fds() {
 
 double boot_time() {
   const auto stat = read_small("/proc/stat");
-  const auto at = stat.find("\nbtime ");
-  if (at != std::string::npos) return std::strtod(stat.c_str() + at + 7, nullptr);
+  const auto position = stat.find("\nbtime ");
+  if (position != std::string::npos) return std::strtod(stat.c_str() + position + 7, nullptr);
   timespec wall{}, boot{};
   clock_gettime(CLOCK_REALTIME, &wall);
   clock_gettime(CLOCK_BOOTTIME, &boot);
@@ -50,28 +50,28 @@ double boot_time() {
 
 }  // namespace
 
-void add_process_metrics(registry& into) {
-  into.collect([](metric_text& to) {
+void add_process_metrics(registry& registry) {
+  registry.collect([](metric_text& metric_text) {
     const auto stat = read_small("/proc/self/stat");
     const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
-    const auto one = [&](std::string_view name, std::string_view help, std::string_view type, double value) {
-      to.family(name, help, type);
-      to.sample(name, {}, value);
+    const auto append = [&](std::string_view name, std::string_view help, std::string_view type, double value) {
+      metric_text.family(name, help, type);
+      metric_text.sample(name, {}, value);
     };
-    one("process_cpu_seconds_total", "User and system CPU time.", "counter",
-        (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);
-    one("process_resident_memory_bytes", "Resident memory.", "gauge",
-        stat_field(stat, 24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
-    one("process_virtual_memory_bytes", "Virtual memory.", "gauge", stat_field(stat, 23));
-    one("process_threads", "Threads.", "gauge", stat_field(stat, 20));
-    one("process_open_fds", "Open file descriptors.", "gauge", open_fds());
-    one("process_max_fds", "Limit on open file descriptors.", "gauge", static_cast<double>(limit.rlim_cur));
-    one("process_start_time_seconds", "Start of the process since 1970.", "gauge",
-        boot_time() + stat_field(stat, 22) / ticks);
-    to.family("quartermaster_build_info", "Always 1; the label says what runs.", "gauge");
-    to.sample("quartermaster_build_info", {{"version", QUARTERMASTER_VERSION}}, 1);
+    append("process_cpu_seconds_total", "User and system CPU time.", "counter",
+           (stat_field(stat, 14) + stat_field(stat, 15)) / ticks);
+    append("process_resident_memory_bytes", "Resident memory.", "gauge",
+           stat_field(stat, 24) * static_cast<double>(sysconf(_SC_PAGESIZE)));
+    append("process_virtual_memory_bytes", "Virtual memory.", "gauge", stat_field(stat, 23));
+    append("process_threads", "Threads.", "gauge", stat_field(stat, 20));
+    append("process_open_fds", "Open file descriptors.", "gauge", open_fds());
+    append("process_max_fds", "Limit on open file descriptors.", "gauge", static_cast<double>(limit.rlim_cur));
+    append("process_start_time_seconds", "Start of the process since 1970.", "gauge",
+           boot_time() + stat_field(stat, 22) / ticks);
+    metric_text.family("quartermaster_build_info", "Always 1; the label says what runs.", "gauge");
+    metric_text.sample("quartermaster_build_info", {{"version", QUARTERMASTER_VERSION}}, 1);
   });
 }
 

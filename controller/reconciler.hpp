@@ -16,7 +16,7 @@ struct action {
   std::optional<std::chrono::milliseconds> again_in;  ///< empty: at the next change
 
   static action await_change() { return {}; }
-  static action again(std::chrono::milliseconds in) { return action{in}; }
+  static action again(std::chrono::milliseconds time) { return action{time}; }
 };
 
 class reconciler {

@@ -22,8 +22,11 @@ struct object_reference {
   std::string uid;
 
   object_reference() = default;
-  object_reference(const kube::resource& type, const kube::object& of)
-      : api_version(type.api_version()), kind(type.kind), key(of.key), uid(of.id.empty() ? "" : of.id.to_string()) {}
+  object_reference(const kube::resource& type, const kube::object& object)
+      : api_version(type.api_version()),
+        kind(type.kind),
+        key(object.key),
+        uid(object.id.empty() ? "" : object.id.to_string()) {}
 };
 
 /// The seam reconcilers see; the real one is event_recorder, tests collect.

@@ -38,9 +38,9 @@ std::optional<kube::object_key> key_of(std::string_view object, kube::encoding w
     if (!read) return std::nullopt;
   } else {
     const auto parsed = nlohmann::json::parse(object, nullptr, false);
-    const auto text = [&](const char* at) {
+    const auto text = [&](const char* path) {
       const auto value =
-          parsed.is_object() ? parsed.value(nlohmann::json::json_pointer(at), nlohmann::json()) : nlohmann::json();
+          parsed.is_object() ? parsed.value(nlohmann::json::json_pointer(path), nlohmann::json()) : nlohmann::json();
       return value.is_string() ? value.get<std::string>() : std::string();
     };
     found.key = {text("/metadata/namespace"), text("/metadata/name")};
@@ -51,13 +51,13 @@ std::optional<kube::object_key> key_of(std::string_view object, kube::encoding w
 
 class reflector {
  public:
-  reflector(kube::transport& over, const kube::resource& type, kube::watch_settings settings, reflector_sink& into,
-            reflector_metrics& metrics, reflector_options options)
-      : over_(over),
+  reflector(kube::transport& transport, const kube::resource& type, kube::watch_settings settings,
+            reflector_sink& reflector_sink, reflector_metrics& metrics, reflector_options options)
+      : transport_(transport),
         type_(type),
         wire_(settings.wire),
         machine_(type, std::move(settings), random_jitter),
-        into_(into),
+        sink_(reflector_sink),
         metrics_(metrics),
         options_(std::move(options)),
         name_(options_.name.empty() ? std::string(type.plural) : options_.name),
@@ -73,7 +73,7 @@ class reflector {
     for (;;) {
       auto step = machine_.next(options_.now());
       publish();
-      switch (step.what) {
+      switch (step.action) {
         case kube::watch_step::kind::wait: {
           const bool slept = co_await sleep_for(step.wait);
           if (!slept) co_return std::unexpected(cancelled());
@@ -93,8 +93,8 @@ class reflector {
  private:
   static kube::error cancelled() { return {kube::errc::cancelled, 0, "the reflector was stopped", {}}; }
 
-  boost::asio::awaitable<void> list(kube::request what) {
-    const auto answer = co_await over_.send(std::move(what));
+  boost::asio::awaitable<void> list(kube::request request) {
+    const auto answer = co_await transport_.send(std::move(request));
     if (!answer) {
       failed(answer.error());
     } else if (!kube::succeeded(answer->status)) {
@@ -106,7 +106,7 @@ class reflector {
     }
   }
 
-  boost::asio::awaitable<void> watch(kube::request what) {
+  boost::asio::awaitable<void> watch(kube::request request) {
     using namespace boost::asio::experimental::awaitable_operators;
     kube::framer frames(wire_);
     bool open = false;
@@ -118,7 +118,7 @@ class reflector {
       bool restart = false;
       const auto fed = frames.feed(chunk, [&](std::string_view frame) {
         const auto next = machine_.on_frame(frame, now);
-        restart = next.what == op::kind::restart;
+        restart = next.action == op::kind::restart;
         if (!restart) apply(next);
         return !restart;
       });
@@ -127,7 +127,7 @@ class reflector {
       return fed.has_value() && !restart;
     };
     std::exception_ptr thrown;
-    auto streaming = caught(over_.stream(std::move(what), std::move(sink)), thrown);
+    auto streaming = caught(transport_.stream(std::move(request), std::move(sink)), thrown);
     auto ticking = tick();
     // Whichever ends first cancels the other: the stream, or the deadline of the initial events.
     const auto ended = co_await (std::move(streaming) || std::move(ticking));
@@ -165,17 +165,17 @@ class reflector {
     }
   }
 
-  void apply(op what) {
+  void apply(op operation) {
     try {
-      switch (what.what) {
+      switch (operation.action) {
         case op::kind::begin:
-          into_.begin();
+          sink_.begin();
           return;
         case op::kind::put:
-          report(into_.put(what.object), what.object, false);
+          report(sink_.put(operation.object), operation.object, false);
           return;
         case op::kind::erase:
-          report(into_.erase(what.object), what.object, true);
+          report(sink_.erase(operation.object), operation.object, true);
           return;
         case op::kind::commit:
           commit();
@@ -195,17 +195,17 @@ class reflector {
     if (read) return;
     undecodable_.add();
     const auto key = key_of(object, wire_);
-    if (key) gone ? into_.erase_key(*key) : into_.keep(*key);
+    if (key) gone ? sink_.erase_key(*key) : sink_.keep(*key);
     if (unreadable_.size() >= 1000) return;  // counted is enough then
-    if (!unreadable_.insert(key ? key->to_string() : read.error().what).second) return;
+    if (!unreadable_.insert(key ? key->to_string() : read.error().message).second) return;
     log::error(gone ? "object cannot be decoded, it is gone" : "object cannot be decoded, what was known of it is kept",
-               {{"resource", name_}, {"error", read.error().what}});
+               {{"resource", name_}, {"error", read.error().message}});
   }
 
   void commit() {
-    into_.commit();
+    sink_.commit();
     if (std::exchange(initial_, false)) {
-      log::info("cache synced", {{"resource", name_}, {"objects", into_.size()}, {"bytes", bytes_}});
+      log::info("cache synced", {{"resource", name_}, {"objects", sink_.size()}, {"bytes", bytes_}});
       if (bytes_ > options_.trim_above) malloc_trim(0);
     }
     if (options_.state) options_.state->synced = true;
@@ -225,19 +225,19 @@ class reflector {
     options_.state->forbidden = false;
   }
 
-  void failed(const kube::error& why) {
+  void failed(const kube::error& error) {
     const auto now = options_.now();
     const auto broken = machine_.count().broken;
-    machine_.on_error(why, now);
-    if (why.code == kube::errc::cancelled) return;
-    if (machine_.count().broken > broken) tell_of_broken_watch(why, now);
-    metrics_.errors.with({name_, kube::to_string(why.code)}).add();
+    machine_.on_error(error, now);
+    if (error.code == kube::errc::cancelled) return;
+    if (machine_.count().broken > broken) tell_of_broken_watch(error, now);
+    metrics_.errors.with({name_, kube::to_string(error.code)}).add();
     // A version that is gone and a watch the server does not know are the normal way to a new list.
-    if (why.code == kube::errc::gone || why.code == kube::errc::invalid) return;
-    const bool is_forbidden = why.code == kube::errc::forbidden;
+    if (error.code == kube::errc::gone || error.code == kube::errc::invalid) return;
+    const bool is_forbidden = error.code == kube::errc::forbidden;
     if (is_forbidden || refused_since_) metrics_.forbidden.with({name_}).set(is_forbidden ? 1 : 0);
     if (options_.state) {
-      options_.state->trouble = why.what;
+      options_.state->trouble = error.message;
       options_.state->forbidden = is_forbidden;
     }
     if (!is_forbidden)
@@ -245,51 +245,51 @@ class reflector {
     else if (!refused_since_)
       refused_since_ = now;
     if (is_forbidden && now - *refused_since_ < options_.forbidden_patience) return;
-    const bool again = trouble_ == why.what && now - told_at_ < 60s;
-    trouble_ = why.what;
+    const bool again = trouble_ == error.message && now - told_at_ < 60s;
+    trouble_ = error.message;
     if (again) return;
     told_at_ = now;
     if (is_forbidden) {
       log::error("not allowed to list or watch: grant the right, no restart is needed",
-                 {{"resource", name_}, {"error", why.what}});
-      if (options_.on_trouble) options_.on_trouble(why);
+                 {{"resource", name_}, {"error", error.message}});
+      if (options_.on_trouble) options_.on_trouble(error);
     } else {
-      log::warn("list or watch failed, retrying", {{"resource", name_}, {"error", why.what}});
+      log::warn("list or watch failed, retrying", {{"resource", name_}, {"error", error.message}});
     }
   }
 
-  void tell_of_broken_watch(const kube::error& why, milliseconds now) {
+  void tell_of_broken_watch(const kube::error& error, milliseconds now) {
     if (broken_told_at_ && now - *broken_told_at_ < 60s) return;
     broken_told_at_ = now;
-    log::warn("the watch does not work, the cache is listed instead", {{"resource", name_}, {"error", why.what}});
-    if (options_.on_trouble && why.code != kube::errc::forbidden) options_.on_trouble(why);
+    log::warn("the watch does not work, the cache is listed instead", {{"resource", name_}, {"error", error.message}});
+    if (options_.on_trouble && error.code != kube::errc::forbidden) options_.on_trouble(error);
   }
 
   void publish() {
     const auto& now = machine_.count();
-    const auto add = [](counter& to, std::uint64_t is, std::uint64_t was) {
-      if (is > was) to.add(static_cast<double>(is - was));
+    const auto add = [](counter& counter, std::uint64_t is, std::uint64_t was) {
+      if (is > was) counter.add(static_cast<double>(is - was));
     };
-    add(events_, now.events, told_.events);
-    add(lists_, now.lists + now.watch_lists, told_.lists + told_.watch_lists);
-    add(watches_, now.watches, told_.watches);
-    add(undecodable_, now.undecodable, told_.undecodable);
-    told_ = now;
-    objects_.set(static_cast<double>(into_.size()));
+    add(events_, now.events, reported_.events);
+    add(lists_, now.lists + now.watch_lists, reported_.lists + reported_.watch_lists);
+    add(watches_, now.watches, reported_.watches);
+    add(undecodable_, now.undecodable, reported_.undecodable);
+    reported_ = now;
+    objects_.set(static_cast<double>(sink_.size()));
   }
 
-  kube::transport& over_;
+  kube::transport& transport_;
   const kube::resource& type_;
   kube::encoding wire_;
   kube::watch_machine machine_;
-  reflector_sink& into_;
+  reflector_sink& sink_;
   reflector_metrics& metrics_;
   reflector_options options_;
   std::string name_;
   counter &events_, &lists_, &watches_, &undecodable_;
   gauge &objects_, &last_contact_;
 
-  kube::watch_machine::counters told_;
+  kube::watch_machine::counters reported_;
   std::unordered_set<std::string> unreadable_;  // already logged
   std::string trouble_;
   milliseconds told_at_{0};
@@ -301,24 +301,26 @@ class reflector {
 
 }  // namespace
 
-reflector_metrics::reflector_metrics(registry& into)
-    : synced(into.gauges("quartermaster_cache_synced", "1 after the first complete list.", {"resource"})),
-      objects(into.gauges("quartermaster_cache_objects", "Objects in the store.", {"resource"})),
-      events(into.counters("quartermaster_watch_events_total", "Watch events, bookmarks not counted.", {"resource"})),
-      lists(into.counters("quartermaster_lists_total", "Complete lists begun, as LIST or WatchList.", {"resource"})),
-      watches(into.counters("quartermaster_watches_total", "Watches begun.", {"resource"})),
-      errors(into.counters("quartermaster_watch_errors_total", "Failed lists and watches.", {"resource", "code"})),
-      undecodable(
-          into.counters("quartermaster_undecodable_total", "Objects and frames that could not be read.", {"resource"})),
-      forbidden(into.gauges("quartermaster_watch_forbidden", "1 while the API server refuses the list or watch.",
-                            {"resource"})),
-      last_contact(into.gauges("quartermaster_cache_last_contact_timestamp_seconds",
-                               "When the API server last sent something for this cache, seconds since 1970.",
-                               {"resource"})) {}
+reflector_metrics::reflector_metrics(registry& registry)
+    : synced(registry.gauges("quartermaster_cache_synced", "1 after the first complete list.", {"resource"})),
+      objects(registry.gauges("quartermaster_cache_objects", "Objects in the store.", {"resource"})),
+      events(
+          registry.counters("quartermaster_watch_events_total", "Watch events, bookmarks not counted.", {"resource"})),
+      lists(
+          registry.counters("quartermaster_lists_total", "Complete lists begun, as LIST or WatchList.", {"resource"})),
+      watches(registry.counters("quartermaster_watches_total", "Watches begun.", {"resource"})),
+      errors(registry.counters("quartermaster_watch_errors_total", "Failed lists and watches.", {"resource", "code"})),
+      undecodable(registry.counters("quartermaster_undecodable_total", "Objects and frames that could not be read.",
+                                    {"resource"})),
+      forbidden(registry.gauges("quartermaster_watch_forbidden", "1 while the API server refuses the list or watch.",
+                                {"resource"})),
+      last_contact(registry.gauges("quartermaster_cache_last_contact_timestamp_seconds",
+                                   "When the API server last sent something for this cache, seconds since 1970.",
+                                   {"resource"})) {}
 
-kube::task<void> reflect_into(kube::transport& over, const kube::resource& type, kube::watch_settings settings,
-                              reflector_sink& into, reflector_metrics& metrics, reflector_options options) {
-  reflector only(over, type, std::move(settings), into, metrics, std::move(options));
+kube::task<void> reflect_into(kube::transport& transport, const kube::resource& type, kube::watch_settings settings,
+                              reflector_sink& reflector_sink, reflector_metrics& metrics, reflector_options options) {
+  reflector only(transport, type, std::move(settings), reflector_sink, metrics, std::move(options));
   co_return co_await only.run();
 }
 

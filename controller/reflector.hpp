@@ -19,7 +19,7 @@ namespace controller {
 
 /// Shared by all reflectors; the label is the reflector's name.
 struct reflector_metrics {
-  explicit reflector_metrics(registry& into);
+  explicit reflector_metrics(registry& registry);
   family<gauge>& synced;         ///< 1 after the first complete list
   family<gauge>& objects;        ///< in the store
   family<counter>& events;       ///< of watches, bookmarks not counted
@@ -72,43 +72,43 @@ class reflector_sink {
 };
 
 /// Everything but the type. `into` must outlive the coroutine.
-kube::task<void> reflect_into(kube::transport& over, const kube::resource& type, kube::watch_settings settings,
-                              reflector_sink& into, reflector_metrics& metrics, reflector_options options);
+kube::task<void> reflect_into(kube::transport& transport, const kube::resource& type, kube::watch_settings settings,
+                              reflector_sink& reflector_sink, reflector_metrics& metrics, reflector_options options);
 
 template <kube::projection T>
 class store_sink final : public reflector_sink {
  public:
-  explicit store_sink(store<T>& to) : to_(to) {}
-  void begin() override { to_.begin(); }
+  explicit store_sink(store<T>& store) : store_(store) {}
+  void begin() override { store_.begin(); }
   kube::result<void> put(std::string_view object) override {
     auto item = T::decode(object);
     if (!item) return std::unexpected(std::move(item.error()));
-    to_.put(std::move(*item));
+    store_.put(std::move(*item));
     return {};
   }
   kube::result<void> erase(std::string_view object) override {
     const auto item = T::decode(object);
     if (!item) return std::unexpected(item.error());
-    to_.erase(*item);
+    store_.erase(*item);
     return {};
   }
-  void keep(const kube::object_key& key) override { to_.keep(key); }
-  void erase_key(const kube::object_key& key) override { to_.erase(key); }
-  void commit() override { to_.commit(); }
-  std::size_t size() const override { return to_.size(); }
+  void keep(const kube::object_key& key) override { store_.keep(key); }
+  void erase_key(const kube::object_key& key) override { store_.erase(key); }
+  void commit() override { store_.commit(); }
+  std::size_t size() const override { return store_.size(); }
 
  private:
-  store<T>& to_;
+  store<T>& store_;
 };
 
 /// Runs until cancelled; only errc::cancelled ends it. All references must outlive the coroutine. `settings.wire` is
 /// set to T's.
 template <kube::projection T>
-kube::task<void> reflect(kube::transport& over, kube::watch_settings settings, store<T>& into,
+kube::task<void> reflect(kube::transport& transport, kube::watch_settings settings, store<T>& store,
                          reflector_metrics& metrics, reflector_options options = reflector_options()) {
-  store_sink<T> sink(into);
+  store_sink<T> sink(store);
   settings.wire = T::wire;
-  co_return co_await reflect_into(over, T::of(), std::move(settings), sink, metrics, std::move(options));
+  co_return co_await reflect_into(transport, T::of(), std::move(settings), sink, metrics, std::move(options));
 }
 
 }  // namespace controller

@@ -7,30 +7,30 @@
 
 namespace controller {
 
-runner_metrics::runner_metrics(registry& into)
-    : outcomes(into.counters("quartermaster_reconcile_total", "Reconciles by result.", {"reconciler", "result"})),
-      seconds(into.histograms("quartermaster_reconcile_seconds", "Time of one reconcile.", {"reconciler"})),
-      waits(into.histograms("quartermaster_queue_wait_seconds", "From the moment a key is due to its reconcile.",
-                            {"reconciler"})),
-      depth(into.gauges("quartermaster_queue_depth", "Keys that are due and not yet taken.", {"reconciler"})),
-      delayed(into.gauges("quartermaster_queue_delayed", "Keys whose time has not come.", {"reconciler"})),
-      running(into.gauges("quartermaster_reconciles_running", "Reconciles in flight.", {"reconciler"})) {}
+runner_metrics::runner_metrics(registry& registry)
+    : outcomes(registry.counters("quartermaster_reconcile_total", "Reconciles by result.", {"reconciler", "result"})),
+      seconds(registry.histograms("quartermaster_reconcile_seconds", "Time of one reconcile.", {"reconciler"})),
+      waits(registry.histograms("quartermaster_queue_wait_seconds", "From the moment a key is due to its reconcile.",
+                                {"reconciler"})),
+      depth(registry.gauges("quartermaster_queue_depth", "Keys that are due and not yet taken.", {"reconciler"})),
+      delayed(registry.gauges("quartermaster_queue_delayed", "Keys whose time has not come.", {"reconciler"})),
+      running(registry.gauges("quartermaster_reconciles_running", "Reconciles in flight.", {"reconciler"})) {}
 
-runner::runner(loop& on, reconciler& what, runner_metrics& metrics, runner_options how)
-    : loop_(on),
-      what_(what),
+runner::runner(loop& loop, reconciler& reconciler, runner_metrics& metrics, runner_options options)
+    : loop_(loop),
+      reconciler_(reconciler),
       metrics_(metrics),
-      how_(std::move(how)),
-      queue_(how_.back_off, random_jitter),
-      timer_(on.context()) {}
+      options_(std::move(options)),
+      queue_(options_.back_off, random_jitter),
+      timer_(loop.context()) {}
 
 void runner::add(const kube::object_key& key, int priority) {
-  queue_.add(key, how_.now(), priority);
+  queue_.add(key, options_.now(), priority);
   wake();
 }
 
-void runner::add_after(const kube::object_key& key, milliseconds in, int priority) {
-  queue_.add(key, how_.now() + in, priority);
+void runner::add_after(const kube::object_key& key, milliseconds time, int priority) {
+  queue_.add(key, options_.now() + time, priority);
   wake();
 }
 
@@ -59,8 +59,8 @@ void runner::wake() {
 
 void runner::pump() {
   if (!started_) return;
-  const auto now = how_.now();
-  while (queue_.processing() < how_.at_once) {
+  const auto now = options_.now();
+  while (queue_.processing() < options_.at_once) {
     auto key = queue_.take(now);
     if (!key) break;
     metrics_.waits.with({name()}).observe(std::chrono::duration<double>(queue_.last_wait()).count());
@@ -70,7 +70,7 @@ void runner::pump() {
   metrics_.depth.with({name()}).set(static_cast<double>(queue_.depth(now)));
   metrics_.delayed.with({name()}).set(static_cast<double>(queue_.delayed()));
   metrics_.running.with({name()}).set(static_cast<double>(queue_.processing()));
-  if (queue_.processing() >= how_.at_once) return;  // the next one to end wakes us
+  if (queue_.processing() >= options_.at_once) return;  // the next one to end wakes us
   if (const auto due = queue_.next_due()) {
     timer_.expires_after(std::max(milliseconds(0), *due - now));
     timer_.async_wait([this](boost::system::error_code cancelled) {
@@ -80,10 +80,10 @@ void runner::pump() {
 }
 
 boost::asio::awaitable<void> runner::run_one(kube::object_key key) {
-  const auto started = how_.now();
+  const auto started = options_.now();
   std::string thrown;
   try {
-    const auto result = co_await what_.reconcile(key);
+    const auto result = co_await reconciler_.reconcile(key);
     settle(key, &result, {}, started);
     co_return;
   } catch (const boost::system::system_error& e) {
@@ -102,19 +102,19 @@ boost::asio::awaitable<void> runner::run_one(kube::object_key key) {
 
 void runner::settle(const kube::object_key& key, const kube::result<action>* result, std::string_view thrown,
                     milliseconds started) {
-  const auto now = how_.now();
+  const auto now = options_.now();
   metrics_.seconds.with({name()}).observe(std::chrono::duration<double>(now - started).count());
-  enum class outcome { success, requeue, conflict, error, exception } what = outcome::exception;
+  enum class outcome { success, requeue, conflict, error, exception } status = outcome::exception;
   if (result && *result) {
-    what = (*result)->again_in ? outcome::requeue : outcome::success;
+    status = (*result)->again_in ? outcome::requeue : outcome::success;
   } else if (result) {
-    what = result->error().code == kube::errc::conflict ? outcome::conflict : outcome::error;
-    thrown = result->error().what;
+    status = result->error().code == kube::errc::conflict ? outcome::conflict : outcome::error;
+    thrown = result->error().message;
   }
   std::string_view label, line;
   log::level level = log::level::debug;
   milliseconds again{0};
-  switch (what) {
+  switch (status) {
     case outcome::success:
       label = "success";
       line = "reconciled";

@@ -18,7 +18,7 @@ namespace controller {
 
 /// Shared by all runners; the first label is the reconciler's name.
 struct runner_metrics {
-  explicit runner_metrics(registry& into);
+  explicit runner_metrics(registry& registry);
   family<counter>& outcomes;   ///< by result: success, requeue, conflict, error, exception
   family<histogram>& seconds;  ///< of one reconcile
   family<histogram>& waits;    ///< from due to taken
@@ -38,11 +38,11 @@ struct runner_options {
 class runner {
  public:
   /// All must outlive the runner; the loop must not run any more when the runner goes away.
-  runner(loop& on, reconciler& what, runner_metrics& metrics, runner_options how = runner_options());
+  runner(loop& loop, reconciler& reconciler, runner_metrics& metrics, runner_options options = runner_options());
 
   /// Before `start` keys only queue up. A higher priority goes first: 0 is a start or a resync, 10 a change.
   void add(const kube::object_key& key, int priority = 10);
-  void add_after(const kube::object_key& key, milliseconds in, int priority = 0);
+  void add_after(const kube::object_key& key, milliseconds time, int priority = 0);
 
   void start();
   /// No key is taken from now on; those in flight end. Await `idle` for that.
@@ -50,7 +50,7 @@ class runner {
   /// After `stop`, to those in flight that do not end: what they have sent may still arrive.
   void cancel();
   bool idle() const { return queue_.processing() == 0; }
-  std::string_view name() const { return what_.name(); }
+  std::string_view name() const { return reconciler_.name(); }
   const work_queue& queue() const { return queue_; }
 
  private:
@@ -62,9 +62,9 @@ class runner {
               milliseconds started);
 
   loop& loop_;
-  reconciler& what_;
+  reconciler& reconciler_;
   runner_metrics& metrics_;
-  runner_options how_;
+  runner_options options_;
   work_queue queue_;
   boost::asio::steady_timer timer_;
   std::vector<spawned> in_flight_;

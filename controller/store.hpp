@@ -22,8 +22,8 @@ class store {
   using observer = std::function<void(const T* before, const T* after)>;
 
   const T* find(const kube::object_key& key) const {
-    const auto at = items_.find(key);
-    return at == items_.end() ? nullptr : at->item.get();
+    const auto match = items_.find(key);
+    return match == items_.end() ? nullptr : match->item.get();
   }
   /// All objects, in no particular order, as `const T&`.
   auto all() const {
@@ -45,48 +45,48 @@ class store {
   /// Equal content: only the version moves, observers are not called. Outside a list an older version of the same
   /// object is ignored.
   void put(T item) {
-    const auto at = items_.find(item.key);
-    if (at == items_.end()) {
+    const auto match = items_.find(item.key);
+    if (match == items_.end()) {
       const auto* made = items_.insert({std::make_unique<T>(std::move(item)), round_}).first->item.get();
       return tell(nullptr, made);
     }
-    at->round = round_;
-    T& is = *at->item;
+    match->round = round_;
+    T& is = *match->item;
     if (!listing_ && item.id == is.id && item.resource_version < is.resource_version) return;
     if (is == item) {
       is.resource_version = item.resource_version;
       return;
     }
-    const auto before = std::exchange(at->item, std::make_unique<T>(std::move(item)));
-    tell(before.get(), at->item.get());
+    const auto before = std::exchange(match->item, std::make_unique<T>(std::move(item)));
+    tell(before.get(), match->item.get());
   }
   /// This object is in the list but cannot be read: what we knew of it stays, it has not vanished.
   void keep(const kube::object_key& key) {
-    if (const auto at = items_.find(key); at != items_.end()) at->round = round_;
+    if (const auto match = items_.find(key); match != items_.end()) match->round = round_;
   }
   /// Last state as the server sent it; an erase older than what we hold is ignored.
   void erase(const T& last) {
-    const auto at = items_.find(last.key);
-    if (at == items_.end() || last.resource_version < at->item->resource_version) return;
-    const auto gone = items_.extract(at);
+    const auto match = items_.find(last.key);
+    if (match == items_.end() || last.resource_version < match->item->resource_version) return;
+    const auto gone = items_.extract(match);
     tell(gone.value().item.get(), nullptr);
   }
   /// It was deleted, and its last state cannot be read.
   void erase(const kube::object_key& key) {
-    const auto at = items_.find(key);
-    if (at == items_.end()) return;
-    const auto gone = items_.extract(at);
+    const auto match = items_.find(key);
+    if (match == items_.end()) return;
+    const auto gone = items_.extract(match);
     tell(gone.value().item.get(), nullptr);
   }
   void commit() {
     listing_ = false;
     std::vector<typename items::node_type> gone;
-    for (auto at = items_.begin(); at != items_.end();) {
-      const auto here = at++;
+    for (auto position = items_.begin(); position != items_.end();) {
+      const auto here = position++;
       if (here->round != round_) gone.push_back(items_.extract(here));
     }
     synced_ = true;
-    for (const auto& one : gone) tell(one.value().item.get(), nullptr);
+    for (const auto& entry : gone) tell(entry.value().item.get(), nullptr);
   }
 
  private:
@@ -95,17 +95,17 @@ class store {
     mutable std::unique_ptr<T> item;
     mutable std::uint32_t round = 0;
   };
-  static const kube::object_key& key_of(const slot& of) { return of.item->key; }
-  static const kube::object_key& key_of(const kube::object_key& of) { return of; }
+  static const kube::object_key& key_of(const slot& slot) { return slot.item->key; }
+  static const kube::object_key& key_of(const kube::object_key& key) { return key; }
   struct hash {
     using is_transparent = void;
-    std::size_t operator()(const auto& of) const { return std::hash<kube::object_key>{}(key_of(of)); }
+    std::size_t operator()(const auto& item) const { return std::hash<kube::object_key>{}(key_of(item)); }
   };
-  struct same {
+  struct equal_key {
     using is_transparent = void;
     bool operator()(const auto& a, const auto& b) const { return key_of(a) == key_of(b); }
   };
-  using items = std::unordered_set<slot, hash, same>;
+  using items = std::unordered_set<slot, hash, equal_key>;
   void tell(const T* before, const T* after) {
     for (const auto& callback : observers_) callback(before, after);
   }

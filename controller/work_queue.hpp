@@ -29,20 +29,20 @@ class work_queue {
 
   /// `jitter()` returns [0, 1): it takes up to a fifth off a back-off, so that keys that failed together do not come
   /// back together.
-  work_queue(settings how, std::function<double()> jitter);
+  work_queue(settings settings, std::function<double()> jitter);
 
   /// The key is to be looked at once `due` has come. Of several adds the earliest time and the highest priority count.
-  void add(const key& what, milliseconds due, int priority = 0);
+  void add(const key& key, milliseconds due, int priority = 0);
   /// The next key to process: highest priority first, then first come first served. It stays out until `done` or
   /// `failed`.
   std::optional<key> take(milliseconds now);
   /// Processing has ended. A key that was added meanwhile is queued again.
-  void done(const key& what);
+  void done(const key& key);
   /// Processing has ended in failure: queued again after a back-off that grows per key. Returns the back-off, which is
   /// not shorter than `at_least` (the server's Retry-After).
-  milliseconds failed(const key& what, milliseconds now, milliseconds at_least = milliseconds(0));
+  milliseconds failed(const key& key, milliseconds now, milliseconds at_least = milliseconds(0));
   /// The next failure of this key is its first again.
-  void forget(const key& what);
+  void forget(const key& key);
 
   /// When `take` has something to give next (perhaps in the past); empty when nothing is queued.
   std::optional<milliseconds> next_due() const;
@@ -53,7 +53,7 @@ class work_queue {
   std::size_t processing() const { return processing_; }
   /// Keys the queue remembers at all: queued, in process or with failures.
   std::size_t size() const { return entries_.size(); }
-  unsigned failures(const key& what) const;
+  unsigned failures(const key& key) const;
   /// How long the key last taken had been due.
   milliseconds last_wait() const { return last_wait_; }
 
@@ -65,7 +65,7 @@ class work_queue {
     std::uint64_t order = 0;
     int priority = 0;
     unsigned failures = 0;
-    state in = state::idle;
+    state status = state::idle;
     bool dirty = false;  ///< added while processing
   };
   struct earlier {
@@ -80,11 +80,11 @@ class work_queue {
   };
 
   void promote(milliseconds now);
-  void enqueue(entry& what, milliseconds due, int priority);
-  void end(entry& what);
-  void drop_if_idle(const entry& what);
+  void enqueue(entry& entry, milliseconds due, int priority);
+  void end(entry& entry);
+  void drop_if_idle(const entry& entry);
 
-  settings how_;
+  settings settings_;
   std::function<double()> jitter_;
   std::unordered_map<key, entry> entries_;
   std::set<entry*, earlier> delayed_;

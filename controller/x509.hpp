@@ -16,7 +16,7 @@ struct ssl_st;
 namespace controller::x509 {
 
 struct validity {
-  std::int64_t from = 0, until = 0;  ///< seconds since 1970
+  std::int64_t not_before = 0, until = 0;  ///< seconds since 1970
 };
 
 /// What we ask of a certificate.
@@ -25,7 +25,7 @@ struct info {
   std::string name;                ///< common name
   std::string serial;              ///< hexadecimal
   std::vector<std::string> names;  ///< DNS names and IP addresses it is for, sorted
-  std::int64_t from = 0, until = 0;
+  std::int64_t not_before = 0, until = 0;
   bool authority = false;               ///< may sign others
   bool server = false, client = false;  ///< is taken from one
 
@@ -33,12 +33,12 @@ struct info {
 };
 
 /// A certificate that signs itself and may sign leaves, nothing below them.
-pem_pair make_authority(const std::string& name, validity when);
+pem_pair make_authority(const std::string& name, validity validity);
 /// What a leaf may be shown as; nothing else takes it.
 enum class usage : std::uint8_t { server, client };
 /// A leaf; `names` are DNS names and IP addresses. errc::config where the authority is no usable pair.
 kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
-                             validity when, usage as = usage::server);
+                             validity validity, usage purpose = usage::server);
 
 /// Every certificate in the text, in its order; what is none is passed over.
 std::vector<info> read(std::string_view pem);
@@ -58,7 +58,7 @@ std::optional<info> leaf_of(const pem_pair& pair);
 /// Null: none of them.
 const info* signer_of(const info& leaf, std::span<const info> authorities);
 /// Two thirds of its life are over: another one is made.
-std::int64_t due(const info& of);
+std::int64_t due(const info& info);
 /// A clock that is behind ours must not find a new certificate "not yet valid", in seconds.
 inline constexpr std::int64_t backdated = 3600;
 

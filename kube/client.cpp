@@ -42,9 +42,9 @@ bool worth_waiting(const response& answer) {
 
 }  // namespace
 
-task<response> client::send_patiently(request what) {
+task<response> client::send_patiently(request request) {
   for (int retries = 0;; ++retries) {
-    auto answer = co_await over_.send(what);
+    auto answer = co_await transport_.send(request);
     if (!answer || retries == most_retries || !worth_waiting(*answer)) co_return answer;
     boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, *answer->retry_after);
     auto [interrupted] = co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
@@ -53,19 +53,19 @@ task<response> client::send_patiently(request what) {
   }
 }
 
-task<response> client::call(std::string name, request what, bool patient) {
-  auto sending = patient ? send_patiently(std::move(what)) : over_.send(std::move(what));
+task<response> client::call(std::string name, request request, bool patient) {
+  auto sending = patient ? send_patiently(std::move(request)) : transport_.send(std::move(request));
   auto answer = co_await std::move(sending);
   if (!answer) {
-    answer.error().what = name + ": " + answer.error().what;
+    answer.error().message = name + ": " + answer.error().message;
     co_return std::unexpected(std::move(answer.error()));
   }
   if (!succeeded(answer->status)) co_return std::unexpected(error_of(name, *answer));
   co_return answer;
 }
 
-task<json> client::call_json(std::string name, request what) {
-  auto answer = co_await call(name, std::move(what));
+task<json> client::call_json(std::string name, request request) {
+  auto answer = co_await call(name, std::move(request));
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto object = json::parse(answer->body, nullptr, false);
   if (object.is_discarded())
@@ -76,8 +76,8 @@ task<json> client::call_json(std::string name, request what) {
 task<json> client::get(const resource& type, object_key key) {
   auto name = operation("get", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = get_request(type, key, encoding::json);
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = get_request(type, key, encoding::json);
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<std::vector<json>> client::list(const resource& type, list_options options) {
@@ -104,30 +104,30 @@ task<json> client::create(const resource& type, std::string_view ns, const json&
   const auto called = object.value("/metadata/name"_json_pointer, json());
   const object_key key{std::string(ns), called.is_string() ? called.get<std::string>() : std::string()};
   auto name = operation("create", type, key.to_string());
-  auto what = create_request(type, ns, object, options);
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = create_request(type, ns, object, options);
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::replace(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("replace", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = replace_request(type, key, object, options);
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = replace_request(type, key, object, options);
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::apply(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = apply_request(type, key, object, options);
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = apply_request(type, key, object, options);
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::apply_status(const resource& type, object_key key, const json& object, write_options options) {
   auto name = operation("apply status of", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = apply_status_request(type, key, object, options);
-  what.accept = metadata_only;
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = apply_status_request(type, key, object, options);
+  request.accept = metadata_only;
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
 task<json> client::patch(const resource& type, object_key key, patch_kind kind, const json& patch,
@@ -135,16 +135,16 @@ task<json> client::patch(const resource& type, object_key key, patch_kind kind, 
   auto name =
       operation(subresource.empty() ? "patch" : "patch " + std::string(subresource) + " of", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = patch_request(type, key, kind, patch, subresource, options);
-  what.accept = metadata_only;
-  co_return co_await call_json(std::move(name), std::move(what));
+  auto request = patch_request(type, key, kind, patch, subresource, options);
+  request.accept = metadata_only;
+  co_return co_await call_json(std::move(name), std::move(request));
 }
 
-task<void> client::remove(const resource& type, object_key key, preconditions only_if, propagation how) {
+task<void> client::remove(const resource& type, object_key key, preconditions only_if, propagation propagation) {
   auto name = operation("delete", type, key.to_string());
   if (auto wrong = named(name, key); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = remove_request(type, key, only_if, how);
-  auto answer = co_await call(std::move(name), std::move(what));
+  auto request = remove_request(type, key, only_if, propagation);
+  auto answer = co_await call(std::move(name), std::move(request));
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
   co_return result<void>();
 }
@@ -152,9 +152,9 @@ task<void> client::remove(const resource& type, object_key key, preconditions on
 task<void> client::bind(object_key pod, std::string_view node, preconditions only_if, const json& annotations) {
   auto name = operation("bind", resources::pods, pod.to_string()) + " to " + std::string(node);
   if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = bind_request(pod, node, only_if, annotations);
+  auto request = bind_request(pod, node, only_if, annotations);
   // A bind has a deadline of seconds: waiting for Retry-After is the scheduler's decision.
-  auto answer = co_await call(std::move(name), std::move(what), false);
+  auto answer = co_await call(std::move(name), std::move(request), false);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   co_return result<void>();
 }
@@ -162,17 +162,17 @@ task<void> client::bind(object_key pod, std::string_view node, preconditions onl
 task<void> client::evict(object_key pod, preconditions only_if) {
   auto name = operation("evict", resources::pods, pod.to_string());
   if (auto wrong = named(name, pod); !wrong) co_return std::unexpected(std::move(wrong.error()));
-  auto what = evict_request(pod, only_if);
-  auto answer = co_await call(std::move(name), std::move(what), false);
+  auto request = evict_request(pod, only_if);
+  auto answer = co_await call(std::move(name), std::move(request), false);
   if (!answer && answer.error().code != errc::not_found) co_return std::unexpected(std::move(answer.error()));
   co_return result<void>();
 }
 
 task<response> client::raw(std::string_view path) {
-  request what;
-  what.target = path;
-  what.accept = "application/json, */*";
-  co_return co_await send_patiently(std::move(what));
+  request request;
+  request.target = path;
+  request.accept = "application/json, */*";
+  co_return co_await send_patiently(std::move(request));
 }
 
 }  // namespace kube

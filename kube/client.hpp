@@ -17,7 +17,7 @@ namespace kube {
 class client {
  public:
   /// `over` must outlive the client.
-  explicit client(transport& over) : over_(over) {}
+  explicit client(transport& transport) : transport_(transport) {}
 
   task<nlohmann::json> get(const resource& type, object_key key);
   /// All items of all pages, as JSON. For small, rare lists (prune, discovery); stores use reflectors.
@@ -35,20 +35,20 @@ class client {
   /// 404 is success: it is gone. A UID precondition that does not hold is errc::conflict: another object has the name
   /// now.
   task<void> remove(const resource& type, object_key key, preconditions only_if,
-                    propagation how = propagation::background);
+                    propagation propagation = propagation::background);
   task<void> bind(object_key pod, std::string_view node, preconditions only_if, const nlohmann::json& annotations);
   /// errc::too_many_requests: a PodDisruptionBudget says no for now; not waited for here. 404 is success.
   task<void> evict(object_key pod, preconditions only_if);
   /// A GET of any path: /version, /readyz. Any HTTP status is a value here.
   task<response> raw(std::string_view path);
 
-  transport& over() { return over_; }
+  transport& over() { return transport_; }
 
  private:
-  task<response> call(std::string operation, request what, bool patient = true);
-  task<nlohmann::json> call_json(std::string operation, request what);
-  task<response> send_patiently(request what);
-  transport& over_;
+  task<response> call(std::string operation, request request, bool patient = true);
+  task<nlohmann::json> call_json(std::string operation, request request);
+  task<response> send_patiently(request request);
+  transport& transport_;
 };
 
 }  // namespace kube

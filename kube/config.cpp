@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
+std::unexpected<error> bad(std::string message) {
+  return std::unexpected(error{errc::config, 0, std::move(message), {}});
+}
 
 bool readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
 
@@ -64,13 +66,13 @@ constexpr std::size_t max_file_bytes = 8U << 20U;
 
 result<std::string> read_file(const std::string& path) {
   errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (in && fs::is_directory(path)) errno = EISDIR;
-  if (!in || errno == EISDIR) return bad("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
+  std::ifstream stream(path, std::ios::binary);
+  if (stream && fs::is_directory(path)) errno = EISDIR;
+  if (!stream || errno == EISDIR) return bad("cannot read " + path + ": " + std::strerror(errno ? errno : EIO));
   std::string text;
   char part[16 << 10];
-  while (in.read(part, sizeof part), in.gcount() > 0) {
-    text.append(part, static_cast<std::size_t>(in.gcount()));
+  while (stream.read(part, sizeof part), stream.gcount() > 0) {
+    text.append(part, static_cast<std::size_t>(stream.gcount()));
     if (text.size() > max_file_bytes)
       return bad(path + " is larger than " + std::to_string(max_file_bytes >> 20) + " MiB: that is no configuration");
   }

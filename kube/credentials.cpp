@@ -20,13 +20,15 @@ constexpr auto reread_after = 60s;  // client-go transport/token_source.go
 constexpr auto exec_leeway = 30s;   // renewed this long before it expires
 constexpr auto exec_retry = 5s;     // between two tries to renew one that can still be used
 
-std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
+std::unexpected<error> bad(std::string message) {
+  return std::unexpected(error{errc::config, 0, std::move(message), {}});
+}
 
 template <auto Free>
 struct freed_by {
   template <class T>
-  void operator()(T* what) const {
-    Free(what);
+  void operator()(T* pointer) const {
+    Free(pointer);
   }
 };
 using bio = std::unique_ptr<BIO, freed_by<BIO_free_all>>;
@@ -55,18 +57,18 @@ bool one_line(const std::string& text) { return text.find_first_of("\r\n") == st
 }  // namespace
 
 result<void> check_ca(const std::string& pem, const std::string& name) {
-  auto from = reader(pem);
-  const certificate first(PEM_read_bio_X509(from.get(), nullptr, no_phrase, nullptr));
+  auto stream = reader(pem);
+  const certificate first(PEM_read_bio_X509(stream.get(), nullptr, no_phrase, nullptr));
   ERR_clear_error();
   if (!first) return bad("CA " + name + " has no PEM certificate (-----BEGIN CERTIFICATE-----) in it");
   return {};
 }
 
 result<void> check_pair(const std::string& certificate_pem, const std::string& key_pem, const std::string& name) {
-  auto from = reader(certificate_pem);
-  const certificate leaf(PEM_read_bio_X509(from.get(), nullptr, no_phrase, nullptr));
-  from = reader(key_pem);
-  const private_key key(PEM_read_bio_PrivateKey(from.get(), nullptr, no_phrase, nullptr));
+  auto stream = reader(certificate_pem);
+  const certificate leaf(PEM_read_bio_X509(stream.get(), nullptr, no_phrase, nullptr));
+  stream = reader(key_pem);
+  const private_key key(PEM_read_bio_PrivateKey(stream.get(), nullptr, no_phrase, nullptr));
   const bool match = leaf && key && X509_check_private_key(leaf.get(), key.get()) == 1;
   ERR_clear_error();
   if (!leaf) return bad("client certificate " + name + " has no PEM certificate in it");
@@ -89,8 +91,8 @@ result<bool> watched_file::refresh(steady_time now, bool force) {
   return true;
 }
 
-credentials::credentials(boost::asio::any_io_executor on, cluster_config config)
-    : on_(std::move(on)),
+credentials::credentials(boost::asio::any_io_executor executor, cluster_config config)
+    : executor_(std::move(executor)),
       config_(std::move(config)),
       token_file_(config_.user.token_file),
       ca_file_(config_.ca.data.empty() ? config_.ca.path : ""),
@@ -176,9 +178,9 @@ result<void> credentials::refresh_files(steady_time now, bool force) {
   return {};
 }
 
-boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> state, exec_config what,
+boost::asio::awaitable<void> credentials::run_exec(std::shared_ptr<exec_state> state, exec_config config,
                                                    std::string info) {
-  auto got = co_await run_exec_plugin(std::move(what), std::move(info));
+  auto got = co_await run_exec_plugin(std::move(config), std::move(info));
   state->running = false;
   const auto now = std::chrono::system_clock::now();
   if (got) {
@@ -207,14 +209,14 @@ task<void> credentials::refresh_exec(steady_time deadline) {
     const auto& plugin = *config_.user.exec;
     auto info = exec_info(plugin, config_, config_.ca.data.empty() ? ca_file_.text() : config_.ca.data,
                           plugin.mode != exec_config::interactive::never && have_terminal());
-    boost::asio::co_spawn(on_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
+    boost::asio::co_spawn(executor_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
   }
   if (usable) co_return result<void>();
   // A plugin that cannot even be started is over before there is anybody to wake.
-  const auto why = state->running ? co_await wait_list::wait(state->done, deadline) : woken::by_event;
-  if (why == woken::by_cancellation)
+  const auto reason = state->running ? co_await wait_list::wait(state->done, deadline) : woken::by_event;
+  if (reason == woken::by_cancellation)
     co_return std::unexpected(error{errc::cancelled, 0, "cancelled while the credential plugin ran", {}});
-  if (why == woken::by_deadline)
+  if (reason == woken::by_deadline)
     co_return std::unexpected(
         error{errc::timeout, 0, "credential plugin \"" + config_.user.exec->command + "\" is still running", {}});
   if (!state->valid) co_return std::unexpected(state->failed);

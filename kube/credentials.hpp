@@ -50,7 +50,7 @@ class watched_file {
 
 class credentials {
  public:
-  credentials(boost::asio::any_io_executor on, cluster_config config);
+  credentials(boost::asio::any_io_executor executor, cluster_config config);
 
   /// The credential to use now. Runs the exec plugin when there is none or it is about to expire; callers share one
   /// run, and wait for it only where the one there is cannot be used any more. Errors: config (a file or the plugin,
@@ -69,7 +69,7 @@ class credentials {
   task<void> refresh_exec(steady_time deadline);
   bool needs_exec() const;
 
-  boost::asio::any_io_executor on_;
+  boost::asio::any_io_executor executor_;
   cluster_config config_;
   std::vector<std::string> fixed_headers_;
   watched_file token_file_, ca_file_, certificate_file_, key_file_;
@@ -82,7 +82,8 @@ class credentials {
     std::uint64_t runs = 0;
     std::shared_ptr<wait_list> done = std::make_shared<wait_list>();
   };
-  static boost::asio::awaitable<void> run_exec(std::shared_ptr<exec_state> state, exec_config what, std::string info);
+  static boost::asio::awaitable<void> run_exec(std::shared_ptr<exec_state> state, exec_config exec_config,
+                                               std::string info);
   std::shared_ptr<exec_state> exec_ = std::make_shared<exec_state>();
   std::uint64_t exec_seen_ = 0;
   credential now_;

@@ -55,9 +55,9 @@ diagnosis tls_diagnosis(const cluster_config& config, std::string_view detail) {
     return {errc::tls, "the server's certificate is not signed by the CA in " + ca +
                            "; is this the right cluster, or was its CA changed? (" + config.source + ")"};
   if (refused_ours(detail)) {
-    const auto ours = config.user.certificate.empty() ? std::string("none was given")
-                                                      : "client certificate " + config.user.certificate.name();
-    return {errc::tls, "the server refused our certificate (" + ours + "): " + std::string(detail)};
+    const auto certificate = config.user.certificate.empty() ? std::string("none was given")
+                                                             : "client certificate " + config.user.certificate.name();
+    return {errc::tls, "the server refused our certificate (" + certificate + "): " + std::string(detail)};
   }
   return {errc::tls, "TLS: " + std::string(detail)};
 }
@@ -128,17 +128,17 @@ diagnosis diagnose(const cluster_config& config, CURLcode code, long os_errno, s
 
 }  // namespace
 
-std::string operation_of(const request& what) {
-  return std::string(verb_name(what.verb)) + " " + what.target.substr(0, what.target.find('?'));
+std::string operation_of(const request& request) {
+  return std::string(verb_name(request.verb)) + " " + request.target.substr(0, request.target.find('?'));
 }
 
-error transfer_error(const request& what, const cluster_config& config, CURLcode code, long os_errno,
+error transfer_error(const request& request, const cluster_config& config, CURLcode code, long os_errno,
                      std::string_view detail, std::chrono::milliseconds connect_limit) {
   if (detail.empty()) detail = curl_easy_strerror(code);
   auto found = diagnose(config, code, os_errno, detail, connect_limit);
   for (auto& c : found.text)
     if (c == '\n' || c == '\r') c = ' ';
-  return {found.code, 0, operation_of(what) + ": " + found.text, {}};
+  return {found.code, 0, operation_of(request) + ": " + found.text, {}};
 }
 
 }  // namespace kube

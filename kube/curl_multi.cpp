@@ -4,8 +4,8 @@
 
 namespace kube {
 
-curl_multi::curl_multi(boost::asio::any_io_executor on, long max_connections)
-    : on_(std::move(on)), timer_(on_), multi_(curl_multi_init()) {
+curl_multi::curl_multi(boost::asio::any_io_executor executor, long max_connections)
+    : executor_(std::move(executor)), timer_(executor_), multi_(curl_multi_init()) {
   if (!multi_) throw std::bad_alloc();
   curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &curl_multi::on_socket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
@@ -21,21 +21,21 @@ curl_multi::~curl_multi() {
   for (auto& [fd, socket] : sockets_) socket->descriptor.release();
 }
 
-bool curl_multi::start(CURL* easy, completion* who) {
+bool curl_multi::start(CURL* easy, completion* completion) {
   if (inside_) return false;
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, who);
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, completion);
   if (curl_multi_add_handle(multi_, easy) != CURLM_OK) throw std::bad_alloc();
   return true;  // libcurl has asked for its timer, which does the first step
 }
 
 void curl_multi::cancel(CURL* easy) { curl_multi_remove_handle(multi_, easy); }
 
-int curl_multi::on_socket(CURL*, curl_socket_t fd, int what, void* self, void*) {
+int curl_multi::on_socket(CURL*, curl_socket_t fd, int events, void* self, void*) {
   auto& multi = *static_cast<curl_multi*>(self);
-  if (what == CURL_POLL_REMOVE)
+  if (events == CURL_POLL_REMOVE)
     multi.forget(fd);
   else
-    multi.watch(fd, what);
+    multi.watch(fd, events);
   return 0;
 }
 
@@ -44,14 +44,14 @@ int curl_multi::on_timer(CURLM*, long timeout_ms, void* self) {
   return 0;
 }
 
-void curl_multi::watch(curl_socket_t fd, int what) {
+void curl_multi::watch(curl_socket_t fd, int events) {
   auto& socket = sockets_[fd];
   if (!socket) {
-    socket = std::make_shared<watched>(on_);
+    socket = std::make_shared<watched>(executor_);
     boost::system::error_code failed;
     socket->descriptor.assign(fd, failed);
   }
-  socket->want = what;
+  socket->want = events;
   arm(fd, socket);
 }
 
@@ -124,10 +124,10 @@ void curl_multi::collect() {
     if (message->msg != CURLMSG_DONE) continue;
     auto* easy = message->easy_handle;
     const auto code = message->data.result;
-    completion* who = nullptr;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &who);
+    completion* completion = nullptr;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &completion);
     curl_multi_remove_handle(multi_, easy);
-    who->finished(code);
+    completion->finished(code);
   }
 }
 

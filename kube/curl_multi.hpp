@@ -30,29 +30,29 @@ class curl_multi : public std::enable_shared_from_this<curl_multi> {
 
   /// `max_connections` to the one host, running ones included; 0: no cap, for lanes with endless streams (a capped lane
   /// whose connections are all streams never starts the next request, nor its timeout).
-  curl_multi(boost::asio::any_io_executor on, long max_connections);
+  curl_multi(boost::asio::any_io_executor executor, long max_connections);
   ~curl_multi();
   curl_multi(const curl_multi&) = delete;
   curl_multi& operator=(const curl_multi&) = delete;
 
   /// Both must outlive the transfer; `who` hears of it exactly once unless it is cancelled. False: called from inside a
   /// callback of libcurl, post and try again.
-  bool start(CURL* easy, completion* who);
+  bool start(CURL* easy, completion* completion);
   /// Takes the handle out; a transfer in the middle loses its connection. Harmless when it has finished.
   void cancel(CURL* easy);
 
  private:
   struct watched {
-    explicit watched(const boost::asio::any_io_executor& on) : descriptor(on) {}
+    explicit watched(const boost::asio::any_io_executor& executor) : descriptor(executor) {}
     boost::asio::posix::stream_descriptor descriptor;
     int want = 0;
     bool reading = false, writing = false;
   };
   using watched_ptr = std::shared_ptr<watched>;
 
-  static int on_socket(CURL*, curl_socket_t fd, int what, void* self, void*);
+  static int on_socket(CURL*, curl_socket_t fd, int events, void* self, void*);
   static int on_timer(CURLM*, long timeout_ms, void* self);
-  void watch(curl_socket_t fd, int what);
+  void watch(curl_socket_t fd, int events);
   void forget(curl_socket_t fd);
   void arm(curl_socket_t fd, const watched_ptr& socket);
   void ready(curl_socket_t fd, const watched_ptr& socket, int event);
@@ -60,7 +60,7 @@ class curl_multi : public std::enable_shared_from_this<curl_multi> {
   void act(curl_socket_t fd, int events);
   void collect();
 
-  boost::asio::any_io_executor on_;
+  boost::asio::any_io_executor executor_;
   boost::asio::steady_timer timer_;
   CURLM* multi_;
   std::unordered_map<curl_socket_t, watched_ptr> sockets_;

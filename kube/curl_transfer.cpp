@@ -69,16 +69,17 @@ void set_blob(CURL* easy, CURLoption option, const std::string& text) {
 
 }  // namespace
 
-curl_transfer::curl_transfer(boost::asio::any_io_executor on, const cluster_config& config, const request& what,
-                             const credential& who, const std::vector<std::string>& extra, const chunk_sink* sink,
-                             transfer_limits limits, lane_counters& count)
+curl_transfer::curl_transfer(boost::asio::any_io_executor executor, const cluster_config& config,
+                             const request& request, const credential& credential,
+                             const std::vector<std::string>& extra, const chunk_sink* sink, transfer_limits limits,
+                             lane_counters& count)
     : config_(config),
-      what_(what),
-      who_(who),
+      request_(request),
+      credential_(credential),
       sink_(sink),
       limits_(limits),
       count_(count),
-      alarm_(std::move(on)),
+      alarm_(std::move(executor)),
       easy_(curl_easy_init()) {
   if (!easy_) throw std::bad_alloc();
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
@@ -96,7 +97,7 @@ curl_transfer::curl_transfer(boost::asio::any_io_executor on, const cluster_conf
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &curl_transfer::on_body);
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
-  if (what_.allowed) {
+  if (request_.allowed) {
     curl_easy_setopt(easy_, CURLOPT_PREREQFUNCTION, &curl_transfer::on_ready);
     curl_easy_setopt(easy_, CURLOPT_PREREQDATA, this);
   }
@@ -117,7 +118,7 @@ curl_transfer::~curl_transfer() {
 }
 
 void curl_transfer::set_target() {
-  auto url = config_.server + what_.target;
+  auto url = config_.server + request_.target;
   const auto [host, port] = host_port(config_.server);
   if (!config_.tls_server_name.empty()) {
     // libcurl takes the name for SNI and verification from the URL: the URL gets that name, and the address is given
@@ -147,27 +148,27 @@ void curl_transfer::set_trust() {
     curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 0L);
   }
   // libcurl compares the texts when it looks for a connection to use again, so new ones count at once.
-  if (!who_.tls->ca.empty()) {
-    set_blob(easy_, CURLOPT_CAINFO_BLOB, who_.tls->ca);
+  if (!credential_.tls->ca.empty()) {
+    set_blob(easy_, CURLOPT_CAINFO_BLOB, credential_.tls->ca);
     // The blob replaces libcurl's file of CAs only. Its folder, compiled in by distributions, has every CA of the
     // machine.
     curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
   }
-  if (who_.tls->certificate.empty()) return;
-  set_blob(easy_, CURLOPT_SSLCERT_BLOB, who_.tls->certificate);
-  set_blob(easy_, CURLOPT_SSLKEY_BLOB, who_.tls->key);
+  if (credential_.tls->certificate.empty()) return;
+  set_blob(easy_, CURLOPT_SSLCERT_BLOB, credential_.tls->certificate);
+  set_blob(easy_, CURLOPT_SSLKEY_BLOB, credential_.tls->key);
 }
 
 void curl_transfer::set_headers(const std::vector<std::string>& extra) {
   const auto add = [this](const std::string& line) { headers_ = curl_slist_append(headers_, line.c_str()); };
-  add("Accept: " + what_.accept);
+  add("Accept: " + request_.accept);
   // Never gzip: libcurl cannot read the multi-member bodies of WatchList streams, and on lists it would cost the API
   // server more CPU than a cluster's own network saves.
   add("Accept-Encoding: identity");
   add("User-Agent: quartermaster/" QUARTERMASTER_VERSION);
   add("Expect:");  // no round trip before bodies over 1 MiB
-  if (!what_.content_type.empty()) add("Content-Type: " + what_.content_type);
-  if (!who_.authorization.empty()) add("Authorization: " + who_.authorization);
+  if (!request_.content_type.empty()) add("Content-Type: " + request_.content_type);
+  if (!credential_.authorization.empty()) add("Authorization: " + credential_.authorization);
   if (!config_.tls_server_name.empty()) {
     const auto [host, port] = host_port(config_.server);
     add("Host: " + host + ":" + port);
@@ -177,13 +178,13 @@ void curl_transfer::set_headers(const std::vector<std::string>& extra) {
 }
 
 void curl_transfer::set_body() {
-  const bool has_body = !what_.body.empty();
-  if (has_body || what_.verb == method::post) {
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, what_.body.data());
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(what_.body.size()));
-    count_.bytes_out += what_.body.size();
+  const bool has_body = !request_.body.empty();
+  if (has_body || request_.verb == method::post) {
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request_.body.data());
+    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+    count_.bytes_out += request_.body.size();
   }
-  switch (what_.verb) {
+  switch (request_.verb) {
     case method::get:
       if (!has_body) curl_easy_setopt(easy_, CURLOPT_HTTPGET, 1L);
       break;
@@ -204,7 +205,7 @@ void curl_transfer::set_body() {
 /// The connection is there, and nothing of the request has been sent on it.
 int curl_transfer::on_ready(void* self, char*, char*, int, int) {
   auto& transfer = *static_cast<curl_transfer*>(self);
-  if (transfer.what_.allowed()) return CURL_PREREQFUNC_OK;
+  if (transfer.request_.allowed()) return CURL_PREREQFUNC_OK;
   transfer.stopped_ = stopped::not_allowed;
   return CURL_PREREQFUNC_ABORT;
 }
@@ -287,18 +288,18 @@ result<response> curl_transfer::take() {
   if (thrown_) std::rethrow_exception(thrown_);
   switch (stopped_) {
     case stopped::by_sink:
-      return std::unexpected(error{errc::cancelled, 0, operation_of(what_) + ": stream ended by its reader", {}});
+      return std::unexpected(error{errc::cancelled, 0, operation_of(request_) + ": stream ended by its reader", {}});
     case stopped::too_big:
       return std::unexpected(error{errc::decode,
                                    0,
-                                   operation_of(what_) + ": the answer is larger than " +
+                                   operation_of(request_) + ": the answer is larger than " +
                                        std::to_string(limits_.body >> 20) + " MiB; ask for smaller pages (limit)",
                                    {}});
     case stopped::cut:
       return std::move(answer_);
     case stopped::not_allowed:
       return std::unexpected(
-          error{errc::cancelled, 0, operation_of(what_) + ": no longer allowed, nothing was sent", {}});
+          error{errc::cancelled, 0, operation_of(request_) + ": no longer allowed, nothing was sent", {}});
     case stopped::no:
       break;
   }
@@ -306,7 +307,7 @@ result<response> curl_transfer::take() {
   ++count_.failures;
   long os_errno = 0;
   curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_errno);
-  return std::unexpected(transfer_error(what_, config_, code_, os_errno, detail_.data(), limits_.connect));
+  return std::unexpected(transfer_error(request_, config_, code_, os_errno, detail_.data(), limits_.connect));
 }
 
 }  // namespace kube

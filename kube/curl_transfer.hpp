@@ -41,8 +41,8 @@ class curl_transfer final : public curl_multi::completion {
  public:
   /// `what`, `config`, `count` and `sink` (null: collect the body) must outlive the transfer. `extra` are more header
   /// lines.
-  curl_transfer(boost::asio::any_io_executor on, const cluster_config& config, const request& what,
-                const credential& who, const std::vector<std::string>& extra, const chunk_sink* sink,
+  curl_transfer(boost::asio::any_io_executor executor, const cluster_config& config, const request& request,
+                const credential& credential, const std::vector<std::string>& extra, const chunk_sink* sink,
                 transfer_limits limits, lane_counters& count);
   ~curl_transfer();
   curl_transfer(const curl_transfer&) = delete;
@@ -76,8 +76,8 @@ class curl_transfer final : public curl_multi::completion {
   void set_body();
 
   const cluster_config& config_;
-  const request& what_;
-  credential who_;
+  const request& request_;
+  credential credential_;
   const chunk_sink* sink_;
   transfer_limits limits_;
   lane_counters& count_;
@@ -95,10 +95,10 @@ class curl_transfer final : public curl_multi::completion {
 };
 
 /// "GET /api/v1/pods": the operation as messages name it, without the query.
-std::string operation_of(const request& what);
+std::string operation_of(const request& request);
 
 /// What went wrong, in one line that says what to do. `detail` is libcurl's own text, `os_errno` the system's.
-error transfer_error(const request& what, const cluster_config& config, CURLcode code, long os_errno,
+error transfer_error(const request& request, const cluster_config& config, CURLcode code, long os_errno,
                      std::string_view detail, std::chrono::milliseconds connect_limit);
 
 }  // namespace kube

@@ -36,7 +36,7 @@ std::string seconds_text(milliseconds time) {
 }
 
 struct lane_state {
-  asio::any_io_executor on;
+  asio::any_io_executor io_executor;
   long cap = 0;              // connections; 0: none
   int free_slots = 0;        // of `cap`
   milliseconds deadline{0};  // 0: none
@@ -46,7 +46,7 @@ struct lane_state {
   std::shared_ptr<wait_list> queue = std::make_shared<wait_list>();
 
   void reset() {
-    pool = std::make_shared<curl_multi>(on, cap);
+    pool = std::make_shared<curl_multi>(io_executor, cap);
     ++count.resets;
   }
   void leave() {
@@ -57,51 +57,52 @@ struct lane_state {
 /// One of the lane's slots, handed to the next in line when it is given back.
 class slot {
  public:
-  explicit slot(lane_state& of) : of_(of) {}
+  explicit slot(lane_state& lane_state) : lane_(lane_state) {}
   slot(const slot&) = delete;
   slot& operator=(const slot&) = delete;
   ~slot() {
-    if (held_) of_.leave();
+    if (held_) lane_.leave();
   }
   void hold() { held_ = true; }
 
  private:
-  lane_state& of_;
+  lane_state& lane_;
   bool held_ = false;
 };
 
 /// A transfer is never left inside libcurl by a coroutine that ends in its middle.
 struct taken_out {
   std::shared_ptr<curl_multi> pool;
-  curl_transfer& what;
+  curl_transfer& transfer;
   ~taken_out() {
-    if (!what.done()) pool->cancel(what.easy());
+    if (!transfer.done()) pool->cancel(transfer.easy());
   }
 };
 
-error timed_out(const request& what, const std::string& how) {
-  return {errc::timeout, 0, operation_of(what) + ": " + how, {}};
+error timed_out(const request& request, const std::string& detail) {
+  return {errc::timeout, 0, operation_of(request) + ": " + detail, {}};
 }
 
 /// Sleeps until the transfer is done, its deadline or its silence has passed, or the caller is gone.
-task<void> finish(curl_transfer& running, const request& what, steady_clock::time_point started, milliseconds limit) {
+task<void> finish(curl_transfer& running, const request& request, steady_clock::time_point started,
+                  milliseconds limit) {
   const auto deadline = limit.count() > 0 ? started + limit : steady_clock::time_point::max();
   while (!running.done()) {
     const auto quiet_at =
-        what.silence.count() > 0 ? running.last_byte() + what.silence : steady_clock::time_point::max();
+        request.silence.count() > 0 ? running.last_byte() + request.silence : steady_clock::time_point::max();
     running.alarm().expires_at(std::min(deadline, quiet_at));
     co_await running.alarm().async_wait(asio::as_tuple(asio::use_awaitable));
     if (running.done()) break;
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none)
-      co_return std::unexpected(error{errc::cancelled, 0, operation_of(what) + ": cancelled", {}});
+      co_return std::unexpected(error{errc::cancelled, 0, operation_of(request) + ": cancelled", {}});
     const auto now = steady_clock::now();
     if (now >= deadline)
       co_return std::unexpected(
-          timed_out(what, "no whole answer within " + seconds_text(limit) + "; the connection is given up"));
-    if (what.silence.count() > 0 && now >= running.last_byte() + what.silence)
+          timed_out(request, "no whole answer within " + seconds_text(limit) + "; the connection is given up"));
+    if (request.silence.count() > 0 && now >= running.last_byte() + request.silence)
       co_return std::unexpected(
-          timed_out(what, "no byte for " + seconds_text(what.silence) + "; the connection is taken for dead"));
+          timed_out(request, "no byte for " + seconds_text(request.silence) + "; the connection is taken for dead"));
   }
   co_return result<void>();
 }
@@ -109,93 +110,93 @@ task<void> finish(curl_transfer& running, const request& what, steady_clock::tim
 }  // namespace
 
 struct curl_transport::core {
-  core(asio::any_io_executor executor, cluster_config config, transport_options with)
-      : on(std::move(executor)), who(on, std::move(config)) {
+  core(asio::any_io_executor executor, cluster_config config, transport_options options)
+      : io_executor(std::move(executor)), auth(io_executor, std::move(config)) {
     for (auto& each : lanes) {
-      each.on = on;
-      each.limits.connect = with.connect_limit;
-      each.limits.body = with.body_limit;
+      each.io_executor = io_executor;
+      each.limits.connect = options.connect_limit;
+      each.limits.body = options.body_limit;
     }
     auto& unary = of(lane::unary);
-    unary.cap = unary.free_slots = with.unary_in_flight;
-    unary.deadline = with.unary_deadline;
+    unary.cap = unary.free_slots = options.unary_in_flight;
+    unary.deadline = options.unary_deadline;
     auto& lease = of(lane::lease);
-    lease.deadline = with.lease_deadline;
-    lease.limits.connect = std::min(with.connect_limit, with.lease_deadline);
-    for (auto& each : lanes) each.pool = std::make_shared<curl_multi>(on, each.cap);
+    lease.deadline = options.lease_deadline;
+    lease.limits.connect = std::min(options.connect_limit, options.lease_deadline);
+    for (auto& each : lanes) each.pool = std::make_shared<curl_multi>(io_executor, each.cap);
   }
-  lane_state& of(lane which) { return lanes.at(static_cast<std::size_t>(which)); }
+  lane_state& of(lane lane) { return lanes.at(static_cast<std::size_t>(lane)); }
 
   curl_library library;
-  asio::any_io_executor on;
-  credentials who;
+  asio::any_io_executor io_executor;
+  credentials auth;
   std::array<lane_state, 3> lanes;
 };
 
-curl_transport::curl_transport(asio::any_io_executor on, cluster_config config, transport_options options)
-    : core_(std::make_shared<core>(std::move(on), std::move(config), options)) {}
+curl_transport::curl_transport(asio::any_io_executor executor, cluster_config config, transport_options options)
+    : core_(std::make_shared<core>(std::move(executor), std::move(config), options)) {}
 
 curl_transport::~curl_transport() = default;
 
-task<response> curl_transport::send(request what) { return perform(core_, std::move(what), chunk_sink(), false); }
+task<response> curl_transport::send(request request) { return perform(core_, std::move(request), chunk_sink(), false); }
 
-task<response> curl_transport::stream(request what, chunk_sink sink) {
-  return perform(core_, std::move(what), std::move(sink), true);
+task<response> curl_transport::stream(request request, chunk_sink sink) {
+  return perform(core_, std::move(request), std::move(sink), true);
 }
 
-const lane_counters& curl_transport::count(lane which) const {
-  auto& of = core_->of(which);
-  of.count.waiting = static_cast<int>(of.queue->size());
-  return of.count;
+const lane_counters& curl_transport::count(lane lane) const {
+  auto& state = core_->of(lane);
+  state.count.waiting = static_cast<int>(state.queue->size());
+  return state.count;
 }
 
-void curl_transport::reset(lane which) { core_->of(which).reset(); }
+void curl_transport::reset(lane lane) { core_->of(lane).reset(); }
 
-const cluster_config& curl_transport::config() const { return core_->who.config(); }
+const cluster_config& curl_transport::config() const { return core_->auth.config(); }
 
-task<response> curl_transport::perform(std::shared_ptr<core> self, request what, chunk_sink sink, bool streaming) {
-  auto& on = self->of(what.via);
+task<response> curl_transport::perform(std::shared_ptr<core> self, request request, chunk_sink sink, bool streaming) {
+  auto& state = self->of(request.channel);
   const auto started = steady_clock::now();
-  const auto limit = what.deadline.count() > 0 ? what.deadline : on.deadline;
+  const auto limit = request.deadline.count() > 0 ? request.deadline : state.deadline;
   const auto deadline = limit.count() > 0 ? started + limit : steady_clock::time_point::max();
-  const std::string operation = operation_of(what);
+  const std::string operation = operation_of(request);
 
-  slot place(on);
-  if (on.cap > 0 && on.free_slots == 0) {
-    const auto why = co_await wait_list::wait(on.queue, deadline);
-    if (why == woken::by_deadline)
-      co_return std::unexpected(
-          timed_out(what, "waited " + seconds_text(limit) + " for " + std::to_string(on.cap) + " requests before it"));
-    if (why == woken::by_cancellation)
+  slot place(state);
+  if (state.cap > 0 && state.free_slots == 0) {
+    const auto reason = co_await wait_list::wait(state.queue, deadline);
+    if (reason == woken::by_deadline)
+      co_return std::unexpected(timed_out(
+          request, "waited " + seconds_text(limit) + " for " + std::to_string(state.cap) + " requests before it"));
+    if (reason == woken::by_cancellation)
       co_return std::unexpected(error{errc::cancelled, 0, operation + ": cancelled", {}});
     place.hold();
-  } else if (on.cap > 0) {
-    --on.free_slots;
+  } else if (state.cap > 0) {
+    --state.free_slots;
     place.hold();
   }
 
   for (bool again = false;; again = true) {
-    auto who = co_await self->who.current(deadline);
-    if (!who) {
-      who.error().what = operation + ": " + who.error().what;
-      co_return std::unexpected(std::move(who.error()));
+    auto credential = co_await self->auth.current(deadline);
+    if (!credential) {
+      credential.error().message = operation + ": " + credential.error().message;
+      co_return std::unexpected(std::move(credential.error()));
     }
-    curl_transfer running(self->on, self->who.config(), what, *who, self->who.fixed_headers(),
-                          streaming ? &sink : nullptr, on.limits, on.count);
-    auto pool = on.pool;
+    curl_transfer running(self->io_executor, self->auth.config(), request, *credential, self->auth.fixed_headers(),
+                          streaming ? &sink : nullptr, state.limits, state.count);
+    auto pool = state.pool;
     const taken_out guard{pool, running};
-    while (!pool->start(running.easy(), &running)) co_await asio::post(self->on, asio::use_awaitable);
-    auto end = co_await finish(running, what, started, limit);
+    while (!pool->start(running.easy(), &running)) co_await asio::post(self->io_executor, asio::use_awaitable);
+    auto end = co_await finish(running, request, started, limit);
 
     const bool dead = end ? running.suspect() : end.error().code == errc::timeout;
-    if (dead && on.pool == pool) on.reset();
+    if (dead && state.pool == pool) state.reset();
     if (!end) {
-      if (dead) ++on.count.failures;
+      if (dead) ++state.count.failures;
       co_return std::unexpected(std::move(end.error()));
     }
     auto answer = running.take();
     if (again || !answer || answer->status != 401) co_return answer;
-    const auto renewed = co_await self->who.renew(who->serial, deadline);
+    const auto renewed = co_await self->auth.renew(credential->serial, deadline);
     if (!renewed || !*renewed) co_return answer;
   }
 }

@@ -37,21 +37,21 @@ struct transport_options {
 class curl_transport final : public transport {
  public:
   /// `on` is the one loop thread. Coroutines that are still inside when the transport goes away stay valid.
-  curl_transport(boost::asio::any_io_executor on, cluster_config config,
+  curl_transport(boost::asio::any_io_executor executor, cluster_config config,
                  transport_options options = transport_options());
   ~curl_transport() override;
 
-  task<response> send(request what) override;
-  task<response> stream(request what, chunk_sink sink) override;
+  task<response> send(request request) override;
+  task<response> stream(request request, chunk_sink sink) override;
 
-  const lane_counters& count(lane which) const;
+  const lane_counters& count(lane lane) const;
   /// Gives up the idle connections of a lane; what is running goes on.
-  void reset(lane which);
+  void reset(lane lane);
   const cluster_config& config() const;
 
  private:
   struct core;
-  static task<response> perform(std::shared_ptr<core> self, request what, chunk_sink sink, bool streaming);
+  static task<response> perform(std::shared_ptr<core> self, request request, chunk_sink sink, bool streaming);
   std::shared_ptr<core> core_;
 };
 

@@ -35,8 +35,8 @@ std::string_view to_string(errc code) noexcept;
 
 struct error {
   errc code = errc::server;
-  int http = 0;      ///< HTTP status, 0 when there was no answer
-  std::string what;  ///< one line: operation, object, cause
+  int http = 0;         ///< HTTP status, 0 when there was no answer
+  std::string message;  ///< one line: operation, object, cause
   std::optional<std::chrono::seconds> retry_after;
 };
 

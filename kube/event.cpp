@@ -17,8 +17,8 @@ event_type type_of(std::string_view name) {
   return event_type::unknown;
 }
 
-std::unexpected<error> malformed(std::string_view what, std::string_view why) {
-  return std::unexpected(error{errc::decode, 0, std::string(what) + ": " + std::string(why), {}});
+std::unexpected<error> malformed(std::string_view subject, std::string_view reason) {
+  return std::unexpected(error{errc::decode, 0, std::string(subject) + ": " + std::string(reason), {}});
 }
 
 result<event> read_protobuf_event(std::string_view frame) {
@@ -39,25 +39,25 @@ json::document& parser() {
   return reused;
 }
 
-void read_json_stamp(json::value metadata, event& into) {
+void read_json_stamp(json::value metadata, event& event) {
   json::each_member(metadata, [&](std::string_view key, json::value field) {
-    if (key == "resourceVersion") into.resource_version = json::text_or(field);
+    if (key == "resourceVersion") event.resource_version = json::text_or(field);
     if (key == "annotations") {
       json::each_member(field, [&](std::string_view name, json::value text) {
-        if (name == "k8s.io/initial-events-end" && json::text_or(text) == "true") into.initial_events_end = true;
+        if (name == "k8s.io/initial-events-end" && json::text_or(text) == "true") event.initial_events_end = true;
       });
     }
   });
 }
 
-void read_json_event_object(json::value of, event& into) {
-  auto object = of.get_object().value();
-  into.object = parser().original(std::string_view(object.raw_json()));
+void read_json_event_object(json::value value, event& event) {
+  auto object = value.get_object().value();
+  event.object = parser().original(std::string_view(object.raw_json()));
   object.reset().value();
   for (auto member : object) {
     const std::string_view key = member.unescaped_key();
-    if (key == "kind") into.kind = json::text_or(member.value());
-    if (key == "metadata") read_json_stamp(member.value(), into);
+    if (key == "kind") event.kind = json::text_or(member.value());
+    if (key == "metadata") read_json_stamp(member.value(), event);
   }
 }
 

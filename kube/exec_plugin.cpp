@@ -30,7 +30,9 @@ using json = nlohmann::json;
 
 constexpr std::size_t max_output = 1 << 20;
 
-std::unexpected<error> bad(std::string what) { return std::unexpected(error{errc::config, 0, std::move(what), {}}); }
+std::unexpected<error> bad(std::string message) {
+  return std::unexpected(error{errc::config, 0, std::move(message), {}});
+}
 
 std::string named(const exec_config& plugin) { return "credential plugin \"" + plugin.command + "\""; }
 
@@ -121,12 +123,12 @@ int spawn(const exec_config& plugin, const std::string& info, const memory_file&
   }
   posix_spawn_file_actions_adddup2(&files, out.fd(), 1);
   posix_spawn_file_actions_addclosefrom_np(&files, 3);
-  posix_spawnattr_t how;
-  posix_spawnattr_init(&how);
-  if (!interactive) posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP);
-  const int failed =
-      ::posix_spawnp(&pid, plugin.command.c_str(), &files, &how, pointers(args).data(), pointers(env).data());
-  posix_spawnattr_destroy(&how);
+  posix_spawnattr_t posix_spawnattr_t;
+  posix_spawnattr_init(&posix_spawnattr_t);
+  if (!interactive) posix_spawnattr_setflags(&posix_spawnattr_t, POSIX_SPAWN_SETPGROUP);
+  const int failed = ::posix_spawnp(&pid, plugin.command.c_str(), &files, &posix_spawnattr_t, pointers(args).data(),
+                                    pointers(env).data());
+  posix_spawnattr_destroy(&posix_spawnattr_t);
   posix_spawn_file_actions_destroy(&files);
   return failed;
 }
@@ -186,9 +188,9 @@ result<exec_credential> parse_exec_credential(std::string_view output, const exe
   if (got.certificate.empty() != got.key.empty())
     return bad(named(plugin) + " printed only one of status.clientCertificateData and status.clientKeyData");
   if (const auto until = field("expirationTimestamp"); !until.empty()) {
-    const auto when = parse_rfc3339(until);
-    if (!when) return bad(named(plugin) + ": status.expirationTimestamp \"" + until + "\" is not RFC 3339");
-    got.expires = std::chrono::system_clock::time_point(std::chrono::seconds(*when));
+    const auto rfc3339 = parse_rfc3339(until);
+    if (!rfc3339) return bad(named(plugin) + ": status.expirationTimestamp \"" + until + "\" is not RFC 3339");
+    got.expires = std::chrono::system_clock::time_point(std::chrono::seconds(*rfc3339));
   }
   return got;
 }
@@ -202,8 +204,8 @@ task<exec_credential> run_exec_plugin(exec_config plugin, std::string info, std:
 
   pid_t pid = -1;
   if (const int failed = spawn(plugin, info, out, err, interactive, pid); failed != 0) {
-    auto why = failed == ENOENT ? std::string("not found") : std::string(std::strerror(failed));
-    co_return bad(named(plugin) + ": " + why +
+    auto reason = failed == ENOENT ? std::string("not found") : std::string(std::strerror(failed));
+    co_return bad(named(plugin) + ": " + reason +
                   (plugin.install_hint.empty() ? "" : "; " + last_line(plugin.install_hint)));
   }
   child program(pid, !interactive);
@@ -223,8 +225,8 @@ task<exec_credential> run_exec_plugin(exec_config plugin, std::string info, std:
     if (interrupted) co_return std::unexpected(error{errc::cancelled, 0, named(plugin) + ": cancelled", {}});
   }
   if (*status != 0) {
-    auto said = last_line(err.text());
-    co_return bad(named(plugin) + " " + how_it_ended(*status) + (said.empty() ? "" : ": " + said));
+    auto detail = last_line(err.text());
+    co_return bad(named(plugin) + " " + how_it_ended(*status) + (detail.empty() ? "" : ": " + detail));
   }
   co_return parse_exec_credential(out.text(), plugin);
 }

@@ -10,17 +10,17 @@ namespace {
 
 using entries = boost::container::small_vector<packed_map::entry, 32>;
 
-packed_map read_map(value of, const keep& which) {
+packed_map read_map(value object, const keep& keep) {
   entries held;
-  each_member(of, [&](std::string_view key, value text) {
-    if (which.wants(key)) held.emplace_back(key, text_or(text));
+  each_member(object, [&](std::string_view key, value text) {
+    if (keep.wants(key)) held.emplace_back(key, text_or(text));
   });
   return packed_map::of(std::span(held.data(), held.size()));
 }
 
-owner_ref read_owner(value of) {
+owner_ref read_owner(value object) {
   owner_ref made;
-  each_member(of, [&](std::string_view key, value field) {
+  each_member(object, [&](std::string_view key, value field) {
     if (key == "kind") made.kind = text_or(field);
     if (key == "name") made.name = text_or(field);
     if (key == "uid") made.id = uid::parse(text_or(field));
@@ -45,67 +45,67 @@ std::string_view document::original(std::string_view inside) const {
   return opened_.substr(static_cast<std::size_t>(inside.data() - buffer_.data()), inside.size());
 }
 
-std::string_view text_or(value of, std::string_view other) {
+std::string_view text_or(value value, std::string_view other) {
   std::string_view text;
-  return of.get_string().get(text) == simdjson::SUCCESS ? text : other;
+  return value.get_string().get(text) == simdjson::SUCCESS ? text : other;
 }
 
-std::int64_t number_or(value of, std::int64_t other) {
+std::int64_t number_or(value value, std::int64_t other) {
   std::int64_t number = 0;
-  return of.get_int64().get(number) == simdjson::SUCCESS ? number : other;
+  return value.get_int64().get(number) == simdjson::SUCCESS ? number : other;
 }
 
-bool flag_or(value of, bool other) {
+bool flag_or(value value, bool other) {
   bool flag = false;
-  return of.get_bool().get(flag) == simdjson::SUCCESS ? flag : other;
+  return value.get_bool().get(flag) == simdjson::SUCCESS ? flag : other;
 }
 
 std::int64_t seconds_of(std::string_view time) { return parse_rfc3339(time).value_or(0); }
 
-void read_metadata(value metadata, object& into, const keep& labels, const keep& annotations) {
+void read_metadata(value metadata, object& object, const keep& labels, const keep& annotations) {
   each_member(metadata, [&](std::string_view key, value field) {
     if (key == "name") {
-      into.key.name = text_or(field);
+      object.key.name = text_or(field);
     } else if (key == "namespace") {
-      into.key.ns = text_or(field);
+      object.key.ns = text_or(field);
     } else if (key == "uid") {
-      into.id = uid::parse(text_or(field));
+      object.id = uid::parse(text_or(field));
     } else if (key == "resourceVersion") {
       const std::string_view version = text_or(field);
-      std::from_chars(version.data(), version.data() + version.size(), into.resource_version);
+      std::from_chars(version.data(), version.data() + version.size(), object.resource_version);
     } else if (key == "generation") {
-      into.generation = number_or(field, 0);
+      object.generation = number_or(field, 0);
     } else if (key == "creationTimestamp") {
-      into.created = seconds_of(text_or(field));
+      object.created = seconds_of(text_or(field));
     } else if (key == "deletionTimestamp") {
-      into.deleting = !text_or(field).empty();
+      object.deleting = !text_or(field).empty();
     } else if (key == "labels") {
-      into.labels = read_map(field, labels);
+      object.labels = read_map(field, labels);
     } else if (key == "annotations") {
-      into.annotations = read_map(field, annotations);
+      object.annotations = read_map(field, annotations);
     } else if (key == "ownerReferences") {
-      each_item(field, [&](value owner) { into.owners.push_back(read_owner(owner)); });
+      each_item(field, [&](value owner) { object.owners.push_back(read_owner(owner)); });
     }
   });
 }
 
-result<void> read_object(std::string_view kind, std::string_view bytes, object& into, const keep& annotations,
+result<void> read_object(std::string_view kind, std::string_view bytes, object& object, const keep& annotations,
                          const field_reader& field) {
   static thread_local document reused;
-  const auto failed = [&](std::string_view why) {
-    std::string what(kind);
-    what += ' ';
-    what += into.key.to_string();
-    what += ": ";
-    what += why;
-    return std::unexpected(error{errc::decode, 0, std::move(what), {}});
+  const auto failed = [&](std::string_view reason) {
+    std::string text(kind);
+    text += ' ';
+    text += object.key.to_string();
+    text += ": ";
+    text += reason;
+    return std::unexpected(error{errc::decode, 0, std::move(text), {}});
   };
   try {
     auto root = reused.open(bytes);
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
       if (key == "metadata") {
-        read_metadata(member.value(), into, keep_all, annotations);
+        read_metadata(member.value(), object, keep_all, annotations);
       } else {
         field(key, member.value());
       }
@@ -113,7 +113,7 @@ result<void> read_object(std::string_view kind, std::string_view bytes, object& 
   } catch (const simdjson::simdjson_error& problem) {
     return failed(problem.what());
   }
-  if (into.key.name.empty()) return failed("no name");
+  if (object.key.name.empty()) return failed("no name");
   return {};
 }
 

@@ -45,9 +45,9 @@ class document {
 
 /// Calls `member(key, value)` for each member of an object; null is an object without members.
 template <class Member>
-void each_member(value of, Member member) {
-  if (of.is_null()) return;
-  for (auto field : of.get_object()) {
+void each_member(value object, Member member) {
+  if (object.is_null()) return;
+  for (auto field : object.get_object()) {
     const std::string_view key = field.unescaped_key();
     member(key, value(field.value()));
   }
@@ -55,24 +55,24 @@ void each_member(value of, Member member) {
 
 /// Calls `item(value)` for each item of an array; null is empty.
 template <class Item>
-void each_item(value of, Item item) {
-  if (of.is_null()) return;
-  for (auto one : of.get_array()) item(one.value());
+void each_item(value value, Item item) {
+  if (value.is_null()) return;
+  for (auto entry : value.get_array()) item(entry.value());
 }
 
 /// Text, or `other` where the value is not a string.
-std::string_view text_or(value of, std::string_view other = {});
-std::int64_t number_or(value of, std::int64_t other);
-bool flag_or(value of, bool other);
+std::string_view text_or(value value, std::string_view other = {});
+std::int64_t number_or(value value, std::int64_t other);
+bool flag_or(value value, bool other);
 /// RFC 3339 ("2026-07-01T10:20:30Z", a fraction is cut) as seconds since 1970; 0 for text that is no time.
 std::int64_t seconds_of(std::string_view time);
 
-void read_metadata(value metadata, object& into, const keep& labels, const keep& annotations);
+void read_metadata(value metadata, object& object, const keep& labels, const keep& annotations);
 
 using field_reader = std::function<void(std::string_view key, value field)>;
 /// Metadata into `into`, every other top-level member to `field`. errc::decode names the object where its name was
 /// read. `field` must not decode another document: the parser is shared.
-result<void> read_object(std::string_view kind, std::string_view bytes, object& into, const keep& annotations,
+result<void> read_object(std::string_view kind, std::string_view bytes, object& object, const keep& annotations,
                          const field_reader& field);
 
 /// All labels are kept, and the annotations asked for.
@@ -80,7 +80,7 @@ template <class T, class Field>
 result<T> decode(std::string_view bytes, const keep& annotations, Field field) {
   T made;
   const auto done = read_object(T::of().kind, bytes, made, annotations,
-                                [&](std::string_view key, value of) { field(made, key, of); });
+                                [&](std::string_view key, value value) { field(made, key, value); });
   if (!done) return std::unexpected(done.error());
   return made;
 }

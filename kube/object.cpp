@@ -6,10 +6,10 @@ namespace {
 constexpr std::string_view digits = "0123456789abcdef";
 constexpr std::size_t text_length = 36;
 
-constexpr bool is_dash(std::size_t at) { return at == 8 || at == 13 || at == 18 || at == 23; }
+constexpr bool is_dash(std::size_t index) { return index == 8 || index == 13 || index == 18 || index == 23; }
 
 /// Only what to_string gives back is taken as a UUID; upper case would come out changed and fail as a precondition.
-bool read_uuid(std::string_view text, std::array<std::uint8_t, 16>& into) {
+bool read_uuid(std::string_view text, std::array<std::uint8_t, 16>& uint8_ts) {
   if (text.size() != text_length) return false;
   std::size_t nibble = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -19,7 +19,7 @@ bool read_uuid(std::string_view text, std::array<std::uint8_t, 16>& into) {
     }
     const std::size_t value = digits.find(text[i]);
     if (value == digits.npos) return false;
-    into[nibble / 2] = static_cast<std::uint8_t>(into[nibble / 2] << 4 | value);
+    uint8_ts[nibble / 2] = static_cast<std::uint8_t>(uint8_ts[nibble / 2] << 4 | value);
     ++nibble;
   }
   return true;

@@ -10,32 +10,32 @@ namespace kube {
 namespace {
 
 /// LEB128, seven bits a byte, low ones first.
-void append_varint(std::string& to, std::uint64_t value) {
-  for (; value >= 0x80; value >>= 7) to += static_cast<char>(value | 0x80);
-  to += static_cast<char>(value);
+void append_varint(std::string& output, std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) output += static_cast<char>(value | 0x80);
+  output += static_cast<char>(value);
 }
 
-std::uint64_t read_varint(const char*& at) {
+std::uint64_t read_varint(const char*& cursor) {
   std::uint64_t value = 0;
   for (int shift = 0;; shift += 7) {
-    const auto byte = static_cast<unsigned char>(*at++);
+    const auto byte = static_cast<unsigned char>(*cursor++);
     value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
 }
 
 /// One entry; moves `at` behind it.
-packed_map::entry read_entry(const char*& at) {
-  const std::uint64_t head = read_varint(at), value_size = read_varint(at);
+packed_map::entry read_entry(const char*& cursor) {
+  const std::uint64_t head = read_varint(cursor), value_size = read_varint(cursor);
   std::string_view key;
   if (head & 1) {
     key = key_table::of_this_thread().name_of(static_cast<std::uint32_t>(head >> 1));
   } else {
-    key = {at, static_cast<std::size_t>(head >> 1)};
-    at += key.size();
+    key = {cursor, static_cast<std::size_t>(head >> 1)};
+    cursor += key.size();
   }
-  const std::string_view value(at, static_cast<std::size_t>(value_size));
-  at += value.size();
+  const std::string_view value(cursor, static_cast<std::size_t>(value_size));
+  cursor += value.size();
   return {key, value};
 }
 
@@ -45,9 +45,9 @@ void sort_stably(std::span<packed_map::entry> entries) {
   if (std::ranges::is_sorted(entries, {}, &packed_map::entry::first)) return;
   std::vector<std::pair<packed_map::entry, std::size_t>> numbered;
   numbered.reserve(entries.size());
-  for (const auto& one : entries) numbered.emplace_back(one, numbered.size());
-  std::ranges::sort(numbered, {}, [](const auto& one) { return std::pair(one.first.first, one.second); });
-  std::ranges::transform(numbered, entries.begin(), [](const auto& one) { return one.first; });
+  for (const auto& entry : entries) numbered.emplace_back(entry, numbered.size());
+  std::ranges::sort(numbered, {}, [](const auto& item) { return std::pair(item.first.first, item.second); });
+  std::ranges::transform(numbered, entries.begin(), [](const auto& item) { return item.first; });
 }
 
 }  // namespace
@@ -88,17 +88,17 @@ std::optional<std::string_view> packed_map::find(std::string_view key) const {
 
 std::size_t packed_map::size() const {
   std::size_t count = 0;
-  for (auto at = begin(); at != end(); ++at) ++count;
+  for (auto position = begin(); position != end(); ++position) ++count;
   return count;
 }
 
 packed_map::entry packed_map::iterator::operator*() const {
-  const char* at = at_;
-  return read_entry(at);
+  const char* cursor = cursor_;
+  return read_entry(cursor);
 }
 
 packed_map::iterator& packed_map::iterator::operator++() {
-  read_entry(at_);
+  read_entry(cursor_);
   return *this;
 }
 

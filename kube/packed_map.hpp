@@ -34,7 +34,7 @@ class packed_map {
     using value_type = entry;
     using difference_type = std::ptrdiff_t;
     iterator() = default;
-    explicit iterator(const char* at) : at_(at) {}
+    explicit iterator(const char* cursor) : cursor_(cursor) {}
     entry operator*() const;
     iterator& operator++();
     iterator operator++(int) {
@@ -45,7 +45,7 @@ class packed_map {
     friend bool operator==(const iterator&, const iterator&) = default;
 
    private:
-    const char* at_ = nullptr;
+    const char* cursor_ = nullptr;
   };
   iterator begin() const { return iterator(bytes_.data()); }
   iterator end() const { return iterator(bytes_.data() + bytes_.size()); }

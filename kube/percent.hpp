@@ -7,6 +7,6 @@
 namespace kube {
 
 /// Appends `text` encoded to `to`.
-void append_percent_encoded(std::string& to, std::string_view text);
+void append_percent_encoded(std::string& output, std::string_view text);
 
 }  // namespace kube

@@ -47,7 +47,7 @@ std::optional<scale> read_suffix(std::string_view suffix) {
                                               {"Ti", {2, 40}},
                                               {"Pi", {2, 50}},
                                               {"Ei", {2, 60}}}};
-  if (const auto at = std::ranges::find(known, suffix, &row::suffix); at != known.end()) return at->means;
+  if (const auto match = std::ranges::find(known, suffix, &row::suffix); match != known.end()) return match->means;
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
   suffix.remove_prefix(1);
   if (suffix[0] == '+') {
@@ -88,12 +88,12 @@ std::int64_t binary(std::string_view whole, std::string_view fraction, std::int6
     if (value > static_cast<wide>(cap)) return cap;
   }
   value <<= exponent;
-  wide part = 0, one = 1;
+  wide part = 0, scale = 1;
   for (const char c : fraction.substr(0, most_digits)) {
     part = part * 10 + static_cast<unsigned>(c - '0');
-    one *= 10;
+    scale *= 10;
   }
-  value += ((part << exponent) + one - 1) / one;
+  value += ((part << exponent) + scale - 1) / scale;
   return static_cast<std::int64_t>(std::min<wide>(value, static_cast<wide>(cap)));
 }
 
@@ -109,17 +109,17 @@ std::optional<std::int64_t> parse_quantity(std::string_view text) {
     text.remove_prefix(1);
     fraction = take_digits(text);
   }
-  const auto by = read_suffix(text);
-  if (!by) return std::nullopt;
+  const auto suffix = read_suffix(text);
+  if (!suffix) return std::nullopt;
   const std::int64_t size =
-      by->base == 10 ? decimal(whole, fraction, by->exponent) : binary(whole, fraction, by->exponent);
+      suffix->base == 10 ? decimal(whole, fraction, suffix->exponent) : binary(whole, fraction, suffix->exponent);
   return negative ? -size : size;
 }
 
-std::int64_t amount(const quantities& of, std::string_view name) {
-  const auto at =
-      std::ranges::lower_bound(of, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
-  return at != of.end() && at->first == name ? at->second : 0;
+std::int64_t amount(const quantities& quantities, std::string_view name) {
+  const auto match =
+      std::ranges::lower_bound(quantities, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
+  return match != quantities.end() && match->first == name ? match->second : 0;
 }
 
 bool is_extended_resource(std::string_view name) {

@@ -19,7 +19,7 @@ using quantities = std::vector<std::pair<std::string, std::int64_t>>;
 std::optional<std::int64_t> parse_quantity(std::string_view text);
 
 /// The amount of `name`, 0 where it is not listed.
-std::int64_t amount(const quantities& of, std::string_view name);
+std::int64_t amount(const quantities& quantities, std::string_view name);
 
 /// Names with a domain that is not Kubernetes' own: what device plugins advertise ("nvidia.com/gpu"). "cpu",
 /// "hugepages-2Mi" and "kubernetes.io/x" are not. (Rule: IsExtendedResourceName of component-helpers.)

@@ -47,7 +47,7 @@ request with_body(method verb, std::string target, const resource& type, std::st
   request made;
   made.verb = verb;
   made.target = std::move(target);
-  made.via = lane_of(type);
+  made.channel = lane_of(type);
   made.content_type = content_type;
   made.body = dump(body);
   return made;
@@ -75,8 +75,8 @@ nlohmann::json to_json(const preconditions& only_if) {
   return made;
 }
 
-std::string_view to_string(propagation how) {
-  switch (how) {
+std::string_view to_string(propagation propagation) {
+  switch (propagation) {
     case propagation::background:
       return "Background";
     case propagation::foreground:
@@ -93,7 +93,7 @@ request get_request(const resource& type, const object_key& key, encoding accept
   request made;
   made.target = path_of(type, key.ns, key.name);
   made.accept = media_type(accept);
-  made.via = lane_of(type);
+  made.channel = lane_of(type);
   return made;
 }
 
@@ -118,7 +118,7 @@ request watch_from(const resource& type, const watch_options& options) {
   made.target = path_of(type, options.ns);
   made.accept = media_type(options.accept);
   if (options.accept == encoding::protobuf) made.accept += ";stream=watch";
-  made.via = lane::watch;
+  made.channel = lane::watch;
   made.silence = options.silence;
   query(made.target)
       .flag("watch", true)
@@ -164,9 +164,9 @@ request patch_request(const resource& type, const object_key& key, patch_kind ki
                    kind == patch_kind::json ? "application/json-patch+json" : "application/merge-patch+json", patch);
 }
 
-request remove_request(const resource& type, const object_key& key, const preconditions& only_if, propagation how,
-                       bool dry_run) {
-  nlohmann::json body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", to_string(how)}};
+request remove_request(const resource& type, const object_key& key, const preconditions& only_if,
+                       propagation propagation, bool dry_run) {
+  nlohmann::json body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", to_string(propagation)}};
   if (auto conditions = to_json(only_if); !conditions.empty()) body["preconditions"] = std::move(conditions);
   if (dry_run) body["dryRun"] = {"All"};
   return with_body(method::del, path_of(type, key.ns, key.name), type, "application/json", body);

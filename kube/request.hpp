@@ -27,7 +27,7 @@ struct request {
   std::string accept = "application/json";
   std::string content_type;  ///< empty without a body
   std::string body;
-  lane via = lane::unary;
+  lane channel = lane::unary;
   /// Whole-request deadline; zero means the lane's default (unary 30 s, lease 5 s, watch none).
   std::chrono::milliseconds deadline{0};
   /// Streams only: no byte for this long ends the stream with errc::timeout. Zero: none.
@@ -101,7 +101,7 @@ request apply_status_request(const resource& type, const object_key& key, const 
 request patch_request(const resource& type, const object_key& key, patch_kind kind, const nlohmann::json& patch,
                       std::string_view subresource = {}, const write_options& options = write_options());
 request remove_request(const resource& type, const object_key& key, const preconditions& only_if,
-                       propagation how = propagation::background, bool dry_run = false);
+                       propagation propagation = propagation::background, bool dry_run = false);
 /// POST pods/binding. `annotations` (may be null) are merged into the pod by the API server in the same transaction.
 request bind_request(const object_key& pod, std::string_view node, const preconditions& only_if,
                      const nlohmann::json& annotations);

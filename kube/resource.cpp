@@ -4,18 +4,18 @@
 
 namespace kube {
 
-void append_percent_encoded(std::string& to, std::string_view text) {
+void append_percent_encoded(std::string& output, std::string_view text) {
   static constexpr std::string_view digits = "0123456789ABCDEF";
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
                        c == '.' || c == '_' || c == '~';
     if (plain) {
-      to += c;
+      output += c;
     } else {
       const auto byte = static_cast<unsigned char>(c);
-      to += '%';
-      to += digits[byte >> 4];
-      to += digits[byte & 15];
+      output += '%';
+      output += digits[byte >> 4];
+      output += digits[byte & 15];
     }
   }
 }

@@ -7,13 +7,13 @@ namespace kube {
 namespace {
 
 /// `size` digits from `at` on; -1 where something else stands there.
-int number_at(std::string_view text, std::size_t at, std::size_t size) {
+int number_at(std::string_view text, std::size_t index, std::size_t size) {
   int out = 0;
-  for (const char c : text.substr(std::min(at, text.size()), size)) {
+  for (const char c : text.substr(std::min(index, text.size()), size)) {
     if (c < '0' || c > '9') return -1;
     out = out * 10 + (c - '0');
   }
-  return at + size <= text.size() ? out : -1;
+  return index + size <= text.size() ? out : -1;
 }
 
 }  // namespace

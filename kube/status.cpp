@@ -13,12 +13,12 @@ constexpr std::string_view too_large_reason = "ResourceVersionTooLarge";
 /// Servers before 1.18.6 said it in words only: client-go reflector, isTooLargeResourceVersionError.
 constexpr std::string_view too_large_words = "Too large resource version";
 
-void read_details(std::string_view bytes, api_status& into) {
+void read_details(std::string_view bytes, api_status& api_status) {
   each_field(bytes, field<4>([&](std::string_view cause) {  // StatusCause: reason 1
-               if (wire::read_entry(cause).key == too_large_reason) into.version_too_large = true;
+               if (wire::read_entry(cause).key == too_large_reason) api_status.version_too_large = true;
              }),
              field<5>([&](std::int32_t after) {
-               if (after > 0) into.retry_after = std::chrono::seconds(after);
+               if (after > 0) api_status.retry_after = std::chrono::seconds(after);
              }));
 }
 
@@ -37,13 +37,13 @@ result<api_status> read_protobuf(std::string_view bytes) {
 }
 
 std::string text_at(const nlohmann::json& object, const char* name) {
-  const auto at = object.find(name);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : std::string();
+  const auto match = object.find(name);
+  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
 }
 
 int number_at(const nlohmann::json& object, const char* name) {
-  const auto at = object.find(name);
-  return at != object.end() && at->is_number_integer() ? at->get<int>() : 0;
+  const auto match = object.find(name);
+  return match != object.end() && match->is_number_integer() ? match->get<int>() : 0;
 }
 
 result<api_status> read_json(std::string_view bytes) {
@@ -119,9 +119,9 @@ result<api_status> read_status(std::string_view bytes, encoding format) {
 
 error error_of(std::string_view operation, const api_status& status) {
   error made{code_of(status), status.code, std::string(operation), status.retry_after};
-  if (status.code != 0) made.what += ": " + std::to_string(status.code);
-  if (!status.reason.empty()) made.what += " " + one_line(status.reason);
-  if (!status.message.empty()) made.what += ": " + one_line(status.message);
+  if (status.code != 0) made.message += ": " + std::to_string(status.code);
+  if (!status.reason.empty()) made.message += " " + one_line(status.reason);
+  if (!status.message.empty()) made.message += ": " + one_line(status.message);
   return made;
 }
 
@@ -138,7 +138,7 @@ error error_of(std::string_view operation, const response& answer) {
 
 error error_of_status(std::string_view operation, std::string_view bytes, encoding format) {
   const auto status = read_status(bytes, format);
-  if (!status) return error{errc::decode, 0, std::string(operation) + ": " + status.error().what, {}};
+  if (!status) return error{errc::decode, 0, std::string(operation) + ": " + status.error().message, {}};
   return error_of(operation, *status);
 }
 

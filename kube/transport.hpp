@@ -31,12 +31,12 @@ class transport {
   virtual ~transport() = default;
 
   /// Sends and reads the whole answer. Errors: connect, tls, timeout, cancelled, config; an HTTP status never is one.
-  virtual task<response> send(request what) = 0;
+  virtual task<response> send(request request) = 0;
 
   /// A body without end. Completes with the response (empty body) when the server closes a 200 stream cleanly; any
   /// other status completes with its body (at most 1 MiB) and the sink is never called. Errors as `send`; a stream cut
   /// in the middle is errc::connect, silence is errc::timeout.
-  virtual task<response> stream(request what, chunk_sink sink) = 0;
+  virtual task<response> stream(request request, chunk_sink sink) = 0;
 };
 
 }  // namespace kube

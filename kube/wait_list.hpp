@@ -46,7 +46,9 @@ class wait_list {
 
  private:
   struct waiter {
-    waiter(boost::asio::any_io_executor on, wait_list& in) : timer(on), list(in) { list.waiting_.push_back(this); }
+    waiter(boost::asio::any_io_executor executor, wait_list& wait_list) : timer(executor), list(wait_list) {
+      list.waiting_.push_back(this);
+    }
     waiter(const waiter&) = delete;
     waiter& operator=(const waiter&) = delete;
     ~waiter() {
@@ -56,9 +58,9 @@ class wait_list {
     wait_list& list;
     bool notified = false;
   };
-  static void wake(waiter* who) {
-    who->notified = true;
-    who->timer.cancel();
+  static void wake(waiter* waiter) {
+    waiter->notified = true;
+    waiter->timer.cancel();
   }
 
   std::deque<waiter*> waiting_;

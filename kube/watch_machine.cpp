@@ -19,7 +19,9 @@ constexpr ms very_short_watch = 1s;  // closed sooner and without an event: some
 constexpr std::chrono::seconds least_timeout = 5min;
 constexpr int most_refusals = 3;
 
-ms scaled(ms by, double factor) { return ms(static_cast<ms::rep>(static_cast<double>(by.count()) * factor)); }
+ms scaled(ms duration, double factor) {
+  return ms(static_cast<ms::rep>(static_cast<double>(duration.count()) * factor));
+}
 
 /// In-stream errors that say nothing about our version: the same watch may be asked for again.
 bool is_passing(const api_status& status) {
@@ -48,7 +50,7 @@ watch_step watch_machine::next(ms now) {
   if (need_list_ && (!settings_.watch_list || watch_list_refused_ || plain_list_)) {
     if (continue_token_.empty()) ++count_.lists;
     phase_ = phase::listing;
-    step.what = watch_step::kind::list;
+    step.action = watch_step::kind::list;
     step.send = list_request();
     return step;
   }
@@ -57,7 +59,7 @@ watch_step watch_machine::next(ms now) {
   // From the sending, not from the answer: some proxies hold back the head until the first event.
   opened_ = progress_ = now;
   events_in_watch_ = 0;
-  step.what = watch_step::kind::watch;
+  step.action = watch_step::kind::watch;
   step.send = watch_request(need_list_);
   return step;
 }
@@ -118,25 +120,25 @@ store_op watch_machine::on_watch_open(ms now) {
 
 store_op watch_machine::on_frame(std::string_view frame, ms now) {
   if (phase_ != phase::initial && phase_ != phase::watching) return {store_op::kind::restart, {}};
-  const auto what = read_event(frame, settings_.wire);
-  if (!what) return broken(now);
-  if (what->type == event_type::error) return on_stream_error(what->object, now);
-  if (!what->kind.empty() && what->kind != type_.kind) {
+  const auto event = read_event(frame, settings_.wire);
+  if (!event) return broken(now);
+  if (event->type == event_type::error) return on_stream_error(event->object, now);
+  if (!event->kind.empty() && event->kind != type_.kind) {
     ++count_.undecodable;
     return {};
   }
-  return on_event(*what, now);
+  return on_event(*event, now);
 }
 
-store_op watch_machine::on_event(const event& what, ms now) {
+store_op watch_machine::on_event(const event& event, ms now) {
   ++events_in_watch_;
   heard_ = now;
   refusals_ = 0;
-  ++(what.type == event_type::bookmark ? count_.bookmarks : count_.events);
+  ++(event.type == event_type::bookmark ? count_.bookmarks : count_.events);
   const bool initial = phase_ == phase::initial;
-  if (initial && what.initial_events_end && what.type == event_type::bookmark) {
-    if (what.resource_version.empty()) return broken(now);
-    version_ = what.resource_version;
+  if (initial && event.initial_events_end && event.type == event_type::bookmark) {
+    if (event.resource_version.empty()) return broken(now);
+    version_ = event.resource_version;
     phase_ = phase::watching;
     need_list_ = plain_list_ = list_begun_ = false;
     strikes_ = 0;
@@ -146,16 +148,16 @@ store_op watch_machine::on_event(const event& what, ms now) {
   // Synthetic events come in no order of versions: until their end none of them is a place to resume from.
   if (!initial) {
     strikes_ = 0;
-    if (!what.resource_version.empty()) version_ = what.resource_version;
+    if (!event.resource_version.empty()) version_ = event.resource_version;
   }
-  switch (what.type) {
+  switch (event.type) {
     case event_type::added:
     case event_type::modified:
       progress_ = now;
-      return {store_op::kind::put, what.object};
+      return {store_op::kind::put, event.object};
     case event_type::deleted:
       progress_ = now;
-      return {store_op::kind::erase, what.object};
+      return {store_op::kind::erase, event.object};
     default:
       break;
   }
@@ -167,9 +169,9 @@ store_op watch_machine::on_event(const event& what, ms now) {
 store_op watch_machine::on_stream_error(std::string_view object, ms now) {
   const auto status = read_status(object, settings_.wire);
   if (!status) return broken(now);
-  const error why = error_of("watch " + std::string(type_.plural), *status);
+  const error error = error_of("watch " + std::string(type_.plural), *status);
   const bool known =
-      why.code == errc::gone || why.code == errc::version_too_large || why.code == errc::too_many_requests;
+      error.code == errc::gone || error.code == errc::version_too_large || error.code == errc::too_many_requests;
   if (phase_ == phase::watching && !known) {
     ++count_.errors;
     phase_ = phase::idle;
@@ -178,7 +180,7 @@ store_op watch_machine::on_stream_error(std::string_view object, ms now) {
     if (!is_passing(*status) || struck_out()) relist();
     back_off(now);
   } else {
-    on_error(why, now);
+    on_error(error, now);
   }
   return {store_op::kind::restart, {}};
 }
@@ -220,39 +222,39 @@ void watch_machine::give_up_watch_list() {
   plain_list_ = true;
 }
 
-void watch_machine::on_error(const error& why, ms now) {
+void watch_machine::on_error(const error& error, ms now) {
   const phase was = std::exchange(phase_, phase::idle);
-  if (was == phase::idle || why.code == errc::cancelled) return;
+  if (was == phase::idle || error.code == errc::cancelled) return;
   ++count_.errors;
-  if (why.code == errc::gone) ++count_.gone;
+  if (error.code == errc::gone) ++count_.gone;
   switch (was) {
     case phase::listing:
-      return list_failed(why, now);
+      return list_failed(error, now);
     case phase::initial:
-      return initial_failed(why, now);
+      return initial_failed(error, now);
     case phase::watching:
-      return watch_failed(why, now);
+      return watch_failed(error, now);
     case phase::idle:
       return;
   }
 }
 
-void watch_machine::list_failed(const error& why, ms now) {
+void watch_machine::list_failed(const error& error, ms now) {
   // A page is asked for again with its token, which is good for minutes; what was put stays put. Only a token that is
   // gone, or a page that cannot be read, starts the list over.
-  const bool expired = why.code == errc::gone && !continue_token_.empty();
-  if (expired || why.code == errc::decode) {
+  const bool expired = error.code == errc::gone && !continue_token_.empty();
+  if (expired || error.code == errc::decode) {
     continue_token_.clear();
     list_begun_ = false;
   }
   // A page of large objects may be more than an answer may be, which the driver says as this; a smaller one is not.
-  if (why.code == errc::decode) settings_.page = std::max(settings_.page / 2, 1);
+  if (error.code == errc::decode) settings_.page = std::max(settings_.page / 2, 1);
   if (expired && !std::exchange(token_expired_, true)) return;
-  retry(why, now);
+  retry(error, now);
 }
 
-void watch_machine::initial_failed(const error& why, ms now) {
-  switch (why.code) {
+void watch_machine::initial_failed(const error& error, ms now) {
+  switch (error.code) {
     // "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled": it stays so.
     case errc::invalid:
     case errc::bad_request:
@@ -268,11 +270,11 @@ void watch_machine::initial_failed(const error& why, ms now) {
     default:
       if (struck_out()) plain_list_ = true;
   }
-  retry(why, now);
+  retry(error, now);
 }
 
-void watch_machine::watch_failed(const error& why, ms now) {
-  switch (why.code) {
+void watch_machine::watch_failed(const error& error, ms now) {
+  switch (error.code) {
     case errc::gone:
     case errc::version_too_large:
     case errc::invalid:
@@ -286,10 +288,10 @@ void watch_machine::watch_failed(const error& why, ms now) {
       // The version is still good: after one 5xx, cut connection or silence the same watch is asked for again. But
       // where watches do not work and lists do (a right that is missing, a proxy that holds streams back) only a list
       // tells what is true; client-go lists after every failure.
-      if (answered(why.code)) ++refusals_;
+      if (answered(error.code)) ++refusals_;
       list_if_broken(now);
   }
-  retry(why, now);
+  retry(error, now);
 }
 
 void watch_machine::list_if_broken(ms now) {
@@ -308,12 +310,12 @@ void watch_machine::relist() {
   strikes_ = refusals_ = 0;
 }
 
-void watch_machine::retry(const error& why, ms now) {
-  if (why.retry_after && why.code != errc::gone && why.code != errc::version_too_large) {
-    not_before_ = now + *why.retry_after + scaled(first_backoff, jitter_());
+void watch_machine::retry(const error& error, ms now) {
+  if (error.retry_after && error.code != errc::gone && error.code != errc::version_too_large) {
+    not_before_ = now + *error.retry_after + scaled(first_backoff, jitter_());
     return;
   }
-  back_off(now, why.code == errc::version_too_large ? too_large_retry : ms(0));
+  back_off(now, error.code == errc::version_too_large ? too_large_retry : ms(0));
 }
 
 void watch_machine::back_off(ms now, ms at_least) {

@@ -42,7 +42,7 @@ struct watch_settings {
 
 /// What the driver does next.
 struct watch_step {
-  enum class kind { list, watch, wait } what = kind::wait;
+  enum class kind { list, watch, wait } action = kind::wait;
   request send;                       ///< list, watch
   std::chrono::milliseconds wait{0};  ///< wait: then ask again
 };
@@ -56,7 +56,7 @@ struct store_op {
     erase,    ///< DELETED, with its last state
     commit,   ///< the list is complete: the store is synced
     restart,  ///< the stream said that its version is gone or is broken: close it and ask next()
-  } what = kind::none;
+  } action = kind::none;
   std::string_view object;
 };
 
@@ -84,7 +84,7 @@ class watch_machine {
   // --- any time
   /// What the transport or kube/status.hpp said about the request that is out. errc::cancelled asks for it again;
   /// everything is ignored when no request is out (a stream closed after `restart` ends in an error).
-  void on_error(const error& why, std::chrono::milliseconds now);
+  void on_error(const error& error, std::chrono::milliseconds now);
 
   /// Version to resume from; empty before the first complete list.
   const std::string& resource_version() const { return version_; }
@@ -109,19 +109,19 @@ class watch_machine {
 
   request list_request() const;
   request watch_request(bool initial) const;
-  store_op on_event(const event& what, ms now);
+  store_op on_event(const event& event, ms now);
   store_op on_stream_error(std::string_view status, ms now);
   store_op broken(ms now);
-  void list_failed(const error& why, ms now);
-  void initial_failed(const error& why, ms now);
-  void watch_failed(const error& why, ms now);
+  void list_failed(const error& error, ms now);
+  void initial_failed(const error& error, ms now);
+  void watch_failed(const error& error, ms now);
   bool stalled(ms now) const;
   void give_up_watch_list();
   /// Something failed without an event in between; true from the second time on.
   bool struck_out();
   void relist();
   void list_if_broken(ms now);
-  void retry(const error& why, ms now);
+  void retry(const error& error, ms now);
   void back_off(ms now, ms at_least = ms(0));
 
   resource type_;

@@ -19,12 +19,12 @@ owner_ref read_owner(std::string_view message) {
   return made;
 }
 
-void collect(entries& into, std::string_view message, const keep& which) {
+void collect(entries& entries, std::string_view message, const keep& keep) {
   const auto [key, value] = read_entry(message);
-  if (which.wants(key)) into.emplace_back(key, value);
+  if (keep.wants(key)) entries.emplace_back(key, value);
 }
 
-packed_map pack(entries& from) { return packed_map::of(std::span(from.data(), from.size())); }
+packed_map pack(entries& entries) { return packed_map::of(std::span(entries.data(), entries.size())); }
 
 /// The last occurrence of field 1; empty where there is none.
 std::string_view first_field(std::string_view message) {
@@ -35,20 +35,20 @@ std::string_view first_field(std::string_view message) {
 
 }  // namespace
 
-void read_metadata(std::string_view bytes, object& into, const keep& labels, const keep& annotations) {
+void read_metadata(std::string_view bytes, object& object, const keep& labels, const keep& annotations) {
   entries label_entries, annotation_entries;
-  each_field(bytes, field<1>(into.key.name), field<3>(into.key.ns),
-             field<5>([&](std::string_view id) { into.id = uid::parse(id); }), field<6>([&](std::string_view version) {
-               std::from_chars(version.data(), version.data() + version.size(), into.resource_version);
-             }),
-             field<7>(into.generation),
-             field<8>([&](std::string_view time) { into.created = read_time(time).seconds; }),
-             field<9>([&](std::string_view) { into.deleting = true; }),
-             field<11>([&](std::string_view entry) { collect(label_entries, entry, labels); }),
-             field<12>([&](std::string_view entry) { collect(annotation_entries, entry, annotations); }),
-             field<13>([&](std::string_view owner) { into.owners.push_back(read_owner(owner)); }));
-  into.labels = pack(label_entries);
-  into.annotations = pack(annotation_entries);
+  each_field(
+      bytes, field<1>(object.key.name), field<3>(object.key.ns),
+      field<5>([&](std::string_view id) { object.id = uid::parse(id); }), field<6>([&](std::string_view version) {
+        std::from_chars(version.data(), version.data() + version.size(), object.resource_version);
+      }),
+      field<7>(object.generation), field<8>([&](std::string_view time) { object.created = read_time(time).seconds; }),
+      field<9>([&](std::string_view) { object.deleting = true; }),
+      field<11>([&](std::string_view entry) { collect(label_entries, entry, labels); }),
+      field<12>([&](std::string_view entry) { collect(annotation_entries, entry, annotations); }),
+      field<13>([&](std::string_view owner) { object.owners.push_back(read_owner(owner)); }));
+  object.labels = pack(label_entries);
+  object.annotations = pack(annotation_entries);
 }
 
 std::int64_t time::micros() const {
@@ -72,16 +72,17 @@ map_entry read_entry(std::string_view bytes) {
   return made;
 }
 
-void add_extended_resource(quantities& to, std::string_view entry) {
+void add_extended_resource(quantities& quantities, std::string_view entry) {
   const auto [name, value] = read_entry(entry);
   if (!is_extended_resource(name)) return;
   const auto digits = first_field(value);
-  const auto at = std::ranges::lower_bound(to, name, {}, [](const auto& held) { return std::string_view(held.first); });
+  const auto match =
+      std::ranges::lower_bound(quantities, name, {}, [](const auto& held) { return std::string_view(held.first); });
   const std::int64_t held = parse_quantity(digits).value_or(0);
-  if (at != to.end() && at->first == name) {
-    at->second = held;
+  if (match != quantities.end() && match->first == name) {
+    match->second = held;
   } else {
-    to.emplace(at, std::string(name), held);
+    quantities.emplace(match, std::string(name), held);
   }
 }
 

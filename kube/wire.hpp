@@ -84,7 +84,7 @@ void each_field(std::string_view bytes, const Fields&... fields) {
 
 /// Runs a decoder; what it throws becomes errc::decode beginning with `what`.
 template <class Decoder>
-auto guarded(std::string_view what, Decoder decoder) -> result<std::invoke_result_t<Decoder>> {
+auto guarded(std::string_view label, Decoder decoder) -> result<std::invoke_result_t<Decoder>> {
   try {
     if constexpr (std::is_void_v<std::invoke_result_t<Decoder>>) {
       decoder();
@@ -93,18 +93,18 @@ auto guarded(std::string_view what, Decoder decoder) -> result<std::invoke_resul
       return decoder();
     }
   } catch (const protozero::exception& problem) {
-    return std::unexpected(error{errc::decode, 0, std::string(what) + ": " + problem.what(), {}});
+    return std::unexpected(error{errc::decode, 0, std::string(label) + ": " + problem.what(), {}});
   }
 }
 
 /// ObjectMeta (field 1 of every object) into `into`. managedFields are passed over without a look.
-void read_metadata(std::string_view meta, object& into, const keep& labels, const keep& annotations);
+void read_metadata(std::string_view meta, object& object, const keep& labels, const keep& annotations);
 
 /// What is left to say about a decoded object: errc::decode when it has no name. `problem` is the decoder's own result.
 template <class T>
 result<T> named(T made, const result<void>& problem) {
   const std::string name = std::string(T::of().kind) + " " + made.key.to_string();
-  if (!problem) return std::unexpected(error{errc::decode, 0, name + ": " + problem.error().what, {}});
+  if (!problem) return std::unexpected(error{errc::decode, 0, name + ": " + problem.error().message, {}});
   if (made.key.name.empty()) return std::unexpected(error{errc::decode, 0, name + "without a name", {}});
   return made;
 }
@@ -125,7 +125,7 @@ map_entry read_entry(std::string_view message);
 
 /// Adds one entry of a map<string, Quantity> to `to` when it is an extended resource; amounts that cannot be read count
 /// as 0.
-void add_extended_resource(quantities& to, std::string_view entry);
+void add_extended_resource(quantities& quantities, std::string_view entry);
 
 /// Condition of a Node or Pod: type 1, status 2, lastTransitionTime 4.
 struct condition {

@@ -21,7 +21,7 @@ struct card_use {
   friend bool operator==(const card_use&, const card_use&) = default;
 };
 
-inline bool admits_whole(const card& of, const card_use& now) { return of.usable() && now.untouched(); }
+inline bool admits_whole(const card& card, const card_use& now) { return card.usable() && now.untouched(); }
 
 /// A share of 100 cores goes to a card nobody uses and is joined by nobody. A share without cores computes with what
 /// the others leave, so something has to be left (HAMi's rule for both, nvidia.Fit).
@@ -31,15 +31,15 @@ inline bool cores_left(const card_use& now, std::int32_t cores) {
   return now.cores + cores <= whole_card;
 }
 
-inline bool admits_share(const card& of, const card_use& now, std::int32_t cores, std::int64_t memory_mib) {
-  return of.usable() && now.wholes == 0 && now.sharers < of.max_sharers &&
-         memory_mib <= of.lendable_mib() - now.memory_mib && cores_left(now, cores);
+inline bool admits_share(const card& card, const card_use& now, std::int32_t cores, std::int64_t memory_mib) {
+  return card.usable() && now.wholes == 0 && now.sharers < card.max_sharers &&
+         memory_mib <= card.lendable_mib() - now.memory_mib && cores_left(now, cores);
 }
 
 /// More is given out of the card than it has.
-inline bool beyond(const card& of, const card_use& now) {
+inline bool beyond(const card& card, const card_use& now) {
   if (now.wholes > 0) return now.wholes > 1 || now.sharers > 0;
-  return now.cores > whole_card || now.memory_mib > of.lendable_mib() || now.sharers > of.max_sharers;
+  return now.cores > whole_card || now.memory_mib > card.lendable_mib() || now.sharers > card.max_sharers;
 }
 
 }  // namespace quota

@@ -31,7 +31,7 @@ namespace quota {
 
 /// One need and one reason. A container and a counted key are judged by themselves, so a node may count for several.
 struct cause {
-  reason why{};
+  reason code{};
   std::int32_t container = -1;  ///< -1: the whole pod, or a counted key
   std::string_view key{};       ///< of a counted key or a refused one
   std::size_t nodes = 0;        ///< how many fail
@@ -50,12 +50,12 @@ struct change {
     empty_card,     ///< all who use the card leave it
     add_card,       ///< one more, unused, like the node's first with the most memory
   };
-  kind what{};
+  kind action{};
   std::uint16_t container = 0;
   std::size_t limit = 0;
   std::string_view key{};
-  std::int64_t from = 0;
-  std::int64_t to = 0;
+  std::int64_t current = 0;
+  std::int64_t amount = 0;
   std::size_t node = 0;               ///< where the pod fits then
   std::optional<std::uint16_t> card;  ///< of a node's change, the card; of an amount's, where its container goes first
   std::int64_t size = 0;              ///< millionths
@@ -79,7 +79,7 @@ struct explanation {
 explanation explain(std::span<const limits> pod, std::span<const node_view> nodes, const selector* only = nullptr);
 
 /// For a person, one line each. `nodes` as given to `explain`.
-std::string text_of(const change& of, std::span<const node_view> nodes);
-std::string text_of(const explanation& of, std::span<const node_view> nodes);
+std::string text_of(const change& change, std::span<const node_view> nodes);
+std::string text_of(const explanation& explanation, std::span<const node_view> nodes);
 
 }  // namespace quota

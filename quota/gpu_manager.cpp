@@ -15,22 +15,22 @@ constexpr int root = -1;
 /// subtree, a group of a level above the groups of closer levels it meets.
 class tree {
  public:
-  tree(const node& on, std::uint32_t free) : cards_(static_cast<unsigned>(on.cards.size())), free_(free) {
+  tree(const node& node, std::uint32_t free) : cards_(static_cast<unsigned>(node.cards.size())), free_(free) {
     for (unsigned a = 0; a < cards_; ++a)
-      for (unsigned b = a + 1; b < cards_; ++b) join(level_of(on.between(a, b).pci), bit(a) | bit(b));
+      for (unsigned b = a + 1; b < cards_; ++b) join(level_of(node.between(a, b).pci), bit(a) | bit(b));
     parents_.fill(root);
     for (unsigned leaf = 0; leaf < cards_; ++leaf) climb(leaf);
   }
 
   /// Down from the root into the subtree with the fewest free cards that is enough.
   std::uint32_t for_one() const {
-    int at = root;
+    int index = root;
     for (;;) {
-      int next = at;
+      int next = index;
       for (int i = 0; i < size_; ++i)
-        if (group(i).parent == at && count(i) > 0 && (next == at || count(i) < count(next))) next = i;
-      if (next == at) return free_of(at);
-      at = next;
+        if (group(i).parent == index && count(i) > 0 && (next == index || count(i) < count(next))) next = i;
+      if (next == index) return free_of(index);
+      index = next;
     }
   }
 
@@ -39,9 +39,9 @@ class tree {
     int best = root;
     const auto order = [&](int i) { return std::tuple{group(i).level, count(i), i}; };
     for (unsigned leaf = 0; leaf < cards_; ++leaf) {
-      int at = parents_[leaf];
-      while (at != root && count(at) < cards) at = group(at).parent;
-      if (at != root && (best == root || order(at) < order(best))) best = at;
+      int index = parents_[leaf];
+      while (index != root && count(index) < cards) index = group(index).parent;
+      if (index != root && (best == root || order(index) < order(best))) best = index;
     }
     return free_of(best);
   }
@@ -54,19 +54,19 @@ class tree {
   };
   static constexpr int levels = 5;
 
-  static std::uint32_t bit(unsigned of) { return std::uint32_t{1} << of; }
+  static std::uint32_t bit(unsigned position) { return std::uint32_t{1} << position; }
   /// 0 is the closest.
-  static int level_of(path of) {
-    return of == path::unknown ? levels - 1 : static_cast<int>(path::bridge) - static_cast<int>(of);
+  static int level_of(path link) {
+    return link == path::unknown ? levels - 1 : static_cast<int>(path::bridge) - static_cast<int>(link);
   }
-  const subtree& group(int at) const { return groups_[static_cast<std::size_t>(at)]; }
-  std::uint32_t free_of(int at) const { return at == root ? free_ : group(at).cards & free_; }
-  int count(int at) const { return std::popcount(free_of(at)); }
+  const subtree& group(int index) const { return groups_[static_cast<std::size_t>(index)]; }
+  std::uint32_t free_of(int index) const { return index == root ? free_ : group(index).cards & free_; }
+  int count(int index) const { return std::popcount(free_of(index)); }
 
   void join(int level, std::uint32_t cards) {
     for (int i = 0; i < size_; ++i)
-      if (auto& one = groups_[static_cast<std::size_t>(i)]; one.level == level && (one.cards & cards) != 0) {
-        one.cards |= cards;
+      if (auto& group = groups_[static_cast<std::size_t>(i)]; group.level == level && (group.cards & cards) != 0) {
+        group.cards |= cards;
         return;
       }
     groups_[static_cast<std::size_t>(size_++)] = {.cards = cards, .level = level, .parent = root};
@@ -94,14 +94,15 @@ class tree {
   int size_ = 0;
 };
 
-std::size_t share(const need& what, const node& on, std::span<const card_use> used, std::span<std::uint8_t> out) {
+std::size_t share(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out) {
   using order = std::tuple<std::int32_t, std::int64_t, std::int32_t>;
   std::size_t best = SIZE_MAX;
   order least;
   for (std::size_t i = 0; i < used.size(); ++i) {
     const auto cores = used[i].wholes > 0 ? 0 : std::max(whole_card - used[i].cores, 0);
-    const auto memory = used[i].wholes > 0 ? 0 : std::max<std::int64_t>(on.cards[i].memory_mib - used[i].memory_mib, 0);
-    if (cores < what.cores || memory < what.memory_mib) continue;
+    const auto memory =
+        used[i].wholes > 0 ? 0 : std::max<std::int64_t>(node.cards[i].memory_mib - used[i].memory_mib, 0);
+    if (cores < need.cores || memory < need.memory_mib) continue;
     const order now{cores, memory / unit_mib, used[i].sharers};
     if (best == SIZE_MAX || now < least) best = i, least = now;
   }
@@ -112,23 +113,23 @@ std::size_t share(const need& what, const node& on, std::span<const card_use> us
 
 }  // namespace
 
-std::size_t choose(const need& what, const node& on, std::span<const card_use> used, std::span<std::uint8_t> out) {
-  if (!what.whole) return share(what, on, used, out);
-  if (what.cards > used.size() || what.cards > out.size()) return 0;
+std::size_t choose(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out) {
+  if (!need.whole) return share(need, node, used, out);
+  if (need.cards > used.size() || need.cards > out.size()) return 0;
   std::size_t found = 0;
-  if (used.size() > max_leaves || on.links.size() != on.cards.size() * on.cards.size()) {
-    for (std::size_t i = 0; i < used.size() && found < what.cards; ++i)
+  if (used.size() > max_leaves || node.links.size() != node.cards.size() * node.cards.size()) {
+    for (std::size_t i = 0; i < used.size() && found < need.cards; ++i)
       if (used[i].untouched()) out[found++] = static_cast<std::uint8_t>(i);
-    return found == what.cards ? found : 0;
+    return found == need.cards ? found : 0;
   }
   std::uint32_t free = 0;
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i].untouched()) free |= std::uint32_t{1} << i;
-  if (std::popcount(free) < static_cast<int>(what.cards)) return 0;
-  const tree of{on, free};
-  auto from = what.cards == 1 ? of.for_one() : of.for_several(static_cast<int>(what.cards));
-  for (; from != 0 && found < what.cards; from &= from - 1)
-    out[found++] = static_cast<std::uint8_t>(std::countr_zero(from));
+  if (std::popcount(free) < static_cast<int>(need.cards)) return 0;
+  const tree tree{node, free};
+  auto chosen = need.cards == 1 ? tree.for_one() : tree.for_several(static_cast<int>(need.cards));
+  for (; chosen != 0 && found < need.cards; chosen &= chosen - 1)
+    out[found++] = static_cast<std::uint8_t>(std::countr_zero(chosen));
   return found;
 }
 

@@ -21,13 +21,15 @@ namespace quota::gpu_manager {
 inline constexpr std::int64_t unit_mib = 256;  ///< it tells no smaller differences of memory
 
 /// Does it choose for this need?
-inline bool chooses(const need& what, const node& on) { return what.by == mode::vgpu && on.serves.has(mode::vgpu); }
+inline bool chooses(const need& need, const node& node) {
+  return need.node_mode == mode::vgpu && node.serves.has(mode::vgpu);
+}
 
 /// The cards it takes, in `out`: for a share the one with the fewest cores left that has enough, then the least memory
 /// in units of 256 MiB, then the first; for one whole card a free one of the subtree with the fewest that are free, for
 /// several the free ones of the closest subtree that has enough. Without links the cards are one subtree. The
 /// containers of a pod come in their order, so `used` has those before it.
 /// @return how many: as many as are needed, or 0
-std::size_t choose(const need& what, const node& on, std::span<const card_use> used, std::span<std::uint8_t> out);
+std::size_t choose(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out);
 
 }  // namespace quota::gpu_manager

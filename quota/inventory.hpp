@@ -26,7 +26,7 @@ enum class mode : std::uint16_t {
 };
 
 /// On such a node the plugin picks any free card by itself: nobody tells it which, and nobody learns which it was.
-constexpr bool picks_cards(mode of) { return of == mode::pgpu || of == mode::share || of == mode::topology; }
+constexpr bool picks_cards(mode mode) { return mode == mode::pgpu || mode == mode::share || mode == mode::topology; }
 
 /// How well a container is kept within its part of a card, the weakest first.
 enum class isolation : std::uint8_t {
@@ -54,7 +54,7 @@ struct service {
   /// nothing.
   std::optional<isolation> held_by{};
 
-  bool has(mode of) const { return (modes & static_cast<std::uint16_t>(of)) != 0; }
+  bool has(mode mode) const { return (modes & static_cast<std::uint16_t>(mode)) != 0; }
   friend bool operator==(const service&, const service&) = default;
 };
 

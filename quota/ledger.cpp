@@ -8,209 +8,211 @@ namespace {
 constexpr std::size_t nowhere = SIZE_MAX;
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
-std::size_t card_at(const node& of, std::string_view uuid) {
-  for (std::size_t i = 0; i < of.cards.size() && i < max_cards; ++i)
-    if (of.cards[i].uuid == uuid) return i;
+std::size_t card_at(const node& node, std::string_view uuid) {
+  for (std::size_t i = 0; i < node.cards.size() && i < max_cards; ++i)
+    if (node.cards[i].uuid == uuid) return i;
   return nowhere;
 }
 
-std::size_t key_at(const node& of, std::string_view key) {
-  const auto at = std::ranges::find(of.counts, key, &count::key);
-  return at == of.counts.end() ? nowhere : static_cast<std::size_t>(at - of.counts.begin());
+std::size_t key_at(const node& node, std::string_view key) {
+  const auto match = std::ranges::find(node.counts, key, &count::key);
+  return match == node.counts.end() ? nowhere : static_cast<std::size_t>(match - node.counts.begin());
 }
 
-void apply(card_use& to, const grant& one, std::int32_t sign) {
-  if (one.whole) {
-    to.wholes += sign;
+void apply(card_use& card_use, const grant& grant, std::int32_t sign) {
+  if (grant.whole) {
+    card_use.wholes += sign;
     return;
   }
   // What the API says may be forged: no part of a card is negative, and no sum overflows.
-  to.sharers += sign;
-  to.cores += sign * std::clamp(one.cores, 0, whole_card);
-  to.memory_mib += sign * std::clamp(one.memory_mib, std::int64_t{0}, most);
+  card_use.sharers += sign;
+  card_use.cores += sign * std::clamp(grant.cores, 0, whole_card);
+  card_use.memory_mib += sign * std::clamp(grant.memory_mib, std::int64_t{0}, most);
 }
 
 }  // namespace
 
-bool apply(const node& on, const holding& what, int sign, std::span<card_use> used,
+bool apply(const node& node, const holding& holding, int sign, std::span<card_use> used,
            std::span<std::int64_t> counts_used) {
   bool all = true;
-  for (const grant& one : what.grants) {
-    const auto at = card_at(on, one.card);
-    if (at == nowhere)
+  for (const grant& grant : holding.grants) {
+    const auto position = card_at(node, grant.card);
+    if (position == nowhere)
       all = false;
     else
-      apply(used[at], one, sign);
+      apply(used[position], grant, sign);
   }
-  for (const count& one : what.counts) {
-    const auto at = key_at(on, one.key);
-    if (at == nowhere)
+  for (const count& count : holding.counts) {
+    const auto position = key_at(node, count.key);
+    if (position == nowhere)
       all = false;
     else
-      counts_used[at] += sign * std::clamp(one.amount, std::int64_t{0}, most);
+      counts_used[position] += sign * std::clamp(count.amount, std::int64_t{0}, most);
   }
   return all;
 }
 
 ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entries_) {
-  for (auto& [name, one] : books_) one.holders.clear();
-  for (const auto& [uid, one] : entries_) books_.find(one.held.node)->second.holders.push_back(&one);
+  for (auto& [name, book] : books_) book.holders.clear();
+  for (const auto& [uid, entry] : entries_) books_.find(entry.held.node)->second.holders.push_back(&entry);
 }
 
-booked ledger::trial(const book& on, const holding& what) {
+booked ledger::trial(const book& book, const holding& holding) {
   // One pod has few grants, so what they add up to on one card is found by going over them again. Those without cores
   // go in first: what they need left is what others hold, not what their own pod takes beside them.
   const auto earlier = [&](std::size_t a, std::size_t b) {
-    const bool late_a = what.grants[a].cores > 0, late_b = what.grants[b].cores > 0;
+    const bool late_a = holding.grants[a].cores > 0, late_b = holding.grants[b].cores > 0;
     return late_a != late_b ? late_b : a < b;
   };
-  for (std::size_t i = 0; i < what.grants.size(); ++i) {
-    const grant& one = what.grants[i];
-    const auto at = card_at(on.what, one.card);
-    if (at == nowhere || !on.what.cards[at].usable()) return booked::no_card;
-    auto now = on.used[at];
-    for (std::size_t j = 0; j < what.grants.size(); ++j)
-      if (earlier(j, i) && what.grants[j].card == one.card) apply(now, what.grants[j], 1);
-    const auto& card = on.what.cards[at];
-    const bool sane = one.cores >= 0 && one.cores <= whole_card && one.memory_mib >= 0;
-    if (one.whole ? !admits_whole(card, now) : !sane || !admits_share(card, now, one.cores, one.memory_mib))
+  for (std::size_t i = 0; i < holding.grants.size(); ++i) {
+    const grant& grant = holding.grants[i];
+    const auto position = card_at(book.inventory, grant.card);
+    if (position == nowhere || !book.inventory.cards[position].usable()) return booked::no_card;
+    auto now = book.used[position];
+    for (std::size_t j = 0; j < holding.grants.size(); ++j)
+      if (earlier(j, i) && holding.grants[j].card == grant.card) apply(now, holding.grants[j], 1);
+    const auto& card = book.inventory.cards[position];
+    const bool sane = grant.cores >= 0 && grant.cores <= whole_card && grant.memory_mib >= 0;
+    if (grant.whole ? !admits_whole(card, now) : !sane || !admits_share(card, now, grant.cores, grant.memory_mib))
       return booked::over_commit;
   }
-  for (const count& one : what.counts) {
-    const auto at = key_at(on.what, one.key);
-    if (at == nowhere) return booked::no_card;
-    std::int64_t left = on.what.counts[at].amount - on.counts_used[at];
-    for (const count& same : what.counts)
-      if (same.key == one.key) left -= std::clamp(same.amount, std::int64_t{0}, most);
-    if (one.amount < 0 || left < 0) return booked::over_commit;
+  for (const count& entry : holding.counts) {
+    const auto position = key_at(book.inventory, entry.key);
+    if (position == nowhere) return booked::no_card;
+    std::int64_t left = book.inventory.counts[position].amount - book.counts_used[position];
+    for (const count& same : holding.counts)
+      if (same.key == entry.key) left -= std::clamp(same.amount, std::int64_t{0}, most);
+    if (entry.amount < 0 || left < 0) return booked::over_commit;
   }
   return booked::done;
 }
 
-void ledger::recount(book& on) {
-  on.used.assign(std::min(on.what.cards.size(), max_cards), {});
-  on.counts_used.assign(on.what.counts.size(), 0);
-  for (const entry* one : on.holders) apply(on.what, one->held, 1, on.used, on.counts_used);
+void ledger::recount(book& book) {
+  book.used.assign(std::min(book.inventory.cards.size(), max_cards), {});
+  book.counts_used.assign(book.inventory.counts.size(), 0);
+  for (const entry* holder : book.holders) apply(book.inventory, holder->held, 1, book.used, book.counts_used);
 }
 
-std::size_t ledger::beyond(const book& on) {
+std::size_t ledger::beyond(const book& book) {
   std::size_t found = 0;
-  for (std::size_t i = 0; i < on.used.size(); ++i) found += quota::beyond(on.what.cards[i], on.used[i]) ? 1 : 0;
-  for (std::size_t i = 0; i < on.counts_used.size(); ++i) found += on.counts_used[i] > on.what.counts[i].amount ? 1 : 0;
+  for (std::size_t i = 0; i < book.used.size(); ++i)
+    found += quota::beyond(book.inventory.cards[i], book.used[i]) ? 1 : 0;
+  for (std::size_t i = 0; i < book.counts_used.size(); ++i)
+    found += book.counts_used[i] > book.inventory.counts[i].amount ? 1 : 0;
   return found;
 }
 
-void ledger::put(node what) {
-  auto& on = books_[what.name];
-  if (on.reported && on.what == what) return;
-  on.reported = true;
-  on.what = std::move(what);
-  recount(on);
+void ledger::put(node node) {
+  auto& book = books_[node.name];
+  if (book.reported && book.inventory == node) return;
+  book.reported = true;
+  book.inventory = std::move(node);
+  recount(book);
 }
 
 void ledger::remove(std::string_view name) {
-  const auto at = books_.find(name);
-  if (at == books_.end()) return;
-  if (at->second.holders.empty()) {
-    books_.erase(at);
+  const auto match = books_.find(name);
+  if (match == books_.end()) return;
+  if (match->second.holders.empty()) {
+    books_.erase(match);
     return;
   }
-  at->second.reported = false;
-  at->second.what = {};
-  recount(at->second);
+  match->second.reported = false;
+  match->second.inventory = {};
+  recount(match->second);
 }
 
 std::optional<node_view> ledger::view(std::string_view name) const {
-  const auto at = books_.find(name);
-  if (at == books_.end() || !at->second.reported) return {};
-  return node_view{&at->second.what, at->second.used, at->second.counts_used};
+  const auto match = books_.find(name);
+  if (match == books_.end() || !match->second.reported) return {};
+  return node_view{&match->second.inventory, match->second.used, match->second.counts_used};
 }
 
-void ledger::insert(std::string_view pod_uid, const holding& what, bool confirmed, std::int64_t until_ms) {
-  const auto at = entries_.insert_or_assign(std::string{pod_uid}, entry{what, confirmed, until_ms}).first;
-  auto& on = books_[what.node];
-  on.holders.push_back(&at->second);
-  apply(on.what, what, 1, on.used, on.counts_used);
+void ledger::insert(std::string_view pod_uid, const holding& holding, bool confirmed, std::int64_t until_ms) {
+  const auto position = entries_.insert_or_assign(std::string{pod_uid}, entry{holding, confirmed, until_ms}).first;
+  auto& book = books_[holding.node];
+  book.holders.push_back(&position->second);
+  apply(book.inventory, holding, 1, book.used, book.counts_used);
 }
 
-void ledger::erase(by_name<entry>::iterator at) {
-  const auto book_at = books_.find(at->second.held.node);
-  auto& on = book_at->second;
-  apply(on.what, at->second.held, -1, on.used, on.counts_used);
-  std::erase(on.holders, &at->second);
-  entries_.erase(at);
-  if (!on.reported && on.holders.empty()) books_.erase(book_at);
+void ledger::erase(by_name<entry>::iterator match) {
+  const auto book_at = books_.find(match->second.held.node);
+  auto& book = book_at->second;
+  apply(book.inventory, match->second.held, -1, book.used, book.counts_used);
+  std::erase(book.holders, &match->second);
+  entries_.erase(match);
+  if (!book.reported && book.holders.empty()) books_.erase(book_at);
 }
 
-booked ledger::assume(std::string_view pod_uid, const holding& what, std::int64_t until_ms) {
-  if (const auto at = entries_.find(pod_uid); at != entries_.end()) {
-    if (at->second.held != what) return booked::elsewhere;
-    if (!at->second.confirmed) at->second.until_ms = std::max(at->second.until_ms, until_ms);
+booked ledger::assume(std::string_view pod_uid, const holding& holding, std::int64_t until_ms) {
+  if (const auto match = entries_.find(pod_uid); match != entries_.end()) {
+    if (match->second.held != holding) return booked::elsewhere;
+    if (!match->second.confirmed) match->second.until_ms = std::max(match->second.until_ms, until_ms);
     return booked::already;
   }
-  const auto on = books_.find(what.node);
-  if (on == books_.end() || !on->second.reported) return booked::no_node;
-  const auto may = trial(on->second, what);
+  const auto position = books_.find(holding.node);
+  if (position == books_.end() || !position->second.reported) return booked::no_node;
+  const auto may = trial(position->second, holding);
   if (may != booked::done) return may;
-  insert(pod_uid, what, false, until_ms);
+  insert(pod_uid, holding, false, until_ms);
   return may;
 }
 
 bool ledger::confirm(std::string_view pod_uid) {
-  const auto at = entries_.find(pod_uid);
-  if (at == entries_.end()) return false;
-  at->second.confirmed = true;
-  at->second.until_ms = 0;
+  const auto match = entries_.find(pod_uid);
+  if (match == entries_.end()) return false;
+  match->second.confirmed = true;
+  match->second.until_ms = 0;
   return true;
 }
 
-booked ledger::record(std::string_view pod_uid, const holding& what) {
-  if (const auto at = entries_.find(pod_uid); at != entries_.end()) {
-    if (at->second.held == what) {
-      const bool news = !at->second.confirmed;
+booked ledger::record(std::string_view pod_uid, const holding& holding) {
+  if (const auto match = entries_.find(pod_uid); match != entries_.end()) {
+    if (match->second.held == holding) {
+      const bool news = !match->second.confirmed;
       confirm(pod_uid);
       return news ? booked::done : booked::already;
     }
-    erase(at);
+    erase(match);
   }
-  insert(pod_uid, what, true, 0);
-  const auto& on = books_.find(what.node)->second;
-  if (!on.reported) return booked::no_node;
-  for (const grant& one : what.grants)
-    if (card_at(on.what, one.card) == nowhere) return booked::no_card;
-  for (const count& one : what.counts)
-    if (key_at(on.what, one.key) == nowhere) return booked::no_card;
-  return beyond(on) > 0 ? booked::over_given : booked::done;
+  insert(pod_uid, holding, true, 0);
+  const auto& book = books_.find(holding.node)->second;
+  if (!book.reported) return booked::no_node;
+  for (const grant& grant : holding.grants)
+    if (card_at(book.inventory, grant.card) == nowhere) return booked::no_card;
+  for (const count& count : holding.counts)
+    if (key_at(book.inventory, count.key) == nowhere) return booked::no_card;
+  return beyond(book) > 0 ? booked::over_given : booked::done;
 }
 
-void ledger::restore(std::string_view pod_uid, const entry& what) {
+void ledger::restore(std::string_view pod_uid, const entry& entry) {
   release(pod_uid);
-  insert(pod_uid, what.held, what.confirmed, what.until_ms);
+  insert(pod_uid, entry.held, entry.confirmed, entry.until_ms);
 }
 
 bool ledger::release(std::string_view pod_uid) {
-  const auto at = entries_.find(pod_uid);
-  if (at == entries_.end()) return false;
-  erase(at);
+  const auto match = entries_.find(pod_uid);
+  if (match == entries_.end()) return false;
+  erase(match);
   return true;
 }
 
 std::vector<std::string> ledger::expire(std::int64_t now_ms) {
   std::vector<std::string> gone;
-  for (const auto& [uid, one] : entries_)
-    if (!one.confirmed && one.until_ms <= now_ms) gone.push_back(uid);
+  for (const auto& [uid, entry] : entries_)
+    if (!entry.confirmed && entry.until_ms <= now_ms) gone.push_back(uid);
   for (const auto& uid : gone) release(uid);
   return gone;
 }
 
 const ledger::entry* ledger::find(std::string_view pod_uid) const {
-  const auto at = entries_.find(pod_uid);
-  return at == entries_.end() ? nullptr : &at->second;
+  const auto match = entries_.find(pod_uid);
+  return match == entries_.end() ? nullptr : &match->second;
 }
 
 std::size_t ledger::over_given(std::string_view name) const {
-  const auto at = books_.find(name);
-  return at == books_.end() || !at->second.reported ? 0 : beyond(at->second);
+  const auto match = books_.find(name);
+  return match == books_.end() || !match->second.reported ? 0 : beyond(match->second);
 }
 
 }  // namespace quota

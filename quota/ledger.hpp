@@ -54,14 +54,14 @@ enum class booked : std::uint8_t {
 
 /// A node with what is given out of it. Valid until the ledger changes.
 struct node_view {
-  const node* what = nullptr;
+  const node* inventory = nullptr;
   std::span<const card_use> used;             ///< one a card, in the node's order
   std::span<const std::int64_t> counts_used;  ///< one a counted key, in the node's order
 };
 
 /// Adds (sign 1) or takes away (-1) what a pod holds of the node from sums of its cards and counted keys, in its order.
 /// False where it holds something the node does not have; that is left out.
-bool apply(const node& on, const holding& what, int sign, std::span<card_use> used,
+bool apply(const node& node, const holding& holding, int sign, std::span<card_use> used,
            std::span<std::int64_t> counts_used);
 
 class ledger {
@@ -84,7 +84,7 @@ class ledger {
 
   /// The node as it is now; what pods hold of it stays booked. Cost: its cards x what is held of them where something
   /// changed, one comparison where nothing did.
-  void put(node what);
+  void put(node node);
   /// Its pods stay booked until they are released: a node of the same name may come back.
   void remove(std::string_view name);
   /// Nothing where the node is not reported. O(1).
@@ -92,14 +92,14 @@ class ledger {
 
   /// Books what is about to be written, until `until_ms`. All or nothing. The same holding again renews the time.
   /// @return done, already, elsewhere, no_node, no_card, over_commit
-  booked assume(std::string_view pod_uid, const holding& what, std::int64_t until_ms);
+  booked assume(std::string_view pod_uid, const holding& holding, std::int64_t until_ms);
   /// The API has what was assumed: it expires no more. False where there is no such entry: use `record`.
   bool confirm(std::string_view pod_uid);
   /// What the API says a pod holds, confirmed; replaces what the ledger thought.
   /// @return done, already, no_node or no_card (booked: the node or card may be reported later), over_given
-  booked record(std::string_view pod_uid, const holding& what);
+  booked record(std::string_view pod_uid, const holding& holding);
   /// An entry as it was in another book, whatever the node has; replaces what was there.
-  void restore(std::string_view pod_uid, const entry& what);
+  void restore(std::string_view pod_uid, const entry& entry);
   /// The pod is gone, finished, or its Binding was refused. False where there was no entry.
   bool release(std::string_view pod_uid);
   /// Releases what was assumed until `now_ms` or earlier and says whose it was. O(entries).
@@ -110,13 +110,13 @@ class ledger {
   /// Every entry, for the audit and for a rebuild; the order is not fixed.
   template <class Fn>
   void for_each(Fn&& fn) const {
-    for (const auto& [uid, one] : entries_) fn(uid, one);
+    for (const auto& [uid, entry] : entries_) fn(uid, entry);
   }
   /// Every node that is reported; the order is not fixed.
   template <class Fn>
   void for_each_node(Fn&& fn) const {
-    for (const auto& [name, one] : books_)
-      if (one.reported) fn(node_view{&one.what, one.used, one.counts_used});
+    for (const auto& [name, book] : books_)
+      if (book.reported) fn(node_view{&book.inventory, book.used, book.counts_used});
   }
   /// Of the node's cards and keys, how many are given out beyond what they have.
   std::size_t over_given(std::string_view node) const;
@@ -124,24 +124,24 @@ class ledger {
  private:
   struct hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view of) const { return std::hash<std::string_view>{}(of); }
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   template <class T>
   using by_name = std::unordered_map<std::string, T, hash, std::equal_to<>>;
 
   struct book {
     bool reported = false;
-    node what;
+    node inventory;
     std::vector<card_use> used;
     std::vector<std::int64_t> counts_used;
     std::vector<const entry*> holders;
   };
 
-  static booked trial(const book& on, const holding& what);
-  static void recount(book& on);
-  static std::size_t beyond(const book& on);
-  void insert(std::string_view pod_uid, const holding& what, bool confirmed, std::int64_t until_ms);
-  void erase(by_name<entry>::iterator at);
+  static booked trial(const book& book, const holding& holding);
+  static void recount(book& book);
+  static std::size_t beyond(const book& book);
+  void insert(std::string_view pod_uid, const holding& holding, bool confirmed, std::int64_t until_ms);
+  void erase(by_name<entry>::iterator match);
 
   by_name<book> books_;  // a node that is not reported has one while pods hold something of it
   by_name<entry> entries_;

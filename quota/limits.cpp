@@ -11,25 +11,26 @@ namespace {
 // So that no sum overflows: MiB of one part of a card, parts of one container, and a limit that is as good as none.
 constexpr std::int64_t most = std::int64_t{1} << 40, max_parts = 512, endless = std::int64_t{1} << 46;
 
-std::size_t at(resource of) { return static_cast<std::size_t>(of); }
+std::size_t at(resource resource) { return static_cast<std::size_t>(resource); }
 
-bool counts(const charge& of, std::string_view model, const scope& only) {
-  return (model.empty() || of.model == model) && only.counts(of);
+bool counts(const charge& charge, std::string_view model, const scope& only) {
+  return (model.empty() || charge.model == model) && only.counts(charge);
 }
 
-bool among(const std::optional<std::vector<std::string>>& allowed, const std::string& one) {
-  return !allowed || std::ranges::find(*allowed, one) != allowed->end();
+bool among(const std::optional<std::vector<std::string>>& allowed, const std::string& name) {
+  return !allowed || std::ranges::find(*allowed, name) != allowed->end();
 }
 
 /// Where the tenant's pods may not be, however little they hold.
-std::optional<exceeded> elsewhere(const tenant& who, std::span<const charge> what) {
-  for (const charge& one : what) {
-    if (one.of == amounts_of_cards{}) continue;
-    exceeded no{.name_space = who.name_space, .model = one.model, .cohort = who.cohort, .only = {.pool = one.pool}};
-    if (!among(who.only_models, one.model))
-      no.what = exceeded::kind::model;
-    else if (!among(who.only_pools, one.pool))
-      no.what = exceeded::kind::pool;
+std::optional<exceeded_limit> elsewhere(const tenant& tenant, std::span<const charge> charges) {
+  for (const charge& charge : charges) {
+    if (charge.amounts == amounts_of_cards{}) continue;
+    exceeded_limit no{
+        .name_space = tenant.name_space, .model = charge.model, .cohort = tenant.cohort, .only = {.pool = charge.pool}};
+    if (!among(tenant.only_models, charge.model))
+      no.rule = exceeded_limit::kind::model;
+    else if (!among(tenant.only_pools, charge.pool))
+      no.rule = exceeded_limit::kind::pool;
     else
       continue;
     return no;
@@ -37,24 +38,25 @@ std::optional<exceeded> elsewhere(const tenant& who, std::span<const charge> wha
   return {};
 }
 
-std::optional<std::int64_t> nominal_of(const tenant& of, std::string_view model, const scope& only, resource which) {
-  for (const auto& one : of.limits)
-    if (one.model == model && one.only == only && one.nominal[at(which)]) return one.nominal[at(which)];
+std::optional<std::int64_t> nominal_of(const tenant& tenant, std::string_view model, const scope& only,
+                                       resource resource) {
+  for (const auto& limit : tenant.limits)
+    if (limit.model == model && limit.only == only && limit.nominal[at(resource)]) return limit.nominal[at(resource)];
   return {};
 }
 
-std::int64_t asked_of(std::span<const charge> what, std::string_view model, const scope& only, resource which) {
+std::int64_t asked_of(std::span<const charge> charges, std::string_view model, const scope& only, resource resource) {
   std::int64_t sum = 0;
-  for (const charge& one : what)
-    if (counts(one, model, only)) sum += one.of[at(which)];
+  for (const charge& charge : charges)
+    if (counts(charge, model, only)) sum += charge.amounts[at(resource)];
   return sum;
 }
 
 }  // namespace
 
-isolation isolation_of(const need& what) {
-  if (what.whole) return isolation::exclusive;
-  switch (what.by) {
+isolation isolation_of(const need& need) {
+  if (need.whole) return isolation::exclusive;
+  switch (need.node_mode) {
     case mode::mps:
       return isolation::mps;
     case mode::vgpu:
@@ -67,11 +69,11 @@ isolation isolation_of(const need& what) {
   }
 }
 
-isolation isolation_of(const service& of) {
-  if (of.held_by) return *of.held_by;
-  if (of.has(mode::mps)) return isolation::mps;
-  for (const auto one : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
-    if (of.has(one)) return isolation::soft;
+isolation isolation_of(const service& service) {
+  if (service.held_by) return *service.held_by;
+  if (service.has(mode::mps)) return isolation::mps;
+  for (const auto entry : {mode::vgpu, mode::hami, mode::volcano, mode::qgpu})
+    if (service.has(entry)) return isolation::soft;
   return isolation::none;
 }
 
@@ -85,52 +87,53 @@ std::optional<isolation> isolation_in(bool whole, const traits& pod) {
 
 }  // namespace
 
-std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod) {
+std::vector<charge> charges_of(const holding& holding, const node* node, const traits& pod) {
   std::map<std::pair<std::string_view, std::optional<isolation>>, amounts_of_cards> sums;
-  for (const grant& one : what.grants) {
-    const card* of = nullptr;
-    if (on != nullptr)
-      if (const auto found = std::ranges::find(on->cards, one.card, &card::uuid); found != on->cards.end())
-        of = &*found;
-    auto& sum = sums[{of == nullptr ? std::string_view{} : std::string_view{of->model}, isolation_in(one.whole, pod)}];
-    sum[at(resource::cores)] += one.whole ? whole_card : std::clamp(one.cores, 0, whole_card);
+  for (const grant& grant : holding.grants) {
+    const card* match = nullptr;
+    if (node != nullptr)
+      if (const auto found = std::ranges::find(node->cards, grant.card, &card::uuid); found != node->cards.end())
+        match = &*found;
+    auto& sum =
+        sums[{match == nullptr ? std::string_view{} : std::string_view{match->model}, isolation_in(grant.whole, pod)}];
+    sum[at(resource::cores)] += grant.whole ? whole_card : std::clamp(grant.cores, 0, whole_card);
     sum[at(resource::memory)] +=
-        std::clamp(one.whole && of != nullptr ? of->memory_mib : one.memory_mib, std::int64_t{0}, most);
+        std::clamp(grant.whole && match != nullptr ? match->memory_mib : grant.memory_mib, std::int64_t{0}, most);
     ++sum[at(resource::cards)];
   }
   std::vector<charge> out;
   for (const auto& [key, sum] : sums)
     out.push_back({.model = std::string{key.first},
-                   .of = sum,
-                   .pool = on == nullptr ? std::string{} : on->pool,
+                   .amounts = sum,
+                   .pool = node == nullptr ? std::string{} : node->pool,
                    .priority = pod.priority,
                    .isolated = key.second});
   return out;
 }
 
-std::vector<charge> charges_of(const demand& what, const traits& pod) {
+std::vector<charge> charges_of(const demand& demand, const traits& pod) {
   std::map<std::optional<isolation>, amounts_of_cards> sums;
-  for (const need& one : what.needs()) {
-    auto& sum = sums[isolation_in(one.whole, pod)];
-    sum[at(resource::cores)] += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
-    if (!one.whole && one.memory_percent == 0)
-      sum[at(resource::memory)] += std::min<std::int64_t>(one.cards, max_parts) * std::min(one.memory_mib, most);
-    sum[at(resource::cards)] += one.cards;
+  for (const need& need : demand.needs()) {
+    auto& sum = sums[isolation_in(need.whole, pod)];
+    sum[at(resource::cores)] += std::int64_t{need.cards} * (need.whole ? whole_card : need.cores);
+    if (!need.whole && need.memory_percent == 0)
+      sum[at(resource::memory)] += std::min<std::int64_t>(need.cards, max_parts) * std::min(need.memory_mib, most);
+    sum[at(resource::cards)] += need.cards;
   }
   std::vector<charge> out;
   for (const auto& [isolated, sum] : sums)
-    out.push_back({.model = {}, .of = sum, .priority = pod.priority, .isolated = isolated});
+    out.push_back({.model = {}, .amounts = sum, .priority = pod.priority, .isolated = isolated});
   return out;
 }
 
-void allowances::put(tenant what) {
-  for (auto& one : what.limits)
-    for (bounds* of : {&one.nominal, &one.borrowing})
-      for (auto& value : *of)
+void allowances::put(tenant tenant) {
+  for (auto& limit : tenant.limits)
+    for (bounds* bounds : {&limit.nominal, &limit.borrowing})
+      for (auto& value : *bounds)
         if (value) value = std::clamp(*value, std::int64_t{0}, endless);
-  remove(what.name_space);
-  auto name = what.name_space;
-  const auto& now = tenants_.emplace(std::move(name), std::move(what)).first->second;
+  remove(tenant.name_space);
+  auto name = tenant.name_space;
+  const auto& now = tenants_.emplace(std::move(name), std::move(tenant)).first->second;
   if (!now.cohort.empty()) cohorts_[now.cohort][now.name_space] = &now;
   touch(now.name_space);
 }
@@ -162,8 +165,8 @@ std::uint64_t allowances::version_of(std::string_view name_space) const {
   if (found == tenants_.end()) return 0;
   const bool alone = found->second.cohort.empty();
   const auto& versions = alone ? versions_ : cohort_versions_;
-  const auto at = versions.find(alone ? name_space : std::string_view(found->second.cohort));
-  return at == versions.end() ? 0 : at->second;
+  const auto match = versions.find(alone ? name_space : std::string_view(found->second.cohort));
+  return match == versions.end() ? 0 : match->second;
 }
 
 void allowances::clear() {
@@ -172,27 +175,27 @@ void allowances::clear() {
   used_.clear();
 }
 
-void allowances::count(const booking& of, int sign) {
-  auto& sums = used_[of.name_space];
-  for (const charge& one : of.what) {
+void allowances::count(const booking& booking, int sign) {
+  auto& sums = used_[booking.name_space];
+  for (const charge& entry : booking.charges) {
     auto found = std::ranges::find_if(sums, [&](const charge& other) {
-      return other.model == one.model && other.pool == one.pool && other.priority == one.priority &&
-             other.isolated == one.isolated;
+      return other.model == entry.model && other.pool == entry.pool && other.priority == entry.priority &&
+             other.isolated == entry.isolated;
     });
     if (found == sums.end()) {
-      found = sums.insert(found, one);
-      found->of = {};
+      found = sums.insert(found, entry);
+      found->amounts = {};
     }
-    for (std::size_t i = 0; i < one.of.size(); ++i) found->of[i] += sign * one.of[i];
-    if (found->of == amounts_of_cards{}) sums.erase(found);
+    for (std::size_t i = 0; i < entry.amounts.size(); ++i) found->amounts[i] += sign * entry.amounts[i];
+    if (found->amounts == amounts_of_cards{}) sums.erase(found);
   }
-  if (sums.empty()) used_.erase(of.name_space);
-  touch(of.name_space);
+  if (sums.empty()) used_.erase(booking.name_space);
+  touch(booking.name_space);
 }
 
-void allowances::book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> what) {
+void allowances::book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> charges) {
   release(pod_uid);
-  const auto here = bookings_.emplace(std::string{pod_uid}, booking{std::string{name_space}, std::move(what)}).first;
+  const auto here = bookings_.emplace(std::string{pod_uid}, booking{std::string{name_space}, std::move(charges)}).first;
   count(here->second, 1);
 }
 
@@ -212,87 +215,90 @@ amounts_of_cards allowances::used(std::string_view name_space, std::string_view 
   amounts_of_cards out{};
   const auto sums = used_.find(name_space);
   if (sums == used_.end()) return out;
-  for (const charge& one : sums->second)
-    if (counts(one, model, only))
-      for (std::size_t i = 0; i < out.size(); ++i) out[i] += one.of[i];
+  for (const charge& charge : sums->second)
+    if (counts(charge, model, only))
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] += charge.amounts[i];
   return out;
 }
 
-std::vector<allowances::member> allowances::members(const shelf& of) const {
+std::vector<allowances::member> allowances::members(const shelf& shelf) const {
   std::vector<member> out;
-  const auto cohort = cohorts_.find(of.cohort);
+  const auto cohort = cohorts_.find(shelf.cohort);
   if (cohort == cohorts_.end()) return out;
   looked_at_ += cohort->second.size();
-  for (const auto& [name, one] : cohort->second)
-    if (const auto nominal = nominal_of(*one, of.model, of.only, of.of))
-      out.push_back({one, *nominal, used(name, of.model, of.only)[at(of.of)]});
+  for (const auto& [name, tenant] : cohort->second)
+    if (const auto nominal = nominal_of(*tenant, shelf.model, shelf.only, shelf.unit))
+      out.push_back({tenant, *nominal, used(name, shelf.model, shelf.only)[at(shelf.unit)]});
   return out;
 }
 
-std::optional<exceeded> allowances::check(std::string_view pod_uid, std::string_view name_space,
-                                          std::span<const charge> what, std::span<const std::string> gone) const {
+std::optional<exceeded_limit> allowances::check(std::string_view pod_uid, std::string_view name_space,
+                                                std::span<const charge> charges,
+                                                std::span<const std::string> gone) const {
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return {};
-  const tenant& who = found->second;
-  const auto of_pod = [&](std::string_view uid, const tenant& of, const tenant::limit& limit, resource which) {
+  const tenant& owner = found->second;
+  const auto of_pod = [&](std::string_view uid, const tenant& tenant, const tenant::limit& limit, resource resource) {
     const auto* booked = find(uid);
-    return booked && booked->name_space == of.name_space ? asked_of(booked->what, limit.model, limit.only, which)
-                                                         : std::int64_t{0};
+    return booked && booked->name_space == tenant.name_space
+               ? asked_of(booked->charges, limit.model, limit.only, resource)
+               : std::int64_t{0};
   };
-  const auto left_out = [&](const tenant& of, const tenant::limit& limit, resource which) {
-    auto sum = of_pod(pod_uid, of, limit, which);
+  const auto left_out = [&](const tenant& tenant, const tenant::limit& limit, resource resource) {
+    auto sum = of_pod(pod_uid, tenant, limit, resource);
     for (const auto& uid : gone)
-      if (uid != pod_uid) sum += of_pod(uid, of, limit, which);
+      if (uid != pod_uid) sum += of_pod(uid, tenant, limit, resource);
     return sum;
   };
-  for (const charge& one : what)
-    if (who.at_least && one.isolated && *one.isolated < *who.at_least)
-      return exceeded{.what = exceeded::kind::isolation,
-                      .name_space = who.name_space,
-                      .model = one.model,
-                      .cohort = who.cohort,
-                      .asked = static_cast<std::int64_t>(*one.isolated),
-                      .limit = static_cast<std::int64_t>(*who.at_least)};
-  if (auto no = elsewhere(who, what)) return no;
-  for (const auto& limit : who.limits)
-    for (const resource which : resources) {
-      const auto nominal = limit.nominal[at(which)];
-      const auto asked = asked_of(what, limit.model, limit.only, which);
-      if (!nominal || asked <= 0) continue;
-      exceeded no{.of = which,
-                  .name_space = who.name_space,
-                  .model = limit.model,
-                  .cohort = who.cohort,
-                  .asked = asked,
-                  .used = used(name_space, limit.model, limit.only)[at(which)] - left_out(who, limit, which),
-                  .limit = *nominal,
-                  .only = limit.only};
-      if (who.cohort.empty()) {
-        no.what = exceeded::kind::nominal;
-        if (asked > no.limit - no.used) return no;
+  for (const charge& charge : charges)
+    if (owner.at_least && charge.isolated && *charge.isolated < *owner.at_least)
+      return exceeded_limit{.rule = exceeded_limit::kind::isolation,
+                            .name_space = owner.name_space,
+                            .model = charge.model,
+                            .cohort = owner.cohort,
+                            .requested = static_cast<std::int64_t>(*charge.isolated),
+                            .limit = static_cast<std::int64_t>(*owner.at_least)};
+  if (auto no = elsewhere(owner, charges)) return no;
+  for (const auto& limit : owner.limits)
+    for (const resource resource : resources) {
+      const auto nominal = limit.nominal[at(resource)];
+      const auto requested = asked_of(charges, limit.model, limit.only, resource);
+      if (!nominal || requested <= 0) continue;
+      exceeded_limit no{
+          .unit = resource,
+          .name_space = owner.name_space,
+          .model = limit.model,
+          .cohort = owner.cohort,
+          .requested = requested,
+          .used = used(name_space, limit.model, limit.only)[at(resource)] - left_out(owner, limit, resource),
+          .limit = *nominal,
+          .only = limit.only};
+      if (owner.cohort.empty()) {
+        no.rule = exceeded_limit::kind::nominal;
+        if (requested > no.limit - no.used) return no;
         continue;
       }
-      if (const auto more = limit.borrowing[at(which)]) {
-        no.what = exceeded::kind::borrowing;
+      if (const auto more = limit.borrowing[at(resource)]) {
+        no.rule = exceeded_limit::kind::borrowing;
         no.limit = *nominal + *more;
-        if (asked > no.limit - no.used) return no;
+        if (requested > no.limit - no.used) return no;
       }
-      no.what = exceeded::kind::cohort;
+      no.rule = exceeded_limit::kind::cohort;
       no.used = no.limit = 0;
-      for (const member& one : members({who.cohort, limit.model, limit.only, which})) {
-        no.used += one.used - left_out(*one.who, limit, which);
-        no.limit += one.nominal;
+      for (const member& member : members({owner.cohort, limit.model, limit.only, resource})) {
+        no.used += member.used - left_out(*member.owner, limit, resource);
+        no.limit += member.nominal;
       }
-      if (asked > no.limit - no.used) return no;
+      if (requested > no.limit - no.used) return no;
     }
   return {};
 }
 
 /// Both lists by name, each lender until it has nothing left: one way through both.
-std::vector<loan> allowances::loans(const shelf& of) const {
+std::vector<loan> allowances::loans(const shelf& shelf) const {
   std::vector<loan> out;
-  if (of.cohort.empty()) return out;
-  auto all = members(of);
+  if (shelf.cohort.empty()) return out;
+  auto all = members(shelf);
   auto lender = all.begin();
   for (member& borrower : all)
     while (borrower.used > borrower.nominal && lender != all.end()) {
@@ -301,7 +307,8 @@ std::vector<loan> allowances::loans(const shelf& of) const {
         ++lender;
         continue;
       }
-      out.push_back({borrower.who->name_space, lender->who->name_space, std::string{of.model}, of.of, amount, of.only});
+      out.push_back({borrower.owner->name_space, lender->owner->name_space, std::string{shelf.model}, shelf.unit,
+                     amount, shelf.only});
       borrower.used -= amount;
       lender->used += amount;
     }
@@ -313,11 +320,11 @@ std::vector<loan> allowances::loans(std::string_view cohort) const {
   const auto members_of = cohorts_.find(cohort);
   if (members_of == cohorts_.end()) return out;
   std::set<std::pair<std::string_view, scope>> shelves;
-  for (const auto& [name, one] : members_of->second)
-    for (const auto& limit : one->limits) shelves.emplace(limit.model, limit.only);
+  for (const auto& [name, tenant] : members_of->second)
+    for (const auto& limit : tenant->limits) shelves.emplace(limit.model, limit.only);
   for (const auto& [model, only] : shelves)
-    for (const resource of : resources)
-      std::ranges::move(loans(shelf{members_of->first, model, only, of}), std::back_inserter(out));
+    for (const resource resource : resources)
+      std::ranges::move(loans(shelf{members_of->first, model, only, resource}), std::back_inserter(out));
   return out;
 }
 
@@ -334,25 +341,25 @@ allowances::by_name<std::vector<standing>> allowances::standings_together(std::s
   using row = std::tuple<std::string_view, std::string_view, scope, resource>;  // lender, model
   std::map<row, std::int64_t> lent;
   const auto lend = [&](const std::vector<loan>& loans) {
-    for (const loan& one : loans) {
-      const auto lender = tenants_.find(one.lender);
+    for (const loan& loan : loans) {
+      const auto lender = tenants_.find(loan.lender);
       const auto limit = std::ranges::find_if(lender->second.limits, [&](const tenant::limit& each) {
-        return each.model == one.model && each.only == one.only;
+        return each.model == loan.model && each.only == loan.only;
       });
-      lent[{lender->first, limit->model, one.only, one.of}] += one.amount;
+      lent[{lender->first, limit->model, loan.only, loan.unit}] += loan.amount;
     }
   };
-  const auto add = [&](const tenant& who) {
+  const auto add = [&](const tenant& tenant) {
     ++looked_at_;
-    auto& rows = out[who.name_space];
-    for (const auto& limit : who.limits)
-      for (const resource of : resources) {
-        const auto nominal = limit.nominal[at(of)];
+    auto& rows = out[tenant.name_space];
+    for (const auto& limit : tenant.limits)
+      for (const resource resource : resources) {
+        const auto nominal = limit.nominal[at(resource)];
         if (!nominal) continue;
-        const auto now = used(who.name_space, limit.model, limit.only)[at(of)];
-        const auto given = lent.find({who.name_space, limit.model, limit.only, of});
-        rows.push_back({limit.model, of, *nominal, now, std::max<std::int64_t>(now - *nominal, 0),
-                        given == lent.end() ? 0 : given->second, limit.only});
+        const auto now = used(tenant.name_space, limit.model, limit.only)[at(resource)];
+        const auto match = lent.find({tenant.name_space, limit.model, limit.only, resource});
+        rows.push_back({limit.model, resource, *nominal, now, std::max<std::int64_t>(now - *nominal, 0),
+                        match == lent.end() ? 0 : match->second, limit.only});
       }
   };
   if (found->second.cohort.empty()) {
@@ -361,12 +368,12 @@ allowances::by_name<std::vector<standing>> allowances::standings_together(std::s
   }
   const auto& all = *cohorts_.find(found->second.cohort);
   lend(loans(std::string_view(all.first)));
-  for (const auto& [name, one] : all.second) add(*one);
+  for (const auto& [name, tenant] : all.second) add(*tenant);
   return out;
 }
 
-std::string_view text_of(isolation of) {
-  switch (of) {
+std::string_view text_of(isolation isolation) {
+  switch (isolation) {
     case isolation::none:
       return "none";
     case isolation::soft:
@@ -381,8 +388,8 @@ std::string_view text_of(isolation of) {
   return "";
 }
 
-std::string_view text_of(resource of) {
-  switch (of) {
+std::string_view text_of(resource resource) {
+  switch (resource) {
     case resource::cores:
       return "cores";
     case resource::memory:
@@ -393,28 +400,29 @@ std::string_view text_of(resource of) {
   return "";
 }
 
-std::string text_of(const exceeded& of) {
-  if (of.what == exceeded::kind::model)
-    return "namespace " + of.name_space + " may not use cards of " +
-           (of.model.empty() ? "an unknown model" : "model " + of.model);
-  if (of.what == exceeded::kind::pool)
-    return "namespace " + of.name_space + " may not use nodes of " +
-           (of.only.pool.empty() ? "no pool" : "pool " + of.only.pool);
-  if (of.what == exceeded::kind::isolation)
-    return "namespace " + of.name_space + " demands isolation " +
-           std::string{text_of(static_cast<isolation>(of.limit))} + " or better, the pod would have " +
-           std::string{text_of(static_cast<isolation>(of.asked))};
-  std::string what{text_of(of.of)};
-  if (!of.model.empty()) what += " of model " + of.model;
-  if (!of.only.pool.empty()) what += " in pool " + of.only.pool;
-  if (of.only.isolated) what += " with isolation " + std::string{text_of(*of.only.isolated)};
-  if (of.only.priority_from) what += " for priorities from " + std::to_string(*of.only.priority_from);
-  if (of.only.priority_to)
-    what += (of.only.priority_from ? " to " : " for priorities up to ") + std::to_string(*of.only.priority_to);
-  std::string out = of.what == exceeded::kind::cohort ? "cohort " + of.cohort + " of namespace " : "namespace ";
-  out += of.name_space + " may use " + std::to_string(of.limit) + " " + what;
-  if (of.what == exceeded::kind::borrowing) out += " with what it may borrow";
-  return out + ", uses " + std::to_string(of.used) + ", asks for " + std::to_string(of.asked);
+std::string text_of(const exceeded_limit& limit) {
+  if (limit.rule == exceeded_limit::kind::model)
+    return "namespace " + limit.name_space + " may not use cards of " +
+           (limit.model.empty() ? "an unknown model" : "model " + limit.model);
+  if (limit.rule == exceeded_limit::kind::pool)
+    return "namespace " + limit.name_space + " may not use nodes of " +
+           (limit.only.pool.empty() ? "no pool" : "pool " + limit.only.pool);
+  if (limit.rule == exceeded_limit::kind::isolation)
+    return "namespace " + limit.name_space + " demands isolation " +
+           std::string{text_of(static_cast<isolation>(limit.limit))} + " or better, the pod would have " +
+           std::string{text_of(static_cast<isolation>(limit.requested))};
+  std::string subject{text_of(limit.unit)};
+  if (!limit.model.empty()) subject += " of model " + limit.model;
+  if (!limit.only.pool.empty()) subject += " in pool " + limit.only.pool;
+  if (limit.only.isolated) subject += " with isolation " + std::string{text_of(*limit.only.isolated)};
+  if (limit.only.priority_from) subject += " for priorities from " + std::to_string(*limit.only.priority_from);
+  if (limit.only.priority_to)
+    subject += (limit.only.priority_from ? " to " : " for priorities up to ") + std::to_string(*limit.only.priority_to);
+  std::string out =
+      limit.rule == exceeded_limit::kind::cohort ? "cohort " + limit.cohort + " of namespace " : "namespace ";
+  out += limit.name_space + " may use " + std::to_string(limit.limit) + " " + subject;
+  if (limit.rule == exceeded_limit::kind::borrowing) out += " with what it may borrow";
+  return out + ", uses " + std::to_string(limit.used) + ", asks for " + std::to_string(limit.requested);
 }
 
 }  // namespace quota

@@ -28,17 +28,17 @@ enum class resource : std::uint8_t {
   cards,   ///< parts held: a whole card is one, and a share of one is one
 };
 inline constexpr std::array resources{resource::cores, resource::memory, resource::cards};
-std::string_view text_of(resource of);
+std::string_view text_of(resource resource);
 
 /// By `resource`.
 using amounts_of_cards = std::array<std::int64_t, resources.size()>;
 using bounds = std::array<std::optional<std::int64_t>, resources.size()>;
 
-std::string_view text_of(isolation of);
+std::string_view text_of(isolation isolation);
 /// Of what a vocabulary gives.
-isolation isolation_of(const need& what);
+isolation isolation_of(const need& need);
 /// Of a share on such a node.
-isolation isolation_of(const service& of);
+isolation isolation_of(const service& service);
 
 /// What is known of a pod beside its cards.
 struct traits {
@@ -49,7 +49,7 @@ struct traits {
 /// What a pod is charged for cards of one model and pool.
 struct charge {
   std::string model;  ///< empty: not known
-  amounts_of_cards of{};
+  amounts_of_cards amounts{};
   std::string pool{};  ///< empty: none, or not known
   std::int32_t priority = 0;
   std::optional<isolation> isolated{};
@@ -57,10 +57,10 @@ struct charge {
   friend bool operator==(const charge&, const charge&) = default;
 };
 /// One a model and isolation, sorted. A card the node does not have is charged as it was granted, without a model.
-std::vector<charge> charges_of(const holding& what, const node* on, const traits& pod = {});
+std::vector<charge> charges_of(const holding& holding, const node* node, const traits& pod = {});
 /// Before a node is chosen, one an isolation: no model and pool, and no memory for shares in percent and for whole
 /// cards. At most what will be charged in the end, so what is refused for it is refused everywhere.
-std::vector<charge> charges_of(const demand& what, const traits& pod = {});
+std::vector<charge> charges_of(const demand& demand, const traits& pod = {});
 
 /// Which charges a limit counts, beside the model. What is not said holds for all.
 struct scope {
@@ -68,9 +68,9 @@ struct scope {
   std::optional<std::int32_t> priority_from{}, priority_to{};  ///< both inclusive
   std::optional<isolation> isolated{};                         ///< exactly this
 
-  bool counts(const charge& of) const {
-    return (pool.empty() || pool == of.pool) && (!priority_from || of.priority >= *priority_from) &&
-           (!priority_to || of.priority <= *priority_to) && (!isolated || of.isolated == isolated);
+  bool counts(const charge& charge) const {
+    return (pool.empty() || pool == charge.pool) && (!priority_from || charge.priority >= *priority_from) &&
+           (!priority_to || charge.priority <= *priority_to) && (!isolated || charge.isolated == isolated);
   }
   friend auto operator<=>(const scope&, const scope&) = default;
 };
@@ -92,7 +92,7 @@ struct tenant {
 };
 
 /// The limit that refuses.
-struct exceeded {
+struct exceeded_limit {
   enum class kind : std::uint8_t {
     nominal,    ///< no cohort: `limit` is its own
     borrowing,  ///< `limit` is nominal and borrowing limit together
@@ -101,21 +101,21 @@ struct exceeded {
     model,      ///< the namespace may not use cards of this model
     pool,       ///< nor nodes of this pool, which is `only.pool`
   };
-  kind what{};
-  resource of{};
+  kind rule{};
+  resource unit{};
   std::string name_space, model, cohort;
-  std::int64_t asked = 0, used = 0, limit = 0;
+  std::int64_t requested = 0, used = 0, limit = 0;
   scope only{};
 
-  friend bool operator==(const exceeded&, const exceeded&) = default;
+  friend bool operator==(const exceeded_limit&, const exceeded_limit&) = default;
 };
 /// One line for a person.
-std::string text_of(const exceeded& of);
+std::string text_of(const exceeded_limit& limit);
 
 /// One row of a tenant's limits as it stands.
 struct standing {
   std::string model;
-  resource of{};
+  resource unit{};
   std::int64_t nominal = 0, used = 0;
   std::int64_t borrowed = 0;  ///< used beyond nominal
   std::int64_t lent = 0;      ///< of nominal, used by others
@@ -128,7 +128,7 @@ struct standing {
 /// something left. A function of what is used now, whoever came first.
 struct loan {
   std::string borrower, lender, model;
-  resource of{};
+  resource unit{};
   std::int64_t amount = 0;
   scope only{};
 
@@ -138,37 +138,38 @@ struct loan {
 class allowances {
  public:
   /// Replaces the tenant of this name.
-  void put(tenant what);
+  void put(tenant tenant);
   void remove(std::string_view name_space);
 
   /// What a pod is charged, in place of what was booked for it before.
-  void book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> what);
+  void book(std::string_view pod_uid, std::string_view name_space, std::vector<charge> charges);
   void release(std::string_view pod_uid);
   /// Books what the ledger has, and nothing else. `name_space_of(uid)` gives a string; empty: not charged.
   template <class Fn>
-  void recount(const ledger& from, Fn&& name_space_of) {
+  void recount(const ledger& ledger, Fn&& name_space_of) {
     clear();
-    from.for_each([&](const std::string& uid, const ledger::entry& one) {
+    ledger.for_each([&](const std::string& uid, const ledger::entry& entry) {
       const std::string name_space{name_space_of(uid)};
-      const auto on = from.view(one.held.node);
-      if (!name_space.empty()) book(uid, name_space, charges_of(one.held, on ? on->what : nullptr));
+      const auto view = ledger.view(entry.held.node);
+      if (!name_space.empty()) book(uid, name_space, charges_of(entry.held, view ? view->inventory : nullptr));
     });
   }
   /// As above, with `traits_of(uid)`.
   template <class Fn, class Traits>
-  void recount(const ledger& from, Fn&& name_space_of, Traits&& traits_of) {
+  void recount(const ledger& ledger, Fn&& name_space_of, Traits&& traits_of) {
     clear();
-    from.for_each([&](const std::string& uid, const ledger::entry& one) {
+    ledger.for_each([&](const std::string& uid, const ledger::entry& entry) {
       const std::string name_space{name_space_of(uid)};
-      const auto on = from.view(one.held.node);
-      if (!name_space.empty()) book(uid, name_space, charges_of(one.held, on ? on->what : nullptr, traits_of(uid)));
+      const auto view = ledger.view(entry.held.node);
+      if (!name_space.empty())
+        book(uid, name_space, charges_of(entry.held, view ? view->inventory : nullptr, traits_of(uid)));
     });
   }
 
   /// What is booked for a pod.
   struct booking {
     std::string name_space;
-    std::vector<charge> what;
+    std::vector<charge> charges;
   };
   /// Null: nothing.
   const booking* find(std::string_view pod_uid) const;
@@ -176,8 +177,8 @@ class allowances {
   /// May the pod hold this? What is booked for it already is left out, so the answer stays when it is asked again; so
   /// is what the pods of `gone` hold. The limits in their order, resources in theirs; of what it does not ask for it is
   /// not refused. Linear in the cohort and in `gone`.
-  std::optional<exceeded> check(std::string_view pod_uid, std::string_view name_space, std::span<const charge> what,
-                                std::span<const std::string> gone = {}) const;
+  std::optional<exceeded_limit> check(std::string_view pod_uid, std::string_view name_space,
+                                      std::span<const charge> charges, std::span<const std::string> gone = {}) const;
 
   amounts_of_cards used(std::string_view name_space, std::string_view model, const scope& only = {}) const;
   /// Of every nominal limit of the tenant, in its order.
@@ -196,21 +197,21 @@ class allowances {
 
  private:
   struct member {
-    const tenant* who;
+    const tenant* owner;
     std::int64_t nominal, used;
   };
   /// The limits of one model and scope over the cohort.
   struct shelf {
     std::string_view cohort, model;
     const scope& only;
-    resource of;
+    resource unit;
   };
   void clear();
-  void count(const booking& of, int sign);
+  void count(const booking& booking, int sign);
   void touch(std::string_view name_space);
   /// Tenants of the cohort with a nominal for this, by name.
-  std::vector<member> members(const shelf& of) const;
-  std::vector<loan> loans(const shelf& of) const;
+  std::vector<member> members(const shelf& shelf) const;
+  std::vector<loan> loans(const shelf& shelf) const;
 
   by_name<tenant> tenants_;
   by_name<by_name<const tenant*>> cohorts_;  ///< their tenants by name

@@ -11,16 +11,18 @@ namespace quota {
 
 class node_trial {
  public:
-  explicit node_trial(const node_view& on)
-      : on_(on.what), used_(on.used.begin(), on.used.end()), counts_(on.counts_used.begin(), on.counts_used.end()) {}
+  explicit node_trial(const node_view& node_view)
+      : node_(node_view.inventory),
+        used_(node_view.used.begin(), node_view.used.end()),
+        counts_(node_view.counts_used.begin(), node_view.counts_used.end()) {}
 
-  void add(const holding& what) { apply(*on_, what, 1, used_, counts_); }
-  void remove(const holding& what) { apply(*on_, what, -1, used_, counts_); }
+  void add(const holding& holding) { apply(*node_, holding, 1, used_, counts_); }
+  void remove(const holding& holding) { apply(*node_, holding, -1, used_, counts_); }
   /// Valid as long as this and the ledger's node.
-  node_view view() const { return {on_, used_, counts_}; }
+  node_view view() const { return {node_, used_, counts_}; }
 
  private:
-  const node* on_;
+  const node* node_;
   std::vector<card_use> used_;
   std::vector<std::int64_t> counts_;
 };

@@ -13,41 +13,43 @@ namespace {
 using index = std::uint8_t;
 static_assert(max_cards <= 256);
 
-std::size_t cards_of(const node_view& on) { return std::min(on.used.size(), max_cards); }
+std::size_t cards_of(const node_view& view) { return std::min(view.used.size(), max_cards); }
 
 /// A node as one pod may use it: without the cards it does not want.
 struct site {
-  site(const node_view& on_node, const wish& as) : on(on_node) {
+  site(const node_view& on_node, const preferences& preferences) : view(on_node) {
     wanted.set();
-    const bool any = as.only == nullptr || as.only->nothing();
-    if (any && as.except_models.empty()) return;
+    const bool any = preferences.only == nullptr || preferences.only->nothing();
+    if (any && preferences.except_models.empty()) return;
     for (std::size_t i = 0; i < size(); ++i)
-      wanted[i] = (any || as.only->allows(*on.what, card(i))) &&
-                  std::ranges::find(as.except_models, card(i).model) == as.except_models.end();
+      wanted[i] = (any || preferences.only->allows(*view.inventory, card(i))) &&
+                  std::ranges::find(preferences.except_models, card(i).model) == preferences.except_models.end();
   }
 
-  std::size_t size() const { return cards_of(on); }
-  const quota::card& card(std::size_t at) const { return on.what->cards[at]; }
-  bool usable(std::size_t at) const { return wanted[at] && card(at).usable(); }
-  bool admits(const need& what, std::size_t at, const card_use& now) const {
-    if (!wanted[at]) return false;
-    return what.whole ? admits_whole(card(at), now) : admits_share(card(at), now, what.cores, what.memory_on(card(at)));
+  std::size_t size() const { return cards_of(view); }
+  const quota::card& card(std::size_t index) const { return view.inventory->cards[index]; }
+  bool usable(std::size_t index) const { return wanted[index] && card(index).usable(); }
+  bool admits(const need& need, std::size_t index, const card_use& now) const {
+    if (!wanted[index]) return false;
+    return need.whole ? admits_whole(card(index), now)
+                      : admits_share(card(index), now, need.cores, need.memory_on(card(index)));
   }
 
-  const node_view& on;
+  const node_view& view;
   std::bitset<max_cards> wanted;
 };
 
 /// How many of a need's parts one card can take as it is now; a whole card, or a share that must lie alone: at most
 /// one.
-std::int64_t room(const need& what, const site& in, std::size_t at) {
-  const card& of = in.card(at);
-  const card_use& now = in.on.used[at];
-  if (!in.admits(what, at, now)) return 0;
-  if (what.whole || what.distinct) return 1;
-  std::int64_t most = of.max_sharers - now.sharers;
-  if (const auto mib = what.memory_on(of); mib > 0) most = std::min(most, (of.lendable_mib() - now.memory_mib) / mib);
-  if (what.cores > 0) most = std::min<std::int64_t>(most, (whole_card - now.cores) / what.cores);
+std::int64_t room(const need& need, const site& site, std::size_t index) {
+  const card& card = site.card(index);
+  const card_use& now = site.view.used[index];
+  if (!site.admits(need, index, now)) return 0;
+  if (need.whole || need.distinct) return 1;
+  std::int64_t most = card.max_sharers - now.sharers;
+  if (const auto mib = need.memory_on(card); mib > 0)
+    most = std::min(most, (card.lendable_mib() - now.memory_mib) / mib);
+  if (need.cores > 0) most = std::min<std::int64_t>(most, (whole_card - now.cores) / need.cores);
   return most;
 }
 
@@ -55,21 +57,24 @@ std::int64_t room(const need& what, const site& in, std::size_t at) {
 /// in the same state are one choice.
 class search {
  public:
-  search(const demand& what, const site& in, const wish& as, placement* out)
-      : needs_(what.needs()),
-        in_(in),
-        how_(as.only != nullptr ? as.only->on(*in.on.what, as.how) : in.on.what->placement.value_or(as.how)),
+  search(const demand& demand, const site& site, const preferences& preferences, placement* out)
+      : needs_(demand.needs()),
+        site_(site),
+        policy_(preferences.only != nullptr ? preferences.only->on(*site.view.inventory, preferences.default_policy)
+                                            : site.view.inventory->placement.value_or(preferences.default_policy)),
         out_(out) {
-    std::ranges::copy(in.on.used.first(in.size()), used_.begin());
+    std::ranges::copy(site.view.used.first(site.size()), used_.begin());
     for (std::size_t i = 0; i < needs_.size(); ++i)
-      if (as.any_order || !gpu_manager::chooses(needs_[i], *in.on.what)) order_[size_++] = static_cast<index>(i);
+      if (preferences.any_order || !gpu_manager::chooses(needs_[i], *site.view.inventory))
+        order_[size_++] = static_cast<index>(i);
     // Whole cards first, then the largest shares: what is hardest to place finds the most choice. Shares without cores
     // before those with: they need something left by others, and take nothing, so no other order fits where this does
     // not.
-    std::ranges::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(size_), {}, [this](index at) {
-      const need& one = needs_[at];
+    std::ranges::sort(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(size_), {}, [this](index index) {
+      const need& need = needs_[index];
       return std::tuple{
-          !one.whole, one.cores > 0, -one.memory_percent, -one.memory_mib, -one.cores, -std::int64_t{one.cards}, at};
+          !need.whole, need.cores > 0, -need.memory_percent, -need.memory_mib, -need.cores, -std::int64_t{need.cards},
+          index};
     });
   }
 
@@ -77,20 +82,21 @@ class search {
   bool foretold(std::uint16_t& refused) {
     if (size_ == needs_.size()) return true;
     std::array<index, max_cards> taken;
-    for (const need& one : needs_) {
-      if (!gpu_manager::chooses(one, *in_.on.what)) continue;
-      refused = one.container;
-      const auto cards = gpu_manager::choose(one, *in_.on.what, std::span{used_}.first(in_.size()), taken);
+    for (const need& need : needs_) {
+      if (!gpu_manager::chooses(need, *site_.view.inventory)) continue;
+      refused = need.container;
+      const auto cards = gpu_manager::choose(need, *site_.view.inventory, std::span{used_}.first(site_.size()), taken);
       if (cards == 0) return false;
       for (const index pick : std::span{taken}.first(cards)) {
-        if (!in_.admits(one, pick, used_[pick]) || !add(one, pick)) return false;
-        take(one, in_.card(pick), used_[pick]);
+        if (!site_.admits(need, pick, used_[pick]) || !add(need, pick)) return false;
+        take(need, site_.card(pick), used_[pick]);
       }
     }
     return true;
   }
   bool run() {
-    if (out_ == nullptr || size_ == 0 || !needs_[order_[0]].whole || !knows_topology(*in_.on.what)) return next(0);
+    if (out_ == nullptr || size_ == 0 || !needs_[order_[0]].whole || !knows_topology(*site_.view.inventory))
+      return next(0);
     const auto before = used_;
     const auto parts = parts_;
     if (together() && next(wholes_)) return true;
@@ -111,113 +117,113 @@ class search {
       cards += needs_[order_[wholes_]].cards;
     std::array<index, max_cards> free, best, part;
     std::size_t size = 0;
-    for (std::size_t i = 0; i < in_.size(); ++i)
-      if (in_.admits(needs_[order_[0]], i, used_[i])) free[size++] = static_cast<index>(i);
-    if (best_together(*in_.on.what, std::span{free}.first(size), cards, best) == 0) return false;
-    for (std::size_t which = 0; which < wholes_; ++which) {
-      const need& what = needs_[order_[which]];
-      best_together(*in_.on.what, std::span{best}.first(cards), what.cards, part);
-      for (const index pick : std::span{part}.first(what.cards)) {
-        if (!add(what, pick)) return false;
-        take(what, in_.card(pick), used_[pick]);
+    for (std::size_t i = 0; i < site_.size(); ++i)
+      if (site_.admits(needs_[order_[0]], i, used_[i])) free[size++] = static_cast<index>(i);
+    if (best_together(*site_.view.inventory, std::span{free}.first(size), cards, best) == 0) return false;
+    for (std::size_t rank = 0; rank < wholes_; ++rank) {
+      const need& need = needs_[order_[rank]];
+      best_together(*site_.view.inventory, std::span{best}.first(cards), need.cards, part);
+      for (const index pick : std::span{part}.first(need.cards)) {
+        if (!add(need, pick)) return false;
+        take(need, site_.card(pick), used_[pick]);
         std::ranges::remove(best.begin(), best.begin() + cards--, pick);
       }
     }
     return true;
   }
 
-  bool next(std::size_t which) {
-    if (which == size_) return true;
+  bool next(std::size_t index) {
+    if (index == size_) return true;
     choices list;
-    const auto size = choose(needs_[order_[which]], list);
-    return part(which, 0, std::span{list}.first(size), 0);
+    const auto size = choose(needs_[order_[index]], list);
+    return part(index, 0, std::span{list}.first(size), 0);
   }
 
   /// The cards that take the need as they are now, the best first, cards in the same state side by side.
-  std::size_t choose(const need& what, choices& out) const {
+  std::size_t choose(const need& need, choices& out) const {
     std::size_t size = 0;
-    for (std::size_t i = 0; i < in_.size(); ++i)
-      if (in_.admits(what, i, used_[i])) out[size++] = static_cast<index>(i);
+    for (std::size_t i = 0; i < site_.size(); ++i)
+      if (site_.admits(need, i, used_[i])) out[size++] = static_cast<index>(i);
     std::ranges::sort(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(size), {},
-                      [&](index at) { return rank(what, at); });
+                      [&](index index) { return rank(need, index); });
     return size;
   }
 
   /// Lower is better.
   using place_in_order = std::tuple<bool, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, index>;
-  place_in_order rank(const need& what, index at) const {
-    const card& of = in_.card(at);
-    const card_use& now = used_[at];
-    const std::int64_t memory = of.lendable_mib() - now.memory_mib, cores = whole_card - now.cores,
+  place_in_order rank(const need& need, index index) const {
+    const card& card = site_.card(index);
+    const card_use& now = used_[index];
+    const std::int64_t memory = card.lendable_mib() - now.memory_mib, cores = whole_card - now.cores,
                        sharers = now.sharers;
-    if (what.whole || how_ == policy::binpack)
-      return {now.untouched(), memory, cores, -sharers, of.memory_mib, of.max_sharers, at};
-    return {false, sharers, -memory, -cores, of.memory_mib, of.max_sharers, at};
+    if (need.whole || policy_ == policy::binpack)
+      return {now.untouched(), memory, cores, -sharers, card.memory_mib, card.max_sharers, index};
+    return {false, sharers, -memory, -cores, card.memory_mib, card.max_sharers, index};
   }
 
   bool same(index a, index b) const {
-    const card &left = in_.card(a), &right = in_.card(b);
+    const card &left = site_.card(a), &right = site_.card(b);
     return used_[a] == used_[b] && left.memory_mib == right.memory_mib && left.memory_scale == right.memory_scale &&
            left.max_sharers == right.max_sharers;
   }
 
   /// Part `done` of the need, on one of list[from...]: parts are equal, so only ascending picks are tried.
-  bool part(std::size_t which, std::uint32_t done, std::span<const index> list, std::size_t from) {
-    const need& what = needs_[order_[which]];
-    if (done == what.cards) return next(which + 1);
-    if (what.distinct && list.size() - from < what.cards - done) return false;
+  bool part(std::size_t rank, std::uint32_t done, std::span<const index> list, std::size_t start) {
+    const need& need = needs_[order_[rank]];
+    if (done == need.cards) return next(rank + 1);
+    if (need.distinct && list.size() - start < need.cards - done) return false;
     std::size_t failed = list.size();
-    for (std::size_t at = from; at < list.size(); ++at) {
-      const index pick = list[at];
-      const card& of = in_.card(pick);
+    for (std::size_t position = start; position < list.size(); ++position) {
+      const index pick = list[position];
+      const card& card = site_.card(pick);
       if (failed != list.size() && same(list[failed], pick)) continue;
-      if (!in_.admits(what, pick, used_[pick])) continue;
+      if (!site_.admits(need, pick, used_[pick])) continue;
       if (--steps_ <= 0) return false;
-      if (!add(what, pick)) return false;
+      if (!add(need, pick)) return false;
       const auto before = used_[pick];
-      take(what, of, used_[pick]);
-      if (part(which, done + 1, list, what.distinct ? at + 1 : at)) return true;
+      take(need, card, used_[pick]);
+      if (part(rank, done + 1, list, need.distinct ? position + 1 : position)) return true;
       used_[pick] = before;
       pop();
       if (gave_up()) return false;
-      failed = at;
+      failed = position;
     }
     return false;
   }
 
-  bool add(const need& what, index pick) {
+  bool add(const need& need, index pick) {
     if (parts_ == max_units) return false;
     ++parts_;
-    return out_ == nullptr || out_->add(piece(what, pick));
+    return out_ == nullptr || out_->add(piece(need, pick));
   }
   void pop() {
     --parts_;
     if (out_ != nullptr) out_->pop();
   }
 
-  static void take(const need& what, const card& of, card_use& now) {
-    if (what.whole) {
+  static void take(const need& need, const card& card, card_use& now) {
+    if (need.whole) {
       ++now.wholes;
       return;
     }
     ++now.sharers;
-    now.cores += what.cores;
-    now.memory_mib += what.memory_on(of);
+    now.cores += need.cores;
+    now.memory_mib += need.memory_on(card);
   }
 
-  placed piece(const need& what, index pick) const {
-    const card& of = in_.card(pick);
-    return {.container = what.container,
+  placed piece(const need& need, index pick) const {
+    const card& card = site_.card(pick);
+    return {.container = need.container,
             .card = pick,
-            .whole = what.whole,
-            .cores = what.whole ? whole_card : what.cores,
-            .burst_cores = what.burst_cores,
-            .memory_mib = what.whole ? of.memory_mib : what.memory_on(of)};
+            .whole = need.whole,
+            .cores = need.whole ? whole_card : need.cores,
+            .burst_cores = need.burst_cores,
+            .memory_mib = need.whole ? card.memory_mib : need.memory_on(card)};
   }
 
   std::span<const need> needs_;
-  const site& in_;
-  policy how_;
+  const site& site_;
+  policy policy_;
   placement* out_;  // nullptr: it is enough to know whether it fits
   std::size_t parts_ = 0;
   std::array<card_use, max_cards> used_;
@@ -226,108 +232,110 @@ class search {
   int steps_ = search_steps;
 };
 
-shortfall short_of(const need& what, reason why, std::int64_t needed, std::int64_t available) {
-  return {.why = why, .container = what.container, .needed = needed, .available = available};
+shortfall short_of(const need& need, reason reason, std::int64_t needed, std::int64_t available) {
+  return {.code = reason, .container = need.container, .needed = needed, .available = available};
 }
 
 /// Why a node has no usable card.
-reason none(const site& in) { return in.size() == 0 ? reason::no_node : reason::no_cards; }
+reason none(const site& site) { return site.size() == 0 ? reason::no_node : reason::no_cards; }
 
 /// Why no usable card takes the share, where none does.
-shortfall nowhere(const need& what, const site& in) {
+shortfall nowhere(const need& need, const site& site) {
   std::int64_t memory = -1, cores = -1, needed = 0, usable = 0;
   bool memory_fits = false, cores_fit = false, seats = false;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const card& of = in.card(i);
-    const card_use& now = in.on.used[i];
-    if (!in.usable(i)) continue;
+  for (std::size_t i = 0; i < site.size(); ++i) {
+    const card& card = site.card(i);
+    const card_use& now = site.view.used[i];
+    if (!site.usable(i)) continue;
     ++usable;
-    const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(of.lendable_mib() - now.memory_mib, 0);
-    const auto mib = what.memory_on(of);
+    const auto left = now.wholes > 0 ? 0 : std::max<std::int64_t>(card.lendable_mib() - now.memory_mib, 0);
+    const auto mib = need.memory_on(card);
     if (left > memory) memory = left, needed = mib;
     cores = std::max<std::int64_t>(cores, now.wholes > 0 ? 0 : std::max(whole_card - now.cores, 0));
     if (now.wholes > 0) continue;
     memory_fits |= mib <= left;
-    cores_fit |= cores_left(now, what.cores);
-    seats |= now.sharers < of.max_sharers;
+    cores_fit |= cores_left(now, need.cores);
+    seats |= now.sharers < card.max_sharers;
   }
-  if (usable == 0) return short_of(what, none(in), what.cards, 0);
-  if (!memory_fits && needed > 0) return short_of(what, reason::memory, needed, memory);
-  if (!cores_fit) return short_of(what, reason::cores, std::max(what.cores, 1), cores);
-  if (!seats) return short_of(what, reason::sharers, what.cards, 0);
-  return short_of(what, reason::one_card, what.cards, 0);
+  if (usable == 0) return short_of(need, none(site), need.cards, 0);
+  if (!memory_fits && needed > 0) return short_of(need, reason::memory, needed, memory);
+  if (!cores_fit) return short_of(need, reason::cores, std::max(need.cores, 1), cores);
+  if (!seats) return short_of(need, reason::sharers, need.cards, 0);
+  return short_of(need, reason::one_card, need.cards, 0);
 }
 
 /// One container by itself, wherever gpu-manager would put it. Exact, because its parts are equal.
-shortfall alone_of(const need& what, const site& in) {
+shortfall alone_of(const need& need, const site& site) {
   std::int64_t have = 0;
-  for (std::size_t i = 0; i < in.size(); ++i) have += room(what, in, i);
-  if (have >= what.cards) return {};
-  if (what.whole) {
+  for (std::size_t i = 0; i < site.size(); ++i) have += room(need, site, i);
+  if (have >= need.cards) return {};
+  if (need.whole) {
     bool any = false;
-    for (std::size_t i = 0; i < in.size(); ++i) any |= in.usable(i);
-    return short_of(what, any ? reason::whole_cards : none(in), what.cards, have);
+    for (std::size_t i = 0; i < site.size(); ++i) any |= site.usable(i);
+    return short_of(need, any ? reason::whole_cards : none(site), need.cards, have);
   }
-  return have == 0 ? nowhere(what, in) : short_of(what, reason::cards, what.cards, have);
+  return have == 0 ? nowhere(need, site) : short_of(need, reason::cards, need.cards, have);
 }
 
 /// A wish for cards holds where the plugin picks by itself only if it can pick no other.
-bool steered(const need& what, const site& in) {
-  if (!picks_cards(what.by) || in.wanted.all()) return true;
-  for (std::size_t i = 0; i < in.size(); ++i)
-    if (in.card(i).usable() && !in.wanted[i]) return false;
+bool steered(const need& need, const site& site) {
+  if (!picks_cards(need.node_mode) || site.wanted.all()) return true;
+  for (std::size_t i = 0; i < site.size(); ++i)
+    if (site.card(i).usable() && !site.wanted[i]) return false;
   return true;
 }
 
-shortfall alone(const need& what, const site& in, bool any_order) {
-  const auto no = alone_of(what, in);
-  if (no.fits() && !any_order && !steered(what, in)) return short_of(what, reason::not_steered, what.cards, 0);
-  if (no.fits() || in.wanted.all()) return no;
-  const auto unselected = alone_of(what, site{in.on, {}});
-  const bool none_wanted = no.why == reason::no_cards && unselected.why != reason::no_cards;
+shortfall alone(const need& need, const site& cards, bool any_order) {
+  const auto no = alone_of(need, cards);
+  if (no.fits() && !any_order && !steered(need, cards)) return short_of(need, reason::not_steered, need.cards, 0);
+  if (no.fits() || cards.wanted.all()) return no;
+  const auto unselected = alone_of(need, site{cards.view, {}});
+  const bool none_wanted = no.code == reason::no_cards && unselected.code != reason::no_cards;
   return unselected.fits() || none_wanted
-             ? short_of(what, reason::not_selected, what.cards,
-                        no.why == reason::cards || no.why == reason::whole_cards ? no.available : 0)
+             ? short_of(need, reason::not_selected, need.cards,
+                        no.code == reason::cards || no.code == reason::whole_cards ? no.available : 0)
              : no;
 }
 
 /// More parts than gpushare's plugin can be told of.
-bool beyond_one_index(const demand& what, const site& in, const wish& as) {
-  if (!in.on.what->serves.one_index || as.any_order || in.size() < 2) return false;
+bool beyond_one_index(const demand& demand, const site& site, const preferences& preferences) {
+  if (!site.view.inventory->serves.one_index || preferences.any_order || site.size() < 2) return false;
   std::uint64_t parts = 0;
-  for (const need& one : what.needs()) parts += one.by == mode::gpushare ? one.cards : 0;
+  for (const need& need : demand.needs()) parts += need.node_mode == mode::gpushare ? need.cards : 0;
   return parts > 1;
 }
 
-shortfall count_short(const demand& what, const node_view& on) {
-  for (const counted& one : what.counts()) {
-    const auto at = std::ranges::find(on.what->counts, one.key, &count::key);
+shortfall count_short(const demand& demand, const node_view& view) {
+  for (const counted_key& entry : demand.counts()) {
+    const auto match = std::ranges::find(view.inventory->counts, entry.key, &count::key);
     std::int64_t left = 0;
-    if (at != on.what->counts.end())
-      left = at->amount - on.counts_used[static_cast<std::size_t>(at - on.what->counts.begin())];
-    if (one.amount > left)
-      return {
-          .why = reason::counted, .needed = one.amount, .available = std::max<std::int64_t>(left, 0), .key = one.key};
+    if (match != view.inventory->counts.end())
+      left = match->amount - view.counts_used[static_cast<std::size_t>(match - view.inventory->counts.begin())];
+    if (entry.amount > left)
+      return {.code = reason::counted,
+              .needed = entry.amount,
+              .available = std::max<std::int64_t>(left, 0),
+              .key = entry.key};
   }
   return {};
 }
 
 /// Sums that cannot come out, so that a full node is not searched.
-bool hopeless(const demand& what, const site& in) {
+bool hopeless(const demand& demand, const site& site) {
   std::int64_t parts = 0, wholes = 0, cores = 0, memory = 0, untouched = 0, cores_left_in_all = 0, memory_left = 0;
-  for (const need& one : what.needs()) {
-    parts += one.cards;
-    if (one.whole) wholes += one.cards;
-    cores += std::int64_t{one.cards} * (one.whole ? whole_card : one.cores);
-    memory += one.whole ? 0 : one.cards * one.memory_mib;
+  for (const need& need : demand.needs()) {
+    parts += need.cards;
+    if (need.whole) wholes += need.cards;
+    cores += std::int64_t{need.cards} * (need.whole ? whole_card : need.cores);
+    memory += need.whole ? 0 : need.cards * need.memory_mib;
   }
   if (parts > static_cast<std::int64_t>(max_units)) return false;
-  for (std::size_t i = 0; i < in.size(); ++i) {
-    const card_use& now = in.on.used[i];
-    if (!in.usable(i) || now.wholes > 0) continue;
+  for (std::size_t i = 0; i < site.size(); ++i) {
+    const card_use& now = site.view.used[i];
+    if (!site.usable(i) || now.wholes > 0) continue;
     untouched += now.untouched() ? 1 : 0;
     cores_left_in_all += std::max(whole_card - now.cores, 0);
-    memory_left += std::max<std::int64_t>(in.card(i).lendable_mib() - now.memory_mib, 0);
+    memory_left += std::max<std::int64_t>(site.card(i).lendable_mib() - now.memory_mib, 0);
   }
   return wholes > untouched || cores > cores_left_in_all || memory > memory_left;
 }
@@ -336,34 +344,34 @@ bool hopeless(const demand& what, const site& in) {
 
 void placement::sort() {
   std::ranges::sort(units_.begin(), units_.begin() + static_cast<std::ptrdiff_t>(size_), {},
-                    [](const placed& one) { return std::pair{one.container, one.card}; });
+                    [](const placed& place) { return std::pair{place.container, place.card}; });
 }
 
 namespace {
 
-shortfall try_to(const demand& what, const node_view& on, const wish& as, placement* out) {
-  if (on.what == nullptr) return {.why = reason::no_node};
-  const site in{on, as};
-  if (beyond_one_index(what, in, as)) return {.why = reason::one_index};
-  if (auto no = count_short(what, on); !no.fits()) return no;
-  for (const need& one : what.needs())
-    if (auto no = alone(one, in, as.any_order); !no.fits()) return no;
-  if (what.needs().size() > 1 && hopeless(what, in)) return {.why = reason::together};
-  search through(what, in, as, out);
+shortfall try_to(const demand& demand, const node_view& view, const preferences& preferences, placement* out) {
+  if (view.inventory == nullptr) return {.code = reason::no_node};
+  const site site{view, preferences};
+  if (beyond_one_index(demand, site, preferences)) return {.code = reason::one_index};
+  if (auto no = count_short(demand, view); !no.fits()) return no;
+  for (const need& need : demand.needs())
+    if (auto no = alone(need, site, preferences.any_order); !no.fits()) return no;
+  if (demand.needs().size() > 1 && hopeless(demand, site)) return {.code = reason::together};
+  search placement_search(demand, site, preferences, out);
   std::uint16_t refused = 0;
-  if (!through.foretold(refused)) return {.why = reason::plugin_choice, .container = refused};
-  if (through.run()) return {};
+  if (!placement_search.foretold(refused)) return {.code = reason::plugin_choice, .container = refused};
+  if (placement_search.run()) return {};
   std::int64_t parts = 0;
-  for (const need& one : what.needs()) parts += one.cards;
-  const bool limit = through.gave_up() || parts > static_cast<std::int64_t>(max_units);
-  return {.why = limit ? reason::search_limit : reason::together};
+  for (const need& need : demand.needs()) parts += need.cards;
+  const bool limit = placement_search.gave_up() || parts > static_cast<std::int64_t>(max_units);
+  return {.code = limit ? reason::search_limit : reason::together};
 }
 
 }  // namespace
 
-shortfall place(const demand& what, const node_view& on, const wish& as, placement& out) {
+shortfall place(const demand& demand, const node_view& view, const preferences& preferences, placement& out) {
   out.clear();
-  const auto no = try_to(what, on, as, &out);
+  const auto no = try_to(demand, view, preferences, &out);
   if (no.fits())
     out.sort();
   else
@@ -371,39 +379,39 @@ shortfall place(const demand& what, const node_view& on, const wish& as, placeme
   return no;
 }
 
-shortfall place(const demand& what, const node_view& on, policy how, placement& out) {
-  return place(what, on, wish{.how = how}, out);
+shortfall place(const demand& demand, const node_view& view, policy policy, placement& out) {
+  return place(demand, view, preferences{.default_policy = policy}, out);
 }
 
-shortfall fit(const demand& what, const node_view& on, const wish& as) {
-  if (what.needs().size() > 1 || on.what == nullptr) return try_to(what, on, as, nullptr);
-  if (auto no = count_short(what, on); !no.fits() || what.needs().empty()) return no;
-  const need& only = what.needs().front();
-  const site in{on, as};
-  if (beyond_one_index(what, in, as)) return {.why = reason::one_index};
-  if (auto no = alone(only, in, as.any_order); !no.fits()) return no;
-  if (only.cards > max_units) return {.why = reason::search_limit};
-  if (as.any_order || !gpu_manager::chooses(only, *on.what)) return {};
+shortfall fit(const demand& demand, const node_view& view, const preferences& preferences) {
+  if (demand.needs().size() > 1 || view.inventory == nullptr) return try_to(demand, view, preferences, nullptr);
+  if (auto no = count_short(demand, view); !no.fits() || demand.needs().empty()) return no;
+  const need& only = demand.needs().front();
+  const site site{view, preferences};
+  if (beyond_one_index(demand, site, preferences)) return {.code = reason::one_index};
+  if (auto no = alone(only, site, preferences.any_order); !no.fits()) return no;
+  if (only.cards > max_units) return {.code = reason::search_limit};
+  if (preferences.any_order || !gpu_manager::chooses(only, *view.inventory)) return {};
   std::array<index, max_cards> taken;
-  const auto cards = gpu_manager::choose(only, *on.what, on.used.first(in.size()), taken);
+  const auto cards = gpu_manager::choose(only, *view.inventory, view.used.first(site.size()), taken);
   const bool admitted = cards > 0 && std::ranges::all_of(std::span{taken}.first(cards), [&](index pick) {
-                          return in.admits(only, pick, on.used[pick]);
+                          return site.admits(only, pick, view.used[pick]);
                         });
-  return admitted ? shortfall{} : shortfall{.why = reason::plugin_choice, .container = only.container};
+  return admitted ? shortfall{} : shortfall{.code = reason::plugin_choice, .container = only.container};
 }
 
-holding holding_of(const demand& what, const placement& where, const node& on) {
-  holding out{.node = on.name, .grants = {}, .counts = {}};
-  out.grants.reserve(where.all().size());
-  for (const placed& one : where.all())
+holding holding_of(const demand& demand, const placement& placement, const node& node) {
+  holding out{.node = node.name, .grants = {}, .counts = {}};
+  out.grants.reserve(placement.all().size());
+  for (const placed& place : placement.all())
     out.grants.push_back(
-        {one.container, one.whole, one.cores, one.burst_cores, one.memory_mib, on.cards[one.card].uuid});
-  for (const counted& one : what.counts()) out.counts.push_back({std::string{one.key}, one.amount});
+        {place.container, place.whole, place.cores, place.burst_cores, place.memory_mib, node.cards[place.card].uuid});
+  for (const counted_key& count : demand.counts()) out.counts.push_back({std::string{count.key}, count.amount});
   return out;
 }
 
-std::string_view text_of(reason of) {
-  switch (of) {
+std::string_view text_of(reason reason) {
+  switch (reason) {
     case reason::fits:
       return "fits";
     case reason::refused:
@@ -444,9 +452,9 @@ std::string_view text_of(reason of) {
   return "";
 }
 
-std::string text_of(const shortfall& of) {
-  std::string out{text_of(of.why)};
-  switch (of.why) {
+std::string text_of(const shortfall& shortfall) {
+  std::string out{text_of(shortfall.code)};
+  switch (shortfall.code) {
     case reason::whole_cards:
     case reason::memory:
     case reason::cores:
@@ -455,16 +463,16 @@ std::string text_of(const shortfall& of) {
     case reason::not_selected:
       break;
     case reason::not_offered:
-      return out + ": " + std::string{of.key};
+      return out + ": " + std::string{shortfall.key};
     case reason::refused:
-      return out + ": " + std::string{of.key} + " is " + std::to_string(of.needed);
+      return out + ": " + std::string{shortfall.key} + " is " + std::to_string(shortfall.needed);
     default:
       return out;
   }
-  if (!of.key.empty()) out += ": " + std::string{of.key};
-  const std::string_view unit = of.why == reason::memory ? " MiB" : "";
-  return out + ": needs " + std::to_string(of.needed) + std::string{unit} + ", has " + std::to_string(of.available) +
-         std::string{unit};
+  if (!shortfall.key.empty()) out += ": " + std::string{shortfall.key};
+  const std::string_view unit = shortfall.code == reason::memory ? " MiB" : "";
+  return out + ": needs " + std::to_string(shortfall.needed) + std::string{unit} + ", has " +
+         std::to_string(shortfall.available) + std::string{unit};
 }
 
 }  // namespace quota

@@ -38,29 +38,29 @@ enum class reason : std::uint8_t {
   counted,        ///< needs `needed` of `key`, has `available` left
   together,       ///< each container fits alone, not all of them
   search_limit,   ///< too many ways to try, or more than `max_units` parts
-  not_selected,   ///< needs `needed` of the cards the pod wants, has `available`; without its wish it may fit
+  not_selected,   ///< needs `needed` of the cards the pod wants, has `available`; without its selection it may fit
   plugin_choice,  ///< gpu-manager would take a card that cannot be, and refuse what is promised on another
   one_index,      ///< gpushare's plugin gives a pod one card, for one container (service::one_index)
   not_steered,    ///< the plugin picks any card of the node, and it has some that the pod does not want
 };
 /// Constant and short, as an extender's answer wants it.
-std::string_view text_of(reason of);
+std::string_view text_of(reason reason);
 inline reason reason_of(const refusal& no) {
-  return no.what == wrong::not_served ? reason::not_offered : reason::refused;
+  return no.kind == wrong::not_served ? reason::not_offered : reason::refused;
 }
 
 struct shortfall {
-  reason why = reason::fits;
+  reason code = reason::fits;
   std::uint16_t container = 0;
   std::int64_t needed = 0;
   std::int64_t available = 0;
   std::string_view key{};  ///< of a counted key or a refused one; valid as long as the pod's limits are
 
-  bool fits() const { return why == reason::fits; }
+  bool fits() const { return code == reason::fits; }
   friend bool operator==(const shortfall&, const shortfall&) = default;
 };
 /// With the numbers, for a person.
-std::string text_of(const shortfall& of);
+std::string text_of(const shortfall& shortfall);
 
 struct placed {
   std::uint16_t container = 0;
@@ -77,9 +77,9 @@ class placement {
  public:
   std::span<const placed> all() const { return {units_.data(), size_}; }
   void clear() { size_ = 0; }
-  bool add(const placed& one) {
+  bool add(const placed& place) {
     if (size_ == max_units) return false;
-    units_[size_++] = one;
+    units_[size_++] = place;
     return true;
   }
   void pop() { --size_; }
@@ -92,10 +92,10 @@ class placement {
 };
 
 /// What is said beside the demand.
-struct wish {
-  policy how = policy::binpack;    ///< for shares, where neither the pod nor the node says otherwise
-  const selector* only = nullptr;  ///< which cards the pod wants; none: any
-  bool any_order = false;          ///< as if plugins took whatever card they are told to: more fits than really does
+struct preferences {
+  policy default_policy = policy::binpack;  ///< for shares, where neither the pod nor the node says otherwise
+  const selector* only = nullptr;           ///< which cards the pod wants; none: any
+  bool any_order = false;  ///< as if plugins took whatever card they are told to: more fits than really does
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 
@@ -107,11 +107,11 @@ struct wish {
 ///
 /// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
 /// container, whatever the policy; what other vocabularies ask for beside them goes to what is left.
-shortfall place(const demand& what, const node_view& on, const wish& as, placement& out);
-shortfall place(const demand& what, const node_view& on, policy how, placement& out);
-shortfall fit(const demand& what, const node_view& on, const wish& as = {});
+shortfall place(const demand& demand, const node_view& view, const preferences& preferences, placement& out);
+shortfall place(const demand& demand, const node_view& view, policy policy, placement& out);
+shortfall fit(const demand& demand, const node_view& view, const preferences& preferences = {});
 
 /// What the ledger is told of a placement. Allocates.
-holding holding_of(const demand& what, const placement& where, const node& on);
+holding holding_of(const demand& demand, const placement& placement, const node& node);
 
 }  // namespace quota

@@ -17,14 +17,14 @@ inline constexpr std::int64_t most = 1'000'000'000;
 
 /// from, from + step, ... to; and where `whole` is not 0, its multiples (whole cards).
 struct amounts {
-  std::int64_t from = 1, to = most, step = 1;
+  std::int64_t min = 1, max = most, step = 1;
   std::int64_t whole = 0;
   std::string_view words = "1 or more", words_zh = "不小于 1 的整数";
 
   /// Some amounts above 0 are refused.
-  constexpr bool limited() const { return to != most; }
+  constexpr bool limited() const { return max != most; }
   constexpr bool allow(std::int64_t value) const {
-    if (value >= from && value <= to && (value - from) % step == 0) return true;
+    if (value >= min && value <= max && (value - min) % step == 0) return true;
     return whole > 0 && value > 0 && value % whole == 0;
   }
   /// The amount nearest to a positive one that is allowed; of two equally near the smaller.
@@ -35,9 +35,9 @@ struct amounts {
       const bool down = value % whole <= whole / 2 || below > INT64_MAX - whole;
       return down ? below : below + whole;
     }
-    if (value < from) return from;
-    if (value > to) return whole > 0 && whole - value < value - to ? whole : to;
-    return from + (value - from + step / 2) / step * step;
+    if (value < min) return min;
+    if (value > max) return whole > 0 && whole - value < value - max ? whole : max;
+    return min + (value - min + step / 2) / step * step;
   }
 
   friend bool operator==(const amounts&, const amounts&) = default;
@@ -48,14 +48,14 @@ struct amounts {
 struct pod_amount {
   std::string_view name = {};  ///< empty: the key has none
   bool label = false;          ///< of a label; else of an annotation
-  std::int64_t from = 0;       ///< 0: as much as the container asks for
-  std::int64_t to = 0;         ///< or as much as the container asks for, where that is more
+  std::int64_t min = 0;        ///< 0: as much as the container asks for
+  std::int64_t max = 0;        ///< or as much as the container asks for, where that is more
   bool divides = false;        ///< what the container asks for is a multiple of it
   std::string_view words = {}, words_zh = {};
 
   /// `value` for a container that asks for `amount`; both from 1.
   constexpr bool allow(std::int64_t value, std::int64_t amount) const {
-    return value >= (from > 0 ? from : amount) && value <= std::max(to, amount) && (!divides || amount % value == 0);
+    return value >= (min > 0 ? min : amount) && value <= std::max(max, amount) && (!divides || amount % value == 0);
   }
 
   friend bool operator==(const pod_amount&, const pod_amount&) = default;
@@ -86,24 +86,24 @@ struct resource_key {
 
 // gpu-manager, pkg/services/allocator/nvidia/allocator.go: "must be multiple of 100", "cores or memory zero is not
 // permitted"; a whole card's memory is charged whatever the pod asks for. MPS as the platform offers it: the same.
-inline constexpr amounts share_or_whole{.to = 99,
+inline constexpr amounts share_or_whole{.max = 99,
                                         .whole = 100,
                                         .words = "1 to 99 (a share of a card) and multiples of 100 (whole cards)",
                                         .words_zh = "1 到 99（共享一张卡）或 100 的倍数（整卡）"};
-inline constexpr amounts hundred_or_none{.from = 0, .to = 100, .words = "0 to 100", .words_zh = "0 到 100"};
-inline constexpr amounts percent_of_card{.to = 100, .words = "1 to 100", .words_zh = "1 到 100"};
+inline constexpr amounts hundred_or_none{.min = 0, .max = 100, .words = "0 to 100", .words_zh = "0 到 100"};
+inline constexpr amounts percent_of_card{.max = 100, .words = "1 to 100", .words_zh = "1 到 100"};
 
 // gpu-manager, README: more than its share while nobody else computes. Whole cards have no library in between that
 // could hold them below their own speed.
 inline constexpr pod_amount core_limit{
     .name = "tencent.com/vcuda-core-limit",
-    .to = 100,
+    .max = 100,
     .words = "tencent.com/vcuda-core to 100 for a share, and the same as tencent.com/vcuda-core for whole cards",
     .words_zh = "共享一张卡时为 tencent.com/vcuda-core 到 100，整卡时与 tencent.com/vcuda-core 相同"};
 // ACK: over how many cards the memory is spread, evenly.
 inline constexpr pod_amount card_count{.name = "aliyun.com/gpu-count",
                                        .label = true,
-                                       .from = 1,
+                                       .min = 1,
                                        .divides = true,
                                        .words = "whole numbers that divide aliyun.com/gpu-mem",
                                        .words_zh = "能整除 aliyun.com/gpu-mem 的整数"};
@@ -128,18 +128,18 @@ inline constexpr resource_key resource_keys[] = {
     {.key = "aliyun.com/gpu-count", .managed = true, .offered = false},
     {.key = "aliyun.com/gpu-core.percentage",
      .legal =
-         {.from = 5, .to = 100, .step = 5, .words = "5 to 100 in steps of 5", .words_zh = "5 到 100 之间 5 的倍数"},
+         {.min = 5, .max = 100, .step = 5, .words = "5 to 100 in steps of 5", .words_zh = "5 到 100 之间 5 的倍数"},
      .managed = true,
      .offered = false},
-    {.key = "nvidia.com/priority", .legal = {.from = 0, .to = 1, .words = "0 or 1", .words_zh = "0 或 1"}},
+    {.key = "nvidia.com/priority", .legal = {.min = 0, .max = 1, .words = "0 or 1", .words_zh = "0 或 1"}},
     {.key = "aliyun.com/gpu"},
     {.key = "volcano.sh/vgpu-number"},
     {.key = "volcano.sh/vgpu-memory"},
     {.key = "volcano.sh/vgpu-memory-percentage", .legal = percent_of_card},
     {.key = "volcano.sh/vgpu-cores", .legal = hundred_or_none},
     {.key = "tke.cloud.tencent.com/qgpu-core",
-     .legal = {.from = 5,
-               .to = 95,
+     .legal = {.min = 5,
+               .max = 95,
                .step = 5,
                .whole = 100,
                .words = "5 to 95 in steps of 5 (a share of a card) and multiples of 100 (whole cards)",
@@ -150,14 +150,14 @@ inline constexpr resource_key resource_keys[] = {
 
 /// Null for any other key.
 constexpr const resource_key* resource_key_of(std::string_view key) noexcept {
-  const auto* at = std::ranges::find(resource_keys, key, &resource_key::key);
-  return at == std::end(resource_keys) ? nullptr : at;
+  const auto* match = std::ranges::find(resource_keys, key, &resource_key::key);
+  return match == std::end(resource_keys) ? nullptr : match;
 }
 
 /// True for a name that carries an amount there.
 constexpr bool is_pod_amount(std::string_view name, bool label) noexcept {
-  return std::ranges::any_of(resource_keys, [&](const resource_key& one) {
-    return !name.empty() && one.on_pod.name == name && one.on_pod.label == label;
+  return std::ranges::any_of(resource_keys, [&](const resource_key& resource_key) {
+    return !name.empty() && resource_key.on_pod.name == name && resource_key.on_pod.label == label;
   });
 }
 

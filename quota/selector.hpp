@@ -36,16 +36,16 @@ class selector {
 
   /// Nothing was said of cards: every card will do.
   bool nothing() const;
-  bool allows(const node& on, const card& of) const;
+  bool allows(const node& node, const card& card) const;
   /// Of what is known without the card's node: all but pools and the number of its cards.
-  bool allows(const card& of) const;
+  bool allows(const card& card) const;
 
   /// hami.io/gpu-scheduler-policy: how shares are placed on nodes of HAMi, over the node's own.
   const std::optional<policy>& placement() const { return placement_; }
   /// How shares are placed on this node for this pod.
-  policy on(const node& of, policy otherwise) const {
-    if (placement_ && (of.serves.has(mode::hami) || of.serves.has(mode::volcano))) return *placement_;
-    return of.placement.value_or(otherwise);
+  policy on(const node& node, policy otherwise) const {
+    if (placement_ && (node.serves.has(mode::hami) || node.serves.has(mode::volcano))) return *placement_;
+    return node.placement.value_or(otherwise);
   }
 
   friend bool operator==(const selector&, const selector&) = default;

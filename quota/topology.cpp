@@ -13,13 +13,13 @@ using index = std::uint8_t;
 /// Sets of free cards, of which the best so far is kept. Indexes are in the list of free cards.
 class choice {
  public:
-  choice(const node& on, std::span<const index> free, std::size_t cards)
-      : on_(on), free_(free.first(std::min(free.size(), max_cards))), wanted_(cards) {
+  choice(const node& node, std::span<const index> free, std::size_t cards)
+      : node_(node), free_(free.first(std::min(free.size(), max_cards))), wanted_(cards) {
     for (std::size_t a = 0; a < free_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) best_pair_ = std::max(best_pair_, between(a, b));
   }
 
-  void every(std::size_t from, int sum) {
+  void every(std::size_t start, int sum) {
     if (size_ == wanted_) {
       offer(sum);
       return;
@@ -27,10 +27,10 @@ class choice {
     const auto missing = static_cast<int>(wanted_ - size_), have = static_cast<int>(size_);
     const int pairs = missing * have + missing * (missing - 1) / 2;
     if (found_ && sum + pairs * best_pair_ < best_sum_) return;
-    for (auto at = from; at + (wanted_ - size_) <= free_.size(); ++at) {
-      const int more = to_chosen(at);
-      chosen_[size_++] = static_cast<index>(at);
-      every(at + 1, sum + more);
+    for (auto position = start; position + (wanted_ - size_) <= free_.size(); ++position) {
+      const int more = to_chosen(position);
+      chosen_[size_++] = static_cast<index>(position);
+      every(position + 1, sum + more);
       --size_;
     }
   }
@@ -43,8 +43,8 @@ class choice {
       while (size_ < wanted_) {
         std::size_t next = free_.size();
         int most = -1;
-        for (std::size_t at = 0; at < free_.size(); ++at)
-          if (!has(at) && to_chosen(at) > most) next = at, most = to_chosen(at);
+        for (std::size_t index = 0; index < free_.size(); ++index)
+          if (!has(index) && to_chosen(index) > most) next = index, most = to_chosen(index);
         chosen_[size_++] = static_cast<index>(next);
         sum += most;
       }
@@ -60,12 +60,12 @@ class choice {
   }
 
  private:
-  int between(std::size_t a, std::size_t b) const { return quality(on_.between(free_[a], free_[b])); }
-  bool has(std::size_t at) const { return std::ranges::find(now(), at) != now().end(); }
+  int between(std::size_t a, std::size_t b) const { return quality(node_.between(free_[a], free_[b])); }
+  bool has(std::size_t index) const { return std::ranges::find(now(), index) != now().end(); }
   std::span<const index> now() const { return std::span{chosen_}.first(size_); }
-  int to_chosen(std::size_t at) const {
+  int to_chosen(std::size_t position) const {
     int sum = 0;
-    for (const index one : now()) sum += between(at, one);
+    for (const index index : now()) sum += between(position, index);
     return sum;
   }
 
@@ -75,15 +75,15 @@ class choice {
     int cut = 0;
     std::array<std::int32_t, max_cards> numa;
     std::size_t numas = 0;
-    for (const index one : now()) {
-      const card& of = on_.cards[free_[one]];
-      memory += of.memory_mib;
-      if (std::ranges::find(numa.begin(), numa.begin() + static_cast<std::ptrdiff_t>(numas), of.numa) ==
+    for (const index index : now()) {
+      const card& card = node_.cards[free_[index]];
+      memory += card.memory_mib;
+      if (std::ranges::find(numa.begin(), numa.begin() + static_cast<std::ptrdiff_t>(numas), card.numa) ==
           numa.begin() + static_cast<std::ptrdiff_t>(numas))
-        numa[numas++] = of.numa;
+        numa[numas++] = card.numa;
     }
-    for (std::size_t at = 0; at < free_.size(); ++at)
-      if (!has(at)) cut += to_chosen(at);
+    for (std::size_t index = 0; index < free_.size(); ++index)
+      if (!has(index)) cut += to_chosen(index);
     const std::tuple rest{numas, memory, cut};
     const bool better =
         !found_ || sum > best_sum_ || rest < best_rest_ ||
@@ -95,7 +95,7 @@ class choice {
     best_ = chosen_;
   }
 
-  const node& on_;
+  const node& node_;
   std::span<const index> free_;
   std::size_t wanted_, size_ = 0;
   std::array<index, max_cards> chosen_, best_;
@@ -106,23 +106,23 @@ class choice {
 
 }  // namespace
 
-int quality(const link& of) { return static_cast<int>(of.pci) * 10 + of.nvlinks * 100; }
+int quality(const link& link) { return static_cast<int>(link.pci) * 10 + link.nvlinks * 100; }
 
-std::size_t best_together(const node& on, std::span<const std::uint8_t> free, std::size_t cards,
+std::size_t best_together(const node& node, std::span<const std::uint8_t> free, std::size_t cards,
                           std::span<std::uint8_t> out) {
   if (cards == 0 || cards > free.size() || cards > out.size()) return 0;
-  choice of{on, free, cards};
+  choice choice{node, free, cards};
   if (free.size() <= exact_cards)
-    of.every(0, 0);
+    choice.every(0, 0);
   else
-    of.grown();
-  of.give(out);
+    choice.grown();
+  choice.give(out);
   return cards;
 }
 
-bool knows_topology(const node& on) {
-  return on.links.size() == on.cards.size() * on.cards.size() ||
-         std::ranges::any_of(on.cards, [](const card& one) { return one.numa >= 0; });
+bool knows_topology(const node& node) {
+  return node.links.size() == node.cards.size() * node.cards.size() ||
+         std::ranges::any_of(node.cards, [](const card& card) { return card.numa >= 0; });
 }
 
 }  // namespace quota

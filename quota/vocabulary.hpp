@@ -34,16 +34,16 @@ struct need {
   std::int32_t burst_cores = 0;     ///< vcuda-core-limit: up to so many when nobody else computes; 0: not asked for
   std::int32_t memory_percent = 0;  ///< of each card's memory, instead of memory_mib; 0: memory_mib counts
   std::int64_t memory_mib = 0;      ///< of each card
-  mode by{};                        ///< whose words it was said in
+  mode node_mode{};                 ///< whose words it was said in
 
   /// Rounded down, as HAMi does.
-  std::int64_t memory_on(const card& of) const {
-    return memory_percent > 0 ? of.lendable_mib() * memory_percent / 100 : memory_mib;
+  std::int64_t memory_on(const card& card) const {
+    return memory_percent > 0 ? card.lendable_mib() * memory_percent / 100 : memory_mib;
   }
 };
 
 /// A plain counted key, summed over the containers.
-struct counted {
+struct counted_key {
   std::string_view key{};
   std::int64_t amount = 0;
 };
@@ -55,19 +55,19 @@ class demand {
   static constexpr std::size_t max_needs = 64, max_counts = 16;
 
   std::span<const need> needs() const { return {needs_.data(), needs_size_}; }
-  std::span<const counted> counts() const { return {counts_.data(), counts_size_}; }
+  std::span<const counted_key> counts() const { return {counts_.data(), counts_size_}; }
   bool nothing() const { return needs_size_ == 0 && counts_size_ == 0; }
 
   /// False where there is no room.
-  bool add(const need& one);
-  bool add(const counted& one);
+  bool add(const need& need);
+  bool add(const counted_key& count);
   /// Share `at` becomes as large as `other`, where it is not.
-  void grow(std::size_t at, const need& other);
+  void grow(std::size_t index, const need& other);
   void clear() { needs_size_ = counts_size_ = 0; }
 
  private:
   std::array<need, max_needs> needs_;
-  std::array<counted, max_counts> counts_;
+  std::array<counted_key, max_counts> counts_;
   std::size_t needs_size_ = 0, counts_size_ = 0;
 };
 
@@ -80,7 +80,7 @@ enum class wrong : std::uint8_t {
 };
 
 struct refusal {
-  wrong what{};
+  wrong kind{};
   std::uint16_t container = 0;
   std::string_view key{};
   std::int64_t value = 0;
@@ -90,7 +90,7 @@ struct refusal {
   std::string_view legal{};  ///< the legal values in words
 };
 /// One line for a person: what, where, what is allowed.
-std::string text_of(const refusal& of);
+std::string text_of(const refusal& refusal);
 
 /// The limits of one container.
 struct limits : std::span<const amount> {
@@ -109,12 +109,12 @@ struct limits : std::span<const amount> {
 /// no later one has as many shares, and on gpu-manager's nodes, where a larger share would be foretold to another card,
 /// it is one more beside them: too much at times, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
-std::optional<refusal> read(std::span<const limits> containers, const service& of, demand& out);
+std::optional<refusal> read(std::span<const limits> containers, const service& service, demand& out);
 
 /// True for a key of the table, whatever the node.
 bool known(std::string_view key);
 
 /// Not a legal amount of this key on such a node? For one amount alone, as a declaration's default is judged.
-std::optional<refusal> judge(const amount& one, const service& of);
+std::optional<refusal> judge(const amount& amount, const service& service);
 
 }  // namespace quota

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 const managed_key* managed_key_of(std::string_view key) noexcept {
-  const auto* at = std::ranges::find(managed_keys, key, &managed_key::key);
-  return at == std::end(managed_keys) ? nullptr : at;
+  const auto* match = std::ranges::find(managed_keys, key, &managed_key::key);
+  return match == std::end(managed_keys) ? nullptr : match;
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -12,7 +12,7 @@
 
 #include "quota/resource_keys.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct managed_key {
   std::string_view key;
@@ -22,13 +22,13 @@ struct managed_key {
 inline constexpr auto managed_keys = [] {
   constexpr auto count = std::ranges::count(quota::resource_keys, true, &quota::resource_key::managed);
   std::array<managed_key, static_cast<std::size_t>(count)> out;
-  auto to = out.begin();
-  for (const auto& one : quota::resource_keys) {
-    if (one.managed) *to++ = {one.key, one.offered, one.partner};
+  auto position = out.begin();
+  for (const auto& resource_key : quota::resource_keys) {
+    if (resource_key.managed) *position++ = {resource_key.key, resource_key.offered, resource_key.partner};
   }
   return out;
 }();
 /// Null for any other key.
 const managed_key* managed_key_of(std::string_view key) noexcept;
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -5,7 +5,7 @@
 
 #include "text/resource_name.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 inline constexpr std::string_view a_lease_name =
     "a lower-case DNS name: letters, figures, - and . with a letter or figure at both ends";
@@ -14,10 +14,10 @@ inline constexpr std::string_view a_namespace_name =
 inline constexpr std::string_view a_scheduler_name =
     "letters, figures, -, _ and ., at most 63, with a letter or figure at both ends; before it DOMAIN/ if you like";
 
-inline bool is_lease_name(std::string_view text) { return crl::is_dns_subdomain(text); }
-inline bool is_namespace_name(std::string_view text) { return crl::is_dns_subdomain(text, 63) && !text.contains('.'); }
+inline bool is_lease_name(std::string_view text) { return text::is_dns_subdomain(text); }
+inline bool is_namespace_name(std::string_view text) { return text::is_dns_subdomain(text, 63) && !text.contains('.'); }
 /// Pods may name any scheduler, but its events carry the name as reportingController, a qualified name
 /// (pkg/apis/core/validation/events.go).
-inline bool is_scheduler_name(std::string_view text) { return crl::is_label_key(text); }
+inline bool is_scheduler_name(std::string_view text) { return text::is_label_key(text); }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

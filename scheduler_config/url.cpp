@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using curl_address = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
@@ -43,11 +43,11 @@ std::optional<extender_url::proxy> extender_url::through() const {
   constexpr std::string_view begin = "/api/v1/namespaces/", middle = "/services/";
   if (!path.starts_with(begin)) return std::nullopt;
   auto rest = path.substr(begin.size());
-  const auto at = rest.find(middle);
-  if (at == rest.npos) return std::nullopt;
+  const auto match = rest.find(middle);
+  if (match == rest.npos) return std::nullopt;
   proxy out;
-  out.ns = rest.substr(0, at);
-  rest.remove_prefix(at + middle.size());
+  out.ns = rest.substr(0, match);
+  rest.remove_prefix(match + middle.size());
   const auto end = std::min(rest.find('/'), rest.size());
   out.service = rest.substr(0, end);
   rest.remove_prefix(end);
@@ -89,4 +89,4 @@ std::string_view placeholder_in(std::string_view url) {
   return {};
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct extender_url {
   std::string_view scheme, host, path;  ///< host without port and brackets
@@ -30,4 +30,4 @@ std::string_view fault_of_url(const std::string& url);
 /// "${kube-apiserver}", "<address>", "{{ .Host }}", "$(HOST)"; empty: none.
 std::string_view placeholder_in(std::string_view url);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-namespace controller {
+namespace text {
 namespace {
 
 struct character {
@@ -14,15 +14,15 @@ struct character {
 /// The character at the start of a non-empty text. Overlong forms, surrogates and what lies beyond U+10FFFF are
 /// invalid; one byte is skipped then.
 character first_of(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {lead, 1, true};
   const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 0;
   if (length == 0 || lead > 0xf4 || text.size() < length) return {};
   std::uint32_t code = lead & (0xffU >> (length + 1));
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(at) & 0x3f);
+  for (std::size_t index = 1; index < length; ++index) {
+    if ((byte(index) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(index) & 0x3f);
   }
   const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
   if (overlong || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff) return {};
@@ -79,4 +79,4 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
-}  // namespace controller
+}  // namespace text

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace controller {
+namespace text {
 
 /// Valid UTF-8 of at most `max_bytes`, cut on a character edge; what is not UTF-8 becomes U+FFFD.
 std::string utf8_clean(std::string_view text, std::size_t max_bytes = std::string_view::npos);
@@ -16,4 +16,4 @@ std::string utf8_clean(std::string_view text, std::size_t max_bytes = std::strin
 /// Good for log lines of any format.
 void append_escaped(std::string& out, std::string_view text);
 
-}  // namespace controller
+}  // namespace text

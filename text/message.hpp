@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace reconcilers::crl {
+namespace text {
 
 enum class severity : std::uint8_t { error, warning };
 enum class language : std::uint8_t { en, zh };
@@ -17,4 +17,4 @@ struct words {
   std::string_view remedy_with_hint;  ///< what to do when we can guess what was meant; empty: `remedy`
 };
 
-}  // namespace reconcilers::crl
+}  // namespace text

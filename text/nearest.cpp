@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-namespace reconcilers::crl {
+namespace text {
 namespace {
 
 constexpr std::size_t longest = 64;
@@ -49,4 +49,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-}  // namespace reconcilers::crl
+}  // namespace text

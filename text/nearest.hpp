@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace reconcilers::crl {
+namespace text {
 
 /// Optimal string alignment distance (insert, delete, replace, swap of neighbours) without regard to ASCII case.
 std::size_t distance(std::string_view a, std::string_view b);
@@ -14,4 +14,4 @@ std::size_t distance(std::string_view a, std::string_view b);
 /// letter always may. Of two equally near the first wins.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-}  // namespace reconcilers::crl
+}  // namespace text

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reconcilers::crl {
+namespace text {
 namespace {
 
 bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -48,4 +48,4 @@ resource_name_fault fault_of_extended_resource(std::string_view name) {
   return is_qualified_part(name.substr(slash + 1)) ? none : bad_name;
 }
 
-}  // namespace reconcilers::crl
+}  // namespace text

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-namespace reconcilers::crl {
+namespace text {
 
 enum class resource_name_fault {
   none,
@@ -30,4 +30,4 @@ bool is_label_key(std::string_view text);
 /// A label value: empty, or 1 to 63 bytes as in a qualified name.
 bool is_label_value(std::string_view text);
 
-}  // namespace reconcilers::crl
+}  // namespace text

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace reconcilers::crl {
+namespace text {
 
 char32_t take_character(std::string_view& text) {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
@@ -134,4 +134,4 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-}  // namespace reconcilers::crl
+}  // namespace text

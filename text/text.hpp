@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers::crl {
+namespace text {
 
 /// Valid UTF-8 of at most `max_bytes`, cut on a character edge with "…". Bytes that are not UTF-8 become \xNN; control
 /// characters, line separators and the ones that reorder text (bidi) become \u{N}; newline and tab become a blank.
@@ -27,4 +27,4 @@ std::string_view trimmed(std::string_view text);
 /// A-Z to a-z, everything else as it is.
 std::string lower_case(std::string_view text);
 
-}  // namespace reconcilers::crl
+}  // namespace text

@@ -11,15 +11,16 @@ namespace agent::static_pod {
 namespace {
 
 using nlohmann::json;
-namespace config = reconcilers::scheduler_config;
+namespace config = scheduler_config;
 namespace names = reconcilers::names;
 
 constexpr auto schedulers_namespace = "kube-system", schedulers_lease = "kube-scheduler";
 constexpr auto service_name = "quartermaster-extender", client_secret = "quartermaster-extender-client";
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in.at(at).is_string() ? in.at(at).get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object.at(location).is_string() ? object.at(location).get<std::string>()
+                                                                      : std::string();
 }
 
 /// Null where there is none.
@@ -30,9 +31,9 @@ kube::task<json> get_if_there(kube::client& api, const kube::resource& type, kub
 }
 
 std::string secret_text(const json& secret, const char* key) {
-  const auto at = json::json_pointer("/data") / std::string(key);
-  if (!secret.contains(at) || !secret.at(at).is_string()) return {};
-  return kube::base64_decode(secret.at(at).get<std::string>()).value_or("");
+  const auto position = json::json_pointer("/data") / std::string(key);
+  if (!secret.contains(position) || !secret.at(position).is_string()) return {};
+  return kube::base64_decode(secret.at(position).get<std::string>()).value_or("");
 }
 
 std::string port_of(const json& service) {
@@ -68,14 +69,14 @@ std::expected<config::extender_settings, std::string> extender_of(const json& se
   return out;
 }
 
-kube::task<void> answered(kube::cluster_config where, std::string path, bool any_status) {
-  kube::transport_options how;
-  how.unary_deadline = std::chrono::seconds(3);
-  kube::curl_transport over(co_await boost::asio::this_coro::executor, std::move(where), how);
-  kube::request what;
-  what.target = std::move(path);
-  what.accept = "*/*";
-  const auto answer = co_await over.send(std::move(what));
+kube::task<void> answered(kube::cluster_config config, std::string path, bool any_status) {
+  kube::transport_options options;
+  options.unary_deadline = std::chrono::seconds(3);
+  kube::curl_transport transport(co_await boost::asio::this_coro::executor, std::move(config), options);
+  kube::request request;
+  request.target = std::move(path);
+  request.accept = "*/*";
+  const auto answer = co_await transport.send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (any_status || answer->status == 200) co_return kube::result<void>();
   co_return std::unexpected(
@@ -99,14 +100,14 @@ kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_p
   if (!service) co_return std::unexpected(service.error());
   out.extender = extender_of(*secret, *service, options);
 
-  kube::list_options which;
-  which.ns = schedulers_namespace;
-  which.label_selector = "component=kube-scheduler";
-  auto schedulers = co_await api.list(kube::resources::pods, which);
+  kube::list_options list_options;
+  list_options.ns = schedulers_namespace;
+  list_options.label_selector = "component=kube-scheduler";
+  auto schedulers = co_await api.list(kube::resources::pods, list_options);
   if (!schedulers) co_return std::unexpected(schedulers.error());
   out.schedulers = std::move(*schedulers);
-  for (const auto& one : out.schedulers) {
-    if (text_at(one, "/metadata/name") == pod) out.mirror = one;
+  for (const auto& scheduler : out.schedulers) {
+    if (text_at(scheduler, "/metadata/name") == pod) out.mirror = scheduler;
   }
   const kube::object_key lease_key{schedulers_namespace, schedulers_lease};
   const auto lease = co_await get_if_there(api, kube::resources::leases, lease_key);
@@ -122,37 +123,37 @@ kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_p
     if (text.is_string()) out.rows[node] = agent::static_pod::read_row(text.get<std::string>());
   }
   for (const auto& [node, row] : out.rows) {
-    const bool between = agent::static_pod::between(row);
-    if (node == options.node || (!between && row.tried.empty())) continue;
+    const bool is_changing = agent::static_pod::between(row);
+    if (node == options.node || (!is_changing && row.tried.empty())) continue;
     // A master that is gone leaves its row.
     const kube::object_key node_key{{}, node};
     const auto there = co_await get_if_there(api, kube::resources::nodes, node_key);
     if (!there) co_return std::unexpected(there.error());
     if (there->is_null()) continue;
-    if (between)
-      out.between = node;
+    if (is_changing)
+      out.busy_node = node;
     else
       out.rolled_back[node] = row;
   }
   co_return out;
 }
 
-kube::task<void> try_extender(const config::extender_settings& of) {
-  kube::cluster_config where;
-  where.server = of.url.substr(0, of.url.find('/', of.url.find("://") + 3));
-  where.source = std::string("Secret ") + client_secret;
-  where.ca.data = of.ca;
-  where.tls_server_name = of.server_name;
-  where.user.certificate.data = of.certificate;
-  where.user.key.data = of.key;
-  co_return co_await answered(std::move(where), "/", true);
+kube::task<void> try_extender(const config::extender_settings& settings) {
+  kube::cluster_config config;
+  config.server = settings.url.substr(0, settings.url.find('/', settings.url.find("://") + 3));
+  config.source = std::string("Secret ") + client_secret;
+  config.ca.data = settings.ca;
+  config.tls_server_name = settings.server_name;
+  config.user.certificate.data = settings.certificate;
+  config.user.key.data = settings.key;
+  co_return co_await answered(std::move(config), "/", true);
 }
 
 kube::task<void> try_healthz(std::string base) {
-  kube::cluster_config where;
-  where.server = std::move(base);
-  where.insecure = true;
-  co_return co_await answered(std::move(where), "/healthz", false);
+  kube::cluster_config config;
+  config.server = std::move(base);
+  config.insecure = true;
+  co_return co_await answered(std::move(config), "/healthz", false);
 }
 
 }  // namespace agent::static_pod

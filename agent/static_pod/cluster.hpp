@@ -21,14 +21,14 @@ inline constexpr const char* static_pod_name = "quartermaster-static-pod";  ///<
 struct static_pod_cluster {
   bool asked_for = false;
   /// The error says what is missing.
-  std::expected<reconcilers::scheduler_config::extender_settings, std::string> extender;
+  std::expected<scheduler_config::extender_settings, std::string> extender;
   nlohmann::json mirror;                   ///< of this master's kube-scheduler; null: none
   std::vector<nlohmann::json> schedulers;  ///< of all masters
   std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler
   std::map<std::string, agent::static_pod::row> rows;
   bool has_rows = true;                                       ///< the ConfigMap is there
   std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other masters that are there
-  std::string between;                                        ///< another master that is under way; empty: none
+  std::string busy_node;                                      ///< another master that is under way; empty: none
 };
 
 /// `pod`: the name of this master's mirror pod. Any answer that is missing is an error: nothing is judged by half of
@@ -36,7 +36,7 @@ struct static_pod_cluster {
 kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_pod::options& options, std::string pod);
 
 /// Does the extender answer with what kube-scheduler will show it? Any HTTP status does. The error is one line.
-kube::task<void> try_extender(const reconcilers::scheduler_config::extender_settings& of);
+kube::task<void> try_extender(const scheduler_config::extender_settings& settings);
 /// GET /healthz. `base`: https://HOST:PORT; its certificate is the kube-scheduler's own, made at start, and not
 /// checked.
 kube::task<void> try_healthz(std::string base);

@@ -6,13 +6,13 @@
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
-#include "scheduler_config/edit/master.hpp"
+#include "scheduler_config/edit/control_plane.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
 
 namespace agent::static_pod {
 namespace {
 
-namespace config = reconcilers::scheduler_config;
+namespace config = scheduler_config;
 namespace log = controller::log;
 namespace pods = agent::static_pod;
 using controller::milliseconds;
@@ -23,7 +23,7 @@ constexpr auto annotation = reconcilers::names::scheduler_config_annotation;
 constexpr milliseconds soon{500};
 
 bool under_way(const std::optional<pods::record>& kept) {
-  return kept && kept->at != pods::phase::applied && kept->at != pods::phase::reverted;
+  return kept && kept->stage != pods::phase::applied && kept->stage != pods::phase::reverted;
 }
 
 controller::event_settings events_as(const std::string& node) {
@@ -42,9 +42,9 @@ controller::elector::options election(const static_pod::options& options) {
   return out;
 }
 
-std::expected<pods::texts, std::string> texts_of(std::expected<config::master_files, std::string> of) {
-  if (!of) return std::unexpected(std::move(of.error()));
-  return pods::texts{std::move(of->config), std::move(of->manifest)};
+std::expected<pods::texts, std::string> texts_of(std::expected<config::control_plane_files, std::string> files) {
+  if (!files) return std::unexpected(std::move(files.error()));
+  return pods::texts{std::move(files->config), std::move(files->manifest)};
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ boost::asio::awaitable<void> driver::work() {
       // Half of what there is to see decides nothing; what was seen without a break begins anew.
       watched_since_.reset();
       uptime_ = {};
-      if (again.error().what != trouble_) log::warn("waiting", {{"error", again.error().what}});
-      trouble_ = again.error().what;
+      if (again.error().message != trouble_) log::warn("waiting", {{"error", again.error().message}});
+      trouble_ = again.error().message;
     }
     const auto period = again && !*again ? milliseconds(std::chrono::seconds(options_.period_seconds)) : soon;
     for (milliseconds slept{0}; slept < period && (!stopping_ || under_way_); slept += soon) {
@@ -100,41 +100,42 @@ kube::task<bool> driver::advance() {
   lease_.see(cluster->renewed, controller::boot_now());
   if (!seen) {
     if (!cluster->asked_for && !cluster->rows.contains(options_.node)) co_return false;
-    const pods::step cannot{.what = pods::action::stop, .is = pods::state::stopped, .why = seen.error()};
-    const auto told = co_await tell(cannot, manifest, *cluster, std::nullopt);
-    if (!told) co_return std::unexpected(told.error());
+    const pods::step cannot{.kind = pods::action::stop, .is = pods::state::stopped, .reason = seen.error()};
+    const auto reported = co_await tell(cannot, manifest, *cluster, std::nullopt);
+    if (!reported) co_return std::unexpected(reported.error());
     co_return false;
   }
   const auto facts = co_await observe(*seen, *cluster);
   if (!facts) co_return std::unexpected(facts.error());
   auto step = pods::next(*facts, limits_);
 
-  const bool turn_wanted = under_way(seen->kept) || (step.is == pods::state::waiting && step.why == facts->not_ours);
+  const bool turn_wanted = under_way(seen->kept) || (step.is == pods::state::waiting && step.reason == facts->not_ours);
   if (turn_wanted) want_turn();
-  const bool begins = step.what == pods::action::keep && !under_way(seen->kept);
-  if (turn_ && !turn_wanted && !begins && step.what != pods::action::forget) co_await give_turn_back();
+  const bool begins = step.kind == pods::action::keep && !under_way(seen->kept);
+  if (turn_ && !turn_wanted && !begins && step.kind != pods::action::forget) co_await give_turn_back();
 
   // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us. That
   // nothing is left is said by the next look, when it is so: whoever reads it may take us away.
-  const auto kept = step.what == pods::action::keep ? std::optional(step.kept) : seen->kept;
-  if (step.what != pods::action::forget) {
-    const auto told = co_await tell(step, manifest, *cluster, kept);
-    if (!told) co_return std::unexpected(told.error());
+  const auto kept = step.kind == pods::action::keep ? std::optional(step.kept) : seen->kept;
+  if (step.kind != pods::action::forget) {
+    const auto reported = co_await tell(step, manifest, *cluster, kept);
+    if (!reported) co_return std::unexpected(reported.error());
   }
   if (const auto done = files_.take(step, seen->now); !done) {
-    step = {
-        .what = pods::action::stop, .is = under_way(seen->kept) ? step.is : pods::state::stopped, .why = done.error()};
-    const auto said = co_await tell(step, manifest, *cluster, kept);
-    if (!said) co_return std::unexpected(said.error());
+    step = {.kind = pods::action::stop,
+            .is = under_way(seen->kept) ? step.is : pods::state::stopped,
+            .reason = done.error()};
+    const auto reported = co_await tell(step, manifest, *cluster, kept);
+    if (!reported) co_return std::unexpected(reported.error());
     co_return false;
   }
-  if (step.what == pods::action::keep) under_way_ = under_way(step.kept);
+  if (step.kind == pods::action::keep) under_way_ = under_way(step.kept);
   const bool wrote =
-      step.what != pods::action::rest && step.what != pods::action::wait && step.what != pods::action::stop;
+      step.kind != pods::action::rest && step.kind != pods::action::wait && step.kind != pods::action::stop;
   co_return wrote || turn_wanted;
 }
 
-kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const static_pod_cluster& cluster) {
+kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const static_pod_cluster& cluster) {
   const auto now = controller::boot_now();
   if (!watched_since_) watched_since_ = now;
   pods::facts out;
@@ -145,12 +146,13 @@ kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const sta
   if (server_minor_ == 0) {
     const auto version = co_await api_.raw("/version");
     if (!version) co_return std::unexpected(version.error());
-    const auto told = json::parse(version->body, nullptr, false);
-    const auto minor = told.is_object() ? told.value("minor", "") : std::string();
+    const auto parsed = json::parse(version->body, nullptr, false);
+    const auto minor = parsed.is_object() ? parsed.value("minor", "") : std::string();
     std::from_chars(minor.data(), minor.data() + minor.size(), server_minor_);
   }
   plan(out, seen, cluster);
-  const bool tried = out.kept && out.kept->at == pods::phase::reverted && out.wanted && out.kept->after == *out.wanted;
+  const bool tried =
+      out.kept && out.kept->stage == pods::phase::reverted && out.wanted && out.kept->after == *out.wanted;
   const bool begins = !under_way(out.kept) && !tried && out.wanted && *out.wanted != out.now;
   if (begins) {
     // Said before it is anybody's turn, which a disk that is full must not hold.
@@ -166,7 +168,7 @@ kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const sta
     out.down = pods::trouble_of_pod(cluster.mirror, reconcilers::names::scheduler_generation_annotation, generation);
   if (out.down.empty()) {
     const auto alive = co_await try_healthz(about.healthz);
-    if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().what;
+    if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().message;
   }
   const bool led = !about.elects || lease_.beats(now);
   if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
@@ -177,8 +179,8 @@ kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const sta
   if (!turn_ || !turn_->elector.held())
     out.not_ours = "until it holds the Lease " + options_.ns + "/" + static_pod_name + ": one master at a time";
   out.not_begun = pods::trouble_of_others(cluster.schedulers, about.name + "-" + options_.node);
-  if (out.not_begun.empty() && !cluster.between.empty())
-    out.not_begun = "master " + cluster.between + " is under way: one at a time";
+  if (out.not_begun.empty() && !cluster.busy_node.empty())
+    out.not_begun = "master " + cluster.busy_node + " is under way: one at a time";
   if (out.not_begun.empty() && !cluster.has_rows)
     out.not_begun = "there is no ConfigMap " + options_.ns + "/" + static_pod_name +
                     ", so that how far other masters are is not known: helm upgrade makes it again";
@@ -188,36 +190,36 @@ kube::task<pods::facts> driver::observe(const pods::files::seen& seen, const sta
   if (out.not_begun.empty() && begins && out.asked_for && cluster.extender) {
     const auto answers = co_await try_extender(*cluster.extender);
     if (!answers)
-      out.not_begun = "the extender does not answer at " + cluster.extender->url + ": " + answers.error().what;
+      out.not_begun = "the extender does not answer at " + cluster.extender->url + ": " + answers.error().message;
   }
   co_return out;
 }
 
 /// What the files are to be.
-void driver::plan(pods::facts& of, const pods::files::seen& seen, const static_pod_cluster& cluster) {
+void driver::plan(pods::facts& facts, const pods::files::contents& seen, const static_pod_cluster& cluster) {
   if (!seen.now.manifest) return;
-  const config::master_files now{seen.now.config, *seen.now.manifest};
+  const config::control_plane_files now{seen.now.config, *seen.now.manifest};
   const auto url = cluster.extender ? cluster.extender->url : options_.extender_url;
-  const auto told = config::facts_of(now.manifest).generation;
-  const auto last = seen.kept ? seen.kept->generation : told;
-  of.generation = last;
-  if (!of.asked_for) {
-    of.generation = last + 1;
+  const auto current = config::facts_of(now.manifest).generation;
+  const auto last = seen.kept ? seen.kept->generation : current;
+  facts.generation = last;
+  if (!facts.asked_for) {
+    facts.generation = last + 1;
     const bool alone = seen.kept && seen.kept->created && seen.now.config == seen.kept->after.config;
-    of.wanted = texts_of(without_extender(now, alone, url));
+    facts.wanted = texts_of(without_extender(now, alone, url));
     return;
   }
   if (!cluster.extender) {
-    of.wanted = std::unexpected(cluster.extender.error());
+    facts.wanted = std::unexpected(cluster.extender.error());
     return;
   }
   // Right as it is, or known not to work: no new change. Otherwise one more.
   for (const auto generation : {last, last + 1}) {
     if (generation == 0) continue;
-    of.generation = generation;
-    of.wanted = texts_of(with_extender(now, *cluster.extender, generation, server_minor_));
-    if (!of.wanted || *of.wanted == of.now) return;
-    if (seen.kept && seen.kept->at == pods::phase::reverted && *of.wanted == seen.kept->after) return;
+    facts.generation = generation;
+    facts.wanted = texts_of(with_extender(now, *cluster.extender, generation, server_minor_));
+    if (!facts.wanted || *facts.wanted == facts.now) return;
+    if (seen.kept && seen.kept->stage == pods::phase::reverted && *facts.wanted == seen.kept->after) return;
   }
 }
 
@@ -227,19 +229,19 @@ kube::task<void> driver::tell(const pods::step& step, const std::string& manifes
   const auto about = config::facts_of(manifest);
   const auto before = cluster.rows.contains(options_.node) ? cluster.rows.at(options_.node) : pods::row();
   pods::row now{.is = std::string(to_string(step.is)),
-                .generation = step.what == pods::action::keep ? step.kept.generation : about.generation,
+                .generation = step.kind == pods::action::keep ? step.kept.generation : about.generation,
                 .checksum = about.checksum,
                 .version = about.version,
                 .since = before.since,
-                .reason = step.why};
+                .reason = step.reason};
   // At rest what is wanted is in place, and that was made of what the cluster has now.
-  if (step.what == pods::action::rest && step.is == pods::state::applied && cluster.extender)
+  if (step.kind == pods::action::rest && step.is == pods::state::applied && cluster.extender)
     now.certificates = reconcilers::certificates_of(cluster.extender->ca, cluster.extender->certificate);
   if (step.is == pods::state::rolled_back && kept && kept->after.config)
     now.tried = config::checksum_of(*kept->after.config);
   const bool other = now.is != before.is;
   if (other) now.since = controller::rfc3339_seconds(std::chrono::system_clock::now());
-  if (now == before || (before.is.empty() && step.is == pods::state::off)) co_return kube::result<void>();
+  if (now == before || (before.is.empty() && step.is == pods::state::disabled)) co_return kube::result<void>();
   const json patch = {{"data", {{options_.node, write(now)}}}};
   const kube::object_key rows{options_.ns, static_pod_name};
   const auto done = co_await api_.patch(kube::resources::config_maps, rows, kube::patch_kind::merge, patch);
@@ -271,7 +273,7 @@ boost::asio::awaitable<void> driver::give_turn_back() {
   turn_->running.cancel();
   while (turn_->running.running()) co_await controller::sleep_for(milliseconds(10));
   const auto released = co_await turn_->elector.release();
-  if (!released) log::debug("the turn was not given back", {{"error", released.error().what}});
+  if (!released) log::debug("the turn was not given back", {{"error", released.error().message}});
   turn_.reset();
 }
 

@@ -28,7 +28,8 @@ class driver {
  private:
   /// One hold of the Lease, from the wish for it to its end.
   struct turn {
-    turn(kube::transport& over, controller::elector::options how) : elector(over, std::move(how), metrics) {}
+    turn(kube::transport& transport, controller::elector::options options)
+        : elector(transport, std::move(options), metrics) {}
     controller::registry metrics;
     controller::elector elector;
     controller::spawned running;
@@ -37,9 +38,9 @@ class driver {
   boost::asio::awaitable<void> work();
   /// One look and at most one step. True: look again at once.
   kube::task<bool> advance();
-  kube::task<agent::static_pod::facts> observe(const agent::static_pod::files::seen& seen,
+  kube::task<agent::static_pod::facts> observe(const agent::static_pod::files::contents& seen,
                                                const static_pod_cluster& cluster);
-  void plan(agent::static_pod::facts& of, const agent::static_pod::files::seen& seen,
+  void plan(agent::static_pod::facts& facts, const agent::static_pod::files::contents& seen,
             const static_pod_cluster& cluster);
   kube::task<void> tell(const agent::static_pod::step& step, const std::string& manifest,
                         const static_pod_cluster& cluster, const std::optional<agent::static_pod::record>& kept);

@@ -25,20 +25,20 @@ class files {
   /// `root` as it is seen here; on the node it is /etc/kubernetes. Nothing is opened yet.
   explicit files(std::string root = "/etc/kubernetes") : root_(std::move(root)) {}
 
-  struct seen {
+  struct contents {
     texts now;
     std::optional<record> kept;
     std::chrono::system_clock::time_point manifest_at;  ///< when it was written
   };
   /// Errors: no such folder, a link, no regular file, larger than 1 MiB, no UTF-8, a record that cannot be read.
-  std::expected<seen, error> look() const;
+  std::expected<contents, error> look() const;
 
   /// Could a change with this record begin? Writes it beside, all but the rename, and takes it away again.
-  std::expected<void, error> rehearse(const record& what) const;
+  std::expected<void, error> rehearse(const record& record) const;
 
   /// Does what the step says (keep, write_config, remove_config, write_manifest, forget; else nothing). A file that is
   /// no more as `now` has it is left alone. The first record of a change needs room for all that follows.
-  std::expected<void, error> take(const step& what, const texts& now) const;
+  std::expected<void, error> take(const step& step, const texts& now) const;
 
   const std::string& root() const { return root_; }
 

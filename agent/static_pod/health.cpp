@@ -9,29 +9,29 @@ namespace {
 
 using json = nlohmann::json;
 
-std::string text_at(const json& in, const json::json_pointer& at) {
-  if (!in.contains(at)) return {};
-  const auto& found = in.at(at);
+std::string text_at(const json& object, const json::json_pointer& json_pointer) {
+  if (!object.contains(json_pointer)) return {};
+  const auto& found = object.at(json_pointer);
   return found.is_string() ? found.get<std::string>() : std::string();
 }
 
 std::string name_of(const json& pod) { return text_at(pod, json::json_pointer("/metadata/name")); }
 
 bool ready(const json& pod) {
-  const json::json_pointer at("/status/conditions");
-  if (!pod.contains(at) || !pod.at(at).is_array()) return false;
-  for (const auto& one : pod.at(at)) {
-    if (text_at(one, json::json_pointer("/type")) == "Ready")
-      return text_at(one, json::json_pointer("/status")) == "True";
+  const json::json_pointer pointer("/status/conditions");
+  if (!pod.contains(pointer) || !pod.at(pointer).is_array()) return false;
+  for (const auto& entry : pod.at(pointer)) {
+    if (text_at(entry, json::json_pointer("/type")) == "Ready")
+      return text_at(entry, json::json_pointer("/status")) == "True";
   }
   return false;
 }
 
 /// What the container says of itself while it does not run; of one that runs just now, how often it has ended before.
 std::string says(const json& pod) {
-  for (const auto* at : {"/status/containerStatuses/0/state/waiting/reason",
-                         "/status/containerStatuses/0/state/terminated/reason", "/status/reason"}) {
-    if (auto text = text_at(pod, json::json_pointer(at)); !text.empty()) return " (" + text + ")";
+  for (const auto* entry : {"/status/containerStatuses/0/state/waiting/reason",
+                            "/status/containerStatuses/0/state/terminated/reason", "/status/reason"}) {
+    if (auto text = text_at(pod, json::json_pointer(entry)); !text.empty()) return " (" + text + ")";
   }
   const json::json_pointer restarts("/status/containerStatuses/0/restartCount");
   if (!pod.contains(restarts) || !pod.at(restarts).is_number_integer() || pod.at(restarts) <= 0) return {};
@@ -55,28 +55,35 @@ std::string run_of(const json& mirror, std::string_view checksum) {
 }
 
 std::string trouble_of_others(const std::vector<json>& pods, std::string_view own_pod) {
-  for (const auto& one : pods) {
-    if (const auto name = name_of(one); name != own_pod && !ready(one))
-      return name + " is not ready" + says(one) + ": one kube-scheduler at a time";
+  for (const auto& pod : pods) {
+    if (const auto name = name_of(pod); name != own_pod && !ready(pod))
+      return name + " is not ready" + says(pod) + ": one kube-scheduler at a time";
   }
   return {};
 }
 
-std::string write(const row& of) {
-  const nlohmann::ordered_json out = {
-      {"state", of.is},    {"generation", of.generation}, {"checksum", of.checksum},         {"version", of.version},
-      {"since", of.since}, {"reason", of.reason},         {"certificates", of.certificates}, {"tried", of.tried}};
+std::string write(const row& row) {
+  const nlohmann::ordered_json out = {{"state", row.is},
+                                      {"generation", row.generation},
+                                      {"checksum", row.checksum},
+                                      {"version", row.version},
+                                      {"since", row.since},
+                                      {"reason", row.reason},
+                                      {"certificates", row.certificates},
+                                      {"tried", row.tried}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 row read_row(std::string_view text) {
   row out;
-  const auto from = json::parse(text, nullptr, false);
-  if (!from.is_object()) return out;
-  const auto field = [&from](const char* name) { return text_at(from, json::json_pointer("/" + std::string(name))); };
+  const auto parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_object()) return out;
+  const auto field = [&parsed](const char* name) {
+    return text_at(parsed, json::json_pointer("/" + std::string(name)));
+  };
   out.is = field("state");
-  if (const auto at = from.find("generation"); at != from.end() && at->is_number_integer())
-    out.generation = at->get<std::int64_t>();
+  if (const auto position = parsed.find("generation"); position != parsed.end() && position->is_number_integer())
+    out.generation = position->get<std::int64_t>();
   out.checksum = field("checksum");
   out.version = field("version");
   out.since = field("since");
@@ -86,9 +93,9 @@ row read_row(std::string_view text) {
   return out;
 }
 
-bool between(const row& of) {
-  return of.is == to_string(state::changing) || of.is == to_string(state::rolling_back) ||
-         of.is == to_string(state::removing);
+bool between(const row& row) {
+  return row.is == to_string(state::changing) || row.is == to_string(state::rolling_back) ||
+         row.is == to_string(state::removing);
 }
 
 std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum) {

@@ -34,11 +34,11 @@ struct row {
   std::string tried = {};         ///< checksum of the configuration that was rolled back
   friend bool operator==(const row&, const row&) = default;
 };
-std::string write(const row& of);
+std::string write(const row& row);
 /// What is no row is an empty one.
 row read_row(std::string_view text);
 /// A change of it is under way: files are, or may be, in between.
-bool between(const row& of);
+bool between(const row& row);
 /// Why no change to the configuration with this checksum may begin: it failed on another master. `rows` are those of
 /// the masters that are there, by name.
 std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum);

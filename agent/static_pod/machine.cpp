@@ -5,15 +5,15 @@
 namespace agent::static_pod {
 namespace {
 
-step rest(state is, std::string why = {}) { return {.what = action::rest, .is = is, .why = std::move(why)}; }
-step wait(state is, std::string why) { return {.what = action::wait, .is = is, .why = std::move(why)}; }
-step stop(std::string why) { return {.what = action::stop, .is = state::stopped, .why = std::move(why)}; }
-step keep(state is, record what) {
-  return {.what = action::keep, .is = is, .why = what.reason, .kept = std::move(what)};
+step rest(state is, std::string reason = {}) { return {.kind = action::rest, .is = is, .reason = std::move(reason)}; }
+step wait(state is, std::string reason) { return {.kind = action::wait, .is = is, .reason = std::move(reason)}; }
+step stop(std::string reason) { return {.kind = action::stop, .is = state::stopped, .reason = std::move(reason)}; }
+step keep(state is, record record) {
+  return {.kind = action::keep, .is = is, .reason = record.reason, .kept = std::move(record)};
 }
 
-state state_of(phase at) {
-  switch (at) {
+state state_of(phase phase) {
+  switch (phase) {
     case phase::applying:
       return state::changing;
     case phase::applied:
@@ -28,7 +28,9 @@ state state_of(phase at) {
   return state::stopped;
 }
 
-bool under_way(phase at) { return at == phase::applying || at == phase::reverting || at == phase::removing; }
+bool under_way(phase phase) {
+  return phase == phase::applying || phase == phase::reverting || phase == phase::removing;
+}
 
 /// Which of the two files is neither as before nor as after; empty: none.
 std::string_view strange(const texts& now, const record& known) {
@@ -44,93 +46,95 @@ std::string somebodys(std::string_view file) {
 }
 
 /// One file further on the way to `to`.
-step towards(const texts& to, const texts& now, state is) {
-  const bool config = now.config != to.config;
-  if (config && to.config) return {.what = action::write_config, .is = is, .text = *to.config};
-  if (now.manifest != to.manifest) return {.what = action::write_manifest, .is = is, .text = to.manifest.value_or("")};
-  return {.what = action::remove_config, .is = is};
+step towards(const texts& target, const texts& now, state is) {
+  const bool config = now.config != target.config;
+  if (config && target.config) return {.kind = action::write_config, .is = is, .text = *target.config};
+  if (now.manifest != target.manifest)
+    return {.kind = action::write_manifest, .is = is, .text = target.manifest.value_or("")};
+  return {.kind = action::remove_config, .is = is};
 }
 
 /// Both files are where the change leads.
-step arrived(const facts& of, const limits& how) {
-  auto kept = *of.kept;
-  const auto is = state_of(kept.at);
-  if (of.down.empty() && of.up_for >= how.settle) {
-    if (kept.at == phase::removing) return {.what = action::forget, .is = state::off};
-    kept.at = kept.at == phase::applying ? phase::applied : phase::reverted;
-    return keep(state_of(kept.at), std::move(kept));
+step arrived(const facts& facts, const limits& limits) {
+  auto kept = *facts.kept;
+  const auto is = state_of(kept.stage);
+  if (facts.down.empty() && facts.up_for >= limits.settle) {
+    if (kept.stage == phase::removing) return {.kind = action::forget, .is = state::disabled};
+    kept.stage = kept.stage == phase::applying ? phase::applied : phase::reverted;
+    return keep(state_of(kept.stage), std::move(kept));
   }
-  const auto why = of.down.empty() ? std::string("kube-scheduler works, and has to for a while yet") : of.down;
-  if (kept.at == phase::applying && of.since_manifest >= how.patience && of.watched_for >= how.look) {
-    kept.at = phase::reverting;
-    kept.reason = "after " + std::to_string(how.patience.count() / 1000) + " s " +
-                  (of.down.empty() ? std::string("kube-scheduler does not keep working") : of.down);
+  const auto reason = facts.down.empty() ? std::string("kube-scheduler works, and has to for a while yet") : facts.down;
+  if (kept.stage == phase::applying && facts.since_manifest >= limits.patience && facts.watched_for >= limits.look) {
+    kept.stage = phase::reverting;
+    kept.reason = "after " + std::to_string(limits.patience.count() / 1000) + " s " +
+                  (facts.down.empty() ? std::string("kube-scheduler does not keep working") : facts.down);
     return keep(state::rolling_back, std::move(kept));
   }
-  return wait(is, why);
+  return wait(is, reason);
 }
 
 /// `kubeadm upgrade` has written the manifest anew while a change was under way: the change goes on from that one. The
 /// way back leads to it, too.
-step rebased(const facts& of) {
-  auto kept = *of.kept;
-  kept.before.manifest = of.now.manifest;
-  if (kept.at == phase::removing) kept.after.manifest = of.now.manifest;
-  if (kept.at == phase::applying) {
-    if (!of.wanted) return stop(of.wanted.error());
-    kept.after = *of.wanted;
-    kept.generation = of.generation;
+step rebased(const facts& facts) {
+  auto kept = *facts.kept;
+  kept.before.manifest = facts.now.manifest;
+  if (kept.stage == phase::removing) kept.after.manifest = facts.now.manifest;
+  if (kept.stage == phase::applying) {
+    if (!facts.wanted) return stop(facts.wanted.error());
+    kept.after = *facts.wanted;
+    kept.generation = facts.generation;
   }
-  const auto is = state_of(kept.at);
+  const auto is = state_of(kept.stage);
   return keep(is, std::move(kept));
 }
 
-step go_on(const facts& of, const limits& how) {
-  const auto& kept = *of.kept;
-  if (const auto file = strange(of.now, kept); !file.empty()) {
-    if (file == "kube-scheduler.yaml" && of.foreign) return rebased(of);
+step go_on(const facts& facts, const limits& limits) {
+  const auto& kept = *facts.kept;
+  if (const auto file = strange(facts.now, kept); !file.empty()) {
+    if (file == "kube-scheduler.yaml" && facts.foreign) return rebased(facts);
     return stop(somebodys(file));
   }
-  const auto& to = kept.at == phase::reverting ? kept.before : kept.after;
-  if (of.now == to) return arrived(of, how);
-  if (!of.not_ours.empty()) return wait(state_of(kept.at), of.not_ours);
-  return towards(to, of.now, state_of(kept.at));
+  const auto& target = kept.stage == phase::reverting ? kept.before : kept.after;
+  if (facts.now == target) return arrived(facts, limits);
+  if (!facts.not_ours.empty()) return wait(state_of(kept.stage), facts.not_ours);
+  return towards(target, facts.now, state_of(kept.stage));
 }
 
-step at_rest(const facts& of) {
-  const auto* kept = of.kept ? &*of.kept : nullptr;
-  if (of.asked_for && kept && strange(of.now, *kept) == "scheduler-config.yaml")
+step at_rest(const facts& facts) {
+  const auto* kept = facts.kept ? &*facts.kept : nullptr;
+  if (facts.asked_for && kept && strange(facts.now, *kept) == "scheduler-config.yaml")
     return stop(somebodys("scheduler-config.yaml"));
-  if (!of.wanted) return of.asked_for || kept ? stop(of.wanted.error()) : rest(state::off);
-  if (*of.wanted == of.now) {
-    if (!of.asked_for) return kept ? step{.what = action::forget, .is = state::off} : rest(state::off);
-    if (kept && kept->at == phase::applied && kept->after == of.now) return rest(state::applied, of.down);
+  if (!facts.wanted) return facts.asked_for || kept ? stop(facts.wanted.error()) : rest(state::disabled);
+  if (*facts.wanted == facts.now) {
+    if (!facts.asked_for) return kept ? step{.kind = action::forget, .is = state::disabled} : rest(state::disabled);
+    if (kept && kept->stage == phase::applied && kept->after == facts.now) return rest(state::applied, facts.down);
     // Ours is there, and a person has changed other parts of the manifest or deleted the record.
-    auto seen = kept ? *kept : record{.before = of.now};
-    seen.generation = of.generation;
-    seen.at = phase::applied;
-    seen.after = of.now;
+    auto seen = kept ? *kept : record{.before = facts.now};
+    seen.generation = facts.generation;
+    seen.stage = phase::applied;
+    seen.after = facts.now;
     seen.reason.clear();
     return keep(state::applied, std::move(seen));
   }
-  if (kept && kept->at == phase::reverted && kept->after == *of.wanted) return rest(state::rolled_back, kept->reason);
+  if (kept && kept->stage == phase::reverted && kept->after == *facts.wanted)
+    return rest(state::rolled_back, kept->reason);
   // One that does not work already would be taken back for no fault of ours; where it is ours, this may mend it.
-  const auto down = of.asked_for && !(kept && kept->after == of.now) ? of.down : std::string();
-  for (const auto& why : {of.not_begun, down, of.not_ours}) {
-    if (!why.empty()) return wait(state::waiting, why);
+  const auto down = facts.asked_for && !(kept && kept->after == facts.now) ? facts.down : std::string();
+  for (const auto& entry : {facts.not_begun, down, facts.not_ours}) {
+    if (!entry.empty()) return wait(state::waiting, entry);
   }
-  record begun{.at = of.asked_for ? phase::applying : phase::removing,
-               .generation = of.generation,
-               .before = of.now,
-               .after = *of.wanted,
-               .created = kept && of.now.config ? kept->created : !of.now.config};
-  return keep(state_of(begun.at), std::move(begun));
+  record begun{.stage = facts.asked_for ? phase::applying : phase::removing,
+               .generation = facts.generation,
+               .before = facts.now,
+               .after = *facts.wanted,
+               .created = kept && facts.now.config ? kept->created : !facts.now.config};
+  return keep(state_of(begun.stage), std::move(begun));
 }
 
 }  // namespace
 
-std::string_view to_string(phase of) noexcept {
-  switch (of) {
+std::string_view to_string(phase phase) noexcept {
+  switch (phase) {
     case phase::applying:
       return "applying";
     case phase::applied:
@@ -145,9 +149,9 @@ std::string_view to_string(phase of) noexcept {
   return "";
 }
 
-std::string_view to_string(state of) noexcept {
-  switch (of) {
-    case state::off:
+std::string_view to_string(state state) noexcept {
+  switch (state) {
+    case state::disabled:
       return "Off";
     case state::waiting:
       return "Waiting";
@@ -167,13 +171,13 @@ std::string_view to_string(state of) noexcept {
   return "";
 }
 
-step next(const facts& of, const limits& how) {
-  if (!of.now.manifest) {
-    if (!of.asked_for && !of.kept) return rest(state::off);
+step next(const facts& facts, const limits& limits) {
+  if (!facts.now.manifest) {
+    if (!facts.asked_for && !facts.kept) return rest(state::disabled);
     return stop("manifests/kube-scheduler.yaml is not there: no kube-scheduler runs here as a static pod of kubeadm");
   }
-  if (of.kept && under_way(of.kept->at)) return go_on(of, how);
-  return at_rest(of);
+  if (facts.kept && under_way(facts.kept->stage)) return go_on(facts, limits);
+  return at_rest(facts);
 }
 
 }  // namespace agent::static_pod

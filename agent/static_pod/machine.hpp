@@ -31,11 +31,11 @@ enum class phase : std::uint8_t {
   reverted,   ///< `before` is in place; `after` is not tried a second time
   removing,   ///< on the way to `after`, which has nothing of ours
 };
-std::string_view to_string(phase of) noexcept;
+std::string_view to_string(phase phase) noexcept;
 
 /// What is kept on the master. Without one, nothing of ours is known to be there.
 struct record {
-  phase at = phase::applying;
+  phase stage = phase::applying;
   std::int64_t generation = 0;  ///< of `after`; counts every change
   texts before = {}, after = {};
   bool created = false;     ///< there was no configuration before us: it goes with us
@@ -77,17 +77,17 @@ enum class action : std::uint8_t {
 };
 
 /// What people are told of the master.
-enum class state : std::uint8_t { off, waiting, changing, applied, rolling_back, rolled_back, removing, stopped };
-std::string_view to_string(state of) noexcept;
+enum class state : std::uint8_t { disabled, waiting, changing, applied, rolling_back, rolled_back, removing, stopped };
+std::string_view to_string(state state) noexcept;
 
 struct step {
-  action what = action::rest;
-  state is = state::off;
-  std::string why = {};
+  action kind = action::rest;
+  state is = state::disabled;
+  std::string reason = {};
   record kept = {};
   std::string text = {};
 };
 
-step next(const facts& of, const limits& how = {});
+step next(const facts& facts, const limits& limits = {});
 
 }  // namespace agent::static_pod

@@ -10,7 +10,7 @@
 
 namespace agent::static_pod {
 
-std::string write(const record& of);
+std::string write(const record& record);
 /// The error says what is wrong with it.
 std::expected<record, std::string> read_record(std::string_view text);
 

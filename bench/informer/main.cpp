@@ -65,9 +65,9 @@ class latencies {
 };
 
 boost::asio::awaitable<void> print_when_asked(controller::loop& loop, latencies& seen) {
-  boost::asio::signal_set asked(loop.context(), SIGUSR1);
+  boost::asio::signal_set signal_set(loop.context(), SIGUSR1);
   for (;;) {
-    co_await asked.async_wait(boost::asio::use_awaitable);
+    co_await signal_set.async_wait(boost::asio::use_awaitable);
     seen.print();
   }
 }
@@ -95,11 +95,11 @@ int main(int argc, char** argv) {
     std::fputs("usage: sync_informer --kubeconfig FILE\n", stderr);
     return 2;
   }
-  kube::config_options where;
-  where.kubeconfig = argv[2];
-  auto config = kube::load_config(where);
+  kube::config_options options;
+  options.kubeconfig = argv[2];
+  auto config = kube::load_config(options);
   if (!config) {
-    std::fprintf(stderr, "sync_informer: %s\n", config.error().what.c_str());
+    std::fprintf(stderr, "sync_informer: %s\n", config.error().message.c_str());
     return 1;
   }
   controller::registry metrics;

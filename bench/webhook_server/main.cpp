@@ -27,29 +27,29 @@ int main(int count, char** arguments) {
 
   const auto text = kube::read_file(rules_file);
   if (!text) {
-    std::cerr << text.error().what << "\n";
+    std::cerr << text.error().message << "\n";
     return 1;
   }
-  const auto rules = reconcilers::crl::rules_of(nlohmann::json::parse(*text, nullptr, false));
+  const auto rules = reconcilers::declarations::rules_of(nlohmann::json::parse(*text, nullptr, false));
   controller::log::configure(controller::log::format::text, controller::log::level::warn);
   controller::registry metrics;
   controller::loop loop(metrics);
   controller::http_server_metrics serving(metrics);
-  controller::http_server_options how;
-  how.name = "webhook";
-  how.address = "127.0.0.1:0";
-  how.tls = files;
+  controller::http_server_options options;
+  options.name = "webhook";
+  options.address = "127.0.0.1:0";
+  options.tls = files;
   controller::http_server server(loop, serving, how);
-  const reconcilers::pod_admission by{rules, reconcilers::enforcement::deny, "quartermaster"};
+  const reconcilers::pod_admission pod_admission{rules, reconcilers::enforcement::deny, "quartermaster"};
   server.route(
       "POST", std::string(reconcilers::mutate_pods_route.path),
-      [&by](const controller::http_request& asked) {
-        auto said = reconcilers::mutate_pod(asked.body, by);
-        return controller::http_response{said.status, std::move(said.body), "application/json"};
+      [&pod_admission](const controller::http_request& http_request) {
+        auto response = reconcilers::mutate_pod(http_request.body, pod_admission);
+        return controller::http_response{response.status, std::move(response.body), "application/json"};
       },
       reconcilers::max_pod_review);
   if (const auto started = server.start(); !started) {
-    std::cerr << started.error().what << "\n";
+    std::cerr << started.error().message << "\n";
     return 1;
   }
   std::printf("serving %d\n", server.port());

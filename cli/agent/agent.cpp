@@ -16,8 +16,8 @@ namespace {
 
 namespace log = controller::log;
 
-int complain(std::string_view what, int rc) {
-  std::cerr << "quartermaster: " << what << "\n";
+int complain(std::string_view message, int rc) {
+  std::cerr << "quartermaster: " << message << "\n";
   return rc;
 }
 
@@ -54,17 +54,17 @@ No other file is written, and no symbolic link is followed. docs/scheduler-confi
 
 }  // namespace
 
-int run_agent(const agent_options& given) {
-  auto options = given;
-  log::level from = log::level::info;
-  log::parse_level(options.log_level, from);
-  log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
+int run_agent(const agent_options& agent_options) {
+  auto options = agent_options;
+  log::level level = log::level::info;
+  log::parse_level(options.log_level, level);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
   if (const auto problem = problem_of(options); !problem.empty()) return complain(problem, 2);
-  kube::config_options where;
-  where.kubeconfig = options.cluster.kubeconfig;
-  where.context = options.cluster.context;
-  auto cluster = kube::load_config(where);
-  if (!cluster) return complain(cluster.error().what, 1);
+  kube::config_options config_options;
+  config_options.kubeconfig = options.cluster.kubeconfig;
+  config_options.context = options.cluster.context;
+  auto cluster = kube::load_config(config_options);
+  if (!cluster) return complain(cluster.error().message, 1);
   if (options.ns.empty()) options.ns = cluster->ns;
   agent::static_pod::driver program(options, std::move(*cluster));
   program.run();
@@ -76,8 +76,8 @@ void add_agent(CLI::App& app, int& rc) {
   auto options = std::make_shared<agent_options>();
   verb->add_flag("--static-pod", options->static_pod,
                  "Keep the extender in the configuration of this master's kube-scheduler, a static pod of kubeadm");
-  const auto text = [verb](const char* flags, std::string& to, const char* variable, const char* help) {
-    return verb->add_option(flags, to, help)->envname(variable)->capture_default_str();
+  const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
+    return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
   text("--node-name", options->node, "NODE_NAME", "This node");
   text("-n,--namespace", options->ns, "POD_NAMESPACE",
@@ -85,8 +85,8 @@ void add_agent(CLI::App& app, int& rc) {
   text("--root", options->root, "QUARTERMASTER_ROOT", "Where the node's /etc/kubernetes is mounted");
   text("--extender-url", options->extender_url, "QUARTERMASTER_EXTENDER_URL",
        "https://HOST:PORT where kube-scheduler reaches the extender; without it the clusterIP of its Service");
-  const auto seconds = [verb](const char* flag, int& to, int most, const char* help) {
-    verb->add_option(flag, to, help)->check(CLI::Range(1, most))->capture_default_str();
+  const auto seconds = [verb](const char* flag, int& output, int most, const char* help) {
+    verb->add_option(flag, output, help)->check(CLI::Range(1, most))->capture_default_str();
   };
   seconds("--patience", options->patience_seconds, 3600,
           "Seconds for a new kube-scheduler to work before both files are put back");

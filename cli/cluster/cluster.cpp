@@ -22,39 +22,39 @@ constexpr int most_tries = 10;
 
 }  // namespace
 
-void add_cluster_options(CLI::App& verb, cluster_options& into) {
-  verb.add_option("--kubeconfig", into.kubeconfig,
+void add_cluster_options(CLI::App& verb, cluster_options& options) {
+  verb.add_option("--kubeconfig", options.kubeconfig,
                   "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
-  verb.add_option("--context", into.context, "Context of the kubeconfig; without it its current-context");
+  verb.add_option("--context", options.context, "Context of the kubeconfig; without it its current-context");
 }
 
 kube::result<void> ask_cluster(const cluster_options& options,
                                const std::function<kube::task<void>(kube::transport&)>& work) {
-  kube::config_options where;
-  where.kubeconfig = options.kubeconfig;
-  where.context = options.context;
-  auto cluster = kube::load_config(where);
+  kube::config_options config_options;
+  config_options.kubeconfig = options.kubeconfig;
+  config_options.context = options.context;
+  auto cluster = kube::load_config(config_options);
   if (!cluster) return std::unexpected(cluster.error());
   boost::asio::io_context loop(1);
-  kube::curl_transport over(loop.get_executor(), std::move(*cluster));
+  kube::curl_transport transport(loop.get_executor(), std::move(*cluster));
   kube::result<void> out;
   std::exception_ptr thrown;
-  boost::asio::co_spawn(loop, work(over), [&](std::exception_ptr bug, kube::result<void> result) {
+  boost::asio::co_spawn(loop, work(transport), [&](std::exception_ptr bug, kube::result<void> result) {
     thrown = bug;
     out = std::move(result);
     loop.stop();
   });
   loop.run();
   if (thrown) std::rethrow_exception(thrown);
-  if (!out) out.error().what += role_hint(out.error());
+  if (!out) out.error().message += role_hint(out.error());
   return out;
 }
 
-kube::task<kube::response> send_patiently(kube::transport& over, std::string operation, kube::request what) {
+kube::task<kube::response> send_patiently(kube::transport& transport, std::string operation, kube::request request) {
   for (int tries = 1;; ++tries) {
-    auto answer = co_await over.send(what);
+    auto answer = co_await transport.send(request);
     if (!answer) {
-      answer.error().what = operation + ": " + answer.error().what;
+      answer.error().message = operation + ": " + answer.error().message;
       co_return std::unexpected(std::move(answer.error()));
     }
     const bool later = (answer->status == 429 || answer->status >= 500) && answer->retry_after && tries < most_tries;
@@ -66,28 +66,28 @@ kube::task<kube::response> send_patiently(kube::transport& over, std::string ope
   }
 }
 
-kube::task<declared> read_declared(kube::transport& over, std::string ns) {
-  namespace names = reconcilers::crl::names;
-  declared out;
+kube::task<declared_resources> read_declared(kube::transport& transport, std::string ns) {
+  namespace names = reconcilers::declarations::names;
+  declared_resources out;
   std::map<kube::object_key, kube::config_map> found;  // one with the labels of both domains comes twice
-  const std::function<void(kube::config_map)> keep = [&](kube::config_map one) {
-    found.insert_or_assign(one.key, std::move(one));
+  const std::function<void(kube::config_map)> keep = [&](kube::config_map config_map) {
+    found.insert_or_assign(config_map.key, std::move(config_map));
   };
   for (const auto selector : {names::alauda_selector, names::cpaas_selector, names::device_selector}) {
-    kube::list_options what;
-    what.ns = ns;
-    what.label_selector = selector;
-    const auto listed = co_await list_each<kube::config_map>(over, what, keep);
+    kube::list_options options;
+    options.ns = ns;
+    options.label_selector = selector;
+    const auto listed = co_await list_each<kube::config_map>(transport, options, keep);
     if (!listed) co_return std::unexpected(listed.error());
   }
-  for (auto& [key, one] : found) out.config_maps.push_back(std::move(one));
+  for (auto& [key, config_map] : found) out.config_maps.push_back(std::move(config_map));
 
-  kube::client api(over);
+  kube::client api(transport);
   const auto classes = co_await api.list(kube::resources::runtime_classes, kube::list_options());
   if (classes) {
     auto& known = out.runtime_classes.emplace();
-    for (const auto& one : *classes) {
-      const auto name = one.value("/metadata/name"_json_pointer, nlohmann::json());
+    for (const auto& entry : *classes) {
+      const auto name = entry.value("/metadata/name"_json_pointer, nlohmann::json());
       if (name.is_string()) known.insert(name.get<std::string>());
     }
   }

@@ -25,7 +25,7 @@ struct cluster_options {
   std::string kubeconfig, context;
 };
 /// --kubeconfig and --context; they write into `into`, which must outlive parsing.
-void add_cluster_options(CLI::App& verb, cluster_options& into);
+void add_cluster_options(CLI::App& verb, cluster_options& options);
 
 /// Runs `work` to its end on a loop of its own, over a connection to the cluster. errc::config where there is none.
 kube::result<void> ask_cluster(const cluster_options& options,
@@ -33,37 +33,37 @@ kube::result<void> ask_cluster(const cluster_options& options,
 
 /// One request, sent again where the server says when (Retry-After of 429 and 5xx, at most ten times). Answers of 400
 /// and more are errors that begin with `operation`.
-kube::task<kube::response> send_patiently(kube::transport& over, std::string operation, kube::request what);
+kube::task<kube::response> send_patiently(kube::transport& transport, std::string operation, kube::request request);
 
 struct metadata_only {};
 
 /// Every object of every page, decoded; what cannot be decoded is left out. With `metadata_only` the server sends no
 /// more than that.
 template <kube::projection T>
-kube::task<void> list_each(kube::transport& over, kube::list_options what, std::function<void(T)> each,
+kube::task<void> list_each(kube::transport& transport, kube::list_options options, std::function<void(T)> each,
                            std::optional<metadata_only> only = std::nullopt) {
-  what.accept = T::wire;
+  options.accept = T::wire;
   const std::string operation = "list " + std::string(T::of().plural);
   do {
-    auto page = kube::list_page(T::of(), what);
+    auto page = kube::list_page(T::of(), options);
     if (only) page.accept += ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-    auto answer = co_await send_patiently(over, operation, std::move(page));
+    auto answer = co_await send_patiently(transport, operation, std::move(page));
     if (!answer) co_return std::unexpected(std::move(answer.error()));
     const auto read = kube::read_list(answer->body, T::wire, [&](std::string_view bytes) {
-      if (auto one = T::decode(bytes)) each(std::move(*one));
+      if (auto list = T::decode(bytes)) each(std::move(*list));
     });
     if (!read) co_return std::unexpected(read.error());
-    what.continue_token = read->next;
-  } while (!what.continue_token.empty());
+    options.continue_token = read->next;
+  } while (!options.continue_token.empty());
   co_return kube::result<void>();
 }
 
 /// The declarations and device configurations of a namespace, and what they are judged with.
-struct declared {
+struct declared_resources {
   std::vector<kube::config_map> config_maps;  ///< in the order of their keys
   /// Null: we may not see them, so nothing is said of names that do not exist.
   std::optional<std::set<std::string, std::less<>>> runtime_classes;
 };
-kube::task<declared> read_declared(kube::transport& over, std::string ns);
+kube::task<declared_resources> read_declared(kube::transport& transport, std::string ns);
 
 }  // namespace cli

@@ -30,138 +30,141 @@ constexpr std::array types{&kube::resources::accelerator_policies, &kube::resour
 /// A leader renews every two seconds by default; one look after this shows whether it does.
 constexpr auto second_look = std::chrono::seconds(4);
 
-void read_node_status(std::string_view bytes, listed_node& into) {
+void read_node_status(std::string_view bytes, listed_node& node) {
   using kube::wire::each_field, kube::wire::field;
   each_field(bytes, field<5>([&](std::string_view entry) {
                // NodeAddress has type and address where a map entry has key and value.
                const auto [type, address] = kube::wire::read_entry(entry);
-               if (type == "InternalIP" && into.address.empty()) into.address = address;
+               if (type == "InternalIP" && node.address.empty()) node.address = address;
              }),
-             field<7>([&](std::string_view info) { each_field(info, field<6>(into.container_runtime)); }));
+             field<7>([&](std::string_view info) { each_field(info, field<6>(node.container_runtime)); }));
 }
 
-std::string text_in(const json& of, const char* key) {
-  const auto at = of.find(key);
-  return at != of.end() && at->is_string() ? at->get<std::string>() : std::string();
+std::string text_in(const json& object, const char* key) {
+  const auto match = object.find(key);
+  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
 }
-std::int64_t number_in(const json& of, const char* key, std::int64_t other) {
-  const auto at = of.find(key);
-  return at != of.end() && at->is_number_integer() ? at->get<std::int64_t>() : other;
+std::int64_t number_in(const json& object, const char* key, std::int64_t other) {
+  const auto match = object.find(key);
+  return match != object.end() && match->is_number_integer() ? match->get<std::int64_t>() : other;
 }
 
 std::vector<listed_card> cards_in(const json& list) {
   std::vector<listed_card> out;
-  for (const auto& one : list) {
-    if (!one.is_object()) continue;
+  for (const auto& entry : list) {
+    if (!entry.is_object()) continue;
     listed_card card;
-    card.uuid = text_in(one, "uuid");
-    card.model = text_in(one, "model");
-    card.compute_capability = text_in(one, "computeCapability");
-    card.health = text_in(one, "health");
-    card.index = number_in(one, "index", -1);
-    card.memory_mib = number_in(one, "memoryMiB", 0);
+    card.uuid = text_in(entry, "uuid");
+    card.model = text_in(entry, "model");
+    card.compute_capability = text_in(entry, "computeCapability");
+    card.health = text_in(entry, "health");
+    card.index = number_in(entry, "index", -1);
+    card.memory_mib = number_in(entry, "memoryMiB", 0);
     out.push_back(std::move(card));
   }
-  std::ranges::sort(out, {}, [](const listed_card& one) { return std::tie(one.index, one.uuid); });
+  std::ranges::sort(out, {},
+                    [](const listed_card& listed_card) { return std::tie(listed_card.index, listed_card.uuid); });
   return out;
 }
 
-kube::task<void> read_types(kube::transport& over, fleet& into) {
-  kube::client api(over);
+kube::task<void> read_types(kube::transport& transport, fleet& fleet) {
+  kube::client api(transport);
   const auto answer = co_await api.raw(group_path);
   if (!answer) co_return std::unexpected(answer.error());
   if (!kube::succeeded(answer->status) && answer->status != 404)
     co_return std::unexpected(kube::error_of("ask for the types of quartermaster.io", *answer));
   const auto list = answer->status == 200 ? json::parse(answer->body, nullptr, false) : json();
   for (const auto* type : types) {
-    const auto known = [&](const json& one) { return text_in(one, "name") == type->plural; };
+    const auto known = [&](const json& object) { return text_in(object, "name") == type->plural; };
     const bool there = list.is_object() && list.contains("resources") && std::ranges::any_of(list["resources"], known);
-    if (!there) into.missing_types.emplace_back(type->plural);
+    if (!there) fleet.missing_types.emplace_back(type->plural);
   }
   co_return kube::result<void>();
 }
 
-bool knows(const fleet& of, const kube::resource& type) {
-  return std::ranges::find(of.missing_types, type.plural) == of.missing_types.end();
+bool knows(const fleet& fleet, const kube::resource& type) {
+  return std::ranges::find(fleet.missing_types, type.plural) == fleet.missing_types.end();
 }
 
-kube::task<void> read_policies(kube::transport& over, fleet& into) {
-  const std::function<void(reconcilers::accelerator_policy)> keep = [&](reconcilers::accelerator_policy one) {
-    if (one.key.name == names::policy)
-      into.policy = std::move(one);
+kube::task<void> read_policies(kube::transport& transport, fleet& fleet) {
+  const std::function<void(reconcilers::accelerator_policy)> keep = [&](reconcilers::accelerator_policy policy) {
+    if (policy.key.name == names::policy)
+      fleet.policy = std::move(policy);
     else
-      into.other_policies.push_back(std::move(one.key.name));
+      fleet.other_policies.push_back(std::move(policy.key.name));
   };
-  co_return co_await list_each<reconcilers::accelerator_policy>(over, kube::list_options(), keep);
+  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
 }
 
 /// Of the namespace the operator reads them in. That they may not be seen is no reason to see nothing.
-kube::task<void> read_device_labels(kube::transport& over, fleet& into) {
-  kube::list_options what;
-  what.ns = reconcilers::crl::parse_settings().ns;
-  what.label_selector = reconcilers::crl::names::device_selector;
-  const std::function<void(kube::config_map)> keep = [&](kube::config_map one) {
-    const auto parsed = reconcilers::crl::parse_device(reconcilers::view_of(one));
-    if (parsed.what.sound) into.declared.push_back(reconcilers::alias_of(parsed.what));
+kube::task<void> read_device_labels(kube::transport& transport, fleet& fleet) {
+  kube::list_options options;
+  options.ns = reconcilers::declarations::parse_settings().ns;
+  options.label_selector = reconcilers::declarations::names::device_selector;
+  const std::function<void(kube::config_map)> keep = [&](kube::config_map config_map) {
+    const auto parsed = reconcilers::declarations::parse_device(reconcilers::view_of(config_map));
+    if (parsed.value.sound) fleet.declared.push_back(reconcilers::alias_of(parsed.value));
   };
-  const auto listed = co_await list_each<kube::config_map>(over, what, keep);
+  const auto listed = co_await list_each<kube::config_map>(transport, options, keep);
   if (!listed && listed.error().code != kube::errc::forbidden) co_return std::unexpected(listed.error());
   co_return kube::result<void>();
 }
 
-kube::task<void> read_nodes(kube::transport& over, const std::string& only, fleet& into) {
-  kube::list_options what;
-  if (!only.empty()) what.field_selector = "metadata.name=" + only;
-  const std::function<void(listed_node)> keep = [&](listed_node one) { into.nodes.push_back(std::move(one)); };
-  const auto nodes = co_await list_each<listed_node>(over, what, keep);
-  if (!nodes) co_return std::unexpected(nodes.error());
-  if (!only.empty() && into.nodes.empty())
-    co_return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + only, std::nullopt});
-  std::ranges::sort(into.nodes, {}, [](const listed_node& one) { return one.key.name; });
-  if (!knows(into, kube::resources::accelerator_nodes)) co_return kube::result<void>();
-  const std::function<void(listed_accelerator)> note = [&](listed_accelerator one) {
-    auto name = one.key.name;
-    into.accelerators.insert_or_assign(std::move(name), std::move(one));
+kube::task<void> read_nodes(kube::transport& transport, const std::string& only, fleet& fleet) {
+  kube::list_options options;
+  if (!only.empty()) options.field_selector = "metadata.name=" + only;
+  const std::function<void(listed_node)> keep = [&](listed_node listed_node) {
+    fleet.nodes.push_back(std::move(listed_node));
   };
-  co_return co_await list_each<listed_accelerator>(over, what, note);
+  const auto nodes = co_await list_each<listed_node>(transport, options, keep);
+  if (!nodes) co_return std::unexpected(nodes.error());
+  if (!only.empty() && fleet.nodes.empty())
+    co_return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + only, std::nullopt});
+  std::ranges::sort(fleet.nodes, {}, [](const listed_node& listed_node) { return listed_node.key.name; });
+  if (!knows(fleet, kube::resources::accelerator_nodes)) co_return kube::result<void>();
+  const std::function<void(listed_accelerator)> note = [&](listed_accelerator accelerator) {
+    auto name = accelerator.key.name;
+    fleet.accelerators.insert_or_assign(std::move(name), std::move(accelerator));
+  };
+  co_return co_await list_each<listed_accelerator>(transport, options, note);
 }
 
-kube::task<void> read_pods(kube::transport& over, const std::string& only, fleet& into) {
-  kube::list_options what;
-  if (!only.empty()) what.field_selector = "spec.nodeName=" + only;
-  const std::function<void(kube::pod)> keep = [&](kube::pod one) {
-    if (one.finished()) return;
-    if (!one.containers.empty() || one.labels.contains(names::module_label) ||
-        !reconcilers::foreign_product(one).empty())
-      into.pods.push_back(std::move(one));
+kube::task<void> read_pods(kube::transport& transport, const std::string& only, fleet& fleet) {
+  kube::list_options options;
+  if (!only.empty()) options.field_selector = "spec.nodeName=" + only;
+  const std::function<void(kube::pod)> keep = [&](kube::pod pod) {
+    if (pod.finished()) return;
+    if (!pod.containers.empty() || pod.labels.contains(names::module_label) ||
+        !reconcilers::foreign_product(pod).empty())
+      fleet.pods.push_back(std::move(pod));
   };
-  const auto pods = co_await list_each<kube::pod>(over, what, keep);
+  const auto pods = co_await list_each<kube::pod>(transport, options, keep);
   if (!pods) co_return std::unexpected(pods.error());
-  std::ranges::sort(into.pods, {}, [](const kube::pod& one) { return one.key; });
+  std::ranges::sort(fleet.pods, {}, [](const kube::pod& pod) { return pod.key; });
   co_return kube::result<void>();
 }
 
-kube::task<void> read_daemon_sets(kube::transport& over, fleet& into) {
-  kube::list_options what;
-  what.ns = into.ns;
-  what.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
-  const std::function<void(kube::daemon_set)> keep = [&](kube::daemon_set one) {
-    if (into.ns.empty()) into.ns = one.key.ns;
-    into.daemon_sets.push_back(std::move(one));
+kube::task<void> read_daemon_sets(kube::transport& transport, fleet& fleet) {
+  kube::list_options options;
+  options.ns = fleet.ns;
+  options.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
+  const std::function<void(kube::daemon_set)> keep = [&](kube::daemon_set set) {
+    if (fleet.ns.empty()) fleet.ns = set.key.ns;
+    fleet.daemon_sets.push_back(std::move(set));
   };
-  co_return co_await list_each<kube::daemon_set>(over, what, keep);
+  co_return co_await list_each<kube::daemon_set>(transport, options, keep);
 }
 
 /// Quotas are of people's namespaces: that they may not be seen is no reason to see nothing.
-kube::task<void> read_quotas(kube::transport& over, fleet& into) {
-  const std::function<void(reconcilers::accelerator_quota)> keep = [&](reconcilers::accelerator_quota one) {
-    into.quotas.push_back(std::move(one));
+kube::task<void> read_quotas(kube::transport& transport, fleet& fleet) {
+  const std::function<void(reconcilers::accelerator_quota)> keep = [&](reconcilers::accelerator_quota quota) {
+    fleet.quotas.push_back(std::move(quota));
   };
-  const auto listed = co_await list_each<reconcilers::accelerator_quota>(over, kube::list_options(), keep);
+  const auto listed = co_await list_each<reconcilers::accelerator_quota>(transport, kube::list_options(), keep);
   const bool unseen =
       !listed && (listed.error().code == kube::errc::forbidden || listed.error().code == kube::errc::not_found);
   if (!listed && !unseen) co_return std::unexpected(listed.error());
-  std::ranges::sort(into.quotas, {}, [](const reconcilers::accelerator_quota& one) { return one.key; });
+  std::ranges::sort(fleet.quotas, {}, [](const reconcilers::accelerator_quota& quota) { return quota.key; });
   co_return kube::result<void>();
 }
 
@@ -171,37 +174,37 @@ std::chrono::seconds age_of(const kube::lease& lease, std::chrono::system_clock:
 }
 
 /// Whether a lease that looks old is renewed all the same: clocks differ.
-kube::task<void> look_again(kube::transport& over, fleet& into) {
-  const auto& lease = *into.lease;
+kube::task<void> look_again(kube::transport& transport, fleet& fleet) {
+  const auto& lease = *fleet.lease;
   const std::chrono::seconds allowed(lease.duration_seconds);
   if (lease.holder.empty() || age_of(lease, std::chrono::system_clock::now()) <= allowed)
     co_return kube::result<void>();
   boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, second_look);
   co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-  const auto later = co_await find_lease(over, lease.key.ns);
-  if (later && *later) into.lease_renewed = (*later)->renewed_us != lease.renewed_us;
+  const auto later = co_await find_lease(transport, lease.key.ns);
+  if (later && *later) fleet.lease_renewed = (*later)->renewed_us != lease.renewed_us;
   co_return kube::result<void>();
 }
 
 /// A namespace that was said and is not the operator's would make strangers of its own DaemonSets.
-kube::task<void> sure_of_namespace(kube::transport& over, const fleet_options& asked, const fleet& found) {
-  if (asked.ns.empty() || found.lease || !found.daemon_sets.empty()) co_return kube::result<void>();
-  const auto elsewhere = co_await find_lease(over, {});
-  if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == asked.ns) co_return kube::result<void>();
+kube::task<void> sure_of_namespace(kube::transport& transport, const fleet_options& options, const fleet& found) {
+  if (options.ns.empty() || found.lease || !found.daemon_sets.empty()) co_return kube::result<void>();
+  const auto elsewhere = co_await find_lease(transport, {});
+  if (!elsewhere || !*elsewhere || (*elsewhere)->key.ns == options.ns) co_return kube::result<void>();
   const auto& ns = (*elsewhere)->key.ns;
   co_return std::unexpected(kube::error{kube::errc::config, 0,
-                                        "--namespace " + asked.ns +
+                                        "--namespace " + options.ns +
                                             ": there is no operator; its lease is in namespace " + ns +
                                             " (say that, or leave -n out)",
                                         std::nullopt});
 }
 
-bool concerns(const fleet& of, const listed_node& node) {
-  if (node.labels.contains(names::module_label) || of.accelerators.contains(node.key.name)) return true;
-  const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
+bool concerns(const fleet& fleet, const listed_node& node) {
+  if (node.labels.contains(names::module_label) || fleet.accelerators.contains(node.key.name)) return true;
+  const auto switching = [](const kube::taint& taint) { return taint.key == names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
-  const auto* policy = of.policy ? &*of.policy : nullptr;
-  return reconcilers::intent_of(node, policy, of.declared).of != reconcilers::node_intent::kind::none;
+  const auto* policy = fleet.policy ? &*fleet.policy : nullptr;
+  return reconcilers::intent_of(node, policy, fleet.declared).type != reconcilers::node_intent::kind::none;
 }
 
 }  // namespace
@@ -231,8 +234,8 @@ kube::result<listed_accelerator> listed_accelerator::decode(std::string_view byt
     made.cuda = text_in(*driver, "cuda");
   }
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
-    for (const auto& one : *rows) {
-      if (one.is_object()) made.reported.push_back({text_in(one, "check"), text_in(one, "found")});
+    for (const auto& row : *rows) {
+      if (row.is_object()) made.reported.push_back({text_in(row, "check"), text_in(row, "found")});
     }
   }
   if (const auto cards = status.find("cards"); cards != status.end() && cards->is_array())
@@ -240,102 +243,102 @@ kube::result<listed_accelerator> listed_accelerator::decode(std::string_view byt
   return made;
 }
 
-kube::task<fleet> read_fleet(kube::transport& over, fleet_options options) {
+kube::task<fleet> read_fleet(kube::transport& transport, fleet_options options) {
   fleet out;
   out.ns = options.ns;
-  const auto types_known = co_await read_types(over, out);
+  const auto types_known = co_await read_types(transport, out);
   if (!types_known) co_return std::unexpected(types_known.error());
   if (knows(out, kube::resources::accelerator_policies)) {
-    const auto policies = co_await read_policies(over, out);
+    const auto policies = co_await read_policies(transport, out);
     if (!policies) co_return std::unexpected(policies.error());
   }
-  const auto labels = co_await read_device_labels(over, out);
+  const auto labels = co_await read_device_labels(transport, out);
   if (!labels) co_return std::unexpected(labels.error());
-  const auto nodes = co_await read_nodes(over, options.node, out);
+  const auto nodes = co_await read_nodes(transport, options.node, out);
   if (!nodes) co_return std::unexpected(nodes.error());
   if (options.operator_too) {
-    auto lease = co_await find_lease(over, out.ns);
+    auto lease = co_await find_lease(transport, out.ns);
     if (lease)
       out.lease = std::move(*lease);
     else
-      out.lease_unseen = lease.error().what;
+      out.lease_unseen = lease.error().message;
     if (out.lease && out.ns.empty()) out.ns = out.lease->key.ns;
-    const auto quotas = co_await read_quotas(over, out);
+    const auto quotas = co_await read_quotas(transport, out);
     if (!quotas) co_return std::unexpected(quotas.error());
   }
-  const auto sets = co_await read_daemon_sets(over, out);
+  const auto sets = co_await read_daemon_sets(transport, out);
   if (!sets) co_return std::unexpected(sets.error());
-  const auto here = co_await sure_of_namespace(over, options, out);
+  const auto here = co_await sure_of_namespace(transport, options, out);
   if (!here) co_return std::unexpected(here.error());
-  const auto pods = co_await read_pods(over, options.node, out);
+  const auto pods = co_await read_pods(transport, options.node, out);
   if (!pods) co_return std::unexpected(pods.error());
   if (out.lease) {
-    const auto again = co_await look_again(over, out);
+    const auto again = co_await look_again(transport, out);
     if (!again) co_return std::unexpected(again.error());
   }
   co_return out;
 }
 
-reconcilers::node_facts facts_of(const fleet& of, const listed_node& node) {
+reconcilers::node_facts facts_of(const fleet& fleet, const listed_node& node) {
   auto out = reconcilers::facts_of(static_cast<const kube::node&>(node));
   out.container_runtime = node.container_runtime;
-  const auto at = of.accelerators.find(node.key.name);
-  if (at == of.accelerators.end()) return out;
-  const auto& said = at->second;
-  if (!said.driver.empty()) out.driver = said.driver;
-  if (!said.cuda.empty()) out.cuda = said.cuda;
-  reconcilers::take_in(out, said.reported);
-  if (said.cards.empty()) return out;
-  out.cards = static_cast<int>(said.cards.size());
-  if (!said.cards.front().model.empty()) out.product = said.cards.front().model;
+  const auto match = fleet.accelerators.find(node.key.name);
+  if (match == fleet.accelerators.end()) return out;
+  const auto& accelerator = match->second;
+  if (!accelerator.driver.empty()) out.driver = accelerator.driver;
+  if (!accelerator.cuda.empty()) out.cuda = accelerator.cuda;
+  reconcilers::take_in(out, accelerator.reported);
+  if (accelerator.cards.empty()) return out;
+  out.cards = static_cast<int>(accelerator.cards.size());
+  if (!accelerator.cards.front().model.empty()) out.product = accelerator.cards.front().model;
   return out;
 }
 
-std::vector<const kube::pod*> pods_on(const fleet& of, std::string_view node) {
+std::vector<const kube::pod*> pods_on(const fleet& fleet, std::string_view node) {
   std::vector<const kube::pod*> out;
-  for (const auto& one : of.pods) {
-    if (one.node_name == node) out.push_back(&one);
+  for (const auto& pod : fleet.pods) {
+    if (pod.node_name == node) out.push_back(&pod);
   }
   return out;
 }
 
-bool is_plugin(const fleet& of, const kube::pod& pod) {
-  return pod.key.ns == of.ns && pod.labels.contains(names::module_label);
+bool is_plugin(const fleet& fleet, const kube::pod& pod) {
+  return pod.key.ns == fleet.ns && pod.labels.contains(names::module_label);
 }
 
-reconcilers::verify::cluster_view view_of(const fleet& of, std::string_view only_node,
+reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view only_node,
                                           std::chrono::system_clock::time_point now) {
   reconcilers::verify::cluster_view out;
-  out.missing_types = of.missing_types;
-  out.policy = of.policy;
-  out.other_policies = of.other_policies;
-  out.declared = of.declared;
-  out.daemon_sets = of.daemon_sets;
-  if (only_node.empty()) out.quotas = of.quotas;
+  out.missing_types = fleet.missing_types;
+  out.policy = fleet.policy;
+  out.other_policies = fleet.other_policies;
+  out.declared = fleet.declared;
+  out.daemon_sets = fleet.daemon_sets;
+  if (only_node.empty()) out.quotas = fleet.quotas;
   out.whole = only_node.empty();
-  out.leader_unseen = of.lease_unseen;
-  if (of.lease)
-    out.leader = {of.lease->holder, age_of(*of.lease, now), std::chrono::seconds(of.lease->duration_seconds),
-                  of.lease_renewed};
-  const bool gpu_operator = std::ranges::any_of(of.pods, reconcilers::of_gpu_operator);
-  for (const auto& one : of.nodes) {
-    if (only_node.empty() ? !concerns(of, one) : one.key.name != only_node) continue;
+  out.leader_unseen = fleet.lease_unseen;
+  if (fleet.lease)
+    out.leader = {fleet.lease->holder, age_of(*fleet.lease, now), std::chrono::seconds(fleet.lease->duration_seconds),
+                  fleet.lease_renewed};
+  const bool gpu_operator = std::ranges::any_of(fleet.pods, reconcilers::of_gpu_operator);
+  for (const auto& node : fleet.nodes) {
+    if (only_node.empty() ? !concerns(fleet, node) : node.key.name != only_node) continue;
     auto& view = out.nodes.emplace_back();
-    view.node = one;
-    view.known = facts_of(of, one);
+    view.node = node;
+    view.known = facts_of(fleet, node);
     view.foreign.gpu_operator = gpu_operator;
-    if (const auto at = of.accelerators.find(one.key.name);
-        at != of.accelerators.end() && !at->second.mode.phase.empty())
-      view.status = at->second.mode;
-    if (const auto at = of.accelerators.find(one.key.name); at != of.accelerators.end())
-      view.cards = static_cast<const reconcilers::accelerator_node&>(at->second).cards;
-    for (const auto* pod : pods_on(of, one.key.name)) {
-      if (is_plugin(of, *pod)) {
+    if (const auto match = fleet.accelerators.find(node.key.name);
+        match != fleet.accelerators.end() && !match->second.mode.phase.empty())
+      view.status = match->second.mode;
+    if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end())
+      view.cards = static_cast<const reconcilers::accelerator_node&>(match->second).cards;
+    for (const auto* pod : pods_on(fleet, node.key.name)) {
+      if (is_plugin(fleet, *pod)) {
         view.plugins.push_back({std::string(pod->labels.value_or(names::module_label, "")), pod->key.to_string(),
                                 pod->reason, pod->ready, pod->deleting});
       } else {
         if (!reconcilers::foreign_product(*pod).empty())
-          view.foreign.here.push_back(reconcilers::foreign_pod_of(*pod, of.ns));
+          view.foreign.here.push_back(reconcilers::foreign_pod_of(*pod, fleet.ns));
         view.claims.push_back({pod->key.to_string(), reconcilers::verify::asked_by(*pod)});
       }
     }

@@ -79,16 +79,16 @@ struct fleet_options {
 };
 
 /// errc::not_found where the node is not there; 403 for nodes, pods or our own objects is an error.
-kube::task<fleet> read_fleet(kube::transport& over, fleet_options options);
+kube::task<fleet> read_fleet(kube::transport& transport, fleet_options options);
 
 /// What is known of a node for preflight: labels, and the agent's report where there is one.
-reconcilers::node_facts facts_of(const fleet& of, const listed_node& node);
+reconcilers::node_facts facts_of(const fleet& fleet, const listed_node& node);
 /// The pods of a node.
-std::vector<const kube::pod*> pods_on(const fleet& of, std::string_view node);
-bool is_plugin(const fleet& of, const kube::pod& pod);
+std::vector<const kube::pod*> pods_on(const fleet& fleet, std::string_view node);
+bool is_plugin(const fleet& fleet, const kube::pod& pod);
 
 /// For the walk: those nodes that have or ask for a mode, or the one that was asked for. `now` is wall time.
-reconcilers::verify::cluster_view view_of(const fleet& of, std::string_view only_node,
+reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view only_node,
                                           std::chrono::system_clock::time_point now);
 
 }  // namespace cli

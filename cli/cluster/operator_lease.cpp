@@ -7,15 +7,15 @@
 
 namespace cli {
 
-kube::task<std::optional<kube::lease>> find_lease(kube::transport& over, std::string ns) {
-  kube::list_options what;
-  what.ns = std::move(ns);
-  what.field_selector = "metadata.name=quartermaster";
+kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, std::string ns) {
+  kube::list_options options;
+  options.ns = std::move(ns);
+  options.field_selector = "metadata.name=quartermaster";
   std::optional<kube::lease> out;
-  const std::function<void(kube::lease)> newest = [&](kube::lease one) {
-    if (!out || out->renewed_us < one.renewed_us) out = std::move(one);
+  const std::function<void(kube::lease)> newest = [&](kube::lease lease) {
+    if (!out || out->renewed_us < lease.renewed_us) out = std::move(lease);
   };
-  const auto listed = co_await list_each<kube::lease>(over, what, newest);
+  const auto listed = co_await list_each<kube::lease>(transport, options, newest);
   if (!listed) co_return std::unexpected(listed.error());
   co_return out;
 }

@@ -3,7 +3,7 @@
 namespace cli {
 
 std::string role_hint(const kube::error& refused) {
-  const std::string_view operation(refused.what);
+  const std::string_view operation(refused.message);
   const bool reads = operation.starts_with("list ") || operation.starts_with("get ");
   if (refused.code != kube::errc::forbidden || !reads) return {};
   if (operation.starts_with("list configmaps"))

@@ -21,17 +21,17 @@ constexpr std::string_view kept_annotations[] = {"quartermaster.io/",   "tencent
                                                  "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/"};
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
 
-const json& member(const json& of, const char* name) {
+const json& member(const json& object, const char* name) {
   static const json none;
-  const auto at = of.is_object() ? of.find(name) : of.end();
-  return of.is_object() && at != of.end() ? *at : none;
+  const auto match = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && match != object.end() ? *match : none;
 }
 
 /// Those of the members that are there.
-json only(const json& of, std::initializer_list<const char*> names) {
+json only(const json& object, std::initializer_list<const char*> names) {
   json out = json::object();
   for (const auto* name : names)
-    if (const auto& one = member(of, name); !one.is_null()) out[name] = one;
+    if (const auto& field = member(object, name); !field.is_null()) out[name] = field;
   return out;
 }
 
@@ -47,7 +47,7 @@ json metadata_of(const json& object) {
 
 json containers_of(const json& list) {
   json out = json::array();
-  for (const auto& one : list) out.push_back(only(one, {"name", "resources", "restartPolicy"}));
+  for (const auto& entry : list) out.push_back(only(entry, {"name", "resources", "restartPolicy"}));
   return out;
 }
 
@@ -68,26 +68,28 @@ json stripped(const kube::resource& type, const json& object) {
   return out;
 }
 
-kube::task<void> save_all(kube::transport& over, const kube::resource& type, kube::list_options what, json& into) {
-  what.accept = kube::encoding::json;
-  auto& list = into[std::string(type.plural)] = json::array();
+kube::task<void> save_all(kube::transport& transport, const kube::resource& type, kube::list_options options,
+                          json& object) {
+  options.accept = kube::encoding::json;
+  auto& list = object[std::string(type.plural)] = json::array();
   do {
-    auto answer = co_await send_patiently(over, "list " + std::string(type.plural), kube::list_page(type, what));
+    auto answer =
+        co_await send_patiently(transport, "list " + std::string(type.plural), kube::list_page(type, options));
     // Custom resources of a cluster without the operator; kube-system, which few may read.
-    if (!answer && (answer.error().code == kube::errc::not_found || !what.ns.empty())) break;
+    if (!answer && (answer.error().code == kube::errc::not_found || !options.ns.empty())) break;
     if (!answer) co_return std::unexpected(std::move(answer.error()));
-    const auto read = kube::read_list(answer->body, what.accept, [&](std::string_view bytes) {
-      if (const auto one = json::parse(bytes, nullptr, false); one.is_object()) list.push_back(stripped(type, one));
+    const auto read = kube::read_list(answer->body, options.accept, [&](std::string_view bytes) {
+      if (const auto item = json::parse(bytes, nullptr, false); item.is_object()) list.push_back(stripped(type, item));
     });
     if (!read) co_return std::unexpected(read.error());
-    what.continue_token = read->next;
-  } while (!what.continue_token.empty());
+    options.continue_token = read->next;
+  } while (!options.continue_token.empty());
   co_return kube::result<void>();
 }
 
-kube::quantities extended(kube::json::value of) {
+kube::quantities extended(kube::json::value object) {
   kube::quantities out;
-  kube::json::each_member(of, [&](std::string_view key, kube::json::value amount) {
+  kube::json::each_member(object, [&](std::string_view key, kube::json::value amount) {
     if (!kube::is_extended_resource(key)) return;
     if (const auto read = kube::parse_quantity(kube::json::text_or(amount))) out.emplace_back(std::string(key), *read);
   });
@@ -95,9 +97,9 @@ kube::quantities extended(kube::json::value of) {
   return out;
 }
 
-kube::taint taint_of(kube::json::value of) {
+kube::taint taint_of(kube::json::value object) {
   kube::taint out;
-  kube::json::each_member(of, [&](std::string_view name, kube::json::value inner) {
+  kube::json::each_member(object, [&](std::string_view name, kube::json::value inner) {
     if (name == "key") out.key = kube::json::text_or(inner);
     if (name == "value") out.value = kube::json::text_or(inner);
     if (name == "effect") out.effect = kube::json::text_or(inner);
@@ -108,52 +110,52 @@ kube::taint taint_of(kube::json::value of) {
 kube::result<kube::node> node_of(std::string_view text) {
   static constexpr std::string_view annotations[] = {"quartermaster.io/", "hami.io/"};
   return kube::json::decode<kube::node>(
-      text, kube::keep{annotations}, [](kube::node& into, std::string_view key, kube::json::value field) {
+      text, kube::keep{annotations}, [](kube::node& node, std::string_view key, kube::json::value field) {
         kube::json::each_member(field, [&](std::string_view name, kube::json::value inner) {
-          if (key == "spec" && name == "unschedulable") into.unschedulable = kube::json::flag_or(inner, false);
+          if (key == "spec" && name == "unschedulable") node.unschedulable = kube::json::flag_or(inner, false);
           if (key == "spec" && name == "taints")
-            kube::json::each_item(inner, [&](kube::json::value taint) { into.taints.push_back(taint_of(taint)); });
-          if (key == "status" && name == "allocatable") into.allocatable = extended(inner);
-          if (key == "status" && name == "capacity") into.capacity = extended(inner);
+            kube::json::each_item(inner, [&](kube::json::value taint) { node.taints.push_back(taint_of(taint)); });
+          if (key == "status" && name == "allocatable") node.allocatable = extended(inner);
+          if (key == "status" && name == "capacity") node.capacity = extended(inner);
         });
       });
 }
 
 kube::result<kube::config_map> config_map_of(std::string_view text) {
   return kube::json::decode<kube::config_map>(
-      text, kube::keep_none, [](kube::config_map& into, std::string_view key, kube::json::value field) {
+      text, kube::keep_none, [](kube::config_map& config_map, std::string_view key, kube::json::value field) {
         if (key != "data") return;
         std::vector<kube::packed_map::entry> all;
         kube::json::each_member(field, [&](std::string_view name, kube::json::value value) {
           all.emplace_back(std::string(name), std::string(kube::json::text_or(value)));
         });
-        into.data = kube::packed_map::of(all);
+        config_map.data = kube::packed_map::of(all);
       });
 }
 
 template <class T, class Decode>
-std::expected<void, std::string> fill(const json& from, controller::store<T>& into, Decode decode) {
+std::expected<void, std::string> fill(const json& object, controller::store<T>& store, Decode decode) {
   const std::string list(T::of().plural);
-  const auto& all = member(from, list.c_str());
+  const auto& all = member(object, list.c_str());
   if (!all.is_array()) return std::unexpected(list + " is no list");
-  into.begin();
+  store.begin();
   for (std::size_t i = 0; i < all.size(); ++i) {
-    auto one = decode(all[i].dump(-1, ' ', false, json::error_handler_t::replace));
-    if (!one) return std::unexpected(list + "[" + std::to_string(i) + "]: " + one.error().what);
-    into.put(std::move(*one));
+    auto item = decode(all[i].dump(-1, ' ', false, json::error_handler_t::replace));
+    if (!item) return std::unexpected(list + "[" + std::to_string(i) + "]: " + item.error().message);
+    store.put(std::move(*item));
   }
-  into.commit();
+  store.commit();
   return {};
 }
 template <class T>
-std::expected<void, std::string> fill(const json& from, controller::store<T>& into) {
-  return fill(from, into, [](const std::string& text) { return T::decode(text); });
+std::expected<void, std::string> fill(const json& object, controller::store<T>& store) {
+  return fill(object, store, [](const std::string& text) { return T::decode(text); });
 }
 
 }  // namespace
 
-kube::task<void> take_snapshot(kube::transport& over, json& into) {
-  into = {
+kube::task<void> take_snapshot(kube::transport& transport, json& object) {
+  object = {
       {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
   kube::list_options old_quota;
   old_quota.ns = reconcilers::gpu_quota_namespace;
@@ -165,22 +167,24 @@ kube::task<void> take_snapshot(kube::transport& over, json& into) {
                                                                       {&reconcilers::accelerator_quota::of(), {}},
                                                                       {&reconcilers::accelerator_node::of(), {}},
                                                                       {&kube::config_map::of(), old_quota}};
-  for (const auto& [type, what] : all) {
-    auto done = co_await save_all(over, *type, what, into);
+  for (const auto& [type, options] : all) {
+    auto done = co_await save_all(transport, *type, options, object);
     if (!done) co_return std::unexpected(std::move(done.error()));
   }
   co_return kube::result<void>();
 }
 
-std::expected<void, std::string> read_snapshot(std::string_view text, placements& into) {
-  const auto from = json::parse(text, nullptr, false);
-  if (!from.is_object() || member(from, "kind") != kind || member(from, "apiVersion") != version)
+std::expected<void, std::string> read_snapshot(std::string_view text, placements& placements) {
+  const auto snapshot = json::parse(text, nullptr, false);
+  if (!snapshot.is_object() || member(snapshot, "kind") != kind || member(snapshot, "apiVersion") != version)
     return std::unexpected("no Snapshot of " + std::string(version) + "; quartermaster inspect --save FILE makes one");
-  for (auto done : {fill(from, into.policies), fill(from, into.rules), fill(from, into.quotas), fill(from, into.cards),
-                    fill(from, into.old_quotas, config_map_of), fill(from, into.nodes, node_of),
-                    fill(from, into.pods, [](const std::string& one) { return reconcilers::extender::pod_of(one); })})
+  for (auto done :
+       {fill(snapshot, placements.policies), fill(snapshot, placements.rules), fill(snapshot, placements.quotas),
+        fill(snapshot, placements.cards), fill(snapshot, placements.old_quotas, config_map_of),
+        fill(snapshot, placements.nodes, node_of),
+        fill(snapshot, placements.pods, [](const std::string& bytes) { return reconcilers::extender::pod_of(bytes); })})
     if (!done) return done;
-  into.finish();
+  placements.finish();
   return {};
 }
 

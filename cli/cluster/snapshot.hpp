@@ -17,9 +17,9 @@
 namespace cli {
 
 /// Reads the cluster page by page; `into` is the file's content.
-kube::task<void> take_snapshot(kube::transport& over, nlohmann::ordered_json& into);
+kube::task<void> take_snapshot(kube::transport& transport, nlohmann::ordered_json& object);
 
 /// @return what is wrong with the text, in one line
-std::expected<void, std::string> read_snapshot(std::string_view text, placements& into);
+std::expected<void, std::string> read_snapshot(std::string_view text, placements& placements);
 
 }  // namespace cli

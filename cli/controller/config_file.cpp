@@ -9,8 +9,8 @@
 namespace cli {
 namespace {
 
-std::unexpected<kube::error> wrong(std::string what) {
-  return std::unexpected(kube::error{kube::errc::config, 0, std::move(what), {}});
+std::unexpected<kube::error> wrong(std::string message) {
+  return std::unexpected(kube::error{kube::errc::config, 0, std::move(message), {}});
 }
 
 std::string flag_of(const std::string& word) { return word.substr(0, word.find('=')); }
@@ -18,27 +18,27 @@ std::string flag_of(const std::string& word) { return word.substr(0, word.find('
 }  // namespace
 
 kube::result<std::vector<std::string>> flags_of_file(const std::string& file, const std::vector<std::string>& known,
-                                                     const std::vector<std::string>& given) {
+                                                     const std::vector<std::string>& overrides) {
   const auto text = kube::read_file(file);
   if (!text) return std::unexpected(text.error());
   std::vector<std::string> out, seen;
   std::istringstream lines(*text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    const auto content = std::string(reconcilers::crl::trimmed(line));
+    const auto content = std::string(text::trimmed(line));
     if (content.empty() || content.starts_with('#')) continue;
-    const auto where = file + ":" + std::to_string(number) + ": ";
+    const auto prefix = file + ":" + std::to_string(number) + ": ";
     const auto equals = content.find('=');
     if (equals == std::string::npos || equals == 0)
-      return wrong(where + "\"" + reconcilers::crl::shown(content) + "\" is not flag=value");
-    const auto name = std::string(reconcilers::crl::trimmed(std::string_view(content).substr(0, equals)));
-    const auto value = std::string(reconcilers::crl::trimmed(std::string_view(content).substr(equals + 1)));
+      return wrong(prefix + "\"" + text::shown(content) + "\" is not flag=value");
+    const auto name = std::string(text::trimmed(std::string_view(content).substr(0, equals)));
+    const auto value = std::string(text::trimmed(std::string_view(content).substr(equals + 1)));
     const auto flag = "--" + name;
     if (flag == "--config" || std::ranges::find(known, flag) == known.end())
-      return wrong(where + "no flag \"" + reconcilers::crl::shown(name) + "\"; see quartermaster controller --help");
-    if (std::ranges::find(seen, flag) != seen.end()) return wrong(where + name + " is set twice");
+      return wrong(prefix + "no flag \"" + text::shown(name) + "\"; see quartermaster controller --help");
+    if (std::ranges::find(seen, flag) != seen.end()) return wrong(prefix + name + " is set twice");
     seen.push_back(flag);
-    if (std::ranges::find(given, flag) == given.end()) out.push_back(flag + "=" + value);
+    if (std::ranges::find(overrides, flag) == overrides.end()) out.push_back(flag + "=" + value);
   }
   return out;
 }
@@ -46,15 +46,15 @@ kube::result<std::vector<std::string>> flags_of_file(const std::string& file, co
 kube::result<std::vector<std::string>> with_config_file(std::vector<std::string> words,
                                                         const std::vector<std::string>& known) {
   std::string file;
-  std::vector<std::string> given;
+  std::vector<std::string> overrides;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--config" && i + 1 < words.size()) file = words[i + 1];
     if (words[i].starts_with("--config=")) file = words[i].substr(9);
-    if (words[i].starts_with("--")) given.push_back(flag_of(words[i]));
-    if (words[i] == "-n") given.emplace_back("--namespace");
+    if (words[i].starts_with("--")) overrides.push_back(flag_of(words[i]));
+    if (words[i] == "-n") overrides.emplace_back("--namespace");
   }
   if (file.empty()) return words;
-  auto more = flags_of_file(file, known, given);
+  auto more = flags_of_file(file, known, overrides);
   if (!more) return std::unexpected(std::move(more.error()));
   words.insert(words.begin() + (words.empty() ? 0 : 1), more->begin(), more->end());
   return words;

@@ -16,9 +16,9 @@
 #include "api/gpu_quota.hpp"
 #include "api/names.hpp"
 #include "api/owned_object.hpp"
+#include "cli/controller/control_plane.hpp"
 #include "cli/controller/controller_options.hpp"
 #include "cli/controller/extender.hpp"
-#include "cli/controller/masters.hpp"
 #include "cli/controller/policy_file.hpp"
 #include "cli/controller/preflight.hpp"
 #include "cli/controller/webhook.hpp"
@@ -81,9 +81,9 @@ controller::http_server_options front(const controller_options& options) {
   return out;
 }
 
-controller::event_settings events_by(const controller::elector& of) {
+controller::event_settings events_by(const controller::elector& elector) {
   controller::event_settings out;
-  out.reporting_instance = of.identity();
+  out.reporting_instance = elector.identity();
   return out;
 }
 
@@ -94,15 +94,17 @@ kube::watch_settings in_namespace(std::string ns, std::string selector = {}) {
   return out;
 }
 
-reconcilers::crl::parse_settings judged_in(std::string ns) {
-  reconcilers::crl::parse_settings out;
+reconcilers::declarations::parse_settings judged_in(std::string ns) {
+  reconcilers::declarations::parse_settings out;
   out.ns = std::move(ns);
   return out;
 }
 
 constexpr controller::milliseconds soon{300};
 
-bool is_master(const kube::node* of) { return of && of->labels.contains("node-role.kubernetes.io/control-plane"); }
+bool is_master(const kube::node* node) {
+  return node && node->labels.contains("node-role.kubernetes.io/control-plane");
+}
 
 controller::runner_options at_once(std::size_t keys) {
   controller::runner_options out;
@@ -150,41 +152,41 @@ class operator_program {
  private:
   boost::asio::awaitable<void> main() {
     const auto usable = co_await check_cluster(reading_);
-    if (!usable) co_return fail(usable.error().what);
+    if (!usable) co_return fail(usable.error().message);
     log::info("starting", {{"version", QUARTERMASTER_VERSION},
                            {"kubernetes", *usable},
                            {"identity", elector_.identity()},
                            {"namespace", options_.ns}});
     const auto fills = co_await server_fills_pods(reading_);
-    if (!fills) co_return fail(fills.error().what);
+    if (!fills) co_return fail(fills.error().message);
     server_fills_ = *fills;
     managing_ = true;
     const auto served = co_await manager_.run();
-    if (!served) fail(served.error().what);
+    if (!served) fail(served.error().message);
     loop_.quit();
   }
 
-  void fail(const std::string& why) {
-    log::error(why);
+  void fail(const std::string& reason) {
+    log::error(reason);
     rc_ = 1;
     loop_.quit();
   }
 
   void add_caches() {
-    namespace declared = reconcilers::crl::names;
-    const auto ours = "app.kubernetes.io/managed-by=quartermaster";
+    namespace declared = reconcilers::declarations::names;
+    const auto selector = "app.kubernetes.io/managed-by=quartermaster";
     cache({}, policies_);
     cache({}, accelerator_nodes_);
     cache({}, nodes_);
     cache({}, pods_);
     cache(in_namespace(options_.ns), daemon_sets_);
-    cache(in_namespace(options_.ns, ours), deployments_);
+    cache(in_namespace(options_.ns, selector), deployments_);
     if (serves_extender())
       cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), client_secret_);
     cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), master_rows_);
-    cache(in_namespace(options_.ns, ours), services_);
-    cache(in_namespace(options_.ns, ours), service_accounts_);
-    cache(in_namespace(options_.ns, ours), config_maps_);
+    cache(in_namespace(options_.ns, selector), services_);
+    cache(in_namespace(options_.ns, selector), service_accounts_);
+    cache(in_namespace(options_.ns, selector), config_maps_);
     cache({}, runtime_classes_);
     cache({}, compiled_rules_);
     cache({}, quotas_);
@@ -193,45 +195,45 @@ class operator_program {
     cache(in_namespace(options_.declarations, std::string(declared::device_selector)), device_configs_);
   }
   template <class T>
-  void cache(kube::watch_settings what, controller::store<T>& into) {
-    controller::reflector_options how;
-    how.on_trouble = [this](const kube::error& why) { say_trouble(why); };
-    manager_.add_cache(seen_, std::move(what), into, std::move(how));
+  void cache(kube::watch_settings settings, controller::store<T>& store) {
+    controller::reflector_options options;
+    options.on_trouble = [this](const kube::error& error) { say_trouble(error); };
+    manager_.add_cache(seen_, std::move(settings), store, std::move(options));
   }
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
-  void say_trouble(const kube::error& why) {
+  void say_trouble(const kube::error& error) {
     const auto* about = policies_.find({{}, std::string(reconcilers::names::policy)});
     if (!about || !manager_.leading()) return;
-    const bool refused = why.code == kube::errc::forbidden;
-    events_.record({kube::resources::accelerator_policies, *about}, controller::event_type::warning,
-                   refused ? "Forbidden" : "WatchBroken", "Watch",
-                   refused
-                       ? why.what + ". Grant the right again (helm upgrade restores the chart's); no restart is needed."
-                       : why.what +
-                             ". Lists work, so what is known may be minutes old: look for a proxy between here "
-                             "and the API server that cuts or holds back streams.");
+    const bool refused = error.code == kube::errc::forbidden;
+    events_.record(
+        {kube::resources::accelerator_policies, *about}, controller::event_type::warning,
+        refused ? "Forbidden" : "WatchBroken", "Watch",
+        refused ? error.message + ". Grant the right again (helm upgrade restores the chart's); no restart is needed."
+                : error.message +
+                      ". Lists work, so what is known may be minutes old: look for a proxy between here "
+                      "and the API server that cuts or holds back streams.");
   }
 
   /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
   template <class T, class Reconciler>
-  void wake(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
-    from.observe([this, &what, &runner](const T* before, const T* after) {
-      for (const auto& key : what.affected_by(before, after)) runner.add(key, priority());
+  void wake(controller::store<T>& store, const Reconciler& reconciler, controller::runner& runner) {
+    store.observe([this, &reconciler, &runner](const T* before, const T* after) {
+      for (const auto& key : reconciler.affected_by(before, after)) runner.add(key, priority());
     });
   }
   /// The same where what follows is only counted: a thousand changes at once are one look.
   template <class T, class Reconciler>
-  void wake_soon(controller::store<T>& from, const Reconciler& what, controller::runner& runner) {
-    from.observe([this, &what, &runner](const T* before, const T* after) {
-      for (const auto& key : what.affected_by(before, after)) runner.add_after(key, soon, priority());
+  void wake_soon(controller::store<T>& store, const Reconciler& reconciler, controller::runner& runner) {
+    store.observe([this, &reconciler, &runner](const T* before, const T* after) {
+      for (const auto& key : reconciler.affected_by(before, after)) runner.add_after(key, soon, priority());
     });
   }
   /// The labels that device configurations name ask for a mode of ours where the device is one.
   void declare_labels() {
     std::vector<reconcilers::label_alias> labels;
-    for (const auto& one : custom_resource_.devices()) {
-      if (one.sound) labels.push_back({one.label_key, one.label_value, reconcilers::crl::lower_case(one.name)});
+    for (const auto& device : custom_resource_.devices()) {
+      if (device.sound) labels.push_back({device.label_key, device.label_value, text::lower_case(device.name)});
     }
     for (const auto& node : enrolment_.declare(std::move(labels))) enrolling_.add(node, priority());
   }
@@ -280,7 +282,8 @@ class operator_program {
 
   void add_webhook() {
     webhook_ = std::make_unique<webhook>(
-        webhook::given{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_, nodes_}, options_);
+        webhook::dependencies{loop_, metrics_, serving_, running_, client_, policies_, compiled_rules_, nodes_},
+        options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::webhook, options_.ns), webhook_->secrets);
     cache(webhook::only(known::webhook_configuration), webhook_->mutating);
@@ -289,7 +292,7 @@ class operator_program {
 
   /// Also where nobody counts: a quota says so then.
   void add_quotas() {
-    quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::given{
+    quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::dependencies{
         client_, quotas_, extender_ ? &extender_->limits() : nullptr,
         [this] { return extender_ ? extender_->held_back() : reconcilers::held_back_by_namespace(); },
         [this] { return enforcement(); }, [this] { return extender_ ? extender_->models() : std::set<std::string>(); },
@@ -305,7 +308,7 @@ class operator_program {
       const bool slept = co_await controller::sleep_for(std::chrono::seconds(2));
       if (!slept) co_return kube::result<void>();
       const auto done = co_await quota_status_->turn();
-      if (!done) log::warn("the status of quotas cannot be written", {{"error", done.error().what}});
+      if (!done) log::warn("the status of quotas cannot be written", {{"error", done.error().message}});
     }
   }
   reconcilers::quota_enforcement enforcement() {
@@ -328,19 +331,19 @@ class operator_program {
   void add_extender() {
     cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
-        extender::given{loop_,
-                        metrics_,
-                        serving_,
-                        running_,
-                        client_,
-                        {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
-                        [this] { return elector_.remaining(); },
-                        elector_.identity(),
-                        events_,
-                        deployments_,
-                        master_rows_,
-                        client_secret_,
-                        [this] { report(); }},
+        extender::dependencies{loop_,
+                               metrics_,
+                               serving_,
+                               running_,
+                               client_,
+                               {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
+                               [this] { return elector_.remaining(); },
+                               elector_.identity(),
+                               events_,
+                               deployments_,
+                               master_rows_,
+                               client_secret_,
+                               [this] { report(); }},
         options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
@@ -361,25 +364,25 @@ class operator_program {
 
   std::vector<controller::condition> conditions() {
     std::vector<controller::condition> out;
-    if (auto one = resource_rules_.state()) out.push_back(std::move(*one));
-    if (auto one = schedulers().state) out.push_back(std::move(*one));
-    if (auto one = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*one));
+    if (auto condition = resource_rules_.state()) out.push_back(std::move(*condition));
+    if (auto condition = schedulers().state) out.push_back(std::move(*condition));
+    if (auto condition = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*condition));
     return out;
   }
   /// The kube-schedulers of the masters, and the one beside them: of two that are there during a change the policy's
   /// own says how it is.
-  masters_status schedulers() {
-    known_masters known;
+  control_plane_status schedulers() {
+    control_plane_facts known;
     if (const auto* rules = policies_.find({{}, std::string(reconcilers::names::policy)})) {
       known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
       known.generation = rules->generation;
     }
-    known.told = master_rows_.find({options_.ns, agent::static_pod::static_pod_name});
+    known.config_map = master_rows_.find({options_.ns, agent::static_pod::static_pod_name});
     for (const auto& node : nodes_.all()) {
       if (is_master(&node)) known.masters.insert(node.key.name);
     }
-    if (known.told) {
-      for (const auto& [node, row] : known.told->data) {
+    if (known.config_map) {
+      for (const auto& [node, row] : known.config_map->data) {
         if (nodes_.find({{}, std::string(node)})) known.nodes.emplace(node);
       }
     }
@@ -387,7 +390,7 @@ class operator_program {
     masters_.set(out);
     const auto rows = dedicated_.rows();
     if (rows) out.rows.insert(out.rows.begin(), rows->begin(), rows->end());
-    if (auto beside = dedicated_.state(); beside && !known.wanted) out.state = std::move(beside);
+    if (auto condition = dedicated_.state(); condition && !known.wanted) out.state = std::move(condition);
     return out;
   }
   std::optional<std::vector<reconcilers::scheduler_row>> scheduler_rows() {
@@ -445,7 +448,7 @@ class operator_program {
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
-  masters_metric masters_{metrics_};
+  control_plane_metric masters_{metrics_};
   reconcilers::policy policy_{{policies_,
                                nodes_,
                                {daemon_sets_,
@@ -483,7 +486,7 @@ class operator_program {
                                               {.filled_by_policies = [this] { return server_fills_; },
                                                .on_state = [this] { report(); },
                                                .sends = [this] { return dedicated_.sends(); }}};
-  reconcilers::dedicated::scheduler dedicated_{
+  reconcilers::own_scheduler::scheduler dedicated_{
       {policies_,
        compiled_rules_,
        nodes_,
@@ -522,8 +525,8 @@ void give_memory_back() {
   mallopt(M_TRIM_THRESHOLD, 512 << 10);
 }
 
-int complain(std::string_view what, int rc) {
-  std::cerr << "quartermaster: " << what << "\n";
+int complain(std::string_view message, int rc) {
+  std::cerr << "quartermaster: " << message << "\n";
   return rc;
 }
 
@@ -531,9 +534,9 @@ int complain(std::string_view what, int rc) {
 
 int run_controller(controller_options options) {
   give_memory_back();
-  log::level from = log::level::info;
-  log::parse_level(options.log_level, from);
-  log::configure(options.log_format == "json" ? log::format::json : log::format::text, from);
+  log::level level = log::level::info;
+  log::parse_level(options.log_level, level);
+  log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
   if (const auto problem = lease_timing(options).problem(); !problem.empty()) return complain(problem, 2);
   if (const auto problem = address_problem("--metrics-address", options.metrics_address); !problem.empty())
     return complain(problem, 2);
@@ -543,15 +546,15 @@ int run_controller(controller_options options) {
   nlohmann::json policy;
   if (!options.policy.empty()) {
     auto read = read_policy_file(options.policy);
-    if (!read) return complain(read.error().what, 2);
+    if (!read) return complain(read.error().message, 2);
     policy = std::move(*read);
   }
 
-  kube::config_options where;
-  where.kubeconfig = options.kubeconfig;
-  where.context = options.context;
-  auto cluster = kube::load_config(where);
-  if (!cluster) return complain(cluster.error().what, 1);
+  kube::config_options config_options;
+  config_options.kubeconfig = options.kubeconfig;
+  config_options.context = options.context;
+  auto cluster = kube::load_config(config_options);
+  if (!cluster) return complain(cluster.error().message, 1);
   if (options.ns.empty()) options.ns = cluster->ns;
   auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
   return program->run();

@@ -20,61 +20,62 @@ std::string a_namespace(const std::string& name) {
 std::string address_problem(std::string_view flag, const std::string& address) {
   if (address.empty()) return {};
   const auto read = controller::parse_address(address);
-  return read ? std::string() : std::string(flag) + ": " + read.error().what;
+  return read ? std::string() : std::string(flag) + ": " + read.error().message;
 }
 
-void add_controller_options(CLI::App& verb, controller_options& into) {
+void add_controller_options(CLI::App& verb, controller_options& options) {
   // Its flags are put beside the others before the command line is read (config_file.hpp); here it is only known.
-  verb.add_option("--config", into.config,
+  verb.add_option("--config", options.config,
                   "Read flags from this file: lines of flag=value, without the dashes; the command line wins");
-  const auto text = [&verb](const char* flags, std::string& to, const char* variable, const char* help) {
-    return verb.add_option(flags, to, help)->envname(variable)->capture_default_str();
+  const auto text = [&verb](const char* flags, std::string& output, const char* variable, const char* help) {
+    return verb.add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
-  text("--kubeconfig", into.kubeconfig, "QUARTERMASTER_KUBECONFIG",
+  text("--kubeconfig", options.kubeconfig, "QUARTERMASTER_KUBECONFIG",
        "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
-  text("--context", into.context, "QUARTERMASTER_CONTEXT", "Context of the kubeconfig; without it its current-context");
-  text("-n,--namespace", into.ns, "POD_NAMESPACE",
+  text("--context", options.context, "QUARTERMASTER_CONTEXT",
+       "Context of the kubeconfig; without it its current-context");
+  text("-n,--namespace", options.ns, "POD_NAMESPACE",
        "Namespace of the lease and of the modules' DaemonSets; without it the namespace of the context")
       ->check(a_namespace);
-  text("--pod-name", into.pod_name, "POD_NAME",
+  text("--pod-name", options.pod_name, "POD_NAME",
        "Our own pod, which gets the label quartermaster.io/leader=true while it leads");
-  text("--declarations-namespace", into.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
+  text("--declarations-namespace", options.declarations, "QUARTERMASTER_DECLARATIONS_NAMESPACE",
        "Where declarations (ConfigMaps cf-crl-*) are looked for")
       ->check(a_namespace);
-  text("--policy", into.policy, "QUARTERMASTER_POLICY",
+  text("--policy", options.policy, "QUARTERMASTER_POLICY",
        "File with the AcceleratorPolicy of this installation, applied by the leader; what it names wins over edits by "
        "hand");
-  text("--image", into.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
-  text("--metrics-address", into.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
+  text("--image", options.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
+  text("--metrics-address", options.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");
-  text("--webhook-address", into.webhook_address, "QUARTERMASTER_WEBHOOK_ADDRESS",
+  text("--webhook-address", options.webhook_address, "QUARTERMASTER_WEBHOOK_ADDRESS",
        "host:port of the admission webhook, for API servers that cannot fill in pods themselves (below 1.36); empty: "
        "none");
-  text("--webhook-url", into.webhook_url, "QUARTERMASTER_WEBHOOK_URL",
+  text("--webhook-url", options.webhook_url, "QUARTERMASTER_WEBHOOK_URL",
        "https://host:port where the API server reaches the webhook, outside a cluster; without it the chart's Service");
-  text("--webhook-client-ca", into.webhook_client_ca, "QUARTERMASTER_WEBHOOK_CLIENT_CA",
+  text("--webhook-client-ca", options.webhook_client_ca, "QUARTERMASTER_WEBHOOK_CLIENT_CA",
        "PEM file: callers of the webhook must show a certificate signed by it");
-  text("--extender-address", into.extender_address, "QUARTERMASTER_EXTENDER_ADDRESS",
+  text("--extender-address", options.extender_address, "QUARTERMASTER_EXTENDER_ADDRESS",
        "host:port of the scheduler extender (TLS: /scheduler/filter, prioritize, bind, preempt); empty: none");
-  text("--predicates-address", into.predicates_address, "QUARTERMASTER_PREDICATES_ADDRESS",
+  text("--predicates-address", options.predicates_address, "QUARTERMASTER_PREDICATES_ADDRESS",
        "host:port of /scheduler/predicates, plain HTTP, for schedulers set up by the old manuals; needs "
        "--extender-address; empty: none");
-  text("--extender-cert-file", into.extender_cert, "QUARTERMASTER_EXTENDER_CERT_FILE",
+  text("--extender-cert-file", options.extender_cert, "QUARTERMASTER_EXTENDER_CERT_FILE",
        "PEM file with the extender's certificate, read again when it changes; without it the operator issues one");
-  text("--extender-key-file", into.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");
-  text("--extender-client-ca", into.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
+  text("--extender-key-file", options.extender_key, "QUARTERMASTER_EXTENDER_KEY_FILE", "PEM file with its key");
+  text("--extender-client-ca", options.extender_client_ca, "QUARTERMASTER_EXTENDER_CLIENT_CA",
        "PEM file: schedulers must show a certificate signed by it");
-  text("--log-format", into.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
+  text("--log-format", options.log_format, "QUARTERMASTER_LOG_FORMAT", "text or json, on stderr")
       ->check(CLI::IsMember({"text", "json"}));
-  text("--log-level", into.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
+  text("--log-level", options.log_level, "QUARTERMASTER_LOG_LEVEL", "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  const auto seconds = [&verb](const char* flag, int& to, const char* help) {
-    verb.add_option(flag, to, help)->check(CLI::Range(1, 3600))->capture_default_str();
+  const auto seconds = [&verb](const char* flag, int& output, const char* help) {
+    verb.add_option(flag, output, help)->check(CLI::Range(1, 3600))->capture_default_str();
   };
-  seconds("--lease-duration", into.lease_seconds, "Seconds others wait for after our last renewal");
-  seconds("--renew-deadline", into.renew_seconds,
+  seconds("--lease-duration", options.lease_seconds, "Seconds others wait for after our last renewal");
+  seconds("--renew-deadline", options.renew_seconds,
           "Seconds after which we stop when no renewal works; less than the duration");
-  seconds("--retry-period", into.retry_seconds, "Seconds between tries");
+  seconds("--retry-period", options.retry_seconds, "Seconds between tries");
 }
 
 }  // namespace cli

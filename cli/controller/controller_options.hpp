@@ -38,6 +38,6 @@ struct controller_options {
 std::string address_problem(std::string_view flag, const std::string& address);
 
 /// Adds the flags to `verb`; they write into `into`, which must outlive parsing.
-void add_controller_options(CLI::App& verb, controller_options& into);
+void add_controller_options(CLI::App& verb, controller_options& options);
 
 }  // namespace cli

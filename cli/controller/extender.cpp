@@ -55,55 +55,60 @@ std::string extender_problem(const controller_options& options) {
   return {};
 }
 
-extender::extender(given from, const controller_options& options)
-    : loop_(from.loop),
-      nodes_(from.stores.nodes),
-      old_quotas_(from.stores.old_quotas),
-      master_rows_(from.master_rows),
-      events_(from.events),
-      book_(from.stores, from.metrics),
-      earlier_({from.loop, from.client, from.stores.pods,
+extender::extender(dependencies dependencies, const controller_options& options)
+    : loop_(dependencies.loop),
+      nodes_(dependencies.stores.nodes),
+      old_quotas_(dependencies.stores.old_quotas),
+      master_rows_(dependencies.master_rows),
+      events_(dependencies.events),
+      book_(dependencies.stores, dependencies.metrics),
+      earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
-                from.identity}),
-      binds_({from.loop, from.client, from.stores.pods, from.stores.nodes, book_, earlier_, from.lease_left},
-             from.metrics),
-      waiting_({from.client, from.stores.pods, from.stores.nodes, book_, from.events}, from.metrics),
-      front_({book_, from.stores.pods, binds_, [this] { return leading_; },
+                dependencies.identity}),
+      binds_({dependencies.loop, dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_,
+              earlier_, dependencies.lease_left},
+             dependencies.metrics),
+      waiting_({dependencies.client, dependencies.stores.pods, dependencies.stores.nodes, book_, dependencies.events},
+               dependencies.metrics),
+      front_({book_, dependencies.stores.pods, binds_, [this] { return leading_; },
               [this](const kube::pod& pod) { waiting_.note(pod); }},
-             from.metrics),
-      predicates_({from.client, from.stores.pods, book_, earlier_, [this] { return leading_; },
+             dependencies.metrics),
+      predicates_({dependencies.client, dependencies.stores.pods, book_, earlier_, [this] { return leading_; },
                    [this](const kube::pod& pod) { waiting_.note(pod); }},
-                  from.metrics),
-      callers_(from.stores.policies, from.events, from.metrics, {.on_state = from.on_state}),
-      server_(from.loop, from.serving,
+                  dependencies.metrics),
+      callers_(dependencies.stores.policies, dependencies.events, dependencies.metrics,
+               {.on_state = dependencies.on_state}),
+      server_(dependencies.loop, dependencies.serving,
               listening(options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
   book_.on_room([this] { waiting_.room(); });
-  from.stores.old_quotas.observe([this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
-  if (options.extender_cert.empty()) issue(from, options.ns);
+  dependencies.stores.old_quotas.observe(
+      [this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
+  if (options.extender_cert.empty()) issue(dependencies, options.ns);
   front_.add_routes(server_);
   if (options.predicates_address.empty()) return;
-  plain_ = std::make_unique<controller::http_server>(from.loop, from.serving, plainly(options));
+  plain_ = std::make_unique<controller::http_server>(dependencies.loop, dependencies.serving, plainly(options));
   predicates_.add_routes(*plain_);
 }
 
 /// The leader makes and renews the certificates, and every replica shows what is stored.
-void extender::issue(const given& from, const std::string& ns) {
+void extender::issue(const dependencies& dependencies, const std::string& ns) {
   certificates_ = std::make_unique<reconcilers::extender_certificates>(
-      reconcilers::extender_certificates::stores{
-          {authority_secret, server_secret, from.client_secret}, from.stores.policies, from.deployments},
-      from.client, from.events, from.metrics,
+      reconcilers::extender_certificates::stores{{authority_secret, server_secret, dependencies.client_secret},
+                                                 dependencies.stores.policies,
+                                                 dependencies.deployments},
+      dependencies.client, dependencies.events, dependencies.metrics,
       reconcilers::extender_certificates::settings{.ns = ns, .masters = [this] { return masters_known(); }});
-  shown_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
-  rotating_ = std::make_unique<controller::runner>(from.loop, *certificates_, from.running);
+  certificate_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
+  rotating_ = std::make_unique<controller::runner>(dependencies.loop, *certificates_, dependencies.running);
   const auto rotate = [this](const auto* before, const auto* after) {
     for (const auto& key : certificates_->affected_by(before, after)) rotating_->add(key);
   };
   authority_secret.observe(rotate);
   server_secret.observe(rotate);
-  from.client_secret.observe(rotate);
-  from.stores.policies.observe(rotate);
-  from.master_rows.observe(rotate);
-  from.deployments.observe(rotate);
+  dependencies.client_secret.observe(rotate);
+  dependencies.stores.policies.observe(rotate);
+  dependencies.master_rows.observe(rotate);
+  dependencies.deployments.observe(rotate);
 }
 
 void extender::join(controller::manager& manager) {
@@ -119,9 +124,9 @@ void extender::join(controller::manager& manager) {
 }
 
 /// Those whose node is there: a master that is gone leaves its row. Empty: not known yet.
-std::optional<std::vector<reconcilers::extender_master>> extender::masters_known() const {
+std::optional<std::vector<reconcilers::extender_scheduler>> extender::masters_known() const {
   if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
-  std::vector<reconcilers::extender_master> out;
+  std::vector<reconcilers::extender_scheduler> out;
   for (const auto& rows : master_rows_.all()) {
     for (const auto& [node, text] : rows.data) {
       if (!nodes_.find({{}, std::string(node)})) continue;
@@ -134,8 +139,8 @@ std::optional<std::vector<reconcilers::extender_master>> extender::masters_known
 
 void extender::tell_of_quotas() {
   if (!leading_ || book_.trouble().empty()) return;
-  for (const auto& one : old_quotas_.all())
-    events_.record({kube::config_map::of(), one}, controller::event_type::warning, "QuotaUnreadable", "Read",
+  for (const auto& entry : old_quotas_.all())
+    events_.record({kube::config_map::of(), entry}, controller::event_type::warning, "QuotaUnreadable", "Read",
                    book_.trouble() + ". What it said before holds until this is mended.");
 }
 

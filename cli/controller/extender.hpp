@@ -30,7 +30,7 @@ std::string extender_problem(const controller_options& options);
 
 class extender {
  public:
-  struct given {
+  struct dependencies {
     controller::loop& loop;
     controller::registry& metrics;
     controller::http_server_metrics& serving;
@@ -45,7 +45,7 @@ class extender {
     controller::store<reconcilers::extender_secret>& client_secret;
     std::function<void()> on_state;  ///< `state` has changed
   };
-  extender(given from, const controller_options& options);
+  extender(dependencies dependencies, const controller_options& options);
 
   /// What there is to say about a pod that is about to be made; for the admission webhook.
   std::vector<std::string> advise(std::string_view ns, const nlohmann::json& pod) const {
@@ -69,8 +69,8 @@ class extender {
   void tell_of_quotas();
   kube::task<void> lead();
   kube::task<void> care();
-  void issue(const given& from, const std::string& ns);
-  std::optional<std::vector<reconcilers::extender_master>> masters_known() const;
+  void issue(const dependencies& dependencies, const std::string& ns);
+  std::optional<std::vector<reconcilers::extender_scheduler>> masters_known() const;
 
   controller::loop& loop_;
   const controller::store<kube::node>& nodes_;
@@ -81,13 +81,13 @@ class extender {
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;
   reconcilers::extender::waiting waiting_;
-  reconcilers::extender::front front_;
+  reconcilers::extender::request_handler front_;
   reconcilers::extender::predicates predicates_;
   reconcilers::caller_certificates callers_;
   controller::http_server server_;
   /// Null where the server reads files of its own.
   std::unique_ptr<reconcilers::extender_certificates> certificates_;
-  std::unique_ptr<reconcilers::extender_certificate> shown_;
+  std::unique_ptr<reconcilers::extender_certificate> certificate_;
   std::unique_ptr<controller::runner> rotating_;
   std::unique_ptr<controller::http_server> plain_;  ///< null without --predicates-address
   bool leading_ = false;

@@ -4,9 +4,9 @@
 #include <iostream>
 
 #include "api/names.hpp"
-#include "cli/output/yaml.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
@@ -17,24 +17,25 @@ using nlohmann::json;
 constexpr std::string_view field_owner = "quartermaster-values";
 constexpr controller::milliseconds first_wait(500), longest_wait(60'000);
 
-std::unexpected<kube::error> wrong(std::string what) {
-  return std::unexpected(kube::error{kube::errc::config, 0, std::move(what), std::nullopt});
+std::unexpected<kube::error> wrong(std::string message) {
+  return std::unexpected(kube::error{kube::errc::config, 0, std::move(message), std::nullopt});
 }
 
 }  // namespace
 
 kube::result<json> read_policy_file(const std::string& path) {
-  const auto file = yaml::read_file(path, std::cin);
+  const auto file = text::yaml::read_file(path, std::cin);
   if (!file) return wrong("--policy " + path + ": " + file.error());
   if (file->documents.size() != 1)
     return wrong("--policy " + path + ": " + std::to_string(file->documents.size()) +
                  " documents; it takes one AcceleratorPolicy");
   const auto& root = *file->documents.front();
-  auto policy = yaml::to_json(root);
+  auto policy = text::yaml::to_json(root);
   const auto& type = kube::resources::accelerator_policies;
-  if (!policy || yaml::text_at(&root, "apiVersion") != type.api_version() || yaml::text_at(&root, "kind") != type.kind)
+  if (!policy || text::yaml::text_at(&root, "apiVersion") != type.api_version() ||
+      text::yaml::text_at(&root, "kind") != type.kind)
     return wrong("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
-  const auto name = yaml::text_at(yaml::find(&root, "metadata"), "name");
+  const auto name = text::yaml::text_at(text::yaml::find(&root, "metadata"), "name");
   if (name != reconcilers::names::policy)
     return wrong("--policy " + path + ": its name is '" + std::string(name) + "'; the one that counts is " +
                  std::string(reconcilers::names::policy));
@@ -53,7 +54,8 @@ kube::task<void> keep_policy(kube::client& api, json policy) {
       co_return kube::result<void>();
     }
     if (done.error().code == kube::errc::cancelled) co_return std::unexpected(done.error());
-    log::error("the policy of the installation (--policy) cannot be applied, retrying", {{"error", done.error().what}});
+    log::error("the policy of the installation (--policy) cannot be applied, retrying",
+               {{"error", done.error().message}});
     const bool slept = co_await controller::sleep_for(wait);
     if (!slept) co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped", std::nullopt});
   }

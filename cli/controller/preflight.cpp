@@ -7,8 +7,8 @@
 namespace cli {
 namespace {
 
-std::unexpected<kube::error> failure(kube::errc code, std::string what) {
-  return std::unexpected(kube::error{code, 0, std::move(what), std::nullopt});
+std::unexpected<kube::error> failure(kube::errc code, std::string message) {
+  return std::unexpected(kube::error{code, 0, std::move(message), std::nullopt});
 }
 
 std::string version_in(const std::string& body) {
@@ -42,8 +42,9 @@ kube::task<std::string> check_cluster(kube::client& api) {
                       "or use another --context");
   }
   if (policies->status == 403) {
-    const auto why = kube::error_of("list acceleratorpolicies", *policies);
-    co_return failure(kube::errc::forbidden, why.what + "; bind this account to the chart's ClusterRole quartermaster");
+    const auto error = kube::error_of("list acceleratorpolicies", *policies);
+    co_return failure(kube::errc::forbidden,
+                      error.message + "; bind this account to the chart's ClusterRole quartermaster");
   }
   if (!kube::succeeded(policies->status))
     co_return std::unexpected(kube::error_of("list acceleratorpolicies", *policies));

@@ -46,12 +46,12 @@ kube::watch_settings webhook::only(std::string_view name, std::string ns) {
   return out;
 }
 
-webhook::webhook(given from, const controller_options& options)
-    : server_(from.loop, from.serving, listening(options)),
-      answers_(from.policies, from.rules, options.ns, from.metrics, &from.nodes),
-      config_({secrets, mutating}, from.client, told(options)),
+webhook::webhook(dependencies dependencies, const controller_options& options)
+    : server_(dependencies.loop, dependencies.serving, listening(options)),
+      answers_(dependencies.policies, dependencies.rules, options.ns, dependencies.metrics, &dependencies.nodes),
+      config_({secrets, mutating}, dependencies.client, told(options)),
       certificate_({secrets, mutating}, told(options), server_),
-      keeping_(from.loop, config_, from.running) {
+      keeping_(dependencies.loop, config_, dependencies.running) {
   answers_.add_routes(server_);
   watch(secrets);
   watch(mutating);

@@ -19,7 +19,7 @@ namespace cli {
 std::string webhook_problem(const controller_options& options);
 
 struct webhook {
-  struct given {
+  struct dependencies {
     controller::loop& loop;
     controller::registry& metrics;
     controller::http_server_metrics& serving;
@@ -29,10 +29,10 @@ struct webhook {
     controller::store<reconcilers::compiled_rules>& rules;
     const controller::store<kube::node>& nodes;
   };
-  webhook(given from, const controller_options& options);
+  webhook(dependencies dependencies, const controller_options& options);
 
   /// Of a part made later; it must outlive this.
-  void set_advice(reconcilers::compat::advice more) { answers_.set_advice(std::move(more)); }
+  void set_advice(reconcilers::cuda::advice more) { answers_.set_advice(std::move(more)); }
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager, controller::health& health);
   static kube::watch_settings only(std::string_view name, std::string ns = {});

@@ -19,7 +19,7 @@ struct explain_error_options {
   std::string language = "en", output = "text";
 };
 /// The exit code of the verb: 0 explained, 1 not known.
-int run_explain_error(const explain_error_options& options, std::istream& in, std::ostream& out, std::ostream& err);
+int run_explain_error(const explain_error_options& options, std::istream& input, std::ostream& out, std::ostream& err);
 
 struct explain_compat_options {
   std::string cuda;                      ///< of the image: "12.4"
@@ -31,10 +31,10 @@ struct explain_compat_options {
 };
 /// `of`: the node, where one was named. The exit code of the verb: 0 works, 2 wrong usage, 3 does not work or is not
 /// known.
-int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& of, std::ostream& out,
+int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err);
 
-kube::task<kube::node> read_node(kube::transport& over, std::string name);
+kube::task<kube::node> read_node(kube::transport& transport, std::string name);
 /// As above, and 1 where the node cannot be read.
 int run_explain_compat(const explain_compat_options& options, std::ostream& out, std::ostream& err);
 

@@ -24,47 +24,53 @@ namespace {
 namespace ext = reconcilers::extender;
 using json = nlohmann::ordered_json;
 
-json as_json(const quota::explanation& why, std::span<const quota::node_view> nodes, const ext::asked& by) {
-  json out{{"nodes", why.nodes}, {"fitting", why.fitting}, {"text", ext::text_of(why, nodes, by)}};
+json as_json(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+             const ext::pod_request& request) {
+  json out{{"nodes", explanation.nodes},
+           {"fitting", explanation.fitting},
+           {"text", ext::text_of(explanation, nodes, request)}};
   out["causes"] = json::array();
-  for (const auto& one : why.causes) {
-    json cause{{"reason", quota::text_of(one.why)}, {"nodes", one.nodes}};
-    if (one.container >= 0 && static_cast<std::size_t>(one.container) < by.names().size())
-      cause["container"] = by.names()[static_cast<std::size_t>(one.container)]->name;
-    if (!one.key.empty()) cause["key"] = one.key;
+  for (const auto& entry : explanation.causes) {
+    json cause{{"reason", quota::text_of(entry.code)}, {"nodes", entry.nodes}};
+    if (entry.container >= 0 && static_cast<std::size_t>(entry.container) < request.names().size())
+      cause["container"] = request.names()[static_cast<std::size_t>(entry.container)]->name;
+    if (!entry.key.empty()) cause["key"] = entry.key;
     out["causes"].push_back(std::move(cause));
   }
-  out["nearest"] = why.nearest ? json(nodes[*why.nearest].what->name) : json();
-  out["changeOfPod"] = why.of_pod ? json(ext::by_name(quota::text_of(*why.of_pod, nodes), by)) : json();
-  out["changeOfNode"] = why.of_node ? json(quota::text_of(*why.of_node, nodes)) : json();
+  out["nearest"] = explanation.nearest ? json(nodes[*explanation.nearest].inventory->name) : json();
+  out["changeOfPod"] =
+      explanation.of_pod ? json(ext::by_name(quota::text_of(*explanation.of_pod, nodes), request)) : json();
+  out["changeOfNode"] = explanation.of_node ? json(quota::text_of(*explanation.of_node, nodes)) : json();
   return out;
 }
 
-void print(const quota::explanation& why, std::span<const quota::node_view> nodes, const ext::asked& by,
-           const placements& in, const bilingual& say, std::ostream& to) {
+void print(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+           const ext::pod_request& request, const placements& placements, const bilingual& say, std::ostream& out) {
   table rows(say.zh ? std::vector<std::string>{"节点数", "原因", "对象"}
                     : std::vector<std::string>{"NODES", "REASON", "OF"});
   std::map<std::string, std::size_t> refusals;
   for (const auto& node : nodes)
-    if (auto text = refusal_of(node, by, in); !text.empty()) ++refusals[std::move(text)];
+    if (auto text = refusal_of(node, request, placements); !text.empty()) ++refusals[std::move(text)];
   for (const auto& [text, count] : refusals) rows.add({std::to_string(count), text, ""});
-  for (const auto& one : why.causes) {
-    const bool said = one.why == quota::reason::refused || one.why == quota::reason::not_offered;
-    if (said && !refusals.empty()) continue;
-    std::string of(one.key);
-    if (of.empty() && one.container >= 0 && static_cast<std::size_t>(one.container) < by.names().size())
-      of = "container " + by.names()[static_cast<std::size_t>(one.container)]->name;
-    rows.add({std::to_string(one.nodes), std::string(quota::text_of(one.why)), of});
+  for (const auto& cause : explanation.causes) {
+    const bool is_refused = cause.code == quota::reason::refused || cause.code == quota::reason::not_offered;
+    if (is_refused && !refusals.empty()) continue;
+    std::string object(cause.key);
+    if (object.empty() && cause.container >= 0 && static_cast<std::size_t>(cause.container) < request.names().size())
+      object = "container " + request.names()[static_cast<std::size_t>(cause.container)]->name;
+    rows.add({std::to_string(cause.nodes), std::string(quota::text_of(cause.code)), object});
   }
-  rows.print(to);
-  if (why.nearest) to << say("Nearest: node ", "最接近的节点：") << nodes[*why.nearest].what->name << "\n";
-  if (why.of_pod)
-    to << say("Smallest change of the pod: ", "对 Pod 的最小改动：")
-       << ext::by_name(quota::text_of(*why.of_pod, nodes), by) << "\n";
-  if (why.of_node)
-    to << say("Smallest change of a node: ", "对节点的最小改动：") << quota::text_of(*why.of_node, nodes) << "\n";
-  if (!why.of_pod && !why.of_node)
-    to << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
+  rows.print(out);
+  if (explanation.nearest)
+    out << say("Nearest: node ", "最接近的节点：") << nodes[*explanation.nearest].inventory->name << "\n";
+  if (explanation.of_pod)
+    out << say("Smallest change of the pod: ", "对 Pod 的最小改动：")
+        << ext::by_name(quota::text_of(*explanation.of_pod, nodes), request) << "\n";
+  if (explanation.of_node)
+    out << say("Smallest change of a node: ", "对节点的最小改动：") << quota::text_of(*explanation.of_node, nodes)
+        << "\n";
+  if (!explanation.of_pod && !explanation.of_node)
+    out << say("No single change of the pod or of a node is enough.\n", "仅改动 Pod 或某个节点的一处不够。\n");
 }
 
 /// Of the nodes that fit, those where a nominated pod goes before this one: "node a is kept for lab/urgent".
@@ -72,42 +78,42 @@ struct kept {
   std::vector<std::string> texts;
   bool everywhere = false;
 };
-kept kept_nodes(const kube::pod& pod, std::span<const quota::node_view> nodes, const ext::asked& by,
-                const placements& in) {
+kept kept_nodes(const kube::pod& pod, std::span<const quota::node_view> nodes, const ext::pod_request& request,
+                const placements& placements) {
   std::vector<quota::shortfall> found(nodes.size());
-  quota::filter(by.containers(), nodes, found, by.only());
+  quota::filter(request.containers(), nodes, found, request.only());
   kept out;
   std::size_t fitting = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
     ++fitting;
-    if (const auto* other = in.book->goes_before(pod, by, nodes[i].what->name))
-      out.texts.push_back("node " + nodes[i].what->name + " is kept for pod " + other->key.to_string());
+    if (const auto* other = placements.book->goes_before(pod, request, nodes[i].inventory->name))
+      out.texts.push_back("node " + nodes[i].inventory->name + " is kept for pod " + other->key.to_string());
   }
   out.everywhere = fitting > 0 && out.texts.size() == fitting;
   return out;
 }
 
 /// Every node and what it says, for -o wide.
-void print_nodes(std::span<const quota::node_view> nodes, const ext::asked& by, const placements& in,
-                 const bilingual& say, std::ostream& to) {
+void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request& request, const placements& placements,
+                 const bilingual& say, std::ostream& out) {
   std::vector<quota::shortfall> found(nodes.size());
-  quota::filter(by.containers(), nodes, found, by.only());
+  quota::filter(request.containers(), nodes, found, request.only());
   table rows(say.zh ? std::vector<std::string>{"节点", "原因"} : std::vector<std::string>{"NODE", "REASON"});
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    auto text = refusal_of(nodes[i], by, in);
-    if (text.empty()) text = found[i].fits() ? "fits" : ext::by_name(quota::text_of(found[i]), by);
-    rows.add({nodes[i].what->name, text});
+    auto text = refusal_of(nodes[i], request, placements);
+    if (text.empty()) text = found[i].fits() ? "fits" : ext::by_name(quota::text_of(found[i]), request);
+    rows.add({nodes[i].inventory->name, text});
   }
-  rows.print(to);
+  rows.print(out);
 }
 
 /// "2 other nodes are left out: cordoned, or without cards that somebody serves (a, b)."
-void print_left_out(std::span<const quota::node_view> nodes, const placements& in, const bilingual& say,
-                    std::ostream& to) {
+void print_left_out(std::span<const quota::node_view> nodes, const placements& placements, const bilingual& say,
+                    std::ostream& out) {
   std::set<std::string> names;
-  for (const auto& node : in.nodes.all()) names.insert(node.key.name);
-  for (const auto& node : nodes) names.erase(node.what->name);
+  for (const auto& node : placements.nodes.all()) names.insert(node.key.name);
+  for (const auto& node : nodes) names.erase(node.inventory->name);
   if (names.empty()) return;
   std::string list;
   std::size_t count = 0;
@@ -115,17 +121,17 @@ void print_left_out(std::span<const quota::node_view> nodes, const placements& i
     if (++count <= 3) list += (list.empty() ? "" : ", ") + name;
   if (names.size() > 3) list += say(" and " + std::to_string(names.size() - 3) + " more", " 等");
   if (say.zh)
-    to << "另有 " << names.size() << " 个节点不在其中：已停止调度，或没有可提供的卡（" << list << "）。\n";
+    out << "另有 " << names.size() << " 个节点不在其中：已停止调度，或没有可提供的卡（" << list << "）。\n";
   else
-    to << plural(names.size(), "other node is", "other nodes are")
-       << " left out: cordoned, or without cards that anybody serves (" << list << ").\n";
+    out << plural(names.size(), "other node is", "other nodes are")
+        << " left out: cordoned, or without cards that anybody serves (" << list << ").\n";
 }
 
 /// A card with more given out than it has: what is said of it.
 std::vector<std::string> overfull(const quota::holding& held, const quota::node_view& node) {
   std::vector<std::string> out;
-  for (std::size_t i = 0; i < std::min(node.used.size(), node.what->cards.size()); ++i) {
-    const auto& card = node.what->cards[i];
+  for (std::size_t i = 0; i < std::min(node.used.size(), node.inventory->cards.size()); ++i) {
+    const auto& card = node.inventory->cards[i];
     const auto& used = node.used[i];
     if (std::ranges::find(held.grants, card.uuid, &quota::grant::card) == held.grants.end()) continue;
     const auto whole_mib = used.wholes * card.memory_mib, memory = used.memory_mib + whole_mib;
@@ -140,19 +146,19 @@ std::vector<std::string> overfull(const quota::holding& held, const quota::node_
   return out;
 }
 
-int explain_bound(const kube::pod& pod, const placements& in, const report_style& how, std::ostream& out) {
-  const bilingual say(how.language);
-  const ext::asked by(pod, in.book->keys());
-  const auto* held = in.book->book().find(pod.id.to_string());
-  const auto view = in.book->book().view(pod.node_name);
-  std::string_view from = "nothing of ours";
-  if (held && view) from = ext::to_string(ext::held_by(pod, *view, by).from);
+int explain_bound(const kube::pod& pod, const placements& placements, const report_style& style, std::ostream& out) {
+  const bilingual say(style.language);
+  const ext::pod_request request(pod, placements.book->keys());
+  const auto* held = placements.book->book().find(pod.id.to_string());
+  const auto view = placements.book->book().view(pod.node_name);
+  std::string_view source = "nothing of ours";
+  if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
-  if (how.as_data()) {
-    json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", from}};
-    doc["holds"] = held ? json_of(held->held, by) : json::array();
+  if (style.as_data()) {
+    json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
+    doc["holds"] = held ? json_of(held->held, request) : json::array();
     doc["overGiven"] = too_full;
-    printed_as_data(doc, how.output, out);
+    printed_as_data(doc, style.output, out);
     return 0;
   }
   const auto name = pod.key.to_string();
@@ -165,7 +171,7 @@ int explain_bound(const kube::pod& pod, const placements& in, const report_style
     return 0;
   }
   const auto scheduler = pod.scheduler_name.empty() ? std::string("default-scheduler") : pod.scheduler_name;
-  if (from != "guessed")
+  if (source != "guessed")
     out << say(" and holds:\n", "，占用：\n");
   else if (say.zh)
     out << "。" << scheduler << " 未记录所用的卡，推测为：\n";
@@ -173,7 +179,7 @@ int explain_bound(const kube::pod& pod, const placements& in, const report_style
     out << ". " << scheduler << " placed it and recorded no card; probably:\n";
   table rows(say.zh ? std::vector<std::string>{"容器", "卡", "数量"}
                     : std::vector<std::string>{"CONTAINER", "CARD", "AMOUNT"});
-  for (const auto& one : rows_of(held->held, by)) rows.add({one.container, one.card, one.amount});
+  for (const auto& entry : rows_of(held->held, request)) rows.add({entry.container, entry.card, entry.amount});
   rows.print(out);
   for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << text << "\n";
   return 0;
@@ -188,41 +194,41 @@ Only cards and declared keys are judged here; taints, CPU and affinity are the s
 Exit codes: 0 it is bound, or would fit; 1 there is no such pod, or the cluster cannot be read; 2 wrong usage; 3 it fits nowhere)";
 
 /// The commands that show what limits a namespace.
-std::string where_limits_are(const placements& in, const std::string& ns) {
+std::string where_limits_are(const placements& placements, const std::string& ns) {
   std::string out;
-  if (std::ranges::any_of(in.quotas.all(), [&](const auto& one) { return one.key.ns == ns; }))
+  if (std::ranges::any_of(placements.quotas.all(), [&](const auto& entry) { return entry.key.ns == ns; }))
     out += "  kubectl get acceleratorquota -n " + ns + "\n";
-  for (const auto& one : in.old_quotas.all())
-    if (one.data.value_or(reconcilers::gpu_quota_key, "").contains("\"" + ns + "\""))
-      out += "  kubectl get configmap -n " + one.key.ns + " " + one.key.name + " -o yaml\n";
+  for (const auto& entry : placements.old_quotas.all())
+    if (entry.data.value_or(reconcilers::gpu_quota_key, "").contains("\"" + ns + "\""))
+      out += "  kubectl get configmap -n " + entry.key.ns + " " + entry.key.name + " -o yaml\n";
   return out;
 }
 
 }  // namespace
 
-std::string refusal_of(const quota::node_view& node, const ext::asked& by, const placements& in) {
+std::string refusal_of(const quota::node_view& node, const ext::pod_request& request, const placements& placements) {
   quota::demand needs;
-  const auto no = quota::read(by.containers(), node.what->serves, needs);
+  const auto no = quota::read(request.containers(), node.inventory->serves, needs);
   if (!no) return {};
-  if (no->what != quota::wrong::not_served) return quota::text_of(*no);
-  const auto* known = in.nodes.find({{}, node.what->name});
+  if (no->kind != quota::wrong::not_served) return quota::text_of(*no);
+  const auto* known = placements.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(reconcilers::names::module_label, "") : std::string_view();
   return (module.empty() ? std::string("no mode of ours") : "mode " + std::string(module)) + ", which does not offer " +
          std::string(no->key);
 }
 
-void say_doubts(const placements& in, const std::set<std::string>& namespaces, std::ostream& err) {
-  for (const auto& one : in.quotas.all()) {
-    if (!namespaces.contains(one.key.ns)) continue;
-    const auto status = nlohmann::json::parse(one.status, nullptr, false);
+void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err) {
+  for (const auto& entry : placements.quotas.all()) {
+    if (!namespaces.contains(entry.key.ns)) continue;
+    const auto status = nlohmann::json::parse(entry.status, nullptr, false);
     if (!status.is_object() || !status.contains("conditions")) continue;
     const auto* enforced = controller::find_condition(status["conditions"], reconcilers::enforced_condition);
     if (enforced && enforced->value("status", "") == "False")
-      err << "quartermaster: AcceleratorQuota " << one.key.to_string()
+      err << "quartermaster: AcceleratorQuota " << entry.key.to_string()
           << " counts in this answer and is not enforced: " << enforced->value("message", "") << "\n";
   }
-  if (!in.book->trouble().empty())
-    err << "quartermaster: kube-system/gpuquota does not count: " << in.book->trouble() << "\n";
+  if (!placements.book->trouble().empty())
+    err << "quartermaster: kube-system/gpuquota does not count: " << placements.book->trouble() << "\n";
 }
 
 std::expected<kube::object_key, std::string> pod_named(const std::string& text, const std::string& ns) {
@@ -239,30 +245,30 @@ std::expected<kube::object_key, std::string> pod_named(const std::string& text, 
   return kube::object_key{first, name};
 }
 
-int explain_pod(const placements& in, const kube::object_key& key, const report_style& how, std::ostream& out,
+int explain_pod(const placements& placements, const kube::object_key& key, const report_style& style, std::ostream& out,
                 std::ostream& err) {
-  const bilingual say(how.language);
-  say_doubts(in, {key.ns}, err);
-  const auto* pod = in.pods.find(key);
+  const bilingual say(style.language);
+  say_doubts(placements, {key.ns}, err);
+  const auto* pod = placements.pods.find(key);
   if (!pod) {
     err << "quartermaster: there is no pod " << key.name << " in namespace " << key.ns
         << "; another namespace is named with -n NAMESPACE\n";
     return 1;
   }
-  if (!pod->node_name.empty()) return explain_bound(*pod, in, how, out);
+  if (!pod->node_name.empty()) return explain_bound(*pod, placements, style, out);
   const auto describe = "kubectl describe pod -n " + key.ns + " " + key.name;
-  if (const auto unknown = unknown_keys(*pod, resources_of(in)); !unknown.empty()) {
-    if (how.as_data())
-      printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", unknown}}, how.output,
-                      out);
+  if (const auto unknown = unknown_keys(*pod, resources_of(placements)); !unknown.empty()) {
+    if (style.as_data())
+      printed_as_data({{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}, {"unknown", unknown}},
+                      style.output, out);
     else
       out << "Pod " << key.to_string() << say(" fits on no node: ", " 无法放到任何节点：") << unknown << "\n";
     return 3;
   }
-  const ext::asked by(*pod, in.book->keys());
-  if (by.nothing()) {
-    if (how.as_data())
-      printed_as_data({{"pod", key.to_string()}, {"waits", false}, {"source", "nothing of ours"}}, how.output, out);
+  const ext::pod_request request(*pod, placements.book->keys());
+  if (request.nothing()) {
+    if (style.as_data())
+      printed_as_data({{"pod", key.to_string()}, {"waits", false}, {"source", "nothing of ours"}}, style.output, out);
     else
       out << "Pod " << key.to_string()
           << say(" asks for no card and for no declared key; why it waits, the scheduler's events say: ",
@@ -270,70 +276,70 @@ int explain_pod(const placements& in, const kube::object_key& key, const report_
           << describe << "\n";
     return 0;
   }
-  const auto nodes = ext::candidates(in.book->book(), in.nodes);
-  const auto why = quota::explain(by.containers(), nodes, by.only());
-  const auto limit = ext::limit_of(*in.book, *pod, by, nodes);
-  const auto kept = kept_nodes(*pod, nodes, by, in);
-  const int rc = why.fitting > 0 && !limit && !kept.everywhere ? 0 : 3;
-  if (how.as_data()) {
+  const auto nodes = ext::candidates(placements.book->book(), placements.nodes);
+  const auto reason = quota::explain(request.containers(), nodes, request.only());
+  const auto limit = ext::limit_of(*placements.book, *pod, request, nodes);
+  const auto kept = kept_nodes(*pod, nodes, request, placements);
+  const int rc = reason.fitting > 0 && !limit && !kept.everywhere ? 0 : 3;
+  if (style.as_data()) {
     json doc{{"pod", key.to_string()}, {"node", nullptr}, {"waits", true}};
-    doc["explanation"] = as_json(why, nodes, by);
+    doc["explanation"] = as_json(reason, nodes, request);
     doc["quota"] = limit ? json(quota::text_of(*limit)) : json();
     doc["kept"] = kept.texts;
-    printed_as_data(doc, how.output, out);
+    printed_as_data(doc, style.output, out);
     return rc;
   }
   if (say.zh)
-    out << "Pod " << key.to_string() << " 在等待：" << why.nodes << " 个有卡的节点中有 " << why.fitting
+    out << "Pod " << key.to_string() << " 在等待：" << reason.nodes << " 个有卡的节点中有 " << reason.fitting
         << " 个能放下。\n";
   else
-    out << "Pod " << key.to_string() << " waits: its cards fit on " << why.fitting << " of "
-        << plural(why.nodes, "node", "nodes") << " with cards.\n";
-  print_left_out(nodes, in, say, out);
-  if (how.output == "wide") print_nodes(nodes, by, in, say, out);
+    out << "Pod " << key.to_string() << " waits: its cards fit on " << reason.fitting << " of "
+        << plural(reason.nodes, "node", "nodes") << " with cards.\n";
+  print_left_out(nodes, placements, say, out);
+  if (style.output == "wide") print_nodes(nodes, request, placements, say, out);
   if (limit) {
     out << say("Its namespace's quota refuses it: ", "命名空间的配额不允许：") << quota::text_of(*limit) << "\n"
-        << say("See:\n", "查看：\n") << where_limits_are(in, key.ns);
+        << say("See:\n", "查看：\n") << where_limits_are(placements, key.ns);
     return rc;
   }
   for (const auto& text : kept.texts)
     out << say("kube-scheduler has made room for another pod: ", "kube-scheduler 已为另一个 Pod 腾出位置：") << text
         << "\n";
   if (kept.everywhere) return rc;
-  if (why.fitting > 0) {
+  if (reason.fitting > 0) {
     out << say("Cards are not what it waits for: ", "它等待的不是卡：") << describe << "\n";
     return rc;
   }
-  print(why, nodes, by, in, say, out);
+  print(reason, nodes, request, placements, say, out);
   return rc;
 }
 
 void add_explain_pod(CLI::App& explain, int& rc) {
   struct options {
     std::string pod, ns, snapshot;
-    report_style how;
+    report_style style;
     cluster_options cluster;
   };
   auto* verb = explain.add_subcommand(
       "pod", "Why a pod waits for cards and what smallest change would help, or which cards it has");
-  auto given = std::make_shared<options>();
-  verb->add_option("pod", given->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
-  verb->add_option("-n,--namespace", given->ns, "Of the pod; without it: default");
-  add_answer_options(*verb, given->how.language, given->how.output);
-  verb->add_option("--snapshot", given->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
-  add_cluster_options(*verb, given->cluster);
+  auto flags = std::make_shared<options>();
+  verb->add_option("pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
+  verb->add_option("-n,--namespace", flags->ns, "Of the pod; without it: default");
+  add_answer_options(*verb, flags->style.language, flags->style.output);
+  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
+  add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(pod_example));
-  verb->callback([given, &rc] {
-    const auto fail = [&](const std::string& why, int code) {
-      std::cerr << "quartermaster: " << why << "\n";
+  verb->callback([flags, &rc] {
+    const auto fail = [&](const std::string& reason, int code) {
+      std::cerr << "quartermaster: " << reason << "\n";
       rc = code;
     };
-    const auto pod = pod_named(given->pod, given->ns);
+    const auto pod = pod_named(flags->pod, flags->ns);
     if (!pod) return fail(pod.error(), 2);
     placements all;
-    const auto read = gather(given->cluster, given->snapshot, all);
-    if (!read) return fail(read.error().what, 1);
-    rc = explain_pod(all, *pod, given->how, std::cout, std::cerr);
+    const auto read = gather(flags->cluster, flags->snapshot, all);
+    if (!read) return fail(read.error().message, 1);
+    rc = explain_pod(all, *pod, flags->style, std::cout, std::cerr);
   });
 }
 

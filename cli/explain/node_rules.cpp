@@ -11,14 +11,14 @@ namespace {
 
 using json = nlohmann::json;
 
-const json& member(const json& of, const char* name) {
+const json& member(const json& object, const char* name) {
   static const json none;
-  if (!of.is_object()) return none;
-  const auto found = of.find(name);
-  return found == of.end() ? none : *found;
+  if (!object.is_object()) return none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
 }
-std::string text_at(const json& of, const char* name) {
-  const auto& found = member(of, name);
+std::string text_at(const json& object, const char* name) {
+  const auto& found = member(object, name);
   return found.is_string() ? found.get<std::string>() : std::string();
 }
 std::optional<std::int64_t> number_of(std::string_view text) {
@@ -34,18 +34,18 @@ node_rules::node_rules(const json& spec) : name_(text_at(spec, "nodeName")) {
   if (const auto& selector = member(spec, "nodeSelector"); selector.is_object())
     for (const auto& [key, value] : selector.items())
       selector_.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-  for (const auto& one : member(spec, "tolerations"))
+  for (const auto& entry : member(spec, "tolerations"))
     tolerations_.push_back(
-        {text_at(one, "key"), text_at(one, "operator"), text_at(one, "value"), text_at(one, "effect")});
+        {text_at(entry, "key"), text_at(entry, "operator"), text_at(entry, "value"), text_at(entry, "effect")});
   const auto& required =
       member(member(member(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
   has_terms_ = required.is_object();
   for (const auto& term : member(required, "nodeSelectorTerms")) {
     std::vector<requirement> all;
     for (const auto& [list, is_field] : {std::pair("matchExpressions", false), std::pair("matchFields", true)}) {
-      for (const auto& one : member(term, list)) {
-        requirement made{text_at(one, "key"), text_at(one, "operator"), {}, is_field};
-        for (const auto& value : member(one, "values"))
+      for (const auto& entry : member(term, list)) {
+        requirement made{text_at(entry, "key"), text_at(entry, "operator"), {}, is_field};
+        for (const auto& value : member(entry, "values"))
           if (value.is_string()) made.values.push_back(value.get<std::string>());
         all.push_back(std::move(made));
       }
@@ -87,12 +87,13 @@ std::string node_rules::refuses(const kube::node& node) const {
   }
   // A term without requirements matches nothing.
   const bool met = std::ranges::any_of(terms_, [&](const auto& term) {
-    return !term.empty() && std::ranges::all_of(term, [&](const requirement& one) { return one.met_by(node); });
+    return !term.empty() &&
+           std::ranges::all_of(term, [&](const requirement& requirement) { return requirement.met_by(node); });
   });
   if (has_terms_ && !met) return "node affinity does not match its labels";
   for (const auto& taint : node.taints) {
     if (taint.effect != "NoSchedule" && taint.effect != "NoExecute") continue;
-    if (std::ranges::none_of(tolerations_, [&](const toleration& one) { return one.covers(taint); }))
+    if (std::ranges::none_of(tolerations_, [&](const toleration& toleration) { return toleration.covers(taint); }))
       return "taint " + taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect +
              " is not tolerated";
   }

@@ -35,10 +35,10 @@ struct placements {
 
   void finish();
 };
-kube::task<void> read_placements(kube::transport& over, placements& into);
+kube::task<void> read_placements(kube::transport& transport, placements& placements);
 
 /// From the cluster, or from the file of `quartermaster inspect --save` that `snapshot` names.
-kube::result<void> gather(const cluster_options& from, const std::string& snapshot, placements& into);
+kube::result<void> gather(const cluster_options& options, const std::string& snapshot, placements& placements);
 
 /// How an answer looks. The engine's reasons and remedies are English in both languages.
 struct report_style {
@@ -56,8 +56,8 @@ std::string unknown_keys(const kube::pod& pod, const known_resources& known);
 struct held_row {
   std::string container, card, amount;
 };
-std::vector<held_row> rows_of(const quota::holding& held, const reconcilers::extender::asked& by);
-nlohmann::ordered_json json_of(const quota::holding& held, const reconcilers::extender::asked& by);
+std::vector<held_row> rows_of(const quota::holding& held, const reconcilers::extender::pod_request& request);
+nlohmann::ordered_json json_of(const quota::holding& held, const reconcilers::extender::pod_request& request);
 
 /// "1 node", "2 nodes".
 std::string plural(std::size_t count, std::string_view singular, std::string_view many);

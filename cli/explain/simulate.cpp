@@ -11,12 +11,12 @@
 #include "cli/explain/explain_pod.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
 #include "quota/explain.hpp"
 #include "quota/filter.hpp"
 #include "reconcilers/extender/protocol.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
@@ -60,29 +60,29 @@ nodeSelector, required node affinity and taints; not CPU, memory, ports, pod aff
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
 /// The metadata of the pods that an object makes: beside their spec.
-const yaml::node* pod_metadata_of(const manifest& of) {
-  auto path = pod_spec_path(of.kind);
-  const auto* at = of.root;
-  while (at && path.contains('.')) {
+const text::yaml::node* pod_metadata_of(const manifest& manifest) {
+  auto path = pod_spec_path(manifest.kind);
+  const auto* position = manifest.root;
+  while (position && path.contains('.')) {
     const auto dot = path.find('.');
-    at = yaml::find(at, path.substr(0, dot));
+    position = text::yaml::find(position, path.substr(0, dot));
     path.remove_prefix(dot + 1);
   }
-  return yaml::find(at, "metadata");
+  return text::yaml::find(position, "metadata");
 }
 
 /// Where the pod would lie, and booked there for those after it; or why nowhere.
 struct seat {
   std::string node;
   quota::holding held;
-  std::string why;
+  std::string reason;
 };
-seat take_seat(placements& in, const tried_pod& tried, const ext::asked& by) {
-  auto& book = *in.book;
+seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_request& request) {
+  auto& book = *placements.book;
   std::vector<quota::node_view> nodes;
   std::map<std::string, std::size_t> closed;  // nodes by what keeps the pod away, whatever their cards
-  for (const auto& node : ext::candidates(book.book(), in.nodes)) {
-    const auto* known = in.nodes.find({{}, node.what->name});
+  for (const auto& node : ext::candidates(book.book(), placements.nodes)) {
+    const auto* known = placements.nodes.find({{}, node.inventory->name});
     auto refused = known ? tried.nodes.refuses(*known) : std::string();
     if (refused.empty())
       nodes.push_back(node);
@@ -91,71 +91,73 @@ seat take_seat(placements& in, const tried_pod& tried, const ext::asked& by) {
   }
   std::vector<quota::shortfall> found(nodes.size());
   std::vector<std::uint8_t> scores(nodes.size());
-  quota::filter(by.containers(), nodes, found, by.only());
-  quota::score(by.containers(), nodes, quota::policy::binpack, scores, by.only());
+  quota::filter(request.containers(), nodes, found, request.only());
+  quota::score(request.containers(), nodes, quota::policy::binpack, scores, request.only());
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (found[i].fits()) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
-  std::optional<quota::exceeded> limit;
+  std::optional<quota::exceeded_limit> limit;
   for (const auto i : order) {
-    auto here = book.try_on(tried.pod, by, nodes[i].what->name);
+    auto here = book.try_on(tried.pod, request, nodes[i].inventory->name);
     if (here.limit && !limit) limit = std::move(here.limit);
     if (!here.held || book.assume(tried.pod, *here.held, {}) != quota::booked::done) continue;
     auto node = here.held->node;
     return {std::move(node), std::move(*here.held), {}};
   }
-  std::string why;
+  std::string reason;
   if (limit)
-    why = quota::text_of(*limit);
+    reason = quota::text_of(*limit);
   else if (!nodes.empty() || closed.empty()) {
     // Nodes of another mode are told apart from those that are full.
     std::map<std::string, std::size_t> refusals;
     std::vector<quota::node_view> serving;
     for (const auto& node : nodes)
-      if (auto text = refusal_of(node, by, in); text.empty())
+      if (auto text = refusal_of(node, request, placements); text.empty())
         serving.push_back(node);
       else
         ++refusals[std::move(text)];
     if (!serving.empty() || refusals.empty())
-      why = ext::text_of(quota::explain(by.containers(), serving, by.only()), serving, by);
+      reason = ext::text_of(quota::explain(request.containers(), serving, request.only()), serving, request);
     for (const auto& [text, count] : refusals)
-      why += (why.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+      reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
   }
   for (const auto& [text, count] : closed)
-    why += (why.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
-  return {{}, {}, why};
+    reason += (reason.empty() ? "" : "; ") + plural(count, "node", "nodes") + ": " + text;
+  return {{}, {}, reason};
 }
 
 }  // namespace
 
-std::string add_pods(const manifest& of, const std::string& ns, std::vector<tried_pod>& to) {
-  const auto* spec = pod_spec_of(of);
+std::string add_pods(const manifest& manifest, const std::string& ns, std::vector<tried_pod>& tried_pods) {
+  const auto* spec = pod_spec_of(manifest);
   if (!spec) return {};
-  const auto read = yaml::to_json(*spec);
-  if (!read) return of.key.to_string() + ": the pod is too large";
-  const bool bare = of.kind == "Pod";
-  const auto phase = bare ? yaml::text_at(yaml::find(of.root, "status"), "phase") : std::string_view();
+  const auto read = text::yaml::to_json(*spec);
+  if (!read) return manifest.key.to_string() + ": the pod is too large";
+  const bool bare = manifest.kind == "Pod";
+  const auto phase =
+      bare ? text::yaml::text_at(text::yaml::find(manifest.root, "status"), "phase") : std::string_view();
   if (phase == "Succeeded" || phase == "Failed") return {};
-  const auto* meta = pod_metadata_of(of);
-  nlohmann::json metadata{{"namespace", !of.key.ns.empty() ? of.key.ns : ns.empty() ? "default" : ns}};
+  const auto* meta = pod_metadata_of(manifest);
+  nlohmann::json metadata{{"namespace", !manifest.key.ns.empty() ? manifest.key.ns : ns.empty() ? "default" : ns}};
   for (const auto* part : {"labels", "annotations"})
-    if (const auto* map = yaml::find(meta, part); map && map->mapping())
-      for (const auto& entry : map->entries) metadata[part][entry.key->text] = yaml::canonical(*entry.value);
-  if (auto wrong = wrong_amount(*read); !wrong.empty()) return of.kind + " " + of.key.to_string() + ": " + wrong;
+    if (const auto* map = text::yaml::find(meta, part); map && map->mapping())
+      for (const auto& entry : map->entries) metadata[part][entry.key->text] = text::yaml::canonical(*entry.value);
+  if (auto wrong = wrong_amount(*read); !wrong.empty())
+    return manifest.kind + " " + manifest.key.to_string() + ": " + wrong;
   std::int64_t count = 1;
-  const auto* workload = yaml::find(of.root, "spec");
+  const auto* workload = text::yaml::find(manifest.root, "spec");
   for (const auto* key : {"replicas", "parallelism", "completions"}) {
-    const auto text = bare ? std::string_view() : yaml::text_at(workload, key);
+    const auto text = bare ? std::string_view() : text::yaml::text_at(workload, key);
     if (text.empty()) continue;
-    std::int64_t said = 0;
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), said);
-    if (failed != std::errc() || end != text.data() + text.size() || said < 0 ||
-        said > static_cast<std::int64_t>(most_pods))
-      return of.kind + " " + of.key.to_string() + ": spec." + key + " is " + std::string(text.substr(0, 40)) +
-             "; allowed is a whole number from 0 to " + std::to_string(most_pods);
+    std::int64_t number = 0;
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (failed != std::errc() || end != text.data() + text.size() || number < 0 ||
+        number > static_cast<std::int64_t>(most_pods))
+      return manifest.kind + " " + manifest.key.to_string() + ": spec." + key + " is " +
+             std::string(text.substr(0, 40)) + "; allowed is a whole number from 0 to " + std::to_string(most_pods);
     // A Job runs no more at once than are to be completed.
-    count = std::string_view(key) == "completions" ? std::min(count, said) : said;
+    count = std::string_view(key) == "completions" ? std::min(count, number) : number;
   }
   node_rules nodes(*read);
   // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
@@ -166,22 +168,22 @@ std::string add_pods(const manifest& of, const std::string& ns, std::vector<trie
   if (sent && labels.value(std::string(reconcilers::names::scheduler_label), "") != "ignore")
     nodes.tolerate(std::string(reconcilers::names::accelerator_taint));
   for (std::int64_t i = 0; i < count; ++i) {
-    metadata["name"] = count == 1 ? of.key.name : of.key.name + "-" + std::to_string(i);
+    metadata["name"] = count == 1 ? manifest.key.name : manifest.key.name + "-" + std::to_string(i);
     const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
     auto pod = ext::pod_of(document.dump());
-    if (!pod) return pod.error().what;
+    if (!pod) return pod.error().message;
     pod->id = kube::uid::parse("simulated " + pod->key.to_string());
     pod->node_name.clear();
-    if (to.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
-    to.push_back({std::move(*pod), nodes, !bare});
+    if (tried_pods.size() == most_pods) return "more than " + std::to_string(most_pods) + " pods; give fewer";
+    tried_pods.push_back({std::move(*pod), nodes, !bare});
   }
   return {};
 }
 
-int simulate(placements& in, std::span<const tried_pod> pods, const report_style& how, std::ostream& out) {
-  const bilingual say(how.language);
-  const auto known = resources_of(in);
-  const bool wide = how.output == "wide";
+int simulate(placements& placements, std::span<const tried_pod> pods, const report_style& style, std::ostream& out) {
+  const bilingual say(style.language);
+  const auto known = resources_of(placements);
+  const bool wide = style.output == "wide";
   json doc{{"pods", json::array()}};
   std::vector<std::string> header = say.zh ? std::vector<std::string>{"POD", "节点", "卡", "原因"}
                                            : std::vector<std::string>{"POD", "NODE", "CARDS", "WHY"};
@@ -195,7 +197,7 @@ int simulate(placements& in, std::span<const tried_pod> pods, const report_style
   for (const auto& tried : pods) {
     const auto& pod = tried.pod;
     const auto name = pod.key.to_string();
-    if (const auto* bound = tried.is_new ? nullptr : in.pods.find(pod.key);
+    if (const auto* bound = tried.is_new ? nullptr : placements.pods.find(pod.key);
         bound && !bound->node_name.empty() && !bound->finished()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", bound->node_name}, {"bound", true}});
@@ -207,8 +209,8 @@ int simulate(placements& in, std::span<const tried_pod> pods, const report_style
       add({name, "-", "", unknown}, "");
       continue;
     }
-    const ext::asked by(pod, in.book->keys());
-    if (by.nothing()) {
+    const ext::pod_request request(pod, placements.book->keys());
+    if (request.nothing()) {
       ++fitting;
       doc["pods"].push_back({{"pod", name}, {"node", nullptr}, {"asks", false}});
       add({name, std::string(say("any", "任意")), "",
@@ -216,26 +218,26 @@ int simulate(placements& in, std::span<const tried_pod> pods, const report_style
           "");
       continue;
     }
-    const auto seat = take_seat(in, tried, by);
-    const bool fits = seat.why.empty();
+    const auto seat = take_seat(placements, tried, request);
+    const bool fits = seat.reason.empty();
     fitting += fits ? 1 : 0;
     std::string cards, amounts;
-    for (const auto& held : rows_of(seat.held, by)) {
+    for (const auto& held : rows_of(seat.held, request)) {
       cards += (cards.empty() ? "" : ", ") + held.card;
       amounts += (amounts.empty() ? "" : "; ") + held.amount;
     }
     json entry{{"pod", name}, {"node", fits ? json(seat.node) : json()}, {"asks", true}};
     if (fits)
-      entry["holds"] = json_of(seat.held, by);
+      entry["holds"] = json_of(seat.held, request);
     else
-      entry["why"] = seat.why;
+      entry["why"] = seat.reason;
     doc["pods"].push_back(std::move(entry));
-    add({name, fits ? seat.node : "-", cards, seat.why}, amounts);
+    add({name, fits ? seat.node : "-", cards, seat.reason}, amounts);
   }
   doc["fitting"] = fitting;
   doc["of"] = pods.size();
-  if (how.as_data()) {
-    printed_as_data(doc, how.output, out);
+  if (style.as_data()) {
+    printed_as_data(doc, style.output, out);
   } else {
     rows.print(out);
     if (say.zh)
@@ -249,36 +251,36 @@ int simulate(placements& in, std::span<const tried_pod> pods, const report_style
 void add_simulate(CLI::App& app, int& rc) {
   struct options {
     std::string file, ns, snapshot;
-    report_style how;
+    report_style style;
     cluster_options cluster;
   };
   auto* verb = app.add_subcommand(
       "simulate", "Would these pods fit, and on which cards? From the cluster as it is; changes nothing");
-  auto given = std::make_shared<options>();
-  verb->add_option("-f,--file", given->file, "Pods and workloads in YAML or JSON; - is standard input")->required();
-  verb->add_option("-n,--namespace", given->ns, "Of what names none in the file; without it: default");
-  add_answer_options(*verb, given->how.language, given->how.output);
-  verb->add_option("--snapshot", given->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
-  add_cluster_options(*verb, given->cluster);
+  auto flags = std::make_shared<options>();
+  verb->add_option("-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")->required();
+  verb->add_option("-n,--namespace", flags->ns, "Of what names none in the file; without it: default");
+  add_answer_options(*verb, flags->style.language, flags->style.output);
+  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
+  add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(simulate_example));
-  verb->callback([given, &rc] {
-    const auto fail = [&](const std::string& why, int code) {
-      std::cerr << "quartermaster: " << why << "\n";
+  verb->callback([flags, &rc] {
+    const auto fail = [&](const std::string& reason, int code) {
+      std::cerr << "quartermaster: " << reason << "\n";
       rc = code;
     };
-    const auto file = yaml::read_file(given->file, std::cin);
+    const auto file = text::yaml::read_file(flags->file, std::cin);
     if (!file) return fail(file.error(), 2);
     std::vector<tried_pod> pods;
-    for (const auto& one : manifests_in(*file))
-      if (const auto problem = add_pods(one, given->ns, pods); !problem.empty()) return fail(problem, 2);
-    if (pods.empty()) return fail(given->file + ": no Pod, and nothing that makes pods", 2);
+    for (const auto& entry : manifests_in(*file))
+      if (const auto problem = add_pods(entry, flags->ns, pods); !problem.empty()) return fail(problem, 2);
+    if (pods.empty()) return fail(flags->file + ": no Pod, and nothing that makes pods", 2);
     placements all;
-    const auto read = gather(given->cluster, given->snapshot, all);
-    if (!read) return fail(read.error().what, 1);
+    const auto read = gather(flags->cluster, flags->snapshot, all);
+    if (!read) return fail(read.error().message, 1);
     std::set<std::string> namespaces;
-    for (const auto& one : pods) namespaces.insert(one.pod.key.ns);
+    for (const auto& pod : pods) namespaces.insert(pod.pod.key.ns);
     say_doubts(all, namespaces, std::cerr);
-    rc = simulate(all, pods, given->how, std::cout);
+    rc = simulate(all, pods, flags->style, std::cout);
   });
 }
 

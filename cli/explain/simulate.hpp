@@ -21,7 +21,7 @@ struct tried_pod {
 /// The pods an object of a file makes, at the end of `to`; without a namespace of its own in `ns`. Pods that have ended
 /// make none.
 /// @return what is wrong, for a person; empty: nothing
-std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& to);
+std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& tried_pods);
 
 /// Pods, in the order they are tried, each on what the earlier ones left and within the limits of its namespace;
 /// `cluster` holds them afterwards. One that the cluster has bound already is not tried again. Exit code: 0 all fit, 3

@@ -8,9 +8,9 @@
 
 namespace cli {
 
-void add_offered(const kube::node& node, key_set& to) {
+void add_offered(const kube::node& node, key_set& key_set) {
   for (const auto& [key, amount] : node.allocatable)
-    if (amount > 0) to.insert(key);
+    if (amount > 0) key_set.insert(key);
 }
 
 bool known_resources::lacks(std::string_view key) const {
@@ -20,12 +20,12 @@ bool known_resources::lacks(std::string_view key) const {
 std::string known_resources::nearest(std::string_view key) const {
   std::vector<std::string_view> candidates(offered.begin(), offered.end());
   candidates.insert(candidates.end(), declared.begin(), declared.end());
-  return std::string(reconcilers::crl::nearest(key, candidates));
+  return std::string(text::nearest(key, candidates));
 }
 
 std::string known_resources::text_of(std::string_view key) const {
   const auto meant = nearest(key);
-  return reconcilers::crl::shown(key, 320) + ": no node offers it and nobody declares it" +
+  return text::shown(key, 320) + ": no node offers it and nobody declares it" +
          (meant.empty() ? "" : ". Did you mean " + meant + "?");
 }
 

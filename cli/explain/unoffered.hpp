@@ -15,7 +15,7 @@ namespace cli {
 using key_set = std::set<std::string, std::less<>>;
 
 /// Extended resources of which some node has any.
-void add_offered(const kube::node& node, key_set& to);
+void add_offered(const kube::node& node, key_set& key_set);
 
 /// What is known of a cluster's resources.
 struct known_resources {

@@ -24,52 +24,54 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
-using crl::language, crl::shown;
+namespace declarations = reconcilers::declarations;
+using text::language, text::shown;
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_named = 20;
 
-crl::registry registry_of(const declared& from, std::string ns) {
-  crl::parse_settings where;
-  where.ns = std::move(ns);
-  crl::registry out(std::move(where));
-  out.set_runtime_classes(from.runtime_classes);
-  for (const auto& one : from.config_maps) out.put(reconcilers::view_of(one));
+declarations::registry registry_of(const declared_resources& declared, std::string ns) {
+  declarations::parse_settings settings;
+  settings.ns = std::move(ns);
+  declarations::registry out(std::move(settings));
+  out.set_runtime_classes(declared.runtime_classes);
+  for (const auto& config_map : declared.config_maps) out.put(reconcilers::view_of(config_map));
   return out;
 }
 
-std::vector<resource_row> rows_of(const crl::registry& from) {
+std::vector<resource_row> rows_of(const declarations::registry& registry) {
   std::vector<resource_row> out;
-  for (auto& judged : from.judge_all()) {
-    const auto* found = from.find(judged.config_map);
-    if (found) out.push_back({found->what, std::move(judged)});
+  for (auto& judged : registry.judge_all()) {
+    const auto* found = registry.find(judged.config_map);
+    if (found) out.push_back({found->value, std::move(judged)});
   }
-  const auto rank = [](const resource_row& of) { return std::tie(of.what.key, of.what.config_map); };
+  const auto rank = [](const resource_row& resource_row) {
+    return std::tie(resource_row.declaration.key, resource_row.declaration.config_map);
+  };
   std::ranges::sort(out, {}, rank);
   return out;
 }
 
-kube::task<std::vector<kube::object_key>> list_not_selected(kube::transport& over, std::string ns) {
-  namespace names = crl::names;
-  kube::list_options what;
-  what.ns = std::move(ns);
-  what.label_selector = std::string(names::alauda) + "type!=" + std::string(names::type_value) + "," +
-                        std::string(names::cpaas) + "type!=" + std::string(names::type_value) + "," +
-                        std::string(names::device_label) + "!=true";
+kube::task<std::vector<kube::object_key>> list_not_selected(kube::transport& transport, std::string ns) {
+  namespace names = declarations::names;
+  kube::list_options options;
+  options.ns = std::move(ns);
+  options.label_selector = std::string(names::alauda) + "type!=" + std::string(names::type_value) + "," +
+                           std::string(names::cpaas) + "type!=" + std::string(names::type_value) + "," +
+                           std::string(names::device_label) + "!=true";
   std::vector<kube::object_key> out;
-  const std::function<void(kube::config_map)> keep = [&](kube::config_map one) {
-    if (one.key.name.starts_with("cf-crl-")) out.push_back(std::move(one.key));
+  const std::function<void(kube::config_map)> keep = [&](kube::config_map config_map) {
+    if (config_map.key.name.starts_with("cf-crl-")) out.push_back(std::move(config_map.key));
   };
-  const auto listed = co_await list_each<kube::config_map>(over, what, keep, metadata_only{});
+  const auto listed = co_await list_each<kube::config_map>(transport, options, keep, metadata_only{});
   if (!listed) co_return std::unexpected(listed.error());
   std::ranges::sort(out);
   co_return out;
 }
 
 /// One of our own objects named "default": null where there is none, absent where we may not read it.
-kube::task<std::optional<nlohmann::json>> read_default(kube::transport& over, const kube::resource& type) {
-  kube::client api(over);
+kube::task<std::optional<nlohmann::json>> read_default(kube::transport& transport, const kube::resource& type) {
+  kube::client api(transport);
   const auto path = kube::path_of(type, {}, "default");
   const auto answer = co_await api.raw(path);
   if (!answer) co_return std::unexpected(answer.error());
@@ -79,44 +81,45 @@ kube::task<std::optional<nlohmann::json>> read_default(kube::transport& over, co
   co_return readable ? std::optional(std::move(object)) : std::nullopt;
 }
 
-std::string text_at(const nlohmann::json& in, const char* pointer) {
-  const nlohmann::json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const nlohmann::json& object, const char* pointer) {
+  const nlohmann::json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 /// What pods are held to now: the rules as the operator compiled them, which outlive an edit into an error; without
 /// them what the ConfigMaps say. How strictly, the policy says.
 struct rules_in_force {
-  crl::rule_set rules;
+  declarations::rule_set rules;
   std::string enforcement;
 };
-kube::task<rules_in_force> read_rules(kube::transport& over, const crl::registry& from) {
-  const auto compiled = co_await read_default(over, kube::resources::resource_rules);
+kube::task<rules_in_force> read_rules(kube::transport& transport, const declarations::registry& registry) {
+  const auto compiled = co_await read_default(transport, kube::resources::resource_rules);
   if (!compiled) co_return std::unexpected(compiled.error());
-  const auto policy = co_await read_default(over, kube::resources::accelerator_policies);
+  const auto policy = co_await read_default(transport, kube::resources::accelerator_policies);
   if (!policy) co_return std::unexpected(policy.error());
   rules_in_force out;
   const auto& object = *compiled;
-  out.rules = object && object->contains("spec") ? crl::rules_of(object->at("spec")) : from.compile();
-  const auto& how = *policy;
-  out.enforcement = how ? text_at(*how, "/spec/customResources/enforcement") : "unknown";
+  out.rules = object && object->contains("spec") ? declarations::rules_of(object->at("spec")) : registry.compile();
+  const auto& spec = *policy;
+  out.enforcement = spec ? text_at(*spec, "/spec/customResources/enforcement") : "unknown";
   if (out.enforcement == "Off") out.enforcement.clear();
   co_return out;
 }
 
-kube::task<audit> audit_pods(kube::transport& over, const crl::registry& from) {
-  auto in_force = co_await read_rules(over, from);
+kube::task<audit> audit_pods(kube::transport& transport, const declarations::registry& registry) {
+  auto in_force = co_await read_rules(transport, registry);
   if (!in_force) co_return std::unexpected(in_force.error());
   audit out;
   out.enforcement = in_force->enforcement;
-  const std::function<void(kube::pod)> look_at = [&](kube::pod one) {
-    if (one.finished() || one.mirror || is_exempt(one.key.ns)) return;
+  const std::function<void(kube::pod)> look_at = [&](kube::pod pod) {
+    if (pod.finished() || pod.mirror || is_exempt(pod.key.ns)) return;
     ++out.looked_at;
-    const auto amounts = crl::pod_amounts_in(one.annotations, one.labels);
-    auto ruling = crl::evaluate(in_force->rules, one.containers, "", {.on_pod = &amounts});
-    if (!ruling.allowed()) out.refused.push_back({std::move(one.key), std::move(ruling.refused)});
+    const auto amounts = declarations::pod_amounts_in(pod.annotations, pod.labels);
+    auto ruling = declarations::evaluate(in_force->rules, pod.containers, "", {.on_pod = &amounts});
+    if (!ruling.allowed()) out.refused.push_back({std::move(pod.key), std::move(ruling.refused)});
   };
-  const auto listed = co_await list_each<kube::pod>(over, kube::list_options(), look_at);
+  const auto listed = co_await list_each<kube::pod>(transport, kube::list_options(), look_at);
   if (!listed) co_return std::unexpected(listed.error());
   std::ranges::sort(out.refused, {}, &audit::row::pod);
   co_return out;
@@ -126,7 +129,7 @@ struct words {
   std::vector<std::string> header;
   std::string description, nothing, not_selected, yes, no;
 };
-const words& words_in(language in) {
+const words& words_in(language locale) {
   static const words en{
       {"RESOURCE", "LABEL", "GROUP", "UNIT", "DEFAULT", "LIMITS", "REQUESTS", "ENABLED", "VERDICT", "CONFIGMAP"},
       "DESCRIPTION",
@@ -142,147 +145,153 @@ const words& words_in(language in) {
                         "device-plugin.cpaas.io/config=true，因此没有人读取：",
                         "是",
                         "否"};
-  return in == language::zh ? zh : en;
+  return locale == language::zh ? zh : en;
 }
 
-std::string verdict_in(const crl::judgement& of, language in) {
-  const auto verdict = crl::verdict_of(of);
-  if (in == language::en) return std::string(crl::to_string(verdict));
-  return verdict == crl::verdict::accepted ? "有效" : verdict == crl::verdict::warning ? "有警告" : "被拒绝";
+std::string verdict_in(const declarations::judgement& judgement, language locale) {
+  const auto verdict = declarations::verdict_of(judgement);
+  if (locale == language::en) return std::string(declarations::to_string(verdict));
+  return verdict == declarations::verdict::accepted  ? "有效"
+         : verdict == declarations::verdict::warning ? "有警告"
+                                                     : "被拒绝";
 }
 
-std::string default_of(const crl::declaration& of) {
-  return of.default_value ? std::to_string(*of.default_value) : std::string();
+std::string default_of(const declarations::declaration& declaration) {
+  return declaration.default_value ? std::to_string(*declaration.default_value) : std::string();
 }
-std::string group_of(const crl::declaration& of, language in) {
-  const auto& name = of.group_label(in);
-  return name.empty() ? of.group : name;
+std::string group_of(const declarations::declaration& declaration, language language) {
+  const auto& name = declaration.group_label(language);
+  return name.empty() ? declaration.group : name;
 }
 
 /// A word that cannot be read is no word: a finding of the same field says so.
-bool unreadable(const crl::judgement& judged, std::string_view field) {
-  return std::ranges::any_of(judged.findings, [&](const crl::finding& f) {
-    const bool no_word = f.what == crl::code::not_in_vocabulary || f.what == crl::code::missing;
+bool unreadable(const declarations::judgement& judged, std::string_view field) {
+  return std::ranges::any_of(judged.findings, [&](const declarations::finding& f) {
+    const bool no_word = f.kind == declarations::code::not_in_vocabulary || f.kind == declarations::code::missing;
     return no_word && (f.field == field || f.field == "data");
   });
 }
-std::string word_of(crl::use use, const crl::judgement& judged, std::string_view field) {
+std::string word_of(declarations::use use, const declarations::judgement& judged, std::string_view field) {
   return unreadable(judged, field) ? std::string("?") : std::string(to_string(use));
 }
 /// Neither true nor false where its label cannot be read.
-bool known_enabled(const crl::declaration& of) { return of.enabled || of.switched_off; }
+bool known_enabled(const declarations::declaration& declaration) {
+  return declaration.enabled || declaration.switched_off;
+}
 
-void print_resources(const inspection& what, language in, bool wide, std::ostream& to) {
-  const auto& say = words_in(in);
+void print_resources(const inspection& inspection, language language, bool wide, std::ostream& stream) {
+  const auto& say = words_in(language);
   auto header = say.header;
   if (wide) header.push_back(say.description);
   table out(std::move(header));
-  for (const auto& [of, judged] : what.resources) {
-    std::vector<std::string> row{shown(of.key, 320),
-                                 shown(of.label(in), 256),
-                                 shown(group_of(of, in), 256),
-                                 of.unit,
-                                 default_of(of),
-                                 word_of(of.limits, judged, "data.limits"),
-                                 word_of(of.requests, judged, "data.requests"),
-                                 !known_enabled(of) ? "?"
-                                 : of.enabled       ? say.yes
-                                                    : say.no,
-                                 verdict_in(judged, in),
-                                 of.config_map.name};
-    if (wide) row.push_back(shown(of.description(in), crl::max_text_bytes));
+  for (const auto& [declaration, judged] : inspection.resources) {
+    std::vector<std::string> row{shown(declaration.key, 320),
+                                 shown(declaration.label(language), 256),
+                                 shown(group_of(declaration, language), 256),
+                                 declaration.unit,
+                                 default_of(declaration),
+                                 word_of(declaration.limits, judged, "data.limits"),
+                                 word_of(declaration.requests, judged, "data.requests"),
+                                 !known_enabled(declaration) ? "?"
+                                 : declaration.enabled       ? say.yes
+                                                             : say.no,
+                                 verdict_in(judged, language),
+                                 declaration.config_map.name};
+    if (wide) row.push_back(shown(declaration.description(language), declarations::max_text_bytes));
     out.add(std::move(row));
   }
-  out.print(to);
+  out.print(stream);
 }
 
-std::string audit_line(const audit& of, language in) {
-  const auto count = std::to_string(of.refused.size());
-  const auto all = std::to_string(of.looked_at);
-  if (in == language::zh) {
-    const auto mode = of.enforcement.empty() ? std::string("规则未强制执行") : "enforcement: " + of.enforcement;
+std::string audit_line(const audit& audit, language locale) {
+  const auto count = std::to_string(audit.refused.size());
+  const auto all = std::to_string(audit.looked_at);
+  if (locale == language::zh) {
+    const auto mode = audit.enforcement.empty() ? std::string("规则未强制执行") : "enforcement: " + audit.enforcement;
     return "审计（" + mode + "）：" + all + " 个 Pod 中，有 " + count + " 个若现在创建会被拒绝；不会改动它们";
   }
-  const auto mode = of.enforcement.empty() ? std::string("nothing is enforced") : "enforcement: " + of.enforcement;
+  const auto mode =
+      audit.enforcement.empty() ? std::string("nothing is enforced") : "enforcement: " + audit.enforcement;
   return "Audit (" + mode + "): " + count + " of " + all +
          " pods would be refused if they were made now; they are never touched";
 }
 
-void print_audit(const audit& of, language in, std::ostream& to) {
-  const bool zh = in == language::zh;
-  to << "\n" << audit_line(of, in) << (of.refused.empty() ? "\n" : zh ? "：\n" : ":\n");
-  for (std::size_t i = 0; i < std::min(of.refused.size(), most_named); ++i) {
-    const auto& [pod, reasons] = of.refused[i];
-    to << "  " << pod.to_string() << ": " << shown(crl::text_of(reasons.front(), in), 1000) << "\n";
+void print_audit(const audit& audit, language locale, std::ostream& out) {
+  const bool zh = locale == language::zh;
+  out << "\n" << audit_line(audit, locale) << (audit.refused.empty() ? "\n" : zh ? "：\n" : ":\n");
+  for (std::size_t i = 0; i < std::min(audit.refused.size(), most_named); ++i) {
+    const auto& [pod, reasons] = audit.refused[i];
+    out << "  " << pod.to_string() << ": " << shown(declarations::text_of(reasons.front(), locale), 1000) << "\n";
   }
-  if (of.refused.size() <= most_named) return;
-  const auto rest = std::to_string(of.refused.size() - most_named);
-  to << (zh ? "  另有 " + rest + " 个；-o json 列出全部\n" : "  and " + rest + " more; -o json has them all\n");
+  if (audit.refused.size() <= most_named) return;
+  const auto rest = std::to_string(audit.refused.size() - most_named);
+  out << (zh ? "  另有 " + rest + " 个；-o json 列出全部\n" : "  and " + rest + " more; -o json has them all\n");
 }
 
 json both(std::string_view en, std::string_view zh) { return {{"en", en}, {"zh", zh}}; }
 
-json as_json(const crl::finding& f) {
-  return {{"severity", to_string(severity_of(f))},
-          {"code", to_string(f.what)},
+json as_json(const declarations::finding& f) {
+  return {{"severity", declarations::to_string(declarations::severity_of(f))},
+          {"code", to_string(f.kind)},
           {"field", f.field},
           {"value", f.value},
           {"message", both(message_of(f, language::en), message_of(f, language::zh))}};
 }
 
-json as_json(const resource_row& of) {
-  const auto& what = of.what;
-  json out = {{"key", what.key},
-              {"label", both(what.label_en, what.label_zh)},
-              {"description", both(what.description_en, what.description_zh)},
-              {"group", what.group},
-              {"groupName", both(what.group_en, what.group_zh)},
-              {"unit", what.unit}};
-  out["default"] = what.default_value ? json(*what.default_value) : json();
-  const auto word = [&](crl::use use, const char* field) {
-    return unreadable(of.judged, field) ? json() : json(to_string(use));
+json as_json(const resource_row& resource_row) {
+  const auto& declaration = resource_row.declaration;
+  json out = {{"key", declaration.key},
+              {"label", both(declaration.label_en, declaration.label_zh)},
+              {"description", both(declaration.description_en, declaration.description_zh)},
+              {"group", declaration.group},
+              {"groupName", both(declaration.group_en, declaration.group_zh)},
+              {"unit", declaration.unit}};
+  out["default"] = declaration.default_value ? json(*declaration.default_value) : json();
+  const auto word = [&](declarations::use use, const char* field) {
+    return unreadable(resource_row.judged, field) ? json() : json(to_string(use));
   };
-  out["limits"] = word(what.limits, "data.limits");
-  out["requests"] = word(what.requests, "data.requests");
-  out["relatedResources"] = what.related;
-  out["excludeResources"] = what.excluded;
-  out["ignoreNodeCheck"] = what.ignore_node_check;
-  out["runtimeClassName"] = what.runtime_class;
-  out["enabled"] = known_enabled(what) ? json(what.enabled) : json();
-  out["verdict"] = crl::to_string(crl::verdict_of(of.judged));
-  out["configMap"] = {{"namespace", what.config_map.ns}, {"name", what.config_map.name}};
+  out["limits"] = word(declaration.limits, "data.limits");
+  out["requests"] = word(declaration.requests, "data.requests");
+  out["relatedResources"] = declaration.related;
+  out["excludeResources"] = declaration.excluded;
+  out["ignoreNodeCheck"] = declaration.ignore_node_check;
+  out["runtimeClassName"] = declaration.runtime_class;
+  out["enabled"] = known_enabled(declaration) ? json(declaration.enabled) : json();
+  out["verdict"] = declarations::to_string(declarations::verdict_of(resource_row.judged));
+  out["configMap"] = {{"namespace", declaration.config_map.ns}, {"name", declaration.config_map.name}};
   out["findings"] = json::array();
-  for (const auto& f : of.judged.findings) out["findings"].push_back(as_json(f));
+  for (const auto& f : resource_row.judged.findings) out["findings"].push_back(as_json(f));
   return out;
 }
 
-json as_json(const audit& of) {
+json as_json(const audit& audit) {
   auto pods = json::array();
-  for (const auto& [pod, reasons] : of.refused) {
-    json one = {{"namespace", pod.ns}, {"name", pod.name}, {"reasons", json::array()}};
-    for (const auto& why : reasons)
-      one["reasons"].push_back(both(text_of(why, language::en), text_of(why, language::zh)));
-    pods.push_back(std::move(one));
+  for (const auto& [pod, reasons] : audit.refused) {
+    json object = {{"namespace", pod.ns}, {"name", pod.name}, {"reasons", json::array()}};
+    for (const auto& reason : reasons)
+      object["reasons"].push_back(both(text_of(reason, language::en), text_of(reason, language::zh)));
+    pods.push_back(std::move(object));
   }
-  json out = {{"enforcement", of.enforcement.empty() ? "Off" : of.enforcement},
-              {"podsLookedAt", of.looked_at},
-              {"podsRefused", of.refused.size()}};
+  json out = {{"enforcement", audit.enforcement.empty() ? "Off" : audit.enforcement},
+              {"podsLookedAt", audit.looked_at},
+              {"podsRefused", audit.refused.size()}};
   out["pods"] = std::move(pods);
   return out;
 }
 
-json as_json(const inspection& of) {
+json as_json(const inspection& inspection) {
   json out = {{"resources", json::array()}, {"notSelected", json::array()}};
-  for (const auto& one : of.resources) out["resources"].push_back(as_json(one));
-  for (const auto& one : of.not_selected) out["notSelected"].push_back({{"namespace", one.ns}, {"name", one.name}});
-  out["audit"] = of.audited ? as_json(*of.audited) : json();
+  for (const auto& resource : inspection.resources) out["resources"].push_back(as_json(resource));
+  for (const auto& entry : inspection.not_selected)
+    out["notSelected"].push_back({{"namespace", entry.ns}, {"name", entry.name}});
+  out["audit"] = inspection.audited ? as_json(*inspection.audited) : json();
   return out;
 }
 
-kube::task<void> fetch(kube::transport& over, std::string ns, inspection& into) {
-  auto found = co_await inspect_resources(over, std::move(ns));
+kube::task<void> fetch(kube::transport& transport, std::string ns, inspection& inspection) {
+  auto found = co_await inspect_resources(transport, std::move(ns));
   if (!found) co_return std::unexpected(std::move(found.error()));
-  into = std::move(*found);
+  inspection = std::move(*found);
   co_return kube::result<void>();
 }
 
@@ -296,41 +305,41 @@ Exit codes: 0 done, 1 the cluster or its ConfigMaps cannot be read, 2 wrong usag
 
 }  // namespace
 
-kube::task<inspection> inspect_resources(kube::transport& over, std::string ns) {
-  const auto found = co_await read_declared(over, ns);
+kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns) {
+  const auto found = co_await read_declared(transport, ns);
   if (!found) co_return std::unexpected(found.error());
-  auto not_selected = co_await list_not_selected(over, ns);
+  auto not_selected = co_await list_not_selected(transport, ns);
   if (!not_selected) co_return std::unexpected(not_selected.error());
   const auto registry = registry_of(*found, ns);
   inspection out;
   out.resources = rows_of(registry);
   out.not_selected = std::move(*not_selected);
-  auto audited = co_await audit_pods(over, registry);
+  auto audited = co_await audit_pods(transport, registry);
   if (audited)
     out.audited = std::move(*audited);
   else
-    out.left_out = "the audit of running pods is left out: " + audited.error().what;
+    out.left_out = "the audit of running pods is left out: " + audited.error().message;
   co_return out;
 }
 
-void print(const inspection& what, const inspect_options& how, std::ostream& to) {
-  const auto in = how.language == "zh" ? language::zh : language::en;
-  if (printed_as_data(as_json(what), how.output, to)) return;
-  if (what.resources.empty())
-    to << words_in(in).nothing << how.ns << "\n";
+void print(const inspection& inspection, const inspect_options& options, std::ostream& out) {
+  const auto locale = options.language == "zh" ? language::zh : language::en;
+  if (printed_as_data(as_json(inspection), options.output, out)) return;
+  if (inspection.resources.empty())
+    out << words_in(locale).nothing << options.ns << "\n";
   else
-    print_resources(what, in, how.output == "wide", to);
-  if (!what.not_selected.empty()) to << "\n" << words_in(in).not_selected << "\n";
-  for (const auto& one : what.not_selected) to << "  " << one.to_string() << "\n";
-  if (what.audited) print_audit(*what.audited, in, to);
+    print_resources(inspection, locale, options.output == "wide", out);
+  if (!inspection.not_selected.empty()) out << "\n" << words_in(locale).not_selected << "\n";
+  for (const auto& entry : inspection.not_selected) out << "  " << entry.to_string() << "\n";
+  if (inspection.audited) print_audit(*inspection.audited, locale, out);
 }
 
 int run_inspect_resources(const inspect_options& options, std::ostream& out, std::ostream& err) {
   inspection found;
-  const auto asked =
-      ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, options.ns, found); });
-  if (!asked) {
-    err << "quartermaster: " << asked.error().what << "\n";
+  const auto result =
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, found); });
+  if (!result) {
+    err << "quartermaster: " << result.error().message << "\n";
     return 1;
   }
   if (!found.left_out.empty()) err << "quartermaster: " << found.left_out << "\n";
@@ -346,37 +355,38 @@ void add_save(CLI::App& verb, int& rc) {
     std::string file;
     cluster_options cluster;
   };
-  auto given = std::make_shared<options>();
-  verb.add_option("--save", given->file,
+  auto flags = std::make_shared<options>();
+  verb.add_option("--save", flags->file,
                   "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
                   "simulate --snapshot; - is standard output");
-  add_cluster_options(verb, given->cluster);
-  verb.callback([given, &verb, &rc] {
+  add_cluster_options(verb, flags->cluster);
+  verb.callback([flags, &verb, &rc] {
     if (!verb.get_subcommands().empty()) {
-      if (!given->file.empty()) throw CLI::ValidationError("--save", "stands alone: leave out the subcommand");
+      if (!flags->file.empty()) throw CLI::ValidationError("--save", "stands alone: leave out the subcommand");
       return;
     }
-    if (given->file.empty()) throw CLI::RequiredError("a subcommand or --save");
+    if (flags->file.empty()) throw CLI::RequiredError("a subcommand or --save");
     nlohmann::ordered_json all;
-    const auto asked = ask_cluster(given->cluster, [&](kube::transport& over) { return take_snapshot(over, all); });
-    if (!asked) {
-      std::cerr << "quartermaster: " << asked.error().what << "\n";
+    const auto result =
+        ask_cluster(flags->cluster, [&](kube::transport& transport) { return take_snapshot(transport, all); });
+    if (!result) {
+      std::cerr << "quartermaster: " << result.error().message << "\n";
       rc = 1;
       return;
     }
     const auto text = all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
-    if (given->file == "-") {
+    if (flags->file == "-") {
       std::cout << text;
       return;
     }
-    std::ofstream file(given->file, std::ios::binary | std::ios::trunc);
+    std::ofstream file(flags->file, std::ios::binary | std::ios::trunc);
     file << text << std::flush;
     if (!file) {
-      std::cerr << "quartermaster: " << given->file << " cannot be written: " << std::strerror(errno) << "\n";
+      std::cerr << "quartermaster: " << flags->file << " cannot be written: " << std::strerror(errno) << "\n";
       rc = 2;
       return;
     }
-    std::cout << given->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods\n";
+    std::cout << flags->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods\n";
   });
 }
 

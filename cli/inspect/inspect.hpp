@@ -20,14 +20,14 @@ struct inspect_options {
 };
 
 struct resource_row {
-  reconcilers::crl::declaration what;
-  reconcilers::crl::judgement judged;
+  reconcilers::declarations::declaration declaration;
+  reconcilers::declarations::judgement judged;
 };
 
 struct audit {
   struct row {
     kube::object_key pod;
-    std::vector<reconcilers::crl::objection> reasons;
+    std::vector<reconcilers::declarations::objection> reasons;
   };
   std::string enforcement;  ///< Warn, Deny, or unknown where we may not read the policy; empty: Off
   std::size_t looked_at = 0;
@@ -42,10 +42,10 @@ struct inspection {
 };
 
 /// errc::forbidden and everything else about ConfigMaps is an error, about pods a part that is left out.
-kube::task<inspection> inspect_resources(kube::transport& over, std::string ns);
+kube::task<inspection> inspect_resources(kube::transport& transport, std::string ns);
 
 /// table and wide for people, json and yaml with both languages.
-void print(const inspection& what, const inspect_options& how, std::ostream& to);
+void print(const inspection& inspection, const inspect_options& options, std::ostream& out);
 
 /// The exit code of the verb: 0 done, 1 failed.
 int run_inspect_resources(const inspect_options& options, std::ostream& out, std::ostream& err);

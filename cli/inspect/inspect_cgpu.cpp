@@ -35,24 +35,25 @@ struct shared_node {
 
   std::int64_t used_on(int card) const {
     std::int64_t out = 0;
-    for (const auto& one : shares) {
-      for (const auto at : one.cards) out += at == card ? one.mib / static_cast<std::int64_t>(one.cards.size()) : 0;
+    for (const auto& share : shares) {
+      for (const auto entry : share.cards)
+        out += entry == card ? share.mib / static_cast<std::int64_t>(share.cards.size()) : 0;
     }
     return out;
   }
   std::int64_t used() const {
     std::int64_t out = 0;
-    for (const auto& one : shares) out += one.mib;
+    for (const auto& share : shares) out += share.mib;
     return out;
   }
   bool pending() const { return used_on(unplaced) > 0; }
 };
 
 /// The number of a card that is named by number, UUID, or "<node>/<number>".
-int number_of(const std::string& card, const fleet& of, const std::string& node) {
-  if (const auto at = of.accelerators.find(node); at != of.accelerators.end()) {
-    for (const auto& one : at->second.cards) {
-      if (one.uuid == card) return static_cast<int>(one.index);
+int number_of(const std::string& card, const fleet& fleet, const std::string& node) {
+  if (const auto match = fleet.accelerators.find(node); match != fleet.accelerators.end()) {
+    for (const auto& entry : match->second.cards) {
+      if (entry.uuid == card) return static_cast<int>(entry.index);
     }
   }
   const std::string_view digits = std::string_view(card).substr(card.rfind('/') + 1);
@@ -61,19 +62,21 @@ int number_of(const std::string& card, const fleet& of, const std::string& node)
   return failed == std::errc() && end == digits.data() + digits.size() && out >= 0 ? out : unplaced;
 }
 
-share share_of(const kube::pod& pod, std::int64_t mib, const fleet& of, const shared_node& on) {
+share share_of(const kube::pod& pod, std::int64_t mib, const fleet& fleet, const shared_node& shared_node) {
   share out{pod.key, mib, {}};
   for (const auto& card : placed_cards(pod)) {
-    const auto number = number_of(card, of, on.name);
-    out.cards.push_back(number < on.cards ? number : unplaced);
+    const auto number = number_of(card, fleet, shared_node.name);
+    out.cards.push_back(number < shared_node.cards ? number : unplaced);
   }
   if (out.cards.empty()) out.cards.push_back(unplaced);
   return out;
 }
 
 /// Empty where the node is not shared by memory.
-std::optional<shared_node> shared(const fleet& of, const listed_node& node) {
-  const auto offered = [&](const memory_unit& one) { return kube::amount(node.allocatable, one.resource) > 0; };
+std::optional<shared_node> shared(const fleet& fleet, const listed_node& node) {
+  const auto offered = [&](const memory_unit& memory_unit) {
+    return kube::amount(node.allocatable, memory_unit.resource) > 0;
+  };
   const auto unit = std::ranges::find_if(units, offered);
   if (unit == units.end()) return std::nullopt;
   shared_node out;
@@ -81,10 +84,10 @@ std::optional<shared_node> shared(const fleet& of, const listed_node& node) {
   out.address = node.address.empty() ? "unknown" : node.address;
   out.total = kube::amount(node.allocatable, unit->resource) * unit->mib;
   out.cards = static_cast<int>(kube::amount(node.allocatable, count_resource));
-  if (out.cards == 0) out.cards = facts_of(of, node).cards;
-  for (const auto* pod : pods_on(of, node.key.name)) {
-    const auto asked = kube::amount(reconcilers::verify::asked_by(*pod), unit->resource);
-    if (asked > 0) out.shares.push_back(share_of(*pod, asked * unit->mib, of, out));
+  if (out.cards == 0) out.cards = facts_of(fleet, node).cards;
+  for (const auto* pod : pods_on(fleet, node.key.name)) {
+    const auto requested = kube::amount(reconcilers::verify::asked_by(*pod), unit->resource);
+    if (requested > 0) out.shares.push_back(share_of(*pod, requested * unit->mib, fleet, out));
   }
   return out;
 }
@@ -93,7 +96,7 @@ using rows = std::vector<std::vector<std::string>>;
 
 /// Go's text/tabwriter with a padding of two: the last cell of a row takes part in no width. Blanks at line ends are
 /// left out.
-void write(const rows& all, std::ostream& to) {
+void write(const rows& all, std::ostream& out) {
   std::vector<std::size_t> widths;
   for (const auto& row : all) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -106,7 +109,7 @@ void write(const rows& all, std::ostream& to) {
       if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 2, ' ');
     }
     line.resize(line.find_last_not_of(' ') + 1);
-    to << line << "\n";
+    out << line << "\n";
   }
 }
 
@@ -125,12 +128,12 @@ std::string percent(std::int64_t used_mib, std::int64_t total_gib) {
   return "(" + std::to_string(total_gib > 0 ? used_mib / gib * 100 / total_gib : 0) + "%)";
 }
 
-void summary(const std::vector<shared_node>& nodes, std::ostream& to) {
+void summary(const std::vector<shared_node>& nodes, std::ostream& out) {
   int most = 0;
   bool pending = false;
-  for (const auto& one : nodes) {
-    most = std::max(most, one.cards);
-    pending = pending || one.pending();
+  for (const auto& node : nodes) {
+    most = std::max(most, node.cards);
+    pending = pending || node.pending();
   }
   rows all(1, {"NAME", "IPADDRESS"});
   for (int i = 0; i < most; ++i) all.front().push_back("GPU" + std::to_string(i) + "(Allocated/Total)");
@@ -138,67 +141,68 @@ void summary(const std::vector<shared_node>& nodes, std::ostream& to) {
   all.front().push_back("GPU Memory(GiB)");
   std::int64_t used = 0, total = 0;
   std::size_t rule = 0;
-  for (const auto& one : nodes) {
-    const auto in_node = one.total / gib;
-    std::vector<std::string> row{one.name, one.address};
-    for (int i = 0; i < most; ++i) row.push_back(i < one.cards ? of_total(one.used_on(i), in_node / one.cards) : "0/0");
-    if (pending) row.push_back(one.pending() ? std::to_string(one.used_on(unplaced) / gib) : "");
-    row.push_back(of_total(one.used(), in_node));
+  for (const auto& node : nodes) {
+    const auto in_node = node.total / gib;
+    std::vector<std::string> row{node.name, node.address};
+    for (int i = 0; i < most; ++i)
+      row.push_back(i < node.cards ? of_total(node.used_on(i), in_node / node.cards) : "0/0");
+    if (pending) row.push_back(node.pending() ? std::to_string(node.used_on(unplaced) / gib) : "");
+    row.push_back(of_total(node.used(), in_node));
     if (rule == 0) rule = raw_length(row) + 20;
-    used += one.used();
+    used += node.used();
     total += in_node;
     all.push_back(std::move(row));
   }
-  write(all, to);
-  to << std::string(rule, '-') << "\nAllocated/Total GPU Memory In Cluster:\n"
-     << of_total(used, total) << " " << percent(used, total) << "\n";
+  write(all, out);
+  out << std::string(rule, '-') << "\nAllocated/Total GPU Memory In Cluster:\n"
+      << of_total(used, total) << " " << percent(used, total) << "\n";
 }
 
-void detail(const std::vector<shared_node>& nodes, std::ostream& to) {
+void detail(const std::vector<shared_node>& nodes, std::ostream& out) {
   std::int64_t used = 0, total = 0;
   std::size_t rule = 0;
-  for (const auto& one : nodes) {
-    to << "\n";
-    write({{"NAME:", one.name}, {"IPADDRESS:", one.address}}, to);
-    to << "\n";
+  for (const auto& node : nodes) {
+    out << "\n";
+    write({{"NAME:", node.name}, {"IPADDRESS:", node.address}}, out);
+    out << "\n";
     rows all(1, {"NAME", "NAMESPACE"});
-    for (int i = 0; i < one.cards; ++i) all.front().push_back("GPU" + std::to_string(i) + "(Allocated)");
-    if (one.pending()) all.front().push_back("Pending(Allocated)");
+    for (int i = 0; i < node.cards; ++i) all.front().push_back("GPU" + std::to_string(i) + "(Allocated)");
+    if (node.pending()) all.front().push_back("Pending(Allocated)");
     all.front().emplace_back();
     std::size_t length = 0;
-    for (const auto& who : one.shares) {
-      std::vector<std::string> row{who.pod.name, who.pod.ns};
-      const auto on = [&](int card) {
-        const bool there = std::ranges::find(who.cards, card) != who.cards.end();
-        row.push_back(there ? std::to_string(who.mib / static_cast<std::int64_t>(who.cards.size()) / gib) : "0");
+    for (const auto& share : node.shares) {
+      std::vector<std::string> row{share.pod.name, share.pod.ns};
+      const auto match = [&](int card) {
+        const bool there = std::ranges::find(share.cards, card) != share.cards.end();
+        row.push_back(there ? std::to_string(share.mib / static_cast<std::int64_t>(share.cards.size()) / gib) : "0");
       };
-      for (int i = 0; i < one.cards; ++i) on(i);
-      if (one.pending()) on(unplaced);
+      for (int i = 0; i < node.cards; ++i) match(i);
+      if (node.pending()) match(unplaced);
       row.emplace_back();
       length += raw_length(row);
       all.push_back(std::move(row));
     }
-    const auto in_node = one.total / gib;
-    all.push_back({"Allocated :", std::to_string(one.used() / gib) + " " + percent(one.used(), in_node), ""});
+    const auto in_node = node.total / gib;
+    all.push_back({"Allocated :", std::to_string(node.used() / gib) + " " + percent(node.used(), in_node), ""});
     all.push_back({"Total :", std::to_string(in_node), ""});
-    write(all, to);
+    write(all, out);
     if (rule == 0) rule = length + 10;
-    to << std::string(rule, '-') << "\n";
-    used += one.used();
+    out << std::string(rule, '-') << "\n";
+    used += node.used();
     total += in_node;
   }
-  to << "\n\nAllocated/Total GPU Memory In Cluster:  " << of_total(used, total) << " " << percent(used, total) << "\n";
+  out << "\n\nAllocated/Total GPU Memory In Cluster:  " << of_total(used, total) << " " << percent(used, total) << "\n";
 }
 
 }  // namespace
 
-void print_cgpu(const fleet& of, const std::vector<std::string>& only, bool details, std::ostream& to) {
+void print_cgpu(const fleet& fleet, const std::vector<std::string>& only, bool details, std::ostream& out) {
   std::vector<shared_node> nodes;
-  for (const auto& node : of.nodes) {
+  for (const auto& node : fleet.nodes) {
     if (!only.empty() && std::ranges::find(only, node.key.name) == only.end()) continue;
-    if (auto one = shared(of, node)) nodes.push_back(std::move(*one));
+    if (auto entry = shared(fleet, node)) nodes.push_back(std::move(*entry));
   }
-  details ? detail(nodes, to) : summary(nodes, to);
+  details ? detail(nodes, out) : summary(nodes, out);
 }
 
 }  // namespace cli

@@ -15,9 +15,9 @@ namespace cli {
 
 struct resource_use {
   std::string name;
-  std::int64_t capacity = 0, allocatable = 0, asked = 0;
+  std::int64_t capacity = 0, allocatable = 0, requested = 0;
   /// Never less than nothing.
-  std::int64_t free() const { return allocatable > asked ? allocatable - asked : 0; }
+  std::int64_t free() const { return allocatable > requested ? allocatable - requested : 0; }
 };
 
 struct node_row {
@@ -40,15 +40,15 @@ struct module_row {
 struct pod_row {
   kube::object_key key;
   std::string node, mode, phase, reason, isolation;
-  kube::quantities asked;
+  kube::quantities requested;
   std::vector<std::string> cards;  ///< as the decision or the plugin wrote them; empty: nobody wrote any
 };
 
 /// Nodes that have or ask for a mode, or have cards; in the order of their names. `only`: those, whatever they have.
-std::vector<node_row> node_rows(const fleet& of, const std::vector<std::string>& only = {});
-std::vector<module_row> module_rows(const fleet& of);
+std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only = {});
+std::vector<module_row> module_rows(const fleet& fleet);
 /// Pods that ask for extended resources and are not finished; `ns` empty: of all namespaces.
-std::vector<pod_row> pod_rows(const fleet& of, std::string_view ns = {});
+std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns = {});
 
 struct look_options {
   std::vector<std::string> only;  ///< nodes
@@ -60,9 +60,9 @@ struct look_options {
   cluster_options cluster;
 };
 
-void print(const std::vector<node_row>& rows, const look_options& how, std::ostream& to);
-void print(const std::vector<module_row>& rows, const look_options& how, std::ostream& to);
-void print(const std::vector<pod_row>& rows, const look_options& how, std::ostream& to);
+void print(const std::vector<node_row>& rows, const look_options& options, std::ostream& out);
+void print(const std::vector<module_row>& rows, const look_options& options, std::ostream& out);
+void print(const std::vector<pod_row>& rows, const look_options& options, std::ostream& out);
 
 /// Cards of a pod as its annotations say, by number where they say a number: ours, GPU-Manager's, HAMi's, gpushare's.
 std::vector<std::string> placed_cards(const kube::pod& pod);
@@ -70,7 +70,7 @@ std::vector<std::string> placed_cards(const kube::pod& pod);
 /// `kubectl inspect cgpu` (Alibaba's kubectl-inspect-cgpu, gpushare-device-plugin cmd/inspect) for scripts that read
 /// it: memory of cards that are shared by memory, in GiB; of `details` also who has it. Columns, rule and rounding as
 /// there; without its blanks at line ends, as its documentation prints it.
-void print_cgpu(const fleet& of, const std::vector<std::string>& only, bool details, std::ostream& to);
+void print_cgpu(const fleet& fleet, const std::vector<std::string>& only, bool details, std::ostream& out);
 
 /// The exit codes of the verbs: 0 done, 1 failed.
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err);

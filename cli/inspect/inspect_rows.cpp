@@ -19,17 +19,17 @@ using reconcilers::modules::module_type;
 constexpr std::string_view none = "none";
 constexpr std::string_view gpu_manager_index = "tencent.com/predicate-gpu-idx-";
 
-void split(std::string_view text, char at, std::vector<std::string>& into) {
+void split(std::string_view text, char separator, std::vector<std::string>& output) {
   while (!text.empty()) {
-    const auto end = std::min(text.find(at), text.size());
-    if (end > 0) into.emplace_back(text.substr(0, end));
+    const auto end = std::min(text.find(separator), text.size());
+    if (end > 0) output.emplace_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 
-void keep_each_once(std::vector<std::string>& of) {
-  std::ranges::sort(of);
-  of.erase(std::ranges::unique(of).begin(), of.end());
+void keep_each_once(std::vector<std::string>& texts) {
+  std::ranges::sort(texts);
+  texts.erase(std::ranges::unique(texts).begin(), texts.end());
 }
 
 /// {"v":1,"node":"gpu-1","containers":{"main":[{"card":"GPU-<uuid>",...}]}}
@@ -40,9 +40,9 @@ std::vector<std::string> in_placement(std::string_view text) {
   if (!containers.is_object()) return out;
   for (const auto& cards : containers) {
     if (!cards.is_array()) continue;
-    for (const auto& one : cards) {
-      if (one.is_object() && one.contains("card") && one["card"].is_string())
-        out.push_back(one["card"].get<std::string>());
+    for (const auto& card : cards) {
+      if (card.is_object() && card.contains("card") && card["card"].is_string())
+        out.push_back(card["card"].get<std::string>());
     }
   }
   return out;
@@ -72,101 +72,104 @@ std::int64_t cards_of(std::string_view resource, std::int64_t amount) {
   return resource == "tencent.com/vcuda-core" || resource == "nvidia.com/mps-core" ? amount / 100 : 0;
 }
 
-const reconcilers::modules::offer& offered(const fleet& of) {
-  return reconcilers::modules::offered_by(of.policy ? &*of.policy : nullptr);
+const reconcilers::modules::offer& offered(const fleet& fleet) {
+  return reconcilers::modules::offered_by(fleet.policy ? &*fleet.policy : nullptr);
 }
 
-std::vector<resource_use> use_of(const fleet& of, const listed_node& node, const module_type& mode) {
+std::vector<resource_use> use_of(const fleet& fleet, const listed_node& node, const module_type& mode) {
   std::vector<resource_use> out;
   for (const auto name : mode.resources)
     out.push_back({std::string(name), kube::amount(node.capacity, name), kube::amount(node.allocatable, name), 0});
-  for (const auto* pod : pods_on(of, node.key.name)) {
-    const auto asked = reconcilers::verify::asked_by(*pod);
-    for (auto& one : out) one.asked += kube::amount(asked, one.name);
+  for (const auto* pod : pods_on(fleet, node.key.name)) {
+    const auto requested = reconcilers::verify::asked_by(*pod);
+    for (auto& entry : out) entry.requested += kube::amount(requested, entry.name);
   }
   return out;
 }
 
-void add_cards(node_row& to, const fleet& of, const listed_node& node) {
-  const auto known = facts_of(of, node);
-  to.model = known.product;
-  to.driver = known.driver;
-  to.cuda = known.cuda;
-  to.cards = known.cards;
-  to.memory_mib = number(node.labels.value_or("nvidia.com/gpu.memory", ""));
-  if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end() && !at->second.cards.empty()) {
-    const auto& cards = at->second.cards;
-    if (cards.front().memory_mib > 0) to.memory_mib = cards.front().memory_mib;
+void add_cards(node_row& node_row, const fleet& fleet, const listed_node& node) {
+  const auto known = facts_of(fleet, node);
+  node_row.model = known.product;
+  node_row.driver = known.driver;
+  node_row.cuda = known.cuda;
+  node_row.cards = known.cards;
+  node_row.memory_mib = number(node.labels.value_or("nvidia.com/gpu.memory", ""));
+  if (const auto match = fleet.accelerators.find(node.key.name);
+      match != fleet.accelerators.end() && !match->second.cards.empty()) {
+    const auto& cards = match->second.cards;
+    if (cards.front().memory_mib > 0) node_row.memory_mib = cards.front().memory_mib;
     const auto reported = [](const listed_card& card) { return !card.health.empty(); };
     if (std::ranges::any_of(cards, reported))
-      to.unhealthy = std::ranges::count_if(
+      node_row.unhealthy = std::ranges::count_if(
           cards, [](const listed_card& card) { return !card.health.empty() && card.health != "Healthy"; });
-    to.cards_known = true;
+    node_row.cards_known = true;
     return;
   }
-  for (const auto& one : to.resources) {
-    if (to.mode == "share") break;  // several of one card
-    if (to.cards == 0) to.cards = cards_of(one.name, one.capacity);
+  for (const auto& resource : node_row.resources) {
+    if (node_row.mode == "share") break;  // several of one card
+    if (node_row.cards == 0) node_row.cards = cards_of(resource.name, resource.capacity);
     // What a plugin advertises and does not offer is unhealthy; without a plugin nobody has looked at a card.
-    if (cards_of(one.name, one.capacity) > 0 && to.unhealthy.value_or(0) == 0)
-      to.unhealthy = cards_of(one.name, one.capacity - one.allocatable);
+    if (cards_of(resource.name, resource.capacity) > 0 && node_row.unhealthy.value_or(0) == 0)
+      node_row.unhealthy = cards_of(resource.name, resource.capacity - resource.allocatable);
   }
-  to.cards_known = to.cards > 0;
+  node_row.cards_known = node_row.cards > 0;
 }
 
-node_row row_of(const fleet& of, const listed_node& node) {
+node_row row_of(const fleet& fleet, const listed_node& node) {
   node_row out;
   out.name = node.key.name;
   out.address = node.address;
   out.ready = node.ready == kube::condition_status::yes;
   out.cordoned = node.unschedulable;
-  const auto wanted = reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr, of.declared);
+  const auto wanted = reconcilers::intent_of(node, fleet.policy ? &*fleet.policy : nullptr, fleet.declared);
   out.requested = wanted.requested.empty() ? std::string(none) : wanted.requested;
   out.mode = none;
-  if (const auto at = of.accelerators.find(node.key.name); at != of.accelerators.end()) {
-    const auto& says = at->second.mode;
+  if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end()) {
+    const auto& says = match->second.mode;
     if (!says.actual_mode.empty()) out.mode = says.actual_mode;
     out.phase = says.phase;
     out.reason = says.reason;
     out.message = says.message;
     out.waits_for = says.blockers;
-  } else if (wanted.of == reconcilers::node_intent::kind::refused) {
+  } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
     out.message = wanted.message;
   }
-  const auto* mode = offered(of).find(out.mode);
-  if (!mode) mode = offered(of).find(node.labels.value_or(names::module_label, ""));
-  if (mode) out.resources = use_of(of, node, *mode);
-  add_cards(out, of, node);
+  const auto* mode = offered(fleet).find(out.mode);
+  if (!mode) mode = offered(fleet).find(node.labels.value_or(names::module_label, ""));
+  if (mode) out.resources = use_of(fleet, node, *mode);
+  add_cards(out, fleet, node);
   return out;
 }
 
 /// That of its node where it offers what the pod asks for, else whoever would offer it.
-std::string mode_of(const fleet& of, const kube::pod& pod, const kube::quantities& asked) {
-  const auto node = std::ranges::find(of.nodes, pod.node_name, [](const listed_node& one) { return one.key.name; });
+std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quantities& quantities) {
+  const auto node = std::ranges::find(fleet.nodes, pod.node_name,
+                                      [](const listed_node& listed_node) { return listed_node.key.name; });
   const auto* here =
-      node == of.nodes.end() ? nullptr : offered(of).find(node->labels.value_or(names::module_label, ""));
-  for (const auto& [name, amount] : asked) {
+      node == fleet.nodes.end() ? nullptr : offered(fleet).find(node->labels.value_or(names::module_label, ""));
+  for (const auto& [name, amount] : quantities) {
     if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
   }
-  for (const auto& [name, amount] : asked) {
-    if (const auto* mode = offered(of).advertiser(name)) return std::string(mode->name);
+  for (const auto& [name, amount] : quantities) {
+    if (const auto* mode = offered(fleet).advertiser(name)) return std::string(mode->name);
   }
   return {};
 }
 
-bool listed(const fleet& of, const listed_node& node) {
-  if (reconcilers::has_cards(node) || of.accelerators.contains(node.key.name)) return true;
+bool listed(const fleet& fleet, const listed_node& node) {
+  if (reconcilers::has_cards(node) || fleet.accelerators.contains(node.key.name)) return true;
   if (node.labels.contains(names::module_label)) return true;
-  return reconcilers::intent_of(node, of.policy ? &*of.policy : nullptr).of != reconcilers::node_intent::kind::none;
+  return reconcilers::intent_of(node, fleet.policy ? &*fleet.policy : nullptr).type !=
+         reconcilers::node_intent::kind::none;
 }
 
 }  // namespace
 
 std::vector<std::string> placed_cards(const kube::pod& pod) {
   std::vector<std::string> out;
-  if (const auto ours = pod.annotations.find("quartermaster.io/placement"))
-    out = in_placement(*ours);
+  if (const auto placement = pod.annotations.find("quartermaster.io/placement"))
+    out = in_placement(*placement);
   else if (const auto hami = pod.annotations.find("hami.io/vgpu-devices-allocated"))
     out = in_hami(*hami);
   else if (const auto index = pod.annotations.find("ALIYUN_COM_GPU_MEM_IDX"))
@@ -179,54 +182,55 @@ std::vector<std::string> placed_cards(const kube::pod& pod) {
   return out;
 }
 
-std::vector<node_row> node_rows(const fleet& of, const std::vector<std::string>& only) {
+std::vector<node_row> node_rows(const fleet& fleet, const std::vector<std::string>& only) {
   std::vector<node_row> out;
-  for (const auto& node : of.nodes) {
+  for (const auto& node : fleet.nodes) {
     const bool named = std::ranges::find(only, node.key.name) != only.end();
-    if (only.empty() ? listed(of, node) : named) out.push_back(row_of(of, node));
+    if (only.empty() ? listed(fleet, node) : named) out.push_back(row_of(fleet, node));
   }
   return out;
 }
 
-std::vector<module_row> module_rows(const fleet& of) {
+std::vector<module_row> module_rows(const fleet& fleet) {
   std::vector<module_row> out;
-  const auto status = of.policy ? json::parse(of.policy->status, nullptr, false) : json();
-  for (const auto& mode : offered(of).rows()) {
+  const auto status = fleet.policy ? json::parse(fleet.policy->status, nullptr, false) : json();
+  for (const auto& mode : offered(fleet).rows()) {
     module_row row;
     row.name = mode.name;
     row.title = mode.title;
     row.daemon_set = mode.daemon_set;
-    row.enabled = of.policy && of.policy->enabled(mode.name);
+    row.enabled = fleet.policy && fleet.policy->enabled(mode.name);
     row.resources = {mode.resources.begin(), mode.resources.end()};
     row.label_values = {mode.label_values.begin(), mode.label_values.end()};
-    for (const auto& set : of.daemon_sets) {
+    for (const auto& set : fleet.daemon_sets) {
       if (set.labels.value_or(names::module_label, "") != mode.name) continue;
       row.desired += set.desired;
       row.ready += set.ready;
       if (row.image.empty()) row.image = set.image;
     }
-    row.nodes = std::ranges::count_if(
-        of.nodes, [&](const listed_node& one) { return one.labels.value_or(names::module_label, "") == mode.name; });
-    const auto said = status.is_object() ? status.value("modules", json::array()) : json::array();
-    for (const auto& one : said) {
-      if (one.is_object() && one.value("name", "") == mode.name) row.message = one.value("message", "");
+    row.nodes = std::ranges::count_if(fleet.nodes, [&](const listed_node& listed_node) {
+      return listed_node.labels.value_or(names::module_label, "") == mode.name;
+    });
+    const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
+    for (const auto& entry : statuses) {
+      if (entry.is_object() && entry.value("name", "") == mode.name) row.message = entry.value("message", "");
     }
     out.push_back(std::move(row));
   }
   return out;
 }
 
-std::vector<pod_row> pod_rows(const fleet& of, std::string_view ns) {
+std::vector<pod_row> pod_rows(const fleet& fleet, std::string_view ns) {
   std::vector<pod_row> out;
-  for (const auto& pod : of.pods) {
-    if ((!ns.empty() && pod.key.ns != ns) || is_plugin(of, pod)) continue;
+  for (const auto& pod : fleet.pods) {
+    if ((!ns.empty() && pod.key.ns != ns) || is_plugin(fleet, pod)) continue;
     pod_row row;
-    row.asked = reconcilers::verify::asked_by(pod);
-    std::erase_if(row.asked, [](const auto& one) { return one.second <= 0; });
-    if (row.asked.empty()) continue;
+    row.requested = reconcilers::verify::asked_by(pod);
+    std::erase_if(row.requested, [](const auto& entry) { return entry.second <= 0; });
+    if (row.requested.empty()) continue;
     row.key = pod.key;
     row.node = pod.node_name;
-    row.mode = mode_of(of, pod, row.asked);
+    row.mode = mode_of(fleet, pod, row.requested);
     row.phase = pod.deleting ? "Terminating" : std::string(kube::to_string(pod.phase));
     row.reason = pod.reason;
     row.isolation = std::string(pod.annotations.value_or("quartermaster.io/isolation", ""));

@@ -38,23 +38,24 @@ constexpr std::string_view pods_example = R"(Example:
 Pods that ask for an extended resource and are not finished. CARDS as the scheduler's or the plugin's annotation says.
 Exit codes: 0 done, 1 the cluster cannot be read, 2 wrong usage.)";
 
-kube::task<void> fetch(kube::transport& over, fleet_options what, fleet& into) {
-  auto found = co_await read_fleet(over, std::move(what));
+kube::task<void> fetch(kube::transport& transport, fleet_options options, fleet& fleet) {
+  auto found = co_await read_fleet(transport, std::move(options));
   if (!found) co_return std::unexpected(std::move(found.error()));
-  into = std::move(*found);
+  fleet = std::move(*found);
   co_return kube::result<void>();
 }
 
 /// errc::not_found where a node that was asked for is not there.
 kube::result<fleet> fetched(const look_options& options) {
   fleet out;
-  fleet_options what;
-  what.ns = options.operator_ns;
-  if (options.only.size() == 1) what.node = options.only.front();
-  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) { return fetch(over, what, out); });
-  if (!asked) return std::unexpected(asked.error());
+  fleet_options fleet_options;
+  fleet_options.ns = options.operator_ns;
+  if (options.only.size() == 1) fleet_options.node = options.only.front();
+  const auto result =
+      ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, fleet_options, out); });
+  if (!result) return std::unexpected(result.error());
   for (const auto& name : options.only) {
-    if (std::ranges::none_of(out.nodes, [&](const listed_node& one) { return one.key.name == name; }))
+    if (std::ranges::none_of(out.nodes, [&](const listed_node& listed_node) { return listed_node.key.name == name; }))
       return std::unexpected(kube::error{kube::errc::not_found, 404, "there is no node " + name, std::nullopt});
   }
   return out;
@@ -67,16 +68,17 @@ void note_if_not_installed(const fleet& found, std::ostream& err) {
   err << "quartermaster: note: Quartermaster is not installed in this cluster (helm install quartermaster)\n";
 }
 
-int told(const kube::error& why, std::ostream& err) {
-  err << "quartermaster: " << why.what << "\n";
+int told(const kube::error& error, std::ostream& err) {
+  err << "quartermaster: " << error.message << "\n";
   return 1;
 }
 
-CLI::App* add(CLI::App& inspect, const char* name, const char* what, std::string_view example, look_options& into) {
-  auto* verb = inspect.add_subcommand(name, what);
+CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,
+              look_options& options) {
+  auto* verb = inspect.add_subcommand(name, description);
   verb->alias(std::string(name).substr(0, std::strlen(name) - 1));  // kubectl takes the singular too
-  add_answer_options(*verb, into.language, into.output);
-  add_cluster_options(*verb, into.cluster);
+  add_answer_options(*verb, options.language, options.output);
+  add_cluster_options(*verb, options.cluster);
   verb->footer(std::string(example));
   return verb;
 }

@@ -15,9 +15,9 @@ namespace cli {
 
 struct lint_settings {
   std::string ns = "kube-public";  ///< where declarations are looked for
-  reconcilers::crl::language in = reconcilers::crl::language::en;
+  text::language locale = text::language::en;
   /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
-  const declared* cluster = nullptr;
+  const declared_resources* cluster = nullptr;
   /// Nodes of the cluster; null: not known, and nothing is said of names that nobody knows, nor what nodes have.
   const std::vector<kube::node>* nodes = nullptr;
 };
@@ -27,7 +27,7 @@ struct lint_report {
   std::size_t config_maps = 0;         ///< declarations and device configurations that were judged
   std::size_t workloads = 0;
 };
-lint_report lint(std::span<const yaml::source> files, const lint_settings& settings = {});
+lint_report lint(std::span<const text::yaml::source> files, const lint_settings& settings = {});
 
 struct lint_options {
   std::vector<std::string> files;
@@ -37,6 +37,6 @@ struct lint_options {
 };
 
 /// The exit code of the verb: 0 clean, 1 unreadable, 3 found errors (warnings too when `strict`).
-int run_lint(const lint_options& options, std::istream& in, std::ostream& out, std::ostream& err);
+int run_lint(const lint_options& options, std::istream& input, std::ostream& out, std::ostream& err);
 
 }  // namespace cli

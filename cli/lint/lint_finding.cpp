@@ -10,18 +10,18 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
-using crl::language, crl::shown;
-using enum crl::severity;
+namespace declarations = reconcilers::declarations;
+using text::language, text::shown;
+using enum text::severity;
 
 struct row {
-  lint_code of;
+  lint_code code;
   std::string_view name;
-  crl::severity level;
-  crl::words en, zh;
+  text::severity level;
+  text::words en, zh;
 };
 
-// {field} {value} {key} {other} {hint}. Of an objection crl::text_of says what is wrong.
+// {field} {value} {key} {other} {hint}. Of an objection declarations::text_of says what is wrong.
 // clang-format off
 constexpr std::array<row, lint_code_count> table{{
   {lint_code::not_an_object, "not_an_object", warning,
@@ -92,7 +92,7 @@ constexpr std::array<row, lint_code_count> table{{
 static_assert(
     [] {
       for (std::size_t i = 0; i < table.size(); ++i) {
-        if (table[i].of != static_cast<lint_code>(i)) return false;
+        if (table[i].code != static_cast<lint_code>(i)) return false;
       }
       return true;
     }(),
@@ -100,7 +100,7 @@ static_assert(
 
 const row& row_of(lint_code c) { return table[static_cast<std::size_t>(c)]; }
 
-std::string filled(std::string_view pattern, const lint_details& with) {
+std::string filled(std::string_view pattern, const lint_details& details) {
   std::string out;
   while (!pattern.empty()) {
     const auto open = std::min(pattern.find('{'), pattern.size());
@@ -109,41 +109,42 @@ std::string filled(std::string_view pattern, const lint_details& with) {
     const auto close = pattern.find('}');
     if (close == std::string_view::npos) break;
     const auto name = pattern.substr(1, close - 1);
-    if (name == "field") out += with.field;
-    if (name == "value") out += shown(with.value);
-    if (name == "key") out += shown(with.key);
-    if (name == "other") out += shown(with.other, 240);
-    if (name == "hint") out += shown(with.hint);
+    if (name == "field") out += details.field;
+    if (name == "value") out += shown(details.value);
+    if (name == "key") out += shown(details.key);
+    if (name == "other") out += shown(details.other, 240);
+    if (name == "hint") out += shown(details.hint);
     pattern.remove_prefix(close + 1);
   }
   return out;
 }
 
-std::string joined(std::string_view wrong, std::string_view allowed, std::string_view remedy, language in) {
-  const bool chinese = in == language::zh;
+std::string joined(std::string_view wrong, std::string_view allowed, std::string_view remedy, language locale) {
+  const bool chinese = locale == language::zh;
   std::string out(wrong);
   if (!allowed.empty()) out.append(chinese ? "；允许：" : "; allowed: ").append(allowed);
   return out.append(chinese ? "；" : "; ").append(remedy);
 }
 
-lint_finding about(const manifest& object, yaml::place at) {
+lint_finding about(const manifest& object, text::yaml::place place) {
   lint_finding out;
   out.file = object.file->name;
-  out.at = at;
+  out.location = place;
   out.kind = object.kind;
   out.object = object.key;
   return out;
 }
 
-std::string_view kind_of(const yaml::node& of, language in) {
-  const bool zh = in == language::zh;
-  if (of.sequence()) return zh ? "列表" : "a list";
-  if (of.mapping()) return zh ? "映射" : "a mapping";
-  return yaml::type_of(of) == yaml::type::boolean ? (zh ? "布尔值" : "true or false") : (zh ? "数字" : "a number");
+std::string_view kind_of(const text::yaml::node& node, language locale) {
+  const bool zh = locale == language::zh;
+  if (node.sequence()) return zh ? "列表" : "a list";
+  if (node.mapping()) return zh ? "映射" : "a mapping";
+  return text::yaml::type_of(node) == text::yaml::type::boolean ? (zh ? "布尔值" : "true or false")
+                                                                : (zh ? "数字" : "a number");
 }
 
-std::string text_of(crl::severity level, language in) {
-  if (in == language::en) return std::string(to_string(level));
+std::string text_of(text::severity level, language locale) {
+  if (locale == language::en) return std::string(declarations::to_string(level));
   return level == error ? "错误" : "警告";
 }
 
@@ -151,11 +152,11 @@ std::string text_of(crl::severity level, language in) {
 
 std::string_view to_string(lint_code c) noexcept { return row_of(c).name; }
 
-lint_finding finding_of(lint_code what, const manifest& object, yaml::place at, const lint_details& details,
-                        language in) {
-  const auto& row = row_of(what);
-  const auto& words = in == language::zh ? row.zh : row.en;
-  auto out = about(object, at);
+lint_finding finding_of(lint_code code, const manifest& object, text::yaml::place place, const lint_details& details,
+                        language locale) {
+  const auto& row = row_of(code);
+  const auto& words = locale == language::zh ? row.zh : row.en;
+  auto out = about(object, place);
   out.level = row.level;
   out.code = row.name;
   out.field = details.field;
@@ -163,57 +164,61 @@ lint_finding finding_of(lint_code what, const manifest& object, yaml::place at, 
   out.allowed = words.allowed;
   const bool guessed = !details.hint.empty() && !words.remedy_with_hint.empty();
   out.remedy = filled(guessed ? words.remedy_with_hint : words.remedy, details);
-  out.message = joined(filled(words.wrong, details), out.allowed, out.remedy, in);
+  out.message = joined(filled(words.wrong, details), out.allowed, out.remedy, locale);
   return out;
 }
 
-lint_finding finding_of(const config_map_file::not_text& what, const manifest& object, language in,
-                        const crl::finding* judged) {
-  const auto& value = *what.value;
-  const auto text = value.scalar() ? value.text : yaml::canonical(value);
+lint_finding finding_of(const config_map_file::not_text& not_text, const manifest& object, language locale,
+                        const declarations::finding* judged) {
+  const auto& value = *not_text.value;
+  const auto text = value.scalar() ? value.text : text::yaml::canonical(value);
   const auto hint = value.scalar() ? "\"" + text + "\"" : "'" + text + "'";
-  const lint_details details{.field = what.field, .value = text, .other = kind_of(value, in), .hint = hint};
-  auto out = finding_of(lint_code::not_a_string, object, what.key->at, details, in);
+  const lint_details details{.field = not_text.field, .value = text, .other = kind_of(value, locale), .hint = hint};
+  auto out = finding_of(lint_code::not_a_string, object, not_text.key->location, details, locale);
   if (!judged) return out;
   const auto& row = row_of(lint_code::not_a_string);
-  out.allowed = allowed_of(*judged, in);
-  out.remedy = remedy_of(*judged, in);
-  out.message = joined(filled((in == language::zh ? row.zh : row.en).wrong, details), out.allowed, out.remedy, in);
+  out.allowed = allowed_of(*judged, locale);
+  out.remedy = remedy_of(*judged, locale);
+  out.message =
+      joined(filled((locale == language::zh ? row.zh : row.en).wrong, details), out.allowed, out.remedy, locale);
   return out;
 }
 
-lint_finding finding_of(const crl::finding& what, const manifest& object, yaml::place at, language in) {
-  auto out = about(object, at);
-  out.level = severity_of(what);
-  out.code = to_string(what.what);
-  out.field = what.field;
-  out.value = what.value;
-  out.allowed = allowed_of(what, in);
-  out.remedy = remedy_of(what, in);
-  out.message = message_of(what, in);
+lint_finding finding_of(const declarations::finding& finding, const manifest& object, text::yaml::place place,
+                        language language) {
+  auto out = about(object, place);
+  out.level = severity_of(finding);
+  out.code = to_string(finding.kind);
+  out.field = finding.field;
+  out.value = finding.value;
+  out.allowed = allowed_of(finding, language);
+  out.remedy = remedy_of(finding, language);
+  out.message = message_of(finding, language);
   return out;
 }
 
-lint_finding finding_of(const crl::objection& what, const manifest& object, yaml::place at, std::string_view field,
-                        language in) {
+lint_finding finding_of(const declarations::objection& objection, const manifest& object, text::yaml::place place,
+                        std::string_view field, language locale) {
   const auto code = static_cast<lint_code>(static_cast<std::size_t>(lint_code::resource_forbidden) +
-                                           static_cast<std::size_t>(what.what));
-  const auto amount = what.what == crl::objected::missing ? std::string() : std::to_string(what.amount);
-  const auto nearest = std::to_string(what.nearest);
-  auto out = finding_of(code, object, at, {field, amount, what.key, what.other, nearest}, in);
-  if (const auto* words = crl::vocabulary_of(what.key); words && what.what == crl::objected::not_legal) {
-    out.allowed = in == language::zh ? words->legal.words_zh : words->legal.words;
-  } else if (words && what.what == crl::objected::pod_amount) {
-    out.allowed = in == language::zh ? words->on_pod.words_zh : words->on_pod.words;
-    out.value = what.nearest > 0 ? nearest : std::string();
+                                           static_cast<std::size_t>(objection.kind));
+  const auto amount =
+      objection.kind == declarations::objection_kind::missing ? std::string() : std::to_string(objection.amount);
+  const auto nearest = std::to_string(objection.nearest);
+  auto out = finding_of(code, object, place, {field, amount, objection.key, objection.other, nearest}, locale);
+  if (const auto* words = declarations::vocabulary_of(objection.key);
+      words && objection.kind == declarations::objection_kind::not_legal) {
+    out.allowed = locale == language::zh ? words->legal.words_zh : words->legal.words;
+  } else if (words && objection.kind == declarations::objection_kind::pod_amount) {
+    out.allowed = locale == language::zh ? words->on_pod.words_zh : words->on_pod.words;
+    out.value = objection.nearest > 0 ? nearest : std::string();
   }
-  out.message = crl::text_of(what, in) + (in == language::zh ? "；" : "; ") + out.remedy;
+  out.message = declarations::text_of(objection, locale) + (locale == language::zh ? "；" : "; ") + out.remedy;
   return out;
 }
 
-lint_finding finding_of_compatibility(std::string_view text, const manifest& object, yaml::place at,
+lint_finding finding_of_compatibility(std::string_view text, const manifest& object, text::yaml::place place,
                                       std::string_view field) {
-  auto out = about(object, at);
+  auto out = about(object, place);
   out.level = row_of(lint_code::compatibility).level;
   out.code = to_string(lint_code::compatibility);
   out.field = field;
@@ -221,12 +226,13 @@ lint_finding finding_of_compatibility(std::string_view text, const manifest& obj
   return out;
 }
 
-void print_text(std::span<const lint_finding> findings, language in, std::ostream& to) {
+void print_text(std::span<const lint_finding> findings, language language, std::ostream& out) {
   for (const auto& f : findings) {
-    to << shown(f.file, 4096) << ":" << f.at.line << ":" << f.at.column << ": " << text_of(f.level, in) << ": ";
+    out << shown(f.file, 4096) << ":" << f.location.line << ":" << f.location.column << ": "
+        << text_of(f.level, language) << ": ";
     if (!f.kind.empty() && !f.object.name.empty())
-      to << shown(f.kind) << " " << shown(f.object.to_string(), 400) << ": ";
-    to << f.message << " [" << f.code << "]\n";
+      out << shown(f.kind) << " " << shown(f.object.to_string(), 400) << ": ";
+    out << f.message << " [" << f.code << "]\n";
   }
 }
 
@@ -234,9 +240,9 @@ nlohmann::ordered_json to_json(std::span<const lint_finding> findings) {
   auto out = nlohmann::ordered_json::array();
   for (const auto& f : findings) {
     out.push_back({{"file", f.file},
-                   {"line", f.at.line},
-                   {"column", f.at.column},
-                   {"severity", to_string(f.level)},
+                   {"line", f.location.line},
+                   {"column", f.location.column},
+                   {"severity", declarations::to_string(f.level)},
                    {"kind", f.kind},
                    {"namespace", f.object.ns},
                    {"name", f.object.name},

@@ -1,6 +1,6 @@
 #pragma once
-// What lint has to say of a file: a finding of crl/ with its place, an objection to a pod, or one of lint's own, all in
-// the same words and the same form, as text for people and JSON for programs.
+// What lint has to say of a file: a finding of declarations/ with its place, an objection to a pod, or one of lint's
+// own, all in the same words and the same form, as text for people and JSON for programs.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -15,7 +15,7 @@
 
 namespace cli {
 
-/// Names are stable: they are the `code` in JSON, beside those of crl::code.
+/// Names are stable: they are the `code` in JSON, beside those of declarations::code.
 enum class lint_code : std::uint8_t {
   // what YAML makes of an object
   not_an_object,
@@ -34,7 +34,7 @@ enum class lint_code : std::uint8_t {
   amount_too_large,
   request_without_limit,
   request_differs,
-  // the declared rules, in the order of crl::objected
+  // the declared rules, in the order of declarations::objection_kind
   resource_forbidden,
   amount_not_legal,
   partner_missing,
@@ -54,8 +54,8 @@ inline constexpr std::size_t lint_code_count = static_cast<std::size_t>(lint_cod
 
 struct lint_finding {
   std::string file;
-  yaml::place at;
-  reconcilers::crl::severity level{};
+  text::yaml::place location;
+  text::severity level{};
   std::string kind;
   kube::object_key object;
   std::string code, field, value, allowed, remedy, message;
@@ -71,22 +71,22 @@ struct lint_details {
 };
 
 std::string_view to_string(lint_code c) noexcept;
-lint_finding finding_of(lint_code what, const manifest& about, yaml::place at, const lint_details& details,
-                        reconcilers::crl::language in);
-/// `judged` is what crl says of the same field, and knows better what to write there; may be null.
-lint_finding finding_of(const config_map_file::not_text& what, const manifest& about, reconcilers::crl::language in,
-                        const reconcilers::crl::finding* judged = nullptr);
-lint_finding finding_of(const reconcilers::crl::finding& what, const manifest& about, yaml::place at,
-                        reconcilers::crl::language in);
-lint_finding finding_of(const reconcilers::crl::objection& what, const manifest& about, yaml::place at,
-                        std::string_view field, reconcilers::crl::language in);
+lint_finding finding_of(lint_code code, const manifest& about, text::yaml::place place, const lint_details& details,
+                        text::language language);
+/// `judged` is what declarations/ says of the same field, and knows better what to write there; may be null.
+lint_finding finding_of(const config_map_file::not_text& not_text, const manifest& about, text::language language,
+                        const reconcilers::declarations::finding* judged = nullptr);
+lint_finding finding_of(const reconcilers::declarations::finding& finding, const manifest& about,
+                        text::yaml::place place, text::language language);
+lint_finding finding_of(const reconcilers::declarations::objection& objection, const manifest& about,
+                        text::yaml::place place, std::string_view field, text::language language);
 
 /// What compat says of a pod, in its words: they say what to do.
-lint_finding finding_of_compatibility(std::string_view text, const manifest& about, yaml::place at,
+lint_finding finding_of_compatibility(std::string_view text, const manifest& about, text::yaml::place place,
                                       std::string_view field);
 
 /// One line a finding: "FILE:LINE:COLUMN: error: KIND NAMESPACE/NAME: MESSAGE [CODE]".
-void print_text(std::span<const lint_finding> findings, reconcilers::crl::language in, std::ostream& to);
+void print_text(std::span<const lint_finding> findings, text::language language, std::ostream& out);
 /// An array of {file,line,column,severity,kind,namespace,name,code,field,value,allowed,remedy,message}, with startFails
 /// where it is known.
 nlohmann::ordered_json to_json(std::span<const lint_finding> findings);

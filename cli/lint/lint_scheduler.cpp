@@ -10,79 +10,80 @@
 
 #include "cli/lint/lint_finding.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
 #include "text/text.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
 
-namespace config = reconcilers::scheduler_config;
-using reconcilers::crl::language;
+namespace config = scheduler_config;
+using text::language;
 
 struct input {
   std::string name;
   std::expected<config::document, config::finding> read;
 };
 
-lint_finding finding_of(const config::finding& from, const std::string& file, std::string_view kind, language in) {
+lint_finding finding_of(const config::finding& finding, const std::string& file, std::string_view kind,
+                        language language) {
   lint_finding out;
   out.file = file;
-  out.at = from.at;
-  out.level = severity_of(from.what);
+  out.location = finding.location;
+  out.level = severity_of(finding.issue);
   out.kind = kind;
-  out.code = to_string(from.what);
-  out.field = from.field;
-  out.value = from.value;
-  out.allowed = allowed_of(from, in);
-  out.remedy = remedy_of(from, in);
-  out.message = message_of(from, in);
-  out.start_fails = effect_of(from.what) == config::effect::ends;
+  out.code = to_string(finding.issue);
+  out.field = finding.field;
+  out.value = finding.value;
+  out.allowed = allowed_of(finding, language);
+  out.remedy = remedy_of(finding, language);
+  out.message = message_of(finding, language);
+  out.start_fails = effect_of(finding.issue) == config::effect::ends;
   return out;
 }
 
 class scheduler_linter {
  public:
-  scheduler_linter(const std::deque<input>& files, config::server on, language in)
-      : files_(files), on_(std::move(on)), in_(in) {}
+  scheduler_linter(const std::deque<input>& files, config::server server, language language)
+      : files_(files), server_(std::move(server)), language_(language) {}
 
   std::vector<lint_finding> run() {
     const input* last = nullptr;
-    for (const auto& one : files_) {
-      if (!one.read) {
-        add(one, {one.read.error()}, "");
-      } else if (!is_pod(*one.read)) {
-        auto found = config::judge(*one.read, on_);
-        if (last) add(*last, lost_between(*last->read, *one.read, one.name), "KubeSchedulerConfiguration");
-        add(one, std::move(found), "KubeSchedulerConfiguration");
-        last = &one;
+    for (const auto& file : files_) {
+      if (!file.read) {
+        add(file, {file.read.error()}, "");
+      } else if (!is_pod(*file.read)) {
+        auto found = config::judge(*file.read, server_);
+        if (last) add(*last, lost_between(*last->read, *file.read, file.name), "KubeSchedulerConfiguration");
+        add(file, std::move(found), "KubeSchedulerConfiguration");
+        last = &file;
       }
     }
-    for (const auto& one : files_) {
-      if (one.read && is_pod(*one.read))
-        add(one, judge_static_pod(*one.read, last ? &*last->read : nullptr, on_), "Pod");
+    for (const auto& file : files_) {
+      if (file.read && is_pod(*file.read))
+        add(file, judge_static_pod(*file.read, last ? &*last->read : nullptr, server_), "Pod");
     }
     return std::move(out_);
   }
 
  private:
-  void add(const input& to, const config::findings& found, std::string_view kind) {
-    for (const auto& one : found) out_.push_back(finding_of(one, to.name, kind, in_));
+  void add(const input& input, const config::findings& found, std::string_view kind) {
+    for (const auto& entry : found) out_.push_back(finding_of(entry, input.name, kind, language_));
   }
 
   const std::deque<input>& files_;
-  config::server on_;
-  language in_;
+  config::server server_;
+  language language_;
   std::vector<lint_finding> out_;
 };
 
 /// The version asked for, else that of the manifest's image, else the newest.
-int minor_for(const std::string& asked, const std::deque<input>& files) {
-  if (const auto minor = minor_of_version(asked)) return *minor;
-  for (const auto& one : files) {
-    if (!one.read || !is_pod(*one.read)) continue;
-    if (const auto minor = config::minor_of_image(config::read_static_pod(*one.read).image); minor != 0)
+int minor_for(const std::string& version, const std::deque<input>& files) {
+  if (const auto minor = minor_of_version(version)) return *minor;
+  for (const auto& file : files) {
+    if (!file.read || !is_pod(*file.read)) continue;
+    if (const auto minor = config::minor_of_image(config::read_static_pod(*file.read).image); minor != 0)
       return std::max(minor, config::oldest_minor);
   }
   return config::newest_minor;
@@ -91,8 +92,8 @@ int minor_for(const std::string& asked, const std::deque<input>& files) {
 /// Of the configuration that counts, the last; nothing where none can be read.
 std::optional<bool> asks_about_cards(const std::deque<input>& files) {
   std::optional<bool> out;
-  for (const auto& one : files) {
-    if (one.read && !is_pod(*one.read)) out = config::asks_about_cards(*one.read);
+  for (const auto& file : files) {
+    if (file.read && !is_pod(*file.read)) out = config::asks_about_cards(*file.read);
   }
   return out;
 }
@@ -101,21 +102,21 @@ std::optional<bool> asks_about_cards(const std::deque<input>& files) {
 std::vector<std::string> opened_files(const std::deque<input>& files) {
   std::vector<std::string> out;
   const auto add = [&](const std::vector<config::opened_file>& named) {
-    for (const auto& one : named) {
-      if (std::ranges::find(out, one.path) == out.end()) out.push_back(one.path);
+    for (const auto& entry : named) {
+      if (std::ranges::find(out, entry.path) == out.end()) out.push_back(entry.path);
     }
   };
   const config::document* last = nullptr;
-  for (const auto& one : files) {
-    if (one.read && is_pod(*one.read)) add(config::opened_files(config::read_static_pod(*one.read)));
-    if (one.read && !is_pod(*one.read)) last = &*one.read;
+  for (const auto& file : files) {
+    if (file.read && is_pod(*file.read)) add(config::opened_files(config::read_static_pod(*file.read)));
+    if (file.read && !is_pod(*file.read)) last = &*file.read;
   }
   if (last) add(config::opened_files(*last));
   return out;
 }
 
 bool starts(std::span<const lint_finding> findings) {
-  return std::ranges::none_of(findings, [](const auto& one) { return one.start_fails.value_or(false); });
+  return std::ranges::none_of(findings, [](const auto& finding) { return finding.start_fails.value_or(false); });
 }
 
 /// What the closing line says is said where there is nothing to find, too.
@@ -130,23 +131,23 @@ nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int mi
   return out;
 }
 
-std::string joined(const std::vector<std::string>& names, std::string_view between) {
+std::string joined(const std::vector<std::string>& names, std::string_view separator) {
   std::string out;
-  for (const auto& one : names) out += (out.empty() ? "" : std::string(between)) + reconcilers::crl::shown(one);
+  for (const auto& name : names) out += (out.empty() ? "" : std::string(separator)) + text::shown(name);
   return out;
 }
 
 std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
-                    const std::vector<std::string>& opens, language in) {
-  const auto errors = std::ranges::count(findings, reconcilers::crl::severity::error, &lint_finding::level);
+                    const std::vector<std::string>& opens, language locale) {
+  const auto errors = std::ranges::count(findings, text::severity::error, &lint_finding::level);
   const auto warnings = static_cast<long>(findings.size()) - errors;
   const bool sound = starts(findings);
   const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
   const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
-  const auto counted = [](long count, const char* what) {
-    return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+  const auto counted = [](long count, const char* noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
   };
-  const bool chinese = in == language::zh;
+  const bool chinese = locale == language::zh;
   std::string outcome = chinese ? " 无法启动：" : " does not start: ";
   if (sound && opens.empty())
     outcome = chinese ? " 可以启动：" : " starts: ";
@@ -184,11 +185,12 @@ std::optional<int> minor_of_version(std::string_view text) {
 }
 
 std::string not_a_version(std::string_view text) {
-  return "--kubernetes: \"" + reconcilers::crl::shown(text) + "\" is no version; write 1." +
-         std::to_string(config::oldest_minor) + " or newer, as in 1." + std::to_string(config::newest_minor);
+  return "--kubernetes: \"" + text::shown(text) + "\" is no version; write 1." + std::to_string(config::oldest_minor) +
+         " or newer, as in 1." + std::to_string(config::newest_minor);
 }
 
-int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, std::ostream& out, std::ostream& err) {
+int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stream, std::ostream& out,
+                       std::ostream& err) {
   if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes)) {
     err << "quartermaster: " << not_a_version(options.kubernetes) << "\n";
     return 2;
@@ -197,29 +199,27 @@ int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, 
   if (!options.manifest.empty()) paths.push_back(options.manifest);
   std::deque<input> files;
   for (const auto& path : paths) {
-    auto bytes = yaml::read_bytes(path, in);
+    auto bytes = text::yaml::read_bytes(path, stream);
     if (!bytes) {
-      err << reconcilers::crl::shown(bytes.error(), 4096) << "\n";
+      err << text::shown(bytes.error(), 4096) << "\n";
       return 1;
     }
     files.push_back({path == "-" ? "<stdin>" : path, config::parse_document(*bytes)});
   }
   const auto say_in = options.language == "zh" ? language::zh : language::en;
-  config::server on;
-  on.minor = minor_for(options.kubernetes, files);
-  on.in_cluster = options.in_cluster;
-  on.plugins = options.plugins;
-  const auto minor = on.minor;
-  const auto found = scheduler_linter(files, std::move(on), say_in).run();
+  config::server server;
+  server.minor = minor_for(options.kubernetes, files);
+  server.in_cluster = options.in_cluster;
+  server.plugins = options.plugins;
+  const auto minor = server.minor;
+  const auto found = scheduler_linter(files, std::move(server), say_in).run();
   const auto asks = asks_about_cards(files);
   const auto opens = opened_files(files);
   if (!printed_as_data(verdict_of(found, minor, asks, opens), options.output, out)) {
     print_text(found, say_in, out);
     err << "quartermaster: " << summary(found, minor, asks, opens, say_in) << "\n";
   }
-  const auto counts = [&](const lint_finding& f) {
-    return options.strict || f.level == reconcilers::crl::severity::error;
-  };
+  const auto counts = [&](const lint_finding& f) { return options.strict || f.level == text::severity::error; };
   return std::ranges::any_of(found, counts) ? 3 : 0;
 }
 

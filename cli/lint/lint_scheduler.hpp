@@ -23,6 +23,7 @@ std::optional<int> minor_of_version(std::string_view text);
 std::string not_a_version(std::string_view text);
 
 /// The exit code of the verb: 0 clean, 1 unreadable, 2 wrong usage, 3 found errors (warnings too when `strict`).
-int run_lint_scheduler(const lint_scheduler_options& options, std::istream& in, std::ostream& out, std::ostream& err);
+int run_lint_scheduler(const lint_scheduler_options& options, std::istream& input, std::ostream& out,
+                       std::ostream& err);
 
 }  // namespace cli

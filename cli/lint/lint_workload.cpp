@@ -17,21 +17,21 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
-using crl::language;
-using yaml::node;
+namespace declarations = reconcilers::declarations;
+using text::language;
+using text::yaml::node;
 
 /// Resources a container may name without a domain; k8s.io/kubernetes pkg/apis/core/helper
 /// IsStandardContainerResourceName.
 bool is_native(std::string_view name) {
   return name == "cpu" || name == "memory" || name == "ephemeral-storage" || name.starts_with("hugepages-") ||
-         crl::fault_of_extended_resource(name) == crl::resource_name_fault::native_domain;
+         text::fault_of_extended_resource(name) == text::resource_name_fault::native_domain;
 }
 
-std::string_view kind_of(const node& of, language in) {
-  const bool zh = in == language::zh;
-  if (of.sequence()) return zh ? "列表" : "a list";
-  if (of.mapping()) return zh ? "映射" : "a mapping";
+std::string_view kind_of(const node& node, language locale) {
+  const bool zh = locale == language::zh;
+  if (node.sequence()) return zh ? "列表" : "a list";
+  if (node.mapping()) return zh ? "映射" : "a mapping";
   return zh ? "单个值" : "a single value";
 }
 
@@ -66,9 +66,9 @@ long exponent_of(std::string_view suffix) {
   return out;
 }
 
-bool whole_in_decimal(const amount_text& of, long exponent) {
-  const auto digits = std::string(of.whole) + std::string(of.fraction);
-  const long milli = exponent - static_cast<long>(of.fraction.size()) + 3;  // digits x 10^milli thousandths
+bool whole_in_decimal(const amount_text& amount_text, long exponent) {
+  const auto digits = std::string(amount_text.whole) + std::string(amount_text.fraction);
+  const long milli = exponent - static_cast<long>(amount_text.fraction.size()) + 3;  // digits x 10^milli thousandths
   const bool fast = digits.size() <= 18 && milli >= -6;
   // Of a power that ParseQuantity multiplies by step by step.
   if (fast && milli > 3 && milli != 6 && milli != 9) return true;
@@ -82,241 +82,255 @@ bool whole_in_decimal(const amount_text& of, long exponent) {
 }
 
 /// x 2^exponent. Of the fraction 18 digits count.
-bool whole_in_binary(const amount_text& of, std::size_t exponent) {
-  if (of.whole.size() > 19) return true;  // as much as an int64 holds
-  wide value = 0, part = 0, one = 1;
-  for (const char c : of.whole) value = value * 10 + static_cast<unsigned>(c - '0');
-  for (const char c : of.fraction.substr(0, 18)) {
+bool whole_in_binary(const amount_text& amount_text, std::size_t exponent) {
+  if (amount_text.whole.size() > 19) return true;  // as much as an int64 holds
+  wide value = 0, part = 0, scale = 1;
+  for (const char c : amount_text.whole) value = value * 10 + static_cast<unsigned>(c - '0');
+  for (const char c : amount_text.fraction.substr(0, 18)) {
     part = part * 10 + static_cast<unsigned>(c - '0');
-    one *= 10;
+    scale *= 10;
   }
   part <<= exponent;
-  value = (value << exponent) + part / one;
-  if (value > static_cast<wide>(int64_most) || (value == static_cast<wide>(int64_most) && part % one != 0)) return true;
-  return thousands(static_cast<std::uint64_t>(value * 1000 + (part % one * 1000 + one - 1) / one));
+  value = (value << exponent) + part / scale;
+  if (value > static_cast<wide>(int64_most) || (value == static_cast<wide>(int64_most) && part % scale != 0))
+    return true;
+  return thousands(static_cast<std::uint64_t>(value * 1000 + (part % scale * 1000 + scale - 1) / scale));
 }
 
 class workload {
  public:
-  workload(const manifest& of, language in, std::vector<lint_finding>& to, const known_cluster* known)
-      : of_(of), in_(in), to_(to), known_(known), path_(pod_spec_path(of.kind)) {}
+  workload(const manifest& manifest, language language, std::vector<lint_finding>& lint_findings,
+           const known_cluster* known)
+      : manifest_(manifest),
+        language_(language),
+        findings_(lint_findings),
+        known_(known),
+        path_(pod_spec_path(manifest.kind)) {}
 
-  void check(const crl::rule_set& rules) {
-    const auto* spec = pod_spec_of(of_);
-    if (!spec) return say(lint_code::spec_unreadable, of_.root->at, {.field = path_, .other = missing()});
-    metadata(yaml::find(of_.root, "metadata"), "metadata");
-    if (const auto path = pod_path(); !path.empty()) metadata(yaml::find(pod(), "metadata"), path + "metadata");
-    not_text(yaml::find(spec, "nodeSelector"), path_ + ".nodeSelector[{}]");
+  void check(const declarations::rule_set& rules) {
+    const auto* spec = pod_spec_of(manifest_);
+    if (!spec) return say(lint_code::spec_unreadable, manifest_.root->location, {.field = path_, .other = missing()});
+    metadata(text::yaml::find(manifest_.root, "metadata"), "metadata");
+    if (const auto path = pod_path(); !path.empty()) metadata(text::yaml::find(pod(), "metadata"), path + "metadata");
+    not_text(text::yaml::find(spec, "nodeSelector"), path_ + ".nodeSelector[{}]");
     for (const auto* list : {"initContainers", "containers"}) containers(*spec, list, rules);
-    if (!readable_ || is_exempt(of_.key.ns)) return;
+    if (!readable_ || is_exempt(manifest_.key.ns)) return;
     if (!rules.rules.empty()) hold_to(rules, *spec);
     compare_with_drivers(*spec);
   }
 
  private:
   struct container {
-    const node* at;
+    const node* item;
     std::string path, title;
   };
 
-  std::string_view missing() const { return in_ == language::zh ? "不存在" : "there is none"; }
+  std::string_view missing() const { return language_ == language::zh ? "不存在" : "there is none"; }
 
-  void say(lint_code what, yaml::place at, const lint_details& details) {
-    to_.push_back(finding_of(what, of_, at, details, in_));
+  void say(lint_code code, text::yaml::place place, const lint_details& details) {
+    findings_.push_back(finding_of(code, manifest_, place, details, language_));
   }
 
-  void metadata(const node* in, const std::string& path) {
-    for (const auto* part : {"labels", "annotations"}) not_text(yaml::find(in, part), path + "." + part + "[{}]");
+  void metadata(const node* node, const std::string& path) {
+    for (const auto* part : {"labels", "annotations"})
+      not_text(text::yaml::find(node, part), path + "." + part + "[{}]");
   }
 
   /// What the pods are made of: the object itself, or the template that their spec is in.
   const node* pod() const {
-    const node* at = of_.root;
-    for (std::string_view rest(path_.data(), path_.size() - std::string_view("spec").size()); at && !rest.empty();) {
+    const node* node = manifest_.root;
+    for (std::string_view rest(path_.data(), path_.size() - std::string_view("spec").size()); node && !rest.empty();) {
       const auto dot = std::min(rest.find('.'), rest.size());
-      at = yaml::find(at, rest.substr(0, dot));
+      node = text::yaml::find(node, rest.substr(0, dot));
       rest.remove_prefix(std::min(rest.size(), dot + 1));
     }
-    return at;
+    return node;
   }
   std::string pod_path() const { return path_.substr(0, path_.size() - std::string_view("spec").size()); }
 
-  static std::vector<std::pair<std::string_view, std::string_view>> texts_in(const node* of) {
+  static std::vector<std::pair<std::string_view, std::string_view>> texts_in(const node* node) {
     std::vector<std::pair<std::string_view, std::string_view>> out;
-    if (!of || !of->mapping()) return out;
-    for (const auto& one : of->entries) {
-      if (one.value->scalar() && yaml::find_entry(of, one.key->text) == &one)
-        out.emplace_back(one.key->text, one.value->text);
+    if (!node || !node->mapping()) return out;
+    for (const auto& entry : node->entries) {
+      if (entry.value->scalar() && text::yaml::find_entry(node, entry.key->text) == &entry)
+        out.emplace_back(entry.key->text, entry.value->text);
     }
     return out;
   }
 
-  void not_text(const node* in, const std::string& path) {
-    for (const auto& one : values_not_text(in, path)) to_.push_back(finding_of(one, of_, in_));
+  void not_text(const node* node, const std::string& path) {
+    for (const auto& entry : values_not_text(node, path)) findings_.push_back(finding_of(entry, manifest_, language_));
   }
 
-  void containers(const node& spec, const std::string& list, const crl::rule_set& rules) {
-    const auto* entry = yaml::find_entry(&spec, list);
+  void containers(const node& spec, const std::string& list, const declarations::rule_set& rules) {
+    const auto* entry = text::yaml::find_entry(&spec, list);
     if (!entry || entry->value->is == node::shape::null) return;
     if (!entry->value->sequence()) return unreadable(path_ + "." + list, *entry->key, *entry->value);
     std::size_t index = 0;
-    for (const auto* one : entry->value->items) {
+    for (const auto* item : entry->value->items) {
       const auto path = path_ + "." + list + "[" + std::to_string(index++) + "]";
-      if (!one->mapping()) {
-        unreadable(path, *one, *one);
+      if (!item->mapping()) {
+        unreadable(path, *item, *item);
         continue;
       }
       const bool main = list == "containers";
       containers_.push_back(
-          {one, path, (main ? "container " : "init container ") + std::string(yaml::text_at(one, "name"))});
+          {item, path, (main ? "container " : "init container ") + std::string(text::yaml::text_at(item, "name"))});
       resources(containers_.back(), rules);
     }
   }
 
-  void unreadable(const std::string& field, const node& at, const node& is) {
+  void unreadable(const std::string& field, const node& key, const node& is) {
     readable_ = false;
-    say(lint_code::spec_unreadable, at.at, {.field = path_, .other = field + ": " + std::string(kind_of(is, in_))});
+    say(lint_code::spec_unreadable, key.location,
+        {.field = path_, .other = field + ": " + std::string(kind_of(is, language_))});
   }
 
-  void resources(const container& of, const crl::rule_set& rules) {
-    const auto* entry = yaml::find_entry(of.at, "resources");
+  void resources(const container& container, const declarations::rule_set& rules) {
+    const auto* entry = text::yaml::find_entry(container.item, "resources");
     if (!entry || entry->value->is == node::shape::null) return;
-    const auto path = of.path + ".resources";
+    const auto path = container.path + ".resources";
     if (!entry->value->mapping()) return unreadable(path, *entry->key, *entry->value);
     for (const auto* part : {"limits", "requests"}) {
-      const auto* amounts = yaml::find_entry(entry->value, part);
+      const auto* amounts = text::yaml::find_entry(entry->value, part);
       if (!amounts || amounts->value->is == node::shape::null) continue;
       const auto part_path = path + "." + part;
       if (!amounts->value->mapping()) {
         unreadable(part_path, *amounts->key, *amounts->value);
         continue;
       }
-      for (const auto* key : yaml::repeated_keys(amounts->value))
-        say(lint_code::written_twice, key->at, {.field = field(part_path, key->text)});
-      for (const auto& one : amounts->value->entries) {
-        if (yaml::find_entry(amounts->value, one.key->text) == &one && !is_native(one.key->text))
-          amount(of, part_path, one, rules);
+      for (const auto* key : text::yaml::repeated_keys(amounts->value))
+        say(lint_code::written_twice, key->location, {.field = field(part_path, key->text)});
+      for (const auto& item : amounts->value->entries) {
+        if (text::yaml::find_entry(amounts->value, item.key->text) == &item && !is_native(item.key->text))
+          amount(container, part_path, item, rules);
       }
     }
-    compare(of, *entry->value);
+    compare(container, *entry->value);
   }
 
   static std::string field(const std::string& path, std::string_view key) {
-    return path + "[" + crl::shown(key, 320) + "]";
+    return path + "[" + text::shown(key, 320) + "]";
   }
 
-  void amount(const container& of, const std::string& path, const node::entry& one, const crl::rule_set& rules) {
-    const std::string& key = one.key->text;
-    const auto where = field(path, key);
-    if (!crl::is_extended_resource(key)) {
-      wrong_.emplace(of.at, key);
-      return say(lint_code::resource_name, one.key->at, {.field = where, .value = key, .hint = meant(key, rules)});
+  void amount(const container& container, const std::string& path, const node::entry& entry,
+              const declarations::rule_set& rules) {
+    const std::string& key = entry.key->text;
+    const auto field_path = field(path, key);
+    if (!text::is_extended_resource(key)) {
+      wrong_.emplace(container.item, key);
+      return say(lint_code::resource_name, entry.key->location,
+                 {.field = field_path, .value = key, .hint = meant(key, rules)});
     }
-    const auto text = one.value->is == node::shape::null ? "0" : amount_at(*one.value);
-    const auto value = one.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
+    const auto text = entry.value->is == node::shape::null ? "0" : amount_at(*entry.value);
+    const auto value = entry.value->scalar() ? kube::parse_quantity(text) : std::nullopt;
     const auto whole = value ? std::to_string(*value) : std::string();
-    const lint_details details{.field = where, .value = text, .key = key, .hint = whole};
-    if (one.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) {
+    const lint_details details{.field = field_path, .value = text, .key = key, .hint = whole};
+    if (entry.value->is == node::shape::null || (value && *value >= 0 && is_whole(text))) {
       const bool limit = path.ends_with(".limits");  // said once
       if (known_ && limit && value.value_or(0) != 0 && known_->resources.lacks(key))
-        say(lint_code::unknown_resource, one.key->at,
-            {.field = where, .value = key, .key = key, .hint = known_->resources.nearest(key)});
+        say(lint_code::unknown_resource, entry.key->location,
+            {.field = field_path, .value = key, .key = key, .hint = known_->resources.nearest(key)});
       return;
     }
-    wrong_.emplace(of.at, key);
-    if (!value) return say(lint_code::amount_malformed, one.key->at, details);
-    if (*value > int64_most / 1000) return say(lint_code::amount_too_large, one.key->at, details);
-    say(*value < 0 ? lint_code::amount_negative : lint_code::amount_fraction, one.key->at, details);
+    wrong_.emplace(container.item, key);
+    if (!value) return say(lint_code::amount_malformed, entry.key->location, details);
+    if (*value > int64_most / 1000) return say(lint_code::amount_too_large, entry.key->location, details);
+    say(*value < 0 ? lint_code::amount_negative : lint_code::amount_fraction, entry.key->location, details);
   }
 
-  static std::string amount_at(const node& of) {
-    const auto text = yaml::canonical(of);
-    return std::string(of.scalar() ? crl::amount_in(text) : text);
+  static std::string amount_at(const node& node) {
+    const auto text = text::yaml::canonical(node);
+    return std::string(node.scalar() ? declarations::amount_in(text) : text);
   }
 
   /// The declared resource a name without a domain stands for.
-  static std::string meant(std::string_view name, const crl::rule_set& rules) {
-    for (const auto& one : rules.rules) {
-      if (one.key.ends_with("/" + std::string(name))) return one.key;
+  static std::string meant(std::string_view name, const declarations::rule_set& rules) {
+    for (const auto& rule : rules.rules) {
+      if (rule.key.ends_with("/" + std::string(name))) return rule.key;
     }
     return {};
   }
 
-  void compare(const container& of, const node& resources) {
-    const auto* limits = yaml::find(&resources, "limits");
-    const auto* requests = yaml::find(&resources, "requests");
+  void compare(const container& container, const node& resources) {
+    const auto* limits = text::yaml::find(&resources, "limits");
+    const auto* requests = text::yaml::find(&resources, "requests");
     if (!requests || !requests->mapping()) return;
-    for (const auto& one : requests->entries) {
-      const auto& key = one.key->text;
-      const bool judged = yaml::find_entry(requests, key) == &one && crl::is_extended_resource(key);
-      if (!judged || wrong_.contains({of.at, key})) continue;
-      const auto where = field(of.path + ".resources.requests", key);
-      const auto asked = amount_at(*one.value);
-      const auto* limit = yaml::find(limits, key);
+    for (const auto& entry : requests->entries) {
+      const auto& key = entry.key->text;
+      const bool judged = text::yaml::find_entry(requests, key) == &entry && text::is_extended_resource(key);
+      if (!judged || wrong_.contains({container.item, key})) continue;
+      const auto field_path = field(container.path + ".resources.requests", key);
+      const auto requested = amount_at(*entry.value);
+      const auto* limit = text::yaml::find(limits, key);
       const auto most = limit ? amount_at(*limit) : std::string();
-      if (limit && kube::parse_quantity(asked).value_or(0) == kube::parse_quantity(most).value_or(0)) continue;
-      wrong_.emplace(of.at, key);
-      say(limit ? lint_code::request_differs : lint_code::request_without_limit, one.key->at,
-          {.field = where, .value = asked, .key = key, .other = most});
+      if (limit && kube::parse_quantity(requested).value_or(0) == kube::parse_quantity(most).value_or(0)) continue;
+      wrong_.emplace(container.item, key);
+      say(limit ? lint_code::request_differs : lint_code::request_without_limit, entry.key->location,
+          {.field = field_path, .value = requested, .key = key, .other = most});
     }
   }
 
-  void hold_to(const crl::rule_set& rules, const node& spec) {
-    const auto json = yaml::to_json(spec);
+  void hold_to(const declarations::rule_set& rules, const node& spec) {
+    const auto json = text::yaml::to_json(spec);
     const auto text = json ? json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : std::string();
-    auto read = crl::parse_pod_spec(text);
-    if (!read) return say(lint_code::spec_unreadable, spec.at, {.field = path_, .other = read.error().what});
-    const auto* about = yaml::find(pod(), "metadata");
-    read->amounts =
-        crl::pod_amounts_in(texts_in(yaml::find(about, "annotations")), texts_in(yaml::find(about, "labels")));
-    const auto ruling = crl::evaluate(rules, *read);
-    for (const auto* all : {&ruling.refused, &ruling.said}) {
-      for (const auto& one : *all) object(one);
+    auto read = declarations::parse_pod_spec(text);
+    if (!read) return say(lint_code::spec_unreadable, spec.location, {.field = path_, .other = read.error().message});
+    const auto* about = text::yaml::find(pod(), "metadata");
+    read->amounts = declarations::pod_amounts_in(texts_in(text::yaml::find(about, "annotations")),
+                                                 texts_in(text::yaml::find(about, "labels")));
+    const auto ruling = declarations::evaluate(rules, *read);
+    for (const auto* all : {&ruling.refused, &ruling.warnings}) {
+      for (const auto& entry : *all) object(entry);
     }
   }
 
   /// What the webhook for compatibility says, where nothing is refused.
   void compare_with_drivers(const node& spec) {
-    auto json = yaml::to_json(spec);
+    auto json = text::yaml::to_json(spec);
     if (!json) return;
     nlohmann::json made = {{"spec", std::move(*json)}};
-    if (const auto* about = yaml::find(pod(), "metadata")) {
-      if (auto metadata = yaml::to_json(*about)) made["metadata"] = std::move(*metadata);
+    if (const auto* about = text::yaml::find(pod(), "metadata")) {
+      if (auto metadata = text::yaml::to_json(*about)) made["metadata"] = std::move(*metadata);
     }
     const auto nodes = known_ ? std::span(known_->nodes) : std::span<const kube::node* const>();
-    const auto found = reconcilers::compat::admit(made, nodes, {.mode = reconcilers::enforcement::warn});
-    for (const auto& text : found.warnings) to_.push_back(finding_of_compatibility(text, of_, spec.at, path_));
+    const auto found = reconcilers::cuda::admit(made, nodes, {.mode = reconcilers::enforcement::warn});
+    for (const auto& text : found.warnings)
+      findings_.push_back(finding_of_compatibility(text, manifest_, spec.location, path_));
   }
 
-  void object(const crl::objection& to) {
-    if (to.what == crl::objected::too_large) {
-      const auto* spec = pod_spec_of(of_);
-      return to_.push_back(finding_of(to, of_, spec->at, path_, in_));
+  void object(const declarations::objection& objection) {
+    if (objection.kind == declarations::objection_kind::too_large) {
+      const auto* spec = pod_spec_of(manifest_);
+      return findings_.push_back(finding_of(objection, manifest_, spec->location, path_, language_));
     }
-    const auto at = std::ranges::find(containers_, to.container, &container::title);
+    const auto match = std::ranges::find(containers_, objection.container, &container::title);
     // That requests differ is said for every resource, declared or not; what follows from a wrong amount is not said.
-    if (to.what == crl::objected::unequal || at == containers_.end() || wrong_.contains({at->at, to.key})) return;
-    if (to.what == crl::objected::pod_amount) return object_to_amount_of_pod(to, at->at->at);
-    const auto* limits = yaml::find(yaml::find(at->at, "resources"), "limits");
-    const auto* entry = yaml::find_entry(limits, to.key);
-    if (!entry) entry = yaml::find_entry(limits, to.other);
-    to_.push_back(
-        finding_of(to, of_, entry ? entry->key->at : at->at->at, field(at->path + ".resources.limits", to.key), in_));
+    if (objection.kind == declarations::objection_kind::unequal || match == containers_.end() ||
+        wrong_.contains({match->item, objection.key}))
+      return;
+    if (objection.kind == declarations::objection_kind::pod_amount)
+      return object_to_amount_of_pod(objection, match->item->location);
+    const auto* limits = text::yaml::find(text::yaml::find(match->item, "resources"), "limits");
+    const auto* entry = text::yaml::find_entry(limits, objection.key);
+    if (!entry) entry = text::yaml::find_entry(limits, objection.other);
+    findings_.push_back(finding_of(objection, manifest_, entry ? entry->key->location : match->item->location,
+                                   field(match->path + ".resources.limits", objection.key), language_));
   }
 
-  void object_to_amount_of_pod(const crl::objection& to, yaml::place otherwise) {
-    const auto* about = yaml::find(pod(), "metadata");
+  void object_to_amount_of_pod(const declarations::objection& objection, text::yaml::place otherwise) {
+    const auto* about = text::yaml::find(pod(), "metadata");
     for (const auto* part : {"annotations", "labels"}) {
-      if (!quota::is_pod_amount(to.other, part == std::string_view("labels"))) continue;
-      const auto* entry = yaml::find_entry(yaml::find(about, part), to.other);
-      to_.push_back(finding_of(to, of_, entry ? entry->key->at : otherwise,
-                               field(pod_path() + "metadata." + part, to.other), in_));
+      if (!quota::is_pod_amount(objection.other, part == std::string_view("labels"))) continue;
+      const auto* entry = text::yaml::find_entry(text::yaml::find(about, part), objection.other);
+      findings_.push_back(finding_of(objection, manifest_, entry ? entry->key->location : otherwise,
+                                     field(pod_path() + "metadata." + part, objection.other), language_));
     }
   }
 
-  const manifest& of_;
-  language in_;
-  std::vector<lint_finding>& to_;
+  const manifest& manifest_;
+  language language_;
+  std::vector<lint_finding>& findings_;
   const known_cluster* known_;
   std::string path_;
   std::vector<container> containers_;
@@ -326,24 +340,25 @@ class workload {
 
 }  // namespace
 
-void lint_workload(const manifest& of, const crl::rule_set& rules, language in, std::vector<lint_finding>& to,
-                   const known_cluster* known) {
-  workload(of, in, to, known).check(rules);
+void lint_workload(const manifest& manifest, const declarations::rule_set& rules, language language,
+                   std::vector<lint_finding>& lint_findings, const known_cluster* known) {
+  workload(manifest, language, lint_findings, known).check(rules);
 }
 
 bool is_whole(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   text.remove_prefix(std::min(text.find_first_not_of('0'), text.size()));
-  amount_text of;
-  of.whole = digits_of(text);
-  if (of.whole.empty()) of.whole = "0";
+  amount_text amount_text;
+  amount_text.whole = digits_of(text);
+  if (amount_text.whole.empty()) amount_text.whole = "0";
   if (text.starts_with('.')) {
     text.remove_prefix(1);
-    of.fraction = digits_of(text);
+    amount_text.fraction = digits_of(text);
   }
   static constexpr std::string_view binary = "KMGTPE";
-  if (text.size() == 2 && text.ends_with('i')) return whole_in_binary(of, 10 * (binary.find(text.front()) + 1));
-  return whole_in_decimal(of, exponent_of(text));
+  if (text.size() == 2 && text.ends_with('i'))
+    return whole_in_binary(amount_text, 10 * (binary.find(text.front()) + 1));
+  return whole_in_decimal(amount_text, exponent_of(text));
 }
 
 bool is_exempt(std::string_view ns) { return reconcilers::names::is_system(ns); }

@@ -7,27 +7,27 @@
 #include <utility>
 #include <vector>
 
-#include "cli/output/yaml.hpp"
 #include "reconcilers/declarations/declaration.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 
 /// One object; lists are taken apart. Views into a source, which must outlive it.
 struct manifest {
-  const yaml::source* file = nullptr;
-  const yaml::node* root = nullptr;
+  const text::yaml::source* file = nullptr;
+  const text::yaml::node* root = nullptr;
   std::string kind;  ///< empty: not a Kubernetes object
   kube::object_key key;
 };
-std::vector<manifest> manifests_in(const yaml::source& file);
+std::vector<manifest> manifests_in(const text::yaml::source& file);
 
 /// A ConfigMap as the API server would keep it: values that are no text are taken as they are written, and listed.
 struct config_map_file {
   /// A value that Kubernetes refuses here because it wants text.
   struct not_text {
-    std::string field;  ///< as in crl::finding
-    const yaml::node* key;
-    const yaml::node* value;
+    std::string field;  ///< as in declarations::finding
+    const text::yaml::node* key;
+    const text::yaml::node* value;
   };
 
   kube::object_key key;
@@ -36,19 +36,19 @@ struct config_map_file {
   std::vector<not_text> refused;
 
   /// Valid as long as this is.
-  reconcilers::crl::config_map_view view() const;
+  reconcilers::declarations::config_map_view view() const;
 };
-config_map_file read_config_map(const manifest& from);
+config_map_file read_config_map(const manifest& manifest);
 /// The values of a mapping that wants text, as read_config_map takes them: labels, annotations, a nodeSelector. `path`
 /// is that of a value, with its key for "{}".
-std::vector<config_map_file::not_text> values_not_text(const yaml::node* in, std::string_view path);
+std::vector<config_map_file::not_text> values_not_text(const text::yaml::node* node, std::string_view path);
 
-/// Where a field of a ConfigMap (crl::finding) stands: its key; of one that is missing, what should hold it.
-yaml::place place_of(const manifest& in, std::string_view field);
+/// Where a field of a ConfigMap (declarations::finding) stands: its key; of one that is missing, what should hold it.
+text::yaml::place place_of(const manifest& manifest, std::string_view field);
 
 /// "spec", "spec.template.spec", ... of the kinds that make pods; empty for every other kind.
 std::string_view pod_spec_path(std::string_view kind);
 /// The mapping at that path, null where there is none.
-const yaml::node* pod_spec_of(const manifest& from);
+const text::yaml::node* pod_spec_of(const manifest& manifest);
 
 }  // namespace cli

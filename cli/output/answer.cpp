@@ -1,10 +1,9 @@
 #include "cli/output/answer.hpp"
+#include "text/yaml/writer.hpp"
 
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
-
-#include "cli/output/yaml.hpp"
 
 namespace cli {
 
@@ -13,7 +12,7 @@ void add_answer_options(CLI::App& verb, std::string& language, std::string& outp
   const auto for_people = output;
   verb.add_option("-o,--output", output, "text (or table), wide (says more where there is more), json or yaml")
       ->transform(
-          [for_people](const std::string& given) { return given == "text" || given == "table" ? for_people : given; })
+          [for_people](const std::string& value) { return value == "text" || value == "table" ? for_people : value; })
       ->check(CLI::IsMember({for_people == "table" ? "table" : "text", "wide", "json", "yaml"}))
       ->capture_default_str();
 }
@@ -21,17 +20,17 @@ void add_answer_options(CLI::App& verb, std::string& language, std::string& outp
 void add_unused_namespace(CLI::App& verb) {
   const auto unused = std::make_shared<std::string>();
   verb.add_option_function<std::string>(
-      "-n,--namespace", [unused](const std::string& given) { *unused = given; },
+      "-n,--namespace", [unused](const std::string& value) { *unused = value; },
       "Without effect: nothing of a namespace is read here");
 }
 
-bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& to) {
+bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& out) {
   if (output == "yaml") {
-    to << yaml::write(answer);
+    out << text::yaml::write(answer);
     return true;
   }
   if (output != "json") return false;
-  to << answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  out << answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
   return true;
 }
 

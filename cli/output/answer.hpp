@@ -30,6 +30,6 @@ struct bilingual {
 };
 
 /// Prints what programs read, or returns false where people do.
-bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& to);
+bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& out);
 
 }  // namespace cli

@@ -33,7 +33,7 @@ constexpr std::array<range, 9> none{{{0x0300, 0x036f},
                                      {0xfe20, 0xfe2f}}};
 
 bool in(char32_t c, auto ranges) {
-  return std::ranges::any_of(ranges, [&](const range& of) { return c >= of.first && c <= of.last; });
+  return std::ranges::any_of(ranges, [&](const range& range) { return c >= range.first && c <= range.last; });
 }
 
 }  // namespace
@@ -41,11 +41,11 @@ bool in(char32_t c, auto ranges) {
 std::size_t width_of(std::string_view text) {
   std::size_t out = 0;
   while (!text.empty()) {
-    const auto c = reconcilers::crl::take_character(text);
+    const auto c = text::take_character(text);
     if (c < 0x300)
       ++out;
     else if (!in(c, none))
-      out += c != reconcilers::crl::not_utf8 && in(c, wide) ? 2 : 1;
+      out += c != text::not_utf8 && in(c, wide) ? 2 : 1;
   }
   return out;
 }
@@ -58,17 +58,17 @@ void table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-void table::print(std::ostream& to) const {
+void table::print(std::ostream& out) const {
   std::vector<std::size_t> widths(columns_);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < columns_; ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < columns_; ++i) {
-      to << row[i];
-      if (i + 1 < columns_) to << std::string(widths[i] - width_of(row[i]) + 2, ' ');
+      out << row[i];
+      if (i + 1 < columns_) out << std::string(widths[i] - width_of(row[i]) + 2, ' ');
     }
-    to << "\n";
+    out << "\n";
   }
 }
 

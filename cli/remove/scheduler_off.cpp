@@ -33,11 +33,12 @@ const kube::object_key policy_key{{}, std::string(names::policy)};
 constexpr auto say_again = 30s;
 constexpr std::string_view may_be_recreated = "--recreate-owned lets its owner make it anew";
 
-kube::error failure(std::string what) { return {kube::errc::timeout, 0, std::move(what), std::nullopt}; }
+kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 std::string pods_that_wait(std::size_t number) {
@@ -46,8 +47,8 @@ std::string pods_that_wait(std::size_t number) {
 
 class switching_off {
  public:
-  switching_off(kube::transport& over, const scheduler_off_options& how, std::ostream& out)
-      : over_(over), api_(over), how_(how), out_(out), waiting_(over) {}
+  switching_off(kube::transport& transport, const scheduler_off_options& options, std::ostream& out)
+      : transport_(transport), api_(transport), options_(options), out_(out), waiting_(transport) {}
 
   int rc() const { return rc_; }
 
@@ -60,12 +61,12 @@ class switching_off {
       co_return kube::result<void>();
     }
     tell_what_comes();
-    if (!agreed(how_.yes, out_)) {
+    if (!agreed(options_.yes, out_)) {
       rc_ = 1;
       co_return kube::result<void>();
     }
-    const auto asked = co_await ask();
-    if (!asked) co_return asked;
+    const auto done = co_await ask();
+    if (!done) co_return done;
     co_return co_await watch();
   }
 
@@ -80,9 +81,9 @@ class switching_off {
     current_ = policy->value("/status/observedGeneration"_json_pointer, std::int64_t{0}) >= generation;
     rows_ = policy->value("/status/schedulers"_json_pointer, json::array());
     says_.reset();
-    for (const auto& one : policy->value("/status/conditions"_json_pointer, json::array()))
-      if (text_at(one, "/type") == reconcilers::scheduler_ready)
-        says_ = text_at(one, "/reason") + ": " + text_at(one, "/message");
+    for (const auto& entry : policy->value("/status/conditions"_json_pointer, json::array()))
+      if (text_at(entry, "/type") == reconcilers::scheduler_ready)
+        says_ = text_at(entry, "/reason") + ": " + text_at(entry, "/message");
     const kube::object_key rules_key{{}, "default"};
     const auto rules = co_await api_.get(resource_rules, rules_key);
     if (!rules && rules.error().code != kube::errc::not_found) co_return std::unexpected(rules.error());
@@ -91,7 +92,7 @@ class switching_off {
     if (!sent && !quiet_since_) quiet_since_ = clock::now();
     const auto waiting = co_await waiting_.look();
     if (!waiting) co_return waiting;
-    auto lease = co_await find_lease(over_, {});
+    auto lease = co_await find_lease(transport_, {});
     if (!lease) co_return std::unexpected(lease.error());
     lease_.see(std::move(*lease));
     co_return kube::result<void>();
@@ -99,7 +100,7 @@ class switching_off {
 
   /// The operator says nothing of a scheduler any more, and that is of the policy as it is now.
   bool off() const { return mode_ == "None" && current_ && !says_; }
-  bool learned() const { return quiet_since_ && clock::now() - *quiet_since_ >= how_.learn; }
+  bool learned() const { return quiet_since_ && clock::now() - *quiet_since_ >= options_.learn; }
 
   void tell_what_comes() {
     out_ << "spec.scheduler.mode is " << mode_ << (mode_ == "None" ? "" : " and becomes None")
@@ -107,8 +108,8 @@ class switching_off {
          << (mode_ == "StaticPod" ? ", which does not ask the extender any more" : "") << "; "
          << pods_that_wait(waiting_.pods().size()) << " for the scheduler " << names::scheduler_name
          << (waiting_.pods().empty() ? "" : ":") << std::endl;
-    waiting_.tell(out_, how_.recreate_owned ? "it is deleted once no more are sent, and its owner makes it anew"
-                                            : may_be_recreated);
+    waiting_.tell(out_, options_.recreate_owned ? "it is deleted once no more are sent, and its owner makes it anew"
+                                                : may_be_recreated);
   }
 
   kube::task<void> ask() {
@@ -122,29 +123,29 @@ class switching_off {
 
   kube::task<void> watch() {
     const auto began = clock::now();
-    bool told = false;
+    bool settled = false;
     for (;;) {
       const auto seen = co_await look();
       if (!seen) co_return seen;
       if (mode_ != "None") co_return std::unexpected(failure("somebody has set spec.scheduler.mode to " + mode_));
-      if (learned() && !told && !waiting_.pods().empty()) {
+      if (learned() && !settled && !waiting_.pods().empty()) {
         const auto done = co_await settle();
         if (!done) co_return done;
-        told = true;
+        settled = true;
         continue;
       }
-      if (off() && (told || waiting_.pods().empty())) break;
-      if (lease_.silent_for(how_.lease_patience))
+      if (off() && (settled || waiting_.pods().empty())) break;
+      if (lease_.silent_for(options_.lease_patience))
         co_return std::unexpected(
             failure("no operator renews the lease quartermaster, so that nothing is switched off: "
                     "start it; this goes on when it is called again"));
-      if (how_.timeout > 0s && clock::now() - began > how_.timeout) {
+      if (options_.timeout > 0s && clock::now() - began > options_.timeout) {
         tell_what_is_left();
         rc_ = 3;
         co_return kube::result<void>();
       }
       progress();
-      boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, how_.look_every);
+      boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, options_.look_every);
       co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
     }
     out_ << "it is off: nothing of it is left" << std::endl;
@@ -154,15 +155,15 @@ class switching_off {
 
   /// Once: no pod is sent any more, so what waits now is what is left.
   kube::task<void> settle() {
-    if (how_.recreate_owned) {
+    if (options_.recreate_owned) {
       const auto removed = co_await waiting_.recreate();
       if (!removed) co_return std::unexpected(removed.error());
       out_ << recreated(*removed) << std::endl;
     }
-    if (waiting_.any_to_stay() || !how_.recreate_owned)
+    if (waiting_.any_to_stay() || !options_.recreate_owned)
       out_ << "left for the scheduler " << names::scheduler_name
            << ", which stays until they have a node or are gone:" << std::endl;
-    waiting_.tell(out_, how_.recreate_owned ? "" : may_be_recreated);
+    waiting_.tell(out_, options_.recreate_owned ? "" : may_be_recreated);
     co_return kube::result<void>();
   }
 
@@ -172,7 +173,7 @@ class switching_off {
     if (!waiting_.pods().empty()) {
       out_ << pods_that_wait(waiting_.pods().size()) << " still for the scheduler " << names::scheduler_name
            << ", which stays until none does" << std::endl;
-      waiting_.tell(out_, how_.recreate_owned ? "came later: call again" : may_be_recreated);
+      waiting_.tell(out_, options_.recreate_owned ? "came later: call again" : may_be_recreated);
     }
     bool by_agents = false;
     for (const auto& row : rows_) {
@@ -191,15 +192,15 @@ class switching_off {
 
   void progress() {
     auto line = "  " + pods_that_wait(waiting_.pods().size()) + (says_ ? "; " + *says_ : std::string());
-    if (line == said_ && clock::now() - said_at_ < say_again) return;
+    if (line == last_line_ && clock::now() - said_at_ < say_again) return;
     out_ << line << std::endl;
-    said_ = std::move(line);
+    last_line_ = std::move(line);
     said_at_ = clock::now();
   }
 
-  kube::transport& over_;
+  kube::transport& transport_;
   kube::client api_;
-  const scheduler_off_options& how_;
+  const scheduler_off_options& options_;
   std::ostream& out_;
   stranded waiting_;
   std::string mode_;
@@ -208,7 +209,7 @@ class switching_off {
   std::optional<std::string> says_;               ///< the condition SchedulerReady; empty: there is none
   std::optional<clock::time_point> quiet_since_;  ///< no pod is sent, as the API server is told
   pulse lease_;
-  std::string said_;
+  std::string last_line_;
   clock::time_point said_at_;
   int rc_ = 0;
 };
@@ -238,9 +239,9 @@ bool agreed(bool yes, std::ostream& out) {
   return false;
 }
 
-kube::task<void> switch_scheduler_off(kube::transport& over, const scheduler_off_options& how, std::ostream& out,
-                                      int& rc) {
-  switching_off work(over, how, out);
+kube::task<void> switch_scheduler_off(kube::transport& transport, const scheduler_off_options& options,
+                                      std::ostream& out, int& rc) {
+  switching_off work(transport, options, out);
   auto done = co_await work.run();
   rc = work.rc();
   co_return done;
@@ -248,10 +249,10 @@ kube::task<void> switch_scheduler_off(kube::transport& over, const scheduler_off
 
 int run_scheduler_off(const scheduler_off_options& options, std::ostream& out, std::ostream& err) {
   int rc = 0;
-  const auto asked =
-      ask_cluster(options.cluster, [&](kube::transport& over) { return switch_scheduler_off(over, options, out, rc); });
-  if (asked) return rc;
-  err << "quartermaster: " << asked.error().what << "\n";
+  const auto result = ask_cluster(
+      options.cluster, [&](kube::transport& transport) { return switch_scheduler_off(transport, options, out, rc); });
+  if (result) return rc;
+  err << "quartermaster: " << result.error().message << "\n";
   return 1;
 }
 
@@ -259,18 +260,18 @@ void add_scheduler(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("scheduler", "The kube-scheduler that the operator runs beside the cluster's own");
   verb->require_subcommand(1);
   verb->footer("Exit codes: those of the verb. Documentation: docs/scheduling.md");
-  auto* off = verb->add_subcommand("off", "Switch it off, and say which pods still wait for it");
+  auto* subcommand = verb->add_subcommand("off", "Switch it off, and say which pods still wait for it");
   auto options = std::make_shared<scheduler_off_options>();
-  off->add_flag("--recreate-owned", options->recreate_owned,
-                "Delete pods that wait for it where their owner makes them anew, for another scheduler");
-  off->add_flag("-y,--yes", options->yes, "Do not ask");
+  subcommand->add_flag("--recreate-owned", options->recreate_owned,
+                       "Delete pods that wait for it where their owner makes them anew, for another scheduler");
+  subcommand->add_flag("-y,--yes", options->yes, "Do not ask");
   auto seconds = std::make_shared<int>(0);
-  off->add_option("--timeout", *seconds, "Seconds until nothing of it is left; 0: as long as it takes")
+  subcommand->add_option("--timeout", *seconds, "Seconds until nothing of it is left; 0: as long as it takes")
       ->check(CLI::Range(0, 604800))
       ->capture_default_str();
-  add_cluster_options(*off, options->cluster);
-  off->footer(std::string(example));
-  off->callback([options, seconds, &rc] {
+  add_cluster_options(*subcommand, options->cluster);
+  subcommand->footer(std::string(example));
+  subcommand->callback([options, seconds, &rc] {
     options->timeout = std::chrono::seconds(*seconds);
     rc = run_scheduler_off(*options, std::cout, std::cerr);
   });

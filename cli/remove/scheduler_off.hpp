@@ -26,8 +26,8 @@ struct scheduler_off_options {
 /// The exit code of the verb: 0 it is off, 1 failed, 3 it is not off yet, or pods still wait for it.
 int run_scheduler_off(const scheduler_off_options& options, std::ostream& out, std::ostream& err);
 /// The same over a connection; the code goes to `rc`.
-kube::task<void> switch_scheduler_off(kube::transport& over, const scheduler_off_options& how, std::ostream& out,
-                                      int& rc);
+kube::task<void> switch_scheduler_off(kube::transport& transport, const scheduler_off_options& options,
+                                      std::ostream& out, int& rc);
 
 /// Asks on the terminal, where there is one; `yes`: does not ask. False: says so, nothing is to be done.
 bool agreed(bool yes, std::ostream& out);

@@ -32,29 +32,31 @@ constexpr std::array<const kube::resource*, 7> known_owners{&replica_sets,
                                                             &kube::resources::deployments,
                                                             &kube::resources::daemon_sets};
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
-std::int64_t number_at(const json& in, const char* pointer, std::int64_t otherwise) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_number_integer() ? in[at].get<std::int64_t>() : otherwise;
+std::int64_t number_at(const json& object, const char* pointer, std::int64_t otherwise) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_number_integer() ? object[location].get<std::int64_t>()
+                                                                           : otherwise;
 }
 
 /// Null: it has none.
 json controller_of(const json& object) {
-  for (const auto& one : object.value("/metadata/ownerReferences"_json_pointer, json::array()))
-    if (one.value("controller", false)) return one;
+  for (const auto& entry : object.value("/metadata/ownerReferences"_json_pointer, json::array()))
+    if (entry.value("controller", false)) return entry;
   return {};
 }
 
 const kube::resource* type_of(const json& reference) {
   const auto version = text_at(reference, "/apiVersion");
   const auto group = version.contains('/') ? version.substr(0, version.find('/')) : std::string();
-  const auto* at = std::ranges::find_if(known_owners, [&](const kube::resource* one) {
-    return one->group == group && one->kind == text_at(reference, "/kind");
+  const auto* match = std::ranges::find_if(known_owners, [&](const kube::resource* resource) {
+    return resource->group == group && resource->kind == text_at(reference, "/kind");
   });
-  return at == known_owners.end() ? nullptr : *at;
+  return match == known_owners.end() ? nullptr : *match;
 }
 
 /// "Deployment lab/trainer".
@@ -73,33 +75,34 @@ bool names_ours(const json& owner) {
 /// A Job's template never changes, and that of a Deployment is what its ReplicaSets follow: the last that names it.
 std::string edit(const std::vector<json>& owners) {
   const json* last = nullptr;
-  for (const auto& one : owners)
-    if (names_ours(one)) last = &one;
+  for (const auto& owner : owners)
+    if (names_ours(owner)) last = &owner;
   const auto kind = text_at(*last, "/kind");
   const auto says = "the template of " + name_of(*last) + " names the scheduler, and so would the next pod: ";
   if (kind == "Job") return says + "make the Job anew without spec.template.spec.schedulerName";
   return says + "take " + (kind == "CronJob" ? "spec.jobTemplate." : "") + "spec.template.spec.schedulerName out";
 }
 
-void add_reason(stranded_pod& to, const json& pod, const std::vector<json>& owners, const std::string& unread) {
+void add_reason(stranded_pod& stranded_pod, const json& pod, const std::vector<json>& owners,
+                const std::string& unread) {
   const auto controller = controller_of(pod);
   if (controller.is_null()) {
-    to.stays = "nothing would make it anew: delete it, and make it again without schedulerName";
+    stranded_pod.stays = "nothing would make it anew: delete it, and make it again without schedulerName";
     return;
   }
   if (owners.empty()) {
-    to.stays = unread;
+    stranded_pod.stays = unread;
     return;
   }
   const auto& direct = owners.front();
   if (names_ours(direct)) {
-    to.stays = edit(owners);
+    stranded_pod.stays = edit(owners);
   } else if (!text_at(direct, "/metadata/deletionTimestamp").empty()) {
-    to.stays = name_of(direct) + " is being deleted";
+    stranded_pod.stays = name_of(direct) + " is being deleted";
   } else if (text_at(direct, "/kind") == "Job") {
-    to.job = text_at(direct, "/metadata/uid");
+    stranded_pod.job = text_at(direct, "/metadata/uid");
     if (failures_left(direct) <= 0)
-      to.stays =
+      stranded_pod.stays =
           "its deletion would count as a failure and end the Job (backoffLimit, podFailurePolicy): make the Job anew";
   }
 }
@@ -135,7 +138,7 @@ stranded_pod judge_stranded(const json& pod, const std::vector<json>& owners, co
 
 kube::task<std::optional<json>> stranded::read(std::string ns, json reference, std::string& unread) {
   const auto uid = text_at(reference, "/uid"), kind = text_at(reference, "/kind");
-  if (const auto at = read_.find(uid); at != read_.end()) co_return at->second;
+  if (const auto match = read_.find(uid); match != read_.end()) co_return match->second;
   const auto* type = type_of(reference);
   if (!type) {
     unread = "whether a " + kind + " makes it anew is not known here: delete it by hand if so";
@@ -150,7 +153,7 @@ kube::task<std::optional<json>> stranded::read(std::string ns, json reference, s
   }
   if (!found && found.error().code != kube::errc::forbidden) co_return std::unexpected(found.error());
   if (!found) {
-    unread = "its " + kind + " cannot be read: " + found.error().what;
+    unread = "its " + kind + " cannot be read: " + found.error().message;
     co_return std::nullopt;
   }
   (*found)["kind"] = kind;
@@ -164,13 +167,13 @@ kube::task<std::vector<json>> stranded::owners_of(json pod, std::string& unread)
   auto next = controller_of(pod);
   while (!next.is_null() && out.size() < most_owners) {
     const auto reference = next;
-    std::string why;
-    auto one = co_await read(ns, reference, why);
-    if (!one) co_return std::unexpected(one.error());
-    if (out.empty()) unread = why;
-    if (!*one) break;
-    next = controller_of(**one);
-    out.push_back(std::move(**one));
+    std::string reason;
+    auto owner = co_await read(ns, reference, reason);
+    if (!owner) co_return std::unexpected(owner.error());
+    if (out.empty()) unread = reason;
+    if (!*owner) break;
+    next = controller_of(**owner);
+    out.push_back(std::move(**owner));
   }
   co_return out;
 }
@@ -178,10 +181,10 @@ kube::task<std::vector<json>> stranded::owners_of(json pod, std::string& unread)
 kube::task<void> stranded::look() {
   pods_.clear();
   read_.clear();
-  kube::list_options what;
-  what.field_selector =
+  kube::list_options options;
+  options.field_selector =
       "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
-  const auto found = co_await api_.list(pod_type, what);
+  const auto found = co_await api_.list(pod_type, options);
   if (!found) co_return std::unexpected(found.error());
   for (const auto& pod : *found) {
     if (!waits(pod)) continue;
@@ -190,53 +193,54 @@ kube::task<void> stranded::look() {
     if (!owners) co_return std::unexpected(owners.error());
     pods_.push_back(judge_stranded(pod, *owners, unread));
   }
-  std::ranges::sort(pods_, {}, [](const stranded_pod& one) { return std::tie(one.owner, one.key); });
+  std::ranges::sort(pods_, {},
+                    [](const stranded_pod& stranded_pod) { return std::tie(stranded_pod.owner, stranded_pod.key); });
   co_return kube::result<void>();
 }
 
 bool stranded::any_to_recreate() const {
-  return std::ranges::any_of(pods_, [](const stranded_pod& one) { return one.stays.empty(); });
+  return std::ranges::any_of(pods_, [](const stranded_pod& stranded_pod) { return stranded_pod.stays.empty(); });
 }
 
 bool stranded::any_to_stay() const {
-  return std::ranges::any_of(pods_, [](const stranded_pod& one) { return !one.stays.empty(); });
+  return std::ranges::any_of(pods_, [](const stranded_pod& stranded_pod) { return !stranded_pod.stays.empty(); });
 }
 
 /// False: it stays.
-kube::task<bool> stranded::remove(stranded_pod& one) {
+kube::task<bool> stranded::remove(stranded_pod& stranded_pod) {
   for (int i = 0; i < most_tries; ++i) {
     kube::preconditions only_if;
-    only_if.uid = one.uid;
-    only_if.resource_version = one.version;
-    const auto done = co_await api_.remove(pod_type, one.key, only_if);
+    only_if.uid = stranded_pod.uid;
+    only_if.resource_version = stranded_pod.version;
+    const auto done = co_await api_.remove(pod_type, stranded_pod.key, only_if);
     if (done) co_return true;
     if (done.error().code == kube::errc::forbidden) {
-      one.stays = "it may not be deleted: " + done.error().what;
+      stranded_pod.stays = "it may not be deleted: " + done.error().message;
       co_return false;
     }
     if (done.error().code != kube::errc::conflict) co_return std::unexpected(done.error());
-    const auto now = co_await api_.get(pod_type, one.key);
+    const auto now = co_await api_.get(pod_type, stranded_pod.key);
     if (!now && now.error().code != kube::errc::not_found) co_return std::unexpected(now.error());
-    if (!now || text_at(*now, "/metadata/uid") != one.uid || !waits(*now)) {
-      one.stays = "it got a node meanwhile, or is gone";
+    if (!now || text_at(*now, "/metadata/uid") != stranded_pod.uid || !waits(*now)) {
+      stranded_pod.stays = "it got a node meanwhile, or is gone";
       co_return false;
     }
-    one.version = text_at(*now, "/metadata/resourceVersion");
+    stranded_pod.version = text_at(*now, "/metadata/resourceVersion");
   }
-  one.stays = "it changes all the time: call again";
+  stranded_pod.stays = "it changes all the time: call again";
   co_return false;
 }
 
 kube::task<std::size_t> stranded::recreate() {
   std::size_t removed = 0;
   std::map<std::string, std::int64_t> left;  // of Jobs
-  for (auto& one : pods_) {
-    if (!one.stays.empty() || !tried_.insert(one.uid).second) continue;
-    if (!one.job.empty() && left.try_emplace(one.job, failures_left(read_.at(one.job))).first->second-- <= 0) {
-      one.stays = "one more deletion would count as a failure too many for its Job: make the Job anew";
+  for (auto& pod : pods_) {
+    if (!pod.stays.empty() || !tried_.insert(pod.uid).second) continue;
+    if (!pod.job.empty() && left.try_emplace(pod.job, failures_left(read_.at(pod.job))).first->second-- <= 0) {
+      pod.stays = "one more deletion would count as a failure too many for its Job: make the Job anew";
       continue;
     }
-    const auto done = co_await remove(one);
+    const auto done = co_await remove(pod);
     if (!done) co_return std::unexpected(done.error());
     removed += *done ? 1 : 0;
   }
@@ -248,18 +252,18 @@ std::string recreated(std::size_t number) {
                      : std::to_string(number) + " pods were deleted: their owners make them anew";
 }
 
-void stranded::tell(std::ostream& to, std::string_view of_others) const {
+void stranded::tell(std::ostream& out, std::string_view of_others) const {
   std::map<std::pair<std::string_view, std::string_view>, std::vector<std::string>> by_owner;
-  for (const auto& one : pods_) {
-    const auto said = one.stays.empty() ? of_others : std::string_view(one.stays);
-    if (!said.empty()) by_owner[{one.owner, said}].push_back(one.key.to_string());
+  for (const auto& pod : pods_) {
+    const auto note = pod.stays.empty() ? of_others : std::string_view(pod.stays);
+    if (!note.empty()) by_owner[{pod.owner, note}].push_back(pod.key.to_string());
   }
-  for (const auto& [of, named] : by_owner) {
-    to << "  " << (of.first.empty() ? "no owner" : of.first) << ": " << named.size()
-       << (named.size() == 1 ? " pod (" : " pods (");
-    for (std::size_t i = 0; i < std::min(named.size(), named_at_most); ++i) to << (i == 0 ? "" : ", ") << named[i];
-    to << (named.size() > named_at_most ? ", ...)" : ")") << (named.size() == 1 ? ": " : ", each: ") << of.second
-       << std::endl;
+  for (const auto& [group, named] : by_owner) {
+    out << "  " << (group.first.empty() ? "no owner" : group.first) << ": " << named.size()
+        << (named.size() == 1 ? " pod (" : " pods (");
+    for (std::size_t i = 0; i < std::min(named.size(), named_at_most); ++i) out << (i == 0 ? "" : ", ") << named[i];
+    out << (named.size() > named_at_most ? ", ...)" : ")") << (named.size() == 1 ? ": " : ", each: ") << group.second
+        << std::endl;
   }
 }
 

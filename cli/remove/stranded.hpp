@@ -42,7 +42,7 @@ std::string recreated(std::size_t number);
 
 class stranded {
  public:
-  explicit stranded(kube::transport& over) : api_(over) {}
+  explicit stranded(kube::transport& transport) : api_(transport) {}
 
   /// Who waits now.
   kube::task<void> look();
@@ -54,12 +54,12 @@ class stranded {
   kube::task<std::size_t> recreate();
   /// By owner, with what is to be done about those that stay; a line each, none where nothing does.
   /// @param of_others said of those that may be deleted; empty: they are not listed
-  void tell(std::ostream& to, std::string_view of_others) const;
+  void tell(std::ostream& out, std::string_view of_others) const;
 
  private:
   kube::task<std::vector<nlohmann::json>> owners_of(nlohmann::json pod, std::string& unread);
   kube::task<std::optional<nlohmann::json>> read(std::string ns, nlohmann::json reference, std::string& unread);
-  kube::task<bool> remove(stranded_pod& one);
+  kube::task<bool> remove(stranded_pod& stranded_pod);
 
   kube::client api_;
   std::vector<stranded_pod> pods_;

@@ -34,11 +34,12 @@ constexpr std::size_t named_at_most = 3;
 
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
-kube::error failure(std::string what) { return {kube::errc::timeout, 0, std::move(what), std::nullopt}; }
+kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 std::string some_nodes(std::size_t number) { return std::to_string(number) + (number == 1 ? " node" : " nodes"); }
@@ -50,21 +51,21 @@ boost::asio::awaitable<void> pause_for(std::chrono::milliseconds how_long) {
 
 class removal {
  public:
-  removal(kube::transport& over, const uninstall_options& how, std::ostream& out)
-      : over_(over), api_(over), how_(how), out_(out), ns_(how.ns) {}
+  removal(kube::transport& transport, const uninstall_options& options, std::ostream& out)
+      : transport_(transport), api_(transport), options_(options), out_(out), ns_(options.ns) {}
 
   int rc() const { return rc_; }
 
   kube::task<void> run() {
     const auto seen = co_await look();
     if (!seen) co_return seen;
-    if (how_.check) co_return check();
-    if (how_.cancel) co_return co_await cancel();
-    auto written = co_await read_written(over_);
+    if (options_.check) co_return check();
+    if (options_.cancel) co_return co_await cancel();
+    auto written = co_await read_written(transport_);
     if (!written) co_return std::unexpected(written.error());
     written_ = std::move(*written);
     if (!wanted()) co_return kube::result<void>();
-    if (!how_.without_operator) {
+    if (!options_.without_operator) {
       const auto left = co_await leave();
       if (!left) co_return left;
       const auto again = co_await look();
@@ -73,16 +74,16 @@ class removal {
     }
     const auto stopped = co_await stop_operator();
     if (!stopped) co_return stopped;
-    const auto removed = co_await sweep(over_, ns_);
+    const auto removed = co_await sweep(transport_, ns_);
     if (!removed) co_return std::unexpected(removed.error());
     tell(*removed);
     const auto settled = co_await settle_stranded();
     if (!settled) co_return settled;
-    if (how_.keep_crds) {
+    if (options_.keep_crds) {
       const auto back = co_await set_removing(false);
       if (!back) co_return back;
     } else {
-      const auto types = co_await remove_types(over_);
+      const auto types = co_await remove_types(transport_);
       if (!types) co_return std::unexpected(types.error());
       tell(*types);
       if (!types->empty() && !written_.empty()) out_ << "  and with them " << summary_of(written_) << std::endl;
@@ -90,7 +91,7 @@ class removal {
     out_ << "nothing is left but what helm installed" << (release_.empty() ? ", if it did" : "")
          << ":\n  helm uninstall " << (release_.empty() ? "quartermaster" : release_)
          << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
-    if (!how_.keep_crds)
+    if (!options_.keep_crds)
       out_ << "(helm then says that it keeps the CustomResourceDefinitions; they are gone)" << std::endl;
     co_return kube::result<void>();
   }
@@ -100,19 +101,19 @@ class removal {
   kube::task<void> look() {
     nodes_.clear();
     enrolled_.clear();
-    const std::function<void(kube::node)> keep = [this](kube::node one) {
-      if (enrolled(one)) enrolled_.emplace(one.key.name, "");
-      nodes_.insert(std::move(one.key.name));
+    const std::function<void(kube::node)> keep = [this](kube::node node) {
+      if (enrolled(node)) enrolled_.emplace(node.key.name, "");
+      nodes_.insert(std::move(node.key.name));
     };
-    const auto nodes = co_await list_each<kube::node>(over_, kube::list_options(), keep);
+    const auto nodes = co_await list_each<kube::node>(transport_, kube::list_options(), keep);
     if (!nodes) co_return nodes;
-    if (how_.check) co_return co_await look_at_masters();
-    const std::function<void(reconcilers::accelerator_node)> note = [this](reconcilers::accelerator_node one) {
-      if (const auto at = enrolled_.find(one.key.name); at != enrolled_.end())
-        at->second = one.mode.phase + (one.mode.message.empty() ? "" : ": " + one.mode.message);
+    if (options_.check) co_return co_await look_at_masters();
+    const std::function<void(reconcilers::accelerator_node)> note = [this](reconcilers::accelerator_node status) {
+      if (const auto match = enrolled_.find(status.key.name); match != enrolled_.end())
+        match->second = status.mode.phase + (status.mode.message.empty() ? "" : ": " + status.mode.message);
     };
-    const auto said = co_await list_each<reconcilers::accelerator_node>(over_, kube::list_options(), note);
-    if (!said && said.error().code != kube::errc::not_found) co_return said;
+    const auto listed = co_await list_each<reconcilers::accelerator_node>(transport_, kube::list_options(), note);
+    if (!listed && listed.error().code != kube::errc::not_found) co_return listed;
     const auto policy = co_await api_.get(kube::resources::accelerator_policies, policy_key);
     if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
     has_policy_ = policy.has_value();
@@ -132,7 +133,7 @@ class removal {
     if (!rows) co_return std::unexpected(rows.error());
     for (const auto& [node, text] : rows->value("data", json::object()).items()) {
       const auto row = agent::static_pod::read_row(text.is_string() ? text.get<std::string>() : std::string());
-      if (row.is.empty() || row.is == to_string(agent::static_pod::state::off) || !nodes_.contains(node)) continue;
+      if (row.is.empty() || row.is == to_string(agent::static_pod::state::disabled) || !nodes_.contains(node)) continue;
       enrolled_.insert_or_assign(
           node, "kube-scheduler with our extender (" + row.is + (row.reason.empty() ? "" : ": " + row.reason) + ")");
     }
@@ -140,7 +141,7 @@ class removal {
   }
 
   kube::task<void> look_at_lease() {
-    auto found = co_await find_lease(over_, ns_);
+    auto found = co_await find_lease(transport_, ns_);
     if (!found) co_return std::unexpected(found.error());
     if (*found && ns_.empty()) ns_ = (*found)->key.ns;
     lease_.see(std::move(*found));
@@ -170,28 +171,29 @@ class removal {
 
   bool wanted() {
     out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
-         << " a mode and will leave it" << (how_.without_operator ? " at once, whatever pods are on them" : "")
-         << "; then the operator stops, and all that it made goes" << (how_.keep_crds ? "." : ", with the CRDs.")
-         << (how_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
-                                 : "")
+         << " a mode and will leave it" << (options_.without_operator ? " at once, whatever pods are on them" : "")
+         << "; then the operator stops, and all that it made goes" << (options_.keep_crds ? "." : ", with the CRDs.")
+         << (options_.recreate_owned
+                 ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
+                 : "")
          << std::endl;
     if (!written_.empty()) {
-      out_ << (how_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
+      out_ << (options_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
            << " what people wrote: " << summary_of(written_) << (written_.quotas.empty() ? "." : ":") << "\n"
            << list_of_quotas(written_);
-      if (!how_.keep_crds) {
+      if (!options_.keep_crds) {
         const auto* types = written_.quotas.empty() ? "apol" : "apol,aq";
         out_ << "A copy: kubectl get " << types << " -A -o yaml > quartermaster.yaml; --keep-crds leaves them.\n";
       }
       out_ << std::flush;
     }
-    if (agreed(how_.yes, out_)) return true;
+    if (agreed(options_.yes, out_)) return true;
     rc_ = 1;
     return false;
   }
 
-  kube::task<void> set_removing(bool to) {
-    const json patch = {{"spec", {{"removing", to ? json(true) : json()}}}};
+  kube::task<void> set_removing(bool removing) {
+    const json patch = {{"spec", {{"removing", removing ? json(true) : json()}}}};
     const auto done =
         co_await api_.patch(kube::resources::accelerator_policies, policy_key, kube::patch_kind::merge, patch);
     if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
@@ -208,25 +210,25 @@ class removal {
          << std::endl;
     const auto began = clock::now();
     const auto at_first = enrolled_.size();
-    std::string said;
+    std::string last_line;
     auto said_at = clock::time_point();
     while (!enrolled_.empty()) {
-      if (lease_.silent_for(how_.lease_patience))
+      if (lease_.silent_for(options_.lease_patience))
         co_return std::unexpected(failure(
             "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
             ", so that no node can leave: start it (helm upgrade, or kubectl scale its "
             "Deployment; one outside this cluster is started there), or add --without-operator, which takes labels off "
             "at once, under the pods that use cards"));
-      if (how_.timeout > 0s && clock::now() - began > how_.timeout)
+      if (options_.timeout > 0s && clock::now() - began > options_.timeout)
         co_return std::unexpected(failure(some_nodes(enrolled_.size()) + " did not leave in time (" + examples() +
                                           "); they go on leaving: call again to go on, --cancel takes it back"));
       auto line = "  " + std::to_string(at_first - std::min(at_first, enrolled_.size())) + " of " +
                   std::to_string(at_first) + " have left; " + examples();
       if (lease_.last && lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds)))
         line += " (no operator renews the lease now)";
-      if (line != said || clock::now() - said_at > say_again) {
+      if (line != last_line || clock::now() - said_at > say_again) {
         out_ << line << std::endl;
-        said = std::move(line);
+        last_line = std::move(line);
         said_at = clock::now();
       }
       co_await pause_for(look_again);
@@ -246,36 +248,36 @@ class removal {
   }
 
   kube::task<void> stop_operator() {
-    kube::list_options what;
-    what.ns = ns_;
-    what.label_selector = "app.kubernetes.io/name=quartermaster";
-    const auto found = co_await api_.list(deployments, what);
+    kube::list_options options;
+    options.ns = ns_;
+    options.label_selector = "app.kubernetes.io/name=quartermaster";
+    const auto found = co_await api_.list(deployments, options);
     if (!found) co_return std::unexpected(found.error());
-    for (const auto& one : *found) {
-      const kube::object_key key{text_at(one, "/metadata/namespace"), text_at(one, "/metadata/name")};
+    for (const auto& entry : *found) {
+      const kube::object_key key{text_at(entry, "/metadata/namespace"), text_at(entry, "/metadata/name")};
       if (ns_.empty()) ns_ = key.ns;
-      release_ = text_at(one, "/metadata/annotations/meta.helm.sh~1release-name");
-      if (one.value("/spec/replicas"_json_pointer, 1) == 0) continue;
+      release_ = text_at(entry, "/metadata/annotations/meta.helm.sh~1release-name");
+      if (entry.value("/spec/replicas"_json_pointer, 1) == 0) continue;
       const json none = {{"spec", {{"replicas", 0}}}};
       const auto done = co_await api_.patch(deployments, key, kube::patch_kind::merge, none);
       if (!done) co_return std::unexpected(done.error());
       out_ << "operator stopped: Deployment " << key.to_string() << " has no replicas any more" << std::endl;
     }
-    bool told = false;
+    bool announced = false;
     const auto began = clock::now();
     for (;;) {
       const auto seen = co_await look_at_lease();
       if (!seen) co_return seen;
       if (!lease_.last || lease_.silent_for(std::chrono::seconds(lease_.last->duration_seconds) + 1s)) break;
-      if (clock::now() - began > how_.lease_patience)
+      if (clock::now() - began > options_.lease_patience)
         co_return std::unexpected(failure("operator " + lease_.last->holder + " still renews the lease " + ns_ +
                                           "/quartermaster and is of no Deployment here, so it runs outside this "
                                           "cluster: stop that process, then call "
                                           "this again, which goes on from here"));
-      if (!told) {
+      if (!announced) {
         out_ << "waiting for the operator to stop (" << lease_.last->holder
              << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;
-        told = true;
+        announced = true;
       }
       co_await pause_for(look_again);
     }
@@ -285,21 +287,21 @@ class removal {
   /// A pod keeps the scheduler it was made with. API servers were told that no more are sent when the types' objects
   /// went.
   kube::task<void> settle_stranded() {
-    stranded waiting(over_);
+    stranded waiting(transport_);
     auto seen = co_await waiting.look();
     if (!seen) co_return seen;
-    if (how_.recreate_owned && waiting.any_to_recreate()) {
-      co_await pause_for(how_.learn);
+    if (options_.recreate_owned && waiting.any_to_recreate()) {
+      co_await pause_for(options_.learn);
       seen = co_await waiting.look();
       if (!seen) co_return seen;
       const auto removed = co_await waiting.recreate();
       if (!removed) co_return std::unexpected(removed.error());
       out_ << recreated(*removed) << std::endl;
     }
-    if (waiting.any_to_stay() || (waiting.any_to_recreate() && !how_.recreate_owned))
+    if (waiting.any_to_stay() || (waiting.any_to_recreate() && !options_.recreate_owned))
       out_ << "note: pods still wait for the scheduler " << names::scheduler_name
            << " and will find no other:" << std::endl;
-    waiting.tell(out_, how_.recreate_owned ? "" : "delete it, and its owner makes it anew (--recreate-owned)");
+    waiting.tell(out_, options_.recreate_owned ? "" : "delete it, and its owner makes it anew (--recreate-owned)");
     co_return kube::result<void>();
   }
 
@@ -313,13 +315,13 @@ class removal {
     return out;
   }
 
-  void tell(const std::vector<swept>& what) {
-    for (const auto& one : what) out_ << "removed " << one.what << std::endl;
+  void tell(const std::vector<removed_objects>& removals) {
+    for (const auto& removal : removals) out_ << "removed " << removal.summary << std::endl;
   }
 
-  kube::transport& over_;
+  kube::transport& transport_;
   kube::client api_;
-  const uninstall_options& how_;
+  const uninstall_options& options_;
   std::ostream& out_;
   std::string ns_, release_;
   std::set<std::string> nodes_;
@@ -347,14 +349,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled.)";
 
 int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err) {
   int rc = 0;
-  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) -> kube::task<void> {
-    removal work(over, options, out);
+  const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) -> kube::task<void> {
+    removal work(transport, options, out);
     auto done = co_await work.run();
     rc = work.rc();
     co_return done;
   });
-  if (asked) return rc;
-  err << "quartermaster: " << asked.error().what << "\n";
+  if (result) return rc;
+  err << "quartermaster: " << result.error().message << "\n";
   return rc != 0 ? rc : 1;
 }
 

@@ -39,10 +39,10 @@ bool enrolled(const kube::node& node);
 nlohmann::json tidy_patch(const kube::node& node);
 
 /// What is ours beside nodes, in the order in which it goes. Missing types and objects are nothing to do.
-struct swept {
-  std::string what;  ///< "3 DaemonSets"
+struct removed_objects {
+  std::string summary;  ///< "3 DaemonSets"
 };
-kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns);
+kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns);
 
 /// What people wrote in objects of our types, which goes with the CRDs.
 struct written_objects {
@@ -51,14 +51,14 @@ struct written_objects {
   bool empty() const { return policies.empty() && quotas.empty(); }
 };
 /// Types that are not there hold nothing.
-kube::task<written_objects> read_written(kube::transport& over);
+kube::task<written_objects> read_written(kube::transport& transport);
 /// "AcceleratorPolicy default and 2 AcceleratorQuotas in 1 namespace".
 std::string summary_of(const written_objects& written);
 /// One line per namespace: "  lab: batch, team\n"; after twenty of them how many more there are.
 std::string list_of_quotas(const written_objects& written);
 
 /// The CRDs, with every AcceleratorPolicy, AcceleratorNode and ResourceRules in them.
-kube::task<std::vector<swept>> remove_types(kube::transport& over);
+kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport);
 
 /// True when the object was there.
 kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, const nlohmann::json& object);

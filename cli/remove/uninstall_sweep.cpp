@@ -43,9 +43,10 @@ constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mu
 constexpr auto look_again = std::chrono::seconds(1);
 constexpr int looks = 180;
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 std::string counted(std::size_t number, const kube::resource& type) {
@@ -60,19 +61,21 @@ json test_of(std::string path, json value) {
 }
 
 /// Gone meanwhile is as good as removed.
-bool gone(const kube::error& why) { return why.code == kube::errc::not_found || why.code == kube::errc::conflict; }
+bool gone(const kube::error& error) {
+  return error.code == kube::errc::not_found || error.code == kube::errc::conflict;
+}
 
 kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type) {
-  kube::list_options what;
-  what.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
-  const auto found = co_await api.list(type, what);
+  kube::list_options options;
+  options.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
+  const auto found = co_await api.list(type, options);
   if (!found) {
     if (found.error().code == kube::errc::not_found) co_return std::size_t{0};
     co_return std::unexpected(found.error());
   }
   std::size_t removed = 0;
-  for (const auto& one : *found) {
-    const auto done = co_await remove_seen(api, type, one);
+  for (const auto& entry : *found) {
+    const auto done = co_await remove_seen(api, type, entry);
     if (!done) co_return std::unexpected(done.error());
     removed += *done ? 1 : 0;
   }
@@ -81,11 +84,11 @@ kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type
 
 /// Until the garbage collector has taken the plugins' pods too.
 kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
-  kube::list_options what;
-  what.ns = std::move(ns);
-  what.label_selector = std::string(names::module_label);
+  kube::list_options options;
+  options.ns = std::move(ns);
+  options.label_selector = std::string(names::module_label);
   for (int i = 0; i < looks; ++i) {
-    const auto pods = co_await api.list(kube::resources::pods, what);
+    const auto pods = co_await api.list(kube::resources::pods, options);
     if (!pods) co_return std::unexpected(pods.error());
     if (pods->empty()) co_return kube::result<void>();
     boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, look_again);
@@ -98,12 +101,12 @@ kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
                                         std::nullopt});
 }
 
-kube::task<std::size_t> tidy_nodes(kube::transport& over, kube::client& api) {
+kube::task<std::size_t> tidy_nodes(kube::transport& transport, kube::client& api) {
   std::vector<std::pair<std::string, json>> patches;
-  const std::function<void(kube::node)> look = [&](kube::node one) {
-    if (auto patch = tidy_patch(one); !patch.empty()) patches.emplace_back(one.key.name, std::move(patch));
+  const std::function<void(kube::node)> look = [&](kube::node node) {
+    if (auto patch = tidy_patch(node); !patch.empty()) patches.emplace_back(node.key.name, std::move(patch));
   };
-  const auto listed = co_await list_each<kube::node>(over, kube::list_options(), look);
+  const auto listed = co_await list_each<kube::node>(transport, kube::list_options(), look);
   if (!listed) co_return std::unexpected(listed.error());
   kube::write_options options;
   options.field_manager = names::field_owner;
@@ -116,17 +119,17 @@ kube::task<std::size_t> tidy_nodes(kube::transport& over, kube::client& api) {
 }
 
 /// Our verdicts on declarations, which stay: they are people's.
-kube::task<std::size_t> tidy_declarations(kube::transport& over, kube::client& api) {
-  const auto found = co_await read_declared(over, "");
+kube::task<std::size_t> tidy_declarations(kube::transport& transport, kube::client& api) {
+  const auto found = co_await read_declared(transport, "");
   if (!found) co_return std::unexpected(found.error());
   const std::string path = "/metadata/annotations/quartermaster.io~1verdict";
   kube::write_options options;
   options.field_manager = names::field_owner;
   std::size_t tidied = 0;
-  for (const auto& one : found->config_maps) {
-    if (!one.annotations.contains(reconcilers::crl::verdict_annotation)) continue;
-    const auto patch = json::array({test_of("/metadata/uid", one.id.to_string()), removal_of(path)});
-    const auto key = one.key;
+  for (const auto& config_map : found->config_maps) {
+    if (!config_map.annotations.contains(reconcilers::declarations::verdict_annotation)) continue;
+    const auto patch = json::array({test_of("/metadata/uid", config_map.id.to_string()), removal_of(path)});
+    const auto key = config_map.key;
     const auto done = co_await api.patch(kube::resources::config_maps, key, kube::patch_kind::json, patch, {}, options);
     if (!done && !gone(done.error())) co_return std::unexpected(done.error());
     ++tidied;
@@ -138,7 +141,7 @@ kube::task<std::size_t> tidy_declarations(kube::transport& over, kube::client& a
 
 bool enrolled(const kube::node& node) {
   return node.labels.contains(names::module_label) ||
-         std::ranges::any_of(node.taints, [](const auto& one) { return one.key == names::switching_taint; });
+         std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == names::switching_taint; });
 }
 
 json tidy_patch(const kube::node& node) {
@@ -154,9 +157,9 @@ json tidy_patch(const kube::node& node) {
     out.push_back(test_of(path + "/key", key));
     out.push_back(removal_of(path));
   }
-  if (const auto wrote = node.annotations.find(reconcilers::compat::names::written_annotation)) {
-    const auto says = std::string(node.labels.value_or(reconcilers::compat::keys::cuda_major, "")) + "." +
-                      std::string(node.labels.value_or(reconcilers::compat::keys::cuda_minor, ""));
+  if (const auto wrote = node.annotations.find(reconcilers::cuda::names::written_annotation)) {
+    const auto says = std::string(node.labels.value_or(reconcilers::cuda::keys::cuda_major, "")) + "." +
+                      std::string(node.labels.value_or(reconcilers::cuda::keys::cuda_minor, ""));
     if (says == *wrote) {
       out.push_back(removal_of("/metadata/labels/cuda-major-version"));
       out.push_back(removal_of("/metadata/labels/cuda-minor-version"));
@@ -182,9 +185,9 @@ kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, cons
   co_return done.has_value();
 }
 
-kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns) {
-  kube::client api(over);
-  std::vector<swept> out;
+kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns) {
+  kube::client api(transport);
+  std::vector<removed_objects> out;
   for (const auto* type : swept_types) {
     const auto removed = co_await sweep_type(api, *type);
     if (!removed) co_return std::unexpected(removed.error());
@@ -192,10 +195,10 @@ kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns) {
   }
   const auto left = co_await wait_for_plugins(api, ns);
   if (!left) co_return std::unexpected(left.error());
-  const auto nodes = co_await tidy_nodes(over, api);
+  const auto nodes = co_await tidy_nodes(transport, api);
   if (!nodes) co_return std::unexpected(nodes.error());
   if (*nodes > 0) out.push_back({"what we wrote on " + counted(*nodes, kube::resources::nodes)});
-  const auto verdicts = co_await tidy_declarations(over, api);
+  const auto verdicts = co_await tidy_declarations(transport, api);
   if (!verdicts) co_return std::unexpected(verdicts.error());
   if (*verdicts > 0) out.push_back({"our verdict on " + counted(*verdicts, kube::resources::config_maps)});
   if (!ns.empty()) {
@@ -211,7 +214,7 @@ kube::task<std::vector<swept>> sweep(kube::transport& over, std::string ns) {
   co_return out;
 }
 
-kube::task<written_objects> read_written(kube::transport& over) {
+kube::task<written_objects> read_written(kube::transport& transport) {
   written_objects out;
   const auto is_error = [](const kube::result<void>& listed) {
     return !listed && listed.error().code != kube::errc::not_found;
@@ -219,12 +222,13 @@ kube::task<written_objects> read_written(kube::transport& over) {
   const std::function<void(reconcilers::accelerator_policy)> keep_policy = [&](reconcilers::accelerator_policy policy) {
     out.policies.push_back(std::move(policy.key.name));
   };
-  const auto policies = co_await list_each<reconcilers::accelerator_policy>(over, kube::list_options(), keep_policy);
+  const auto policies =
+      co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep_policy);
   if (is_error(policies)) co_return std::unexpected(policies.error());
   const std::function<void(reconcilers::accelerator_quota)> keep_quota = [&](reconcilers::accelerator_quota quota) {
     out.quotas.push_back(std::move(quota.key));
   };
-  const auto quotas = co_await list_each<reconcilers::accelerator_quota>(over, kube::list_options(), keep_quota);
+  const auto quotas = co_await list_each<reconcilers::accelerator_quota>(transport, kube::list_options(), keep_quota);
   if (is_error(quotas)) co_return std::unexpected(quotas.error());
   std::ranges::sort(out.policies);
   std::ranges::sort(out.quotas);
@@ -249,17 +253,17 @@ std::string list_of_quotas(const written_objects& written) {
     line += (line.empty() ? "" : ", ") + quota.name;
   }
   std::string out;
-  std::size_t shown = 0;
+  std::size_t index = 0;
   for (const auto& [ns, line] : names) {
-    if (shown++ == most_namespaces)
+    if (index++ == most_namespaces)
       return out + "  and " + std::to_string(names.size() - most_namespaces) + " more namespaces\n";
     out += "  " + std::string(ns) + ": " + line + "\n";
   }
   return out;
 }
 
-kube::task<std::vector<swept>> remove_types(kube::transport& over) {
-  kube::client api(over);
+kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport) {
+  kube::client api(transport);
   std::size_t removed = 0;
   for (const auto name : our_types) {
     const kube::object_key key{{}, std::string(name)};
@@ -270,7 +274,7 @@ kube::task<std::vector<swept>> remove_types(kube::transport& over) {
     if (!done) co_return std::unexpected(done.error());
     removed += *done ? 1 : 0;
   }
-  std::vector<swept> out;
+  std::vector<removed_objects> out;
   if (removed > 0) out.push_back({counted(removed, types)});
   co_return out;
 }

@@ -9,15 +9,16 @@
 
 #include "cli/lint/lint.hpp"
 #include "cli/output/answer.hpp"
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/declaration.hpp"
 #include "text/text.hpp"
+#include "text/yaml/source.hpp"
+#include "text/yaml/writer.hpp"
 
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
+namespace declarations = reconcilers::declarations;
 using json = nlohmann::ordered_json;
 
 /// Flag, the field it writes, and the option it is kept in; in the order of the fields of a published declaration.
@@ -47,8 +48,8 @@ constexpr std::array<flag, 13> flags{{
 }};
 
 /// cf-crl-<group>-<name>, with "-" for what a name may not hold.
-std::string name_of(const declaration_options& from) {
-  auto name = crl::lower_case("cf-crl-" + from.group + "-" + from.key.substr(from.key.find('/') + 1));
+std::string name_of(const declaration_options& options) {
+  auto name = text::lower_case("cf-crl-" + options.group + "-" + options.key.substr(options.key.find('/') + 1));
   const auto is_legal = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
   std::ranges::replace_if(name, [&](char c) { return !is_legal(c); }, '-');
   name.resize(std::min<std::size_t>(name.size(), 253));
@@ -56,28 +57,28 @@ std::string name_of(const declaration_options& from) {
   return name;
 }
 
-json config_map_of(const declaration_options& from) {
-  const std::string domain(from.dialect == "alauda" ? crl::names::alauda : crl::names::cpaas);
-  json labels = {{domain + "type", crl::names::type_value},
-                 {domain + "group", from.group},
-                 {domain + "enabled", from.disabled ? "false" : "true"}};
-  json data = {{"key", from.key}, {"dataType", "integer"}};
-  for (const auto& one : flags) {
-    if (!(from.*one.value).empty()) data[one.field] = from.*one.value;
+json config_map_of(const declaration_options& options) {
+  const std::string domain(options.dialect == "alauda" ? declarations::names::alauda : declarations::names::cpaas);
+  json labels = {{domain + "type", declarations::names::type_value},
+                 {domain + "group", options.group},
+                 {domain + "enabled", options.disabled ? "false" : "true"}};
+  json data = {{"key", options.key}, {"dataType", "integer"}};
+  for (const auto& flag : flags) {
+    if (!(options.*flag.value).empty()) data[flag.field] = options.*flag.value;
   }
-  if (from.ignore_node_check) data["ignoreNodeCheck"] = "true";
+  if (options.ignore_node_check) data["ignoreNodeCheck"] = "true";
   return {{"apiVersion", "v1"},
           {"kind", "ConfigMap"},
-          {"metadata", {{"name", name_of(from)}, {"namespace", from.ns}, {"labels", std::move(labels)}}},
+          {"metadata", {{"name", name_of(options)}, {"namespace", options.ns}, {"labels", std::move(labels)}}},
           {"data", std::move(data)}};
 }
 
 std::string flag_of(std::string_view field) {
   if (field == "metadata.namespace") return "-n: ";
   if (field.ends_with("group]")) return "--group: ";
-  const auto at =
-      std::ranges::find_if(flags, [&](const flag& one) { return "data." + std::string(one.field) == field; });
-  return at == flags.end() ? "" : std::string(at->name) + ": ";
+  const auto match =
+      std::ranges::find_if(flags, [&](const flag& flag) { return "data." + std::string(flag.field) == field; });
+  return match == flags.end() ? "" : std::string(match->name) + ": ";
 }
 
 constexpr std::string_view example = R"(Example:
@@ -88,24 +89,24 @@ Exit codes: 0 printed, 2 refused: one line says which value and what is allowed.
 }  // namespace
 
 int run_render_declaration(const declaration_options& options, std::ostream& out, std::ostream& err) {
-  const auto refuse = [&](const std::string& why) {
-    err << "quartermaster: " << why << "\n";
+  const auto refuse = [&](const std::string& reason) {
+    err << "quartermaster: " << reason << "\n";
     return 2;
   };
-  for (const auto& one : flags) {
-    if (!crl::is_plain_text(options.*one.value))
-      return refuse(std::string(one.name) + " holds control characters or bytes that are not UTF-8: \"" +
-                    crl::shown(options.*one.value) + "\"; write plain text");
+  for (const auto& flag : flags) {
+    if (!text::is_plain_text(options.*flag.value))
+      return refuse(std::string(flag.name) + " holds control characters or bytes that are not UTF-8: \"" +
+                    text::shown(options.*flag.value) + "\"; write plain text");
   }
   const auto object = config_map_of(options);
-  const auto text = yaml::write(object);
-  std::vector<yaml::source> made;
-  auto read_back = yaml::read("declaration", text);
+  const auto text = text::yaml::write(object);
+  std::vector<text::yaml::source> made;
+  auto read_back = text::yaml::read("declaration", text);
   if (!read_back) return refuse(read_back.error());
   made.push_back(std::move(*read_back));
   lint_settings settings;
   settings.ns = options.ns;
-  settings.in = options.language == "zh" ? crl::language::zh : crl::language::en;
+  settings.locale = options.language == "zh" ? text::language::zh : text::language::en;
   std::string meant;
   for (const auto& f : lint(made, settings).findings) {
     // What else is declared cannot be seen from here; and a resource nobody may use can be meant.
@@ -124,9 +125,9 @@ void add_render(CLI::App& app, int& rc) {
   verb->footer("Documentation: docs/declarations.md, docs/scheduler-config.md");
   auto* declaration = verb->add_subcommand("declaration", "A ConfigMap that declares a resource");
   auto options = std::make_shared<declaration_options>();
-  for (const auto& one : flags) {
-    auto* option = declaration->add_option(one.name, (*options).*one.value, one.help)->capture_default_str();
-    option->required(one.field == "key" || one.field == "group");
+  for (const auto& flag : flags) {
+    auto* option = declaration->add_option(flag.name, (*options).*flag.value, flag.help)->capture_default_str();
+    option->required(flag.field == "key" || flag.field == "group");
   }
   declaration->add_flag("--ignore-node-check", options->ignore_node_check, "No node has to offer it");
   declaration->add_flag("--disabled", options->disabled, "Declared, but not in force");

@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "cli/lint/lint_scheduler.hpp"
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
 #include "controller/x509.hpp"
 #include "scheduler_config/edit/edited.hpp"
@@ -17,29 +16,30 @@
 #include "scheduler_config/url.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
 
-namespace config = reconcilers::scheduler_config;
-using reconcilers::crl::shown;
+namespace config = scheduler_config;
+using text::shown;
 
 /// What ends the verb: a line for people and the exit code.
 struct failure {
   int rc;
-  std::string why;
+  std::string message;
 };
 template <typename T>
 using outcome = std::expected<T, failure>;
 
-std::unexpected<failure> refuse(std::string why) { return std::unexpected(failure{2, std::move(why)}); }
-std::unexpected<failure> refuse(const std::string& file, const config::finding& what) {
-  return refuse(file + ":" + std::to_string(what.at.line) + ":" + std::to_string(what.at.column) + ": " +
-                message_of(what, reconcilers::crl::language::en) + " [" + std::string(to_string(what.what)) + "]");
+std::unexpected<failure> refuse(std::string reason) { return std::unexpected(failure{2, std::move(reason)}); }
+std::unexpected<failure> refuse(const std::string& file, const config::finding& finding) {
+  return refuse(file + ":" + std::to_string(finding.location.line) + ":" + std::to_string(finding.location.column) +
+                ": " + message_of(finding, text::language::en) + " [" + std::string(to_string(finding.issue)) + "]");
 }
 
-outcome<std::string> bytes_of(const std::string& path, std::istream& in) {
-  auto out = yaml::read_bytes(path, in);
+outcome<std::string> bytes_of(const std::string& path, std::istream& input) {
+  auto out = text::yaml::read_bytes(path, input);
   if (!out) return std::unexpected(failure{1, shown(out.error(), 4096)});
   return std::move(*out);
 }
@@ -63,20 +63,19 @@ outcome<std::string> url_of(const std::string& address) {
 }
 
 outcome<void> names_of(const render_scheduler_options& options) {
-  const auto wrong = [](const char* flag, const std::string& is, const char* what, std::string_view allowed) {
-    return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + what + "; write " +
+  const auto wrong = [](const char* flag, const std::string& is, const char* kind, std::string_view allowed) {
+    return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + kind + "; write " +
                   std::string(allowed));
   };
   if (!config::is_lease_name(options.lease)) return wrong("--lease", options.lease, "a Lease", config::a_lease_name);
   if (const auto& is = options.scheduler_name; !is.empty() && !config::is_scheduler_name(is))
     return wrong("--scheduler-name", is, "a scheduler", config::a_scheduler_name);
-  if (const auto& is = options.server_name;
-      !is.empty() && !is_ip(is) && !reconcilers::crl::is_dns_subdomain(reconcilers::crl::lower_case(is)))
+  if (const auto& is = options.server_name; !is.empty() && !is_ip(is) && !text::is_dns_subdomain(text::lower_case(is)))
     return wrong("--server-name", is, "a server", "the DNS name or IP address that its certificate has");
   return {};
 }
 
-outcome<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& in) {
+outcome<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& input) {
   config::extender_settings out;
   auto url = url_of(options.address);
   if (!url) return std::unexpected(std::move(url.error()));
@@ -86,12 +85,12 @@ outcome<config::extender_settings> extender_of(const render_scheduler_options& o
       {{"--ca", &options.ca, &out.ca},
        {"--cert", &options.certificate, &out.certificate},
        {"--key", &options.key, &out.key}}};
-  for (const auto& [flag, path, to] : files) {
-    auto text = bytes_of(*path, in);
+  for (const auto& [flag, path, output] : files) {
+    auto text = bytes_of(*path, input);
     if (!text) return std::unexpected(std::move(text.error()));
-    *to = std::move(*text);
-    const bool right =
-        flag == std::string_view("--key") ? to->contains("PRIVATE KEY-----") : !controller::x509::read(*to).empty();
+    *output = std::move(*text);
+    const bool right = flag == std::string_view("--key") ? output->contains("PRIVATE KEY-----")
+                                                         : !controller::x509::read(*output).empty();
     if (!right)
       return refuse(std::string(flag) + ": " + shown(*path, 4096) +
                     " holds no PEM of its kind; the Secret quartermaster-extender-client has ca.crt, tls.crt, tls.key");
@@ -101,9 +100,9 @@ outcome<config::extender_settings> extender_of(const render_scheduler_options& o
   out.resources = options.resources;
   out.not_offered = options.not_offered;
   for (const auto* list : {&options.resources, &options.not_offered}) {
-    for (const auto& one : *list) {
-      if (!reconcilers::crl::is_extended_resource(one))
-        return refuse("\"" + shown(one) + "\" is no extended resource; write <domain>/<name>");
+    for (const auto& entry : *list) {
+      if (!text::is_extended_resource(entry))
+        return refuse("\"" + shown(entry) + "\" is no extended resource; write <domain>/<name>");
     }
   }
   return out;
@@ -111,39 +110,39 @@ outcome<config::extender_settings> extender_of(const render_scheduler_options& o
 
 /// Whatever was changed in our part of a file is not lost silently.
 void tell_edits(const std::string& file, const std::vector<config::edit>& edits, std::ostream& err) {
-  for (const auto& one : edits) {
-    const auto is = one.is.empty() ? std::string("missing") : shown(one.is, 200);
-    const auto ours = one.ours.empty() ? std::string("nothing") : shown(one.ours, 200);
-    err << "quartermaster: " << file << ":" << one.at.line << ":" << one.at.column
-        << ": note: " << shown(one.field, 200) << " was " << is << ", where we write " << ours << "\n";
+  for (const auto& edit : edits) {
+    const auto is = edit.is.empty() ? std::string("missing") : shown(edit.is, 200);
+    const auto expected = edit.expected.empty() ? std::string("nothing") : shown(edit.expected, 200);
+    err << "quartermaster: " << file << ":" << edit.location.line << ":" << edit.location.column
+        << ": note: " << shown(edit.field, 200) << " was " << is << ", where we write " << expected << "\n";
   }
 }
 
 outcome<std::string> merged(const render_scheduler_options& options, const config::extender_settings& extender,
-                            const config::server& on, std::istream& in, std::ostream& err) {
-  auto text = bytes_of(options.into, in);
+                            const config::server& server, std::istream& input, std::ostream& err) {
+  auto text = bytes_of(options.merge, input);
   if (!text) return text;
-  const config::addition ours{extender_entry(extender), options.scheduler_name};
-  auto out = merge(*text, ours, on);
-  if (!out) return refuse(options.into, out.error());
+  const config::addition addition{extender_entry(extender), options.scheduler_name};
+  auto out = merge(*text, addition, server);
+  if (!out) return refuse(options.merge, out.error());
   if (const auto bare = config::unmerge(*text, extender.url))
-    tell_edits(options.into, edits_of(*text, *bare, ours), err);
+    tell_edits(options.merge, edits_of(*text, *bare, addition), err);
   return std::move(*out);
 }
 
-outcome<std::string> rendered(const render_scheduler_options& options, std::istream& in, std::ostream& err) {
+outcome<std::string> rendered(const render_scheduler_options& options, std::istream& input, std::ostream& err) {
   if (!options.unmerge.empty()) {
-    auto text = bytes_of(options.unmerge, in);
+    auto text = bytes_of(options.unmerge, input);
     if (!text) return text;
     auto url = options.address.empty() ? outcome<std::string>() : url_of(options.address);
     if (!url) return url;
     auto out = config::unmerge(*text, *url);
     if (!out) return refuse(options.unmerge, out.error());
-    config::extender_settings said;
-    said.url = std::move(*url);
-    said.resources = options.resources;
-    said.not_offered = options.not_offered;
-    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(said))), err);
+    config::extender_settings settings;
+    settings.url = std::move(*url);
+    settings.resources = options.resources;
+    settings.not_offered = options.not_offered;
+    tell_edits(options.unmerge, edits_of(*text, *out, merged_into(*text, *out, std::move(settings))), err);
     return std::move(*out);
   }
   const auto minor = minor_of_version(options.kubernetes);
@@ -153,18 +152,18 @@ outcome<std::string> rendered(const render_scheduler_options& options, std::istr
     if (value->empty()) return refuse(std::string(flag) + " is required");
   }
   if (auto right = names_of(options); !right) return std::unexpected(std::move(right.error()));
-  auto extender = extender_of(options, in);
+  auto extender = extender_of(options, input);
   if (!extender) return std::unexpected(std::move(extender.error()));
-  const config::server on{.minor = *minor, .in_cluster = options.in_cluster, .plugins = options.plugins};
-  if (!options.into.empty()) return merged(options, *extender, on, in, err);
+  const config::server server{.minor = *minor, .in_cluster = options.in_cluster, .plugins = options.plugins};
+  if (!options.merge.empty()) return merged(options, *extender, server, input, err);
   config::scheduler_settings scheduler;
   if (!options.scheduler_name.empty()) scheduler.scheduler_name = options.scheduler_name;
   scheduler.lease = options.lease;
   scheduler.kubeconfig = options.in_cluster ? "" : options.kubeconfig;
   auto out = render(*extender, scheduler);
-  for (const auto& one : config::judge(out, on)) {
-    if (severity_of(one.what) == reconcilers::crl::severity::error) return refuse("rendered", one);
-    err << "quartermaster: " << message_of(one, reconcilers::crl::language::en) << "\n";
+  for (const auto& entry : config::judge(out, server)) {
+    if (severity_of(entry.issue) == text::severity::error) return refuse("rendered", entry);
+    err << "quartermaster: " << message_of(entry, text::language::en) << "\n";
   }
   return out;
 }
@@ -183,11 +182,11 @@ Without --into it is the whole file of a kube-scheduler of its own. Exit codes: 
 
 }  // namespace
 
-int run_render_scheduler(const render_scheduler_options& options, std::istream& in, std::ostream& out,
+int run_render_scheduler(const render_scheduler_options& options, std::istream& input, std::ostream& out,
                          std::ostream& err) {
-  const auto text = rendered(options, in, err);
+  const auto text = rendered(options, input, err);
   if (!text) {
-    err << "quartermaster: " << text.error().why << "\n";
+    err << "quartermaster: " << text.error().message << "\n";
     return text.error().rc;
   }
   const auto host = std::string(config::split_url(options.address).host);
@@ -208,8 +207,9 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows");
   verb->add_option("--key", options->key, "PEM file: its key");
   verb->add_option("--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
-  auto* into = verb->add_option("--into", options->into, "Merge into this file");
-  verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")->excludes(into);
+  auto* merge_option = verb->add_option("--into", options->merge, "Merge into this file");
+  verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")
+      ->excludes(merge_option);
   verb->add_option("--resource", options->resources,
                    "A resource pods ask cards by (default: all known); may be repeated");
   verb->add_option("--not-offered", options->not_offered, "One that no node advertises; may be repeated");

@@ -12,15 +12,15 @@ namespace cli {
 struct render_scheduler_options {
   std::string address, server_name, ca, certificate, key;  ///< the last three are files of PEM
   std::string kubernetes = "1.36";
-  std::string into, unmerge;  ///< files
+  std::string merge, unmerge;  ///< files
   std::vector<std::string> resources, not_offered, plugins;
-  std::string scheduler_name;  ///< with `into`: a profile beside those that are there
+  std::string scheduler_name;  ///< with `merge`: a profile beside those that are there
   std::string lease = "quartermaster-scheduler", kubeconfig = "/etc/kubernetes/scheduler.conf";
   bool in_cluster = false;
 };
 
 /// The exit code of the verb: 0 printed, 1 a file cannot be read, 2 refused.
-int run_render_scheduler(const render_scheduler_options& options, std::istream& in, std::ostream& out,
+int run_render_scheduler(const render_scheduler_options& options, std::istream& input, std::ostream& out,
                          std::ostream& err);
 
 }  // namespace cli

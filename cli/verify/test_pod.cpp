@@ -23,9 +23,10 @@ using kube::resources::pods;
 
 constexpr int most_looks = 8;  ///< for a pod of which it is not known whether it was made
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 std::string by_hand(const kube::object_key& key) { return "kubectl delete pod -n " + key.ns + " " + key.name; }
@@ -37,24 +38,24 @@ kube::task<void> remove(kube::client& api, kube::object_key key, std::string uid
   if (!done)
     co_return std::unexpected(kube::error{
         done.error().code, done.error().http,
-        "test pod " + key.to_string() + " could not be removed (" + done.error().what + "): " + by_hand(key),
+        "test pod " + key.to_string() + " could not be removed (" + done.error().message + "): " + by_hand(key),
         std::nullopt});
   co_return kube::result<void>();
 }
 
 /// Not: no rights, no namespace, too busy. Authorization speaks of "pods", admission of the pod by its name.
-bool refuses_content(const kube::error& why, const std::string& name) {
-  if (why.http == 400 || why.http == 422) return true;
+bool refuses_content(const kube::error& error, const std::string& name) {
+  if (error.http == 400 || error.http == 422) return true;
   const bool admission =
-      why.what.contains("pods \"" + name + "\" is forbidden") || why.what.contains("admission webhook");
-  return why.http == 403 && admission && !why.what.contains("because it is being terminated");
+      error.message.contains("pods \"" + name + "\" is forbidden") || error.message.contains("admission webhook");
+  return error.http == 403 && admission && !error.message.contains("because it is being terminated");
 }
 
 /// It may have been made all the same: no answer came, or one of a server that failed on the way. A name that is taken
 /// is an earlier try's, the answer to which was to try again.
-bool in_doubt(const kube::error& why) {
-  if (why.http >= 400 && why.http < 500) return why.code == kube::errc::already_exists;
-  return why.code != kube::errc::tls && why.code != kube::errc::config;
+bool in_doubt(const kube::error& error) {
+  if (error.http >= 400 && error.http < 500) return error.code == kube::errc::already_exists;
+  return error.code != kube::errc::tls && error.code != kube::errc::config;
 }
 
 /// Looks for a pod that may have been made, a little longer than once because the server may still be at it, and
@@ -66,13 +67,13 @@ kube::task<std::string> clear_up(kube::client& api, kube::object_key key, bool a
     const auto found = co_await api.get(pods, key);
     if (found) {
       const auto removed = co_await remove(api, key, text_at(*found, "/metadata/uid"));
-      co_return removed ? "; the test pod was made all the same, and is removed" : "; " + removed.error().what;
+      co_return removed ? "; the test pod was made all the same, and is removed" : "; " + removed.error().message;
     }
     const bool absent = found.error().code == kube::errc::not_found;
     if (absent && answered) co_return "; the test pod is not there";
     if (looks == most_looks || found.error().code == kube::errc::timeout) {
       if (absent) co_return "; the test pod is not there yet; should it come: " + by_hand(key);
-      co_return "; the test pod may be there (" + found.error().what + "): " + by_hand(key);
+      co_return "; the test pod may be there (" + found.error().message + "): " + by_hand(key);
     }
     pause.expires_after(look_every);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -84,13 +85,13 @@ kube::task<std::string> make(kube::client& api, kube::object_key key, const json
                              std::chrono::milliseconds look_every) {
   const auto made = co_await api.create(pods, key.ns, pod);
   if (made) co_return text_at(*made, "/metadata/uid");
-  auto why = made.error();
-  if (in_doubt(why)) {
-    const bool answered = why.http != 0 && why.http <= 500;  // 502 to 504 may be a proxy's
+  auto reason = made.error();
+  if (in_doubt(reason)) {
+    const bool answered = reason.http != 0 && reason.http <= 500;  // 502 to 504 may be a proxy's
     const auto end = co_await clear_up(api, key, answered, look_every);
-    why.what += end ? *end : std::string();
+    reason.message += end ? *end : std::string();
   }
-  co_return std::unexpected(std::move(why));
+  co_return std::unexpected(std::move(reason));
 }
 
 /// As the API server makes them for generateName, and longer, because nobody tries again.
@@ -148,7 +149,7 @@ json test_pod(const std::string& image, const std::string& scheduler, std::chron
   return out;
 }
 
-kube::task<trial> try_pod(kube::transport& over, std::string ns, json pod, std::chrono::seconds patience,
+kube::task<trial> try_pod(kube::transport& transport, std::string ns, json pod, std::chrono::seconds patience,
                           std::chrono::milliseconds look_every, pod_look look) {
   const auto executor = co_await asio::this_coro::executor;
   asio::steady_timer pause(executor);
@@ -162,7 +163,7 @@ kube::task<trial> try_pod(kube::transport& over, std::string ns, json pod, std::
     *stopped = true;
     pause.cancel();
   });
-  kube::client api(over);
+  kube::client api(transport);
   const kube::object_key key{ns, some_name()};
   pod["metadata"]["name"] = key.name;
   // Who cannot reach the API server, or may not read pods, learns it before a pod may be there.
@@ -188,8 +189,8 @@ kube::task<trial> try_pod(kube::transport& over, std::string ns, json pod, std::
     }
     const auto enough = co_await look(*now);
     if (!enough) lost = enough.error();
-    out.over = enough && *enough;
-    if (lost || out.over || *stopped) break;
+    out.finished = enough && *enough;
+    if (lost || out.finished || *stopped) break;
     pause.expires_after(look_every);
     co_await pause.async_wait(asio::as_tuple(asio::use_awaitable));
   }

@@ -21,7 +21,7 @@ nlohmann::json test_pod(const std::string& image, const std::string& scheduler, 
 
 struct trial {
   std::optional<kube::error> refused;  ///< the API server looked at it and would not have it
-  bool over = false;                   ///< `look` has seen enough
+  bool finished = false;               ///< `look` has seen enough
   bool gone = false;                   ///< somebody else removed it
   bool stopped = false;                ///< by a signal
 };
@@ -32,7 +32,7 @@ using pod_look = std::function<kube::task<bool>(const nlohmann::json& pod)>;
 /// Makes the pod, looks at it until `look` has seen enough or patience ends, and removes it. An error where it could
 /// not be made for reasons that are not the pod's (rights, namespace, connection, a signal), cannot be read any more,
 /// or cannot be removed (the line ends with the command that does).
-kube::task<trial> try_pod(kube::transport& over, std::string ns, nlohmann::json pod, std::chrono::seconds patience,
+kube::task<trial> try_pod(kube::transport& transport, std::string ns, nlohmann::json pod, std::chrono::seconds patience,
                           std::chrono::milliseconds look_every, pod_look look);
 
 }  // namespace cli

@@ -8,25 +8,25 @@
 
 #include "cli/cluster/fleet.hpp"
 #include "cli/output/table.hpp"
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
 #include "controller/sleep.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
+#include "text/yaml/writer.hpp"
 
 namespace cli {
 namespace {
 
 namespace verify = reconcilers::verify;
-using reconcilers::crl::language;
+using text::language;
 using verify::outcome;
 using json = nlohmann::ordered_json;
 
 struct words {
   std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
 };
-const words& words_in(language in) {
+const words& words_in(language locale) {
   static const words en{
       "ok",          "WRONG",
       "warning",     "unknown",
@@ -38,7 +38,7 @@ const words& words_in(language in) {
                         "-",          "集群",
                         "处理",       "没有问题",
                         "见集群部分", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
-  return in == language::zh ? zh : en;
+  return locale == language::zh ? zh : en;
 }
 
 std::string_view mark(outcome is, const words& say) {
@@ -57,23 +57,23 @@ std::string_view mark(outcome is, const words& say) {
   return {};
 }
 
-std::string text_in(const verify::step& of, language in) {
-  const bool zh = in == language::zh;
-  if (of.at != verify::stage::allocation) return text_of(of, in);
-  if (of.is == outcome::skipped && !of.other.empty())
-    return zh ? "未尝试：" + of.value + " 已没有空闲" : "not tried: no " + of.value + " is free";
-  if (of.is != outcome::good && of.is != outcome::unknown) return text_of(of, in);
-  const auto ran = zh ? "测试 Pod（" + of.other + "）已运行" : "a test pod for " + of.other + " ran";
-  if (of.is == outcome::unknown)
+std::string text_in(const verify::step& step, language locale) {
+  const bool zh = locale == language::zh;
+  if (step.position != verify::stage::allocation) return text_of(step, locale);
+  if (step.is == outcome::skipped && !step.other.empty())
+    return zh ? "未尝试：" + step.value + " 已没有空闲" : "not tried: no " + step.value + " is free";
+  if (step.is != outcome::good && step.is != outcome::unknown) return text_of(step, locale);
+  const auto ran = zh ? "测试 Pod（" + step.other + "）已运行" : "a test pod for " + step.other + " ran";
+  if (step.is == outcome::unknown)
     return ran + (zh ? "；无法读取其日志，因此不知道它看到了什么"
                      : "; its log could not be read, so what it sees is not known");
-  return ran + (zh ? "，并看到：" : " and saw: ") + of.value;
+  return ran + (zh ? "，并看到：" : " and saw: ") + step.value;
 }
 
 /// Texts come from objects that anyone may have written: no line of ours is broken, and the terminal does nothing.
 std::string plain(std::string_view text) {
   constexpr std::size_t most = 8192;
-  return reconcilers::crl::shown(text, most);
+  return text::shown(text, most);
 }
 
 std::string padded(std::string_view text, std::size_t width) {
@@ -82,78 +82,81 @@ std::string padded(std::string_view text, std::size_t width) {
 }
 
 /// What was tried is told, however it went.
-bool proved(const verify::step& of) { return of.at == verify::stage::allocation || of.at == verify::stage::extender; }
+bool proved(const verify::step& step) {
+  return step.position == verify::stage::allocation || step.position == verify::stage::extender;
+}
 
-void print_steps(const std::vector<verify::step>& steps, std::string_view node, language in, bool all,
-                 std::ostream& to) {
-  const auto& say = words_in(in);
-  for (const auto& one : steps) {
-    if (!all && one.is != outcome::wrong && one.is != outcome::warning && !proved(one)) continue;
-    to << "  " << padded(mark(one.is, say), 8) << padded(name_of(one.at, in), 15) << plain(text_in(one, in)) << "\n";
-    const auto remedy = remedy_of(one, node, in);
+void print_steps(const std::vector<verify::step>& steps, std::string_view node, language locale, bool all,
+                 std::ostream& out) {
+  const auto& say = words_in(locale);
+  for (const auto& step : steps) {
+    if (!all && step.is != outcome::wrong && step.is != outcome::warning && !proved(step)) continue;
+    out << "  " << padded(mark(step.is, say), 8) << padded(name_of(step.position, locale), 15)
+        << plain(text_in(step, locale)) << "\n";
+    const auto remedy = remedy_of(step, node, locale);
     if (!remedy.empty())
-      to << "  " << padded("", 8) << padded("", 15) << say.remedy << (in == language::zh ? "：" : ": ") << plain(remedy)
-         << "\n";
+      out << "  " << padded("", 8) << padded("", 15) << say.remedy << (locale == language::zh ? "：" : ": ")
+          << plain(remedy) << "\n";
   }
 }
 
 std::size_t wrong_in(const std::vector<verify::step>& steps) {
   return static_cast<std::size_t>(
-      std::ranges::count_if(steps, [](const verify::step& one) { return one.is == outcome::wrong; }));
+      std::ranges::count_if(steps, [](const verify::step& step) { return step.is == outcome::wrong; }));
 }
 
-std::string count_in(std::size_t problems, language in) {
-  if (problems == 0) return std::string(words_in(in).nothing);
+std::string count_in(std::size_t problems, language locale) {
+  if (problems == 0) return std::string(words_in(locale).nothing);
   const auto number = std::to_string(problems);
-  if (in == language::zh) return number + " 个问题";
+  if (locale == language::zh) return number + " 个问题";
   return number + (problems == 1 ? " problem" : " problems");
 }
 
-void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language in,
-                bool all, std::ostream& to, bool follows = false) {
-  const auto skipped = [](const verify::step& one) { return one.is == outcome::skipped; };
+void print_part(std::string_view title, const std::vector<verify::step>& steps, std::string_view node, language locale,
+                bool all, std::ostream& out, bool follows = false) {
+  const auto skipped = [](const verify::step& step) { return step.is == outcome::skipped; };
   const auto problems = wrong_in(steps);
-  to << plain(title) << (in == language::zh ? "：" : ": ");
+  out << plain(title) << (locale == language::zh ? "：" : ": ");
   // A node of which steps follow from what is wrong with the cluster is not well because nothing is wrong with itself.
   if (follows && problems == 0 && std::ranges::any_of(steps, skipped))
-    to << words_in(in).follows << "\n";
+    out << words_in(locale).follows << "\n";
   else
-    to << count_in(problems, in) << "\n";
-  print_steps(steps, node, in, all, to);
+    out << count_in(problems, locale) << "\n";
+  print_steps(steps, node, locale, all, out);
 }
 
-json as_json(const verify::step& of, std::string_view node) {
-  json out = {{"step", to_string(of.at)}, {"outcome", to_string(of.is)}};
-  out["code"] = to_string(of.why);
-  if (of.row) out["check"] = reconcilers::to_string(of.row->what);
-  out["text"] = {{"en", text_in(of, language::en)}, {"zh", text_in(of, language::zh)}};
-  if (const auto remedy = remedy_of(of, node, language::en); !remedy.empty())
-    out["remedy"] = {{"en", remedy}, {"zh", remedy_of(of, node, language::zh)}};
+json as_json(const verify::step& step, std::string_view node) {
+  json out = {{"step", to_string(step.position)}, {"outcome", to_string(step.is)}};
+  out["code"] = to_string(step.cause);
+  if (step.row) out["check"] = reconcilers::to_string(step.row->check);
+  out["text"] = {{"en", text_in(step, language::en)}, {"zh", text_in(step, language::zh)}};
+  if (const auto remedy = remedy_of(step, node, language::en); !remedy.empty())
+    out["remedy"] = {{"en", remedy}, {"zh", remedy_of(step, node, language::zh)}};
   return out;
 }
 
 json as_json(const std::vector<verify::step>& steps, std::string_view node) {
   auto out = json::array();
-  for (const auto& one : steps) out.push_back(as_json(one, node));
+  for (const auto& step : steps) out.push_back(as_json(step, node));
   return out;
 }
 
-json as_json(const verify::report& of) {
-  json out = {{"problems", problems(of)}, {"cluster", as_json(of.cluster, {})}, {"nodes", json::array()}};
-  for (const auto& one : of.nodes) {
-    out["nodes"].push_back({{"name", one.node},
-                            {"mode", one.mode.empty() ? "none" : one.mode},
-                            {"problems", wrong_in(one.steps)},
-                            {"steps", as_json(one.steps, one.node)}});
+json as_json(const verify::report& report) {
+  json out = {{"problems", problems(report)}, {"cluster", as_json(report.cluster, {})}, {"nodes", json::array()}};
+  for (const auto& node : report.nodes) {
+    out["nodes"].push_back({{"name", node.node},
+                            {"mode", node.mode.empty() ? "none" : node.mode},
+                            {"problems", wrong_in(node.steps)},
+                            {"steps", as_json(node.steps, node.node)}});
   }
   return out;
 }
 
 /// Only where the walk found the plugin working is there something to ask for.
-bool worth_trying(const verify::node_walk& of) {
-  return std::ranges::any_of(of.steps, [](const verify::step& one) {
-    return one.at == verify::stage::resources && (one.is == outcome::good || one.is == outcome::wrong) &&
-           one.why != verify::code::nothing_advertised;
+bool worth_trying(const verify::node_walk& node_walk) {
+  return std::ranges::any_of(node_walk.steps, [](const verify::step& step) {
+    return step.position == verify::stage::resources && (step.is == outcome::good || step.is == outcome::wrong) &&
+           step.cause != verify::code::nothing_advertised;
   });
 }
 
@@ -172,51 +175,51 @@ std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& p
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
-kube::task<void> look(kube::transport& over, const verify_options& options, verify::report& into) {
-  fleet_options what;
-  what.ns = options.ns;
-  what.node = options.node;
+kube::task<void> look(kube::transport& transport, const verify_options& options, verify::report& report) {
+  fleet_options fleet_options;
+  fleet_options.ns = options.ns;
+  fleet_options.node = options.node;
   verify::cluster_view view;
   for (const auto until = std::chrono::steady_clock::now() + settling;;) {
-    const auto found = co_await read_fleet(over, what);
+    const auto found = co_await read_fleet(transport, fleet_options);
     if (!found) co_return std::unexpected(found.error());
     view = view_of(*found, options.node, std::chrono::system_clock::now());
-    into = walk(view);
-    if (!unsettled(into) || std::chrono::steady_clock::now() >= until) break;
+    report = walk(view);
+    if (!unsettled(report) || std::chrono::steady_clock::now() >= until) break;
     const bool slept = co_await controller::sleep_for(between_looks);
     if (!slept) break;
   }
   if (!options.allocate) co_return kube::result<void>();
-  auto with = options.with;
-  with.scheduler = scheduler_of(view.policy);
-  for (std::size_t i = 0; i < into.nodes.size(); ++i) {
-    auto& one = into.nodes[i];
-    const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(one.mode);
-    if (!mode || !worth_trying(one)) continue;
-    auto tried = co_await try_allocation(over, view.nodes[i], *mode, with);
+  auto settings = options.allocation;
+  settings.scheduler = scheduler_of(view.policy);
+  for (std::size_t i = 0; i < report.nodes.size(); ++i) {
+    auto& node = report.nodes[i];
+    const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(node.mode);
+    if (!mode || !worth_trying(node)) continue;
+    auto tried = co_await try_allocation(transport, view.nodes[i], *mode, settings);
     if (!tried) co_return std::unexpected(tried.error());
-    one.steps.push_back(std::move(*tried));
+    node.steps.push_back(std::move(*tried));
   }
   co_return kube::result<void>();
 }
 
-kube::task<void> look_at_scheduler(kube::transport& over, const verify_options& options, verify::report& into) {
-  auto with = options.scheduler_with;
-  auto tested = co_await test_scheduler(over, std::move(with));
+kube::task<void> look_at_scheduler(kube::transport& transport, const verify_options& options, verify::report& report) {
+  auto settings = options.scheduler_with;
+  auto tested = co_await test_scheduler(transport, std::move(settings));
   if (!tested) co_return std::unexpected(tested.error());
-  into.cluster.push_back(std::move(*tested));
+  report.cluster.push_back(std::move(*tested));
   co_return kube::result<void>();
 }
 
 std::vector<std::string> managed_keys() {
   std::vector<std::string> out;
-  for (const auto& one : reconcilers::scheduler_config::managed_keys) out.emplace_back(one.key);
+  for (const auto& managed_key : scheduler_config::managed_keys) out.emplace_back(managed_key.key);
   return out;
 }
 
 /// Empty: it is one. A namespace is part of every path, so that what is none is told before anything is asked.
 std::string not_a_namespace(const std::string& text) {
-  if (reconcilers::crl::is_dns_subdomain(text, 63) && !text.contains('.')) return {};
+  if (text::is_dns_subdomain(text, 63) && !text.contains('.')) return {};
   return "\"" + plain(text) + "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";
 }
 
@@ -237,29 +240,30 @@ Exit codes: 0 nothing wrong, 1 could not look, 2 wrong usage, 3 found problems.)
 
 }  // namespace
 
-void print(const verify::report& what, const verify_options& how, std::ostream& to) {
-  const auto in = how.language == "zh" ? language::zh : language::en;
-  if (how.output == "json" || how.output == "yaml") {
-    const auto all = as_json(what);
-    to << (how.output == "yaml" ? yaml::write(all) : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+void print(const verify::report& report, const verify_options& options, std::ostream& out) {
+  const auto locale = options.language == "zh" ? language::zh : language::en;
+  if (options.output == "json" || options.output == "yaml") {
+    const auto all = as_json(report);
+    out << (options.output == "yaml" ? text::yaml::write(all)
+                                     : all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
     return;
   }
-  const bool all = how.output == "wide";
-  print_part(words_in(in).cluster, what.cluster, {}, in, all, to);
-  const bool cluster_wrong = wrong_in(what.cluster) > 0;
-  for (const auto& one : what.nodes)
-    print_part(one.node + (one.mode.empty() ? "" : " (" + one.mode + ")"), one.steps, one.node, in, all, to,
+  const bool all = options.output == "wide";
+  print_part(words_in(locale).cluster, report.cluster, {}, locale, all, out);
+  const bool cluster_wrong = wrong_in(report.cluster) > 0;
+  for (const auto& node : report.nodes)
+    print_part(node.node + (node.mode.empty() ? "" : " (" + node.mode + ")"), node.steps, node.node, locale, all, out,
                cluster_wrong);
-  if (what.nodes.empty() && !how.scheduler) to << words_in(in).no_node << "\n";
+  if (report.nodes.empty() && !options.scheduler) out << words_in(locale).no_node << "\n";
 }
 
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err) {
   verify::report found;
-  const auto asked = ask_cluster(options.cluster, [&](kube::transport& over) {
-    return options.scheduler ? look_at_scheduler(over, options, found) : look(over, options, found);
+  const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
+    return options.scheduler ? look_at_scheduler(transport, options, found) : look(transport, options, found);
   });
-  if (!asked) {
-    err << "quartermaster: " << plain(asked.error().what) << "\n";
+  if (!result) {
+    err << "quartermaster: " << plain(result.error().message) << "\n";
     return 1;
   }
   print(found, options, out);
@@ -290,10 +294,10 @@ void add_verify(CLI::App& app, int& rc) {
       ->check(CLI::IsMember(managed_keys()).description(""))
       ->type_name("KEY")
       ->needs(scheduler);
-  verb->add_option("--allocate-namespace", options->with.ns, "Where the test pod is made")
+  verb->add_option("--allocate-namespace", options->allocation.ns, "Where the test pod is made")
       ->check(CLI::Validator(not_a_namespace, ""))
       ->capture_default_str();
-  verb->add_option("--image", options->with.image, "Of the pod of --allocate: with sh and glibc")
+  verb->add_option("--image", options->allocation.image, "Of the pod of --allocate: with sh and glibc")
       ->capture_default_str();
   auto seconds = std::make_shared<std::optional<int>>();
   verb->add_option("--timeout", *seconds, "Seconds the test pod may take; without it 120, and 30 for --scheduler")
@@ -302,9 +306,9 @@ void add_verify(CLI::App& app, int& rc) {
   verb->footer(std::string(example));
   verb->callback([options, scheduler, seconds, &rc] {
     options->scheduler = scheduler->count() > 0;
-    options->scheduler_with.ns = options->with.ns;
+    options->scheduler_with.ns = options->allocation.ns;
     if (*seconds) {
-      options->with.timeout_seconds = **seconds;
+      options->allocation.timeout_seconds = **seconds;
       options->scheduler_with.patience = std::chrono::seconds(**seconds);
     }
     rc = run_verify(*options, std::cout, std::cerr);

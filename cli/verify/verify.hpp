@@ -20,13 +20,13 @@ struct verify_options {
   std::string language = "en", output = "table";
   bool allocate = false;
   bool scheduler = false;
-  allocate_options with;
+  allocate_options allocation;
   scheduler_test_options scheduler_with;
   cluster_options cluster;
 };
 
 /// table: what is wrong; wide: every step; json and yaml: every step, in both languages.
-void print(const reconcilers::verify::report& what, const verify_options& how, std::ostream& to);
+void print(const reconcilers::verify::report& report, const verify_options& options, std::ostream& out);
 
 /// The exit code of the verb: 0 nothing wrong, 1 could not look, 3 found problems.
 int run_verify(const verify_options& options, std::ostream& out, std::ostream& err);

@@ -23,9 +23,10 @@ nvidia-smi -L 2>/dev/null || ls -d /dev/nvidia[0-9]* 2>/dev/null || echo 'no car
 constexpr std::string_view nothing_seen = "no card is visible";
 constexpr std::size_t most_said = 2000;
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
 std::string shown(const kube::quantities& unit) {
@@ -36,78 +37,77 @@ std::string shown(const kube::quantities& unit) {
 
 /// Why a pod does not run yet, or failed, in the words of scheduler and kubelet.
 std::string reason_in(const json& pod) {
-  if (auto said = text_at(pod, "/status/message"); !said.empty()) {
+  if (auto message = text_at(pod, "/status/message"); !message.empty()) {
     const auto reason = text_at(pod, "/status/reason");
-    return reason.empty() ? said : reason + ": " + said;
+    return reason.empty() ? message : reason + ": " + message;
   }
   const auto status = pod.value("status", json::object());
-  for (const auto& one : status.value("containerStatuses", json::array())) {
+  for (const auto& entry : status.value("containerStatuses", json::array())) {
     for (const auto state : {"/state/waiting", "/state/terminated"}) {
-      auto reason = text_at(one, (std::string(state) + "/reason").c_str());
+      auto reason = text_at(entry, (std::string(state) + "/reason").c_str());
       if (reason.empty() || reason == "ContainerCreating" || reason == "Completed") continue;
-      const auto message = text_at(one, (std::string(state) + "/message").c_str());
+      const auto message = text_at(entry, (std::string(state) + "/message").c_str());
       return message.empty() ? reason : reason + ": " + message;
     }
   }
-  for (const auto& one : status.value("conditions", json::array())) {
-    if (one.value("type", "") == "PodScheduled" && one.value("status", "") == "False")
-      return one.value("reason", "") + ": " + one.value("message", "");
+  for (const auto& entry : status.value("conditions", json::array())) {
+    if (entry.value("type", "") == "PodScheduled" && entry.value("status", "") == "False")
+      return entry.value("reason", "") + ": " + entry.value("message", "");
   }
   return {};
 }
 
 /// What became of the pod so far. `log` is null where it could not be read.
-struct seen {
+struct pod_progress {
   bool ran = false;
   std::optional<std::string> log;
-  std::string why;  ///< it does not run yet, or failed
+  std::string reason;  ///< it does not run yet, or failed
 };
 
 struct attempt {
   kube::client api;
   std::string ns;
   std::chrono::milliseconds silent_run;
-  seen last = {};
+  pod_progress last = {};
   std::optional<clock::time_point> running_since = {};
 
   kube::task<bool> look_at(const json& pod) {
     last = {};
     const auto phase = text_at(pod, "/status/phase");
-    last.why = reason_in(pod);
+    last.reason = reason_in(pod);
     if (phase != "Running" && phase != "Succeeded" && phase != "Failed") co_return false;
     const auto path = kube::path_of(kube::resources::pods, ns, text_at(pod, "/metadata/name"), "log") + "?tailLines=40";
     const auto log = co_await api.raw(path);
     if (log && log->status == 200) last.log = log->body;
     last.ran = phase == "Succeeded";
-    bool over = phase != "Running";
-    if (phase == "Failed" && last.why.empty()) last.why = "the container failed";
+    bool finished = phase != "Running";
+    if (phase == "Failed" && last.reason.empty()) last.reason = "the container failed";
     if (phase == "Running" && !running_since) running_since = clock::now();
     // A simulated kubelet runs pods without a process: nothing ends, and there is no log.
-    if (phase == "Running" && !last.log && clock::now() - *running_since >= silent_run) last.ran = over = true;
-    co_return over;
+    if (phase == "Running" && !last.log && clock::now() - *running_since >= silent_run) last.ran = finished = true;
+    co_return finished;
   }
 };
 
-step failed(const std::string& why, const std::string& unit) {
-  return {
-      stage::allocation, outcome::wrong, code::allocation_failed, reconcilers::crl::shown(why, most_said), unit, {}};
+step failed(const std::string& reason, const std::string& unit) {
+  return {stage::allocation, outcome::wrong, code::allocation_failed, text::shown(reason, most_said), unit, {}};
 }
 
-step judged(const seen& last, const trial& of, const std::string& unit) {
+step judged(const pod_progress& last, const trial& trial, const std::string& unit) {
   if (last.ran) {
     if (!last.log) return {stage::allocation, outcome::unknown, code::none, {}, unit, {}};
-    const auto said = reconcilers::crl::shown(*last.log, most_said);
+    const auto output = text::shown(*last.log, most_said);
     const bool blind = last.log->contains(nothing_seen);
     return {stage::allocation,
             blind ? outcome::wrong : outcome::good,
             blind ? code::allocation_sees_nothing : code::none,
-            said,
+            output,
             unit,
             {}};
   }
-  if (of.gone) return failed("somebody else removed it", unit);
-  if (of.over) return failed(last.why, unit);
-  return failed("it did not end in time" + (last.why.empty() ? "" : ": " + last.why), unit);
+  if (trial.gone) return failed("somebody else removed it", unit);
+  if (trial.finished) return failed(last.reason, unit);
+  return failed("it did not end in time" + (last.reason.empty() ? "" : ": " + last.reason), unit);
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ kube::quantities smallest_unit(const reconcilers::modules::module_type& mode) {
   return out;
 }
 
-json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& with) {
+json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& options) {
   json limits = json::object();
   auto tolerations = json::array();
   const auto tolerate = [&](const std::string& key) {
@@ -138,7 +138,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
   json affinity = {{"nodeAffinity",
                     {{"requiredDuringSchedulingIgnoredDuringExecution",
                       {{"nodeSelectorTerms", json::array({{{"matchFields", json::array({std::move(node_is)})}}})}}}}}};
-  auto out = test_pod(with.image, with.scheduler, std::chrono::seconds(with.timeout_seconds));
+  auto out = test_pod(options.image, options.scheduler, std::chrono::seconds(options.timeout_seconds));
   auto& spec = out["spec"];
   spec["affinity"] = std::move(affinity);
   spec["tolerations"] = std::move(tolerations);
@@ -147,25 +147,25 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
   return out;
 }
 
-kube::task<step> try_allocation(kube::transport& over, const reconcilers::verify::node_view& node,
-                                const reconcilers::modules::module_type& mode, allocate_options with) {
+kube::task<step> try_allocation(kube::transport& transport, const reconcilers::verify::node_view& node,
+                                const reconcilers::modules::module_type& mode, allocate_options options) {
   const auto unit = smallest_unit(mode);
   for (const auto& [name, amount] : unit) {
     auto free = kube::amount(node.node.allocatable, name);
-    for (const auto& one : node.claims) free -= kube::amount(one.asked, name);
+    for (const auto& claim : node.claims) free -= kube::amount(claim.requests, name);
     // A busy node proves itself by its pods.
     if (free < amount) co_return step{stage::allocation, outcome::skipped, code::none, name, shown(unit), {}};
   }
-  attempt one{kube::client(over), with.ns, with.silent_run};
-  const pod_look look_at = [&one](const json& pod) { return one.look_at(pod); };
-  auto body = allocation_pod(node.node.key.name, unit, with);
-  const auto tried = co_await try_pod(over, with.ns, std::move(body), std::chrono::seconds(with.timeout_seconds),
-                                      with.look_every, look_at);
+  attempt attempt{kube::client(transport), options.ns, options.silent_run};
+  const pod_look look_at = [&attempt](const json& pod) { return attempt.look_at(pod); };
+  auto body = allocation_pod(node.node.key.name, unit, options);
+  const auto tried = co_await try_pod(transport, options.ns, std::move(body),
+                                      std::chrono::seconds(options.timeout_seconds), options.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
-  if (tried->refused) co_return failed(tried->refused->what, shown(unit));
+  if (tried->refused) co_return failed(tried->refused->message, shown(unit));
   if (tried->stopped)
     co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stopped; the test pod is removed", std::nullopt});
-  co_return judged(one.last, *tried, shown(unit));
+  co_return judged(attempt.last, *tried, shown(unit));
 }
 
 }  // namespace cli

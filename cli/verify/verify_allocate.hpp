@@ -27,12 +27,13 @@ struct allocate_options {
 kube::quantities smallest_unit(const reconcilers::modules::module_type& mode);
 
 /// Bound to the node by affinity on its name, so that the scheduler takes part.
-nlohmann::json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& with);
+nlohmann::json allocation_pod(const std::string& node, const kube::quantities& unit, const allocate_options& options);
 
 /// A step of stage `allocation`: good with what was seen, wrong with why not, skipped where no unit is free. An error
 /// where it was stopped by a signal, or as cli/verify/test_pod.hpp has it: nothing is known of the node then.
-kube::task<reconcilers::verify::step> try_allocation(kube::transport& over, const reconcilers::verify::node_view& node,
+kube::task<reconcilers::verify::step> try_allocation(kube::transport& transport,
+                                                     const reconcilers::verify::node_view& node,
                                                      const reconcilers::modules::module_type& mode,
-                                                     allocate_options with);
+                                                     allocate_options options);
 
 }  // namespace cli

@@ -33,35 +33,37 @@ constexpr std::size_t most_said = 1000;
 /// The event, which says who it was, may come after the condition.
 constexpr auto event_patience = 2s;
 
-std::string text_at(const json& in, const char* pointer) {
-  const json::json_pointer at(pointer);
-  return in.contains(at) && in[at].is_string() ? in[at].get<std::string>() : std::string();
+std::string text_at(const json& object, const char* pointer) {
+  const json::json_pointer location(pointer);
+  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
+                                                                   : std::string();
 }
 
-std::string_view key_of(const scheduler_test_options& with) {
-  return with.resource.empty() ? usual_resource : std::string_view(with.resource);
+std::string_view key_of(const scheduler_test_options& options) {
+  return options.resource.empty() ? usual_resource : std::string_view(options.resource);
 }
 
 /// What was said of the pod: by its condition, or by the event, whichever is there first.
 struct words {
   bool tried = false;  ///< it was tried on the nodes; else the attempt itself failed
   std::string text;
-  std::string who;  ///< the scheduler, as the event has it; empty: no event has come
+  std::string scheduler;  ///< the scheduler, as the event has it; empty: no event has come
 };
 
 words words_of(const json& pod, std::span<const json> events) {
   words out;
-  for (const auto& one : pod.value("/status/conditions"_json_pointer, json::array())) {
-    if (text_at(one, "/type") != "PodScheduled" || text_at(one, "/status") != "False") continue;
-    out.text = text_at(one, "/message");
+  for (const auto& entry : pod.value("/status/conditions"_json_pointer, json::array())) {
+    if (text_at(entry, "/type") != "PodScheduled" || text_at(entry, "/status") != "False") continue;
+    out.text = text_at(entry, "/message");
   }
-  for (const auto& one : events) {
-    const auto reason = text_at(one, "/reason");
+  for (const auto& event : events) {
+    const auto reason = text_at(event, "/reason");
     if (reason != "FailedScheduling" && reason != "Scheduled") continue;
-    out.who = text_at(one, "/reportingController");
-    if (out.who.empty()) out.who = text_at(one, "/deprecatedSource/component");
-    if (const auto by = text_at(one, "/reportingInstance"); !by.empty()) out.who += " (" + by + ")";
-    if (out.text.empty() && reason == "FailedScheduling") out.text = text_at(one, "/note");
+    out.scheduler = text_at(event, "/reportingController");
+    if (out.scheduler.empty()) out.scheduler = text_at(event, "/deprecatedSource/component");
+    if (const auto instance = text_at(event, "/reportingInstance"); !instance.empty())
+      out.scheduler += " (" + instance + ")";
+    if (out.text.empty() && reason == "FailedScheduling") out.text = text_at(event, "/note");
   }
   out.tried = out.text.contains("nodes are available") || out.text.contains("no nodes available");
   return out;
@@ -72,10 +74,10 @@ code failure_in(std::string_view text) {
   // Where the client's certificate is not taken, the server closes what the client believes to be open (TLS 1.3).
   constexpr std::array certificate{"x509:", "tls:", "certificate", "broken pipe", "connection reset"};
   constexpr std::array answered{"failed filter with extender", "code 4", "code 5"};
-  const auto in = [text](const char* word) { return text.contains(word); };
-  if (!in("Post \"") && !in("extender")) return code::scheduler_found_no_node;
-  if (std::ranges::any_of(certificate, in)) return code::extender_untrusted;
-  return std::ranges::any_of(answered, in) ? code::extender_refuses : code::extender_unreachable;
+  const auto mentions = [text](const char* word) { return text.contains(word); };
+  if (!mentions("Post \"") && !mentions("extender")) return code::scheduler_found_no_node;
+  if (std::ranges::any_of(certificate, mentions)) return code::extender_untrusted;
+  return std::ranges::any_of(answered, mentions) ? code::extender_refuses : code::extender_unreachable;
 }
 
 std::string seconds_of(std::chrono::milliseconds time) {
@@ -84,13 +86,13 @@ std::string seconds_of(std::chrono::milliseconds time) {
   return out.str();
 }
 
-step wrong(code why, std::string value, std::string other) {
-  return {stage::extender, outcome::wrong, why, std::move(value), std::move(other), {}};
+step wrong(code code, std::string value, std::string other) {
+  return {stage::extender, outcome::wrong, code, std::move(value), std::move(other), {}};
 }
 
 struct tested {
   kube::client api;
-  const scheduler_test_options& with;
+  const scheduler_test_options& settings;
   clock::time_point began = clock::now();
   json pod = {};
   std::vector<json> events = {};
@@ -103,75 +105,76 @@ struct tested {
   /// Without the right to read events it is not known who it was, and all else is.
   kube::task<bool> look_at(const json& now) {
     pod = now;
-    kube::list_options what;
-    what.ns = with.ns;
-    what.field_selector = "regarding.uid=" + text_at(pod, "/metadata/uid");
-    auto said = co_await api.list(kube::resources::events, what);
-    if (said) events = std::move(*said);
-    found = judge_scheduling(pod, events, with, after(), false);
+    kube::list_options options;
+    options.ns = settings.ns;
+    options.field_selector = "regarding.uid=" + text_at(pod, "/metadata/uid");
+    auto listed = co_await api.list(kube::resources::events, options);
+    if (listed) events = std::move(*listed);
+    found = judge_scheduling(pod, events, settings, after(), false);
     co_return found.has_value();
   }
 };
 
 }  // namespace
 
-json extender_pod(const scheduler_test_options& with) {
-  auto out = test_pod(with.image, with.name, with.patience);
+json extender_pod(const scheduler_test_options& options) {
+  auto out = test_pod(options.image, options.name, options.patience);
   out["metadata"]["annotations"] = {{"nvidia.com/use-gpuuuid", no_card}};
   // Else the chart's policies send a pod for default-scheduler elsewhere.
-  if (!with.name.empty()) out["metadata"]["labels"][reconcilers::names::scheduler_label] = "ignore";
+  if (!options.name.empty()) out["metadata"]["labels"][reconcilers::names::scheduler_label] = "ignore";
   auto& spec = out["spec"];
   spec["tolerations"] = json::array({{{"operator", "Exists"}}});
   auto& container = spec["containers"][0];
   container["command"] = {"true"};
   container["imagePullPolicy"] = "Never";
-  container["resources"] = {{"limits", {{key_of(with), "1"}}}};
+  container["resources"] = {{"limits", {{key_of(options), "1"}}}};
   return out;
 }
 
-std::optional<step> judge_scheduling(const json& pod, std::span<const json> events, const scheduler_test_options& with,
-                                     std::chrono::milliseconds after, bool late) {
+std::optional<step> judge_scheduling(const json& pod, std::span<const json> events,
+                                     const scheduler_test_options& options, std::chrono::milliseconds after,
+                                     bool late) {
   const auto name = text_at(pod, "/spec/schedulerName"), node = text_at(pod, "/spec/nodeName");
-  const std::string key(key_of(with));
-  auto said = words_of(pod, events);
+  const std::string key(key_of(options));
+  auto words = words_of(pod, events);
   if (!node.empty()) return wrong(code::scheduler_did_not_ask, node, name);
-  if (said.text.empty()) {
+  if (words.text.empty()) {
     if (!late) return {};
     return wrong(code::scheduler_unseen, seconds_of(after), name);
   }
-  const auto text = reconcilers::crl::shown(said.text, most_said);
-  if (reconcilers::extender::carries_ours(said.text)) {
-    if (said.who.empty() && !late && after < event_patience) return {};
+  const auto text = text::shown(words.text, most_said);
+  if (reconcilers::extender::carries_ours(words.text)) {
+    if (words.scheduler.empty() && !late && after < event_patience) return {};
     return step{stage::extender,
                 outcome::good,
                 code::none,
-                said.who.empty() ? name : said.who,
+                words.scheduler.empty() ? name : words.scheduler,
                 seconds_of(after) + ": " + text,
                 {}};
   }
-  if (!said.tried) {
+  if (!words.tried) {
     if (!late) return {};  // it tries again
-    return wrong(failure_in(said.text), text, name);
+    return wrong(failure_in(words.text), text, name);
   }
-  const auto* managed = reconcilers::scheduler_config::managed_key_of(key);
-  const bool looks_itself = managed && !managed->offered && said.text.contains("Insufficient " + key);
+  const auto* managed = scheduler_config::managed_key_of(key);
+  const bool looks_itself = managed && !managed->offered && words.text.contains("Insufficient " + key);
   return wrong(looks_itself ? code::scheduler_looks_itself : code::scheduler_found_no_node, text, name);
 }
 
-kube::task<step> test_scheduler(kube::transport& over, scheduler_test_options with) {
-  tested one{kube::client(over), with};
-  const pod_look look_at = [&one](const json& pod) { return one.look_at(pod); };
-  auto pod = extender_pod(with);
-  const auto tried = co_await try_pod(over, with.ns, std::move(pod), with.patience, with.look_every, look_at);
+kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_options options) {
+  tested tested{kube::client(transport), options};
+  const pod_look look_at = [&tested](const json& pod) { return tested.look_at(pod); };
+  auto pod = extender_pod(options);
+  const auto tried =
+      co_await try_pod(transport, options.ns, std::move(pod), options.patience, options.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
-  if (tried->refused)
-    co_return wrong(code::test_pod_refused, reconcilers::crl::shown(tried->refused->what, most_said), {});
-  if (one.found) co_return *one.found;
-  const auto* why = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
-                                   : "somebody else removed the test pod";
+  if (tried->refused) co_return wrong(code::test_pod_refused, text::shown(tried->refused->message, most_said), {});
+  if (tested.found) co_return *tested.found;
+  const auto* reason = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
+                                      : "somebody else removed the test pod";
   if (tried->stopped || tried->gone)
-    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, why, std::nullopt});
-  co_return *judge_scheduling(one.pod, one.events, with, one.after(), true);
+    co_return std::unexpected(kube::error{kube::errc::cancelled, 0, reason, std::nullopt});
+  co_return *judge_scheduling(tested.pod, tested.events, options, tested.after(), true);
 }
 
 }  // namespace cli

@@ -26,16 +26,16 @@ struct scheduler_test_options {
 };
 
 /// No taint and no request of CPU or memory keeps it from any node, and no card has the UUID that it wants.
-nlohmann::json extender_pod(const scheduler_test_options& with);
+nlohmann::json extender_pod(const scheduler_test_options& options);
 
 /// What is known once the scheduler has said so much: the pod, and the events about it. Empty: wait for more. `late`:
 /// nothing more is waited for. Pure.
 std::optional<reconcilers::verify::step> judge_scheduling(const nlohmann::json& pod,
                                                           std::span<const nlohmann::json> events,
-                                                          const scheduler_test_options& with,
+                                                          const scheduler_test_options& options,
                                                           std::chrono::milliseconds after, bool late);
 
 /// A step of stage `extender`. An error where it was stopped by a signal, or as cli/verify/test_pod.hpp has it.
-kube::task<reconcilers::verify::step> test_scheduler(kube::transport& over, scheduler_test_options with);
+kube::task<reconcilers::verify::step> test_scheduler(kube::transport& transport, scheduler_test_options options);
 
 }  // namespace cli

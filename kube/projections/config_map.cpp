@@ -11,21 +11,22 @@ using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
-void read(std::string_view bytes, config_map& into) {
+void read(std::string_view bytes, config_map& config_map) {
   std::vector<packed_map::entry> data;
-  each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
+  each_field(bytes, field<1>([&](std::string_view meta) {
+               wire::read_metadata(meta, config_map, keep_all, {annotation_patterns});
+             }),
              field<2>([&](std::string_view entry) {
                const auto [key, value] = wire::read_entry(entry);
                data.emplace_back(key, value);
              }),
              field<3>([&](std::string_view entry) {
                const auto [key, value] = wire::read_entry(entry);
-               into.binary.emplace_back(key, value.size());
+               config_map.binary.emplace_back(key, value.size());
              }),
-             field<4>(into.immutable));
-  into.data = packed_map::of(std::span(data));
-  std::ranges::sort(into.binary);
+             field<4>(config_map.immutable));
+  config_map.data = packed_map::of(std::span(data));
+  std::ranges::sort(config_map.binary);
 }
 
 }  // namespace

@@ -24,16 +24,16 @@ std::string_view first(std::string_view bytes) {
 /// spec.template(2).spec(2).containers(2)[0].image(2).
 std::string_view image_of(std::string_view spec) { return first<2>(first<2>(first<2>(first<2>(spec)))); }
 
-void read_status(std::string_view bytes, daemon_set& into) {
-  each_field(bytes, field<1>(into.current), field<2>(into.misscheduled), field<3>(into.desired), field<4>(into.ready),
-             field<5>(into.observed_generation), field<6>(into.updated), field<7>(into.available));
+void read_status(std::string_view bytes, daemon_set& set) {
+  each_field(bytes, field<1>(set.current), field<2>(set.misscheduled), field<3>(set.desired), field<4>(set.ready),
+             field<5>(set.observed_generation), field<6>(set.updated), field<7>(set.available));
 }
 
-void read(std::string_view bytes, daemon_set& into) {
+void read(std::string_view bytes, daemon_set& set) {
   each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
-             field<2>([&](std::string_view spec) { into.image = image_of(spec); }),
-             field<3>([&](std::string_view status) { read_status(status, into); }));
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, set, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view spec) { set.image = image_of(spec); }),
+             field<3>([&](std::string_view status) { read_status(status, set); }));
 }
 
 }  // namespace

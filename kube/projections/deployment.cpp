@@ -9,27 +9,28 @@ using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
-void read_spec(std::string_view spec, deployment& into) { each_field(spec, field<1>(into.desired)); }
+void read_spec(std::string_view spec, deployment& deployment) { each_field(spec, field<1>(deployment.desired)); }
 
 /// DeploymentCondition: type 1, status 2, message 5.
-void read_condition(std::string_view bytes, deployment& into) {
+void read_condition(std::string_view bytes, deployment& deployment) {
   std::string_view type, status, message;
   each_field(bytes, field<1>(type), field<2>(status), field<5>(message));
   const bool refused = type == "ReplicaFailure" && status == "True", late = type == "Progressing" && status == "False";
-  if (refused || (late && into.problem.empty())) into.problem = message;
+  if (refused || (late && deployment.problem.empty())) deployment.problem = message;
 }
 
-void read_status(std::string_view bytes, deployment& into) {
-  each_field(bytes, field<1>(into.observed_generation), field<2>(into.replicas), field<3>(into.updated),
-             field<4>(into.available), field<7>(into.ready),
-             field<6>([&](std::string_view condition) { read_condition(condition, into); }));
+void read_status(std::string_view bytes, deployment& deployment) {
+  each_field(bytes, field<1>(deployment.observed_generation), field<2>(deployment.replicas),
+             field<3>(deployment.updated), field<4>(deployment.available), field<7>(deployment.ready),
+             field<6>([&](std::string_view condition) { read_condition(condition, deployment); }));
 }
 
-void read(std::string_view bytes, deployment& into) {
-  each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
-             field<2>([&](std::string_view spec) { read_spec(spec, into); }),
-             field<3>([&](std::string_view status) { read_status(status, into); }));
+void read(std::string_view bytes, deployment& deployment) {
+  each_field(bytes, field<1>([&](std::string_view meta) {
+               wire::read_metadata(meta, deployment, keep_all, {annotation_patterns});
+             }),
+             field<2>([&](std::string_view spec) { read_spec(spec, deployment); }),
+             field<3>([&](std::string_view status) { read_status(status, deployment); }));
 }
 
 }  // namespace

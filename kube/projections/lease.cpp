@@ -9,17 +9,18 @@ using wire::each_field, wire::field;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
 
-void read_spec(std::string_view bytes, lease& into) {
-  each_field(bytes, field<1>(into.holder), field<2>(into.duration_seconds),
-             field<3>([&](std::string_view time) { into.acquired_us = wire::read_time(time).micros(); }),
-             field<4>([&](std::string_view time) { into.renewed_us = wire::read_time(time).micros(); }),
-             field<5>(into.transitions));
+void read_spec(std::string_view bytes, lease& lease) {
+  each_field(bytes, field<1>(lease.holder), field<2>(lease.duration_seconds),
+             field<3>([&](std::string_view time) { lease.acquired_us = wire::read_time(time).micros(); }),
+             field<4>([&](std::string_view time) { lease.renewed_us = wire::read_time(time).micros(); }),
+             field<5>(lease.transitions));
 }
 
-void read(std::string_view bytes, lease& into) {
-  each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
-             field<2>([&](std::string_view spec) { read_spec(spec, into); }));
+void read(std::string_view bytes, lease& lease) {
+  each_field(bytes, field<1>([&](std::string_view meta) {
+               wire::read_metadata(meta, lease, keep_all, {annotation_patterns});
+             }),
+             field<2>([&](std::string_view spec) { read_spec(spec, lease); }));
 }
 
 }  // namespace

@@ -15,36 +15,36 @@ taint read_taint(std::string_view bytes) {
   return made;
 }
 
-void read_spec(std::string_view bytes, node& into) {
-  each_field(bytes, field<4>(into.unschedulable),
-             field<5>([&](std::string_view taint) { into.taints.push_back(read_taint(taint)); }));
+void read_spec(std::string_view bytes, node& node) {
+  each_field(bytes, field<4>(node.unschedulable),
+             field<5>([&](std::string_view taint) { node.taints.push_back(read_taint(taint)); }));
 }
 
-void read_ready(std::string_view bytes, node& into) {
+void read_ready(std::string_view bytes, node& node) {
   const auto [type, status, since] = wire::read_condition(bytes);
   if (type != "Ready") return;
-  into.ready = status == "True"    ? condition_status::yes
+  node.ready = status == "True"    ? condition_status::yes
                : status == "False" ? condition_status::no
                                    : condition_status::unknown;
-  into.ready_since = since;
+  node.ready_since = since;
 }
 
-void read_info(std::string_view bytes, node& into) {
-  each_field(bytes, field<7>(into.kubelet_version), field<9>(into.operating_system), field<10>(into.architecture));
+void read_info(std::string_view bytes, node& node) {
+  each_field(bytes, field<7>(node.kubelet_version), field<9>(node.operating_system), field<10>(node.architecture));
 }
 
-void read_status(std::string_view bytes, node& into) {
-  each_field(bytes, field<1>([&](std::string_view entry) { wire::add_extended_resource(into.capacity, entry); }),
-             field<2>([&](std::string_view entry) { wire::add_extended_resource(into.allocatable, entry); }),
-             field<4>([&](std::string_view condition) { read_ready(condition, into); }),
-             field<7>([&](std::string_view info) { read_info(info, into); }));
+void read_status(std::string_view bytes, node& node) {
+  each_field(bytes, field<1>([&](std::string_view entry) { wire::add_extended_resource(node.capacity, entry); }),
+             field<2>([&](std::string_view entry) { wire::add_extended_resource(node.allocatable, entry); }),
+             field<4>([&](std::string_view condition) { read_ready(condition, node); }),
+             field<7>([&](std::string_view info) { read_info(info, node); }));
 }
 
-void read(std::string_view bytes, node& into) {
+void read(std::string_view bytes, node& node) {
   each_field(bytes,
-             field<1>([&](std::string_view meta) { wire::read_metadata(meta, into, keep_all, {annotation_patterns}); }),
-             field<2>([&](std::string_view spec) { read_spec(spec, into); }),
-             field<3>([&](std::string_view status) { read_status(status, into); }));
+             field<1>([&](std::string_view meta) { wire::read_metadata(meta, node, keep_all, {annotation_patterns}); }),
+             field<2>([&](std::string_view spec) { read_spec(spec, node); }),
+             field<3>([&](std::string_view status) { read_status(status, node); }));
 }
 
 }  // namespace

@@ -22,10 +22,10 @@ struct container {
     sidecar,  ///< init container with restartPolicy Always: runs beside the main ones
   };
   std::string name;
-  role as = role::main;
+  role kind = role::main;
   quantities limits;  ///< extended resources only
-  /// As well; only where a pod that is not made yet is read (crl::read_pod_spec). The API server holds them to be equal
-  /// to the limits, so that of a pod it has nothing is kept here.
+  /// As well; only where a pod that is not made yet is read (declarations::read_pod_spec). The API server holds them to
+  /// be equal to the limits, so that of a pod it has nothing is kept here.
   quantities requests;
   friend bool operator==(const container&, const container&) = default;
 };

@@ -27,27 +27,27 @@ struct pod_review {
   envelope about;
   bool there = false, mirror = false;
   std::string scheduler_label;
-  crl::pod_spec spec;
+  declarations::pod_spec spec;
 };
 
-void read_pod(json::value of, pod_review& into) {
-  crl::pod_amounts amounts;  // metadata and spec come in any order
-  json::each_member(of, [&](std::string_view key, json::value field) {
+void read_pod(json::value pod, pod_review& pod_review) {
+  declarations::pod_amounts amounts;  // metadata and spec come in any order
+  json::each_member(pod, [&](std::string_view key, json::value field) {
     if (key == "spec") {
-      into.spec = crl::read_pod_spec(field);
+      pod_review.spec = declarations::read_pod_spec(field);
     } else if (key == "metadata") {
       json::each_member(field, [&](std::string_view name, json::value part) {
         const bool labels = name == "labels";
         if (!labels && name != "annotations") return;
         json::each_member(part, [&](std::string_view key_of, json::value value) {
           if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, json::text_or(value));
-          if (labels && key_of == names::scheduler_label) into.scheduler_label = json::text_or(value);
-          into.mirror = into.mirror || (!labels && key_of == mirror_annotation);
+          if (labels && key_of == names::scheduler_label) pod_review.scheduler_label = json::text_or(value);
+          pod_review.mirror = pod_review.mirror || (!labels && key_of == mirror_annotation);
         });
       });
     }
   });
-  into.spec.amounts = std::move(amounts);
+  pod_review.spec.amounts = std::move(amounts);
 }
 
 understood<pod_review> read_pod_review(std::string_view review, std::string_view path) {
@@ -67,44 +67,45 @@ understood<pod_review> read_pod_review(std::string_view review, std::string_view
 }
 
 /// A new pod that is people's. The configuration leaves the others out already; this is for one that does not.
-bool everyday(const pod_review& review, const pod_admission& by) {
+bool everyday(const pod_review& review, const pod_admission& pod_admission) {
   const auto& about = review.about;
-  return about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror && about.ns != by.own_namespace &&
-         !names::is_system(about.ns);
+  return about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror &&
+         about.ns != pod_admission.own_namespace && !names::is_system(about.ns);
 }
 
 /// Whether rules apply to it at all.
-bool concerned(const pod_review& review, const pod_admission& by) {
-  return by.mode != enforcement::off && everyday(review, by);
+bool concerned(const pod_review& review, const pod_admission& pod_admission) {
+  return pod_admission.mode != enforcement::disabled && everyday(review, pod_admission);
 }
 
 /// Whether it is for our scheduler: it has no node yet, names nobody else's, and asks for what is given out there.
-bool sent(const pod_review& review, const pod_admission& by) {
+bool sent(const pod_review& review, const pod_admission& pod_admission) {
   const auto& spec = review.spec;
   const bool ours_to_name = spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" ||
                             spec.scheduler_name == names::scheduler_name;
-  if (!by.sends || !everyday(review, by) || !spec.complete || !ours_to_name || !spec.node_name.empty() ||
-      review.scheduler_label == "ignore")
+  if (!pod_admission.sends || !everyday(review, pod_admission) || !spec.complete || !ours_to_name ||
+      !spec.node_name.empty() || review.scheduler_label == "ignore")
     return false;
-  return std::ranges::any_of(spec.containers, [&](const kube::container& one) {
-    return std::ranges::any_of(one.limits, [&](const auto& limit) {
-      return limit.second > 0 && (scheduler_config::managed_key_of(limit.first) || by.rules.find(limit.first));
+  return std::ranges::any_of(spec.containers, [&](const kube::container& container) {
+    return std::ranges::any_of(container.limits, [&](const auto& limit) {
+      return limit.second > 0 &&
+             (scheduler_config::managed_key_of(limit.first) || pod_admission.rules.find(limit.first));
     });
   });
 }
 
-bool tolerates_isolation(const crl::toleration& one) {
-  return one.op == "Exists" && (one.key.empty() || one.key == names::accelerator_taint) &&
-         (one.effect.empty() || one.effect == "NoSchedule");
+bool tolerates_isolation(const declarations::toleration& toleration) {
+  return toleration.op == "Exists" && (toleration.key.empty() || toleration.key == names::accelerator_taint) &&
+         (toleration.effect.empty() || toleration.effect == "NoSchedule");
 }
 
-void append_add(std::string& to, std::string_view path, std::string_view value) {
-  to += to.empty() ? '[' : ',';
-  to += R"({"op":"add","path":")";
-  append_escaped(to, path);
-  to += R"(","value":")";
-  append_escaped(to, value);
-  to += "\"}";
+void append_add(std::string& output, std::string_view path, std::string_view value) {
+  output += output.empty() ? '[' : ',';
+  output += R"({"op":"add","path":")";
+  append_escaped(output, path);
+  output += R"(","value":")";
+  append_escaped(output, value);
+  output += "\"}";
 }
 
 /// `key` as one part of a JSON pointer.
@@ -114,41 +115,41 @@ std::string pointer_part(std::string_view key) {
   return out;
 }
 
-void append_fills(std::string& out, const crl::ruling& ruling, const crl::pod_spec& spec) {
-  for (const auto* where : {"/resources/limits/", "/resources/requests/"}) {
-    for (const auto& one : ruling.fills)
-      append_add(out, spec.path(one.container) + where + pointer_part(one.key), std::to_string(one.amount));
+void append_fills(std::string& out, const declarations::ruling& ruling, const declarations::pod_spec& spec) {
+  for (const auto* entry : {"/resources/limits/", "/resources/requests/"}) {
+    for (const auto& fill : ruling.fills)
+      append_add(out, spec.path(fill.container) + entry + pointer_part(fill.key), std::to_string(fill.amount));
   }
   if (!ruling.runtime_class.empty()) append_add(out, "/spec/runtimeClassName", ruling.runtime_class);
 }
 
-void append_scheduler(std::string& out, const crl::pod_spec& spec) {
+void append_scheduler(std::string& out, const declarations::pod_spec& spec) {
   if (spec.scheduler_name != names::scheduler_name) append_add(out, "/spec/schedulerName", names::scheduler_name);
   if (std::ranges::any_of(spec.tolerations, tolerates_isolation)) return;
-  const auto one =
+  const auto toleration =
       R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
   out += out.empty() ? '[' : ',';
-  out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + one + "}"
-                              : R"({"op":"add","path":"/spec/tolerations","value":[)" + one + "]}";
+  out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + toleration + "}"
+                              : R"({"op":"add","path":"/spec/tolerations","value":[)" + toleration + "]}";
 }
 
 }  // namespace
 
 enforcement enforcement_of(std::string_view text) noexcept {
-  return text == "Deny" ? enforcement::deny : text == "Warn" ? enforcement::warn : enforcement::off;
+  return text == "Deny" ? enforcement::deny : text == "Warn" ? enforcement::warn : enforcement::disabled;
 }
 
 bool fills_pods(std::string_view api_resource_list) {
-  json::document in;
+  json::document document;
   bool out = false;
   try {
-    auto root = in.open(api_resource_list);
+    auto root = document.open(api_resource_list);
     for (auto member : root.get_object()) {
       const std::string_view key = member.unescaped_key();
       json::value field = member.value();
       if (key != "resources") continue;
-      json::each_item(field, [&](json::value one) {
-        json::each_member(one, [&](std::string_view name, json::value part) {
+      json::each_item(field, [&](json::value resource) {
+        json::each_member(resource, [&](std::string_view name, json::value part) {
           if (name == "name" && json::text_or(part) == "mutatingadmissionpolicies") out = true;
         });
       });
@@ -159,13 +160,13 @@ bool fills_pods(std::string_view api_resource_list) {
   return out;
 }
 
-review_answer mutate_pod(std::string_view review, const pod_admission& by) {
+review_answer mutate_pod(std::string_view review, const pod_admission& pod_admission) {
   const auto pod = read_pod_review(review, mutate_pods_route.path);
   if (!pod) return malformed(pod.error());
   decision out;
-  if (by.mode == enforcement::deny && concerned(*pod, by))
-    append_fills(out.patch, crl::evaluate(by.rules, pod->spec, {.judge = false}), pod->spec);
-  if (sent(*pod, by)) append_scheduler(out.patch, pod->spec);
+  if (pod_admission.mode == enforcement::deny && concerned(*pod, pod_admission))
+    append_fills(out.patch, declarations::evaluate(pod_admission.rules, pod->spec, {.judge = false}), pod->spec);
+  if (sent(*pod, pod_admission)) append_scheduler(out.patch, pod->spec);
   if (!out.patch.empty()) out.patch += ']';
   return answer(pod->about.uid, out);
 }

@@ -18,9 +18,9 @@ namespace reconcilers {
 
 /// How strictly pods are held to the rules (spec.customResources.enforcement).
 enum class enforcement : std::uint8_t {
-  off,   ///< pods are let through as they are
-  warn,  ///< nothing is filled in; the API server warns of what it would refuse
-  deny,  ///< what is missing is filled in; the API server refuses what is wrong
+  disabled,  ///< pods are let through as they are
+  warn,      ///< nothing is filled in; the API server warns of what it would refuse
+  deny,      ///< what is missing is filled in; the API server refuses what is wrong
 };
 /// "Off", "Warn", "Deny"; anything else is off.
 enforcement enforcement_of(std::string_view text) noexcept;
@@ -38,8 +38,8 @@ struct review_answer {
 };
 
 struct pod_admission {
-  const crl::rule_set& rules;
-  enforcement mode = enforcement::off;
+  const declarations::rule_set& rules;
+  enforcement mode = enforcement::disabled;
   std::string_view own_namespace;  ///< let through untouched, as kube-system, kube-public and kube-node-lease are
   bool sends = false;              ///< pods that ask for accelerators are sent to our scheduler
 };
@@ -54,5 +54,5 @@ inline constexpr webhook_route compatibility_route{"compatibility.quartermaster.
 
 /// Fills in what the rules say is missing, and the name of our scheduler with the toleration of isolated nodes, as the
 /// chart's policy dedicated-scheduler.quartermaster.io does. Refuses nothing: others may still change the pod.
-review_answer mutate_pod(std::string_view review, const pod_admission& by);
+review_answer mutate_pod(std::string_view review, const pod_admission& pod_admission);
 }  // namespace reconcilers

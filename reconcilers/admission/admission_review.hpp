@@ -27,7 +27,7 @@ struct envelope {
 using object_reader = std::function<void(bool old, kube::json::value object)>;
 /// One pass, members in any order; one that is there twice is refused, for two readers would see two reviews. Views
 /// that `take` keeps live as long as `in`.
-understood<envelope> read(kube::json::document& in, std::string_view review, const object_reader& take);
+understood<envelope> read(kube::json::document& document, std::string_view review, const object_reader& take);
 /// The parser for a review: one is kept for what is usual, a large one must not leave its memory behind.
 kube::json::document& parser_for(std::string_view review, kube::json::document& of_its_own);
 /// The review is about this kind, which is what `path` judges.
@@ -39,8 +39,8 @@ struct decision {
   std::vector<std::string> warnings;
   std::string patch;  ///< JSON patch; empty: none
 };
-review_answer answer(std::string_view uid, const decision& what);
-review_answer malformed(std::string why);
+review_answer answer(std::string_view uid, const decision& decision);
+review_answer malformed(std::string reason);
 
 /// One text of at most 4,000 bytes, safe to show.
 std::string joined(std::span<const std::string> texts);
@@ -48,6 +48,6 @@ std::string joined(std::span<const std::string> texts);
 std::vector<std::string> warnings_of(std::span<const std::string> texts);
 
 /// As the content of a JSON string. `text` is UTF-8: it came out of JSON, or is safe to show.
-void append_escaped(std::string& to, std::string_view text);
+void append_escaped(std::string& output, std::string_view text);
 
 }  // namespace reconcilers::reviews

@@ -14,8 +14,9 @@ const kube::object_key rules_key{{}, "default"};
 
 const review_answer not_synced{503, "not synced yet\n", "not_synced"};
 
-controller::http_response http(review_answer of) {
-  return {of.status, std::move(of.body), of.status == 200 ? "application/json" : "text/plain; charset=utf-8"};
+controller::http_response http(review_answer review_answer) {
+  return {review_answer.status, std::move(review_answer.body),
+          review_answer.status == 200 ? "application/json" : "text/plain; charset=utf-8"};
 }
 
 }  // namespace
@@ -39,12 +40,12 @@ admission_server::admission_server(const controller::store<accelerator_policy>& 
 }
 
 void admission_server::take_in(const compiled_rules* now) {
-  rules_ = now ? crl::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : crl::rule_set();
+  rules_ = now ? declarations::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : declarations::rule_set();
 }
 
 enforcement admission_server::mode() const {
   const auto* policy = policies_.find({{}, std::string(names::policy)});
-  return policy ? enforcement_of(policy->resources.enforcement) : enforcement::off;
+  return policy ? enforcement_of(policy->resources.enforcement) : enforcement::disabled;
 }
 
 std::optional<pod_admission> admission_server::pods() const {
@@ -54,34 +55,34 @@ std::optional<pod_admission> admission_server::pods() const {
 }
 
 review_answer admission_server::mutate_pod(std::string_view review) const {
-  const auto by = pods();
-  return by ? reconcilers::mutate_pod(review, *by) : not_synced;
+  const auto pod = pods();
+  return pod ? reconcilers::mutate_pod(review, *pod) : not_synced;
 }
 
 review_answer admission_server::admit_compatible(std::string_view review) const {
   if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
   const auto* policy = policies_.find({{}, std::string(names::policy)});
-  compat::admission_settings by;
-  if (policy) by = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
+  cuda::admission_settings settings;
+  if (policy) settings = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
   std::vector<const kube::node*> nodes;
   nodes.reserve(nodes_->size());
-  for (const auto& one : nodes_->all()) nodes.push_back(&one);
-  return compat::admit_review(review, nodes, by, ns_, advice_);
+  for (const auto& node : nodes_->all()) nodes.push_back(&node);
+  return cuda::admit_review(review, nodes, settings, ns_, advice_);
 }
 
-void admission_server::add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
+void admission_server::add_route(controller::http_server& server, const webhook_route& route, std::size_t body_limit,
                                  review_answer (admission_server::*by)(std::string_view) const) {
-  const auto answered = [this, by, webhook = at.webhook](const controller::http_request& asked) {
-    auto out = (this->*by)(asked.body);
+  const auto answered = [this, by, webhook = route.webhook](const controller::http_request& request) {
+    auto out = (this->*by)(request.body);
     answers_.with({webhook, out.outcome}).add();
     return http(std::move(out));
   };
-  to.route("POST", std::string(at.path), answered, body_limit);
+  server.route("POST", std::string(route.path), answered, body_limit);
 }
 
-void admission_server::add_routes(controller::http_server& to) {
-  add_route(to, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
-  if (nodes_) add_route(to, compatibility_route, max_pod_review, &admission_server::admit_compatible);
+void admission_server::add_routes(controller::http_server& server) {
+  add_route(server, mutate_pods_route, max_pod_review, &admission_server::mutate_pod);
+  if (nodes_) add_route(server, compatibility_route, max_pod_review, &admission_server::admit_compatible);
 }
 
 }  // namespace reconcilers

@@ -26,15 +26,15 @@ class admission_server {
   admission_server& operator=(const admission_server&) = delete;
 
   /// Said about new pods beside what is judged here.
-  void set_advice(compat::advice more) { advice_ = std::move(more); }
-  void add_routes(controller::http_server& to);
+  void set_advice(cuda::advice more) { advice_ = std::move(more); }
+  void add_routes(controller::http_server& server);
 
   review_answer mutate_pod(std::string_view review) const;
   review_answer admit_compatible(std::string_view review) const;
 
  private:
   void take_in(const compiled_rules* now);
-  void add_route(controller::http_server& to, const webhook_route& at, std::size_t body_limit,
+  void add_route(controller::http_server& server, const webhook_route& webhook_route, std::size_t body_limit,
                  review_answer (admission_server::*by)(std::string_view) const);
   enforcement mode() const;
   /// Empty before the caches are filled: nothing may be judged by half a picture.
@@ -43,10 +43,10 @@ class admission_server {
   const controller::store<accelerator_policy>& policies_;
   const controller::store<compiled_rules>& compiled_;
   std::string ns_;
-  crl::rule_set rules_;
+  declarations::rule_set rules_;
   controller::family<controller::counter>& answers_;
   const controller::store<kube::node>* nodes_;
-  compat::advice advice_;
+  cuda::advice advice_;
 };
 
 }  // namespace reconcilers

@@ -27,14 +27,16 @@ std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-bool ours(const webhook_secret& of) { return of.labels.value_or(names::managed_by_label, "") == names::managed_by; }
+bool ours(const webhook_secret& webhook_secret) {
+  return webhook_secret.labels.value_or(names::managed_by_label, "") == names::managed_by;
+}
 
-controller::authority_settings issuing(const webhook_settings& how) {
+controller::authority_settings issuing(const webhook_settings& settings) {
   controller::authority_settings out;
   out.name = service;
-  const auto host = std::string(service) + "." + how.ns + ".svc";
+  const auto host = std::string(service) + "." + settings.ns + ".svc";
   out.names = {host, host + ".cluster.local"};
-  if (!how.url.empty()) out.names.push_back(host_of(how.url).value_or(""));
+  if (!settings.url.empty()) out.names.push_back(host_of(settings.url).value_or(""));
   std::erase(out.names, "");
   return out;
 }
@@ -42,8 +44,8 @@ controller::authority_settings issuing(const webhook_settings& how) {
 const kube::object_key configuration_key{{}, std::string(names::webhook_configuration)};
 
 std::string path_of(std::string_view webhook) {
-  for (const auto& one : {mutate_pods_route, compatibility_route}) {
-    if (one.webhook == webhook) return std::string(one.path);
+  for (const auto& entry : {mutate_pods_route, compatibility_route}) {
+    if (entry.webhook == webhook) return std::string(entry.path);
   }
   return {};
 }
@@ -79,35 +81,35 @@ std::optional<std::string> host_of(std::string_view url) {
 std::vector<std::string> webhook_stores::told() const {
   std::vector<std::string> out;
   if (const auto* configuration = mutating.find(configuration_key))
-    for (const auto& one : configuration->webhooks) out.push_back(one.authorities);
+    for (const auto& webhook : configuration->webhooks) out.push_back(webhook.authorities);
   return out;
 }
 
-webhook_config::webhook_config(webhook_stores from, kube::client& client, webhook_settings how)
-    : from_(from), client_(client), how_(std::move(how)), issuing_(issuing(how_)) {}
+webhook_config::webhook_config(webhook_stores webhook_stores, kube::client& client, webhook_settings settings)
+    : stores_(webhook_stores), client_(client), settings_(std::move(settings)), issuing_(issuing(settings_)) {}
 
 std::string webhook_config::url_of(const webhook_entry& entry) const {
   const auto path = path_of(entry.name);
-  return how_.url.empty() || path.empty() ? entry.url : how_.url + path;
+  return settings_.url.empty() || path.empty() ? entry.url : settings_.url + path;
 }
 
 bool webhook_config::right(const webhook_entry& entry, const std::string& authorities) const {
   return entry.authorities == authorities && entry.url == url_of(entry);
 }
 
-json webhook_config::patch_of(const mutating_webhooks& of, const std::string& authorities) const {
-  auto out = json::array({test("/metadata/uid", of.id.to_string())});
+json webhook_config::patch_of(const mutating_webhooks& mutating_webhooks, const std::string& authorities) const {
+  auto out = json::array({test("/metadata/uid", mutating_webhooks.id.to_string())});
   const auto bundle = kube::base64_encode(authorities);
-  for (std::size_t i = 0; i < of.webhooks.size(); ++i) {
-    const auto& entry = of.webhooks[i];
+  for (std::size_t i = 0; i < mutating_webhooks.webhooks.size(); ++i) {
+    const auto& entry = mutating_webhooks.webhooks[i];
     if (right(entry, authorities)) continue;
-    const auto at = "/webhooks/" + std::to_string(i);
-    out.push_back(test(at + "/name", entry.name));
+    const auto position = "/webhooks/" + std::to_string(i);
+    out.push_back(test(position + "/name", entry.name));
     if (entry.url == url_of(entry)) {
-      out.push_back({{"op", "add"}, {"path", at + "/clientConfig/caBundle"}, {"value", bundle}});
+      out.push_back({{"op", "add"}, {"path", position + "/clientConfig/caBundle"}, {"value", bundle}});
     } else {
       out.push_back({{"op", "replace"},
-                     {"path", at + "/clientConfig"},
+                     {"path", position + "/clientConfig"},
                      {"value", {{"url", url_of(entry)}, {"caBundle", bundle}}}});
     }
   }
@@ -122,23 +124,23 @@ void webhook_config::say_foreign(const webhook_secret& secret) {
 
 kube::task<action> webhook_config::reconcile(kube::object_key key) {
   if (key.name != names::webhook) co_return action::await_change();
-  if (!from_.synced()) co_return action::again(250ms);
-  const auto told = from_.told();
-  if (told.empty()) co_return action::await_change();
-  const auto* secret = from_.secrets.find({how_.ns, std::string(names::webhook)});
+  if (!stores_.synced()) co_return action::again(250ms);
+  const auto bundles = stores_.told();
+  if (bundles.empty()) co_return action::await_change();
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::webhook)});
   if (secret && !ours(*secret)) {
     say_foreign(*secret);
     co_return action::await_change();
   }
   said_foreign_ = false;
   const auto seen = secret ? secret->resource_version : 0;
-  if (seen < stored_version_ && how_.now() - stored_at_ < lag_allowed) co_return action::again(250ms);
+  if (seen < stored_version_ && settings_.now() - stored_at_ < lag_allowed) co_return action::again(250ms);
 
-  auto step =
-      controller::next_step(secret ? secret->keys : controller::authority_keys(), told, how_.wall_seconds(), issuing_);
-  if (step.what == controller::authority_step::kind::store) co_return co_await store(std::move(step));
-  const auto* configuration = from_.mutating.find(configuration_key);
-  const auto wrong = [&](const webhook_entry& one) { return !right(one, step.keys.authorities); };
+  auto step = controller::next_step(secret ? secret->keys : controller::authority_keys(), bundles,
+                                    settings_.wall_seconds(), issuing_);
+  if (step.action == controller::authority_step::kind::store) co_return co_await store(std::move(step));
+  const auto* configuration = stores_.mutating.find(configuration_key);
+  const auto wrong = [&](const webhook_entry& webhook_entry) { return !right(webhook_entry, step.keys.authorities); };
   if (configuration && std::ranges::any_of(configuration->webhooks, wrong))
     co_return co_await tell(step.keys.authorities);
   issuing_.earlier = std::move(step.keys.authorities);
@@ -146,8 +148,8 @@ kube::task<action> webhook_config::reconcile(kube::object_key key) {
 }
 
 kube::task<action> webhook_config::store(controller::authority_step step) {
-  const kube::object_key key{how_.ns, std::string(names::webhook)};
-  const auto* secret = from_.secrets.find(key);
+  const kube::object_key key{settings_.ns, std::string(names::webhook)};
+  const auto* secret = stores_.secrets.find(key);
   const auto& type = kube::resources::secrets;
   json want = {
       {"apiVersion", type.api_version()},
@@ -167,20 +169,20 @@ kube::task<action> webhook_config::store(controller::authority_step step) {
   kube::write_options options;
   options.field_manager = names::field_owner;
   options.force = true;
-  stored_at_ = how_.now();
+  stored_at_ = settings_.now();
   const auto answer = co_await client_.apply(type, key, want, options);
   if (!answer && answer.error().code == kube::errc::conflict) co_return action::again(250ms);
   if (!answer) co_return std::unexpected(answer.error());
   stored_version_ = version_of(*answer);
-  log::info("webhook certificates stored", {{"why", step.why}});
+  log::info("webhook certificates stored", {{"why", step.reason}});
   co_return action::again(lag_allowed);
 }
 
 kube::task<action> webhook_config::tell(std::string authorities) {
-  const auto now = how_.now();
+  const auto now = settings_.now();
   if (now - told_at_ < between_tellings) co_return action::again(between_tellings - (now - told_at_));
   told_at_ = now;
-  const auto* configuration = from_.mutating.find(configuration_key);
+  const auto* configuration = stores_.mutating.find(configuration_key);
   if (!configuration) co_return action::again(between_tellings);
   const auto& type = mutating_webhooks::of();
   const auto patch = patch_of(*configuration, authorities);
@@ -195,28 +197,29 @@ kube::task<action> webhook_config::tell(std::string authorities) {
   co_return action::again(lag_allowed);
 }
 
-webhook_certificate::webhook_certificate(webhook_stores from, webhook_settings how, controller::http_server& on)
-    : from_(from), how_(std::move(how)), server_(on) {}
+webhook_certificate::webhook_certificate(webhook_stores webhook_stores, webhook_settings settings,
+                                         controller::http_server& server)
+    : stores_(webhook_stores), settings_(std::move(settings)), server_(server) {}
 
 milliseconds webhook_certificate::look() {
-  const auto* secret = from_.secrets.find({how_.ns, std::string(names::webhook)});
-  if (!secret || secret->keys.leaf == shown_ || secret->keys == refused_) return at_least_every;
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::webhook)});
+  if (!secret || secret->keys.leaf == certificate_ || secret->keys == refused_) return at_least_every;
   const auto& keys = secret->keys;
-  const auto said = gate_.look(keys, from_.told(), server_.serving(), how_.now(), how_.wall_seconds());
-  if (said.show) {
+  const auto decision = gate_.look(keys, stores_.told(), server_.serving(), settings_.now(), settings_.wall_seconds());
+  if (decision.show) {
     const auto taken = server_.show({keys.leaf, {}});
     if (taken) {
-      shown_ = keys.leaf;
+      certificate_ = keys.leaf;
       refused_ = {};
     } else {
-      log::warn("stored certificate refused", {{"error", taken.error().what}});
+      log::warn("stored certificate refused", {{"error", taken.error().message}});
       refused_ = keys;
     }
-  } else if (!said.reason.empty()) {
-    server_.reject_certificate(said.reason);
+  } else if (!decision.reason.empty()) {
+    server_.reject_certificate(decision.reason);
     refused_ = keys;
   }
-  return said.again > 0ms ? said.again : at_least_every;
+  return decision.again > 0ms ? decision.again : at_least_every;
 }
 
 kube::task<void> webhook_certificate::run() {
@@ -229,7 +232,7 @@ kube::task<void> webhook_certificate::run() {
 }
 
 std::string webhook_certificate::problem() const {
-  if (server_.serving() || from_.told().empty()) return {};
+  if (server_.serving() || stores_.told().empty()) return {};
   return "no certificate yet: the leader makes it";
 }
 

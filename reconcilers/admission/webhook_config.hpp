@@ -49,7 +49,7 @@ std::optional<std::string> host_of(std::string_view url);
 class webhook_config final : public controller::reconciler {
  public:
   /// Everything given must outlive this.
-  webhook_config(webhook_stores from, kube::client& client, webhook_settings how);
+  webhook_config(webhook_stores webhook_stores, kube::client& client, webhook_settings settings);
 
   std::string_view name() const override { return "webhook-config"; }
   kube::task<controller::action> reconcile(kube::object_key key) override;
@@ -63,14 +63,14 @@ class webhook_config final : public controller::reconciler {
  private:
   bool right(const webhook_entry& entry, const std::string& authorities) const;
   std::string url_of(const webhook_entry& entry) const;
-  nlohmann::json patch_of(const mutating_webhooks& of, const std::string& authorities) const;
+  nlohmann::json patch_of(const mutating_webhooks& mutating_webhooks, const std::string& authorities) const;
   kube::task<controller::action> store(controller::authority_step step);
   kube::task<controller::action> tell(std::string authorities);
   void say_foreign(const webhook_secret& secret);
 
-  webhook_stores from_;
+  webhook_stores stores_;
   kube::client& client_;
-  webhook_settings how_;
+  webhook_settings settings_;
   controller::authority_settings issuing_;
   controller::milliseconds stored_at_{-1'000'000}, told_at_{-1'000'000};
   std::uint64_t stored_version_ = 0;  ///< the store may be behind it
@@ -81,7 +81,7 @@ class webhook_config final : public controller::reconciler {
 class webhook_certificate {
  public:
   /// Everything given must outlive this.
-  webhook_certificate(webhook_stores from, webhook_settings how, controller::http_server& on);
+  webhook_certificate(webhook_stores webhook_stores, webhook_settings settings, controller::http_server& server);
   webhook_certificate(const webhook_certificate&) = delete;
   webhook_certificate& operator=(const webhook_certificate&) = delete;
 
@@ -95,11 +95,11 @@ class webhook_certificate {
   std::string problem() const;
 
  private:
-  webhook_stores from_;
-  webhook_settings how_;
+  webhook_stores stores_;
+  webhook_settings settings_;
   controller::http_server& server_;
   controller::leaf_gate gate_;
-  controller::pem_pair shown_;
+  controller::pem_pair certificate_;
   controller::authority_keys refused_;
   std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
 };

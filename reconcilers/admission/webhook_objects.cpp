@@ -8,12 +8,12 @@ namespace {
 namespace wire = kube::wire;
 using wire::each_field, wire::field;
 
-void read_data(std::string_view entry, controller::authority_keys& into) {
+void read_data(std::string_view entry, controller::authority_keys& authority_keys) {
   const auto [name, value] = wire::read_entry(entry);
-  if (name == names::webhook_authorities) into.authorities = value;
-  if (name == names::webhook_signer_key) into.signer_key = value;
-  if (name == names::webhook_certificate) into.leaf.certificate = value;
-  if (name == names::webhook_key) into.leaf.key = value;
+  if (name == names::webhook_authorities) authority_keys.authorities = value;
+  if (name == names::webhook_signer_key) authority_keys.signer_key = value;
+  if (name == names::webhook_certificate) authority_keys.leaf.certificate = value;
+  if (name == names::webhook_key) authority_keys.leaf.key = value;
 }
 
 webhook_entry read_entry(std::string_view bytes) {

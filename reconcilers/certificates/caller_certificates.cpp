@@ -25,7 +25,7 @@ std::int64_t system_seconds() {
 constexpr std::int64_t last_second = INT64_MAX / 1'000'000'000;
 
 std::string named(const info& leaf) {
-  return "\"" + crl::shown(leaf.name) + "\" (serial " + crl::shown(leaf.serial) + ") at " +
+  return "\"" + text::shown(leaf.name) + "\" (serial " + text::shown(leaf.serial) + ") at " +
          controller::rfc3339_seconds(
              controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(leaf.until, last_second))));
 }
@@ -33,28 +33,28 @@ std::string named(const info& leaf) {
 }  // namespace
 
 bool ends_soon(const info& leaf, std::int64_t now) {
-  return leaf.until - now < std::min(caller_certificates::ahead, (leaf.until - leaf.from) / 3);
+  return leaf.until - now < std::min(caller_certificates::ahead, (leaf.until - leaf.not_before) / 3);
 }
 
 caller_certificates::caller_certificates(const controller::store<accelerator_policy>& policies,
-                                         controller::recorder& events, controller::registry& metrics, settings how)
-    : policies_(policies), events_(events), how_(std::move(how)) {
-  if (!how_.wall) how_.wall = system_seconds;
-  metrics.collect([this](controller::metric_text& to) {
+                                         controller::recorder& events, controller::registry& metrics, settings settings)
+    : policies_(policies), events_(events), settings_(std::move(settings)) {
+  if (!settings_.wall) settings_.wall = system_seconds;
+  metrics.collect([this](controller::metric_text& metric_text) {
     const auto seen = recent();
     if (seen.empty()) return;
     constexpr std::string_view name = "quartermaster_extender_caller_certificate_expiry_seconds";
-    to.family(name,
-              "Earliest end of a certificate that a caller showed the extender in the last day, seconds since 1970.",
-              "gauge");
-    to.sample(name, {}, static_cast<double>(seen.front().until));
+    metric_text.family(
+        name, "Earliest end of a certificate that a caller showed the extender in the last day, seconds since 1970.",
+        "gauge");
+    metric_text.sample(name, {}, static_cast<double>(seen.front().until));
   });
 }
 
 void caller_certificates::note(const info& leaf) {
-  const auto now = how_.wall();
-  std::erase_if(rows_, [&](const row& one) { return now - one.seen > kept; });
-  const auto known = std::ranges::find(rows_, leaf.pem, [](const row& one) { return one.leaf.pem; });
+  const auto now = settings_.wall();
+  std::erase_if(rows_, [&](const row& row) { return now - row.seen > kept; });
+  const auto known = std::ranges::find(rows_, leaf.pem, [](const row& row) { return row.leaf.pem; });
   if (known != rows_.end()) {
     known->seen = now;
     return;
@@ -64,12 +64,12 @@ void caller_certificates::note(const info& leaf) {
 }
 
 std::vector<info> caller_certificates::recent() const {
-  const auto now = how_.wall();
+  const auto now = settings_.wall();
   std::vector<info> out;
-  for (const auto& one : rows_) {
-    if (now - one.seen <= kept) out.push_back(one.leaf);
+  for (const auto& row : rows_) {
+    if (now - row.seen <= kept) out.push_back(row.leaf);
   }
-  std::ranges::sort(out, {}, [](const info& one) { return std::tie(one.until, one.pem); });
+  std::ranges::sort(out, {}, [](const info& info) { return std::tie(info.until, info.pem); });
   return out;
 }
 
@@ -79,7 +79,7 @@ const accelerator_policy* caller_certificates::policy() const {
 
 std::optional<controller::condition> caller_certificates::state() const {
   const auto seen = recent();
-  const auto now = how_.wall();
+  const auto now = settings_.wall();
   controller::condition out;
   out.type = caller_certificates_valid;
   if (const auto* rules = policy()) out.generation = rules->generation;
@@ -114,11 +114,11 @@ std::optional<controller::condition> caller_certificates::state() const {
 }
 
 void caller_certificates::look() {
-  if (!leads_since_) leads_since_ = how_.wall();
+  if (!leads_since_) leads_since_ = settings_.wall();
   const auto is = state();
-  if (!is || is->message == told_) return;
-  told_ = is->message;
-  how_.on_state();
+  if (!is || is->message == message_) return;
+  message_ = is->message;
+  settings_.on_state();
   const auto* rules = policy();
   if (is->status == "False" && rules)
     events_.record({kube::resources::accelerator_policies, *rules}, controller::event_type::warning,

@@ -40,7 +40,7 @@ class caller_certificates {
 
   /// Everything given must outlive this, and the registry must not be read after it.
   caller_certificates(const controller::store<accelerator_policy>& policies, controller::recorder& events,
-                      controller::registry& metrics, settings how);
+                      controller::registry& metrics, settings settings);
   caller_certificates(const caller_certificates&) = delete;
   caller_certificates& operator=(const caller_certificates&) = delete;
 
@@ -63,10 +63,10 @@ class caller_certificates {
 
   const controller::store<accelerator_policy>& policies_;
   controller::recorder& events_;
-  settings how_;
+  settings settings_;
   std::vector<row> rows_;
   std::optional<std::int64_t> leads_since_;
-  std::string told_;  ///< message of the state that was told last
+  std::string message_;  ///< message of the state that was told last
 };
 
 /// It ends within `ahead`, or within a third of its life where that is less.

@@ -57,7 +57,7 @@ struct extender_callers {
 };
 
 /// A kube-scheduler in the files of a master, as its agent tells.
-struct extender_master {
+struct extender_scheduler {
   std::string node, state;
   std::string certificates;  ///< certificates_of what is in place
 };
@@ -65,7 +65,7 @@ struct extender_master {
 /// `deployment`: of the scheduler that the operator runs; null: none. `content`: hash of the callers' Secret, as its
 /// annotation has it. `certificates`: certificates_of that Secret.
 extender_callers callers_of(const kube::deployment* deployment, const std::string& content,
-                            const std::vector<extender_master>& masters, const std::string& certificates);
+                            const std::vector<extender_scheduler>& masters, const std::string& certificates);
 
 struct extender_view {
   extender_keys keys;
@@ -88,17 +88,17 @@ struct extender_step {
     store_keys,  ///< `keys`
     server,      ///< write `side` into the Secret of the server, then ask again
     client,      ///< the same of its callers
-  } what = kind::rest;
+  } action = kind::rest;
   extender_keys keys;
   extender_side side;
-  std::string_view why;          ///< constant, for the log
+  std::string_view reason;       ///< constant, for the log
   std::string taken_out;         ///< server, client: authorities that leave ca.crt, for people; empty: none
   std::chrono::seconds again{};  ///< rest: until there is something to do
   std::string waiting;           ///< rest: what a change of authority waits for, for people; empty: there is none
 };
 
 /// `now` is seconds since 1970.
-extender_step next_step(const extender_view& is, std::int64_t now, const extender_settings& how);
+extender_step next_step(const extender_view& is, std::int64_t now, const extender_settings& settings);
 
 /// Ends of what is stored, seconds since 1970; zero: there is none.
 struct extender_ends {

@@ -27,18 +27,18 @@ std::int64_t system_seconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string date(std::int64_t at) {
+std::string date(std::int64_t index) {
   return controller::rfc3339_seconds(
-      controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(at, INT64_MAX / 1'000'000'000))));
+      controller::wall_time(std::chrono::seconds(std::min<std::int64_t>(index, INT64_MAX / 1'000'000'000))));
 }
 
-void read_data(std::string_view entry, extender_secret& into) {
+void read_data(std::string_view entry, extender_secret& extender_secret) {
   const auto [name, value] = wire::read_entry(entry);
-  if (name == names::extender_authorities) into.authorities = value;
-  if (name == names::extender_signer_key) into.signer_key = value;
-  if (name == names::extender_older_key) into.older_key = value;
-  if (name == names::extender_leaf) into.leaf.certificate = value;
-  if (name == names::extender_leaf_key) into.leaf.key = value;
+  if (name == names::extender_authorities) extender_secret.authorities = value;
+  if (name == names::extender_signer_key) extender_secret.signer_key = value;
+  if (name == names::extender_older_key) extender_secret.older_key = value;
+  if (name == names::extender_leaf) extender_secret.leaf.certificate = value;
+  if (name == names::extender_leaf_key) extender_secret.leaf.key = value;
 }
 
 json patch_of(const extender_keys& keys) {
@@ -86,42 +86,42 @@ extender_side extender_secret::side() const {
           annotations.value_or(names::authorities_by_hand_annotation, "") == "true"};
 }
 
-extender_certificates::extender_certificates(stores from, kube::client& client, controller::recorder& events,
-                                             controller::registry& metrics, settings how)
-    : from_(from),
+extender_certificates::extender_certificates(stores stores, kube::client& client, controller::recorder& events,
+                                             controller::registry& metrics, settings settings)
+    : stores_(stores),
       client_(client),
       events_(events),
-      how_(std::move(how)),
+      settings_(std::move(settings)),
       expires_(metrics.gauges("quartermaster_extender_certificate_expiry_seconds",
                               "End of what is stored for the extender (authority, server, client), seconds since 1970.",
                               {"certificate"})) {
-  if (!how_.wall) how_.wall = system_seconds;
+  if (!settings_.wall) settings_.wall = system_seconds;
   const std::string service(names::extender_service);
-  const auto host = service + "." + how_.ns + ".svc";
+  const auto host = service + "." + settings_.ns + ".svc";
   issuing_.names = {host, host + ".cluster.local", service, "localhost"};
 }
 
-const extender_secret* extender_certificates::find(const controller::store<extender_secret>& in,
+const extender_secret* extender_certificates::find(const controller::store<extender_secret>& store,
                                                    std::string_view name) const {
-  return in.find({how_.ns, std::string(name)});
+  return store.find({settings_.ns, std::string(name)});
 }
 
 const accelerator_policy* extender_certificates::policy() const {
-  return from_.policies.find({{}, std::string(names::policy)});
+  return stores_.policies.find({{}, std::string(names::policy)});
 }
 
 /// Empty: nothing is known of those who call us.
 std::optional<extender_view> extender_certificates::view() const {
-  const auto* authority = find(from_.secrets.authority, names::extender_authority_secret);
-  const auto* server = find(from_.secrets.server, names::extender_server_secret);
-  const auto* client = find(from_.secrets.client, names::extender_client_secret);
-  const auto masters = how_.masters();
+  const auto* authority = find(stores_.secrets.authority, names::extender_authority_secret);
+  const auto* server = find(stores_.secrets.server, names::extender_server_secret);
+  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
+  const auto masters = settings_.masters();
   if (!authority || !server || !client || !masters) return std::nullopt;
   extender_view out;
   out.keys = {authority->authorities, authority->signer_key, authority->older_key};
   out.server = server->side();
   out.client = client->side();
-  const auto* deployment = from_.deployments.find({how_.ns, std::string(names::scheduler_objects)});
+  const auto* deployment = stores_.deployments.find({settings_.ns, std::string(names::scheduler_objects)});
   out.callers = callers_of(deployment, hex(client->content), *masters,
                            certificates_of(client->authorities, client->leaf.certificate));
   return out;
@@ -129,12 +129,13 @@ std::optional<extender_view> extender_certificates::view() const {
 
 kube::task<action> extender_certificates::reconcile(kube::object_key key) {
   if (key != only()) co_return action::await_change();
-  if (!from_.secrets.synced() || !from_.policies.synced() || !from_.deployments.synced()) co_return action::again(soon);
+  if (!stores_.secrets.synced() || !stores_.policies.synced() || !stores_.deployments.synced())
+    co_return action::again(soon);
   const auto* rules = policy();
   if (rules && (rules->removing || rules->deleting)) co_return action::again(1min);
-  const auto* authority = find(from_.secrets.authority, names::extender_authority_secret);
-  const auto* server = find(from_.secrets.server, names::extender_server_secret);
-  const auto* client = find(from_.secrets.client, names::extender_client_secret);
+  const auto* authority = find(stores_.secrets.authority, names::extender_authority_secret);
+  const auto* server = find(stores_.secrets.server, names::extender_server_secret);
+  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
   if (!authority || !server || !client) {
     // Without a policy nobody wants any: `quartermaster uninstall` removes both, and we may outlive it.
     if (!rules) co_return action::await_change();
@@ -144,18 +145,18 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
   const auto is = view();
   if (!is) co_return action::again(soon);
   show(*is);
-  auto step = next_step(*is, how_.wall(), issuing_);
-  switch (step.what) {
+  auto step = next_step(*is, settings_.wall(), issuing_);
+  switch (step.action) {
     case extender_step::kind::store_keys:
-      co_return co_await write(names::extender_authority_secret, authority, patch_of(step.keys), step.why);
+      co_return co_await write(names::extender_authority_secret, authority, patch_of(step.keys), step.reason);
     case extender_step::kind::server:
-      co_return co_await write(names::extender_server_secret, server, patch_of(step.side), step.why, step.taken_out);
+      co_return co_await write(names::extender_server_secret, server, patch_of(step.side), step.reason, step.taken_out);
     case extender_step::kind::client: {
       const auto before = end_of(is->client.leaf);
       const bool leaf = step.side.leaf != is->client.leaf,
-                 by_hand = (is->client.by_hand || !is->callers.any) && before > how_.wall();
+                 by_hand = (is->client.by_hand || !is->callers.any) && before > settings_.wall();
       const auto done =
-          co_await write(names::extender_client_secret, client, patch_of(step.side), step.why, step.taken_out);
+          co_await write(names::extender_client_secret, client, patch_of(step.side), step.reason, step.taken_out);
       if (done && leaf && by_hand)
         say("CertificateRenewed", controller::event_type::warning,
             "The certificate that a kube-scheduler shows the extender was renewed. One that was set up by hand has to "
@@ -174,7 +175,7 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
 /// was written by another hand (an update), and stays.
 kube::task<action> extender_certificates::make_secret(std::string_view name) {
   const auto& type = extender_secret::of();
-  const kube::object_key key{how_.ns, std::string(name)};
+  const kube::object_key key{settings_.ns, std::string(name)};
   const json want = {
       {"apiVersion", type.api_version()},
       {"kind", type.kind},
@@ -192,8 +193,8 @@ kube::task<action> extender_certificates::make_secret(std::string_view name) {
 
 /// Only over what was seen: whoever was faster wins, and we look again.
 kube::task<action> extender_certificates::write(std::string_view name, const extender_secret* seen, json patch,
-                                                std::string_view why, std::string taken_out) {
-  const kube::object_key key{how_.ns, std::string(name)};
+                                                std::string_view reason, std::string taken_out) {
+  const kube::object_key key{settings_.ns, std::string(name)};
   patch["metadata"]["uid"] = seen->id.to_string();
   patch["metadata"]["resourceVersion"] = std::to_string(seen->resource_version);
   const auto answer = co_await client_.patch(extender_secret::of(), key, kube::patch_kind::merge, patch);
@@ -202,8 +203,8 @@ kube::task<action> extender_certificates::write(std::string_view name, const ext
     if (code == kube::errc::conflict || code == kube::errc::not_found) co_return action::again(soon);
     co_return std::unexpected(answer.error());
   }
-  log::info("certificates of the extender written", {{"secret", key.to_string()}, {"why", why}});
-  auto note = "Secret " + key.to_string() + ": " + std::string(why);
+  log::info("certificates of the extender written", {{"secret", key.to_string()}, {"why", reason}});
+  auto note = "Secret " + key.to_string() + ": " + std::string(reason);
   if (!taken_out.empty()) {
     log::info("authorities taken out", {{"secret", key.to_string()}, {"authorities", taken_out}});
     note += "; taken out, because Secret " + std::string(names::extender_authority_secret) +
@@ -223,22 +224,22 @@ void extender_certificates::show(const extender_view& is) {
 /// On the policy, where people look; without one, on the callers' Secret.
 void extender_certificates::say(std::string_view reason, controller::event_type type, const std::string& note) {
   const auto* rules = policy();
-  const auto* client = find(from_.secrets.client, names::extender_client_secret);
+  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
   if (rules)
     events_.record({kube::resources::accelerator_policies, *rules}, type, reason, "Rotate", note);
   else if (client)
     events_.record({extender_secret::of(), *client}, type, reason, "Rotate", note);
 }
 
-void extender_certificates::say_waiting(const std::string& what) {
-  const bool again = !what.empty() && said_at_ && how_.now() - *said_at_ >= says_again;
-  if (what == said_ && !again) return;
-  said_ = what;
-  said_at_ = how_.now();
-  if (what.empty()) return;
-  log::info("change of the extender's authority waits", {{"for", what}});
+void extender_certificates::say_waiting(const std::string& message) {
+  const bool again = !message.empty() && said_at_ && settings_.now() - *said_at_ >= says_again;
+  if (message == message_ && !again) return;
+  message_ = message;
+  said_at_ = settings_.now();
+  if (message.empty()) return;
+  log::info("change of the extender's authority waits", {{"for", message}});
   say("AuthorityChanging", controller::event_type::normal,
-      "The extender's certificates change their authority: " + what);
+      "The extender's certificates change their authority: " + message);
 }
 
 extender_certificate::extender_certificate(controller::store<extender_secret>& secrets, controller::http_server& server)
@@ -252,10 +253,10 @@ void extender_certificate::show(const extender_secret& secret) {
   const auto side = secret.side();
   if (side.leaf.certificate.empty() && side.leaf.key.empty()) return;  // just made
   const controller::given_certificate stored{side.leaf, side.authorities};
-  if (stored == shown_) return;
+  if (stored == certificate_) return;
   const auto taken = server_.show(stored);
-  if (!taken) server_.reject_certificate(taken.error().what);
-  shown_ = stored;
+  if (!taken) server_.reject_certificate(taken.error().message);
+  certificate_ = stored;
 }
 
 }  // namespace reconcilers

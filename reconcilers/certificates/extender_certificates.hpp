@@ -70,16 +70,16 @@ class extender_certificates final : public controller::reconciler {
   struct settings {
     std::string ns;
     /// Empty: not known yet.
-    std::function<std::optional<std::vector<extender_master>>()> masters = [] {
-      return std::vector<extender_master>();
+    std::function<std::optional<std::vector<extender_scheduler>>()> masters = [] {
+      return std::vector<extender_scheduler>();
     };
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's
   };
 
   /// Everything given must outlive this.
-  extender_certificates(stores from, kube::client& client, controller::recorder& events, controller::registry& metrics,
-                        settings how);
+  extender_certificates(stores stores, kube::client& client, controller::recorder& events,
+                        controller::registry& metrics, settings settings);
 
   static kube::object_key only() { return {{}, std::string(names::extender_authority_secret)}; }
   std::string_view name() const override { return "extender-certificates"; }
@@ -92,24 +92,24 @@ class extender_certificates final : public controller::reconciler {
   }
 
  private:
-  const extender_secret* find(const controller::store<extender_secret>& in, std::string_view name) const;
+  const extender_secret* find(const controller::store<extender_secret>& store, std::string_view name) const;
   const accelerator_policy* policy() const;
   std::optional<extender_view> view() const;
   kube::task<controller::action> make_secret(std::string_view name);
   kube::task<controller::action> write(std::string_view name, const extender_secret* seen, nlohmann::json patch,
-                                       std::string_view why, std::string taken_out = {});
+                                       std::string_view reason, std::string taken_out = {});
   void show(const extender_view& is);
   void say(std::string_view reason, controller::event_type type, const std::string& note);
-  void say_waiting(const std::string& what);
+  void say_waiting(const std::string& message);
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
   controller::recorder& events_;
-  settings how_;
+  settings settings_;
   extender_settings issuing_;
   controller::family<controller::gauge>& expires_;
   std::optional<controller::milliseconds> said_at_;
-  std::string said_;
+  std::string message_;
 };
 
 /// Shows what is stored on a server; runs in every replica. A pair that cannot be shown, or a list of authorities that
@@ -125,7 +125,7 @@ class extender_certificate {
   void show(const extender_secret& secret);
 
   controller::http_server& server_;
-  controller::given_certificate shown_;
+  controller::given_certificate certificate_;
 };
 
 }  // namespace reconcilers

@@ -14,23 +14,23 @@
 #include "reconcilers/declarations/pod_spec.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
-using crl::shown;
 using nlohmann::json;
+using text::shown;
 
 constexpr std::string_view paddle_env = "FLAGS_allocator_strategy", paddle_value = "naive_best_fit";
 constexpr std::string_view mig_prefix = "nvidia.com/mig-";
 
-const json* member(const json* of, std::string_view name) {
-  if (!of || !of->is_object()) return nullptr;
-  const auto at = of->find(name);
-  return at == of->end() || at->is_null() ? nullptr : &*at;
+const json* member(const json* object, std::string_view name) {
+  if (!object || !object->is_object()) return nullptr;
+  const auto match = object->find(name);
+  return match == object->end() || match->is_null() ? nullptr : &*match;
 }
-std::string text_in(const json* of, std::string_view name) {
-  const auto* at = member(of, name);
-  return at && at->is_string() ? at->get<std::string>() : std::string();
+std::string text_in(const json* object, std::string_view name) {
+  const auto* position = member(object, name);
+  return position && position->is_string() ? position->get<std::string>() : std::string();
 }
 
 // ---- the pod
@@ -44,11 +44,11 @@ struct container {
   bool has_env = false, has_more_env = false;  ///< env; envFrom
 
   bool names(std::string_view variable) const {
-    return std::ranges::any_of(env, [&](const auto& one) { return one.first == variable; });
+    return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == variable; });
   }
   std::optional<std::string> value_of(std::string_view variable) const {
-    for (auto at = env.rbegin(); at != env.rend(); ++at) {
-      if (at->first == variable) return at->second;
+    for (auto position = env.rbegin(); position != env.rend(); ++position) {
+      if (position->first == variable) return position->second;
     }
     return std::nullopt;
   }
@@ -72,21 +72,21 @@ std::vector<container> containers_of(const json* spec) {
   for (const auto* list : {"initContainers", "containers"}) {
     const auto* all = member(spec, list);
     if (!all || !all->is_array()) continue;
-    for (std::size_t i = 0; i < all->size() && out.size() < crl::max_containers; ++i) {
-      const auto* one = &(*all)[i];
+    for (std::size_t i = 0; i < all->size() && out.size() < declarations::max_containers; ++i) {
+      const auto* item = &(*all)[i];
       container made;
       made.path = std::string("/spec/") + list + "/" + std::to_string(i);
-      made.name = text_in(one, "name");
-      made.image = text_in(one, "image");
-      made.asks = asks_of(member(member(one, "resources"), "limits"));
-      const auto* env = member(one, "env");
+      made.name = text_in(item, "name");
+      made.image = text_in(item, "image");
+      made.asks = asks_of(member(member(item, "resources"), "limits"));
+      const auto* env = member(item, "env");
       made.has_env = env && env->is_array();
       for (std::size_t each = 0; made.has_env && each < env->size(); ++each) {
         const auto* variable = &(*env)[each];
         auto value = member(variable, "valueFrom") ? std::nullopt : std::optional(text_in(variable, "value"));
         made.env.emplace_back(text_in(variable, "name"), std::move(value));
       }
-      made.has_more_env = member(one, "envFrom") != nullptr;
+      made.has_more_env = member(item, "envFrom") != nullptr;
       if (!made.asks.empty()) out.push_back(std::move(made));
     }
   }
@@ -94,9 +94,10 @@ std::vector<container> containers_of(const json* spec) {
 }
 
 /// The library a container's share of a card goes through; null for whole cards and for none.
-const shim_row* shim_for(const container& of) {
-  for (const auto& one : shims()) {
-    if (const auto amount = kube::amount(of.asks, one.resource); amount > 0 && amount % one.whole != 0) return &one;
+const shim_row* shim_for(const container& container) {
+  for (const auto& shim : shims()) {
+    if (const auto amount = kube::amount(container.asks, shim.resource); amount > 0 && amount % shim.whole != 0)
+      return &shim;
   }
   return nullptr;
 }
@@ -104,7 +105,7 @@ const shim_row* shim_for(const container& of) {
 // ---- what it needs
 
 struct need {
-  requirement of;
+  requirement constraint;
   bool asked_of_us = false;  ///< by an annotation of ours
 };
 
@@ -122,8 +123,8 @@ struct needs {
   }
   std::vector<requirement> requirements(bool asked_of_us_only) const {
     std::vector<requirement> out;
-    for (const auto& one : all) {
-      if (one.asked_of_us || !asked_of_us_only) out.push_back(one.of);
+    for (const auto& entry : all) {
+      if (entry.asked_of_us || !asked_of_us_only) out.push_back(entry.constraint);
     }
     return out;
   }
@@ -135,24 +136,24 @@ bool is_true(const std::optional<std::string>& text) {
   return text && std::ranges::find(words, *text) != words.end();
 }
 
-void read_env(const container& of, needs& into) {
-  const bool checked = !is_true(of.value_of(names::disable_env));
-  const auto from = [&](std::string_view variable) {
-    return "env " + shown(variable, 64) + " of container " + shown(of.name, 63);
+void read_env(const container& container, needs& needs) {
+  const bool checked = !is_true(container.value_of(names::disable_env));
+  const auto describe_source = [&](std::string_view variable) {
+    return "env " + shown(variable, 64) + " of container " + shown(container.name, 63);
   };
   std::set<std::string> seen;
-  for (const auto& [name, value] : of.env) {
+  for (const auto& [name, value] : container.env) {
     const bool requires_something =
         name.starts_with(names::require_prefix) && !name.starts_with(names::require_jetpack);
-    const auto counts = of.value_of(name);
+    const auto counts = container.value_of(name);
     if (checked && requires_something && counts && seen.insert(name).second)
-      into.add(parse_requirement(*counts), from(name), false);
+      needs.add(parse_requirement(*counts), describe_source(name), false);
   }
   // The toolkit looks at CUDA_VERSION only where the image says nothing better.
-  const auto runtime = of.value_of(names::cuda_env);
-  const auto required = of.value_of("NVIDIA_REQUIRE_CUDA");
+  const auto runtime = container.value_of(names::cuda_env);
+  const auto required = container.value_of("NVIDIA_REQUIRE_CUDA");
   if (runtime && !runtime->empty() && (!required || required->empty()))
-    into.add(parse_cuda_version(*runtime, checked), from(names::cuda_env), false);
+    needs.add(parse_cuda_version(*runtime, checked), describe_source(names::cuda_env), false);
 }
 
 needs needs_of(const json& pod, const std::vector<container>& containers) {
@@ -164,13 +165,13 @@ needs needs_of(const json& pod, const std::vector<container>& containers) {
     if (text && text->is_string())
       out.add(parse_annotation(text->get_ref<const std::string&>(), about), "annotation " + std::string(key), true);
   }
-  for (const auto& one : containers) read_env(one, out);
+  for (const auto& container : containers) read_env(container, out);
   return out;
 }
 
 std::string said(const std::vector<requirement>& all) {
   std::string out;
-  for (const auto& one : all) out += (out.empty() ? "" : " and ") + one.source + ": \"" + one.text + "\"";
+  for (const auto& entry : all) out += (out.empty() ? "" : " and ") + entry.source + ": \"" + entry.text + "\"";
   return out;
 }
 
@@ -182,37 +183,37 @@ struct survey {
 };
 
 bool offers(const kube::node& node, const std::set<std::string_view>& resources) {
-  return std::ranges::any_of(resources, [&](std::string_view one) {
-    return kube::amount(node.allocatable, one) > 0 || kube::amount(node.capacity, one) > 0;
+  return std::ranges::any_of(resources, [&](std::string_view resource) {
+    return kube::amount(node.allocatable, resource) > 0 || kube::amount(node.capacity, resource) > 0;
   });
 }
 
 survey look_at(std::span<const kube::node* const> nodes, const std::vector<container>& containers) {
   std::set<std::string_view> resources;
-  for (const auto& one : containers) {
-    for (const auto& [key, amount] : one.asks) resources.insert(key);
+  for (const auto& container : containers) {
+    for (const auto& [key, amount] : container.asks) resources.insert(key);
   }
   survey out;
-  for (const auto* one : nodes) {
-    if (offers(*one, resources)) out.offering.push_back(facts_of(*one));
+  for (const auto* node : nodes) {
+    if (offers(*node, resources)) out.offering.push_back(facts_of(*node));
   }
   return out;
 }
 
-void judge(survey& of, std::span<const requirement> needed, bool shared) {
-  for (const auto& one : of.offering) {
-    const auto is = shared && one.mig ? fit::no : meets(one, needed);
-    (is == fit::yes ? of.yes : is == fit::no ? of.no : of.unknown).push_back(&one);
+void judge(survey& survey, std::span<const requirement> needed, bool shared) {
+  for (const auto& entry : survey.offering) {
+    const auto is = shared && entry.mig ? fit::no : meets(entry, needed);
+    (is == fit::yes ? survey.yes : is == fit::no ? survey.no : survey.unknown).push_back(&entry);
   }
 }
 
 std::string resources_of(const std::vector<container>& containers) {
   std::set<std::string> all;
-  for (const auto& one : containers) {
-    for (const auto& [key, amount] : one.asks) all.insert(shown(key, 80));
+  for (const auto& container : containers) {
+    for (const auto& [key, amount] : container.asks) all.insert(shown(key, 80));
   }
   std::string out;
-  for (const auto& one : all) out += (out.empty() ? "" : " and ") + one;
+  for (const auto& entry : all) out += (out.empty() ? "" : " and ") + entry;
   return shown(out, 300);
 }
 
@@ -221,10 +222,10 @@ std::string resources_of(const std::vector<container>& containers) {
 class decision {
  public:
   /// `is_template`: of pods that will be made; nothing is written into it.
-  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by,
+  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& settings,
            bool is_template = false)
       : spec_(member(&pod, "spec")),
-        by_(by),
+        settings_(settings),
         is_template_(is_template),
         containers_(containers_of(spec_)),
         needs_(needs_of(pod, containers_)),
@@ -232,7 +233,7 @@ class decision {
 
   admission made() {
     if (containers_.empty()) return std::move(out_);
-    for (const auto& one : needs_.wrong) object(one);
+    for (const auto& entry : needs_.wrong) object(entry);
     if (spec_) {
       if (const auto shut = judge_affinity(*spec_)) out_.warnings.push_back(text_of(*shut));
     }
@@ -245,30 +246,31 @@ class decision {
 
  private:
   /// Refused where that is wanted, else said.
-  void object(const std::string& why) {
-    if (by_.mode != enforcement::deny) {
-      out_.warnings.push_back(why);
+  void object(const std::string& reason) {
+    if (settings_.mode != enforcement::deny) {
+      out_.warnings.push_back(reason);
       return;
     }
-    out_.refusal += (out_.refusal.empty() ? "" : "; ") + why;
+    out_.refusal += (out_.refusal.empty() ? "" : "; ") + reason;
   }
 
   /// Shares of cards: the library between must know the runtime, and cards must be whole below it.
   void share() {
-    const auto at = std::ranges::find_if(containers_, [](const container& one) { return shim_for(one) != nullptr; });
-    if (at == containers_.end()) return;
-    shared_ = shim_for(*at);
-    const auto asks_mig = [](const container& one) {
-      return std::ranges::any_of(one.asks, [](const auto& ask) { return ask.first.starts_with(mig_prefix); });
+    const auto match =
+        std::ranges::find_if(containers_, [](const container& container) { return shim_for(container) != nullptr; });
+    if (match == containers_.end()) return;
+    shared_ = shim_for(*match);
+    const auto asks_mig = [](const container& container) {
+      return std::ranges::any_of(container.asks, [](const auto& ask) { return ask.first.starts_with(mig_prefix); });
     };
     if (std::ranges::any_of(containers_, asks_mig))
-      object("container " + shown(at->name, 63) + " asks for " + std::string(shared_->resource) +
+      object("container " + shown(match->name, 63) + " asks for " + std::string(shared_->resource) +
              " beside a MIG device: " + std::string(shared_->name) + " does not share a card that is cut by MIG");
     const auto runtime = runtime_of(needs_.requirements(false));
     if (!runtime) return;
     const auto& baseline = shared_->baseline;
     if (runtime->major != baseline.major || *runtime > baseline) {
-      object("container " + shown(at->name, 63) + " asks for a share of a card (" + std::string(shared_->resource) +
+      object("container " + shown(match->name, 63) + " asks for a share of a card (" + std::string(shared_->resource) +
              ") and CUDA " + to_string(*runtime) + "; " + std::string(shared_->name) + " knows runtimes of CUDA " +
              std::to_string(baseline.major) + ".0 to " + to_string(baseline) + " (" + std::string(shared_->source) +
              "). Use such an image, or whole cards (multiples of " + std::to_string(shared_->whole) +
@@ -277,34 +279,34 @@ class decision {
       return;
     }
     // Driver and runtime of one major version, and a driver that knows the runtime by itself.
-    const bool asked = std::ranges::any_of(needs_.all, &need::asked_of_us);
+    const bool requested = std::ranges::any_of(needs_.all, &need::asked_of_us);
     const auto next = std::to_string(runtime->major + 1) + ".0";
     needs_.add(parse_annotation(">=" + to_string(*runtime) + ",<" + next, property::cuda),
-               std::string(shared_->name) + " needs a driver of the runtime's major version", asked);
+               std::string(shared_->name) + " needs a driver of the runtime's major version", requested);
   }
 
   /// Paddle's default allocator on a share of a card.
   void allocator() {
-    for (const auto& one : containers_) {
-      if (!shim_for(one) || !crl::lower_case(one.image).contains("paddle")) continue;
-      const auto set = one.value_of(paddle_env);
-      const bool known = set || !one.names(paddle_env);
+    for (const auto& container : containers_) {
+      if (!shim_for(container) || !text::lower_case(container.image).contains("paddle")) continue;
+      const auto set = container.value_of(paddle_env);
+      const bool known = set || !container.names(paddle_env);
       if (!known || set == paddle_value) continue;
-      const auto who = "container " + shown(one.name, 63);
+      const auto subject = "container " + shown(container.name, 63);
       const auto wanted = std::string(paddle_env) + "=" + std::string(paddle_value);
-      if (!set && by_.paddle_allocator && !one.has_more_env) {
+      if (!set && settings_.paddle_allocator && !container.has_more_env) {
         if (is_template_) continue;  // its pods get it
         const json variable = {{"name", paddle_env}, {"value", paddle_value}};
-        if (one.has_env)
-          add(one.path + "/env/-", variable);
+        if (container.has_env)
+          add(container.path + "/env/-", variable);
         else
-          add(one.path + "/env", json::array({variable}));
-        out_.warnings.push_back(who + ": " + wanted +
+          add(container.path + "/env", json::array({variable}));
+        out_.warnings.push_back(subject + ": " + wanted +
                                 " was written, because Paddle's default allocator fails on a share of a card");
         continue;
       }
       out_.warnings.push_back(
-          who + " runs a Paddle image on a share of a card, where " +
+          subject + " runs a Paddle image on a share of a card, where " +
           (set ? std::string(paddle_env) + "=" + shown(*set, 40) : std::string("its default allocator")) +
           " fails; set " + wanted + " in its env (quartermaster explain error paddle-auto-growth)");
     }
@@ -314,20 +316,20 @@ class decision {
     const auto all = needs_.requirements(false);
     if (hopeless_ || (all.empty() && !shared_)) return;
     judge(nodes_, all, shared_ != nullptr);
-    const auto what = resources_of(containers_);
+    const auto resources = resources_of(containers_);
     if (nodes_.yes.empty() && nodes_.unknown.empty() && !nodes_.no.empty()) {
-      object("no node that offers " + what + " has what the pod needs (" +
+      object("no node that offers " + resources + " has what the pod needs (" +
              (all.empty() ? std::string("a card that is not cut by MIG") : said(all)) + "); they have " +
              describe(nodes_.no));
     } else if (nodes_.yes.empty() && !nodes_.unknown.empty()) {
       out_.warnings.push_back(
-          "of no node that offers " + what + " it is known that it has what the pod needs (" + said(all) +
+          "of no node that offers " + resources + " it is known that it has what the pod needs (" + said(all) +
           "); label them (GPU Feature Discovery, cuda-major-version, cuda-minor-version), or the pod waits");
     }
-    const auto written = needs_.requirements(by_.mode != enforcement::deny);
+    const auto written = needs_.requirements(settings_.mode != enforcement::deny);
     if (written.size() < all.size() && !nodes_.no.empty() && !nodes_.yes.empty())
       out_.warnings.push_back("on " + std::to_string(nodes_.no.size()) + " of " +
-                              std::to_string(nodes_.offering.size()) + " nodes that offer " + what +
+                              std::to_string(nodes_.offering.size()) + " nodes that offer " + resources +
                               " it would not start (" + said(all) + "): " + describe(nodes_.no) + ". The annotation " +
                               std::string(names::cuda_annotation) + " keeps it away from them");
     limits();
@@ -339,8 +341,8 @@ class decision {
     const auto runtime = runtime_from_env();
     if (!runtime || shared_) return;
     std::vector<const node_facts*> limited;
-    for (const auto* one : nodes_.yes) {
-      if (compat::judge(*runtime, machine_of(*one)).is == outcome::minor_version) limited.push_back(one);
+    for (const auto* ye : nodes_.yes) {
+      if (cuda::judge(*runtime, machine_of(*ye)).is == outcome::minor_version) limited.push_back(ye);
     }
     if (limited.empty()) return;
     out_.warnings.push_back("CUDA " + to_string(*runtime) +
@@ -350,8 +352,8 @@ class decision {
   }
   std::optional<version> runtime_from_env() const {
     std::optional<version> out;
-    for (const auto& one : containers_) {
-      if (const auto is = one.value_of(names::cuda_env)) out = std::max(out, parse_version(*is));
+    for (const auto& container : containers_) {
+      if (const auto is = container.value_of(names::cuda_env)) out = std::max(out, parse_version(*is));
     }
     return out;
   }
@@ -359,15 +361,15 @@ class decision {
   void write(const std::vector<requirement>& needed) {
     if (needed.empty()) return;
     std::vector<const node_facts*> all;
-    for (const auto& one : nodes_.offering) all.push_back(&one);
-    auto asked = terms_of(needed, vocabulary_of(all));
+    for (const auto& entry : nodes_.offering) all.push_back(&entry);
+    auto terms = terms_of(needed, vocabulary_of(all));
     const bool some_mig = shared_ && std::ranges::any_of(nodes_.offering, &node_facts::mig);
-    if (asked && some_mig) asked = product({{{std::string(keys::mig_strategy), "NotIn", {"single", "mixed"}}}}, *asked);
+    if (terms && some_mig) terms = product({{{std::string(keys::mig_strategy), "NotIn", {"single", "mixed"}}}}, *terms);
     const auto* affinity = member(spec_, "affinity");
     const auto* of_nodes = member(affinity, "nodeAffinity");
     const auto* required = member(of_nodes, "requiredDuringSchedulingIgnoredDuringExecution");
     const auto* own = member(required, "nodeSelectorTerms");
-    auto is = asked ? merged(own ? *own : json(), *asked) : merge{merge::kind::too_many, {}};
+    auto is = terms ? merged(own ? *own : json(), *terms) : merge{merge::kind::too_many, {}};
     switch (is.is) {
       case merge::kind::unchanged:
         return;
@@ -376,7 +378,7 @@ class decision {
                                 " alternatives as node affinity, so none was written (" + said(needed) + ")");
         return;
       case merge::kind::contradiction:
-        object(asked->empty()
+        object(terms->empty()
                    ? "no node can ever have what the pod needs (" + said(needed) + ")"
                    : "the pod's own node affinity and what it needs (" + said(needed) + ") exclude each other");
         return;
@@ -400,7 +402,7 @@ class decision {
   }
 
   const json* spec_;
-  const admission_settings& by_;
+  const admission_settings& settings_;
   bool is_template_;
   std::vector<container> containers_;
   needs needs_;
@@ -415,12 +417,12 @@ constexpr std::array<std::string_view, 5> workloads{"Deployment", "StatefulSet",
 
 /// What the template of a workload says is told to its author: nobody reads what a controller is told of its pods.
 review_answer advise_on(const reviews::envelope& about, const json& workload, std::span<const kube::node* const> nodes,
-                        const admission_settings& by) {
+                        const admission_settings& settings) {
   const auto* spec = member(&workload, "spec");
   if (about.kind == "CronJob") spec = member(member(spec, "jobTemplate"), "spec");
   const auto* pod = member(spec, "template");
-  if (!pod || by.mode == enforcement::off) return reviews::answer(about.uid, {});
-  auto found = decision(*pod, nodes, by, true).made();
+  if (!pod || settings.mode == enforcement::disabled) return reviews::answer(about.uid, {});
+  auto found = decision(*pod, nodes, settings, true).made();
   if (!found.refusal.empty())
     found.warnings.insert(found.warnings.begin(), "its pods would be refused: " + found.refusal);
   reviews::decision out;
@@ -430,13 +432,13 @@ review_answer advise_on(const reviews::envelope& about, const json& workload, st
 
 }  // namespace
 
-admission admit(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& by) {
-  if (by.mode == enforcement::off) return {};
-  return decision(pod, nodes, by).made();
+admission admit(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& settings) {
+  if (settings.mode == enforcement::disabled) return {};
+  return decision(pod, nodes, settings).made();
 }
 
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& by, std::string_view own_namespace, const advice& more) {
+                           const admission_settings& settings, std::string_view own_namespace, const advice& more) {
   kube::json::document of_its_own;
   json pod;
   const auto about =
@@ -454,8 +456,8 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
                          !member(member(member(&pod, "metadata"), "annotations"), mirror_annotation);
   if (!concerned) return reviews::answer(about->uid, {});
   if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");
-  if (is_workload) return advise_on(*about, pod, nodes, by);
-  auto is = admit(pod, nodes, by);
+  if (is_workload) return advise_on(*about, pod, nodes, settings);
+  auto is = admit(pod, nodes, settings);
   if (more && is.refusal.empty()) std::ranges::move(more(about->ns, pod), std::back_inserter(is.warnings));
   reviews::decision out;
   out.refusal = is.refusal.empty() ? std::string() : shown(is.refusal, 4000);
@@ -464,4 +466,4 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
   return reviews::answer(about->uid, out);
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -19,10 +19,10 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/admission/admission.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 struct admission_settings {
-  enforcement mode = enforcement::off;
+  enforcement mode = enforcement::disabled;
   bool paddle_allocator = false;  ///< write FLAGS_allocator_strategy into pods that need it
 };
 
@@ -33,7 +33,8 @@ struct admission {
 };
 
 /// Any JSON may be given as `pod`: what has not the shape of one says nothing. `nodes`: all there are.
-admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes, const admission_settings& by);
+admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes,
+                const admission_settings& settings);
 
 /// What somebody else has to say about a new pod of this namespace; it is allowed all the same.
 using advice = std::function<std::vector<std::string>(std::string_view ns, const nlohmann::json& pod)>;
@@ -41,6 +42,6 @@ using advice = std::function<std::vector<std::string>(std::string_view ns, const
 /// The same of an AdmissionReview, with the exceptions of reconcilers/admission/admission.hpp: only CREATE, no mirror
 /// pods, not in system namespaces nor in `own_namespace`.
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
-                           const admission_settings& by, std::string_view own_namespace, const advice& more = {});
+                           const admission_settings& settings, std::string_view own_namespace, const advice& more = {});
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

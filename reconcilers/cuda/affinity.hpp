@@ -16,12 +16,12 @@
 #include "kube/packed_map.hpp"
 #include "reconcilers/cuda/requirement.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 /// One matchExpression of a node selector term.
 struct expression {
   std::string key;
-  std::string how;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
+  std::string op;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
   std::vector<std::string> values;
   friend auto operator<=>(const expression&, const expression&) = default;
 };
@@ -42,13 +42,13 @@ struct vocabulary {
 vocabulary vocabulary_of(std::span<const node_facts* const> nodes);
 
 /// Empty where more than `max_terms` alternatives would be needed.
-std::optional<terms> terms_of(std::span<const requirement> needed, const vocabulary& by);
+std::optional<terms> terms_of(std::span<const requirement> needed, const vocabulary& vocabulary);
 /// Simplified, in a settled order; empty as above.
 std::optional<terms> product(const terms& a, const terms& b);
 
 /// As kube-scheduler's node affinity does.
-bool matches(const term& of, const kube::packed_map& labels);
-bool matches(const terms& of, const kube::packed_map& labels);
+bool matches(const term& term, const kube::packed_map& labels);
+bool matches(const terms& terms, const kube::packed_map& labels);
 
 /// The nodeSelectorTerms of a pod with `needed` multiplied in.
 struct merge {
@@ -66,13 +66,13 @@ struct merge {
 merge merged(const nlohmann::json& own, const terms& needed);
 
 /// An affinity on CUDA labels that compares the parts of a pair by themselves.
-struct shut_out {
+struct excluded_versions {
   std::string versions;  ///< "13.x and 12.0-12.2"
-  version from;          ///< the oldest that is let in
+  version oldest;        ///< the oldest that is let in
 };
 /// Of spec.affinity.nodeAffinity of a pod: which known CUDA versions it shuts out although it lets older ones in. The
 /// manual's own (major In 12, minor Gt 2) lets in 12.3 to 12.9 and shuts out 13.x. Empty where it does not.
-std::optional<shut_out> judge_affinity(const nlohmann::json& pod_spec);
-std::string text_of(const shut_out& of);
+std::optional<excluded_versions> judge_affinity(const nlohmann::json& pod_spec);
+std::string text_of(const excluded_versions& shut_out);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -5,7 +5,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 /// What an error is known by; its words stand in the pages.
@@ -83,9 +83,9 @@ constexpr std::string_view chinese_page =
 
 /// What stands between two marks; to the end where the second is not there.
 std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
-  const auto at = text.find(begin);
-  if (at == text.npos) return {};
-  text.remove_prefix(at + begin.size());
+  const auto match = text.find(begin);
+  if (match == text.npos) return {};
+  text.remove_prefix(match + begin.size());
   return text.substr(0, text.find(end));
 }
 
@@ -97,7 +97,7 @@ std::string steps_of(std::string_view list) {
     const auto line = list.substr(begin, end - begin);
     const bool item = line.starts_with("- ");
     if (!out.empty()) out += item ? '\n' : ' ';
-    out += item ? line.substr(2) : crl::trimmed(line);
+    out += item ? line.substr(2) : text::trimmed(line);
     begin = end + 1;
   }
   return out;
@@ -106,11 +106,11 @@ std::string steps_of(std::string_view list) {
 /// The section of a page that ends with the command for `id`.
 std::string_view section_of(std::string_view page, std::string_view id) {
   const auto command = "`quartermaster explain error " + std::string(id);
-  for (auto at = page.find("\n## "); at != page.npos;) {
-    const auto next = page.find("\n## ", at + 1);
-    const auto section = page.substr(at, next - at);
+  for (auto position = page.find("\n## "); position != page.npos;) {
+    const auto next = page.find("\n## ", position + 1);
+    const auto section = page.substr(position, next - position);
     if (section.contains(command + "`") || section.contains(command + " --lang")) return section;
-    at = next;
+    position = next;
   }
   return {};
 }
@@ -155,9 +155,9 @@ void each_part(std::string_view text, std::string_view separators, Each each) {
 
 /// `word` as a whole word of `text`.
 bool has_word(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const auto after = at + word.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (after == text.size() || !is_word(text[after]))) return true;
+  for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word, match + 1)) {
+    const auto after = match + word.size();
+    if ((match == 0 || !is_word(text[match - 1])) && (after == text.size() || !is_word(text[after]))) return true;
   }
   return false;
 }
@@ -177,12 +177,12 @@ bool is_code(std::string_view text, std::string_view code) {
 /// A log line that speaks of CUDA and has the number right behind a word for an error.
 bool line_has_code(std::string_view line, std::string_view code) {
   if (!line.contains("cuda") && !line.contains("cuinit")) return false;
-  for (auto at = line.find(code); at != std::string_view::npos; at = line.find(code, at + 1)) {
-    const auto after = at + code.size();
-    if ((at > 0 && (is_word(line[at - 1]) || line[at - 1] == '.')) ||
+  for (auto match = line.find(code); match != std::string_view::npos; match = line.find(code, match + 1)) {
+    const auto after = match + code.size();
+    if ((match > 0 && (is_word(line[match - 1]) || line[match - 1] == '.')) ||
         (after < line.size() && (is_figure(line[after]) || line[after] == '.')))
       continue;
-    const auto before = line.substr(at > 20 ? at - 20 : 0, std::min<std::size_t>(at, 20));
+    const auto before = line.substr(match > 20 ? match - 20 : 0, std::min<std::size_t>(match, 20));
     for (const auto* word : {"error", "err", "code", "returned", "status"}) {
       if (has_word(before, word)) return true;
     }
@@ -201,14 +201,14 @@ std::string with_single_blanks(std::string_view text) {
 }
 
 /// `flat`: the text with single blanks only, because terminals break lines where they like.
-bool names(std::string_view text, std::string_view flat, const known_error& one) {
-  const auto trimmed = crl::trimmed(text);
-  if (trimmed == one.id) return true;
+bool names(std::string_view text, std::string_view flat, const known_error& known_error) {
+  const auto trimmed = text::trimmed(text);
+  if (trimmed == known_error.id) return true;
   bool found = false;
-  each_part(one.phrases, "\n", [&](std::string_view phrase) { found = found || flat.contains(phrase); });
+  each_part(known_error.phrases, "\n", [&](std::string_view phrase) { found = found || flat.contains(phrase); });
   if (found) return true;
-  if (!one.name.empty()) {
-    const auto name = crl::lower_case(one.name);
+  if (!known_error.name.empty()) {
+    const auto name = text::lower_case(known_error.name);
     constexpr std::string_view prefix = "cuda_error_";
     if (has_word(text, name)) return true;
     // "INVALID_IMAGE" alone; a word like "unknown" within a log says nothing.
@@ -216,8 +216,8 @@ bool names(std::string_view text, std::string_view flat, const known_error& one)
         trimmed == std::string_view(name).substr(prefix.size()))
       return true;
   }
-  if (one.code == 0) return false;
-  const auto code = std::to_string(one.code);
+  if (known_error.code == 0) return false;
+  const auto code = std::to_string(known_error.code);
   if (is_code(trimmed, code)) return true;
   each_part(text, "\n", [&](std::string_view line) { found = found || line_has_code(line, code); });
   return found;
@@ -231,13 +231,13 @@ std::span<const known_error> known_errors() {
 }
 
 std::vector<const known_error*> errors_in(std::string_view text) {
-  const auto lower = crl::lower_case(text);
+  const auto lower = text::lower_case(text);
   const auto flat = with_single_blanks(lower);
   std::vector<const known_error*> out;
-  for (const auto& one : known_errors()) {
-    if (names(lower, flat, one)) out.push_back(&one);
+  for (const auto& known_error : known_errors()) {
+    if (names(lower, flat, known_error)) out.push_back(&known_error);
   }
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -10,7 +10,7 @@
 
 #include "reconcilers/declarations/finding.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 struct error_words {
   std::string title;
@@ -27,7 +27,7 @@ struct known_error {
   std::string_view phrases;
   std::string_view source;
   error_words en, zh;
-  const error_words& in(crl::language which) const { return which == crl::language::zh ? zh : en; }
+  const error_words& in(text::language locale) const { return locale == text::language::zh ? zh : en; }
 };
 
 std::span<const known_error> known_errors();
@@ -36,4 +36,4 @@ std::span<const known_error> known_errors();
 /// without CUDA_ERROR_, an id, or lines of a log. A number within a log counts only on a line that speaks of CUDA.
 std::vector<const known_error*> errors_in(std::string_view text);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -6,7 +6,7 @@
 #include "api/names.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 constexpr std::size_t most_groups = 8, most_names = 3;
@@ -49,33 +49,34 @@ node_facts facts_of(const kube::node& node) {
   return out;
 }
 
-std::string describe(const node_facts& of, crl::language in) {
-  const bool zh = in == crl::language::zh;
+std::string describe(const node_facts& node_facts, text::language locale) {
+  const bool zh = locale == text::language::zh;
   const std::string unknown = zh ? "未知" : "unknown", comma = zh ? "，" : ", ";
-  std::string out = "CUDA " + (of.cuda ? to_string(*of.cuda) : unknown);
-  if (of.driver) out += comma + (zh ? "驱动 " : "driver ") + to_string(*of.driver);
-  out += comma + (zh ? "计算能力 " : "compute capability ") + (of.capability ? to_string(*of.capability) : unknown);
-  if (!of.product.empty()) out += comma + crl::shown(of.product, 63);
-  if (of.mig) out += comma + (zh ? "已用 MIG 切分" : "cut by MIG");
+  std::string out = "CUDA " + (node_facts.cuda ? to_string(*node_facts.cuda) : unknown);
+  if (node_facts.driver) out += comma + (zh ? "驱动 " : "driver ") + to_string(*node_facts.driver);
+  out += comma + (zh ? "计算能力 " : "compute capability ") +
+         (node_facts.capability ? to_string(*node_facts.capability) : unknown);
+  if (!node_facts.product.empty()) out += comma + text::shown(node_facts.product, 63);
+  if (node_facts.mig) out += comma + (zh ? "已用 MIG 切分" : "cut by MIG");
   return out;
 }
 
 std::string describe(const std::vector<const node_facts*>& nodes) {
   std::map<std::string, std::vector<std::string_view>> groups;
-  for (const auto* one : nodes) groups[describe(*one)].push_back(one->name);
+  for (const auto* node : nodes) groups[describe(*node)].push_back(node->name);
   std::vector<std::pair<std::string, std::vector<std::string_view>>> order(groups.begin(), groups.end());
   std::ranges::sort(order, [](const auto& a, const auto& b) {
     return a.second.size() != b.second.size() ? a.second.size() > b.second.size() : a.first < b.first;
   });
   std::string out;
-  std::size_t shown = 0, left = nodes.size();
-  for (auto& [what, names] : order) {
-    if (shown++ == most_groups) {
+  std::size_t index = 0, left = nodes.size();
+  for (auto& [description, names] : order) {
+    if (index++ == most_groups) {
       out += "; and " + std::to_string(left) + " more of other kinds";
       break;
     }
     std::ranges::sort(names);
-    out += (out.empty() ? "" : "; ") + what + ": ";
+    out += (out.empty() ? "" : "; ") + description + ": ";
     const auto listed = std::min(most_names, names.size());
     for (std::size_t i = 0; i < listed; ++i) out += (i == 0 ? "" : ", ") + std::string(names[i]);
     if (names.size() > listed) out += " and " + std::to_string(names.size() - listed) + " more";
@@ -84,4 +85,4 @@ std::string describe(const std::vector<const node_facts*>& nodes) {
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -12,7 +12,7 @@
 #include "reconcilers/cuda/version.hpp"
 #include "reconcilers/declarations/finding.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 namespace keys {
 inline constexpr std::string_view cuda_major = "cuda-major-version", cuda_minor = "cuda-minor-version";
@@ -47,9 +47,9 @@ struct node_facts {
 node_facts facts_of(const kube::node& node);
 
 /// "CUDA 12.2, driver 535.54.03, compute capability 7.0, Tesla-V100": what is known, for people.
-std::string describe(const node_facts& of, crl::language in = crl::language::en);
+std::string describe(const node_facts& node_facts, text::language locale = text::language::en);
 
 /// Nodes grouped by what they have, bounded: "CUDA 12.2, compute capability 7.5, Tesla-T4: gpu-1, gpu-2 and 3 more".
 std::string describe(const std::vector<const node_facts*>& nodes);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -5,7 +5,7 @@
 #include "reconcilers/cuda/facts.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using nlohmann::json;
@@ -34,10 +34,10 @@ label_step labels_for(const kube::node& node) {
     return out;
   }
   const auto says = std::string(major.value_or("")) + "." + std::string(minor.value_or(""));
-  const bool ours = written && *written == says;
-  if (!ours) {
+  const bool is_owned = written && *written == says;
+  if (!is_owned) {
     if (found && says != to_string(*found))
-      out.disagreement = "labels cuda-major-version and cuda-minor-version say CUDA " + crl::shown(says) +
+      out.disagreement = "labels cuda-major-version and cuda-minor-version say CUDA " + text::shown(says) +
                          ", and nvidia.com/cuda.runtime-version.* says " + to_string(*found) +
                          "; somebody else wrote the former, so they are left as they are: correct or remove them";
     return out;
@@ -71,4 +71,4 @@ json patch_of(const kube::node& node, const label_step& step) {
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

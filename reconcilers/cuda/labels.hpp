@@ -11,7 +11,7 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/cuda/version.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 namespace names {
 /// On nodes: "12.4", the CUDA labels we wrote last.
@@ -34,4 +34,4 @@ label_step labels_for(const kube::node& node);
 /// an idle step.
 nlohmann::json patch_of(const kube::node& node, const label_step& step);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

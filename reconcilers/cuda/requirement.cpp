@@ -5,7 +5,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using enum comparison;
@@ -18,18 +18,18 @@ constexpr std::pair<std::string_view, property> properties[] = {
 constexpr std::size_t longest = 4096;
 constexpr std::size_t most_conditions = 256;
 
-std::string_view name_of(property of) {
-  for (const auto& [name, one] : properties) {
-    if (one == of) return name;
+std::string_view name_of(property property) {
+  for (const auto& [name, value] : properties) {
+    if (value == property) return name;
   }
   std::unreachable();
 }
 
 /// Calls `each` for the parts of `text` between separators; empty parts too.
 template <class Each>
-void split(std::string_view text, char at, Each each) {
+void split(std::string_view text, char separator, Each each) {
   for (;;) {
-    const auto end = text.find(at);
+    const auto end = text.find(separator);
     each(text.substr(0, end));
     if (end == std::string_view::npos) return;
     text.remove_prefix(end + 1);
@@ -45,31 +45,31 @@ struct reader {
   void complain(std::string_view condition) {
     if (!wrong.empty()) return;
     wrong =
-        "\"" + crl::shown(condition) + "\" is no condition; allowed is " +
+        "\"" + text::shown(condition) + "\" is no condition; allowed is " +
         (annotation ? std::string("one of >= > <= < = != and a version, for example >=12.4; a comma is AND, a blank OR")
                     : std::string("cuda, driver or arch, one of >= > <= < = != and a version, for example "
                                   "cuda>=12.4; a comma is AND, a blank OR"));
   }
 
   std::optional<condition> read(std::string_view text) {
-    const auto at = text.find_first_of("<>=!");
-    if (at == std::string_view::npos || (annotation && at != 0)) {
+    const auto find_first = text.find_first_of("<>=!");
+    if (find_first == std::string_view::npos || (annotation && find_first != 0)) {
       complain(text);
       return std::nullopt;
     }
-    const auto name = text.substr(0, at);
+    const auto name = text.substr(0, find_first);
     const auto known = std::ranges::find(properties, name, &std::pair<std::string_view, property>::first);
     if (!annotation && known == std::end(properties)) return std::nullopt;
     condition out{annotation ? about : known->second, equal, {}};
-    auto rest = text.substr(at);
-    const auto is = std::ranges::find_if(operators, [&](const auto& one) { return rest.starts_with(one.first); });
+    auto rest = text.substr(find_first);
+    const auto is = std::ranges::find_if(operators, [&](const auto& entry) { return rest.starts_with(entry.first); });
     if (is == std::end(operators)) {
       complain(text);
       return std::nullopt;
     }
-    out.how = is->second;
+    out.op = is->second;
     rest.remove_prefix(is->first.size());
-    if (out.of == property::brand) return out;
+    if (out.attribute == property::brand) return out;
     const auto value = parse_numbers(rest);
     if (!value) {
       complain(text);
@@ -83,13 +83,13 @@ struct reader {
     std::vector<conjunction> out;
     split(text, ' ', [&](std::string_view term) {
       conjunction all;
-      split(term, ',', [&](std::string_view one) {
-        if (one.empty() || !wrong.empty()) return;
+      split(term, ',', [&](std::string_view part) {
+        if (part.empty() || !wrong.empty()) return;
         if (++conditions > most_conditions) {
           wrong = "there are more than " + std::to_string(most_conditions) + " conditions";
           return;
         }
-        if (const auto read_one = read(one)) all.push_back(*read_one);
+        if (const auto read_one = read(part)) all.push_back(*read_one);
       });
       if (!all.empty()) out.push_back(std::move(all));
     });
@@ -97,12 +97,12 @@ struct reader {
   }
 };
 
-std::expected<requirement, std::string> made(std::string_view text, reader by) {
+std::expected<requirement, std::string> made(std::string_view text, reader reader) {
   if (text.size() > longest) return std::unexpected("it has more than " + std::to_string(longest) + " bytes");
   requirement out;
-  out.any_of = by.read_all(text);
-  if (!by.wrong.empty()) return std::unexpected(std::move(by.wrong));
-  out.text = crl::shown(crl::trimmed(text), 200);
+  out.any_of = reader.read_all(text);
+  if (!reader.wrong.empty()) return std::unexpected(std::move(reader.wrong));
+  out.text = text::shown(text::trimmed(text), 200);
   return out;
 }
 
@@ -124,8 +124,8 @@ std::string without_blanks(std::string_view text) {
   return out;
 }
 
-bool holds(const std::array<int, 3>& is, comparison how, const std::array<int, 3>& value) {
-  switch (how) {
+bool holds(const std::array<int, 3>& is, comparison comparison, const std::array<int, 3>& value) {
+  switch (comparison) {
     case equal:
       return is == value;
     case not_equal:
@@ -142,10 +142,12 @@ bool holds(const std::array<int, 3>& is, comparison how, const std::array<int, 3
   return is >= value;
 }
 
-std::optional<std::array<int, 3>> value_in(const node_facts& node, property of) {
-  const auto pair = of == property::cuda ? node.cuda : of == property::arch ? node.capability : std::nullopt;
+std::optional<std::array<int, 3>> value_in(const node_facts& node, property attribute) {
+  const auto pair = attribute == property::cuda   ? node.cuda
+                    : attribute == property::arch ? node.capability
+                                                  : std::nullopt;
   if (pair) return std::array{pair->major, pair->minor, 0};
-  if (of == property::driver && node.driver)
+  if (attribute == property::driver && node.driver)
     return std::array{node.driver->major, node.driver->minor, node.driver->patch};
   return std::nullopt;
 }
@@ -158,11 +160,11 @@ fit both(fit a, fit b) {
 
 }  // namespace
 
-std::string to_string(const condition& of) {
-  const auto how = std::ranges::find(operators, of.how, &std::pair<std::string_view, comparison>::second);
-  auto out = std::string(name_of(of.of)) + std::string(how->first);
-  out += std::to_string(of.value[0]) + "." + std::to_string(of.value[1]);
-  if (of.value[2] != 0) out += "." + std::to_string(of.value[2]);
+std::string to_string(const condition& condition) {
+  const auto match = std::ranges::find(operators, condition.op, &std::pair<std::string_view, comparison>::second);
+  auto out = std::string(name_of(condition.attribute)) + std::string(match->first);
+  out += std::to_string(condition.value[0]) + "." + std::to_string(condition.value[1]);
+  if (condition.value[2] != 0) out += "." + std::to_string(condition.value[2]);
   return out;
 }
 
@@ -178,53 +180,54 @@ std::expected<requirement, std::string> parse_annotation(std::string_view text, 
 std::expected<requirement, std::string> parse_cuda_version(std::string_view text, bool checked) {
   const auto runtime = parse_version(text);
   if (!runtime)
-    return std::unexpected("\"" + crl::shown(text) + "\" is no CUDA version; allowed is MAJOR.MINOR, for example 12.4");
+    return std::unexpected("\"" + text::shown(text) +
+                           "\" is no CUDA version; allowed is MAJOR.MINOR, for example 12.4");
   requirement out;
   const bool family = !checked && family_of(runtime->major) != nullptr;
   out.any_of.push_back({{property::cuda, greater_equal, {runtime->major, family ? 0 : runtime->minor, 0}}});
-  out.text = crl::shown(text);
+  out.text = text::shown(text);
   return out;
 }
 
 fit meets(const node_facts& node, const condition& needed) {
-  if (needed.of == property::brand) return fit::yes;
-  const auto is = value_in(node, needed.of);
+  if (needed.attribute == property::brand) return fit::yes;
+  const auto is = value_in(node, needed.attribute);
   if (!is) return fit::unknown;
-  return holds(*is, needed.how, needed.value) ? fit::yes : fit::no;
+  return holds(*is, needed.op, needed.value) ? fit::yes : fit::no;
 }
 
 fit meets(const node_facts& node, const requirement& needed) {
   if (needed.any_of.empty()) return fit::yes;
   auto best = fit::no;
   for (const auto& all : needed.any_of) {
-    auto one = fit::yes;
-    for (const auto& each : all) one = both(one, meets(node, each));
-    if (one == fit::yes) return one;
-    if (one == fit::unknown) best = one;
+    auto ye = fit::yes;
+    for (const auto& each : all) ye = both(ye, meets(node, each));
+    if (ye == fit::yes) return ye;
+    if (ye == fit::unknown) best = ye;
   }
   return best;
 }
 
 fit meets(const node_facts& node, std::span<const requirement> needed) {
   auto out = fit::yes;
-  for (const auto& one : needed) out = both(out, meets(node, one));
+  for (const auto& entry : needed) out = both(out, meets(node, entry));
   return out;
 }
 
 std::optional<version> runtime_of(std::span<const requirement> needed) {
   std::optional<version> out;
-  for (const auto& one : needed) {
+  for (const auto& entry : needed) {
     // Alternatives are older drivers that the compatibility package of the image is for; the first is the image's own.
-    for (const auto& all : one.any_of) {
-      const auto at = std::ranges::find_if(all, [](const condition& each) {
-        return each.of == property::cuda && (each.how == equal || each.how == greater || each.how == greater_equal);
+    for (const auto& all : entry.any_of) {
+      const auto match = std::ranges::find_if(all, [](const condition& each) {
+        return each.attribute == property::cuda && (each.op == equal || each.op == greater || each.op == greater_equal);
       });
-      if (at == all.end()) continue;
-      out = std::max(out.value_or(version()), version{at->value[0], at->value[1]});
+      if (match == all.end()) continue;
+      out = std::max(out.value_or(version()), version{match->value[0], match->value[1]});
       break;
     }
   }
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

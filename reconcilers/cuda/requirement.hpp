@@ -17,7 +17,7 @@
 
 #include "reconcilers/cuda/facts.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 namespace names {
 inline constexpr std::string_view cuda_annotation = "quartermaster.io/cuda";
@@ -32,13 +32,13 @@ enum class property : std::uint8_t { cuda, arch, driver, brand };
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
 
 struct condition {
-  property of{};
-  comparison how{};
+  property attribute{};
+  comparison op{};
   std::array<int, 3> value{};  ///< what was not written is 0; unused for brand
   friend bool operator==(const condition&, const condition&) = default;
 };
 /// "cuda>=12.4".
-std::string to_string(const condition& of);
+std::string to_string(const condition& condition);
 
 /// All of them hold.
 using conjunction = std::vector<condition>;
@@ -68,4 +68,4 @@ fit meets(const node_facts& node, std::span<const requirement> needed);
 /// names one.
 std::optional<version> runtime_of(std::span<const requirement> needed);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -6,7 +6,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 constexpr std::array<toolkit_row, 23> toolkit_table{{
@@ -72,9 +72,9 @@ constexpr std::array<name_row, 32> name_table{{
 bool is_letter_or_figure(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
 bool has_word(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const bool begins = at == 0 || !is_letter_or_figure(text[at - 1]);
-    const auto after = at + word.size();
+  for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word, match + 1)) {
+    const bool begins = match == 0 || !is_letter_or_figure(text[match - 1]);
+    const auto after = match + word.size();
     if (begins && (after == text.size() || !is_letter_or_figure(text[after]))) return true;
   }
   return false;
@@ -85,40 +85,40 @@ bool has_word(std::string_view text, std::string_view word) {
 std::span<const toolkit_row> toolkits() { return toolkit_table; }
 
 std::optional<version> cuda_of(const driver_version& driver) {
-  const auto at = std::ranges::find_if(toolkit_table, [&](const toolkit_row& row) { return driver >= row.driver; });
-  return at == toolkit_table.end() ? std::nullopt : std::optional(at->cuda);
+  const auto match = std::ranges::find_if(toolkit_table, [&](const toolkit_row& row) { return driver >= row.driver; });
+  return match == toolkit_table.end() ? std::nullopt : std::optional(match->cuda);
 }
 
 std::optional<driver_version> driver_for(const version& cuda) {
-  const auto at = std::ranges::find(toolkit_table, cuda, &toolkit_row::cuda);
-  return at == toolkit_table.end() ? std::nullopt : std::optional(at->driver);
+  const auto match = std::ranges::find(toolkit_table, cuda, &toolkit_row::cuda);
+  return match == toolkit_table.end() ? std::nullopt : std::optional(match->driver);
 }
 
 std::span<const family_row> families() { return family_table; }
 
 const family_row* family_of(int major) {
-  const auto at = std::ranges::find(family_table, major, &family_row::major);
-  return at == family_table.end() ? nullptr : &*at;
+  const auto match = std::ranges::find(family_table, major, &family_row::major);
+  return match == family_table.end() ? nullptr : &*match;
 }
 
 std::span<const removal_row> removals() { return removal_table; }
 
 std::optional<version> first_toolkit_for(const version& capability) {
-  const auto at = std::ranges::find_if(first_table, [&](const auto& row) { return capability >= row.capability; });
-  return at == first_table.end() ? std::nullopt : std::optional(at->cuda);
+  const auto match = std::ranges::find_if(first_table, [&](const auto& row) { return capability >= row.capability; });
+  return match == first_table.end() ? std::nullopt : std::optional(match->cuda);
 }
 
 std::span<const shim_row> shims() { return shim_table; }
 
 const shim_row* shim_of(std::string_view mode) {
-  const auto at = std::ranges::find(shim_table, mode, &shim_row::mode);
-  return at == shim_table.end() ? nullptr : &*at;
+  const auto match = std::ranges::find(shim_table, mode, &shim_row::mode);
+  return match == shim_table.end() ? nullptr : &*match;
 }
 
 card_class class_of(std::string_view product) {
-  const auto name = crl::lower_case(product);
-  const auto at = std::ranges::find_if(name_table, [&](const name_row& row) { return has_word(name, row.word); });
-  return at == name_table.end() ? card_class::unknown : at->is;
+  const auto name = text::lower_case(product);
+  const auto match = std::ranges::find_if(name_table, [&](const name_row& row) { return has_word(name, row.word); });
+  return match == name_table.end() ? card_class::unknown : match->is;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

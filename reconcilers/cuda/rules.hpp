@@ -8,7 +8,7 @@
 
 #include "reconcilers/cuda/version.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 namespace sources {
 inline constexpr std::string_view release_notes = "https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/index.html";
@@ -72,4 +72,4 @@ enum class card_class { unknown, data_centre, other };
 /// By the name of the card as NVML or GPU Feature Discovery writes it: "NVIDIA-A100-SXM4-40GB", "Tesla T4".
 card_class class_of(std::string_view product);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

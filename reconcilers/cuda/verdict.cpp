@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
-using crl::language;
+using text::language;
 
 struct rule_row {
   rule is;
@@ -56,112 +56,118 @@ constexpr std::array<rule_row, 12> table{{
 }};
 // clang-format on
 
-const rule_row& row_of(rule which) {
-  for (const auto& one : table) {
-    if (one.is == which) return one;
+const rule_row& row_of(rule rule) {
+  for (const auto& entry : table) {
+    if (entry.is == rule) return entry;
   }
   std::unreachable();
 }
 
-verdict made(rule why, const version& runtime, const machine& on, const shim_row* shim = nullptr) {
-  return {row_of(why).gives, why, runtime, on, shim};
+verdict made(rule rule, const version& runtime, const machine& machine, const shim_row* shim = nullptr) {
+  return {row_of(rule).gives, rule, runtime, machine, shim};
 }
 
 /// Of the removal that concerns this card; null where none does.
-const removal_row* removal_for(const version& runtime, const machine& on) {
-  for (const auto& one : removals()) {
-    if (on.capability && runtime >= one.removed_in && *on.capability < one.below) return &one;
+const removal_row* removal_for(const version& runtime, const machine& machine) {
+  for (const auto& removal : removals()) {
+    if (machine.capability && runtime >= removal.removed_in && *machine.capability < removal.below) return &removal;
   }
   return nullptr;
 }
 
-bool within_family(const version& runtime, const version& cuda, const machine& on) {
+bool within_family(const version& runtime, const version& cuda, const machine& machine) {
   const auto* family = family_of(runtime.major);
   if (!family) return false;
-  return on.driver ? *on.driver >= family->floor : cuda.major == runtime.major;
+  return machine.driver ? *machine.driver >= family->floor : cuda.major == runtime.major;
 }
 
 }  // namespace
 
-std::string_view to_string(outcome of) noexcept {
+std::string_view to_string(outcome outcome) noexcept {
   static constexpr std::array<std::string_view, 5> words{"works", "works-by-minor-version", "needs-forward-package",
                                                          "fails", "unknown"};
-  return words[static_cast<std::size_t>(of)];
+  return words[static_cast<std::size_t>(outcome)];
 }
 
-std::string_view name_of(rule of) noexcept { return row_of(of).name; }
+std::string_view name_of(rule rule) noexcept { return row_of(rule).name; }
 
 machine machine_of(const node_facts& node) { return {node.cuda, node.driver, node.capability, node.card, node.mig}; }
 
-verdict judge(const version& runtime, const machine& on) {
-  if (removal_for(runtime, on)) return made(rule::capability_removed, runtime, on);
-  const auto cuda = on.known_cuda();
+verdict judge(const version& runtime, const machine& machine) {
+  if (removal_for(runtime, machine)) return made(rule::capability_removed, runtime, machine);
+  const auto cuda = machine.known_cuda();
   // A driver older than the whole table, and a runtime that is older as well: NVIDIA's documents end there.
-  if (!cuda && (!on.driver || runtime < toolkits().back().cuda)) return made(rule::nothing_known, runtime, on);
+  if (!cuda && (!machine.driver || runtime < toolkits().back().cuda))
+    return made(rule::nothing_known, runtime, machine);
   if (cuda && runtime <= *cuda) {
-    const auto first = on.capability ? first_toolkit_for(*on.capability) : std::nullopt;
-    return made(first && runtime < *first ? rule::backward_by_ptx : rule::backward, runtime, on);
+    const auto first = machine.capability ? first_toolkit_for(*machine.capability) : std::nullopt;
+    return made(first && runtime < *first ? rule::backward_by_ptx : rule::backward, runtime, machine);
   }
-  if (cuda && within_family(runtime, *cuda, on)) return made(rule::minor_version, runtime, on);
-  switch (on.card) {
+  if (cuda && within_family(runtime, *cuda, machine)) return made(rule::minor_version, runtime, machine);
+  switch (machine.card) {
     case card_class::data_centre:
-      return made(rule::forward_package, runtime, on);
+      return made(rule::forward_package, runtime, machine);
     case card_class::unknown:
-      return made(rule::forward_package_if_data_centre, runtime, on);
+      return made(rule::forward_package_if_data_centre, runtime, machine);
     case card_class::other:
       break;
   }
-  return made(rule::driver_too_old, runtime, on);
+  return made(rule::driver_too_old, runtime, machine);
 }
 
-verdict judge_shared(const version& runtime, const machine& on, const shim_row& through) {
-  if (on.mig) return made(rule::shim_mig, runtime, on, &through);
-  if (runtime.major != through.baseline.major) return made(rule::shim_other_major, runtime, on, &through);
-  if (runtime > through.baseline) return made(rule::shim_too_old, runtime, on, &through);
-  auto alone = judge(runtime, on);
+verdict judge_shared(const version& runtime, const machine& machine, const shim_row& shim_row) {
+  if (machine.mig) return made(rule::shim_mig, runtime, machine, &shim_row);
+  if (runtime.major != shim_row.baseline.major) return made(rule::shim_other_major, runtime, machine, &shim_row);
+  if (runtime > shim_row.baseline) return made(rule::shim_too_old, runtime, machine, &shim_row);
+  auto alone = judge(runtime, machine);
   if (alone.is != outcome::works) return alone;
-  if (on.known_cuda()->major != runtime.major) return made(rule::shim_other_major, runtime, on, &through);
-  return made(rule::shim_covers, runtime, on, &through);
+  if (machine.known_cuda()->major != runtime.major) return made(rule::shim_other_major, runtime, machine, &shim_row);
+  return made(rule::shim_covers, runtime, machine, &shim_row);
 }
 
-std::string text_of(const verdict& of, language in) {
-  const auto& row = row_of(of.why);
-  const auto cuda = of.on.known_cuda();
-  const auto* family = family_of(of.runtime.major);
-  const auto* removed = removal_for(of.runtime, of.on);
-  const auto needed = driver_for(of.runtime);
-  const auto first = of.on.capability ? first_toolkit_for(*of.on.capability) : std::nullopt;
-  const auto package = "cuda-compat-" + std::to_string(of.runtime.major) + "-" + std::to_string(of.runtime.minor);
-  const auto unknown = in == language::zh ? std::string("未知") : std::string("unknown");
-  const auto newest =
-      in == language::zh ? "支持 CUDA " + to_string(of.runtime) + " 的版本" : "of CUDA " + to_string(of.runtime);
+std::string text_of(const verdict& verdict, language locale) {
+  const auto& row = row_of(verdict.reason);
+  const auto cuda = verdict.host.known_cuda();
+  const auto* family = family_of(verdict.runtime.major);
+  const auto* removed = removal_for(verdict.runtime, verdict.host);
+  const auto needed = driver_for(verdict.runtime);
+  const auto first = verdict.host.capability ? first_toolkit_for(*verdict.host.capability) : std::nullopt;
+  const auto package =
+      "cuda-compat-" + std::to_string(verdict.runtime.major) + "-" + std::to_string(verdict.runtime.minor);
+  const auto unknown = locale == language::zh ? std::string("未知") : std::string("unknown");
+  const auto newest = locale == language::zh ? "支持 CUDA " + to_string(verdict.runtime) + " 的版本"
+                                             : "of CUDA " + to_string(verdict.runtime);
   const auto oldest = to_string(toolkits().back().cuda);
-  const auto before = !of.on.driver ? unknown : in == language::zh ? oldest + " 以前的版本" : "before " + oldest;
+  const auto before = !verdict.host.driver     ? unknown
+                      : locale == language::zh ? oldest + " 以前的版本"
+                                               : "before " + oldest;
   const std::pair<std::string_view, std::string> values[] = {
-      {"{runtime}", to_string(of.runtime)},
-      {"{major}", std::to_string(of.runtime.major)},
+      {"{runtime}", to_string(verdict.runtime)},
+      {"{major}", std::to_string(verdict.runtime.major)},
       {"{cuda}", cuda ? to_string(*cuda) : before},
-      {"{capability}", of.on.capability ? to_string(*of.on.capability) : unknown},
+      {"{capability}", verdict.host.capability ? to_string(*verdict.host.capability) : unknown},
       {"{floor}", family ? to_string(family->floor) : unknown},
       {"{needed}", needed ? to_string(*needed) : newest},
       {"{first}", first ? to_string(*first) : unknown},
       {"{removed}", removed ? to_string(removed->removed_in) : unknown},
       {"{below}", removed ? to_string(removed->below) : unknown},
-      {"{shim}", of.shim ? std::string(in == language::zh ? of.shim->zh : of.shim->name) : unknown},
-      {"{baseline}", of.shim ? to_string(of.shim->baseline) : unknown},
+      {"{shim}", verdict.shim ? std::string(locale == language::zh ? verdict.shim->zh : verdict.shim->name) : unknown},
+      {"{baseline}", verdict.shim ? to_string(verdict.shim->baseline) : unknown},
       {"{package}", package},
   };
-  std::string out(in == language::zh ? row.zh : row.en);
+  std::string out(locale == language::zh ? row.zh : row.en);
   for (const auto& [name, value] : values) {
-    for (auto at = out.find(name); at != std::string::npos; at = out.find(name, at + value.size()))
-      out.replace(at, name.size(), value);
+    for (auto match = out.find(name); match != std::string::npos; match = out.find(name, match + value.size()))
+      out.replace(match, name.size(), value);
   }
   return out;
 }
 
-std::string_view source_of(const verdict& of) noexcept { return of.shim ? of.shim->source : row_of(of.why).source; }
+std::string_view source_of(const verdict& verdict) noexcept {
+  return verdict.shim ? verdict.shim->source : row_of(verdict.reason).source;
+}
 
-std::string_view title_of(outcome of, language in) noexcept {
+std::string_view title_of(outcome outcome, language locale) noexcept {
   static constexpr std::array<std::array<std::string_view, 2>, 5> words{{
       {"works", "可以运行"},
       {"works by minor version compatibility", "依靠次版本兼容可以运行"},
@@ -169,7 +175,7 @@ std::string_view title_of(outcome of, language in) noexcept {
       {"does not work", "不能运行"},
       {"not known", "未知"},
   }};
-  return words[static_cast<std::size_t>(of)][in == language::zh ? 1 : 0];
+  return words[static_cast<std::size_t>(outcome)][locale == language::zh ? 1 : 0];
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -11,7 +11,7 @@
 #include "reconcilers/cuda/rules.hpp"
 #include "reconcilers/declarations/finding.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 enum class outcome : std::uint8_t {
   works,
@@ -21,7 +21,7 @@ enum class outcome : std::uint8_t {
   unknown,  ///< nothing is known of the driver
 };
 /// "works", "works-by-minor-version", "needs-forward-package", "fails", "unknown".
-std::string_view to_string(outcome of) noexcept;
+std::string_view to_string(outcome outcome) noexcept;
 
 /// Which sentence says why; `name_of` is stable and is the `rule` in JSON.
 enum class rule : std::uint8_t {
@@ -38,7 +38,7 @@ enum class rule : std::uint8_t {
   shim_mig,
   nothing_known,
 };
-std::string_view name_of(rule of) noexcept;
+std::string_view name_of(rule rule) noexcept;
 
 /// A driver and a card; what is not known is left empty.
 struct machine {
@@ -54,21 +54,21 @@ machine machine_of(const node_facts& node);
 
 struct verdict {
   outcome is = outcome::unknown;
-  rule why = rule::nothing_known;
+  rule reason = rule::nothing_known;
   version runtime;
-  machine on;
+  machine host;
   const shim_row* shim = nullptr;  ///< the row that decided
 };
 
 /// `runtime`: the CUDA version the image was built with.
-verdict judge(const version& runtime, const machine& on);
+verdict judge(const version& runtime, const machine& machine);
 /// The same through a library that shares cards: its baseline must know the runtime, majors must be the same, and the
 /// card must not be cut by MIG; and the driver alone must do.
-verdict judge_shared(const version& runtime, const machine& on, const shim_row& through);
+verdict judge_shared(const version& runtime, const machine& machine, const shim_row& shim_row);
 
 /// One or two sentences.
-std::string text_of(const verdict& of, crl::language in);
-std::string_view source_of(const verdict& of) noexcept;
-std::string_view title_of(outcome of, crl::language in) noexcept;
+std::string text_of(const verdict& verdict, text::language language);
+std::string_view source_of(const verdict& verdict) noexcept;
+std::string_view title_of(outcome outcome, text::language language) noexcept;
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

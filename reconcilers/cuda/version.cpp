@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 std::optional<std::array<int, 3>> parse_numbers(std::string_view text) {
   std::array<int, 3> out{};
@@ -32,14 +32,16 @@ std::optional<driver_version> parse_driver(std::string_view text) {
   return driver_version{(*numbers)[0], (*numbers)[1], (*numbers)[2]};
 }
 
-std::string to_string(const version& of) { return std::to_string(of.major) + "." + std::to_string(of.minor); }
+std::string to_string(const version& version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
 
-std::string to_string(const driver_version& of) {
-  auto out = std::to_string(of.major);
-  if (of.minor == 0 && of.patch == 0) return out;
-  out += "." + std::to_string(of.minor);
-  if (of.patch > 0) out += (of.patch < 10 ? ".0" : ".") + std::to_string(of.patch);
+std::string to_string(const driver_version& driver_version) {
+  auto out = std::to_string(driver_version.major);
+  if (driver_version.minor == 0 && driver_version.patch == 0) return out;
+  out += "." + std::to_string(driver_version.minor);
+  if (driver_version.patch > 0) out += (driver_version.patch < 10 ? ".0" : ".") + std::to_string(driver_version.patch);
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

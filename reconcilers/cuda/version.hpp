@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 /// "12.4": a CUDA version or a compute capability.
 struct version {
@@ -30,9 +30,9 @@ std::optional<version> parse_version(std::string_view text);
 /// "550.144.03", "550".
 std::optional<driver_version> parse_driver(std::string_view text);
 
-std::string to_string(const version& of);
+std::string to_string(const version& version);
 /// The last number has two figures, as NVIDIA writes it: 525.60.13, 550.144.03; left out where it and the one before it
 /// are 0.
-std::string to_string(const driver_version& of);
+std::string to_string(const driver_version& driver_version);
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

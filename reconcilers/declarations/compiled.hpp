@@ -11,7 +11,7 @@
 
 #include "reconcilers/declarations/rule_set.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 /// {keys, exclusive: [sorted], rules: {key: {...}}, groups: {name: [keys]}, amounts: {key: {...}}}; what is absent is
 /// false or none. Equal rule sets give equal bytes.
@@ -29,4 +29,4 @@ struct cut {
 };
 cut fitting(rule_set rules);
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

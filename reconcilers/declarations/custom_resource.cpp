@@ -37,7 +37,7 @@ json add_annotations(const std::string& uid, const std::string& version, const s
       {test("/metadata/uid", uid),
        test("/metadata/resourceVersion", version),
        test("/metadata/annotations", nullptr),
-       {{"op", "add"}, {"path", "/metadata/annotations"}, {"value", {{crl::verdict_annotation, text}}}}});
+       {{"op", "add"}, {"path", "/metadata/annotations"}, {"value", {{declarations::verdict_annotation, text}}}}});
 }
 
 json remove_verdict(const std::string& uid, const std::string& text) {
@@ -47,35 +47,42 @@ json remove_verdict(const std::string& uid, const std::string& text) {
 
 /// A module's declarations name each other and are written one after the other: while one of them is young, a partner
 /// that is not there yet is no mistake of anybody. `created` is wall time; a clock that is far off waits for nothing.
-bool waits_for_related(const crl::registry& all, const crl::judgement& judged, std::int64_t created) {
+bool waits_for_related(const declarations::registry& all, const declarations::judgement& judged, std::int64_t created) {
   const auto* found = all.find(judged.config_map);
-  const auto is_unknown = [](const crl::finding& finding) { return finding.what == crl::code::related_unknown; };
-  if (!found || !found->what.ours || std::ranges::none_of(judged.findings, is_unknown)) return false;
+  const auto is_unknown = [](const declarations::finding& finding) {
+    return finding.kind == declarations::code::related_unknown;
+  };
+  if (!found || !found->value.managed || std::ranges::none_of(judged.findings, is_unknown)) return false;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(now) - std::chrono::seconds(created);
   return age > -young && age < young;
 }
 
-std::string_view reason_of(crl::verdict v) {
-  return v == crl::verdict::accepted ? "Accepted" : v == crl::verdict::warning ? "Questionable" : "Refused";
+std::string_view reason_of(declarations::verdict v) {
+  return v == declarations::verdict::accepted  ? "Accepted"
+         : v == declarations::verdict::warning ? "Questionable"
+                                               : "Refused";
 }
 
 }  // namespace
 
-crl::config_map_view view_of(const kube::config_map& of) {
-  crl::config_map_view out;
-  out.key = of.key;
-  out.created = of.created;
-  out.labels.assign(of.labels.begin(), of.labels.end());
-  out.data.assign(of.data.begin(), of.data.end());
-  out.binary = of.binary.size();
+declarations::config_map_view view_of(const kube::config_map& config_map) {
+  declarations::config_map_view out;
+  out.key = config_map.key;
+  out.created = config_map.created;
+  out.labels.assign(config_map.labels.begin(), config_map.labels.end());
+  out.data.assign(config_map.data.begin(), config_map.data.end());
+  out.binary = config_map.binary.size();
   return out;
 }
 
-label_alias alias_of(const crl::device_config& of) { return {of.label_key, of.label_value, crl::lower_case(of.name)}; }
+label_alias alias_of(const declarations::device_config& config) {
+  return {config.label_key, config.label_value, text::lower_case(config.name)};
+}
 
 custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
-                                 crl::parse_settings settings, controller::store<owned_runtime_class>* runtime_classes,
+                                 declarations::parse_settings settings,
+                                 controller::store<owned_runtime_class>* runtime_classes,
                                  controller::store<compiled_rules>* compiled)
     : stores_(std::move(stores)),
       runtime_classes_(runtime_classes),
@@ -84,7 +91,7 @@ custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client&
       events_(events),
       registry_(std::move(settings)) {
   for (auto* store : stores_) {
-    for (const auto& one : store->all()) take_in(nullptr, &one);
+    for (const auto& entry : store->all()) take_in(nullptr, &entry);
     store->observe([this](const auto* before, const auto* after) { take_in(before, after); });
   }
   if (runtime_classes_) {
@@ -101,18 +108,18 @@ custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client&
 }
 
 void custom_resource::take_in(const compiled_rules* now) {
-  sources_ = now ? crl::sources_of(now->spec) : std::vector<kube::object_key>();
+  sources_ = now ? declarations::sources_of(now->spec) : std::vector<kube::object_key>();
 }
 
 /// resource_rules keeps the rule of a declaration that was edited into an error; the object says whether there is one.
-bool custom_resource::kept(const crl::judgement& refused) const {
+bool custom_resource::kept(const declarations::judgement& refused) const {
   const auto* found = registry_.find(refused.config_map);
-  return found && !found->what.switched_off && std::ranges::binary_search(sources_, refused.config_map);
+  return found && !found->value.switched_off && std::ranges::binary_search(sources_, refused.config_map);
 }
 
 void custom_resource::take_in_runtime_classes() {
   std::set<std::string, std::less<>> names;
-  for (const auto& one : runtime_classes_->all()) names.insert(one.key.name);
+  for (const auto& runtime_classe : runtime_classes_->all()) names.insert(runtime_classe.key.name);
   registry_.set_runtime_classes(std::move(names));
 }
 
@@ -140,7 +147,7 @@ void custom_resource::take_in(const kube::config_map* before, const kube::config
     registry_.put(view);
   } else {
     registry_.erase(key);
-    const auto text = before ? before->annotations.find(crl::verdict_annotation) : std::nullopt;
+    const auto text = before ? before->annotations.find(declarations::verdict_annotation) : std::nullopt;
     if (text) leftovers_[key] = leftover{before->id.to_string(), std::string(*text)};
   }
 }
@@ -148,13 +155,13 @@ void custom_resource::take_in(const kube::config_map* before, const kube::config
 std::vector<kube::object_key> custom_resource::affected_by(const kube::config_map* before,
                                                            const kube::config_map* after) const {
   std::set<kube::object_key> out;
-  for (const auto* one : {before, after}) {
-    if (one) out.insert(one->key);
+  for (const auto* entry : {before, after}) {
+    if (entry) out.insert(entry->key);
   }
   const bool same_content = before && after && before->created == after->created && before->labels == after->labels &&
                             before->data == after->data && before->binary == after->binary;
-  for (const auto* one : {before, after}) {
-    if (one && !same_content) std::ranges::move(registry_.neighbours(view_of(*one)), std::inserter(out, out.end()));
+  for (const auto* entry : {before, after}) {
+    if (entry && !same_content) std::ranges::move(registry_.neighbours(view_of(*entry)), std::inserter(out, out.end()));
   }
   return {out.begin(), out.end()};
 }
@@ -168,8 +175,8 @@ std::vector<kube::object_key> custom_resource::affected_by(const owned_runtime_c
 std::vector<kube::object_key> custom_resource::affected_by(const compiled_rules* before,
                                                            const compiled_rules* after) const {
   if (before && after && before->spec == after->spec) return {};
-  const auto sources = [](const compiled_rules* of) {
-    return of ? crl::sources_of(of->spec) : std::vector<kube::object_key>();
+  const auto sources = [](const compiled_rules* compiled_rules) {
+    return compiled_rules ? declarations::sources_of(compiled_rules->spec) : std::vector<kube::object_key>();
   };
   std::vector<kube::object_key> out;
   std::ranges::set_symmetric_difference(sources(before), sources(after), std::back_inserter(out));
@@ -182,10 +189,10 @@ kube::task<action> custom_resource::reconcile(kube::object_key key) {
   const auto* now = newest(key);
   if (!now) co_return co_await clean_up(std::move(key));
   auto judged = registry_.judge(key);
-  judged.kept = crl::verdict_of(judged) == crl::verdict::refused && kept(judged);
-  if (judged.of == crl::kind::none || now->deleting) co_return action::await_change();
-  auto text = crl::annotation_of(judged);
-  const std::string before(now->annotations.value_or(crl::verdict_annotation, ""));
+  judged.kept = declarations::verdict_of(judged) == declarations::verdict::refused && kept(judged);
+  if (judged.type == declarations::kind::none || now->deleting) co_return action::await_change();
+  auto text = declarations::annotation_of(judged);
+  const std::string before(now->annotations.value_or(declarations::verdict_annotation, ""));
   if (before == text) co_return action::await_change();
 
   if (before.empty() && waits_for_related(registry_, judged, now->created)) co_return look_again;
@@ -193,11 +200,11 @@ kube::task<action> custom_resource::reconcile(kube::object_key key) {
   const controller::object_reference about(kube::resources::config_maps, *now);
   auto done = co_await write(*now, text);
   if (!done) co_return std::unexpected(std::move(done.error()));
-  if (!done->written || crl::same_words(before, text)) co_return done->next;
-  const auto verdict = crl::verdict_of(judged);
+  if (!done->written || declarations::same_words(before, text)) co_return done->next;
+  const auto verdict = declarations::verdict_of(judged);
   const auto type =
-      verdict == crl::verdict::accepted ? controller::event_type::normal : controller::event_type::warning;
-  events_.record(about, type, reason_of(verdict), "Validate", crl::note_of(judged));
+      verdict == declarations::verdict::accepted ? controller::event_type::normal : controller::event_type::warning;
+  events_.record(about, type, reason_of(verdict), "Validate", declarations::note_of(judged));
   co_return action::await_change();
 }
 
@@ -229,9 +236,9 @@ kube::task<custom_resource::outcome> custom_resource::write(const kube::config_m
 /// uid and our own text. What is lost when we are killed between the two is a stale annotation on an object nobody
 /// judges any more.
 kube::task<action> custom_resource::clean_up(kube::object_key key) {
-  const auto at = leftovers_.find(key);
-  if (at == leftovers_.end()) co_return action::await_change();
-  const auto patch = remove_verdict(at->second.uid, at->second.text);
+  const auto match = leftovers_.find(key);
+  if (match == leftovers_.end()) co_return action::await_change();
+  const auto patch = remove_verdict(match->second.uid, match->second.text);
   const auto answer = co_await client_.patch(kube::resources::config_maps, key, kube::patch_kind::json, patch);
   const bool final_word = answer || answer.error().code == kube::errc::not_found ||
                           answer.error().code == kube::errc::invalid || answer.error().code == kube::errc::conflict ||

@@ -1,10 +1,11 @@
 #pragma once
 // Judges the declarations: every ConfigMap of ours gets its verdict as an annotation and, when the words change, an
-// event. Its data is never touched. The rules are in crl/ (pure); here is only what to look at and what to write.
+// event. Its data is never touched. The rules are in this folder (pure); here is only what to look at and what to
+// write.
 //
 // Fed by two or three stores, because a selector has no "or" over label keys: one a label domain and one for device
-// configurations (crl::names). An object in several of them is one object: its newest version counts. A write carries
-// the uid and resourceVersion that were judged; whoever was faster wins and we look again.
+// configurations (declarations::names). An object in several of them is one object: its newest version counts. A write
+// carries the uid and resourceVersion that were judged; whoever was faster wins and we look again.
 
 #include <map>
 #include <string>
@@ -29,7 +30,7 @@ class custom_resource final : public controller::reconciler {
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
   custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
-                  crl::parse_settings settings = crl::parse_settings(),
+                  declarations::parse_settings settings = declarations::parse_settings(),
                   controller::store<owned_runtime_class>* runtime_classes = nullptr,
                   controller::store<compiled_rules>* compiled = nullptr);
   custom_resource(const custom_resource&) = delete;
@@ -51,10 +52,10 @@ class custom_resource final : public controller::reconciler {
 
   /// Every declaration has been seen.
   bool synced() const;
-  const crl::registry& registry() const { return registry_; }
+  const declarations::registry& registry() const { return registry_; }
   /// The node labels that device configurations declare.
-  std::vector<crl::device_config> devices() const { return registry_.devices(); }
-  crl::judgement judge(const kube::object_key& key) const { return registry_.judge(key); }
+  std::vector<declarations::device_config> devices() const { return registry_.devices(); }
+  declarations::judgement judge(const kube::object_key& key) const { return registry_.judge(key); }
 
  private:
   /// A verdict we left on an object that is no longer ours to judge.
@@ -73,7 +74,7 @@ class custom_resource final : public controller::reconciler {
 
   void take_in_runtime_classes();
   void take_in(const compiled_rules* now);
-  bool kept(const crl::judgement& refused) const;
+  bool kept(const declarations::judgement& refused) const;
 
   std::vector<config_maps*> stores_;
   controller::store<owned_runtime_class>* runtime_classes_;
@@ -81,13 +82,13 @@ class custom_resource final : public controller::reconciler {
   std::vector<kube::object_key> sources_;  ///< the ConfigMaps the compiled rules came from, sorted
   kube::client& client_;
   controller::recorder& events_;
-  crl::registry registry_;
+  declarations::registry registry_;
   std::map<kube::object_key, leftover> leftovers_;
 };
 
-/// The ConfigMap as crl/ reads it; valid as long as `of`.
-crl::config_map_view view_of(const kube::config_map& of);
+/// The ConfigMap as parse.hpp reads it; valid as long as `of`.
+declarations::config_map_view view_of(const kube::config_map& config_map);
 /// The label of a device configuration that is sound, as one that asks for the mode of the device's name.
-label_alias alias_of(const crl::device_config& of);
+label_alias alias_of(const declarations::device_config& config);
 
 }  // namespace reconcilers

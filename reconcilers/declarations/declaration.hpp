@@ -12,7 +12,7 @@
 #include "kube/resource.hpp"
 #include "reconcilers/declarations/finding.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 /// What we read of a ConfigMap, wherever it comes from (store, file, test). The views must outlive the call they are
 /// given to.
@@ -28,8 +28,8 @@ struct config_map_view {
   std::optional<std::string_view> field(std::string_view name) const { return find(data, name); }
 
  private:
-  static std::optional<std::string_view> find(const entries& in, std::string_view name) {
-    for (const auto& [k, v] : in) {
+  static std::optional<std::string_view> find(const entries& entries, std::string_view name) {
+    for (const auto& [k, v] : entries) {
       if (k == name) return v;
     }
     return std::nullopt;
@@ -38,7 +38,7 @@ struct config_map_view {
 
 /// Which ConfigMaps are ours to judge; decided by labels only, never by name.
 enum class kind : std::uint8_t { none, declaration, device_config };
-kind kind_of(const config_map_view& of);
+kind kind_of(const config_map_view& config_map);
 
 /// The label domain the type label is in. The manual writes features.alauda.io, today's platform features.cpaas.io.
 enum class dialect : std::uint8_t { alauda, cpaas, both };
@@ -52,7 +52,7 @@ struct declaration {
   kube::object_key config_map;
   std::int64_t created = 0;
   dialect written_in = dialect::alauda;
-  bool ours = false;  ///< a module's own, written by the operator
+  bool managed = false;  ///< a module's own, written by the operator
 
   std::string key;  ///< extended resource name; empty when it is missing or not legal
   std::string group;
@@ -76,15 +76,17 @@ struct declaration {
   bool in_force() const { return sound && enabled; }
 
   /// The text in the language asked for, in the other one where that is missing.
-  const std::string& label(language in) const { return either(in, label_en, label_zh); }
-  const std::string& description(language in) const { return either(in, description_en, description_zh); }
-  const std::string& group_label(language in) const { return either(in, group_en, group_zh); }
+  const std::string& label(text::language language) const { return either(language, label_en, label_zh); }
+  const std::string& description(text::language language) const {
+    return either(language, description_en, description_zh);
+  }
+  const std::string& group_label(text::language language) const { return either(language, group_en, group_zh); }
 
   friend bool operator==(const declaration&, const declaration&) = default;
 
  private:
-  static const std::string& either(language in, const std::string& en, const std::string& zh) {
-    return in == language::zh ? (zh.empty() ? en : zh) : (en.empty() ? zh : en);
+  static const std::string& either(text::language locale, const std::string& en, const std::string& zh) {
+    return locale == text::language::zh ? (zh.empty() ? en : zh) : (en.empty() ? zh : en);
   }
 };
 
@@ -110,4 +112,4 @@ inline constexpr std::string_view cpaas_selector = "features.cpaas.io/type=Custo
 inline constexpr std::string_view device_selector = "device-plugin.cpaas.io/config=true";
 }  // namespace names
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -16,9 +16,9 @@
 #include "reconcilers/declarations/finding.hpp"
 #include "reconcilers/declarations/rule_set.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
-enum class objected : std::uint8_t {
+enum class objection_kind : std::uint8_t {
   // refused
   forbidden,      ///< limits: disabled
   not_legal,      ///< not an amount the plugin accepts
@@ -34,7 +34,7 @@ enum class objected : std::uint8_t {
 };
 
 struct objection {
-  objected what{};
+  objection_kind kind{};
   std::string container;  ///< "container main", "init container fetch"; empty: of the pod as a whole
   std::string key;
   std::int64_t amount = 0;
@@ -46,24 +46,24 @@ struct objection {
 
   friend bool operator==(const objection&, const objection&) = default;
 };
-std::string text_of(const objection& of, language in = language::en);
+std::string text_of(const objection& objection, text::language locale = text::language::en);
 /// At most 3,800 bytes, so that it fits whole into a warning of the API server.
-std::string texts_of(std::span<const objection> all, language in = language::en);
+std::string texts_of(std::span<const objection> all, text::language locale = text::language::en);
 
 /// One amount to be written into limits and requests of a container.
-struct filled {
+struct default_amount {
   std::size_t container = 0;  ///< index in what was given
   std::string key;
   std::int64_t amount = 0;
 
-  friend bool operator==(const filled&, const filled&) = default;
+  friend bool operator==(const default_amount&, const default_amount&) = default;
 };
 
 struct ruling {
-  std::vector<filled> fills;
+  std::vector<default_amount> fills;
   std::string runtime_class;       ///< to be written; empty: nothing to write
   std::vector<objection> refused;  ///< at most 1,000; of the pod after the fills, in its order
-  std::vector<objection> said;
+  std::vector<objection> warnings;
 
   bool allowed() const { return refused.empty(); }
   friend bool operator==(const ruling&, const ruling&) = default;
@@ -75,7 +75,7 @@ using pod_amounts = std::vector<std::pair<std::string, std::string>>;
 pod_amounts pod_amounts_in(const auto& annotations, const auto& labels);
 
 struct evaluation {
-  bool fill = true;                     ///< false: nothing is written, and what would be filled is objected to
+  bool fill = true;                     ///< false: nothing is written, and what would be filled is objection_kind to
   bool judge = true;                    ///< false: only what is to be written
   const pod_amounts* on_pod = nullptr;  ///< null: none
   std::size_t limits = 0;               ///< of all containers, cpu and memory too; 0: those that `containers` have
@@ -91,16 +91,16 @@ inline constexpr std::size_t max_comparisons = 400'000;  ///< exclusions of the 
 /// `containers` as the projection keeps them: amounts of extended resources only. Of a pod as the API server has it, or
 /// of a template, whose requests were not copied from the limits yet: an absent request counts as equal.
 ruling evaluate(const rule_set& rules, std::span<const kube::container> containers, std::string_view runtime_class,
-                const evaluation& how = {});
+                const evaluation& evaluation = {});
 
 struct pod_spec;
 /// The same of a pod as it was read (pod_spec.hpp); one beyond what is read is too large whatever it names.
-ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation how = {});
+ruling evaluate(const rule_set& rules, const pod_spec& pod, evaluation evaluation = {});
 
 pod_amounts pod_amounts_in(const auto& annotations, const auto& labels) {
   pod_amounts out;
-  const auto take = [&](const auto& from, bool label) {
-    for (const auto& [name, value] : from) {
+  const auto take = [&](const auto& entries, bool label) {
+    for (const auto& [name, value] : entries) {
       if (quota::is_pod_amount(name, label)) out.emplace_back(name, value);
     }
   };
@@ -109,4 +109,4 @@ pod_amounts pod_amounts_in(const auto& annotations, const auto& labels) {
   return out;
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -5,7 +5,7 @@
 
 #include "reconcilers/declarations/texts.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 /// {field} {value} {allowed} {hint} {other} {count}, in one pass: what people wrote is never taken for a placeholder.
@@ -38,37 +38,37 @@ std::string filled(std::string_view pattern, const finding& f, std::string_view 
 
 void sort(std::vector<finding>& findings) {
   const auto rank = [](const finding& f) {
-    return std::tuple(severity_of(f), f.what, std::string_view(f.field), std::string_view(f.value),
+    return std::tuple(severity_of(f), f.kind, std::string_view(f.field), std::string_view(f.value),
                       std::string_view(f.other));
   };
   std::ranges::sort(findings, {}, rank);
 }
 
-std::string_view to_string(severity s) noexcept { return s == severity::error ? "error" : "warning"; }
+std::string_view to_string(text::severity s) noexcept { return s == text::severity::error ? "error" : "warning"; }
 std::string_view to_string(code c) noexcept { return texts_of(c).name; }
-severity severity_of(code c) noexcept { return texts_of(c).level; }
+text::severity severity_of(code c) noexcept { return texts_of(c).level; }
 
 bool has_error(std::span<const finding> findings) {
-  return std::ranges::any_of(findings, [](const finding& f) { return severity_of(f) == severity::error; });
+  return std::ranges::any_of(findings, [](const finding& f) { return severity_of(f) == text::severity::error; });
 }
 
-std::string allowed_of(const finding& f, language in) {
-  return f.allowed.empty() ? std::string(texts_of(f.what).in(in).allowed) : f.allowed;
+std::string allowed_of(const finding& f, text::language language) {
+  return f.allowed.empty() ? std::string(texts_of(f.kind).in(language).allowed) : f.allowed;
 }
 
-std::string remedy_of(const finding& f, language in) {
-  const auto& words = texts_of(f.what).in(in);
+std::string remedy_of(const finding& f, text::language language) {
+  const auto& words = texts_of(f.kind).in(language);
   return filled(f.hint.empty() || words.remedy_with_hint.empty() ? words.remedy : words.remedy_with_hint, f,
-                allowed_of(f, in));
+                allowed_of(f, language));
 }
 
-std::string message_of(const finding& f, language in) {
-  const auto& words = texts_of(f.what).in(in);
-  const auto allowed = allowed_of(f, in);
-  const bool chinese = in == language::zh;
+std::string message_of(const finding& f, text::language locale) {
+  const auto& words = texts_of(f.kind).in(locale);
+  const auto allowed = allowed_of(f, locale);
+  const bool chinese = locale == text::language::zh;
   std::string out = filled(words.wrong, f, allowed);
   if (!allowed.empty()) out += (chinese ? "；允许：" : "; allowed: ") + allowed;
-  return out + (chinese ? "；" : "; ") + remedy_of(f, in);
+  return out + (chinese ? "；" : "; ") + remedy_of(f, locale);
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -13,7 +13,7 @@
 #include "kube/resource.hpp"
 #include "text/message.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 /// Names are stable: they are in the verdict annotation as `code`, and rows of docs/declarations.md.
 enum class code : std::uint8_t {
@@ -70,7 +70,7 @@ inline constexpr std::size_t code_count = static_cast<std::size_t>(code::device_
 
 /// All text members are already safe to show (text.hpp, `shown`).
 struct finding {
-  code what{};
+  code kind{};
   kube::object_key config_map;
   std::string
       field;  ///< path in the ConfigMap: "data.limits", "metadata.labels[features.cpaas.io/enabled]", "metadata.name"
@@ -86,17 +86,17 @@ struct finding {
 /// Errors first, then by code, field and value: the order in which findings are shown, the same for the same set.
 void sort(std::vector<finding>& findings);
 
-std::string_view to_string(severity s) noexcept;
+std::string_view to_string(text::severity s) noexcept;
 std::string_view to_string(code c) noexcept;
-severity severity_of(code c) noexcept;
-inline severity severity_of(const finding& f) noexcept { return severity_of(f.what); }
+text::severity severity_of(code c) noexcept;
+inline text::severity severity_of(const finding& f) noexcept { return severity_of(f.kind); }
 bool has_error(std::span<const finding> findings);
 
 /// What may stand there, e.g. "disabled, required, optional".
-std::string allowed_of(const finding& f, language in);
+std::string allowed_of(const finding& f, text::language language);
 /// What to do, e.g. `write "required"`.
-std::string remedy_of(const finding& f, language in);
+std::string remedy_of(const finding& f, text::language language);
 /// One line with all of it: what is wrong; what is allowed; what to do. At most about 800 bytes.
-std::string message_of(const finding& f, language in);
+std::string message_of(const finding& f, text::language language);
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

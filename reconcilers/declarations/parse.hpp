@@ -7,7 +7,7 @@
 
 #include "reconcilers/declarations/declaration.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 struct parse_settings {
   std::string ns = "kube-public";  ///< spec.customResources.namespace
@@ -16,20 +16,20 @@ struct parse_settings {
 };
 
 struct parsed {
-  declaration what;
+  declaration value;
   std::vector<finding> findings;
 
   friend bool operator==(const parsed&, const parsed&) = default;
 };
-parsed parse(const config_map_view& from, const parse_settings& settings = parse_settings());
+parsed parse(const config_map_view& config_map, const parse_settings& settings = parse_settings());
 
 struct parsed_device {
-  device_config what;
+  device_config value;
   std::vector<finding> findings;
 
   friend bool operator==(const parsed_device&, const parsed_device&) = default;
 };
-parsed_device parse_device(const config_map_view& from, const parse_settings& settings = parse_settings());
+parsed_device parse_device(const config_map_view& config_map, const parse_settings& settings = parse_settings());
 
 /// The fields of `data` we know, in the order of docs/declarations.md.
 std::span<const std::string_view> known_fields() noexcept;
@@ -39,4 +39,4 @@ inline constexpr std::size_t max_text_bytes = 2048;   ///< of a description, in 
 inline constexpr std::size_t max_list_items = 64;     ///< of relatedResources and excludeResources
 inline constexpr std::size_t max_unknown_fields = 8;  ///< named one by one
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

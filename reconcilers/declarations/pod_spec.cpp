@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 namespace json = kube::json;
@@ -12,16 +12,16 @@ struct room {
   std::size_t containers = read_containers, limits = read_limits, requests = read_limits;
   bool exceeded = false;
 
-  bool take(std::size_t& from) {
-    if (from == 0) exceeded = true;
-    return from != 0 && from-- != 0;
+  bool take(std::size_t& index) {
+    if (index == 0) exceeded = true;
+    return index != 0 && index-- != 0;
   }
 };
 
 /// Limits count whatever they are of, as the bounds of what is judged do; requests where they are kept.
-kube::quantities read_amounts(json::value of, room& left, bool limits) {
+kube::quantities read_amounts(json::value amounts, room& left, bool limits) {
   kube::quantities out;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(amounts, [&](std::string_view key, json::value field) {
     if (limits && !left.take(left.limits)) return;
     if (!kube::is_extended_resource(key) || (!limits && !left.take(left.requests))) return;
     std::string name(key);
@@ -38,14 +38,14 @@ kube::quantities read_amounts(json::value of, room& left, bool limits) {
   return out;
 }
 
-kube::container read_container(json::value of, kube::container::role as, room& left) {
+kube::container read_container(json::value container, kube::container::role role, room& left) {
   kube::container out;
-  out.as = as;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  out.kind = role;
+  json::each_member(container, [&](std::string_view key, json::value field) {
     if (key == "name") {
       out.name = json::text_or(field);
-    } else if (key == "restartPolicy" && as == kube::container::role::init) {
-      if (json::text_or(field) == "Always") out.as = kube::container::role::sidecar;
+    } else if (key == "restartPolicy" && role == kube::container::role::init) {
+      if (json::text_or(field) == "Always") out.kind = kube::container::role::sidecar;
     } else if (key == "resources") {
       json::each_member(field, [&](std::string_view kind, json::value amounts) {
         if (kind == "limits") out.limits = read_amounts(amounts, left, true);
@@ -56,9 +56,9 @@ kube::container read_container(json::value of, kube::container::role as, room& l
   return out;
 }
 
-toleration read_toleration(json::value of) {
+toleration read_toleration(json::value object) {
   toleration out;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "key") out.key = json::text_or(field);
     if (key == "operator") out.op = json::text_or(field);
     if (key == "effect") out.effect = json::text_or(field);
@@ -77,9 +77,9 @@ pod_spec read_pod_spec(json::value spec) {
   pod_spec out;
   room left;
   std::vector<kube::container> main;
-  const auto take = [&](std::vector<kube::container>& into, kube::container::role as) {
-    return [&left, &into, as](json::value one) {
-      if (left.take(left.containers)) into.push_back(read_container(one, as, left));
+  const auto take = [&](std::vector<kube::container>& containers, kube::container::role role) {
+    return [&left, &containers, role](json::value value) {
+      if (left.take(left.containers)) containers.push_back(read_container(value, role, left));
     };
   };
   json::each_member(spec, [&](std::string_view key, json::value field) {
@@ -95,8 +95,8 @@ pod_spec read_pod_spec(json::value spec) {
       out.node_name = json::text_or(field);
     } else if (key == "tolerations" && !field.is_null()) {
       out.has_tolerations = true;
-      json::each_item(field, [&](json::value one) {
-        if (out.tolerations.size() < read_tolerations) out.tolerations.push_back(read_toleration(one));
+      json::each_item(field, [&](json::value value) {
+        if (out.tolerations.size() < read_tolerations) out.tolerations.push_back(read_toleration(value));
       });
     }
   });
@@ -118,4 +118,4 @@ kube::result<pod_spec> parse_pod_spec(std::string_view text) {
   }
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -11,7 +11,7 @@
 #include "kube/projections/pod.hpp"
 #include "reconcilers/declarations/evaluate.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 struct toleration {
   std::string key, op, effect;
@@ -49,4 +49,4 @@ pod_spec read_pod_spec(kube::json::value spec);
 /// The same from text; errc::decode.
 kube::result<pod_spec> parse_pod_spec(std::string_view json);
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -8,7 +8,7 @@
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 constexpr std::array<std::string_view, 2> booleans{"true", "false"};
@@ -24,29 +24,31 @@ std::string_view meant(std::string_view value, std::span<const std::string_view>
   if (allowed.size() == booleans.size() && std::ranges::equal(allowed, booleans)) {
     static constexpr std::array<std::string_view, 6> yes{"yes", "on", "1", "y", "enabled", "enable"};
     static constexpr std::array<std::string_view, 6> no{"no", "off", "0", "n", "disabled", "disable"};
-    const auto is = [&](std::string_view word) { return word.size() == value.size() && distance(word, value) == 0; };
+    const auto is = [&](std::string_view word) {
+      return word.size() == value.size() && text::distance(word, value) == 0;
+    };
     if (std::ranges::any_of(yes, is)) return "true";
     if (std::ranges::any_of(no, is)) return "false";
   }
-  return nearest(value, allowed);
+  return text::nearest(value, allowed);
 }
 
 }  // namespace
 
-std::string data_path(std::string_view field) { return "data." + shown(field, 64); }
-std::string label_path(std::string_view label) { return "metadata.labels[" + shown(label, 64) + "]"; }
+std::string data_path(std::string_view field) { return "data." + text::shown(field, 64); }
+std::string label_path(std::string_view label) { return "metadata.labels[" + text::shown(label, 64) + "]"; }
 
-finding& reader::say(code what, std::string field, std::string_view value) {
+finding& reader::say(code code, std::string field, std::string_view value) {
   auto& f = findings_.emplace_back();
-  f.what = what;
-  f.config_map = from_.key;
+  f.kind = code;
+  f.config_map = config_map_.key;
   f.field = std::move(field);
-  f.value = shown(value);
+  f.value = text::shown(value);
   return f;
 }
 
-void reader::drop(code what, std::string_view field) {
-  std::erase_if(findings_, [&](const finding& f) { return f.what == what && f.field == field; });
+void reader::drop(code code, std::string_view field) {
+  std::erase_if(findings_, [&](const finding& f) { return f.kind == code && f.field == field; });
 }
 
 std::vector<finding> reader::findings() {
@@ -55,21 +57,21 @@ std::vector<finding> reader::findings() {
 }
 
 std::optional<std::string_view> reader::field(std::string_view name) const {
-  const auto found = from_.field(name);
+  const auto found = config_map_.field(name);
   if (!found) return std::nullopt;
-  const auto value = trimmed(*found);
+  const auto value = text::trimmed(*found);
   return value.empty() ? std::nullopt : std::optional(value);
 }
 
 std::optional<std::string_view> reader::label(std::string_view name, std::string& path) {
   const auto old_name = std::string(names::alauda) + std::string(name);
   const auto new_name = std::string(names::cpaas) + std::string(name);
-  const auto old_value = from_.label(old_name);
-  const auto new_value = from_.label(new_name);
+  const auto old_value = config_map_.label(old_name);
+  const auto new_value = config_map_.label(new_name);
   if (old_value && new_value && *old_value != *new_value) {
-    say(code::label_domains_differ, label_path(old_name), *old_value).other = shown(*new_value);
+    say(code::label_domains_differ, label_path(old_name), *old_value).other = text::shown(*new_value);
   }
-  const bool mostly_new = new_value || (!old_value && from_.label(std::string(names::cpaas) + "type"));
+  const bool mostly_new = new_value || (!old_value && config_map_.label(std::string(names::cpaas) + "type"));
   path = label_path(mostly_new ? new_name : old_name);
   return new_value ? new_value : old_value;
 }
@@ -83,10 +85,10 @@ std::string reader::text(std::string_view name, std::size_t max_bytes) {
     f.count = value->size();
     f.other = std::to_string(max_bytes);
     f.allowed = "<= " + f.other;
-  } else if (!is_plain_text(looked_at)) {
+  } else if (!text::is_plain_text(looked_at)) {
     say(code::not_text, data_path(name), looked_at);
   }
-  return shown(looked_at, max_bytes);
+  return text::shown(looked_at, max_bytes);
 }
 
 std::optional<std::string_view> reader::word(std::string path, std::optional<std::string_view> value,
@@ -112,17 +114,17 @@ std::vector<std::string> reader::resources(std::string_view name, std::string_vi
   std::size_t bad = 0;
   for (std::size_t begin = 0; begin <= value->size();) {
     const auto end = std::min(value->find(',', begin), value->size());
-    const auto item = trimmed(value->substr(begin, end - begin));
+    const auto item = text::trimmed(value->substr(begin, end - begin));
     begin = end + 1;
     if (item.empty() || ++count > max_list_items) continue;
-    if (is_extended_resource(item)) {
+    if (text::is_extended_resource(item)) {
       if (item == own_key)
         say(code::list_names_itself, data_path(name), item);
       else
         out.emplace_back(item);
     } else if (++bad <= max_unknown_fields) {
       auto& f = say(code::list_item_malformed, data_path(name), item);
-      if (const auto lower = lower_case(item.substr(0, 320)); is_extended_resource(lower)) f.hint = lower;
+      if (const auto lower = text::lower_case(item.substr(0, 320)); text::is_extended_resource(lower)) f.hint = lower;
     }
   }
   if (count > max_list_items) say(code::list_too_long, data_path(name)).count = count;
@@ -135,37 +137,38 @@ void reader::unknown_fields(std::span<const std::string_view> known) {
   // In the order of the names, so that which of them are named does not depend on the order of the wire.
   std::vector<std::string_view> unknown;
   std::size_t more = 0;
-  for (const auto& [name, value] : from_.data) {
+  for (const auto& [name, value] : config_map_.data) {
     if (std::ranges::find(known, name) != known.end()) continue;
-    const auto at = std::ranges::lower_bound(unknown, name);
-    unknown.insert(at, name);
+    const auto match = std::ranges::lower_bound(unknown, name);
+    unknown.insert(match, name);
     if (unknown.size() > max_unknown_fields) unknown.pop_back(), ++more;
   }
   for (const auto name : unknown) {
-    const auto near = nearest(name, known);
+    const auto near = text::nearest(name, known);
     // "limit" where "limits" is missing is one mistake, not two.
     const auto absent = [&](const finding& f) {
       return f.field == data_path(near) && f.value.empty() && f.hint.empty();
     };
-    const auto at = near.empty() || field(near) ? findings_.end() : std::ranges::find_if(findings_, absent);
-    if (at != findings_.end() && at->what == code::missing) {
-      at->hint = data_path(name);
+    const auto match = near.empty() || field(near) ? findings_.end() : std::ranges::find_if(findings_, absent);
+    if (match != findings_.end() && match->kind == code::missing) {
+      match->hint = data_path(name);
       continue;
     }
-    if (at != findings_.end()) findings_.erase(at);
+    if (match != findings_.end()) findings_.erase(match);
     auto& f = say(code::unknown_field, data_path(name));
     if (!near.empty()) f.hint = data_path(near);
   }
   if (more > 0) say(code::more_unknown_fields, "data").count = more;
-  if (from_.binary > 0) say(code::binary_data, "binaryData").count = from_.binary;
+  if (config_map_.binary > 0) say(code::binary_data, "binaryData").count = config_map_.binary;
 }
 
 void reader::place(std::string_view ns) {
-  if (from_.key.ns != ns) {
-    auto& f = say(code::wrong_namespace, "metadata.namespace", from_.key.ns);
+  if (config_map_.key.ns != ns) {
+    auto& f = say(code::wrong_namespace, "metadata.namespace", config_map_.key.ns);
     f.hint = f.allowed = std::string(ns);
   }
-  if (!from_.key.name.starts_with("cf-crl-")) say(code::name_without_prefix, "metadata.name", from_.key.name);
+  if (!config_map_.key.name.starts_with("cf-crl-"))
+    say(code::name_without_prefix, "metadata.name", config_map_.key.name);
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -10,15 +10,15 @@
 
 #include "reconcilers/declarations/declaration.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 class reader {
  public:
-  explicit reader(const config_map_view& from) : from_(from) {}
+  explicit reader(const config_map_view& config_map) : config_map_(config_map) {}
 
-  finding& say(code what, std::string field, std::string_view value = {});
+  finding& say(code code, std::string field, std::string_view value = {});
   /// Takes a finding back because another one says the same mistake better.
-  void drop(code what, std::string_view field);
+  void drop(code code, std::string_view field);
   std::vector<finding> findings();
 
   /// The value without blanks around it; nullopt when the field is absent or empty.
@@ -36,14 +36,14 @@ class reader {
   void unknown_fields(std::span<const std::string_view> known);
   void place(std::string_view ns);
 
-  const config_map_view& from() const { return from_; }
+  const config_map_view& from() const { return config_map_; }
 
  private:
-  const config_map_view& from_;
+  const config_map_view& config_map_;
   std::vector<finding> findings_;
 };
 
 std::string data_path(std::string_view field);
 std::string label_path(std::string_view label);
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

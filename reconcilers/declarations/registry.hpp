@@ -16,11 +16,11 @@
 #include "reconcilers/declarations/parse.hpp"
 #include "reconcilers/declarations/rule_set.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 /// Everything we say of one ConfigMap.
 struct judgement {
-  kind of = kind::none;
+  kind type = kind::none;
   kube::object_key config_map;
   std::string key;                ///< the resource, or the node label as "key=value"
   std::vector<finding> findings;  ///< sorted
@@ -45,7 +45,7 @@ class registry {
   explicit registry(parse_settings settings = parse_settings()) : settings_(std::move(settings)) {}
 
   /// Takes a ConfigMap in, replacing what was known of it. One that is neither kind is forgotten.
-  void put(const config_map_view& from);
+  void put(const config_map_view& config_map);
   void erase(const kube::object_key& config_map);
 
   const parsed* find(const kube::object_key& config_map) const;
@@ -54,11 +54,11 @@ class registry {
   /// Own findings and those between ConfigMaps; `of` is none when it is not known.
   judgement judge(const kube::object_key& config_map) const;
   /// Exactly this content was taken in last.
-  bool holds(const config_map_view& of) const;
+  bool holds(const config_map_view& config_map) const;
   /// All, in the order of their keys.
   std::vector<judgement> judge_all() const;
   /// The ConfigMaps whose judgement may depend on this one, known here or not. Sorted, without itself.
-  std::vector<kube::object_key> neighbours(const config_map_view& of) const;
+  std::vector<kube::object_key> neighbours(const config_map_view& config_map) const;
 
   /// What the cluster has; unknown (a file is judged) is not found fault with. Changes the judgement of declarations
   /// that name a RuntimeClass.
@@ -68,7 +68,7 @@ class registry {
   /// The declarations that name a RuntimeClass, sorted by key.
   std::vector<kube::object_key> with_runtime_class() const;
 
-  rule_set compile(const compile_options& how = {}) const;
+  rule_set compile(const compile_options& options = {}) const;
   /// Sound device configurations, in the order of their keys.
   std::vector<device_config> devices() const;
 
@@ -85,24 +85,24 @@ class registry {
     bool operator()(const declaration* a, const declaration* b) const;
   };
   using ranked = std::set<const declaration*, by_rank>;
-  void index(const declaration& what);
-  void forget(const declaration& what);
+  void index(const declaration& declaration);
+  void forget(const declaration& declaration);
   const ranked* with_key(const std::string& key) const;
   const declaration* first_with_key(const std::string& key) const;
 
-  void add_neighbours(const declaration& of, std::set<kube::object_key>& to) const;
-  bool is_missed(const declaration& of) const;
-  bool has_unreadable_neighbour(const declaration& of) const;
-  void say_duplicates(const declaration& of, std::vector<finding>& to) const;
-  void say_related(const declaration& of, std::vector<finding>& to) const;
-  void say_exclusions(const declaration& of, std::vector<finding>& to) const;
-  void say_unanswered(const declaration& of, std::vector<finding>& to) const;
-  void say_group(const declaration& of, std::vector<finding>& to) const;
-  std::vector<finding> between(const declaration& of) const;
-  void say_runtime_class(const declaration& of, std::vector<finding>& to) const;
-  void keep_last_good(rule_set& into, const compile_options& how) const;
-  judgement judge(const item& of) const;
-  judgement judge(const device_item& of) const;
+  void add_neighbours(const declaration& declaration, std::set<kube::object_key>& object_keys) const;
+  bool is_missed(const declaration& declaration) const;
+  bool has_unreadable_neighbour(const declaration& declaration) const;
+  void say_duplicates(const declaration& declaration, std::vector<finding>& findings) const;
+  void say_related(const declaration& declaration, std::vector<finding>& findings) const;
+  void say_exclusions(const declaration& declaration, std::vector<finding>& findings) const;
+  void say_unanswered(const declaration& declaration, std::vector<finding>& findings) const;
+  void say_group(const declaration& declaration, std::vector<finding>& findings) const;
+  std::vector<finding> between(const declaration& declaration) const;
+  void say_runtime_class(const declaration& declaration, std::vector<finding>& findings) const;
+  void keep_last_good(rule_set& rule_set, const compile_options& options) const;
+  judgement judge(const item& item) const;
+  judgement judge(const device_item& device_item) const;
 
   parse_settings settings_;
   std::map<kube::object_key, item> items_;
@@ -118,4 +118,4 @@ class registry {
 std::vector<judgement> judge_all(std::span<const config_map_view> config_maps,
                                  const parse_settings& settings = parse_settings());
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -62,26 +62,26 @@ bool same(const json& want, const compiled_rules* is) {
   return json::parse(is->spec, nullptr, false) == want["spec"];
 }
 
-std::string plural(std::size_t count, std::string_view one) {
-  return std::to_string(count) + " " + std::string(one) + (count == 1 ? "" : "s");
+std::string plural(std::size_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
 }  // namespace
 
-resource_rules::resource_rules(stores from, custom_resource& declared, kube::client& client, settings how)
-    : from_(from), declared_(declared), client_(client), how_(std::move(how)) {
-  for (const auto& node : from_.nodes.all()) count(nullptr, &node);
-  from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
+resource_rules::resource_rules(stores stores, custom_resource& declared, kube::client& client, settings settings)
+    : stores_(stores), declared_(declared), client_(client), settings_(std::move(settings)) {
+  for (const auto& node : stores_.nodes.all()) count(nullptr, &node);
+  stores_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
 }
 
 void resource_rules::count(const kube::node* before, const kube::node* after) {
   if (before && after && before->allocatable == after->allocatable) return;
-  const auto add = [this](const kube::node* of, int by) {
-    if (!of) return;
-    for (const auto& [key, amount] : of->allocatable) {
+  const auto add = [this](const kube::node* node, int delta) {
+    if (!node) return;
+    for (const auto& [key, amount] : node->allocatable) {
       if (amount <= 0) continue;
       auto& nodes = offering_[key];
-      nodes += by;
+      nodes += delta;
       if (nodes > 0)
         offered_.insert(key);
       else
@@ -93,47 +93,47 @@ void resource_rules::count(const kube::node* before, const kube::node* after) {
 }
 
 bool resource_rules::synced() const {
-  return from_.policies.synced() && from_.nodes.synced() && from_.rules.synced() && declared_.synced();
+  return stores_.policies.synced() && stores_.nodes.synced() && stores_.rules.synced() && declared_.synced();
 }
 
 /// What was compiled last: as the object has it, but for what we know better.
-crl::rule_set resource_rules::last_good(const compiled_rules* is) const {
-  auto out = is ? crl::rules_of(json::parse(is->spec, nullptr, false)) : crl::rule_set();
+declarations::rule_set resource_rules::last_good(const compiled_rules* is) const {
+  auto out = is ? declarations::rules_of(json::parse(is->spec, nullptr, false)) : declarations::rule_set();
   if (kept_.empty()) return out;
   std::set<kube::object_key> known;
-  for (const auto& one : kept_) known.insert(one.config_map);
-  std::erase_if(out.rules, [&](const crl::rule& of) { return known.contains(of.config_map); });
+  for (const auto& entry : kept_) known.insert(entry.config_map);
+  std::erase_if(out.rules, [&](const declarations::rule& rule) { return known.contains(rule.config_map); });
   out.rules.insert(out.rules.end(), kept_.begin(), kept_.end());
-  std::ranges::sort(out.rules, {}, &crl::rule::key);
+  std::ranges::sort(out.rules, {}, &declarations::rule::key);
   return out;
 }
 
 json resource_rules::object_of(const accelerator_policy& policy, const compiled_rules* is) {
-  crl::compile_options how;
-  how.fill_optional = policy.resources.fill_optional;
-  how.offered = &offered_;
-  const auto of_now = declared_.registry().compile(how);
+  declarations::compile_options options;
+  options.fill_optional = policy.resources.fill_optional;
+  options.offered = &offered_;
+  const auto of_now = declared_.registry().compile(options);
   const auto last = last_good(is);
-  how.last = &last;
-  auto all = declared_.registry().compile(how);
+  options.last = &last;
+  auto all = declared_.registry().compile(options);
   kept_.clear();
-  for (const auto& one : all.rules) {
-    if (!of_now.find(one.key)) kept_.push_back(one);
+  for (const auto& rule : all.rules) {
+    if (!of_now.find(rule.key)) kept_.push_back(rule);
   }
-  auto compiled = crl::fitting(std::move(all));
+  auto compiled = declarations::fitting(std::move(all));
   keys_ = compiled.rules.rules.size();
   left_out_ = compiled.left_out;
-  auto spec = crl::spec_of(compiled.rules);
+  auto spec = declarations::spec_of(compiled.rules);
   const auto& mode = policy.resources.enforcement;
   // Where the webhook fills, it may be away while the API server refuses: then a default that nobody wrote is no fault.
-  if (!how_.filled_by_policies() && mode == "Deny") {
+  if (!settings_.filled_by_policies() && mode == "Deny") {
     for (const auto& rule : compiled.rules.rules) {
       if (rule.fill) spec["rules"][rule.key]["absentPasses"] = true;
     }
   }
   const auto& type = kube::resources::resource_rules;
-  const auto sends = how_.sends().value_or(is && is->sends_pods());
-  const bool asked = policy.scheduler.mode == "StaticPod" && !policy.removing;
+  const auto sends = settings_.sends().value_or(is && is->sends_pods());
+  const bool is_static_pod = policy.scheduler.mode == "StaticPod" && !policy.removing;
   return {{"apiVersion", type.api_version()},
           {"kind", type.kind},
           {"metadata",
@@ -141,24 +141,24 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
             {"labels",
              {{names::managed_by_label, names::managed_by},
               {names::enforcement_label, mode},
-              {names::scheduler_label, sends   ? "Dedicated"
-                                       : asked ? "StaticPod"
-                                               : "None"}}}}},
+              {names::scheduler_label, sends           ? "Dedicated"
+                                       : is_static_pod ? "StaticPod"
+                                                       : "None"}}}}},
           {"spec", std::move(spec)}};
 }
 
 kube::task<action> resource_rules::reconcile(kube::object_key key) {
   if (key != only) co_return action::await_change();
   if (!synced()) co_return action::again(250ms);
-  const auto* policy = from_.policies.find({{}, std::string(names::policy)});
-  const auto* object = from_.rules.find(only);
+  const auto* policy = stores_.policies.find({{}, std::string(names::policy)});
+  const auto* object = stores_.rules.find(only);
   if (!policy || policy->deleting) {
     say(std::nullopt);
     kept_.clear();
     if (!object || !ours(*object)) co_return action::await_change();
     co_return co_await remove(*object);
   }
-  const auto now = how_.now();
+  const auto now = settings_.now();
   if ((!object || object->resource_version < wrote_version_) && now - wrote_ < lag_allowed)
     co_return action::again(lag_allowed);
   const auto want = object_of(*policy, object);
@@ -172,15 +172,15 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     wrote_ = now;
     wrote_version_ = version_of(*answer);
   }
-  const auto* asked = from_.policies.find({{}, std::string(names::policy)});
-  const auto mode = asked ? asked->resources.enforcement : std::string("Off");
+  const auto* match = stores_.policies.find({{}, std::string(names::policy)});
+  const auto mode = match ? match->resources.enforcement : std::string("Off");
   const bool enforcing = mode != "Off";
-  const bool due = !looked_ || mode != looked_for_ || how_.now() - *looked_ >= look_at_policies_every;
+  const bool due = !looked_ || mode != looked_for_ || settings_.now() - *looked_ >= look_at_policies_every;
   if (enforcing && due) {
     auto looked = co_await look_at_chart(mode);
     if (!looked) co_return std::unexpected(std::move(looked.error()));
   }
-  if (const auto* still = from_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
+  if (const auto* still = stores_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
   if (enforcing) co_return action::again(look_at_policies_every);
   co_return action::await_change();
 }
@@ -189,8 +189,8 @@ kube::task<action> resource_rules::remove(const compiled_rules& object) {
   kube::preconditions only_if;
   only_if.uid = object.id.to_string();
   const auto done = co_await client_.remove(kube::resources::resource_rules, only, only_if);
-  const bool over = done || done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict;
-  if (!over) co_return std::unexpected(done.error());
+  const bool finished = done || done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict;
+  if (!finished) co_return std::unexpected(done.error());
   co_return action::await_change();
 }
 
@@ -198,10 +198,10 @@ kube::task<action> resource_rules::remove(const compiled_rules& object) {
 kube::task<void> resource_rules::look_at_chart(std::string mode) {
   const bool fills = mode == "Deny";
   auto found = co_await problem_of_policies(mode);
-  if (found && found->empty() && fills && !how_.filled_by_policies()) found = co_await problem_of_webhook();
+  if (found && found->empty() && fills && !settings_.filled_by_policies()) found = co_await problem_of_webhook();
   if (!found) co_return std::unexpected(std::move(found.error()));
   problem_ = std::move(*found);
-  looked_ = how_.now();
+  looked_ = settings_.now();
   looked_for_ = std::move(mode);
   co_return kube::result<void>();
 }
@@ -210,7 +210,7 @@ kube::task<void> resource_rules::look_at_chart(std::string mode) {
 kube::task<std::string> resource_rules::problem_of_policies(std::string mode) {
   for (const auto& [type, name, bindings, suffixed] : chart_policies) {
     const bool fills = type == &mutating_policies;
-    if (fills && !how_.filled_by_policies()) continue;
+    if (fills && !settings_.filled_by_policies()) continue;
     auto found = co_await problem_of_policy(*type, name);
     if (!found || !found->empty()) co_return found;
     if (fills && mode != "Deny") continue;
@@ -289,13 +289,15 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
   return out;
 }
 
-void resource_rules::say(std::optional<controller::condition> what) {
-  const auto text = [](const std::optional<controller::condition>& of) {
-    return of ? of->status + of->reason + of->message + std::to_string(of->generation) : std::string();
+void resource_rules::say(std::optional<controller::condition> update) {
+  const auto text = [](const std::optional<controller::condition>& condition) {
+    return condition
+               ? condition->status + condition->reason + condition->message + std::to_string(condition->generation)
+               : std::string();
   };
-  if (text(what) == text(state_)) return;
-  state_ = std::move(what);
-  how_.on_state();
+  if (text(update) == text(state_)) return;
+  state_ = std::move(update);
+  settings_.on_state();
 }
 
 std::vector<kube::object_key> resource_rules::affected_by(const accelerator_policy*, const accelerator_policy*) const {
@@ -303,10 +305,10 @@ std::vector<kube::object_key> resource_rules::affected_by(const accelerator_poli
 }
 
 std::vector<kube::object_key> resource_rules::affected_by(const kube::node* before, const kube::node* after) const {
-  const auto keys = [](const kube::node* of) {
+  const auto keys = [](const kube::node* node) {
     std::vector<std::string_view> out;
-    if (!of) return out;
-    for (const auto& [key, amount] : of->allocatable) {
+    if (!node) return out;
+    for (const auto& [key, amount] : node->allocatable) {
       if (amount > 0) out.push_back(key);
     }
     return out;

@@ -1,7 +1,7 @@
 #pragma once
-// Keeps the one ResourceRules object: what the accepted declarations say (crl::registry, compiled), for the admission
-// policies of the chart to read, labelled with how strictly (spec.customResources.enforcement), and with whether pods
-// that ask for accelerators are sent to our scheduler (reconcilers/own_scheduler). Written only when it
+// Keeps the one ResourceRules object: what the accepted declarations say (declarations::registry, compiled), for the
+// admission policies of the chart to read, labelled with how strictly (spec.customResources.enforcement), and with
+// whether pods that ask for accelerators are sent to our scheduler (reconcilers/own_scheduler). Written only when it
 // differs, at most once a second. It is also where the last accepted content of a declaration survives its being edited
 // into an error, and our restart. The only key is `default`.
 
@@ -44,7 +44,7 @@ class resource_rules final : public controller::reconciler {
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
-  resource_rules(stores from, custom_resource& declared, kube::client& client, settings how);
+  resource_rules(stores stores, custom_resource& declared, kube::client& client, settings settings);
   resource_rules(const resource_rules&) = delete;
   resource_rules& operator=(const resource_rules&) = delete;
 
@@ -64,7 +64,7 @@ class resource_rules final : public controller::reconciler {
  private:
   bool synced() const;
   void count(const kube::node* before, const kube::node* after);
-  crl::rule_set last_good(const compiled_rules* is) const;
+  declarations::rule_set last_good(const compiled_rules* is) const;
   nlohmann::json object_of(const accelerator_policy& policy, const compiled_rules* is);
   kube::task<controller::action> remove(const compiled_rules& object);
   kube::task<void> look_at_chart(std::string mode);
@@ -73,19 +73,19 @@ class resource_rules final : public controller::reconciler {
   kube::task<std::string> problem_of_binding(const kube::resource& type, std::string name, std::string policy,
                                              std::string action);
   kube::task<std::string> problem_of_webhook();
-  void say(std::optional<controller::condition> what);
+  void say(std::optional<controller::condition> condition);
   controller::condition condition_of(const accelerator_policy& policy) const;
 
-  stores from_;
+  stores stores_;
   custom_resource& declared_;
   kube::client& client_;
-  settings how_;
+  settings settings_;
   std::map<std::string, int, std::less<>> offering_;  ///< nodes that offer a key
   std::set<std::string, std::less<>> offered_;        ///< the keys of `offering_`
   std::size_t keys_ = 0, left_out_ = 0;               ///< of the last compilation
   /// Rules of declarations that are in error now, as of the last compilation. The object has them too, and is where
   /// they survive us; but a hand that edits or deletes it does not change what they are.
-  std::vector<crl::rule> kept_;
+  std::vector<declarations::rule> kept_;
   std::string problem_;     ///< what is wrong with the chart's policies, bindings and webhooks; empty: nothing
   std::string looked_for_;  ///< the mode of the last look at them
   std::optional<controller::milliseconds> looked_;

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 const rule* rule_set::find(std::string_view key) const {
-  const auto at = std::ranges::lower_bound(rules, key, {}, [](const rule& r) { return std::string_view(r.key); });
-  return at != rules.end() && at->key == key ? &*at : nullptr;
+  const auto match = std::ranges::lower_bound(rules, key, {}, [](const rule& r) { return std::string_view(r.key); });
+  return match != rules.end() && match->key == key ? &*match : nullptr;
 }
 
 const group_rule* rule_set::group(std::string_view name) const {
-  const auto at =
+  const auto match =
       std::ranges::lower_bound(groups, name, {}, [](const group_rule& g) { return std::string_view(g.name); });
-  return at != groups.end() && at->name == name ? &*at : nullptr;
+  return match != groups.end() && match->name == name ? &*match : nullptr;
 }
 
 std::set<std::string, std::less<>> exclusive_keys(const rule_set& rules) {
@@ -25,4 +25,4 @@ std::set<std::string, std::less<>> exclusive_keys(const rule_set& rules) {
   return out;
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

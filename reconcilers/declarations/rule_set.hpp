@@ -12,7 +12,7 @@
 
 #include "reconcilers/declarations/declaration.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 struct rule {
   std::string key;
@@ -25,7 +25,7 @@ struct rule {
   std::vector<std::string> excluded;  ///< keys no container of the pod may name beside it; both directions; sorted
   std::string runtime_class;          ///< written into the pod where it has none; only one that exists
   bool offered = true;                ///< by a node, or nobody cares (ignoreNodeCheck)
-  bool ours = false;                  ///< of a module: a person's declaration of the key takes its place
+  bool managed = false;               ///< of a module: a person's declaration of the key takes its place
 
   friend bool operator==(const rule&, const rule&) = default;
 };
@@ -56,4 +56,4 @@ inline constexpr std::size_t max_exclusive = 320;
 /// The keys that exclude another or are excluded, declared or not.
 std::set<std::string, std::less<>> exclusive_keys(const rule_set& rules);
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -2,10 +2,10 @@
 
 #include <array>
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
-using enum severity;
+using enum text::severity;
 
 // clang-format off
 constexpr std::array<texts, code_count> table{{
@@ -150,7 +150,7 @@ constexpr std::array<texts, code_count> table{{
 static_assert(
     [] {
       for (std::size_t i = 0; i < table.size(); ++i) {
-        if (table[i].of != static_cast<code>(i)) return false;
+        if (table[i].kind != static_cast<code>(i)) return false;
       }
       return true;
     }(),
@@ -161,4 +161,4 @@ static_assert(
 const texts& texts_of(code c) noexcept { return table[static_cast<std::size_t>(c)]; }
 std::span<const texts> all_texts() noexcept { return table; }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

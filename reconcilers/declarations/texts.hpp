@@ -6,18 +6,18 @@
 
 #include "reconcilers/declarations/finding.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 struct texts {
-  code of;
+  code kind;
   std::string_view name;
-  severity level;
-  words en, zh;
-  const words& in(language which) const { return which == language::zh ? zh : en; }
+  text::severity level;
+  text::words en, zh;
+  const text::words& in(text::language locale) const { return locale == text::language::zh ? zh : en; }
 };
 
 const texts& texts_of(code c) noexcept;
 /// The whole table, in the order of `code`.
 std::span<const texts> all_texts() noexcept;
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -6,7 +6,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -17,12 +17,12 @@ constexpr std::string_view meanwhile_zh = "上次被接受的内容继续生效"
 
 json as_json(const finding& f) {
   return {{"severity", to_string(severity_of(f))},
-          {"code", to_string(f.what)},
+          {"code", to_string(f.kind)},
           {"field", f.field},
           {"value", f.value},
-          {"allowed", allowed_of(f, language::en)},
-          {"remedy", remedy_of(f, language::en)},
-          {"message", message_of(f, language::en)}};
+          {"allowed", allowed_of(f, text::language::en)},
+          {"remedy", remedy_of(f, text::language::en)},
+          {"message", message_of(f, text::language::en)}};
 }
 
 std::string hex(std::uint64_t value) {
@@ -51,28 +51,28 @@ std::string_view to_string(verdict v) noexcept {
   return v == verdict::accepted ? "accepted" : v == verdict::warning ? "warning" : "refused";
 }
 
-verdict verdict_of(const judgement& of) {
-  if (of.findings.empty()) return verdict::accepted;
-  return has_error(of.findings) ? verdict::refused : verdict::warning;
+verdict verdict_of(const judgement& judgement) {
+  if (judgement.findings.empty()) return verdict::accepted;
+  return has_error(judgement.findings) ? verdict::refused : verdict::warning;
 }
 
-std::string annotation_of(const judgement& of) {
+std::string annotation_of(const judgement& judgement) {
   constexpr auto replace = json::error_handler_t::replace;
-  json out{{"v", 1}, {"verdict", to_string(verdict_of(of))}, {"key", shown(of.key, 330)}};
-  if (of.kept) out["meanwhile"] = meanwhile_en;
+  json out{{"v", 1}, {"verdict", to_string(verdict_of(judgement))}, {"key", text::shown(judgement.key, 330)}};
+  if (judgement.kept) out["meanwhile"] = meanwhile_en;
   auto findings = json::array();
   std::size_t room = max_verdict_bytes - 640;  // the frame: names, key (its quotes may be escaped), count, hash
-  for (const auto& f : of.findings) {
-    auto one = as_json(f);
-    const auto size = one.dump(-1, ' ', false, replace).size() + 1;
+  for (const auto& f : judgement.findings) {
+    auto entry = as_json(f);
+    const auto size = entry.dump(-1, ' ', false, replace).size() + 1;
     if (size > room) break;
     room -= size;
-    findings.push_back(std::move(one));
+    findings.push_back(std::move(entry));
   }
-  const auto more = of.findings.size() - findings.size();
+  const auto more = judgement.findings.size() - findings.size();
   out["findings"] = std::move(findings);
   if (more > 0) out["more"] = more;
-  out["observed"] = hex(of.observed);
+  out["observed"] = hex(judgement.observed);
   return out.dump(-1, ' ', false, replace);
 }
 
@@ -81,33 +81,33 @@ bool same_words(std::string_view annotation, std::string_view other) {
   return words(annotation) == words(other);
 }
 
-std::string note_of(const judgement& of, language in) {
-  const bool chinese = in == language::zh;
-  if (of.findings.empty()) return of.key + (chinese ? "：声明有效" : ": the declaration is in order");
+std::string note_of(const judgement& judgement, text::language locale) {
+  const bool chinese = locale == text::language::zh;
+  if (judgement.findings.empty()) return judgement.key + (chinese ? "：声明有效" : ": the declaration is in order");
   std::string out;
-  if (of.kept) out = chinese ? std::string(meanwhile_zh) + "；" : std::string(meanwhile_en) + "; ";
-  std::size_t told = 0;
-  for (const auto& f : of.findings) {
-    const auto message = message_of(f, in);
-    const auto rest = of.findings.size() - told;
+  if (judgement.kept) out = chinese ? std::string(meanwhile_zh) + "；" : std::string(meanwhile_en) + "; ";
+  std::size_t index = 0;
+  for (const auto& f : judgement.findings) {
+    const auto message = message_of(f, locale);
+    const auto rest = judgement.findings.size() - index;
     const auto tail = rest > 1 ? 24U : 0U;
-    if (told > 0 && out.size() + message.size() + tail + 3 > max_note_bytes) {
+    if (index > 0 && out.size() + message.size() + tail + 3 > max_note_bytes) {
       out += chinese ? "（另有 " + std::to_string(rest) + " 条）" : " (" + std::to_string(rest) + " more)";
       break;
     }
-    out += (told > 0 ? " | " : "") + message;
-    ++told;
+    out += (index > 0 ? " | " : "") + message;
+    ++index;
   }
-  return out.size() <= max_note_bytes ? out : shown(out, max_note_bytes);
+  return out.size() <= max_note_bytes ? out : text::shown(out, max_note_bytes);
 }
 
 bool is_judged(std::string_view label) {
   return label.starts_with(names::alauda) || label.starts_with(names::cpaas) || label == names::device_label;
 }
 
-std::uint64_t content_hash(const config_map_view& of) {
+std::uint64_t content_hash(const config_map_view& config_map) {
   fnv hash;
-  auto sorted = of.labels;
+  auto sorted = config_map.labels;
   std::erase_if(sorted, [](const auto& label) { return !is_judged(label.first); });
   const auto add_all = [&](config_map_view::entries& entries) {
     std::ranges::sort(entries);
@@ -115,10 +115,10 @@ std::uint64_t content_hash(const config_map_view& of) {
     hash.add("");
   };
   add_all(sorted);
-  sorted = of.data;
+  sorted = config_map.data;
   add_all(sorted);
-  if (of.binary > 0) hash.add(std::to_string(of.binary));
+  if (config_map.binary > 0) hash.add(std::to_string(config_map.binary));
   return hash.value();
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept {
   const auto* known = quota::resource_key_of(key);
@@ -11,14 +11,15 @@ const quota::resource_key* vocabulary_of(std::string_view key) noexcept {
 }
 
 const quota::resource_key* partner_of(std::string_view key) noexcept {
-  const auto* at = std::ranges::find_if(quota::resource_keys, [key](const quota::resource_key& one) {
-    return one.partner == key && one.legal.whole > 0;
+  const auto* match = std::ranges::find_if(quota::resource_keys, [key](const quota::resource_key& resource_key) {
+    return resource_key.partner == key && resource_key.legal.whole > 0;
   });
-  return at == std::end(quota::resource_keys) ? nullptr : at;
+  return match == std::end(quota::resource_keys) ? nullptr : match;
 }
 
-bool needs_partner(const quota::resource_key& of, std::int64_t amount) noexcept {
-  return !of.partner.empty() && amount > 0 && (of.legal.whole == 0 || amount < of.legal.whole);
+bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept {
+  return !resource_key.partner.empty() && amount > 0 &&
+         (resource_key.legal.whole == 0 || amount < resource_key.legal.whole);
 }
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

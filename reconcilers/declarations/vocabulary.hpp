@@ -6,13 +6,13 @@
 
 #include "quota/resource_keys.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 /// Null for a key of which any amount is accepted, alone, whatever is written on the pod.
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept;
 /// The cores whose shares need this key beside them; whole cards need none of it and get none.
 const quota::resource_key* partner_of(std::string_view key) noexcept;
 /// So much of it needs its partner beside it.
-bool needs_partner(const quota::resource_key& of, std::int64_t amount) noexcept;
+bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept;
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -18,10 +18,10 @@ namespace {
 constexpr std::size_t most_nominated = 64;
 constexpr auto for_ever = std::numeric_limits<std::int64_t>::max();  // what is assumed ends by what the API says
 
-bool bound(const kube::pod& of) { return !of.node_name.empty() && !of.finished(); }
+bool bound(const kube::pod& pod) { return !pod.node_name.empty() && !pod.finished(); }
 
-quota::traits traits_of(const kube::pod& of, const quota::node& on) {
-  return {.priority = of.priority, .isolated = quota::isolation_of(on.serves)};
+quota::traits traits_of(const kube::pod& pod, const quota::node& node) {
+  return {.priority = pod.priority, .isolated = quota::isolation_of(node.serves)};
 }
 
 /// Nothing of what is booked follows from the difference.
@@ -33,19 +33,19 @@ bool same(const kube::pod& a, const kube::pod& b) {
 /// Do the same grants cost the same on both?
 bool charged_alike(const quota::node& a, const quota::node& b) {
   return a.pool == b.pool && a.serves == b.serves &&
-         std::ranges::equal(a.cards, b.cards, [](const quota::card& one, const quota::card& other) {
-           return one.uuid == other.uuid && one.model == other.model && one.memory_mib == other.memory_mib;
+         std::ranges::equal(a.cards, b.cards, [](const quota::card& card, const quota::card& other) {
+           return card.uuid == other.uuid && card.model == other.model && card.memory_mib == other.memory_mib;
          });
 }
 
 /// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
 using names_by_name = std::unordered_map<std::string, std::string>;
 names_by_name renamed_cards(const quota::node& before, const quota::node& now) {
-  const auto number = [](const quota::node& of, std::size_t at) {
-    return of.cards[at].minor >= 0 ? static_cast<std::size_t>(of.cards[at].minor) : at;
+  const auto number = [](const quota::node& node, std::size_t index) {
+    return node.cards[index].minor >= 0 ? static_cast<std::size_t>(node.cards[index].minor) : index;
   };
-  const auto has = [](const quota::node& of, const std::string& uuid) {
-    return std::ranges::find(of.cards, uuid, &quota::card::uuid) != of.cards.end();
+  const auto has = [](const quota::node& node, const std::string& uuid) {
+    return std::ranges::find(node.cards, uuid, &quota::card::uuid) != node.cards.end();
   };
   names_by_name out;
   for (std::size_t i = 0; i < before.cards.size(); ++i) {
@@ -72,10 +72,10 @@ account::account(stores known, controller::registry& metrics)
                                      "Cards and keys of which more is given out than there is, at the last audit.")) {
   renamed_ = renamed_keys(policy());
   learn_keys(known.rules.find(compiled_rules::only()));
-  for (const auto& one : known.quotas.all()) learn_limits(one.key.ns);
-  for (const auto& one : known.old_quotas.all()) learn_old_limits(&one);
-  for (const auto& one : known.nodes.all()) put(one);
-  for (const auto& one : known.pods.all()) note_nomination(nullptr, &one), book(one);
+  for (const auto& entry : known.quotas.all()) learn_limits(entry.key.ns);
+  for (const auto& entry : known.old_quotas.all()) learn_old_limits(&entry);
+  for (const auto& node : known.nodes.all()) put(node);
+  for (const auto& pod : known.pods.all()) note_nomination(nullptr, &pod), book(pod);
   known.quotas.observe([this](const accelerator_quota* before, const accelerator_quota* after) {
     learn_limits((after ? after : before)->key.ns);
     if (on_room_) on_room_();
@@ -97,7 +97,7 @@ account::account(stores known, controller::registry& metrics)
       renamed_ = std::move(renamed);
       return all_anew();
     }
-    for (const auto& one : known_.nodes.all()) put(one);
+    for (const auto& node : known_.nodes.all()) put(node);
   });
   known.rules.observe([this](const compiled_rules*, const compiled_rules* after) {
     if (!after || after->key == compiled_rules::only()) learn_keys(after);
@@ -114,7 +114,7 @@ const accelerator_policy* account::policy() const { return known_.policies.find(
 void account::learn_keys(const compiled_rules* now) {
   decltype(declared_) keys;
   if (now) {
-    for (auto& one : now->keys()) keys.insert(std::move(one));
+    for (auto& key : now->keys()) keys.insert(std::move(key));
   }
   if (keys == declared_) return;
   declared_ = std::move(keys);
@@ -122,37 +122,37 @@ void account::learn_keys(const compiled_rules* now) {
 }
 
 void account::all_anew() {
-  for (const auto& one : known_.nodes.all()) put(one);
-  for (const auto& one : known_.pods.all()) book(one);
+  for (const auto& node : known_.nodes.all()) put(node);
+  for (const auto& pod : known_.pods.all()) book(pod);
 }
 
-void account::put(const kube::node& of) {
-  const auto* reports = known_.cards.find(of.key);
+void account::put(const kube::node& node) {
+  const auto* reports = known_.cards.find(node.key);
   const auto cards = reports ? std::span(reports->cards) : std::span<const reported_card>();
-  auto now = node_of(of, policy(), keys(), cards);
-  const auto before = book_.view(of.key.name);
-  const auto renamed = before ? renamed_cards(*before->what, now) : names_by_name();
-  const bool same_charges = before && charged_alike(*before->what, now);
+  auto now = node_of(node, policy(), keys(), cards);
+  const auto before = book_.view(node.key.name);
+  const auto renamed = before ? renamed_cards(*before->inventory, now) : names_by_name();
+  const bool same_charges = before && charged_alike(*before->inventory, now);
   book_.put(std::move(now));
-  if (!renamed.empty()) rename(of.key.name, renamed);
-  if (!same_charges && !limited_.empty()) charge_holders(*book_.view(of.key.name)->what);
-  const auto at = waiting_.find(of.key.name);
-  if (at == waiting_.end()) return;
-  const auto pods = std::move(at->second);
-  waiting_.erase(at);
+  if (!renamed.empty()) rename(node.key.name, renamed);
+  if (!same_charges && !limited_.empty()) charge_holders(*book_.view(node.key.name)->inventory);
+  const auto match = waiting_.find(node.key.name);
+  if (match == waiting_.end()) return;
+  const auto pods = std::move(match->second);
+  waiting_.erase(match);
   for (const auto& key : pods)
     if (const auto* pod = known_.pods.find(key)) book(*pod);
 }
 
 void account::rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards) {
   std::vector<std::pair<std::string, quota::ledger::entry>> changed;
-  book_.for_each([&](const std::string& uid, const quota::ledger::entry& one) {
-    if (one.held.node == node) changed.emplace_back(uid, one);
+  book_.for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
+    if (entry.held.node == node) changed.emplace_back(uid, entry);
   });
-  for (auto& [uid, one] : changed) {
-    for (auto& grant : one.held.grants)
-      if (const auto at = cards.find(grant.card); at != cards.end()) grant.card = at->second;
-    book_.restore(uid, one);
+  for (auto& [uid, entry] : changed) {
+    for (auto& grant : entry.held.grants)
+      if (const auto match = cards.find(grant.card); match != cards.end()) grant.card = match->second;
+    book_.restore(uid, entry);
   }
 }
 
@@ -170,15 +170,15 @@ void account::take_in(const kube::pod* before, const kube::pod* after) {
 }
 
 void account::note_nomination(const kube::pod* before, const kube::pod* after) {
-  const auto waits = [](const kube::pod* of) {
-    return of && !of->nominated_node.empty() && of->node_name.empty() && !of->finished() && !of->deleting;
+  const auto waits = [](const kube::pod* pod) {
+    return pod && !pod->nominated_node.empty() && pod->node_name.empty() && !pod->finished() && !pod->deleting;
   };
   const bool was = waits(before), is = waits(after);
   if (was && is && before->nominated_node == after->nominated_node) return;
   if (was)
-    if (const auto at = nominated_.find(before->nominated_node.front()); at != nominated_.end()) {
-      at->second.erase(before->key);
-      if (at->second.empty()) nominated_.erase(at);
+    if (const auto match = nominated_.find(before->nominated_node.front()); match != nominated_.end()) {
+      match->second.erase(before->key);
+      if (match->second.empty()) nominated_.erase(match);
     }
   if (is) nominated_[after->nominated_node.front()].insert(after->key);
   if (was && !is && on_room_) on_room_();
@@ -186,14 +186,16 @@ void account::note_nomination(const kube::pod* before, const kube::pod* after) {
 
 std::vector<const kube::pod*> account::nominated(const kube::pod& pod, std::string_view node) const {
   std::vector<const kube::pod*> out;
-  const auto at = nominated_.find(node);
-  if (at == nominated_.end()) return out;
-  for (const auto& key : at->second) {
+  const auto match = nominated_.find(node);
+  if (match == nominated_.end()) return out;
+  for (const auto& key : match->second) {
     const auto* other = known_.pods.find(key);
     if (!other || other->id == pod.id || other->priority < pod.priority) continue;
     if (!book_.find(other->id.to_string())) out.push_back(other);  // else it is counted already
   }
-  std::ranges::sort(out, {}, [](const kube::pod* one) { return std::tuple(-std::int64_t{one->priority}, one->key); });
+  std::ranges::sort(out, {}, [](const kube::pod* candidate) {
+    return std::tuple(-std::int64_t{candidate->priority}, candidate->key);
+  });
   if (out.size() > most_nominated) out.resize(most_nominated);
   return out;
 }
@@ -201,9 +203,9 @@ std::vector<const kube::pod*> account::nominated(const kube::pod& pod, std::stri
 /// What pods that are leaving hold of the node.
 std::vector<const quota::holding*> account::leaving(std::string_view node, std::span<const std::string> gone) const {
   std::vector<const quota::holding*> out;
-  for (const auto& one : known_.pods.all()) {
-    if (!one.deleting || one.node_name != node) continue;
-    const auto uid = one.id.to_string();
+  for (const auto& pod : known_.pods.all()) {
+    if (!pod.deleting || pod.node_name != node) continue;
+    const auto uid = pod.id.to_string();
     const auto* entry = book_.find(uid);
     if (entry && entry->held.node == node && std::ranges::find(gone, uid) == gone.end()) out.push_back(&entry->held);
   }
@@ -211,104 +213,105 @@ std::vector<const quota::holding*> account::leaving(std::string_view node, std::
 }
 
 /// On the cards it would get now, or else on those it will get when the pods that are leaving have left.
-void account::set_aside(quota::node_trial& on, const kube::pod& pod,
+void account::set_aside(quota::node_trial& trial, const kube::pod& pod,
                         std::span<const quota::holding* const> leaving) const {
-  const asked by(pod, keys());
-  const auto now = on.view();
+  const pod_request request(pod, keys());
+  const auto now = trial.view();
   quota::demand needs;
-  if (by.nothing() || quota::read(by.containers(), now.what->serves, needs)) return;
-  quota::placement where;
-  if (!quota::place(needs, now, {.only = by.only()}, where).fits()) {
+  if (request.nothing() || quota::read(request.containers(), now.inventory->serves, needs)) return;
+  quota::placement placement;
+  if (!quota::place(needs, now, {.only = request.only()}, placement).fits()) {
     if (leaving.empty()) return;
-    auto later = on;
+    auto later = trial;
     for (const auto* held : leaving) later.remove(*held);
-    if (!quota::place(needs, later.view(), {.only = by.only()}, where).fits()) return;
+    if (!quota::place(needs, later.view(), {.only = request.only()}, placement).fits()) return;
   }
-  on.add(quota::holding_of(needs, where, *now.what));
+  trial.add(quota::holding_of(needs, placement, *now.inventory));
 }
 
 /// Sets aside what pods before it need; the one with which it fits no more, where it fitted before. gpu-manager knows
 /// of no nomination: where it would put the pod on another card than ours, there is no room for it either.
-const kube::pod* account::first_in_the_way(quota::node_trial& on, const kube::pod& pod, const asked& by,
+const kube::pod* account::first_in_the_way(quota::node_trial& trial, const kube::pod& pod, const pod_request& request,
                                            const quota::demand& needs, std::span<const std::string> gone) const {
-  const auto& node = *on.view().what;
+  const auto& node = *trial.view().inventory;
   const auto others = nominated(pod, node.name);
-  const auto place = [&](quota::placement& where) {
-    return quota::place(needs, on.view(), {.only = by.only()}, where).fits();
+  const auto place = [&](quota::placement& placement) {
+    return quota::place(needs, trial.view(), {.only = request.only()}, placement).fits();
   };
   quota::placement before, now;
   if (others.empty() || !place(before)) return nullptr;
   const auto free_soon = leaving(node.name, gone);
   for (const auto* other : others) {
-    set_aside(on, *other, free_soon);
+    set_aside(trial, *other, free_soon);
     if (!place(now)) return other;
     if (node.serves.has(quota::mode::vgpu) && !std::ranges::equal(before.all(), now.all())) return other;
   }
   return nullptr;
 }
 
-const kube::pod* account::goes_before(const kube::pod& pod, const asked& by, std::string_view node) const {
+const kube::pod* account::goes_before(const kube::pod& pod, const pod_request& request, std::string_view node) const {
   if (!nominated_.contains(node)) return nullptr;
-  const auto on = book_.view(node);
+  const auto node_view = book_.view(node);
   quota::demand needs;
-  if (!on || quota::read(by.containers(), on->what->serves, needs)) return nullptr;
-  quota::node_trial trial(*on);
-  return first_in_the_way(trial, pod, by, needs, {});
+  if (!node_view || quota::read(request.containers(), node_view->inventory->serves, needs)) return nullptr;
+  quota::node_trial trial(*node_view);
+  return first_in_the_way(trial, pod, request, needs, {});
 }
 
-void account::book(const kube::pod& of) {
-  if (of.finished()) return release(of.id);
-  if (!asks(of, keys())) return;
-  if (!bound(of)) return book_decided(of);
-  const auto view = book_.view(of.node_name);
-  if (!view) return wait_for(of.node_name, of.key);
-  const asked by(of, keys());
-  const auto uid = of.id.to_string();
-  auto found = held_by(of, *view, by);
-  if (found.from == source::none) return;
+void account::book(const kube::pod& pod) {
+  if (pod.finished()) return release(pod.id);
+  if (!asks(pod, keys())) return;
+  if (!bound(pod)) return book_decided(pod);
+  const auto view = book_.view(pod.node_name);
+  if (!view) return wait_for(pod.node_name, pod.key);
+  const pod_request request(pod, keys());
+  const auto uid = pod.id.to_string();
+  auto found = held_by(pod, *view, request);
+  if (found.origin == source::none) return;
   const auto* now = book_.find(uid);
-  const bool known = now && now->confirmed && now->held.node == of.node_name;
-  if (found.from == source::guessed && known) return;  // one guess is as good as the next
-  const auto how = book_.record(uid, found.what);
-  charge(of, found.what);
+  const bool known = now && now->confirmed && now->held.node == pod.node_name;
+  if (found.origin == source::guessed && known) return;  // one guess is as good as the next
+  const auto outcome = book_.record(uid, found.holding);
+  charge(pod, found.holding);
   open_.erase(uid);
-  if (how == quota::booked::over_given)
+  if (outcome == quota::booked::over_given)
     controller::log::warn("more is given out than the node has",
-                          {{"node", of.node_name}, {"pod", of.key.to_string()}, {"source", to_string(found.from)}});
+                          {{"node", pod.node_name}, {"pod", pod.key.to_string()}, {"source", to_string(found.origin)}});
   publish();
 }
 
 /// A decision at filter that stands on a pod nobody has bound yet: of an earlier leader, or of ours a moment ago.
-void account::book_decided(const kube::pod& of) {
-  const auto node = planned_node(of);
-  if (node.empty() || of.deleting || book_.find(of.id.to_string())) return;
+void account::book_decided(const kube::pod& pod) {
+  const auto node = planned_node(pod);
+  if (node.empty() || pod.deleting || book_.find(pod.id.to_string())) return;
   const auto view = book_.view(node);
-  if (!view) return wait_for(node, of.key);
-  const asked by(of, keys());
-  auto what = planned(of, node, by);
-  if (what) use_own_names(*what, *view->what);
+  if (!view) return wait_for(node, pod.key);
+  const pod_request request(pod, keys());
+  auto holding = planned(pod, node, request);
+  if (holding) use_own_names(*holding, *view->inventory);
   quota::demand needs;
-  if (what && !quota::read(by.containers(), view->what->serves, needs) && covers(*what, needs, *view->what))
-    decide(of, *what, controller::boot_now());
+  if (holding && !quota::read(request.containers(), view->inventory->serves, needs) &&
+      covers(*holding, needs, *view->inventory))
+    decide(pod, *holding, controller::boot_now());
 }
 
 void account::wait_for(const std::string& node, const kube::object_key& pod) { waiting_[node].insert(pod); }
 
-quota::booked account::assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now) {
+quota::booked account::assume(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now) {
   auto uid = pod.id.to_string();
-  const auto how = book_.assume(uid, what, for_ever);
-  if (how == quota::booked::done) {
-    charge(pod, what);
-    open_[std::move(uid)] = {pod.key, what.node, now};
+  const auto outcome = book_.assume(uid, holding, for_ever);
+  if (outcome == quota::booked::done) {
+    charge(pod, holding);
+    open_[std::move(uid)] = {pod.key, holding.node, now};
   }
   publish();
-  return how;
+  return outcome;
 }
 
-quota::booked account::decide(const kube::pod& pod, const quota::holding& what, controller::milliseconds now) {
-  const auto how = assume(pod, what, now);
-  if (how == quota::booked::done) open_[pod.id.to_string()].at_filter = true;
-  return how;
+quota::booked account::decide(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now) {
+  const auto outcome = assume(pod, holding, now);
+  if (outcome == quota::booked::done) open_[pod.id.to_string()].at_filter = true;
+  return outcome;
 }
 
 void account::release(const kube::uid& pod) {
@@ -322,8 +325,8 @@ void account::release(const kube::uid& pod) {
 
 void account::learn_limits(const std::string& ns) {
   std::vector<const accelerator_quota*> objects;
-  for (const auto& one : known_.quotas.all())
-    if (one.key.ns == ns) objects.push_back(&one);
+  for (const auto& entry : known_.quotas.all())
+    if (entry.key.ns == ns) objects.push_back(&entry);
   const auto old = std::ranges::find(old_limits_, ns, &quota::tenant::name_space);
   if (objects.empty() && old == old_limits_.end()) {
     limits_.remove(ns);
@@ -351,103 +354,106 @@ void account::learn_old_limits(const kube::config_map* now) {
   old_trouble_.clear();
   std::set<std::string> concerned;
   for (const auto* list : {&old_limits_, &*read})
-    for (const auto& one : *list) concerned.insert(one.name_space);
+    for (const auto& entry : *list) concerned.insert(entry.name_space);
   old_limits_ = std::move(*read);
   for (const auto& ns : concerned) learn_limits(ns);
 }
 
 /// What nobody limits is not charged: a cluster without quotas keeps no second book.
-void account::charge(const kube::pod& of, const quota::holding& held) {
-  if (!limited(of.key.ns)) return;
+void account::charge(const kube::pod& pod, const quota::holding& held) {
+  if (!limited(pod.key.ns)) return;
   const auto view = book_.view(held.node);
   if (!view) return;
-  limits_.book(of.id.to_string(), of.key.ns, quota::charges_of(held, view->what, traits_of(of, *view->what)));
+  limits_.book(pod.id.to_string(), pod.key.ns,
+               quota::charges_of(held, view->inventory, traits_of(pod, *view->inventory)));
 }
 
-bool account::charged_rightly(const kube::pod& of, const quota::holding& held) const {
-  const auto* booked = limits_.find(of.id.to_string());
-  if (!limited(of.key.ns)) return !booked;
+bool account::charged_rightly(const kube::pod& pod, const quota::holding& held) const {
+  const auto* booked = limits_.find(pod.id.to_string());
+  if (!limited(pod.key.ns)) return !booked;
   const auto view = book_.view(held.node);
-  return booked && booked->name_space == of.key.ns &&
-         booked->what == quota::charges_of(held, view->what, traits_of(of, *view->what));
+  return booked && booked->name_space == pod.key.ns &&
+         booked->charges == quota::charges_of(held, view->inventory, traits_of(pod, *view->inventory));
 }
 
 /// The node has another pool, other models or another way to keep shares apart: its pods are charged by those now.
-void account::charge_holders(const quota::node& on) {
+void account::charge_holders(const quota::node& node) {
   std::vector<std::pair<std::string, std::vector<quota::charge>>> charges;
-  book_.for_each([&](const std::string& uid, const quota::ledger::entry& one) {
-    if (one.held.node != on.name) return;
+  book_.for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
+    if (entry.held.node != node.name) return;
     const auto* booked = limits_.find(uid);
-    if (!booked || booked->what.empty()) return;
-    const quota::traits traits{.priority = booked->what.front().priority, .isolated = quota::isolation_of(on.serves)};
-    charges.emplace_back(uid, quota::charges_of(one.held, &on, traits));
+    if (!booked || booked->charges.empty()) return;
+    const quota::traits traits{.priority = booked->charges.front().priority,
+                               .isolated = quota::isolation_of(node.serves)};
+    charges.emplace_back(uid, quota::charges_of(entry.held, &node, traits));
   });
-  for (auto& [uid, what] : charges) {
+  for (auto& [uid, items] : charges) {
     const auto name_space = limits_.find(uid)->name_space;
-    limits_.book(uid, name_space, std::move(what));
+    limits_.book(uid, name_space, std::move(items));
   }
 }
 
-std::optional<quota::exceeded> account::over(const kube::pod& pod, const asked& by, const quota::node& on) const {
+std::optional<quota::exceeded_limit> account::over(const kube::pod& pod, const pod_request& request,
+                                                   const quota::node& node) const {
   if (!limited(pod.key.ns)) return {};
   quota::demand needs;
-  if (quota::read(by.containers(), on.serves, needs)) return {};  // refused for its words
-  auto charges = quota::charges_of(needs, traits_of(pod, on));
-  for (auto& one : charges) {
-    one.pool = on.pool;
-    if (on.cards.empty()) continue;
-    const auto& card = on.cards.front();
-    one.model = card.model;
+  if (quota::read(request.containers(), node.serves, needs)) return {};  // refused for its words
+  auto charges = quota::charges_of(needs, traits_of(pod, node));
+  for (auto& charge : charges) {
+    charge.pool = node.pool;
+    if (node.cards.empty()) continue;
+    const auto& card = node.cards.front();
+    charge.model = card.model;
     std::int64_t memory = 0;
     for (const auto& need : needs.needs())
-      if (charges.size() == 1 || need.whole == (one.isolated == quota::isolation::exclusive))
+      if (charges.size() == 1 || need.whole == (charge.isolated == quota::isolation::exclusive))
         memory += need.cards * (need.whole ? card.memory_mib : need.memory_on(card));
-    one.of[static_cast<std::size_t>(quota::resource::memory)] = memory;
+    charge.amounts[static_cast<std::size_t>(quota::resource::memory)] = memory;
   }
   return limits_.check(pod.id.to_string(), pod.key.ns, charges);
 }
 
-account::fitting account::try_on(const kube::pod& pod, const asked& by, std::string_view node,
+account::fitting account::try_on(const kube::pod& pod, const pod_request& request, std::string_view node,
                                  std::span<const std::string> gone) const {
-  const auto on = book_.view(node);
-  if (!on) return {.held = {}, .why = std::string(quota::text_of(quota::reason::no_node)), .limit = {}};
+  const auto node_view = book_.view(node);
+  if (!node_view) return {.held = {}, .reason = std::string(quota::text_of(quota::reason::no_node)), .limit = {}};
   quota::demand needs;
-  if (const auto no = quota::read(by.containers(), on->what->serves, needs))
-    return {.held = {}, .why = quota::text_of(*no), .limit = {}};
-  quota::node_trial trial(*on);
+  if (const auto no = quota::read(request.containers(), node_view->inventory->serves, needs))
+    return {.held = {}, .reason = quota::text_of(*no), .limit = {}};
+  quota::node_trial trial(*node_view);
   for (const auto& uid : gone)
     if (const auto* entry = book_.find(uid); entry && entry->held.node == node) trial.remove(entry->held);
-  if (const auto* other = first_in_the_way(trial, pod, by, needs, gone))
+  if (const auto* other = first_in_the_way(trial, pod, request, needs, gone))
     return {.held = {},
-            .why = "what is left is kept for pod " + other->key.to_string() +
-                   ", which is nominated to this node and of " +
-                   (other->priority > pod.priority ? "a higher priority" : "the same priority"),
+            .reason = "what is left is kept for pod " + other->key.to_string() +
+                      ", which is nominated to this node and of " +
+                      (other->priority > pod.priority ? "a higher priority" : "the same priority"),
             .limit = {}};
   const auto view = trial.view();
   std::vector<std::string> refused;
-  std::optional<quota::exceeded> limit;
+  std::optional<quota::exceeded_limit> limit;
   for (;;) {
-    quota::placement where;
-    const auto how = quota::place(needs, view, {.only = by.only(), .except_models = refused}, where);
-    if (!how.fits() && limit) return {.held = {}, .why = quota::text_of(*limit), .limit = std::move(limit)};
-    if (!how.fits()) return {.held = {}, .why = quota::text_of(how), .limit = {}};
-    auto held = quota::holding_of(needs, where, *view.what);
-    if (!limited(pod.key.ns)) return {.held = std::move(held), .why = {}, .limit = {}};
+    quota::placement placement;
+    const auto shortfall = quota::place(needs, view, {.only = request.only(), .except_models = refused}, placement);
+    if (!shortfall.fits() && limit) return {.held = {}, .reason = quota::text_of(*limit), .limit = std::move(limit)};
+    if (!shortfall.fits()) return {.held = {}, .reason = quota::text_of(shortfall), .limit = {}};
+    auto held = quota::holding_of(needs, placement, *view.inventory);
+    if (!limited(pod.key.ns)) return {.held = std::move(held), .reason = {}, .limit = {}};
     auto no = limits_.check(pod.id.to_string(), pod.key.ns,
-                            quota::charges_of(held, view.what, traits_of(pod, *view.what)), gone);
-    if (!no) return {.held = std::move(held), .why = {}, .limit = {}};
+                            quota::charges_of(held, view.inventory, traits_of(pod, *view.inventory)), gone);
+    if (!no) return {.held = std::move(held), .reason = {}, .limit = {}};
     if (!limit) limit = no;
-    const bool again = no->what != quota::exceeded::kind::pool && !no->model.empty() &&
+    const bool again = no->rule != quota::exceeded_limit::kind::pool && !no->model.empty() &&
                        std::ranges::find(refused, no->model) == refused.end();
-    if (!again) return {.held = {}, .why = quota::text_of(*limit), .limit = std::move(limit)};
+    if (!again) return {.held = {}, .reason = quota::text_of(*limit), .limit = std::move(limit)};
     refused.push_back(no->model);
   }
 }
 
 std::set<std::string> account::models() const {
   std::set<std::string> out;
-  book_.for_each_node([&](const quota::node_view& on) {
-    for (const auto& card : on.what->cards)
+  book_.for_each_node([&](const quota::node_view& view) {
+    for (const auto& card : view.inventory->cards)
       if (!card.model.empty()) out.insert(card.model);
   });
   return out;
@@ -479,17 +485,17 @@ std::size_t account::audit() {
     holders.insert(std::move(uid));
   }
   std::vector<std::string> extra;
-  book_.for_each([&](const std::string& uid, const quota::ledger::entry& one) {
-    if (one.confirmed && !holders.contains(uid)) extra.push_back(uid);
+  book_.for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
+    if (entry.confirmed && !holders.contains(uid)) extra.push_back(uid);
   });
   for (const auto& uid : extra) {
     differs("extra");
     limits_.release(uid);
     book_.release(uid);
   }
-  std::size_t over = 0;
-  for (const auto& node : known_.nodes.all()) over += book_.over_given(node.key.name);
-  over_given_.set(static_cast<double>(over));
+  std::size_t index = 0;
+  for (const auto& node : known_.nodes.all()) index += book_.over_given(node.key.name);
+  over_given_.set(static_cast<double>(index));
   publish();
   if (!extra.empty() && on_room_) on_room_();
   return found;

@@ -65,29 +65,30 @@ class account {
   /// What is wrong with kube-system/gpuquota; empty: nothing. What could be read last holds.
   const std::string& trouble() const { return old_trouble_; }
   /// The limit that would refuse the pod on a node like this, whose cards are all of one model; empty: none.
-  std::optional<quota::exceeded> over(const kube::pod& pod, const asked& by, const quota::node& on) const;
+  std::optional<quota::exceeded_limit> over(const kube::pod& pod, const pod_request& request,
+                                            const quota::node& node) const;
 
   /// The pod that goes before this one on the node: kube-scheduler has nominated it there (status.nominatedNodeName),
   /// its priority is not lower, and beside what it needs, this one does not fit. kube-scheduler itself keeps such room
   /// in sums only, not on a card, and not for keys it ignores. Null: none. Cost: nothing where nobody is nominated to
   /// the node.
-  const kube::pod* goes_before(const kube::pod& pod, const asked& by, std::string_view node) const;
+  const kube::pod* goes_before(const kube::pod& pod, const pod_request& request, std::string_view node) const;
 
   /// What the pod would hold of a node, or why it would not.
   struct fitting {
-    std::optional<quota::holding> held;    ///< it fits, and its limits allow it
-    std::string why;                       ///< else, for a person
-    std::optional<quota::exceeded> limit;  ///< cards are there, and this limit refuses
+    std::optional<quota::holding> held;          ///< it fits, and its limits allow it
+    std::string reason;                          ///< else, for a person
+    std::optional<quota::exceeded_limit> limit;  ///< cards are there, and this limit refuses
   };
   /// Cards of models that a limit refuses are left alone where the node has others. @param gone UIDs of pods that count
   /// no more, neither on the node nor in the limits. Pods that go before it there are left their room.
-  fitting try_on(const kube::pod& pod, const asked& by, std::string_view node,
+  fitting try_on(const kube::pod& pod, const pod_request& request, std::string_view node,
                  std::span<const std::string> gone = {}) const;
 
   /// Before the write: @return as ledger::assume.
-  quota::booked assume(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
+  quota::booked assume(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now);
   /// As assume, for a caller that only filters: it stands on the pod and waits for somebody else's Binding.
-  quota::booked decide(const kube::pod& pod, const quota::holding& what, controller::milliseconds now);
+  quota::booked decide(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now);
   /// The write did not happen and cannot any more, or the pod is gone.
   void release(const kube::uid& pod);
   /// What the API says of one pod, asked for by itself.
@@ -111,7 +112,7 @@ class account {
  private:
   struct hash {
     using is_transparent = void;
-    std::size_t operator()(std::string_view of) const { return std::hash<std::string_view>{}(of); }
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
   };
   const accelerator_policy* policy() const;
   void take_in(const kube::pod* before, const kube::pod* after);
@@ -119,21 +120,21 @@ class account {
   /// Pods that are nominated to the node and go before this one.
   std::vector<const kube::pod*> nominated(const kube::pod& pod, std::string_view node) const;
   std::vector<const quota::holding*> leaving(std::string_view node, std::span<const std::string> gone) const;
-  void set_aside(quota::node_trial& on, const kube::pod& pod, std::span<const quota::holding* const> leaving) const;
-  const kube::pod* first_in_the_way(quota::node_trial& on, const kube::pod& pod, const asked& by,
+  void set_aside(quota::node_trial& trial, const kube::pod& pod, std::span<const quota::holding* const> leaving) const;
+  const kube::pod* first_in_the_way(quota::node_trial& trial, const kube::pod& pod, const pod_request& request,
                                     const quota::demand& needs, std::span<const std::string> gone) const;
   void take_in(const kube::node* before, const kube::node* after);
-  void put(const kube::node& of);
+  void put(const kube::node& node);
   void rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards);
-  void book(const kube::pod& of);
-  void book_decided(const kube::pod& of);
+  void book(const kube::pod& pod);
+  void book_decided(const kube::pod& pod);
   void all_anew();
   void learn_keys(const compiled_rules* now);
   void learn_limits(const std::string& ns);
   void learn_old_limits(const kube::config_map* now);
-  void charge(const kube::pod& of, const quota::holding& held);
-  void charge_holders(const quota::node& on);
-  bool charged_rightly(const kube::pod& of, const quota::holding& held) const;
+  void charge(const kube::pod& pod, const quota::holding& held);
+  void charge_holders(const quota::node& node);
+  bool charged_rightly(const kube::pod& pod, const quota::holding& held) const;
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();
 

@@ -25,7 +25,7 @@ constexpr auto lock_path = "/metadata/annotations/hami.io~1mutex.lock";
 constexpr auto unconfirmed = "not known yet whether an earlier Binding of this pod arrived; it is being found out";
 
 /// The API server has answered, and it is no.
-bool is_no(const kube::error& why) { return why.http >= 400 && why.http < 500; }
+bool is_no(const kube::error& error) { return error.http >= 400 && error.http < 500; }
 
 std::int64_t wall_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -34,17 +34,19 @@ std::int64_t wall_ns() {
 
 }  // namespace
 
-binder::binder(given by, controller::registry& metrics)
-    : by_(std::move(by)),
+binder::binder(dependencies dependencies, controller::registry& metrics)
+    : dependencies_(std::move(dependencies)),
       results_(metrics.counters("quartermaster_binds_total",
                                 "Binding calls: bound, already, no_room, refused, unknown, not_ready.", {"result"})) {}
 
-bool binder::ready() const { return by_.book.synced() && by_.earlier.closed() && by_.lease_left() > shortest; }
+bool binder::ready() const {
+  return dependencies_.book.synced() && dependencies_.earlier.closed() && dependencies_.lease_left() > shortest;
+}
 
 kube::task<kube::pod> binder::read(kube::object_key key) {
   auto request = kube::get_request(kube::resources::pods, key, kube::encoding::json);
   request.deadline = longest;
-  const auto answer = co_await by_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("get pods " + key.to_string(), *answer));
   co_return pod_of(answer->body);
@@ -56,28 +58,28 @@ kube::task<void> binder::send(kube::object_key pod, std::string uid, std::uint64
   only_if.uid = std::move(uid);
   only_if.resource_version = std::to_string(version);
   auto request = kube::bind_request(pod, node, only_if, annotations);
-  request.deadline = std::clamp<controller::milliseconds>(by_.lease_left(), 1ms, longest);
+  request.deadline = std::clamp<controller::milliseconds>(dependencies_.lease_left(), 1ms, longest);
   const auto name = "bind pods " + pod.to_string() + " to " + node;
-  const auto answer = co_await by_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(name, *answer));
   co_return kube::result<void>();
 }
 
-boost::asio::awaitable<std::string> binder::bind(bind_args what) {
-  if (in_flight_.contains(what.uid)) co_return "this pod is being bound by another call";
-  const membership here(in_flight_, what.uid);
-  co_return co_await bind_once(what);
+boost::asio::awaitable<std::string> binder::bind(bind_args args) {
+  if (in_flight_.contains(args.uid)) co_return "this pod is being bound by another call";
+  const membership here(in_flight_, args.uid);
+  co_return co_await bind_once(args);
 }
 
 bool binder::counts_by_time(const std::string& node) const {
-  const auto view = by_.book.book().view(node);
-  return view && view->what->serves.has(quota::mode::vgpu);
+  const auto view = dependencies_.book.book().view(node);
+  return view && view->inventory->serves.has(quota::mode::vgpu);
 }
 
-boost::asio::awaitable<bool> binder::its_turn(const line& in, std::uint64_t ticket) {
+boost::asio::awaitable<bool> binder::its_turn(const line& line, std::uint64_t ticket) {
   const auto until = controller::boot_now() + controller::milliseconds(turn);
-  while (*in.begin() != ticket) {
+  while (*line.begin() != ticket) {
     if (controller::boot_now() > until) co_return false;
     const bool slept = co_await controller::sleep_for(1ms);
     if (!slept) co_return false;
@@ -88,7 +90,7 @@ boost::asio::awaitable<bool> binder::its_turn(const line& in, std::uint64_t tick
 kube::task<void> binder::patch_node(std::string node, json patch) {
   auto request = kube::patch_request(kube::resources::nodes, {{}, node}, kube::patch_kind::json, patch);
   request.deadline = lock_write;
-  const auto answer = co_await by_.api.over().send(std::move(request));
+  const auto answer = co_await dependencies_.api.over().send(std::move(request));
   if (!answer) co_return std::unexpected(answer.error());
   if (!kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of("patch nodes " + node, *answer));
   co_return kube::result<void>();
@@ -96,8 +98,8 @@ kube::task<void> binder::patch_node(std::string node, json patch) {
 
 boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube::uid uid, std::string node) {
   const auto until = controller::boot_now() + lock_turn;
-  for (std::string why;;) {
-    const auto* known = by_.nodes.find({{}, node});
+  for (std::string reason;;) {
+    const auto* known = dependencies_.nodes.find({{}, node});
     if (!known) co_return "node " + node + " is gone";
     const std::string found(known->annotations.value_or(hami_lock_annotation, ""));
     const auto earlier = read_hami_lock(found);
@@ -107,20 +109,20 @@ boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube
     bool held = false;
     if (earlier && earlier->pod != pod) {
       std::optional<kube::pod> holder;
-      if (const auto* one = by_.pods.find(earlier->pod)) {
-        holder = *one;
+      if (const auto* match = dependencies_.pods.find(earlier->pod)) {
+        holder = *match;
       } else if (!earlier->pod.name.empty()) {
         auto now = co_await read(earlier->pod);
-        if (!now && now.error().code != kube::errc::not_found) co_return now.error().what;
+        if (!now && now.error().code != kube::errc::not_found) co_return now.error().message;
         if (now) holder = std::move(*now);
       }
       const bool binding = holder && (in_flight_.contains(holder->id) || in_doubt_.contains(holder->id));
       held = holds(*earlier, node, holder ? &*holder : nullptr, binding, wall_ns() / 1'000'000'000);
     }
     if (held) {
-      why = "node " + node + " is giving " +
-            (earlier->pod.name.empty() ? std::string("another pod") : "pod " + earlier->pod.to_string()) +
-            " its cards, and HAMi's plugin serves one pod at a time; come again";
+      reason = "node " + node + " is giving " +
+               (earlier->pod.name.empty() ? std::string("another pod") : "pod " + earlier->pod.to_string()) +
+               " its cards, and HAMi's plugin serves one pod at a time; come again";
     } else {
       const auto value = to_string(hami_lock{wall_ns() / 1'000'000'000, pod});
       const json patch{{{"op", "test"}, {"path", lock_path}, {"value", found.empty() ? json() : json(found)}},
@@ -130,10 +132,10 @@ boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube
         locked_[uid] = {node, value};
         co_return std::string();
       }
-      why = wrote.error().what;
-      if (wrote.error().code != kube::errc::invalid && wrote.error().code != kube::errc::conflict) co_return why;
+      reason = wrote.error().message;
+      if (wrote.error().code != kube::errc::invalid && wrote.error().code != kube::errc::conflict) co_return reason;
     }
-    if (controller::boot_now() > until) co_return why;
+    if (controller::boot_now() > until) co_return reason;
     const bool slept = co_await controller::sleep_for(look);
     if (!slept) co_return "stopping";
   }
@@ -145,141 +147,144 @@ boost::asio::awaitable<void> binder::take_off(std::string node, std::string lock
   const json patch{{{"op", "test"}, {"path", lock_path}, {"value", lock}}, {{"op", "remove"}, {"path", lock_path}}};
   const auto wrote = co_await patch_node(node, patch);
   if (!wrote)
-    controller::log::info("HAMi's lock of a node was not taken off", {{"node", node}, {"error", wrote.error().what}});
+    controller::log::info("HAMi's lock of a node was not taken off",
+                          {{"node", node}, {"error", wrote.error().message}});
 }
 
 void binder::forget_lock(const kube::uid& uid, std::string_view bound_to) {
   const auto lock = locked_.extract(uid);
   if (lock && lock.mapped().node != bound_to)
-    by_.loop.spawn("hami_lock", take_off(lock.mapped().node, lock.mapped().value));
+    dependencies_.loop.spawn("hami_lock", take_off(lock.mapped().node, lock.mapped().value));
 }
 
 void binder::release(const kube::uid& uid) {
-  by_.book.release(uid);
+  dependencies_.book.release(uid);
   forget_lock(uid, {});
 }
 
-boost::asio::awaitable<std::string> binder::bind_once(const bind_args& what) {
-  const auto refuse = [&](std::string_view result, std::string why) {
+boost::asio::awaitable<std::string> binder::bind_once(const bind_args& args) {
+  const auto refuse = [&](std::string_view result, std::string reason) {
     results_.with({result}).add();
-    return why;
+    return reason;
   };
   std::optional<kube::pod> pod;
-  if (const auto* known = by_.pods.find(what.pod); known && known->id == what.uid) pod = *known;
-  if (!by_.earlier.closed())
+  if (const auto* known = dependencies_.pods.find(args.pod); known && known->id == args.uid) pod = *known;
+  if (!dependencies_.earlier.closed())
     co_return refuse("not_ready", "what earlier leaders bound is not all known here yet; come again");
   if (!pod) {
-    auto now = co_await read(what.pod);
-    if (!now) co_return refuse("refused", now.error().what);
+    auto now = co_await read(args.pod);
+    if (!now) co_return refuse("refused", now.error().message);
     pod = std::move(*now);
   }
   const auto uid = pod->id.to_string();
-  if (pod->id != what.uid)
+  if (pod->id != args.uid)
     co_return refuse("refused",
-                     "pod " + what.pod.to_string() + " has uid " + uid + " now, not " + what.uid.to_string());
-  if (pod->node_name == what.node) co_return refuse("already", "");
+                     "pod " + args.pod.to_string() + " has uid " + uid + " now, not " + args.uid.to_string());
+  if (pod->node_name == args.node) co_return refuse("already", "");
   if (!pod->node_name.empty()) co_return refuse("refused", "the pod is bound to " + pod->node_name + " already");
   if (pod->deleting) co_return refuse("refused", "the pod is being deleted");
-  if (in_doubt_.contains(what.uid)) co_return refuse("unknown", unconfirmed);
+  if (in_doubt_.contains(args.uid)) co_return refuse("unknown", unconfirmed);
 
   // Decided at filter for a scheduler that binds by itself; here it is decided anew.
-  if (const auto open = by_.book.open().find(uid); open != by_.book.open().end() && open->second.at_filter)
-    by_.book.release(what.uid);
+  if (const auto open = dependencies_.book.open().find(uid);
+      open != dependencies_.book.open().end() && open->second.at_filter)
+    dependencies_.book.release(args.uid);
 
   std::optional<membership<std::uint64_t>> place;
-  if (counts_by_time(what.node)) {
-    auto& all = lines_[what.node];
+  if (counts_by_time(args.node)) {
+    auto& all = lines_[args.node];
     const auto ticket = ++tickets_;
     place.emplace(all, ticket);
     const bool first = co_await its_turn(all, ticket);
-    if (!first) co_return refuse("not_ready", "other pods are being bound to node " + what.node + "; come again");
+    if (!first) co_return refuse("not_ready", "other pods are being bound to node " + args.node + "; come again");
   }
 
-  const asked by(*pod, by_.book.keys());
-  auto here = by_.book.try_on(*pod, by, what.node);
-  if (!here.held) co_return refuse("no_room", here.limit ? std::move(here.why) : "node " + what.node + ": " + here.why);
-  const auto& node = *by_.book.book().view(what.node)->what;
+  const pod_request request(*pod, dependencies_.book.keys());
+  auto here = dependencies_.book.try_on(*pod, request, args.node);
+  if (!here.held)
+    co_return refuse("no_room", here.limit ? std::move(here.reason) : "node " + args.node + ": " + here.reason);
+  const auto& node = *dependencies_.book.book().view(args.node)->inventory;
   const bool by_hami = node.serves.has(quota::mode::hami);
-  const auto annotations = annotations_of(*here.held, by, *pod, node, wall_ns());
-  const auto assumed = by_.book.assume(*pod, *here.held, controller::boot_now());
+  const auto annotations = annotations_of(*here.held, request, *pod, node, wall_ns());
+  const auto assumed = dependencies_.book.assume(*pod, *here.held, controller::boot_now());
   if (assumed != quota::booked::done)
     co_return refuse("no_room", assumed == quota::booked::elsewhere ? unconfirmed : "the cards went to another pod");
 
   if (by_hami) {
-    auto no = co_await take_lock(what.pod, what.uid, what.node);
+    auto no = co_await take_lock(args.pod, args.uid, args.node);
     if (!no.empty()) {
-      by_.book.release(what.uid);
+      dependencies_.book.release(args.uid);
       co_return refuse("not_ready", std::move(no));
     }
   }
-  auto sent = co_await send(what.pod, uid, pod->resource_version, what.node, annotations);
+  auto sent = co_await send(args.pod, uid, pod->resource_version, args.node, annotations);
   if (sent) {
-    forget_lock(what.uid, what.node);
+    forget_lock(args.uid, args.node);
     co_return refuse("bound", "");
   }
-  co_return co_await settle(what, std::move(sent.error()), std::move(*pod), annotations);
+  co_return co_await settle(args, std::move(sent.error()), std::move(*pod), annotations);
 }
 
 /// A Binding that did not simply succeed.
-boost::asio::awaitable<std::string> binder::settle(const bind_args& what, kube::error why, kube::pod pod,
+boost::asio::awaitable<std::string> binder::settle(const bind_args& args, kube::error error, kube::pod pod,
                                                    json annotations) {
-  const auto said = [&](std::string_view result, std::string text) {
+  const auto finish = [&](std::string_view result, std::string text) {
     results_.with({result}).add();
     return text;
   };
   const auto version = pod.resource_version;
-  if (why.code == kube::errc::conflict || why.code == kube::errc::already_exists) {
+  if (error.code == kube::errc::conflict || error.code == kube::errc::already_exists) {
     // Somebody wrote to the pod since we read it, or the transport sent our Binding twice.
-    const auto now = co_await read(what.pod);
-    if (now && now->id == what.uid && !now->node_name.empty()) {
-      by_.book.take(*now);
-      const bool ours =
-          now->node_name == what.node && now->annotations.value_or(placement_annotation, "") ==
+    const auto now = co_await read(args.pod);
+    if (now && now->id == args.uid && !now->node_name.empty()) {
+      dependencies_.book.take(*now);
+      const bool arrived =
+          now->node_name == args.node && now->annotations.value_or(placement_annotation, "") ==
                                              annotations.value(std::string(placement_annotation), std::string());
-      forget_lock(what.uid, now->node_name);
-      if (ours) co_return said("bound", "");
-      if (now->node_name != what.node) release(what.uid), by_.book.take(*now);
-      co_return said("refused", "the pod was bound to " + now->node_name + " by somebody else");
+      forget_lock(args.uid, now->node_name);
+      if (arrived) co_return finish("bound", "");
+      if (now->node_name != args.node) release(args.uid), dependencies_.book.take(*now);
+      co_return finish("refused", "the pod was bound to " + now->node_name + " by somebody else");
     }
-    if (now && now->id == what.uid && now->resource_version != version && !now->deleting) {
-      auto again = co_await send(what.pod, what.uid.to_string(), now->resource_version, what.node, annotations);
+    if (now && now->id == args.uid && now->resource_version != version && !now->deleting) {
+      auto again = co_await send(args.pod, args.uid.to_string(), now->resource_version, args.node, annotations);
       if (again) {
-        forget_lock(what.uid, what.node);
-        co_return said("bound", "");
+        forget_lock(args.uid, args.node);
+        co_return finish("bound", "");
       }
-      why = std::move(again.error());
+      error = std::move(again.error());
     } else if (!now && now.error().code != kube::errc::not_found) {
-      why = now.error();
+      error = now.error();
     }
   }
-  if (is_no(why)) {
-    if (why.what.contains("placements.quartermaster.io"))
+  if (is_no(error)) {
+    if (error.message.contains("placements.quartermaster.io"))
       controller::log::error(
           "the API server lets only the operator's ServiceAccount write which cards a pod has, and this process is "
           "somebody else: nothing can be bound until it runs as that account",
-          {{"pod", what.pod.to_string()}, {"error", why.what}});
-    release(what.uid);
-    co_return said("refused", why.what);
+          {{"pod", args.pod.to_string()}, {"error", error.message}});
+    release(args.uid);
+    co_return finish("refused", error.message);
   }
-  find_out_later(what.pod, what.uid);
-  co_return said("unknown", why.what);
+  find_out_later(args.pod, args.uid);
+  co_return finish("unknown", error.message);
 }
 
 void binder::find_out_later(const kube::object_key& key, const kube::uid& uid) {
   if (!in_doubt_.insert(uid).second) return;
-  by_.loop.spawn("bind_in_doubt", find_out(key, uid));
+  dependencies_.loop.spawn("bind_in_doubt", find_out(key, uid));
 }
 
 boost::asio::awaitable<void> binder::find_out(kube::object_key key, kube::uid uid) {
   const membership here(in_doubt_, uid);
   const auto text = uid.to_string();
   for (;;) {
-    const auto* entry = by_.book.book().find(text);
+    const auto* entry = dependencies_.book.book().find(text);
     if (!entry || entry->confirmed) {  // the watch has told
       forget_lock(uid, entry ? std::string_view(entry->held.node) : std::string_view());
       co_return;
     }
-    auto sealed = co_await by_.earlier.seal(key, text);
+    auto sealed = co_await dependencies_.earlier.seal(key, text);
     const bool gone =
         !sealed && (sealed.error().code == kube::errc::not_found || sealed.error().code == kube::errc::conflict);
     if (gone) {
@@ -295,7 +300,7 @@ boost::asio::awaitable<void> binder::find_out(kube::object_key key, kube::uid ui
         co_return;
       }
       if (now) {
-        by_.book.take(*now);
+        dependencies_.book.take(*now);
         forget_lock(uid, now->node_name);
         co_return;
       }
@@ -307,9 +312,9 @@ boost::asio::awaitable<void> binder::find_out(kube::object_key key, kube::uid ui
 
 void binder::look_after(controller::milliseconds now) {
   std::vector<std::pair<kube::object_key, kube::uid>> late;
-  for (const auto& [uid, one] : by_.book.open()) {
+  for (const auto& [uid, entry] : dependencies_.book.open()) {
     const auto id = kube::uid::parse(uid);
-    if (!one.at_filter && now - one.since > patience && !in_flight_.contains(id)) late.emplace_back(one.key, id);
+    if (!entry.at_filter && now - entry.since > patience && !in_flight_.contains(id)) late.emplace_back(entry.key, id);
   }
   for (const auto& [key, id] : late) find_out_later(key, id);
 }

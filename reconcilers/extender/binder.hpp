@@ -19,7 +19,7 @@ namespace reconcilers::extender {
 
 class binder {
  public:
-  struct given {
+  struct dependencies {
     controller::loop& loop;
     kube::client& api;  ///< the fenced one
     const controller::store<kube::pod>& pods;
@@ -28,25 +28,25 @@ class binder {
     fence& earlier;
     std::function<controller::milliseconds()> lease_left;
   };
-  binder(given by, controller::registry& metrics);
+  binder(dependencies dependencies, controller::registry& metrics);
 
   /// Empty: bound. Otherwise one line for the scheduler's event on the pod. @throws nothing
-  boost::asio::awaitable<std::string> bind(bind_args what);
+  boost::asio::awaitable<std::string> bind(bind_args args);
   /// Can we answer for what we bind? When not, the caller is told to come again.
   bool ready() const;
   /// Nothing of an earlier leader can arrive any more.
-  bool sealed() const { return by_.earlier.closed(); }
+  bool sealed() const { return dependencies_.earlier.closed(); }
   /// Looks after what was assumed and never confirmed: every few seconds.
   void look_after(controller::milliseconds now);
 
  private:
-  boost::asio::awaitable<std::string> bind_once(const bind_args& what);
+  boost::asio::awaitable<std::string> bind_once(const bind_args& args);
   /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted, so Bindings
   /// must arrive in the order of their times: one after the other.
   bool counts_by_time(const std::string& node) const;
   using line = std::set<std::uint64_t>;  ///< of those with a Binding to one node, the one on its way first
   /// False: not within a call's patience.
-  static boost::asio::awaitable<bool> its_turn(const line& in, std::uint64_t ticket);
+  static boost::asio::awaitable<bool> its_turn(const line& line, std::uint64_t ticket);
   /// On a node of HAMi: has its plugin serve this pod next. Waits as long as a call may for the pod before it.
   /// @return empty, or why not
   boost::asio::awaitable<std::string> take_lock(kube::object_key pod, kube::uid uid, std::string node);
@@ -59,19 +59,20 @@ class binder {
   kube::task<kube::pod> read(kube::object_key key);
   kube::task<void> send(kube::object_key pod, std::string uid, std::uint64_t version, const std::string& node,
                         const nlohmann::json& annotations);
-  boost::asio::awaitable<std::string> settle(const bind_args& what, kube::error why, kube::pod pod,
+  boost::asio::awaitable<std::string> settle(const bind_args& args, kube::error error, kube::pod pod,
                                              nlohmann::json annotations);
   boost::asio::awaitable<void> find_out(kube::object_key key, kube::uid uid);
   void find_out_later(const kube::object_key& key, const kube::uid& uid);
 
-  given by_;
+  dependencies dependencies_;
   std::set<kube::uid> in_flight_, in_doubt_;
   std::map<std::string, line> lines_;  ///< by node of gpu-manager
   std::uint64_t tickets_ = 0;
-  struct locked {
+  struct hami_locked_node {
     std::string node, value;
   };
-  std::map<kube::uid, locked> locked_;  ///< by pod whose Binding is not known to have arrived: the lock we wrote
+  std::map<kube::uid, hami_locked_node>
+      locked_;  ///< by pod whose Binding is not known to have arrived: the lock we wrote
   controller::family<controller::counter>& results_;
 };
 

@@ -20,11 +20,11 @@ constexpr controller::milliseconds patience{4'000};  // the scheduler's own is 5
 const http_response not_now{503, "not the leader, or not synced yet\n"};
 
 http_response json(std::string body) { return {200, std::move(body), "application/json"}; }
-http_response not_understood(const std::string& why) { return {400, why + "\n"}; }
+http_response not_understood(const std::string& reason) { return {400, reason + "\n"}; }
 
-bool unresolvable(quota::reason why) {
-  return why == quota::reason::refused || why == quota::reason::not_offered || why == quota::reason::no_node ||
-         why == quota::reason::no_cards;
+bool unresolvable(quota::reason reason) {
+  return reason == quota::reason::refused || reason == quota::reason::not_offered || reason == quota::reason::no_node ||
+         reason == quota::reason::no_cards;
 }
 
 /// Kept between requests, so that a usual one allocates nothing of its own.
@@ -38,53 +38,54 @@ struct scratch {
 };
 
 scratch& kept() {
-  static thread_local scratch one;
-  one.args.nodes.clear();
-  one.args.pod = {};
-  one.args.uid = {};
-  one.args.pod_json = {};
-  one.args.whole_nodes = false;
-  return one;
+  static thread_local scratch scratch;
+  scratch.args.nodes.clear();
+  scratch.args.pod = {};
+  scratch.args.uid = {};
+  scratch.args.pod_json = {};
+  scratch.args.whole_nodes = false;
+  return scratch;
 }
 
 constexpr std::string_view kept_for_another = "what is left is kept for a pod that is nominated to this node";
 
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
-void give_back(scratch& of, std::size_t body) {
-  if (body > large) of = {};
+void give_back(scratch& scratch, std::size_t body) {
+  if (body > large) scratch = {};
 }
 
-void look_up(const quota::ledger& in, scratch& at) {
-  at.views.clear();
-  for (const auto& name : at.args.nodes) at.views.push_back(in.view(name).value_or(quota::node_view{}));
+void look_up(const quota::ledger& ledger, scratch& scratch) {
+  scratch.views.clear();
+  for (const auto& name : scratch.args.nodes) scratch.views.push_back(ledger.view(name).value_or(quota::node_view{}));
 }
 
-bool of_one_model(const quota::node& on) {
-  return std::ranges::all_of(on.cards, [&](const quota::card& one) { return one.model == on.cards.front().model; });
+bool of_one_model(const quota::node& node) {
+  return std::ranges::all_of(node.cards,
+                             [&](const quota::card& card) { return card.model == node.cards.front().model; });
 }
 
 /// The limits of the pod's namespace, judged once for nodes that are charged alike. Which cards it would be given is
 /// looked at only where they differ.
 class gate {
  public:
-  gate(const account& book, const kube::pod& pod, const asked& by)
-      : book_(book), pod_(pod), by_(by), open_(!book.limited(pod.key.ns)) {}
+  gate(const account& book, const kube::pod& pod, const pod_request& request)
+      : book_(book), pod_(pod), request_(request), open_(!book.limited(pod.key.ns)) {}
 
   /// Constant; empty: no limit refuses.
-  std::string_view refusal(const quota::node& on) {
+  std::string_view refusal(const quota::node& node) {
     if (open_) return {};
-    if (!of_one_model(on)) {
-      const auto here = book_.try_on(pod_, by_, on.name);
+    if (!of_one_model(node)) {
+      const auto here = book_.try_on(pod_, request_, node.name);
       return here.limit ? short_text_of(*here.limit) : std::string_view();
     }
-    const auto model = on.cards.empty() ? std::string_view() : std::string_view(on.cards.front().model);
-    const auto memory = on.cards.empty() ? 0 : on.cards.front().memory_mib;
-    for (const auto& one : judged_)
-      if (one.model == model && one.memory_mib == memory && one.pool == on.pool && one.serves == on.serves)
-        return one.refusal;
-    judged_.push_back({model, on.pool, memory, on.serves, {}});
-    if (const auto no = book_.over(pod_, by_, on)) judged_.back().refusal = short_text_of(*no);
+    const auto model = node.cards.empty() ? std::string_view() : std::string_view(node.cards.front().model);
+    const auto memory = node.cards.empty() ? 0 : node.cards.front().memory_mib;
+    for (const auto& entry : judged_)
+      if (entry.model == model && entry.memory_mib == memory && entry.pool == node.pool && entry.serves == node.serves)
+        return entry.refusal;
+    judged_.push_back({model, node.pool, memory, node.serves, {}});
+    if (const auto no = book_.over(pod_, request_, node)) judged_.back().refusal = short_text_of(*no);
     return judged_.back().refusal;
   }
 
@@ -97,7 +98,7 @@ class gate {
   };
   const account& book_;
   const kube::pod& pod_;
-  const asked& by_;
+  const pod_request& request_;
   bool open_;
   std::vector<judgement> judged_;
 };
@@ -106,102 +107,105 @@ constexpr std::array edges{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 
 
 }  // namespace
 
-front::front(given by, controller::registry& metrics)
-    : by_(std::move(by)),
+request_handler::request_handler(dependencies dependencies, controller::registry& metrics)
+    : dependencies_(std::move(dependencies)),
       seconds_(
           metrics.histograms("quartermaster_extender_seconds", "Answering the scheduler, by verb.", {"verb"}, edges)),
       nodes_(metrics.counters("quartermaster_extender_nodes_total", "Nodes judged for pods, by outcome.", {"outcome"})),
       fits_(nodes_.with({"fits"})),
       fails_(nodes_.with({"fails"})) {}
 
-const kube::pod* front::pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view text,
-                               kube::pod& read) {
-  const auto* known = by_.pods.find(key);
+const kube::pod* request_handler::pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view text,
+                                         kube::pod& read) {
+  const auto* known = dependencies_.pods.find(key);
   if (known && known->id == uid) return known;
-  auto one = extender::pod_of(text);
-  if (!one) return nullptr;
-  read = std::move(*one);
+  auto pod = extender::pod_of(text);
+  if (!pod) return nullptr;
+  read = std::move(*pod);
   return &read;
 }
 
-http_response front::filter(const std::string& body) {
+http_response request_handler::filter(const std::string& body) {
   if (!answering()) return not_now;
-  asked_ = true;
-  auto& at = kept();
-  if (const auto read = extender::read(at.parser, body, at.args); !read) return not_understood(read.error());
+  contacted_ = true;
+  auto& position = kept();
+  if (const auto read = extender::read(position.parser, body, position.args); !read)
+    return not_understood(read.error());
   kube::pod from_body;
-  const auto* pod = pod_of(at.args.pod, at.args.uid, at.args.pod_json, from_body);
+  const auto* pod = pod_of(position.args.pod, position.args.uid, position.args.pod_json, from_body);
   if (!pod) return not_understood("Pod cannot be read");
 
-  at.verdicts.clear();
+  position.verdicts.clear();
   std::size_t fitting = 0;
-  const asked by(*pod, by_.book.keys());
-  if (by.nothing()) {
-    for (const auto& name : at.args.nodes) at.verdicts.push_back({name, {}, false});
-    fitting = at.verdicts.size();
+  const pod_request request(*pod, dependencies_.book.keys());
+  if (request.nothing()) {
+    for (const auto& name : position.args.nodes) position.verdicts.push_back({name, {}, false});
+    fitting = position.verdicts.size();
   } else {
-    look_up(by_.book.book(), at);
-    at.found.resize(at.views.size());
-    quota::filter(by.containers(), at.views, at.found, by.only());
-    gate limits(by_.book, *pod, by);
-    for (std::size_t i = 0; i < at.found.size(); ++i) {
-      const auto why = at.found[i].why;
-      const bool fits = why == quota::reason::fits;
-      auto reason = fits ? limits.refusal(*at.views[i].what) : quota::text_of(why);
-      if (reason.empty() && by_.book.goes_before(*pod, by, at.args.nodes[i])) reason = kept_for_another;
+    look_up(dependencies_.book.book(), position);
+    position.found.resize(position.views.size());
+    quota::filter(request.containers(), position.views, position.found, request.only());
+    gate limits(dependencies_.book, *pod, request);
+    for (std::size_t i = 0; i < position.found.size(); ++i) {
+      const auto cause = position.found[i].code;
+      const bool fits = cause == quota::reason::fits;
+      auto reason = fits ? limits.refusal(*position.views[i].inventory) : quota::text_of(cause);
+      if (reason.empty() && dependencies_.book.goes_before(*pod, request, position.args.nodes[i]))
+        reason = kept_for_another;
       fitting += reason.empty() ? 1 : 0;
-      at.verdicts.push_back({at.args.nodes[i], reason, unresolvable(why)});
+      position.verdicts.push_back({position.args.nodes[i], reason, unresolvable(cause)});
     }
     fits_.add(static_cast<double>(fitting));
-    fails_.add(static_cast<double>(at.found.size() - fitting));
-    if (fitting == 0 && by_.on_waiting) by_.on_waiting(*pod);
+    fails_.add(static_cast<double>(position.found.size() - fitting));
+    if (fitting == 0 && dependencies_.on_waiting) dependencies_.on_waiting(*pod);
   }
   std::string out;
-  out.reserve(256 + at.args.nodes.size() * 96);
-  append_filter_result(out, at.verdicts, at.args.whole_nodes);
-  give_back(at, body.size());
+  out.reserve(256 + position.args.nodes.size() * 96);
+  append_filter_result(out, position.verdicts, position.args.whole_nodes);
+  give_back(position, body.size());
   return json(std::move(out));
 }
 
-http_response front::prioritize(const std::string& body) {
+http_response request_handler::prioritize(const std::string& body) {
   if (!answering()) return not_now;
-  auto& at = kept();
-  if (const auto read = extender::read(at.parser, body, at.args); !read) return not_understood(read.error());
+  auto& position = kept();
+  if (const auto read = extender::read(position.parser, body, position.args); !read)
+    return not_understood(read.error());
   kube::pod from_body;
-  const auto* pod = pod_of(at.args.pod, at.args.uid, at.args.pod_json, from_body);
+  const auto* pod = pod_of(position.args.pod, position.args.uid, position.args.pod_json, from_body);
   if (!pod) return not_understood("Pod cannot be read");
-  const asked by(*pod, by_.book.keys());
-  at.scores.assign(at.args.nodes.size(), 0);
-  if (!by.nothing()) {
-    look_up(by_.book.book(), at);
-    quota::score(by.containers(), at.views, quota::policy::binpack, at.scores, by.only());
+  const pod_request request(*pod, dependencies_.book.keys());
+  position.scores.assign(position.args.nodes.size(), 0);
+  if (!request.nothing()) {
+    look_up(dependencies_.book.book(), position);
+    quota::score(request.containers(), position.views, quota::policy::binpack, position.scores, request.only());
   }
   std::string out;
-  out.reserve(16 + at.args.nodes.size() * 48);
-  append_priorities(out, at.args.nodes, at.scores);
-  give_back(at, body.size());
+  out.reserve(16 + position.args.nodes.size() * 48);
+  append_priorities(out, position.args.nodes, position.scores);
+  give_back(position, body.size());
   return json(std::move(out));
 }
 
-boost::asio::awaitable<void> front::settled() const {
+boost::asio::awaitable<void> request_handler::settled() const {
   const auto until = controller::boot_now() + patience;
-  while (answering() && !by_.binds.sealed() && controller::boot_now() < until) {
+  while (answering() && !dependencies_.binds.sealed() && controller::boot_now() < until) {
     const bool slept = co_await controller::sleep_for(controller::milliseconds(20));
     if (!slept) co_return;
   }
 }
 
-boost::asio::awaitable<http_response> front::bind(std::string body) {
+boost::asio::awaitable<http_response> request_handler::bind(std::string body) {
   co_await settled();
-  if (!answering() || !by_.binds.ready()) co_return not_now;
+  if (!answering() || !dependencies_.binds.ready()) co_return not_now;
   document parser;
   auto read = read_bind(parser, body);
   if (!read) co_return not_understood(read.error());
-  const auto said = co_await by_.binds.bind(std::move(*read));
-  co_return json(bind_result(said));
+  const auto message = co_await dependencies_.binds.bind(std::move(*read));
+  co_return json(bind_result(message));
 }
 
-http_response front::preempt(const std::string& body) {
+http_response request_handler::preempt(const std::string& body) {
   if (!answering()) return not_now;
   document parser;
   preempt_args args;
@@ -209,39 +213,42 @@ http_response front::preempt(const std::string& body) {
   kube::pod from_body;
   const auto* pod = pod_of(args.pod, args.uid, args.pod_json, from_body);
   if (!pod) return not_understood("Pod cannot be read");
-  const asked by(*pod, by_.book.keys());
+  const pod_request request(*pod, dependencies_.book.keys());
   // kube-scheduler has reprieved all it could, and takes an empty list on one node as an error of the whole attempt. So
   // a node comes back with all its victims or not at all.
   std::vector<victims> out;
   std::vector<std::string> gone;
-  for (auto& one : args.nodes) {
-    if (one.pods.empty()) continue;
+  for (auto& node : args.nodes) {
+    if (node.pods.empty()) continue;
     gone.clear();
-    for (const auto& uid : one.pods) gone.push_back(uid.to_string());
-    if (by.nothing() || by_.book.try_on(*pod, by, one.node, gone).held) out.push_back(std::move(one));
+    for (const auto& uid : node.pods) gone.push_back(uid.to_string());
+    if (request.nothing() || dependencies_.book.try_on(*pod, request, node.node, gone).held)
+      out.push_back(std::move(node));
   }
-  if (out.empty() && !by.nothing() && by_.on_waiting) by_.on_waiting(*pod);
+  if (out.empty() && !request.nothing() && dependencies_.on_waiting) dependencies_.on_waiting(*pod);
   return json(preempt_result(out));
 }
 
-void front::add_routes(controller::http_server& to) {
-  const auto timed = [this](std::string_view verb, http_response (front::*call)(const std::string&)) {
-    return [this, &seconds = seconds_.with({verb}), call](http_request asked) -> boost::asio::awaitable<http_response> {
-      co_await settled();
-      const auto began = std::chrono::steady_clock::now();
-      auto out = (this->*call)(asked.body);
-      seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
-      co_return out;
-    };
+void request_handler::add_routes(controller::http_server& server) {
+  const auto timed = [this](std::string_view verb, http_response (request_handler::*call)(const std::string&)) {
+    return
+        [this, &seconds = seconds_.with({verb}), call](http_request request) -> boost::asio::awaitable<http_response> {
+          co_await settled();
+          const auto began = std::chrono::steady_clock::now();
+          auto out = (this->*call)(request.body);
+          seconds.observe(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+          co_return out;
+        };
   };
-  to.route_async("POST", std::string(filter_path), timed("filter", &front::filter), max_filter_body);
-  to.route_async("POST", std::string(prioritize_path), timed("prioritize", &front::prioritize), max_filter_body);
-  to.route_async("POST", std::string(preempt_path), timed("preempt", &front::preempt), max_filter_body);
-  to.route_async(
+  server.route_async("POST", std::string(filter_path), timed("filter", &request_handler::filter), max_filter_body);
+  server.route_async("POST", std::string(prioritize_path), timed("prioritize", &request_handler::prioritize),
+                     max_filter_body);
+  server.route_async("POST", std::string(preempt_path), timed("preempt", &request_handler::preempt), max_filter_body);
+  server.route_async(
       "POST", std::string(bind_path),
-      [this](http_request asked) -> boost::asio::awaitable<http_response> {
+      [this](http_request http_request) -> boost::asio::awaitable<http_response> {
         const auto began = std::chrono::steady_clock::now();
-        auto out = co_await bind(std::move(asked.body));
+        auto out = co_await bind(std::move(http_request.body));
         seconds_.with({"bind"}).observe(
             std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
         co_return out;

@@ -17,9 +17,9 @@ inline constexpr std::string_view filter_path = "/scheduler/filter", prioritize_
 /// Whole nodes come as 20 KiB each; names as 20 bytes each.
 inline constexpr std::size_t max_filter_body = 128u << 20, max_bind_body = 16u << 10;
 
-class front {
+class request_handler {
  public:
-  struct given {
+  struct dependencies {
     account& book;
     const controller::store<kube::pod>& pods;
     binder& binds;
@@ -27,11 +27,11 @@ class front {
     /// A pod for which none of the nodes it was asked about fits.
     std::function<void(const kube::pod&)> on_waiting;
   };
-  front(given by, controller::registry& metrics);
+  request_handler(dependencies dependencies, controller::registry& metrics);
 
-  void add_routes(controller::http_server& to);
+  void add_routes(controller::http_server& server);
   /// Has a scheduler asked since this program started?
-  bool was_asked() const { return asked_; }
+  bool was_asked() const { return contacted_; }
 
   controller::http_response filter(const std::string& body);
   controller::http_response prioritize(const std::string& body);
@@ -41,13 +41,13 @@ class front {
  private:
   /// The store's copy, or the body's where the store has none yet.
   const kube::pod* pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view json, kube::pod& read);
-  bool answering() const { return by_.leading() && by_.book.synced(); }
+  bool answering() const { return dependencies_.leading() && dependencies_.book.synced(); }
   /// Until the pods of earlier leaders are sealed, or the scheduler would not wait any longer: to be sent away costs it
   /// writes on the pod, just when the seals need the API server.
   boost::asio::awaitable<void> settled() const;
 
-  given by_;
-  bool asked_ = false;
+  dependencies dependencies_;
+  bool contacted_ = false;
   controller::family<controller::histogram>& seconds_;
   controller::family<controller::counter>& nodes_;
   controller::counter& fits_;

@@ -16,8 +16,8 @@ using nlohmann::json;
 
 constexpr std::size_t seals_at_once = 6;  // two connections of the eight are left to others
 
-std::string text_at(const json& in, const char* pointer) {
-  const auto value = in.value(json::json_pointer(pointer), json());
+std::string text_at(const json& object, const char* pointer) {
+  const auto value = object.value(json::json_pointer(pointer), json());
   return value.is_string() ? value.get<std::string>() : std::string();
 }
 
@@ -36,7 +36,7 @@ kube::task<std::vector<fence::target>> fence::unbound() {
   do {
     auto request = kube::list_page(kube::resources::pods, options);
     request.accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-    auto answer = co_await by_.api.over().send(std::move(request));
+    auto answer = co_await dependencies_.api.over().send(std::move(request));
     if (!answer) co_return std::unexpected(answer.error());
     if (answer->status != 200) co_return std::unexpected(kube::error_of("list unbound pods", *answer));
     const auto page = json::parse(answer->body, nullptr, false);
@@ -44,10 +44,11 @@ kube::task<std::vector<fence::target>> fence::unbound() {
       co_return std::unexpected(kube::error{kube::errc::decode, 200, "list unbound pods: not a list", {}});
     youngest_ = std::max(youngest_, version_of(text_at(page, "/metadata/resourceVersion")));
     const auto items = page.value("items", json::array());
-    for (const auto& one : items) {
-      target pod{{text_at(one, "/metadata/namespace"), text_at(one, "/metadata/name")}, text_at(one, "/metadata/uid")};
-      const auto* known = by_.pods.find(pod.key);
-      const bool other = known && known->id.to_string() == pod.uid && !by_.ours(*known);
+    for (const auto& item : items) {
+      target pod{{text_at(item, "/metadata/namespace"), text_at(item, "/metadata/name")},
+                 text_at(item, "/metadata/uid")};
+      const auto* known = dependencies_.pods.find(pod.key);
+      const bool other = known && known->id.to_string() == pod.uid && !dependencies_.is_managed(*known);
       if (!other) out.push_back(std::move(pod));
     }
     options.continue_token = text_at(page, "/metadata/continue");
@@ -59,7 +60,7 @@ kube::task<void> fence::close() {
   while (!sealed_) {
     auto pods = co_await unbound();
     if (!pods) {
-      controller::log::warn("binding waits until pods can be listed", {{"error", pods.error().what}});
+      controller::log::warn("binding waits until pods can be listed", {{"error", pods.error().message}});
       const bool slept = co_await controller::sleep_for(1s);
       if (!slept) co_return kube::result<void>();
       continue;
@@ -68,7 +69,7 @@ kube::task<void> fence::close() {
     const auto all = left_.size();
     const auto workers = std::min(seals_at_once, all);
     at_work_ = workers;
-    for (std::size_t i = 0; i < workers; ++i) by_.loop.spawn_essential("seal", work());
+    for (std::size_t i = 0; i < workers; ++i) dependencies_.loop.spawn_essential("seal", work());
     while (at_work_ > 0) {
       const bool slept = co_await controller::sleep_for(10ms);
       if (!slept) co_return kube::result<void>();
@@ -91,7 +92,7 @@ boost::asio::awaitable<void> fence::work() {
       if (done) youngest_ = std::max(youngest_, *done);
       if (done || gone) break;
       controller::log::warn("a pod cannot be sealed; nothing is bound until it is",
-                            {{"pod", pod.key.to_string()}, {"error", done.error().what}});
+                            {{"pod", pod.key.to_string()}, {"error", done.error().message}});
       const bool slept = co_await controller::sleep_for(500ms);
       if (!slept) break;
     }
@@ -101,7 +102,7 @@ boost::asio::awaitable<void> fence::work() {
 
 kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
   // Applied again with another message each time: equal content would move no version.
-  const auto message = "term " + by_.term + ", seal " + std::to_string(++seals_);
+  const auto message = "term " + dependencies_.term + ", seal " + std::to_string(++seals_);
   const json object{{"apiVersion", "v1"},
                     {"kind", "Pod"},
                     {"metadata", {{"name", pod.name}, {"namespace", pod.ns}, {"uid", uid}}},
@@ -112,10 +113,10 @@ kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
                          {"reason", "Term"},
                          {"message", message},
                          {"lastTransitionTime", controller::rfc3339_seconds(std::chrono::system_clock::now())}}}}}}};
-  kube::write_options how;
-  how.field_manager = "quartermaster-seal";
-  how.force = true;
-  const auto done = co_await by_.api.apply_status(kube::resources::pods, pod, object, how);
+  kube::write_options options;
+  options.field_manager = "quartermaster-seal";
+  options.force = true;
+  const auto done = co_await dependencies_.api.apply_status(kube::resources::pods, pod, object, options);
   if (!done) co_return std::unexpected(done.error());
   co_return version_of(text_at(*done, "/metadata/resourceVersion"));
 }
@@ -123,8 +124,8 @@ kube::task<std::uint64_t> fence::seal(kube::object_key pod, std::string uid) {
 bool fence::closed() const {
   if (!sealed_) return false;
   if (!caught_up_)
-    caught_up_ =
-        std::ranges::any_of(by_.pods.all(), [&](const kube::pod& one) { return one.resource_version >= youngest_; });
+    caught_up_ = std::ranges::any_of(dependencies_.pods.all(),
+                                     [&](const kube::pod& pod) { return pod.resource_version >= youngest_; });
   return caught_up_;
 }
 

@@ -23,14 +23,14 @@ inline constexpr std::string_view seal_condition = "quartermaster.io/Sealed";
 
 class fence {
  public:
-  struct given {
+  struct dependencies {
     controller::loop& loop;
     kube::client& api;  ///< the fenced one
     const controller::store<kube::pod>& pods;
-    std::function<bool(const kube::pod&)> ours;  ///< asks for what we manage
-    std::string term;                            ///< of this leader, never used before
+    std::function<bool(const kube::pod&)> is_managed;  ///< asks for what we manage
+    std::string term;                                  ///< of this leader, never used before
   };
-  explicit fence(given by) : by_(std::move(by)) {}
+  explicit fence(dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
   /// Once, when we lead: until all is sealed.
   kube::task<void> close();
@@ -49,7 +49,7 @@ class fence {
   kube::task<std::vector<target>> unbound();
   boost::asio::awaitable<void> work();
 
-  given by_;
+  dependencies dependencies_;
   std::vector<target> left_;
   std::size_t at_work_ = 0;
   std::uint64_t youngest_ = 0;  ///< version of the list and of the seals

@@ -26,7 +26,7 @@ constexpr std::int64_t most_cards = static_cast<std::int64_t>(quota::max_cards);
 /// Which mode a module means, and the key by which the kubelet shows that it is there.
 struct served_as {
   std::string_view module;
-  mode as;
+  mode engine_mode;
   std::string_view key;
 };
 // Without a module label the first whose key is offered counts; nvidia.com/gpu is told apart by more (see guess).
@@ -45,29 +45,29 @@ std::int64_t number_of(std::optional<std::string_view> text) {
   return std::max<std::int64_t>(out, 0);
 }
 
-bool time_sliced(const kube::node& of) {
-  return of.labels.value_or("nvidia.com/gpu.sharing-strategy", "none") == "time-slicing" ||
-         number_of(of.labels.find("nvidia.com/gpu.replicas")) > 1;
+bool time_sliced(const kube::node& node) {
+  return node.labels.value_or("nvidia.com/gpu.sharing-strategy", "none") == "time-slicing" ||
+         number_of(node.labels.find("nvidia.com/gpu.replicas")) > 1;
 }
 
 /// What nvidia.com/gpu means on a node that no module of ours serves.
-mode guess(const kube::node& of) {
-  if (of.annotations.contains(hami_register)) return mode::hami;
-  return time_sliced(of) ? mode::share : mode::pgpu;
+mode guess(const kube::node& node) {
+  if (node.annotations.contains(hami_register)) return mode::hami;
+  return time_sliced(node) ? mode::share : mode::pgpu;
 }
 
-std::uint16_t modes_of(const kube::node& of) {
-  const auto bit = [](mode one) { return static_cast<std::uint16_t>(one); };
-  const auto module = of.labels.find(names::module_label);
+std::uint16_t modes_of(const kube::node& node) {
+  const auto bit = [](mode mode) { return static_cast<std::uint16_t>(mode); };
+  const auto module = node.labels.find(names::module_label);
   std::uint16_t out = 0;
-  for (const auto& one : ways) {
-    if (kube::amount(of.allocatable, one.key) <= 0) continue;
+  for (const auto& way : ways) {
+    if (kube::amount(node.allocatable, way.key) <= 0) continue;
     if (module) {
-      if (one.module == *module) out |= bit(one.as);
-    } else if (one.key == "nvidia.com/gpu") {
-      if (out == 0) out |= bit(guess(of));
+      if (way.module == *module) out |= bit(way.engine_mode);
+    } else if (way.key == "nvidia.com/gpu") {
+      if (out == 0) out |= bit(guess(node));
     } else {
-      out |= bit(one.as);
+      out |= bit(way.engine_mode);
     }
   }
   return out;
@@ -77,16 +77,16 @@ std::uint16_t modes_of(const kube::node& of) {
 /// catalogue's.
 class module_settings {
  public:
-  module_settings(const kube::node& of, const accelerator_policy* policy, std::string_view module)
+  module_settings(const kube::node& node, const accelerator_policy* policy, std::string_view module)
       : row_(modules::find(module)) {
     if (!policy) return;
-    const auto at = policy->modules.find(module);
-    if (at == policy->modules.end()) return;
-    spec_ = at->second;
-    const auto set = serving_set(of);
-    for (const auto& one : spec_.node_sets)
-      if (one.name == set)
-        for (const auto& [key, value] : one.settings) spec_.settings[key] = value;
+    const auto match = policy->modules.find(module);
+    if (match == policy->modules.end()) return;
+    spec_ = match->second;
+    const auto set = serving_set(node);
+    for (const auto& node_set : spec_.node_sets)
+      if (node_set.name == set)
+        for (const auto& [key, value] : node_set.settings) spec_.settings[key] = value;
   }
   std::string text(std::string_view name) const {
     return row_ ? modules::setting_of(row_->settings, spec_, name) : std::string();
@@ -98,23 +98,23 @@ class module_settings {
   module_spec spec_;
 };
 
-quota::service service_of(const kube::node& of, const accelerator_policy* policy) {
+quota::service service_of(const kube::node& node, const accelerator_policy* policy) {
   quota::service out;
-  out.modes = modes_of(of);
+  out.modes = modes_of(node);
   for (std::size_t i = 0; i < quota::alternatives.size(); ++i)
-    if (kube::amount(of.allocatable, quota::alternatives[i]) <= 0) out.withheld |= static_cast<std::uint8_t>(1U << i);
+    if (kube::amount(node.allocatable, quota::alternatives[i]) <= 0) out.withheld |= static_cast<std::uint8_t>(1U << i);
   if (out.has(mode::hami)) {
-    const module_settings hami(of, policy, "hami");
+    const module_settings hami(node, policy, "hami");
     out.default_cards = static_cast<std::int32_t>(hami.number("defaultGPUNum"));
     out.default_memory_mib = static_cast<std::int32_t>(hami.number("defaultMem"));
     out.default_cores = static_cast<std::int32_t>(hami.number("defaultCores"));
   }
   if (out.has(mode::gpushare)) {
-    const module_settings gpushare(of, policy, "gpushare");
+    const module_settings gpushare(node, policy, "gpushare");
     out.aliyun_unit_mib = gpushare.text("memoryUnit") == "MiB" ? 1 : 1024;
-    const auto ack = of.labels.value_or("ack.node.gpu.schedule", "");
+    const auto ack = node.labels.value_or("ack.node.gpu.schedule", "");
     if (gpushare.text("mps") == "true") out.held_by = quota::isolation::mps;
-    const bool by_ack = !of.labels.contains(names::module_label) && !ack.empty();
+    const bool by_ack = !node.labels.contains(names::module_label) && !ack.empty();
     if (by_ack && (ack == "cgpu" || ack == "core_mem")) out.held_by = quota::isolation::soft;  // ACK's own driver
     out.one_index = !by_ack;
   }
@@ -126,9 +126,9 @@ std::int32_t sharers(std::int64_t count) {
 }
 
 /// Twice the same is one card; a name with a separator of HAMi's lists could not be told to its plugin.
-void add(std::vector<quota::card>& to, quota::card one) {
-  if (one.uuid.empty() || one.uuid.find_first_of(",:;") != std::string::npos) return;
-  if (std::ranges::find(to, one.uuid, &quota::card::uuid) == to.end()) to.push_back(std::move(one));
+void add(std::vector<quota::card>& cards, quota::card card) {
+  if (card.uuid.empty() || card.uuid.find_first_of(",:;") != std::string::npos) return;
+  if (std::ranges::find(cards, card.uuid, &quota::card::uuid) == cards.end()) cards.push_back(std::move(card));
 }
 
 /// HAMi's list of cards: JSON since 2.5, before that "uuid,count,mem,core,type,numa,health,index,mode:" for each.
@@ -138,15 +138,15 @@ std::vector<quota::card> registered(std::string_view text) {
   if (text.starts_with('[')) {
     const auto list = json::parse(text, nullptr, false);
     if (!list.is_array()) return out;
-    for (const auto& one : list) {
-      if (!one.is_object()) continue;
+    for (const auto& entry : list) {
+      if (!entry.is_object()) continue;
       const auto number = [&](const char* key) {
-        const auto at = one.find(key);
-        return at != one.end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+        const auto match = entry.find(key);
+        return match != entry.end() && match->is_number_integer() ? match->get<std::int64_t>() : 0;
       };
       const auto words = [&](const char* key) {
-        const auto at = one.find(key);
-        return at != one.end() && at->is_string() ? at->get<std::string>() : std::string();
+        const auto match = entry.find(key);
+        return match != entry.end() && match->is_string() ? match->get<std::string>() : std::string();
       };
       quota::card card;
       card.uuid = words("id");
@@ -154,8 +154,8 @@ std::vector<quota::card> registered(std::string_view text) {
       card.memory_mib = std::clamp(number("devmem"), std::int64_t{0}, quota::most);
       card.numa = static_cast<std::int32_t>(number("numa"));
       card.max_sharers = sharers(number("count"));
-      const auto health = one.find("health");
-      card.healthy = health != one.end() && health->is_boolean() && health->get<bool>();
+      const auto health = entry.find("health");
+      card.healthy = health != entry.end() && health->is_boolean() && health->get<bool>();
       card.mig = words("mode") == "mig";
       add(out, std::move(card));
     }
@@ -190,11 +190,11 @@ struct offered {
   std::int32_t max_sharers = 0;
 };
 
-offered offered_by(const kube::node& of, const quota::service& serves, const accelerator_policy* policy) {
-  const auto has = [&](std::string_view key) { return kube::amount(of.allocatable, key); };
+offered offered_by(const kube::node& node, const quota::service& serves, const accelerator_policy* policy) {
+  const auto has = [&](std::string_view key) { return kube::amount(node.allocatable, key); };
   const auto each = [](std::int64_t all, std::int64_t cards) { return cards > 0 ? all / cards : 0; };
   offered out;
-  const auto labelled = number_of(of.labels.find("nvidia.com/gpu.count"));
+  const auto labelled = number_of(node.labels.find("nvidia.com/gpu.count"));
   if (serves.has(mode::vgpu)) {
     out.cards = has("tencent.com/vcuda-core") / 100;
     out.memory_mib = each(has("tencent.com/vcuda-memory") * 256, out.cards);
@@ -202,8 +202,8 @@ offered offered_by(const kube::node& of, const quota::service& serves, const acc
   } else if (serves.has(mode::mps)) {
     out.cards = has("nvidia.com/mps-core") / 100;
     out.memory_mib = each(has("nvidia.com/mps-memory") * 1024, out.cards);
-    const auto major = number_of(of.labels.find("nvidia.com/gpu.compute.major"));
-    const auto minor = number_of(of.labels.find("nvidia.com/gpu.compute.minor"));
+    const auto major = number_of(node.labels.find("nvidia.com/gpu.compute.major"));
+    const auto minor = number_of(node.labels.find("nvidia.com/gpu.compute.minor"));
     out.max_sharers = major * 10 + minor >= 75 ? 48 : 16;
   } else if (serves.has(mode::gpushare)) {
     out.cards = has("aliyun.com/gpu-count");
@@ -216,7 +216,7 @@ offered offered_by(const kube::node& of, const quota::service& serves, const acc
     out.cards = has("aliyun.com/gpu");
   } else if (serves.has(mode::hami) || serves.has(mode::volcano)) {
     const auto slots = std::max({has("nvidia.com/gpualloc"), has("nvidia.com/gpu"), has("volcano.sh/vgpu-number")});
-    const auto split = std::max<std::int64_t>(module_settings(of, policy, "hami").number("deviceSplitCount"), 1);
+    const auto split = std::max<std::int64_t>(module_settings(node, policy, "hami").number("deviceSplitCount"), 1);
     out.cards = labelled > 0 ? labelled : slots / split;
     out.max_sharers = static_cast<std::int32_t>(each(slots, out.cards));
   } else if (serves.has(mode::share)) {
@@ -230,33 +230,33 @@ offered offered_by(const kube::node& of, const quota::service& serves, const acc
 }
 
 /// The first of these that the node has.
-std::string label_of(const kube::node& of, std::initializer_list<std::string_view> keys) {
+std::string label_of(const kube::node& node, std::initializer_list<std::string_view> keys) {
   for (const auto key : keys)
-    if (const auto found = of.labels.find(key)) return std::string(*found);
+    if (const auto found = node.labels.find(key)) return std::string(*found);
   return {};
 }
 /// Who has labelled nodes for gpu-quota-admission means its names.
-std::string model_of(const kube::node& of) {
-  return label_of(of, {"gaia.tencent.com/gpu-model", "tkestack.io/gpu-model", "nvidia.com/gpu.product"});
+std::string model_of(const kube::node& node) {
+  return label_of(node, {"gaia.tencent.com/gpu-model", "tkestack.io/gpu-model", "nvidia.com/gpu.product"});
 }
-std::string pool_of(const kube::node& of) {
-  return label_of(of, {"quartermaster.io/pool", "gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"});
+std::string pool_of(const kube::node& node) {
+  return label_of(node, {"quartermaster.io/pool", "gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"});
 }
 
-std::vector<quota::card> cards_of(const kube::node& of, const quota::service& serves,
+std::vector<quota::card> cards_of(const kube::node& node, const quota::service& serves,
                                   const accelerator_policy* policy) {
   if (serves.modes == 0) return {};
   if (serves.has(mode::hami)) {
     // What is not registered, or cannot be read, is no card: names of our own would mean nothing to HAMi's plugin.
-    const auto text = of.annotations.find(hami_register);
+    const auto text = node.annotations.find(hami_register);
     return text ? registered(*text) : std::vector<quota::card>();
   }
-  const auto all = offered_by(of, serves, policy);
-  const auto labelled = number_of(of.labels.find("nvidia.com/gpu.memory"));
+  const auto all = offered_by(node, serves, policy);
+  const auto labelled = number_of(node.labels.find("nvidia.com/gpu.memory"));
   std::vector<quota::card> out(static_cast<std::size_t>(std::clamp<std::int64_t>(all.cards, 0, most_cards)));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].uuid = of.key.name + "/" + std::to_string(i);
-    out[i].model = model_of(of);
+    out[i].uuid = node.key.name + "/" + std::to_string(i);
+    out[i].model = model_of(node);
     // The kubelet refuses what goes beyond its sum, so of two figures the smaller counts.
     out[i].memory_mib =
         all.memory_mib > 0 && labelled > 0 ? std::min(all.memory_mib, labelled) : std::max(all.memory_mib, labelled);
@@ -271,28 +271,30 @@ void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> r
   if (cards.empty()) return;  // nothing serves them
   if (registered_by_hami) {
     for (auto& card : cards)
-      for (const auto& one : reported)
-        if (one.uuid == card.uuid) {
-          card.healthy = card.healthy && one.healthy();
-          card.mig = card.mig || one.mig;
+      for (const auto& entry : reported)
+        if (entry.uuid == card.uuid) {
+          card.healthy = card.healthy && entry.healthy();
+          card.mig = card.mig || entry.mig;
         }
     return;
   }
   for (std::size_t i = 0; i < reported.size(); ++i)
     if (reported[i].index < 0) reported[i].index = static_cast<std::int32_t>(i);
-  std::ranges::sort(reported, {}, [](const reported_card& one) { return std::tie(one.index, one.uuid); });
+  std::ranges::sort(reported, {}, [](const reported_card& reported_card) {
+    return std::tie(reported_card.index, reported_card.uuid);
+  });
   const auto like = cards.front();
   cards.clear();
-  for (const auto& one : reported) {
+  for (const auto& entry : reported) {
     auto card = like;
-    card.uuid = one.uuid;
-    card.minor = one.index;
-    card.numa = one.numa;
-    card.healthy = one.healthy();
-    card.mig = one.mig;
-    if (card.model.empty()) card.model = one.model;
-    if (one.memory_mib > 0)
-      card.memory_mib = card.memory_mib > 0 ? std::min(card.memory_mib, one.memory_mib) : one.memory_mib;
+    card.uuid = entry.uuid;
+    card.minor = entry.index;
+    card.numa = entry.numa;
+    card.healthy = entry.healthy();
+    card.mig = entry.mig;
+    if (card.model.empty()) card.model = entry.model;
+    if (entry.memory_mib > 0)
+      card.memory_mib = card.memory_mib > 0 ? std::min(card.memory_mib, entry.memory_mib) : entry.memory_mib;
     add(cards, std::move(card));
   }
 }
@@ -335,29 +337,30 @@ std::vector<renamed_key> renamed_keys(const accelerator_policy* policy) {
   return out;
 }
 
-void use_own_names(quota::holding& of, const quota::node& on) {
-  const auto prefix = on.name + "/";
-  for (auto& one : of.grants) {
-    if (!one.card.starts_with(prefix) || std::ranges::find(on.cards, one.card, &quota::card::uuid) != on.cards.end())
+void use_own_names(quota::holding& holding, const quota::node& node) {
+  const auto prefix = node.name + "/";
+  for (auto& grant : holding.grants) {
+    if (!grant.card.starts_with(prefix) ||
+        std::ranges::find(node.cards, grant.card, &quota::card::uuid) != node.cards.end())
       continue;
-    const auto index = number_of(std::string_view(one.card).substr(prefix.size()));
-    const auto at = std::ranges::find(on.cards, index, &quota::card::minor);
-    if (at != on.cards.end()) one.card = at->uuid;
+    const auto index = number_of(std::string_view(grant.card).substr(prefix.size()));
+    const auto match = std::ranges::find(node.cards, index, &quota::card::minor);
+    if (match != node.cards.end()) grant.card = match->uuid;
   }
 }
 
 namespace {
 
 /// What the kubelet offers, by the names of the vocabularies.
-kube::node as_engine_names(kube::node of, const std::vector<renamed_key>& renamed) {
+kube::node as_engine_names(kube::node node, const std::vector<renamed_key>& renamed) {
   const declared_keys names([](std::string_view) { return false; }, renamed);
   // A kubelet keeps the key of a plugin that is gone, with 0.
-  std::erase_if(of.allocatable, [&](const auto& offered) {
+  std::erase_if(node.allocatable, [&](const auto& offered) {
     return std::ranges::find(renamed, std::string_view(offered.first), &renamed_key::engine) != renamed.end();
   });
-  for (auto& [key, amount] : of.allocatable) key = names.engine_name(key);
-  std::ranges::sort(of.allocatable);
-  return of;
+  for (auto& [key, amount] : node.allocatable) key = names.engine_name(key);
+  std::ranges::sort(node.allocatable);
+  return node;
 }
 
 }  // namespace
@@ -367,17 +370,17 @@ quota::node node_of(const kube::node& as_offered, const accelerator_policy* poli
   const auto renamed = renamed_keys(policy);
   std::optional<kube::node> named;
   if (!renamed.empty()) named = as_engine_names(as_offered, renamed);
-  const auto& of = named ? *named : as_offered;
+  const auto& node = named ? *named : as_offered;
   quota::node out;
-  out.name = of.key.name;
-  out.pool = pool_of(of);
-  out.serves = service_of(of, policy);
-  out.cards = cards_of(of, out.serves, policy);
+  out.name = node.key.name;
+  out.pool = pool_of(node);
+  out.serves = service_of(node, policy);
+  out.cards = cards_of(node, out.serves, policy);
   if (!reported.empty()) take_reported(out.cards, {reported.begin(), reported.end()}, out.serves.has(mode::hami));
-  cordon(out.cards, of.annotations.value_or(cordon_annotation, ""));
-  for (const auto& [key, amount] : of.allocatable)
+  cordon(out.cards, node.annotations.value_or(cordon_annotation, ""));
+  for (const auto& [key, amount] : node.allocatable)
     if (!quota::known(key) && declared(key)) out.counts.push_back({key, amount});
-  const auto placement = of.labels.value_or("ack.node.gpu.placement", "");
+  const auto placement = node.labels.value_or("ack.node.gpu.placement", "");
   if (placement == "spread") out.placement = quota::policy::spread;
   if (placement == "binpack") out.placement = quota::policy::binpack;
   return out;

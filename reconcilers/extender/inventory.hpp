@@ -47,8 +47,8 @@ class declared_keys {
 
   bool operator()(std::string_view key) const { return known_ && known_(key); }
   std::string_view engine_name(std::string_view key) const {
-    const auto at = std::ranges::find(renamed_, key, &renamed_key::here);
-    return at == renamed_.end() ? key : at->engine;
+    const auto match = std::ranges::find(renamed_, key, &renamed_key::here);
+    return match == renamed_.end() ? key : match->engine;
   }
 
  private:
@@ -59,10 +59,10 @@ class declared_keys {
 /// @param policy null: none; the defaults of the modules count
 /// Cards without an identity of their own are named "<node>/<index>", index from 0.
 /// @param reported what the node's agent says of its cards; empty: nothing
-quota::node node_of(const kube::node& of, const accelerator_policy* policy, const declared_keys& declared,
+quota::node node_of(const kube::node& as_offered, const accelerator_policy* policy, const declared_keys& declared,
                     std::span<const reported_card> reported = {});
 
 /// What was booked under such names before an agent told the cards' own: the cards they were.
-void use_own_names(quota::holding& of, const quota::node& on);
+void use_own_names(quota::holding& holding, const quota::node& node);
 
 }  // namespace reconcilers::extender

@@ -10,14 +10,16 @@ namespace reconcilers::extender {
 template <class T>
 class membership {
  public:
-  membership(std::set<T>& in, T of) : in_(in), of_(std::move(of)) { in_.insert(of_); }
+  membership(std::set<T>& elements, T element) : elements_(elements), element_(std::move(element)) {
+    elements_.insert(element_);
+  }
   membership(const membership&) = delete;
   membership& operator=(const membership&) = delete;
-  ~membership() { in_.erase(of_); }
+  ~membership() { elements_.erase(element_); }
 
  private:
-  std::set<T>& in_;
-  T of_;
+  std::set<T>& elements_;
+  T element_;
 };
 
 }  // namespace reconcilers::extender

@@ -30,26 +30,26 @@ enum class source : std::uint8_t {
   confirmed,  ///< the node's plugin wrote which cards it took
   guessed,    ///< bound by somebody else and nobody wrote which cards: booked where it fits
 };
-std::string_view to_string(source of);
+std::string_view to_string(source source);
 
 /// What the node's plugin and people read of a decision. `now_ns` is wall time, nanoseconds since 1970.
-nlohmann::json annotations_of(const quota::holding& held, const asked& by, const kube::pod& of, const quota::node& on,
-                              std::int64_t now_ns);
+nlohmann::json annotations_of(const quota::holding& held, const pod_request& request, const kube::pod& pod,
+                              const quota::node& node, std::int64_t now_ns);
 
 /// Our own annotation; empty where there is none, it is for another node than `node`, or it is broken.
-std::optional<quota::holding> planned(const kube::pod& of, std::string_view node, const asked& by);
+std::optional<quota::holding> planned(const kube::pod& pod, std::string_view node, const pod_request& request);
 
 /// The node our annotation names; empty where there is none, or it is broken.
-std::string planned_node(const kube::pod& of);
+std::string planned_node(const kube::pod& pod);
 /// Is what is written as much as the limits say, and no more parts? A person may write anything.
-bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& on);
+bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& node);
 
-struct held {
-  source from = source::none;
-  quota::holding what;
+struct booked_cards {
+  source origin = source::none;
+  quota::holding holding;
 };
 /// What a bound pod holds of `on`. What is already given out there is respected where nobody says which cards; where
 /// nothing is free it is booked all the same: the pod runs, and the ledger says that a card is over-given.
-held held_by(const kube::pod& of, const quota::node_view& on, const asked& by);
+booked_cards held_by(const kube::pod& pod, const quota::node_view& view, const pod_request& request);
 
 }  // namespace reconcilers::extender

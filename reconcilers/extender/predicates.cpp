@@ -24,9 +24,9 @@ constexpr std::string_view elsewhere = "placed on another node";
 /// HAMi's plugin serves the pod that the node's lock names, and the lock is written by whoever binds (hami_lock.hpp).
 constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
 
-http_response answer(std::span<const verdict> of, bool whole_nodes) {
+http_response answer(std::span<const verdict> verdicts, bool whole_nodes) {
   std::string out;
-  append_filter_result(out, of, whole_nodes);
+  append_filter_result(out, verdicts, whole_nodes);
   return {200, std::move(out), "application/json"};
 }
 
@@ -44,125 +44,129 @@ std::int64_t wall_ns() {
 
 }  // namespace
 
-predicates::predicates(given by, controller::registry& metrics)
-    : by_(std::move(by)),
+predicates::predicates(dependencies dependencies, controller::registry& metrics)
+    : dependencies_(std::move(dependencies)),
       results_(metrics.counters("quartermaster_predicates_total",
                                 "Decisions for callers that only filter: decided, same, no_room, not_ours, failed, "
                                 "not_ready, malformed, expired.",
                                 {"result"})) {}
 
-void predicates::add_routes(controller::http_server& to) {
-  to.route_async(
+void predicates::add_routes(controller::http_server& server) {
+  server.route_async(
       "POST", std::string(predicates_path),
-      [this](controller::http_request asked) -> boost::asio::awaitable<http_response> {
-        co_return co_await decide(std::move(asked.body));
+      [this](controller::http_request http_request) -> boost::asio::awaitable<http_response> {
+        co_return co_await decide(std::move(http_request.body));
       },
       max_predicates_body);
 }
 
 kube::task<void> predicates::write(const kube::object_key& pod, const kube::uid& uid, json annotations) {
   const json patch{{"metadata", {{"uid", uid.to_string()}, {"annotations", std::move(annotations)}}}};
-  const auto done = co_await by_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch, "status");
+  const auto done =
+      co_await dependencies_.api.patch(kube::resources::pods, pod, kube::patch_kind::merge, patch, "status");
   if (!done) co_return std::unexpected(done.error());
   co_return kube::result<void>();
 }
 
 boost::asio::awaitable<http_response> predicates::decide(std::string body) {
-  const auto said = [&](std::string_view result, http_response out) {
+  const auto finish = [&](std::string_view result, http_response out) {
     results_.with({result}).add();
     return out;
   };
-  if (!by_.leading() || !by_.book.synced() || !by_.earlier.closed())
-    co_return said("not_ready", {503, "not the leader, or not synced yet\n"});
+  if (!dependencies_.leading() || !dependencies_.book.synced() || !dependencies_.earlier.closed())
+    co_return finish("not_ready", {503, "not the leader, or not synced yet\n"});
   document parser;
   filter_args args;
   if (const auto read = extender::read(parser, body, args); !read)
-    co_return said("malformed", {400, read.error() + "\n"});
-  if (in_flight_.contains(args.uid)) co_return said("not_ready", {429, "this pod is being decided by another call\n"});
+    co_return finish("malformed", {400, read.error() + "\n"});
+  if (in_flight_.contains(args.uid))
+    co_return finish("not_ready", {429, "this pod is being decided by another call\n"});
   const membership here(in_flight_, args.uid);
 
   std::optional<kube::pod> pod;
-  if (const auto* known = by_.pods.find(args.pod); known && known->id == args.uid) pod = *known;
+  if (const auto* known = dependencies_.pods.find(args.pod); known && known->id == args.uid) pod = *known;
   if (!pod) {
     auto request = kube::get_request(kube::resources::pods, args.pod, kube::encoding::json);
     request.deadline = 3s;
-    const auto got = co_await by_.api.over().send(std::move(request));
-    if (!got) co_return said("failed", {503, got.error().what + "\n"});
+    const auto got = co_await dependencies_.api.over().send(std::move(request));
+    if (!got) co_return finish("failed", {503, got.error().message + "\n"});
     if (got->status != 200)
-      co_return said("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).what + "\n"});
+      co_return finish("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).message + "\n"});
     auto read = extender::pod_of(got->body);
-    if (!read || read->id != args.uid) co_return said("failed", {404, "the pod was made anew; its uid is another\n"});
+    if (!read || read->id != args.uid) co_return finish("failed", {404, "the pod was made anew; its uid is another\n"});
     pod = std::move(*read);
   }
   co_return co_await decide_for(args, *pod);
 }
 
 boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& args, const kube::pod& pod) {
-  const auto said = [&](std::string_view result, http_response out) {
+  const auto finish = [&](std::string_view result, http_response out) {
     results_.with({result}).add();
     return out;
   };
-  const asked by(pod, by_.book.keys());
-  if (by.nothing()) {
+  const pod_request request(pod, dependencies_.book.keys());
+  if (request.nothing()) {
     std::vector<verdict> all;
     for (const auto& name : args.nodes) all.push_back({name, {}, false});
-    co_return said("not_ours", answer(all, args.whole_nodes));
+    co_return finish("not_ours", answer(all, args.whole_nodes));
   }
-  if (!pod.node_name.empty()) co_return said("same", only(args, pod.node_name));
-  if (const auto* earlier = by_.book.book().find(pod.id.to_string())) {
+  if (!pod.node_name.empty()) co_return finish("same", only(args, pod.node_name));
+  if (const auto* earlier = dependencies_.book.book().find(pod.id.to_string())) {
     if (std::ranges::find(args.nodes, earlier->held.node) != args.nodes.end())
-      co_return said("same", only(args, earlier->held.node));
-    by_.book.release(pod.id);
+      co_return finish("same", only(args, earlier->held.node));
+    dependencies_.book.release(pod.id);
   }
 
   std::vector<quota::node_view> views;
   std::vector<quota::shortfall> found(args.nodes.size());
   std::vector<std::uint8_t> scores(args.nodes.size());
-  for (const auto& name : args.nodes) views.push_back(by_.book.book().view(name).value_or(quota::node_view{}));
-  quota::filter(by.containers(), views, found, by.only());
-  quota::score(by.containers(), views, quota::policy::binpack, scores, by.only());
+  for (const auto& name : args.nodes)
+    views.push_back(dependencies_.book.book().view(name).value_or(quota::node_view{}));
+  quota::filter(request.containers(), views, found, request.only());
+  quota::score(request.containers(), views, quota::policy::binpack, scores, request.only());
   std::vector<std::size_t> order(args.nodes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
 
   std::vector<verdict> all;
-  for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].why), false});
+  for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].code), false});
   for (const auto i : order) {
     if (!found[i].fits()) continue;
-    const auto here = by_.book.try_on(pod, by, args.nodes[i]);
+    const auto here = dependencies_.book.try_on(pod, request, args.nodes[i]);
     if (here.limit) all[i].reason = short_text_of(*here.limit);
     if (!here.held) continue;
     const auto& held = *here.held;
-    if (views[i].what->serves.has(quota::mode::hami) && !held.grants.empty()) {
+    if (views[i].inventory->serves.has(quota::mode::hami) && !held.grants.empty()) {
       all[i].reason = needs_our_binding;
       continue;
     }
-    if (by_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
-    const auto wrote = co_await write(pod.key, pod.id,
-                                      annotations_of(held, by, pod, *by_.book.book().view(held.node)->what, wall_ns()));
+    if (dependencies_.book.decide(pod, held, controller::boot_now()) != quota::booked::done) continue;
+    const auto wrote = co_await write(
+        pod.key, pod.id,
+        annotations_of(held, request, pod, *dependencies_.book.book().view(held.node)->inventory, wall_ns()));
     if (!wrote) {
       // The scheduler was told nothing, so it binds nowhere; should the write arrive late, the watch shows it.
-      by_.book.release(pod.id);
-      co_return said("failed", {503, wrote.error().what + "\n"});
+      dependencies_.book.release(pod.id);
+      co_return finish("failed", {503, wrote.error().message + "\n"});
     }
     decided_ = true;
-    co_return said("decided", only(args, held.node));
+    co_return finish("decided", only(args, held.node));
   }
-  if (by_.on_waiting) by_.on_waiting(pod);
-  for (auto& one : all)
-    if (one.reason == quota::text_of(quota::reason::fits)) one.reason = elsewhere;
-  co_return said("no_room", answer(all, args.whole_nodes));
+  if (dependencies_.on_waiting) dependencies_.on_waiting(pod);
+  for (auto& entry : all)
+    if (entry.reason == quota::text_of(quota::reason::fits)) entry.reason = elsewhere;
+  co_return finish("no_room", answer(all, args.whole_nodes));
 }
 
 kube::task<void> predicates::look_after(controller::milliseconds now) {
   std::vector<std::pair<kube::object_key, kube::uid>> late;
-  for (const auto& [uid, one] : by_.book.open())
-    if (one.at_filter && now - one.since > patience) late.emplace_back(one.key, kube::uid::parse(uid));
+  for (const auto& [uid, entry] : dependencies_.book.open())
+    if (entry.at_filter && now - entry.since > patience) late.emplace_back(entry.key, kube::uid::parse(uid));
   for (const auto& [key, uid] : late) {
     if (in_flight_.contains(uid)) continue;
     const membership here(in_flight_, uid);
     // First off the pod, then out of the book: bound in between, it counts as one that nobody says anything of.
-    const auto* pod = by_.pods.find(key);
+    const auto* pod = dependencies_.pods.find(key);
     if (pod && pod->id == uid && pod->node_name.empty()) {
       json none = json::object();
       for (const auto [name, value] : pod->annotations)
@@ -174,10 +178,10 @@ kube::task<void> predicates::look_after(controller::milliseconds now) {
       const auto wrote = co_await write(key, uid, std::move(none));
       if (!wrote && wrote.error().code != kube::errc::not_found) continue;
     }
-    const auto* now_there = by_.pods.find(key);
+    const auto* now_there = dependencies_.pods.find(key);
     if (now_there && now_there->id == uid && !now_there->node_name.empty()) continue;
     results_.with({"expired"}).add();
-    by_.book.release(uid);
+    dependencies_.book.release(uid);
   }
   co_return kube::result<void>();
 }

@@ -20,7 +20,7 @@ inline constexpr std::size_t max_predicates_body = 16u << 20;
 
 class predicates {
  public:
-  struct given {
+  struct dependencies {
     kube::client& api;  ///< the fenced one
     const controller::store<kube::pod>& pods;
     account& book;
@@ -28,9 +28,9 @@ class predicates {
     std::function<bool()> leading;
     std::function<void(const kube::pod&)> on_waiting;
   };
-  predicates(given by, controller::registry& metrics);
+  predicates(dependencies dependencies, controller::registry& metrics);
 
-  void add_routes(controller::http_server& to);
+  void add_routes(controller::http_server& server);
   /// Has a pod been decided for since this program started? Anybody may call, so a question alone is not counted.
   bool decided() const { return decided_; }
   boost::asio::awaitable<controller::http_response> decide(std::string body);
@@ -42,7 +42,7 @@ class predicates {
   boost::asio::awaitable<controller::http_response> decide_for(const filter_args& args, const kube::pod& pod);
   kube::task<void> write(const kube::object_key& pod, const kube::uid& uid, nlohmann::json annotations);
 
-  given by_;
+  dependencies dependencies_;
   std::set<kube::uid> in_flight_;
   bool decided_ = false;
   controller::family<controller::counter>& results_;

@@ -13,8 +13,8 @@ using reviews::append_escaped;
 constexpr std::size_t most_pod_bytes = 3u << 20;  // an object of the API is at most 1.5 MiB, and more when escaped
 
 /// metadata of the pod; the rest is read only where it is needed.
-void read_pod(json::value of, kube::object_key& key, kube::uid& uid, std::string_view& text) {
-  text = of.get_object().value().raw_json();
+void read_pod(json::value pod, kube::object_key& key, kube::uid& uid, std::string_view& text) {
+  text = pod.get_object().value().raw_json();
   if (text.size() > most_pod_bytes) throw simdjson::simdjson_error(simdjson::CAPACITY);
   static thread_local json::document second;
   auto root = second.open(text);
@@ -29,9 +29,9 @@ void read_pod(json::value of, kube::object_key& key, kube::uid& uid, std::string
   }
 }
 
-std::string_view name_of_node(json::value of) {
+std::string_view name_of_node(json::value node) {
   std::string_view out;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(node, [&](std::string_view key, json::value field) {
     if (key != "metadata") return;
     json::each_member(field, [&](std::string_view name, json::value inner) {
       if (name == "name") out = inner.get_string();
@@ -50,12 +50,12 @@ bool is_name(std::string_view text) {
 bool is_key(const kube::object_key& key) { return is_name(key.name) && is_name(key.ns); }
 
 template <class Member>
-understood<void> read_members(document& in, const std::string& body, Member member) {
+understood<void> read_members(document& document, const std::string& body, Member member) {
   try {
-    auto root = in.open(body);
-    for (auto one : root.get_object()) {
-      const std::string_view key = one.unescaped_key();
-      member(key, json::value(one.value()));
+    auto root = document.open(body);
+    for (auto entry : root.get_object()) {
+      const std::string_view key = entry.unescaped_key();
+      member(key, json::value(entry.value()));
     }
     if (root.current_location().error() != simdjson::OUT_OF_BOUNDS)
       return std::unexpected("there is more after the end of the JSON object");
@@ -65,12 +65,12 @@ understood<void> read_members(document& in, const std::string& body, Member memb
   return {};
 }
 
-void read_victims(json::value of, std::vector<victims>& out) {
-  json::each_member(of, [&](std::string_view node, json::value field) {
-    victims one;
-    one.node = node;
+void read_victims(json::value object, std::vector<victims>& out) {
+  json::each_member(object, [&](std::string_view node, json::value field) {
+    victims victims;
+    victims.node = node;
     json::each_member(field, [&](std::string_view key, json::value inner) {
-      if (key == "NumPDBViolations") one.budget_violations = json::number_or(inner, 0);
+      if (key == "NumPDBViolations") victims.budget_violations = json::number_or(inner, 0);
       if (key != "Pods") return;
       json::each_item(inner, [&](json::value pod) {
         kube::uid uid;
@@ -82,53 +82,53 @@ void read_victims(json::value of, std::vector<victims>& out) {
               if (field_name == "uid") uid = kube::uid::parse(json::text_or(text));
             });
         });
-        one.pods.push_back(uid);
+        victims.pods.push_back(uid);
       });
     });
-    out.push_back(std::move(one));
+    out.push_back(std::move(victims));
   });
 }
 
-void append_text(std::string& to, std::string_view text) {
-  to += '"';
-  append_escaped(to, text);
-  to += '"';
+void append_text(std::string& output, std::string_view text) {
+  output += '"';
+  append_escaped(output, text);
+  output += '"';
 }
 
-void append_failed(std::string& to, std::span<const verdict> of, bool unresolvable) {
-  to += '{';
+void append_failed(std::string& output, std::span<const verdict> verdicts, bool unresolvable) {
+  output += '{';
   bool first = true;
-  for (const auto& one : of) {
-    if (one.reason.empty() || one.unresolvable != unresolvable) continue;
-    if (!std::exchange(first, false)) to += ',';
-    append_text(to, one.node);
-    to += ":\"";
-    to += one.reason;
-    to += '"';
+  for (const auto& verdict : verdicts) {
+    if (verdict.reason.empty() || verdict.unresolvable != unresolvable) continue;
+    if (!std::exchange(first, false)) output += ',';
+    append_text(output, verdict.node);
+    output += ":\"";
+    output += verdict.reason;
+    output += '"';
   }
-  to += '}';
+  output += '}';
 }
 
-kube::container read_container(json::value of, kube::container::role as) {
+kube::container read_container(json::value container, kube::container::role role) {
   kube::container out;
-  out.as = as;
-  const auto read_list = [](json::value list, kube::quantities& into) {
+  out.kind = role;
+  const auto read_list = [](json::value list, kube::quantities& quantities) {
     json::each_member(list, [&](std::string_view key, json::value amount) {
       if (!kube::is_extended_resource(key)) return;
       std::string_view text;
       std::int64_t number = 0;
       if (amount.get_string().get(text) == simdjson::SUCCESS) {
-        if (const auto parsed = kube::parse_quantity(text)) into.emplace_back(std::string(key), *parsed);
+        if (const auto parsed = kube::parse_quantity(text)) quantities.emplace_back(std::string(key), *parsed);
       } else if (amount.get_int64().get(number) == simdjson::SUCCESS) {
-        into.emplace_back(std::string(key), number);
+        quantities.emplace_back(std::string(key), number);
       }
     });
-    std::ranges::sort(into);
+    std::ranges::sort(quantities);
   };
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(container, [&](std::string_view key, json::value field) {
     if (key == "name") out.name = json::text_or(field);
-    if (key == "restartPolicy" && as == kube::container::role::init && json::text_or(field) == "Always")
-      out.as = kube::container::role::sidecar;
+    if (key == "restartPolicy" && role == kube::container::role::init && json::text_or(field) == "Always")
+      out.kind = kube::container::role::sidecar;
     if (key != "resources") return;
     json::each_member(field, [&](std::string_view name, json::value list) {
       if (name == "limits") read_list(list, out.limits);
@@ -140,30 +140,30 @@ kube::container read_container(json::value of, kube::container::role as) {
 }  // namespace
 
 simdjson::ondemand::document document::open(const std::string& body) {
-  const auto* in = &body;
+  const auto* input = &body;
   if (body.capacity() < body.size() + simdjson::SIMDJSON_PADDING) {
     copy_.reserve(body.size() + simdjson::SIMDJSON_PADDING);
     copy_ = body;
-    in = &copy_;
+    input = &copy_;
   }
-  return parser_.iterate(simdjson::padded_string_view(in->data(), in->size(), in->capacity()));
+  return parser_.iterate(simdjson::padded_string_view(input->data(), input->size(), input->capacity()));
 }
 
-understood<void> read(document& in, const std::string& body, filter_args& out) {
+understood<void> read(document& document, const std::string& body, filter_args& out) {
   bool pod = false, names = false;
-  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
       pod = true;
     } else if (key == "NodeNames") {
       names = true;
-      json::each_item(field, [&](json::value one) { out.nodes.push_back(one.get_string()); });
+      json::each_item(field, [&](json::value value) { out.nodes.push_back(value.get_string()); });
     } else if (key == "Nodes") {
       out.whole_nodes = true;
       json::each_member(field, [&](std::string_view name, json::value list) {
         if (name == "items" || name == "Items")
-          json::each_item(list, [&](json::value one) { out.nodes.push_back(name_of_node(one)); });
+          json::each_item(list, [&](json::value value) { out.nodes.push_back(name_of_node(value)); });
       });
     }
   });
@@ -176,9 +176,9 @@ understood<void> read(document& in, const std::string& body, filter_args& out) {
   return {};
 }
 
-understood<bind_args> read_bind(document& in, const std::string& body) {
+understood<bind_args> read_bind(document& document, const std::string& body) {
   bind_args out;
-  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
     if (key == "PodName") out.pod.name = json::text_or(field);
     if (key == "PodNamespace") out.pod.ns = json::text_or(field);
     if (key == "PodUID") out.uid = kube::uid::parse(json::text_or(field));
@@ -191,9 +191,9 @@ understood<bind_args> read_bind(document& in, const std::string& body) {
   return out;
 }
 
-understood<void> read(document& in, const std::string& body, preempt_args& out) {
+understood<void> read(document& document, const std::string& body, preempt_args& out) {
   bool pod = false;
-  auto read = read_members(in, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
@@ -233,46 +233,47 @@ kube::result<kube::pod> pod_of(std::string_view text) {
           if (name == "schedulerName") out.scheduler_name = json::text_or(inner);
           if (name == "priority") out.priority = static_cast<std::int32_t>(json::number_or(inner, 0));
           if (name == "containers")
-            json::each_item(inner,
-                            [&](json::value one) { main.push_back(read_container(one, kube::container::role::main)); });
+            json::each_item(
+                inner, [&](json::value value) { main.push_back(read_container(value, kube::container::role::main)); });
           if (name == "initContainers")
-            json::each_item(inner, [&](json::value one) {
-              out.containers.push_back(read_container(one, kube::container::role::init));
+            json::each_item(inner, [&](json::value value) {
+              out.containers.push_back(read_container(value, kube::container::role::init));
             });
         });
       });
   if (!read) return std::unexpected(read.error());
-  for (auto& one : main) out.containers.push_back(std::move(one));
+  for (auto& entry : main) out.containers.push_back(std::move(entry));
   return out;
 }
 
-void append_filter_result(std::string& to, std::span<const verdict> of, bool whole_nodes) {
-  to += whole_nodes ? R"({"Nodes":{"metadata":{},"items":[)" : R"({"Nodes":null,"NodeNames":[)";
+void append_filter_result(std::string& output, std::span<const verdict> verdicts, bool whole_nodes) {
+  output += whole_nodes ? R"({"Nodes":{"metadata":{},"items":[)" : R"({"Nodes":null,"NodeNames":[)";
   bool first = true;
-  for (const auto& one : of) {
-    if (!one.reason.empty()) continue;
-    if (!std::exchange(first, false)) to += ',';
-    if (whole_nodes) to += R"({"metadata":{"name":)";
-    append_text(to, one.node);
-    if (whole_nodes) to += "}}";
+  for (const auto& verdict : verdicts) {
+    if (!verdict.reason.empty()) continue;
+    if (!std::exchange(first, false)) output += ',';
+    if (whole_nodes) output += R"({"metadata":{"name":)";
+    append_text(output, verdict.node);
+    if (whole_nodes) output += "}}";
   }
-  to += whole_nodes ? R"(]},"NodeNames":null,"FailedNodes":)" : R"(],"FailedNodes":)";
-  append_failed(to, of, false);
-  to += R"(,"FailedAndUnresolvableNodes":)";
-  append_failed(to, of, true);
-  to += R"(,"Error":""})";
+  output += whole_nodes ? R"(]},"NodeNames":null,"FailedNodes":)" : R"(],"FailedNodes":)";
+  append_failed(output, verdicts, false);
+  output += R"(,"FailedAndUnresolvableNodes":)";
+  append_failed(output, verdicts, true);
+  output += R"(,"Error":""})";
 }
 
-void append_priorities(std::string& to, std::span<const std::string_view> nodes, std::span<const std::uint8_t> scores) {
-  to += '[';
+void append_priorities(std::string& output, std::span<const std::string_view> nodes,
+                       std::span<const std::uint8_t> scores) {
+  output += '[';
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    to += i == 0 ? R"({"Host":)" : R"(,{"Host":)";
-    append_text(to, nodes[i]);
-    to += R"(,"Score":)";
-    to += std::to_string(static_cast<int>(scores[i]));
-    to += '}';
+    output += i == 0 ? R"({"Host":)" : R"(,{"Host":)";
+    append_text(output, nodes[i]);
+    output += R"(,"Score":)";
+    output += std::to_string(static_cast<int>(scores[i]));
+    output += '}';
   }
-  to += ']';
+  output += ']';
 }
 
 std::string bind_result(std::string_view error) {
@@ -282,18 +283,18 @@ std::string bind_result(std::string_view error) {
   return out;
 }
 
-std::string preempt_result(std::span<const victims> of) {
+std::string preempt_result(std::span<const victims> victimses) {
   std::string out = R"({"NodeNameToMetaVictims":{)";
-  for (std::size_t i = 0; i < of.size(); ++i) {
+  for (std::size_t i = 0; i < victimses.size(); ++i) {
     if (i > 0) out += ',';
-    append_text(out, of[i].node);
+    append_text(out, victimses[i].node);
     out += R"(:{"Pods":[)";
-    for (std::size_t j = 0; j < of[i].pods.size(); ++j) {
+    for (std::size_t j = 0; j < victimses[i].pods.size(); ++j) {
       out += j == 0 ? R"({"UID":")" : R"(,{"UID":")";
-      out += of[i].pods[j].to_string();
+      out += victimses[i].pods[j].to_string();
       out += "\"}";
     }
-    out += R"(],"NumPDBViolations":)" + std::to_string(of[i].budget_violations) + '}';
+    out += R"(],"NumPDBViolations":)" + std::to_string(victimses[i].budget_violations) + '}';
   }
   return out + "}}";
 }

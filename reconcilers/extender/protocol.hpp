@@ -38,14 +38,14 @@ struct filter_args {
   std::vector<std::string_view> nodes;  ///< names
   bool whole_nodes = false;             ///< they came as Nodes and are to be answered so
 };
-understood<void> read(document& in, const std::string& body, filter_args& out);
+understood<void> read(document& document, const std::string& body, filter_args& out);
 
 struct bind_args {
   kube::object_key pod;
   kube::uid uid;
   std::string node;
 };
-understood<bind_args> read_bind(document& in, const std::string& body);
+understood<bind_args> read_bind(document& document, const std::string& body);
 
 struct victims {
   std::string_view node;
@@ -58,7 +58,7 @@ struct preempt_args {
   std::string_view pod_json;
   std::vector<victims> nodes;
 };
-understood<void> read(document& in, const std::string& body, preempt_args& out);
+understood<void> read(document& document, const std::string& body, preempt_args& out);
 
 /// As the projection decodes it from protobuf.
 kube::result<kube::pod> pod_of(std::string_view json);
@@ -69,9 +69,10 @@ struct verdict {
   std::string_view reason;    ///< constant
   bool unresolvable = false;  ///< nobody's going would help
 };
-void append_filter_result(std::string& to, std::span<const verdict> of, bool whole_nodes);
-void append_priorities(std::string& to, std::span<const std::string_view> nodes, std::span<const std::uint8_t> scores);
+void append_filter_result(std::string& output, std::span<const verdict> verdicts, bool whole_nodes);
+void append_priorities(std::string& output, std::span<const std::string_view> nodes,
+                       std::span<const std::uint8_t> scores);
 std::string bind_result(std::string_view error);
-std::string preempt_result(std::span<const victims> of);
+std::string preempt_result(std::span<const victims> victimses);
 
 }  // namespace reconcilers::extender

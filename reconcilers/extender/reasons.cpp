@@ -17,45 +17,45 @@ std::vector<quota::node_view> candidates(const quota::ledger& book, const contro
   for (const auto& node : nodes.all()) {
     if (node.unschedulable) continue;
     const auto view = book.view(node.key.name);
-    if (view && (view->what->serves.modes != 0 || !view->what->counts.empty())) out.push_back(*view);
+    if (view && (view->inventory->serves.modes != 0 || !view->inventory->counts.empty())) out.push_back(*view);
   }
   // Stores have no order; equal clusters are to be explained alike.
-  std::ranges::sort(out, {}, [](const quota::node_view& one) -> const std::string& { return one.what->name; });
+  std::ranges::sort(out, {}, [](const quota::node_view& view) -> const std::string& { return view.inventory->name; });
   return out;
 }
 
-std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
-                                        std::span<const quota::node_view> nodes) {
+std::optional<quota::exceeded_limit> limit_of(const account& book, const kube::pod& pod, const pod_request& request,
+                                              std::span<const quota::node_view> nodes) {
   if (!book.limited(pod.key.ns)) return {};
   std::vector<quota::shortfall> found(nodes.size());
-  quota::filter(by.containers(), nodes, found, by.only());
+  quota::filter(request.containers(), nodes, found, request.only());
   if (std::ranges::none_of(found, &quota::shortfall::fits)) {
     static constexpr std::array<quota::card_use, quota::max_cards> nobody{};
     std::vector<quota::node_view> empty;
     std::size_t keys = 0;
-    for (const auto& one : nodes) keys = std::max(keys, one.counts_used.size());
+    for (const auto& node : nodes) keys = std::max(keys, node.counts_used.size());
     const std::vector<std::int64_t> none(keys);
-    for (const auto& one : nodes)
+    for (const auto& node : nodes)
       empty.push_back(
-          {one.what, std::span(nobody).first(one.used.size()), std::span(none).first(one.counts_used.size())});
-    quota::filter(by.containers(), empty, found, by.only());
+          {node.inventory, std::span(nobody).first(node.used.size()), std::span(none).first(node.counts_used.size())});
+    quota::filter(request.containers(), empty, found, request.only());
   }
-  std::optional<quota::exceeded> out;
+  std::optional<quota::exceeded_limit> out;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     if (!found[i].fits()) continue;
-    auto no = book.over(pod, by, *nodes[i].what);
+    auto no = book.over(pod, request, *nodes[i].inventory);
     if (!no) return {};
     if (!out) out = std::move(no);
   }
   return out;
 }
 
-std::string_view short_text_of(const quota::exceeded& of) {
-  using kind = quota::exceeded::kind;
-  if (of.what == kind::model) return "the namespace may not use this model";
-  if (of.what == kind::pool) return "the namespace may not use this pool";
-  if (of.what == kind::isolation) return "the namespace demands more isolation than this node gives";
-  switch (of.of) {
+std::string_view short_text_of(const quota::exceeded_limit& limit) {
+  using kind = quota::exceeded_limit::kind;
+  if (limit.rule == kind::model) return "the namespace may not use this model";
+  if (limit.rule == kind::pool) return "the namespace may not use this pool";
+  if (limit.rule == kind::isolation) return "the namespace demands more isolation than this node gives";
+  switch (limit.unit) {
     case quota::resource::cores:
       return "the namespace's quota of cores is used up";
     case quota::resource::memory:
@@ -75,45 +75,46 @@ std::vector<std::string> advice_of(const account& book, const controller::store<
   auto read = pod_of(named.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   if (!read) return {};
   read->key.ns = ns;
-  const asked by(*read, book.keys());
-  if (by.nothing()) return {};
-  const auto no = limit_of(book, *read, by, candidates(book.book(), nodes));
+  const pod_request request(*read, book.keys());
+  if (request.nothing()) return {};
+  const auto no = limit_of(book, *read, request, candidates(book.book(), nodes));
   if (!no) return {};
   return {"the pod will wait for its namespace's quota: " + quota::text_of(*no)};
 }
 
-std::string name_of(const quota::exceeded& of) {
-  if (of.what == quota::exceeded::kind::model) return "model";
-  if (of.what == quota::exceeded::kind::pool) return "pool";
-  std::string out(unit_of(of.of));
-  if (of.what == quota::exceeded::kind::isolation) out = "isolation";
-  if (!of.model.empty()) out += " of model " + of.model;
+std::string name_of(const quota::exceeded_limit& limit) {
+  if (limit.rule == quota::exceeded_limit::kind::model) return "model";
+  if (limit.rule == quota::exceeded_limit::kind::pool) return "pool";
+  std::string out(unit_of(limit.unit));
+  if (limit.rule == quota::exceeded_limit::kind::isolation) out = "isolation";
+  if (!limit.model.empty()) out += " of model " + limit.model;
   return out;
 }
 
-bool carries_ours(std::string_view said) {
+bool carries_ours(std::string_view message) {
   for (auto i = std::to_underlying(quota::reason::refused); i <= std::to_underlying(quota::reason::not_steered); ++i)
-    if (said.contains(quota::text_of(quota::reason{i}))) return true;
+    if (message.contains(quota::text_of(quota::reason{i}))) return true;
   return false;
 }
 
-std::string by_name(std::string_view text, const asked& by) {
+std::string by_name(std::string_view text, const pod_request& request) {
   static constexpr std::string_view word = "container ";
   std::string out;
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word)) {
-    out += text.substr(0, at + word.size());
-    text.remove_prefix(at + word.size());
+  for (auto match = text.find(word); match != std::string_view::npos; match = text.find(word)) {
+    out += text.substr(0, match + word.size());
+    text.remove_prefix(match + word.size());
     std::size_t number = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (failed != std::errc() || number >= by.names().size()) continue;
-    out += by.names()[number]->name;
+    if (failed != std::errc() || number >= request.names().size()) continue;
+    out += request.names()[number]->name;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
   return out += text;
 }
 
-std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by) {
-  return by_name(quota::text_of(why, nodes), by);
+std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                    const pod_request& request) {
+  return by_name(quota::text_of(explanation, nodes), request);
 }
 
 }  // namespace reconcilers::extender

@@ -20,22 +20,23 @@ std::vector<quota::node_view> candidates(const quota::ledger& book, const contro
 
 /// The limit that refuses it on every node where its cards fit or, where they fit nowhere now, on every node where they
 /// would if it were empty; empty: something else does, or nothing.
-std::optional<quota::exceeded> limit_of(const account& book, const kube::pod& pod, const asked& by,
-                                        std::span<const quota::node_view> nodes);
+std::optional<quota::exceeded_limit> limit_of(const account& book, const kube::pod& pod, const pod_request& request,
+                                              std::span<const quota::node_view> nodes);
 /// The same before the pod is made: as JSON, of this namespace. Nothing where it asks for nothing of ours.
 std::vector<std::string> advice_of(const account& book, const controller::store<kube::node>& nodes, std::string_view ns,
                                    const nlohmann::json& pod);
 /// Which limit it is, without amounts: "cores of model A100".
-std::string name_of(const quota::exceeded& of);
+std::string name_of(const quota::exceeded_limit& limit);
 /// Constant and short, as an extender's answer wants it.
-std::string_view short_text_of(const quota::exceeded& of);
+std::string_view short_text_of(const quota::exceeded_limit& limit);
 
 /// Does what a kube-scheduler says of a pod have one of our reasons in it: was our extender asked?
-bool carries_ours(std::string_view said);
+bool carries_ours(std::string_view message);
 
 /// The engine's words, with the container's name where they have its number.
-std::string by_name(std::string_view text, const asked& by);
+std::string by_name(std::string_view text, const pod_request& request);
 /// One line.
-std::string text_of(const quota::explanation& why, std::span<const quota::node_view> nodes, const asked& by);
+std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
+                    const pod_request& request);
 
 }  // namespace reconcilers::extender

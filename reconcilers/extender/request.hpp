@@ -14,11 +14,11 @@
 namespace reconcilers::extender {
 
 /// True where a limit of the pod is in one of the vocabularies or declared: such a pod is ours to place.
-bool asks(const kube::pod& of, const declared_keys& declared);
+bool asks(const kube::pod& pod, const declared_keys& declared);
 
-class asked {
+class pod_request {
  public:
-  asked(const kube::pod& of, const declared_keys& declared);
+  pod_request(const kube::pod& pod, const declared_keys& declared);
 
   std::span<const quota::limits> containers() const { return spans_; }
   /// By the number a need or grant has: every container that asks for something of ours, init containers too. A grant

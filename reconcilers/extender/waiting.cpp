@@ -24,12 +24,12 @@ constexpr auto at_a_time = 5ms;   // of the loop
 constexpr auto touch_pause = 2s;  // the scheduler's shortest back-off after one failure is 1 s
 
 /// Which reasons there are, without numbers: what a change of is news.
-std::string reasons_of(const quota::explanation& of) {
+std::string reasons_of(const quota::explanation& explanation) {
   std::string out;
-  for (const auto& one : of.causes) {
-    out += quota::text_of(one.why);
-    out += std::to_string(one.container);
-    out += one.key;
+  for (const auto& cause : explanation.causes) {
+    out += quota::text_of(cause.code);
+    out += std::to_string(cause.container);
+    out += cause.key;
     out += ';';
   }
   return out;
@@ -37,16 +37,16 @@ std::string reasons_of(const quota::explanation& of) {
 
 }  // namespace
 
-waiting::waiting(given by, controller::registry& metrics)
-    : by_(by),
+waiting::waiting(dependencies dependencies, controller::registry& metrics)
+    : dependencies_(dependencies),
       count_(metrics.make_gauge("quartermaster_waiting_pods", "Pods that fit on no node they were tried on.")),
       touched_(metrics.make_counter("quartermaster_waiting_pods_touched_total",
                                     "Waiting pods that fitted after something was given back and were shown to the "
                                     "scheduler again.")) {}
 
 void waiting::note(const kube::pod& pod) {
-  if (const auto at = pods_.find(pod.id); at != pods_.end()) {
-    at->second.to_say = true;
+  if (const auto match = pods_.find(pod.id); match != pods_.end()) {
+    match->second.to_say = true;
     return;
   }
   if (pods_.size() < most_waiting) pods_[pod.id] = {.key = pod.key, .reason = {}, .limit = {}, .looked = rooms_};
@@ -54,71 +54,72 @@ void waiting::note(const kube::pod& pod) {
 
 void waiting::forget_the_placed() {
   std::erase_if(pods_, [&](const auto& entry) {
-    const auto* pod = by_.pods.find(entry.second.key);
+    const auto* pod = dependencies_.pods.find(entry.second.key);
     return !pod || pod->id != entry.first || !pod->node_name.empty() || pod->deleting || pod->finished();
   });
   count_.set(static_cast<double>(pods_.size()));
 }
 
-void waiting::say(waiter& one, const kube::pod& pod) {
-  one.to_say = false;
-  const auto nodes = candidates(by_.book.book(), by_.nodes);
-  const asked by(pod, by_.book.keys());
-  const auto limit = limit_of(by_.book, pod, by, nodes);
-  one.limit = limit ? name_of(*limit) : std::string();
+void waiting::say(waiter& waiter, const kube::pod& pod) {
+  waiter.to_say = false;
+  const auto nodes = candidates(dependencies_.book.book(), dependencies_.nodes);
+  const pod_request request(pod, dependencies_.book.keys());
+  const auto limit = limit_of(dependencies_.book, pod, request, nodes);
+  waiter.limit = limit ? name_of(*limit) : std::string();
   if (limit) {
-    if (one.reason == one.limit) return;
-    one.reason = one.limit;
-    by_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "AcceleratorQuotaExceeded",
-                      "Schedule", quota::text_of(*limit));
+    if (waiter.reason == waiter.limit) return;
+    waiter.reason = waiter.limit;
+    dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning,
+                                "AcceleratorQuotaExceeded", "Schedule", quota::text_of(*limit));
     return;
   }
-  quota::explanation why;
+  quota::explanation explanation;
   if (nodes.size() <= most_explained) {
-    why = quota::explain(by.containers(), nodes, by.only());
+    explanation = quota::explain(request.containers(), nodes, request.only());
   } else {
     std::vector<quota::shortfall> found(nodes.size());
-    quota::filter(by.containers(), nodes, found, by.only());
+    quota::filter(request.containers(), nodes, found, request.only());
     std::map<quota::reason, std::size_t> counts;
-    for (const auto& each : found) ++counts[each.why];
-    why.nodes = nodes.size();
-    why.fitting = counts[quota::reason::fits];
+    for (const auto& each : found) ++counts[each.code];
+    explanation.nodes = nodes.size();
+    explanation.fitting = counts[quota::reason::fits];
     for (const auto& [reason, count] : counts)
-      if (reason != quota::reason::fits) why.causes.push_back({.why = reason, .nodes = count});
+      if (reason != quota::reason::fits) explanation.causes.push_back({.code = reason, .nodes = count});
   }
-  if (why.fitting > 0) return;  // its nodes are taken by something that is not ours to judge
-  auto reasons = reasons_of(why);
-  if (reasons == one.reason) return;
-  one.reason = std::move(reasons);
-  by_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits", "Schedule",
-                    text_of(why, nodes, by));
+  if (explanation.fitting > 0) return;  // its nodes are taken by something that is not ours to judge
+  auto reasons = reasons_of(explanation);
+  if (reasons == waiter.reason) return;
+  waiter.reason = std::move(reasons);
+  dependencies_.events.record({kube::resources::pods, pod}, controller::event_type::warning, "NoAcceleratorFits",
+                              "Schedule", text_of(explanation, nodes, request));
 }
 
 void waiting::say_some(controller::milliseconds now) {
-  std::size_t said = 0;
-  for (auto& [uid, one] : pods_) {
-    if (!one.to_say || now < one.not_before) continue;
-    if (++said > said_at_once) return;
-    if (const auto* pod = by_.pods.find(one.key)) say(one, *pod);
-    one.not_before = now + (one.reason.empty() ? after_nothing_to_say : after_saying);
+  std::size_t index = 0;
+  for (auto& [uid, waiter] : pods_) {
+    if (!waiter.to_say || now < waiter.not_before) continue;
+    if (++index > said_at_once) return;
+    if (const auto* pod = dependencies_.pods.find(waiter.key)) say(waiter, *pod);
+    waiter.not_before = now + (waiter.reason.empty() ? after_nothing_to_say : after_saying);
   }
 }
 
 held_back_by_namespace waiting::held_back() const {
   held_back_by_namespace out;
-  for (const auto& [uid, one] : pods_)
-    if (!one.limit.empty()) ++out[one.key.ns][one.limit];
+  for (const auto& [uid, waiter] : pods_)
+    if (!waiter.limit.empty()) ++out[waiter.key.ns][waiter.limit];
   return out;
 }
 
 bool waiting::fits_somewhere(const kube::pod& pod) {
-  const asked by(pod, by_.book.keys());
+  const pod_request request(pod, dependencies_.book.keys());
   quota::shortfall found;
-  for (const auto& node : by_.nodes.all()) {
-    const auto view = by_.book.book().view(node.key.name);
-    if (!view || node.unschedulable || (view->what->serves.modes == 0 && view->what->counts.empty())) continue;
-    quota::filter(by.containers(), std::span(&*view, 1), std::span(&found, 1), by.only());
-    if (found.fits() && by_.book.try_on(pod, by, node.key.name).held) return true;
+  for (const auto& node : dependencies_.nodes.all()) {
+    const auto view = dependencies_.book.book().view(node.key.name);
+    if (!view || node.unschedulable || (view->inventory->serves.modes == 0 && view->inventory->counts.empty()))
+      continue;
+    quota::filter(request.containers(), std::span(&*view, 1), std::span(&found, 1), request.only());
+    if (found.fits() && dependencies_.book.try_on(pod, request, node.key.name).held) return true;
   }
   return false;
 }
@@ -127,30 +128,31 @@ kube::task<void> waiting::turn(controller::milliseconds now) {
   forget_the_placed();
   say_some(now);
   std::vector<std::pair<const kube::pod*, waiter*>> due;
-  for (auto& [uid, one] : pods_) {
-    const bool pausing = one.touched != controller::milliseconds(0) && one.touched + touch_pause > now;
-    if (one.looked == rooms_ || pausing) continue;
-    if (const auto* pod = by_.pods.find(one.key)) due.emplace_back(pod, &one);
+  for (auto& [uid, waiter] : pods_) {
+    const bool pausing = waiter.touched != controller::milliseconds(0) && waiter.touched + touch_pause > now;
+    if (waiter.looked == rooms_ || pausing) continue;
+    if (const auto* pod = dependencies_.pods.find(waiter.key)) due.emplace_back(pod, &waiter);
   }
-  std::ranges::sort(due, {}, [](const auto& one) {
-    return std::tuple(-std::int64_t{one.first->priority}, one.first->created, one.first->key);
+  std::ranges::sort(due, {}, [](const auto& entry) {
+    return std::tuple(-std::int64_t{entry.first->priority}, entry.first->created, entry.first->key);
   });
   // Copies: pods may change while a patch is on its way.
   std::vector<std::pair<kube::object_key, kube::uid>> chosen;
   const auto until = std::chrono::steady_clock::now() + at_a_time;
-  for (const auto& [pod, one] : due) {
+  for (const auto& [pod, waiter] : due) {
     if (chosen.size() == touched_at_once || std::chrono::steady_clock::now() > until) break;  // the rest next time
-    one->looked = rooms_;
+    waiter->looked = rooms_;
     if (fits_somewhere(*pod)) chosen.emplace_back(pod->key, pod->id);
   }
   for (const auto& [key, uid] : chosen) {
-    if (const auto at = pods_.find(uid); at != pods_.end()) at->second.touched = now;
+    if (const auto match = pods_.find(uid); match != pods_.end()) match->second.touched = now;
     const nlohmann::json patch{
         {"metadata",
          {{"uid", uid.to_string()},
           {"annotations", {{nudge_annotation, controller::rfc3339_millis(std::chrono::system_clock::now())}}}}}};
     // Through status: no right to change pods themselves is needed for it.
-    const auto done = co_await by_.api.patch(kube::resources::pods, key, kube::patch_kind::merge, patch, "status");
+    const auto done =
+        co_await dependencies_.api.patch(kube::resources::pods, key, kube::patch_kind::merge, patch, "status");
     if (done) touched_.add();
   }
   co_return kube::result<void>();

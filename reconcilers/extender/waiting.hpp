@@ -25,14 +25,14 @@ inline constexpr std::string_view nudge_annotation = "quartermaster.io/room-sinc
 
 class waiting {
  public:
-  struct given {
+  struct dependencies {
     kube::client& api;  ///< the fenced one
     const controller::store<kube::pod>& pods;
     const controller::store<kube::node>& nodes;
     account& book;
     controller::recorder& events;
   };
-  waiting(given by, controller::registry& metrics);
+  waiting(dependencies dependencies, controller::registry& metrics);
 
   /// The scheduler asked and no node of its list fits. O(log n): however often it asks, a pod is explained at most
   /// every half minute.
@@ -58,10 +58,10 @@ class waiting {
   };
   void forget_the_placed();
   void say_some(controller::milliseconds now);
-  void say(waiter& one, const kube::pod& pod);
+  void say(waiter& waiter, const kube::pod& pod);
   bool fits_somewhere(const kube::pod& pod);
 
-  given by_;
+  dependencies dependencies_;
   std::map<kube::uid, waiter> pods_;
   std::uint64_t rooms_ = 0;  ///< how often
   controller::gauge& count_;

@@ -24,29 +24,29 @@ std::string word_of(json::value field) {
 }
 
 /// Nothing where it is not an object: what a policy holds that the schema would not take is not our downfall.
-settings_map read_settings(json::value of) {
+settings_map read_settings(json::value object) {
   settings_map made;
-  if (of.type().value() != simdjson::ondemand::json_type::object) return made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  if (object.type().value() != simdjson::ondemand::json_type::object) return made;
+  json::each_member(object, [&](std::string_view key, json::value field) {
     std::string owned(key);
     made[std::move(owned)] = word_of(field);
   });
   return made;
 }
 
-node_set read_node_set(json::value of) {
+node_set read_node_set(json::value object) {
   node_set made;
-  if (of.type().value() != simdjson::ondemand::json_type::object) return made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  if (object.type().value() != simdjson::ondemand::json_type::object) return made;
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "name") made.name = json::text_or(field);
     if (key == "settings") made.settings = read_settings(field);
   });
   return made;
 }
 
-module_spec read_module(json::value of) {
+module_spec read_module(json::value object) {
   module_spec made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "enabled") made.enabled = json::flag_or(field, false);
     if (key == "image") made.image = json::text_or(field);
     if (key == "imagePullPolicy") made.image_pull_policy = json::text_or(field);
@@ -60,14 +60,14 @@ module_spec read_module(json::value of) {
     if (key == "settings") made.settings = read_settings(field);
     if (key == "device") made.device = text_of(field);
     if (key == "nodeSets" && field.type().value() == simdjson::ondemand::json_type::array)
-      json::each_item(field, [&](json::value one) { made.node_sets.push_back(read_node_set(one)); });
+      json::each_item(field, [&](json::value value) { made.node_sets.push_back(read_node_set(value)); });
   });
   return made;
 }
 
-label_alias read_alias(json::value of) {
+label_alias read_alias(json::value object) {
   label_alias made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "key") made.key = json::text_or(field);
     if (key == "value") made.value = json::text_or(field);
     if (key == "mode") made.mode = json::text_or(field);
@@ -75,14 +75,14 @@ label_alias read_alias(json::value of) {
   return made;
 }
 
-enrolment_spec read_enrolment(json::value of) {
+enrolment_spec read_enrolment(json::value object) {
   enrolment_spec made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "default") {
       made.default_mode = json::text_or(field);
       if (made.default_mode == "None") made.default_mode.clear();
     } else if (key == "labelAliases") {
-      json::each_item(field, [&](json::value one) { made.aliases.push_back(read_alias(one)); });
+      json::each_item(field, [&](json::value value) { made.aliases.push_back(read_alias(value)); });
     } else if (key == "takeOver") {
       made.take_over = json::flag_or(field, false);
     } else if (key == "verifyTimeout") {
@@ -91,18 +91,18 @@ enrolment_spec read_enrolment(json::value of) {
       made.max_unavailable = text_of(field);
       std::erase(made.max_unavailable, '"');
     } else if (key == "drain") {
-      json::each_member(field, [&](std::string_view name, json::value of) {
-        if (name == "mode") made.evict = json::text_or(of) == "Evict";
-        if (name == "timeout") made.drain_timeout = parse_duration(json::text_or(of)).value_or(made.drain_timeout);
+      json::each_member(field, [&](std::string_view name, json::value value) {
+        if (name == "mode") made.evict = json::text_or(value) == "Evict";
+        if (name == "timeout") made.drain_timeout = parse_duration(json::text_or(value)).value_or(made.drain_timeout);
       });
     }
   });
   return made;
 }
 
-scheduler_spec read_scheduler(json::value of) {
+scheduler_spec read_scheduler(json::value object) {
   scheduler_spec made;
-  json::each_member(of, [&](std::string_view key, json::value field) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "mode") made.mode = json::text_or(field, "None");
     if (key == "isolateNodes") made.isolate_nodes = json::flag_or(field, true);
     if (key == "image") made.image = json::text_or(field);
@@ -111,37 +111,37 @@ scheduler_spec read_scheduler(json::value of) {
   return made;
 }
 
-void read_spec(json::value of, accelerator_policy& into) {
+void read_spec(json::value spec, accelerator_policy& policy) {
   std::string pull_secrets;
-  json::each_member(of, [&](std::string_view key, json::value field) {
-    if (key == "removing") into.removing = json::flag_or(field, false);
+  json::each_member(spec, [&](std::string_view key, json::value field) {
+    if (key == "removing") policy.removing = json::flag_or(field, false);
     if (key == "imagePullSecrets") pull_secrets = text_of(field);
     if (key == "modules") {
       json::each_member(field, [&](std::string_view name, json::value module) {
         std::string owned(name);  // the view ends with the next string that is read
-        into.modules[std::move(owned)] = read_module(module);
+        policy.modules[std::move(owned)] = read_module(module);
       });
     } else if (key == "enrolment") {
-      into.enrolment = read_enrolment(field);
+      policy.enrolment = read_enrolment(field);
     } else if (key == "compatibility") {
-      json::each_member(field, [&](std::string_view name, json::value of) {
-        if (name == "enforcement") into.compatibility.enforcement = json::text_or(of, "Warn");
-        if (name == "paddleAllocator") into.compatibility.paddle_allocator = json::flag_or(of, false);
+      json::each_member(field, [&](std::string_view name, json::value value) {
+        if (name == "enforcement") policy.compatibility.enforcement = json::text_or(value, "Warn");
+        if (name == "paddleAllocator") policy.compatibility.paddle_allocator = json::flag_or(value, false);
       });
     } else if (key == "scheduler") {
-      into.scheduler = read_scheduler(field);
+      policy.scheduler = read_scheduler(field);
     } else if (key == "customResources") {
-      json::each_member(field, [&](std::string_view name, json::value of) {
-        if (name == "enforcement") into.resources.enforcement = json::text_or(of, "Off");
-        if (name == "fillOptional") into.resources.fill_optional = json::flag_or(of, false);
-        if (name == "publish") into.resources.publish = json::flag_or(of, true);
+      json::each_member(field, [&](std::string_view name, json::value value) {
+        if (name == "enforcement") policy.resources.enforcement = json::text_or(value, "Off");
+        if (name == "fillOptional") policy.resources.fill_optional = json::flag_or(value, false);
+        if (name == "publish") policy.resources.publish = json::flag_or(value, true);
       });
     }
   });
-  into.scheduler.pull_secrets = pull_secrets;
-  for (auto& [name, module] : into.modules) {
+  policy.scheduler.pull_secrets = pull_secrets;
+  for (auto& [name, module] : policy.modules) {
     module.pull_secrets = pull_secrets;
-    module.enabled = module.enabled && !into.removing;
+    module.enabled = module.enabled && !policy.removing;
   }
 }
 
@@ -174,13 +174,13 @@ std::optional<std::chrono::seconds> parse_duration(std::string_view text) {
 
 kube::result<accelerator_policy> accelerator_policy::decode(std::string_view bytes) {
   auto made = json::decode<accelerator_policy>(bytes, kube::keep_none,
-                                               [](accelerator_policy& into, std::string_view key, json::value field) {
-                                                 if (key == "spec") read_spec(field, into);
-                                                 if (key == "status") into.status = text_of(field);
+                                               [](accelerator_policy& policy, std::string_view key, json::value field) {
+                                                 if (key == "spec") read_spec(field, policy);
+                                                 if (key == "status") policy.status = text_of(field);
                                                });
   if (!made) return made;
-  made->offered.of = std::make_shared<const modules::offer>(made->modules);
-  for (auto& alias : made->offered.of->aliases()) made->enrolment.aliases.push_back(std::move(alias));
+  made->offered.catalogue = std::make_shared<const modules::offer>(made->modules);
+  for (auto& alias : made->offered.catalogue->aliases()) made->enrolment.aliases.push_back(std::move(alias));
   return made;
 }
 

@@ -75,7 +75,7 @@ struct custom_resources_spec {
 
 /// The catalogue as a policy has it (modules/catalogue.hpp). It follows from the policy, so it is never compared.
 struct offered_modules {
-  std::shared_ptr<const modules::offer> of;
+  std::shared_ptr<const modules::offer> catalogue;
   friend bool operator==(const offered_modules&, const offered_modules&) { return true; }
 };
 
@@ -108,8 +108,8 @@ struct accelerator_policy : kube::object {
   offered_modules offered;  ///< made when decoded
 
   bool enabled(std::string_view module) const {
-    const auto at = modules.find(module);
-    return at != modules.end() && at->second.enabled;
+    const auto match = modules.find(module);
+    return match != modules.end() && match->second.enabled;
   }
 
   static const kube::resource& of() { return kube::resources::accelerator_policies; }

@@ -27,15 +27,16 @@ const kube::resource& type_of(const json& object) {
 }
 
 /// What all our objects have: a namespace, labels to be found by, an owner to go with, and the mark of this intent.
-intent stamped(json object, const module_type& of, const module_spec& spec, const facts& known, const std::string& ns) {
+intent stamped(json object, const module_type& type, const module_spec& spec, const facts& known,
+               const std::string& ns) {
   intent out;
   out.type = &type_of(object);
-  out.module = of.name;
+  out.module = type.name;
   out.adopt = spec.adopt;
   auto& metadata = object["metadata"];
   metadata["namespace"] = ns;
   metadata["labels"][names::managed_by_label] = names::managed_by;
-  metadata["labels"][names::module_label] = of.name;
+  metadata["labels"][names::module_label] = type.name;
   if (!known.policy_uid.empty()) {
     const auto& owner = kube::resources::accelerator_policies;
     metadata["ownerReferences"] = json::array({{{"apiVersion", owner.api_version()},
@@ -53,10 +54,10 @@ intent stamped(json object, const module_type& of, const module_spec& spec, cons
 
 bool is_a(const json& object, const kube::resource& type) { return object.at("kind") == type.kind; }
 
-void roll_out(json& set, const rollout& how) {
+void roll_out(json& set, const rollout& rollout) {
   auto& spec = set["spec"];
   spec["updateStrategy"] = {{"type", "OnDelete"}};
-  if (how.min_ready_seconds > 0) spec["minReadySeconds"] = how.min_ready_seconds;
+  if (rollout.min_ready_seconds > 0) spec["minReadySeconds"] = rollout.min_ready_seconds;
 }
 
 /// After everything else is in the template. Images apart, so that amounts are compared where only they changed.
@@ -94,68 +95,69 @@ void keep_to(json& set, const std::string& node_set) {
 
 /// The objects for the nodes of one set, or of none. Plugins read their files once, so a pod is replaced when one
 /// changes.
-std::vector<json> made_for(const module_type& of, const module_spec& spec, const facts& known) {
-  auto made = of.objects(spec, known);
+std::vector<json> made_for(const module_type& type, const module_spec& spec, const facts& known) {
+  auto made = type.objects(spec, known);
   std::string files;
-  for (const auto& one : made) {
-    if (is_a(one, kube::resources::config_maps)) files += one.at("data").dump();
+  for (const auto& entry : made) {
+    if (is_a(entry, kube::resources::config_maps)) files += entry.at("data").dump();
   }
-  const auto rolls_out = rollout_of(of, spec);
-  for (auto& one : made) {
-    if (!is_a(one, kube::resources::daemon_sets)) continue;
-    roll_out(one, rolls_out);
-    if (!files.empty()) one["spec"]["template"]["metadata"]["annotations"][names::files_annotation] = hex(fnv1a(files));
+  const auto rolls_out = rollout_of(type, spec);
+  for (auto& entry : made) {
+    if (!is_a(entry, kube::resources::daemon_sets)) continue;
+    roll_out(entry, rolls_out);
+    if (!files.empty())
+      entry["spec"]["template"]["metadata"]["annotations"][names::files_annotation] = hex(fnv1a(files));
     if (known.node_set.empty())
-      leave_out(one);
+      leave_out(entry);
     else
-      keep_to(one, known.node_set);
-    mark_template(one);
+      keep_to(entry, known.node_set);
+    mark_template(entry);
   }
   return made;
 }
 
 /// DaemonSets beside those that are there, files into the ConfigMap that is there; the rest is the same for all.
-void merge(std::vector<json>& into, std::vector<json> from) {
-  for (auto& one : from) {
-    const auto same = std::ranges::find_if(into, [&](const json& other) {
-      return other.at("kind") == one.at("kind") && other.at("metadata").at("name") == one.at("metadata").at("name");
+void merge(std::vector<json>& objects, std::vector<json> additions) {
+  for (auto& entry : additions) {
+    const auto same = std::ranges::find_if(objects, [&](const json& other) {
+      return other.at("kind") == entry.at("kind") && other.at("metadata").at("name") == entry.at("metadata").at("name");
     });
-    if (same == into.end())
-      into.push_back(std::move(one));
-    else if (is_a(one, kube::resources::config_maps))
-      (*same)["data"].update(one.at("data"));
+    if (same == objects.end())
+      objects.push_back(std::move(entry));
+    else if (is_a(entry, kube::resources::config_maps))
+      (*same)["data"].update(entry.at("data"));
   }
 }
 
-void check(const module_type& of, const module_spec& spec) {
-  const auto where = "spec.modules." + std::string(of.name);
-  check_settings(of, spec.settings, where + ".settings");
+void check(const module_type& type, const module_spec& spec) {
+  const auto module_path = "spec.modules." + std::string(type.name);
+  check_settings(type, spec.settings, module_path + ".settings");
   std::vector<std::string_view> seen;
   for (const auto& set : spec.node_sets) {
     constexpr std::string_view chars = "abcdefghijklmnopqrstuvwxyz0123456789-";
     const auto& name = set.name;
     if (name.empty() || name.size() > 20 || name.find_first_not_of(chars) != std::string::npos || name.front() == '-' ||
         name.back() == '-')
-      throw invalid_policy(where + ".nodeSets has a set named \"" + name.substr(0, 80) +
+      throw invalid_policy(module_path + ".nodeSets has a set named \"" + name.substr(0, 80) +
                            "\"; allowed: at most 20 of a-z 0-9 -, no dash first or last");
     if (std::ranges::find(seen, name) != seen.end())
-      throw invalid_policy(where + ".nodeSets has two sets named \"" + name + "\"");
+      throw invalid_policy(module_path + ".nodeSets has two sets named \"" + name + "\"");
     seen.push_back(name);
-    const auto path = where + ".nodeSets[" + name + "].settings";
-    check_settings(of, set.settings, path);
-    for (const auto& one : of.settings) {
-      if (one.of == setting::kind::resource && set.settings.contains(one.name))
-        throw invalid_policy(path + "." + std::string(one.name) +
+    const auto path = module_path + ".nodeSets[" + name + "].settings";
+    check_settings(type, set.settings, path);
+    for (const auto& entry : type.settings) {
+      if (entry.type == setting::kind::resource && set.settings.contains(entry.name))
+        throw invalid_policy(path + "." + std::string(entry.name) +
                              " cannot differ from node to node: a resource has one name in a cluster; set it in " +
-                             where + ".settings");
+                             module_path + ".settings");
     }
   }
 }
 
 }  // namespace
 
-std::string_view to_string(isolation of) {
-  switch (of) {
+std::string_view to_string(isolation level) {
+  switch (level) {
     case isolation::none:
       return "none";
     case isolation::soft:
@@ -198,10 +200,10 @@ offer::offer(const std::map<std::string, module_spec, std::less<>>& modules) {
       pgpu, vgpu, mps, hami, share, gpushare,
   };
   for (auto& row : rows_) {
-    const auto at = modules.find(row.name);
-    if (at == modules.end()) continue;
-    if (row.resources_with) row.resources = keep(row.resources_with(at->second));
-    if (row.prefixes_with) row.prefixes = keep(row.prefixes_with(at->second));
+    const auto match = modules.find(row.name);
+    if (match == modules.end()) continue;
+    if (row.resources_with) row.resources = keep(row.resources_with(match->second));
+    if (row.prefixes_with) row.prefixes = keep(row.prefixes_with(match->second));
   }
   for (const auto& [name, spec] : modules) {
     if (!spec.device.empty() && !find(name)) add(name, spec);
@@ -224,19 +226,20 @@ std::string_view offer::keep(std::string text) { return texts_.emplace_back(std:
 
 std::span<const std::string_view> offer::keep(const std::vector<std::string>& texts) {
   std::vector<std::string_view> kept;
-  for (const auto& one : texts) kept.push_back(keep(one));
+  for (const auto& text : texts) kept.push_back(keep(text));
   return lists_.emplace_back(std::move(kept));
 }
 
 const module_type* offer::find(std::string_view name) const {
-  const auto at = std::ranges::find(rows_, name, &module_type::name);
-  return at == rows_.end() ? nullptr : &*at;
+  const auto match = std::ranges::find(rows_, name, &module_type::name);
+  return match == rows_.end() ? nullptr : &*match;
 }
 
 const module_type* offer::advertiser(std::string_view resource) const {
-  const auto at = std::ranges::find_if(
-      rows_, [&](const module_type& one) { return std::ranges::find(one.resources, resource) != one.resources.end(); });
-  return at == rows_.end() ? nullptr : &*at;
+  const auto match = std::ranges::find_if(rows_, [&](const module_type& type) {
+    return std::ranges::find(type.resources, resource) != type.resources.end();
+  });
+  return match == rows_.end() ? nullptr : &*match;
 }
 
 const module_type* offer::of_vendor(std::string_view resource, const module_type* serving) const {
@@ -257,57 +260,57 @@ bool offer::goes_with_its_plugin(std::string_view resource) const {
 
 const offer& offered_by(const accelerator_policy* policy) {
   static const offer table_alone;
-  return policy && policy->offered.of ? *policy->offered.of : table_alone;
+  return policy && policy->offered.catalogue ? *policy->offered.catalogue : table_alone;
 }
 
-isolation isolation_of(const module_type& of, const module_spec& spec) {
-  return of.isolates_with ? of.isolates_with(spec) : of.isolates;
+isolation isolation_of(const module_type& type, const module_spec& spec) {
+  return type.isolates_with ? type.isolates_with(spec) : type.isolates;
 }
 
-rollout rollout_of(const module_type& of, const module_spec& spec) {
-  auto out = custom::rollout_of(of, spec);
-  if (spec.rollout == "Always") out.how = rollout::strategy::always;
-  if (spec.rollout == "WhenIdle") out.how = rollout::strategy::when_idle;
-  if (spec.rollout == "OnDelete") out.how = rollout::strategy::by_hand;
+rollout rollout_of(const module_type& type, const module_spec& spec) {
+  auto out = custom::rollout_of(type, spec);
+  if (spec.rollout == "Always") out.method = rollout::strategy::always;
+  if (spec.rollout == "WhenIdle") out.method = rollout::strategy::when_idle;
+  if (spec.rollout == "OnDelete") out.method = rollout::strategy::by_hand;
   return out;
 }
 
-std::vector<intent> intents_of(const module_type& of, const module_spec& spec, const facts& known) {
-  check(of, spec);
+std::vector<intent> intents_of(const module_type& module_type, const module_spec& spec, const facts& known) {
+  check(module_type, spec);
   auto about = known;
-  about.module = of.name;
-  auto all = made_for(of, spec, about);
+  about.module = module_type.name;
+  auto all = made_for(module_type, spec, about);
   for (const auto& set : spec.node_sets) {
     auto special = spec;
     for (const auto& [name, value] : set.settings) special.settings[name] = value;
     about.node_set = set.name;
-    merge(all, made_for(of, special, about));
+    merge(all, made_for(module_type, special, about));
   }
   std::vector<intent> made, out;
-  for (auto& object : all) made.push_back(stamped(std::move(object), of, spec, known, known.ns));
+  for (auto& object : all) made.push_back(stamped(std::move(object), module_type, spec, known, known.ns));
   for (const auto* type : types) {
-    std::ranges::copy_if(made, std::back_inserter(out), [&](const intent& one) { return one.type == type; });
+    std::ranges::copy_if(made, std::back_inserter(out), [&](const intent& intent) { return intent.type == type; });
   }
   return out;
 }
 
-std::vector<intent> declarations_of(const module_type& of, const module_spec& spec, const facts& known,
+std::vector<intent> declarations_of(const module_type& type, const module_spec& spec, const facts& known,
                                     const std::string& ns) {
   std::vector<intent> out;
-  if (!of.declarations) return out;
-  check(of, spec);
+  if (!type.declarations) return out;
+  check(type, spec);
   auto about = known;
-  about.module = of.name;
-  for (auto& one : of.declarations(spec, about)) {
-    out.push_back(stamped(std::move(one), of, spec, known, ns));
+  about.module = type.name;
+  for (auto& declaration : type.declarations(spec, about)) {
+    out.push_back(stamped(std::move(declaration), type, spec, known, ns));
     out.back().adopt = false;  // a person's ConfigMap counts, whatever the policy says of workloads
     out.back().yields = true;
   }
   return out;
 }
 
-std::vector<std::string> daemon_sets_of(const module_type& of, const module_spec& spec) {
-  std::vector<std::string> out{std::string(of.daemon_set)};
+std::vector<std::string> daemon_sets_of(const module_type& type, const module_spec& spec) {
+  std::vector<std::string> out{std::string(type.daemon_set)};
   for (const auto& set : spec.node_sets) out.push_back(out.front() + "-" + set.name);
   return out;
 }

@@ -46,7 +46,7 @@ enum class isolation : std::uint8_t {
   exclusive,  ///< one pod, one card
 };
 /// As it stands in quartermaster.io/isolation.
-std::string_view to_string(isolation of);
+std::string_view to_string(isolation isolation);
 
 /// How a new version of the plugin comes to the nodes. Every DaemonSet is OnDelete and one driver (rollouts.hpp) goes
 /// from node to node, so that there is one way and one place where it halts. Never by surge: two plugins on a node
@@ -57,9 +57,9 @@ struct rollout {
     when_idle,  ///< they do: a node is passed over while a pod holds the module's resources
     by_hand,    ///< whoever deletes the plugin pod decides
   };
-  strategy how = strategy::always;
+  strategy method = strategy::always;
   std::int32_t min_ready_seconds = 0;
-  std::string_view why;
+  std::string_view reason;
   std::string_view source = {};  ///< where that is known from
 };
 
@@ -76,10 +76,10 @@ struct setting {
     text,      ///< anything in one line
   };
   std::string_view name;
-  kind of = kind::text;
+  kind type = kind::text;
   std::string_view fallback = {};  ///< without it
   std::span<const std::string_view> words = {};
-  std::int64_t from = 0, to = 0;
+  std::int64_t minimum = 0, maximum = 0;
 };
 
 struct module_type {
@@ -168,9 +168,9 @@ struct invalid_policy : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-isolation isolation_of(const module_type& of, const module_spec& spec);
+isolation isolation_of(const module_type& type, const module_spec& spec);
 /// The module's, unless the policy says otherwise (spec.modules.<name>.rollout).
-rollout rollout_of(const module_type& of, const module_spec& spec);
+rollout rollout_of(const module_type& type, const module_spec& spec);
 
 /// One object as it is applied.
 struct intent {
@@ -185,13 +185,13 @@ struct intent {
 
 /// The complete objects of one module, in the order they are applied. Throws invalid_policy, or
 /// nlohmann::json::exception where a part of the policy is not what the API server's schema promises.
-std::vector<intent> intents_of(const module_type& of, const module_spec& spec, const facts& known);
+std::vector<intent> intents_of(const module_type& type, const module_spec& spec, const facts& known);
 /// What the module declares, in namespace `ns`. Throws as above.
-std::vector<intent> declarations_of(const module_type& of, const module_spec& spec, const facts& known,
+std::vector<intent> declarations_of(const module_type& type, const module_spec& spec, const facts& known,
                                     const std::string& ns);
 
 /// Every DaemonSet of its plugin: one, and one for each node set.
-std::vector<std::string> daemon_sets_of(const module_type& of, const module_spec& spec);
+std::vector<std::string> daemon_sets_of(const module_type& type, const module_spec& spec);
 
 /// Their types, in the order they are applied.
 std::span<const kube::resource* const> object_types();

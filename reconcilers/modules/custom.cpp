@@ -17,37 +17,37 @@ json device_in(const module_spec& spec) {
   return out.is_object() ? out : json::object();
 }
 
-std::string text_in(const json& of, const char* name) {
-  const auto at = of.find(name);
-  return at != of.end() && at->is_string() ? at->get<std::string>() : std::string();
+std::string text_in(const json& object, const char* name) {
+  const auto match = object.find(name);
+  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
 }
 
-json list_in(const json& of, const char* name) {
-  const auto at = of.find(name);
-  return at != of.end() && at->is_array() ? *at : json::array();
+json list_in(const json& object, const char* name) {
+  const auto match = object.find(name);
+  return match != object.end() && match->is_array() ? *match : json::array();
 }
 
-std::vector<std::string> texts_in(const json& of, const char* name) {
+std::vector<std::string> texts_in(const json& object, const char* name) {
   std::vector<std::string> out;
-  for (const auto& one : list_in(of, name)) {
-    if (one.is_string()) out.push_back(one.get<std::string>());
+  for (const auto& entry : list_in(object, name)) {
+    if (entry.is_string()) out.push_back(entry.get<std::string>());
   }
   return out;
 }
 
 std::vector<std::string> resources(const module_spec& spec) {
   std::vector<std::string> out;
-  for (const auto& one : list_in(device_in(spec), "resources")) {
-    if (auto name = one.is_object() ? text_in(one, "name") : std::string(); !name.empty())
+  for (const auto& entry : list_in(device_in(spec), "resources")) {
+    if (auto name = entry.is_object() ? text_in(entry, "name") : std::string(); !name.empty())
       out.push_back(std::move(name));
   }
   return out;
 }
 
 isolation isolates(const module_spec& spec) {
-  const auto said = text_in(device_in(spec), "isolation");
-  for (const auto one : {isolation::none, isolation::soft, isolation::mps, isolation::mig}) {
-    if (said == to_string(one)) return one;
+  const auto value = text_in(device_in(spec), "isolation");
+  for (const auto entry : {isolation::none, isolation::soft, isolation::mps, isolation::mig}) {
+    if (value == to_string(entry)) return entry;
   }
   return isolation::exclusive;
 }
@@ -65,37 +65,38 @@ json security_of(const json& device) {
 /// The plugin folder, and what the policy names.
 void add_mounts(const json& device, json& container, json& volumes) {
   int number = 0;
-  for (const auto& one : list_in(device, "hostPaths")) {
+  for (const auto& entry : list_in(device, "hostPaths")) {
     const auto volume = "host-" + std::to_string(number++);
-    const auto path = one.at("path").get<std::string>();
-    volumes.push_back(host_path(volume, path, one.value("type", "")));
-    auto made = mount(volume, one.value("mountPath", path), one.value("readOnly", false));
-    if (const auto how = one.value("mountPropagation", std::string()); !how.empty()) made["mountPropagation"] = how;
+    const auto path = entry.at("path").get<std::string>();
+    volumes.push_back(host_path(volume, path, entry.value("type", "")));
+    auto made = mount(volume, entry.value("mountPath", path), entry.value("readOnly", false));
+    if (const auto propagation = entry.value("mountPropagation", std::string()); !propagation.empty())
+      made["mountPropagation"] = propagation;
     container["volumeMounts"].push_back(std::move(made));
   }
   number = 0;
-  for (const auto& one : list_in(device, "configMaps")) {
+  for (const auto& entry : list_in(device, "configMaps")) {
     const auto volume = "files-" + std::to_string(number++);
-    volumes.push_back({{"name", volume}, {"configMap", {{"name", one.at("name")}}}});
-    container["volumeMounts"].push_back(mount(volume, one.at("mountPath").get<std::string>(), true));
+    volumes.push_back({{"name", volume}, {"configMap", {{"name", entry.at("name")}}}});
+    container["volumeMounts"].push_back(mount(volume, entry.at("mountPath").get<std::string>(), true));
   }
 }
 
 std::vector<json> objects(const module_spec& spec, const facts& known) {
   const auto device = json::parse(spec.device);
-  const auto where = "spec.modules." + known.module;
-  if (spec.image.empty()) throw invalid_policy(where + ".image is missing; name the image of the device plugin");
+  const auto module_path = "spec.modules." + known.module;
+  if (spec.image.empty()) throw invalid_policy(module_path + ".image is missing; name the image of the device plugin");
   if (resources(spec).empty())
-    throw invalid_policy(where + ".device.resources names no resource; name those the plugin advertises");
+    throw invalid_policy(module_path + ".device.resources names no resource; name those the plugin advertises");
   for (const auto& name : resources(spec)) {
     if (const auto* other = advertiser(name))
-      throw invalid_policy(where + ".device.resources names " + name + ", which module " + std::string(other->name) +
-                           " advertises; a resource has one plugin on a node");
+      throw invalid_policy(module_path + ".device.resources names " + name + ", which module " +
+                           std::string(other->name) + " advertises; a resource has one plugin on a node");
   }
   for (const auto& other : catalogue()) {
     if (daemon_set_of(known.module, spec) == other.daemon_set)
-      throw invalid_policy(where + ".device.daemonSet is " + std::string(other.daemon_set) + ", the name of module " +
-                           std::string(other.name) + "'s; choose another");
+      throw invalid_policy(module_path + ".device.daemonSet is " + std::string(other.daemon_set) +
+                           ", the name of module " + std::string(other.name) + "'s; choose another");
   }
   json plugin = {
       {"name", "device-plugin"},
@@ -127,15 +128,15 @@ std::vector<json> declarations(const module_spec& spec, const facts& known) {
   const auto device = device_in(spec);
   published group{known.module, title_of(known.module, spec), title_of(known.module, spec)};
   std::vector<json> out;
-  for (const auto& one : list_in(device, "resources")) {
-    if (!one.is_object() || text_in(one, "name").empty()) continue;
-    declared what;
-    what.key = text_in(one, "name");
-    what.label_en = text_in(one, "label").empty() ? what.key : text_in(one, "label");
-    what.label_zh = what.label_en;
-    what.default_value = text_in(one, "default");
-    what.unit = text_in(one, "unit").empty() ? "count" : text_in(one, "unit");
-    out.push_back(declaration(group, what));
+  for (const auto& entry : list_in(device, "resources")) {
+    if (!entry.is_object() || text_in(entry, "name").empty()) continue;
+    resource_declaration declared;
+    declared.key = text_in(entry, "name");
+    declared.label_en = text_in(entry, "label").empty() ? declared.key : text_in(entry, "label");
+    declared.label_zh = declared.label_en;
+    declared.default_value = text_in(entry, "default");
+    declared.unit = text_in(entry, "unit").empty() ? "count" : text_in(entry, "unit");
+    out.push_back(declaration(group, declared));
   }
   const auto alias = alias_of(known.module, spec);
   out.push_back(alias ? device_config(group, alias->key, alias->value) : device_config(group));
@@ -156,13 +157,13 @@ module_type row_of(const module_spec& spec) {
 }
 
 std::string title_of(const std::string& name, const module_spec& spec) {
-  const auto said = text_in(device_in(spec), "title");
-  return said.empty() ? name : said;
+  const auto value = text_in(device_in(spec), "title");
+  return value.empty() ? name : value;
 }
 
 std::string daemon_set_of(const std::string& name, const module_spec& spec) {
-  const auto said = text_in(device_in(spec), "daemonSet");
-  return said.empty() ? name + "-device-plugin" : said;
+  const auto value = text_in(device_in(spec), "daemonSet");
+  return value.empty() ? name + "-device-plugin" : value;
 }
 
 std::vector<std::string> architectures_of(const module_spec& spec) {
@@ -173,14 +174,14 @@ std::vector<std::string> architectures_of(const module_spec& spec) {
 
 std::optional<label_alias> alias_of(const std::string& name, const module_spec& spec) {
   const auto device = device_in(spec);
-  const auto at = device.find("nodeLabel");
-  if (at == device.end() || !at->is_object()) return std::nullopt;
-  label_alias out{text_in(*at, "key"), text_in(*at, "value"), name};
+  const auto position = device.find("nodeLabel");
+  if (position == device.end() || !position->is_object()) return std::nullopt;
+  label_alias out{text_in(*position, "key"), text_in(*position, "value"), name};
   return out.key.empty() ? std::nullopt : std::optional(std::move(out));
 }
 
-rollout rollout_of(const module_type& of, const module_spec& spec) {
-  if (of.objects != objects) return of.rolls_out;
+rollout rollout_of(const module_type& type, const module_spec& spec) {
+  if (type.objects != objects) return type.rolls_out;
   if (text_in(device_in(spec), "updateStrategy") == "OnDelete")
     return {rollout::strategy::by_hand, 5, "the policy says that a restart of this plugin disturbs its pods",
             "spec.modules.<name>.device.updateStrategy"};

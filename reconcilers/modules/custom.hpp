@@ -21,6 +21,6 @@ std::vector<std::string> architectures_of(const module_spec& spec);
 /// device.nodeLabel, where there is one.
 std::optional<label_alias> alias_of(const std::string& name, const module_spec& spec);
 /// The module's; of a policy's own module what the device says.
-rollout rollout_of(const module_type& of, const module_spec& spec);
+rollout rollout_of(const module_type& type, const module_spec& spec);
 
 }  // namespace reconcilers::modules::custom

@@ -27,9 +27,9 @@ constexpr std::string_view pipe = "/root/nvidia-mps";
 
 constexpr std::string_view units[] = {"GiB", "MiB"};
 constexpr setting known_settings[] = {
-    {.name = "memoryUnit", .of = kind::word, .fallback = "GiB", .words = units},
+    {.name = "memoryUnit", .type = kind::word, .fallback = "GiB", .words = units},
     // Clients of an MPS server that runs on the node; it is not started by the plugin.
-    {.name = "mps", .of = kind::flag, .fallback = "false"},
+    {.name = "mps", .type = kind::flag, .fallback = "false"},
 };
 
 bool with_mps(const module_spec& spec) { return flag_of(known_settings, spec, "mps"); }
@@ -68,7 +68,7 @@ std::vector<json> objects(const module_spec& spec, const facts&) {
 
 std::vector<json> declarations(const module_spec& spec, const facts&) {
   const published group{"gpushare", "GPU Share", "GPU 显存共享"};
-  declared memory;
+  resource_declaration memory;
   memory.config_map = "cf-crl-gpushare-gpu-mem";
   memory.key = "aliyun.com/gpu-mem";
   memory.default_value = setting_of(known_settings, spec, "memoryUnit") == "GiB" ? "3" : "3072";

@@ -28,24 +28,26 @@ constexpr std::string_view mig_strategies[] = {"none", "mixed"};
 constexpr std::string_view core_policies[] = {"default", "force", "disable"};
 
 constexpr setting known_settings[] = {
-    {.name = "deviceSplitCount", .of = kind::number, .fallback = "10", .from = 1, .to = 1000},
-    {.name = "deviceMemoryScaling", .of = kind::decimal, .fallback = "1", .to = 100},
-    {.name = "deviceCoreScaling", .of = kind::decimal, .fallback = "1", .to = 100},
-    {.name = "migStrategy", .of = kind::word, .fallback = "none", .words = mig_strategies},
-    {.name = "disablecorelimit", .of = kind::flag, .fallback = "false"},
-    {.name = "defaultMem", .of = kind::number, .fallback = "5000", .from = 0, .to = 10'000'000},  // MiB
-    {.name = "defaultCores", .of = kind::number, .fallback = "0", .from = 0, .to = 100},
-    {.name = "defaultGPUNum", .of = kind::number, .fallback = "1", .from = 1, .to = 64},
-    {.name = "resourceName", .of = kind::resource, .fallback = "nvidia.com/gpualloc"},
-    {.name = "resourceMem", .of = kind::resource, .fallback = "nvidia.com/gpumem"},
-    {.name = "resourceMemPercentage", .of = kind::resource, .fallback = "nvidia.com/gpumem-percentage"},
-    {.name = "resourceCores", .of = kind::resource, .fallback = "nvidia.com/gpucores"},
-    {.name = "resourcePriority", .of = kind::resource, .fallback = "nvidia.com/priority"},
-    {.name = "GPU_CORE_UTILIZATION_POLICY", .of = kind::word, .fallback = "default", .words = core_policies},
-    {.name = "ACTIVE_OOM_KILLER", .of = kind::flag},
+    {.name = "deviceSplitCount", .type = kind::number, .fallback = "10", .minimum = 1, .maximum = 1000},
+    {.name = "deviceMemoryScaling", .type = kind::decimal, .fallback = "1", .maximum = 100},
+    {.name = "deviceCoreScaling", .type = kind::decimal, .fallback = "1", .maximum = 100},
+    {.name = "migStrategy", .type = kind::word, .fallback = "none", .words = mig_strategies},
+    {.name = "disablecorelimit", .type = kind::flag, .fallback = "false"},
+    {.name = "defaultMem", .type = kind::number, .fallback = "5000", .minimum = 0, .maximum = 10'000'000},  // MiB
+    {.name = "defaultCores", .type = kind::number, .fallback = "0", .minimum = 0, .maximum = 100},
+    {.name = "defaultGPUNum", .type = kind::number, .fallback = "1", .minimum = 1, .maximum = 64},
+    {.name = "resourceName", .type = kind::resource, .fallback = "nvidia.com/gpualloc"},
+    {.name = "resourceMem", .type = kind::resource, .fallback = "nvidia.com/gpumem"},
+    {.name = "resourceMemPercentage", .type = kind::resource, .fallback = "nvidia.com/gpumem-percentage"},
+    {.name = "resourceCores", .type = kind::resource, .fallback = "nvidia.com/gpucores"},
+    {.name = "resourcePriority", .type = kind::resource, .fallback = "nvidia.com/priority"},
+    {.name = "GPU_CORE_UTILIZATION_POLICY", .type = kind::word, .fallback = "default", .words = core_policies},
+    {.name = "ACTIVE_OOM_KILLER", .type = kind::flag},
 };
 
-std::string value(const module_spec& spec, std::string_view of) { return setting_of(known_settings, spec, of); }
+std::string value(const module_spec& spec, std::string_view setting) {
+  return setting_of(known_settings, spec, setting);
+}
 
 /// Read by the plugin; whoever places pods has to read the same numbers.
 std::string config_of(const module_spec& spec) {
@@ -64,7 +66,7 @@ std::string config_of(const module_spec& spec) {
       {"gpuCorePolicy", "GPU_CORE_UTILIZATION_POLICY"},
   };
   std::string out = "nvidia:\n  overwriteEnv: false\n  memoryFactor: 1\n";
-  for (const auto& [theirs, ours] : lines) out += "  " + std::string(theirs) + ": " + value(spec, ours) + "\n";
+  for (const auto& [key, variable] : lines) out += "  " + std::string(key) + ": " + value(spec, variable) + "\n";
   return out;
 }
 
@@ -147,7 +149,7 @@ std::vector<json> declarations(const module_spec& spec, const facts&) {
              memory_key = value(spec, "resourceMem");
   const std::string others =
       "nvidia.com/mps-core,nvidia.com/mps-memory,tencent.com/vcuda-core,tencent.com/vcuda-memory";
-  declared count, cores, memory;
+  resource_declaration count, cores, memory;
   count.config_map = "cf-crl-hami-nvidia-gpualloc";
   count.key = count_key;
   count.default_value = value(spec, "defaultGPUNum");

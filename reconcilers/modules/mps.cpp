@@ -25,7 +25,7 @@ constexpr auto chosen = plugin_of::nvidia;
 
 /// NVIDIA's plugin gives at most 48 shares of a card (16 below compute capability 7.5).
 constexpr setting known_settings[] = {
-    {.name = "replicas", .of = setting::kind::number, .fallback = "10", .from = 2, .to = 48},
+    {.name = "replicas", .type = setting::kind::number, .fallback = "10", .minimum = 2, .maximum = 48},
 };
 
 /// The policy's image is somebody's plugin that advertises the two resources.
@@ -52,7 +52,7 @@ json plugin(const module_spec& spec, const facts& known) {
     args = {"agent", "device-plugin", "--module=mps"};
   }
   if (!spec.args.empty()) {
-    for (auto& one : json::parse(spec.args)) args.push_back(std::move(one));
+    for (auto& entry : json::parse(spec.args)) args.push_back(std::move(entry));
   }
   if (!args.empty()) out["args"] = std::move(args);
   return out;
@@ -112,7 +112,7 @@ std::string not_offered(const module_spec& spec) {
 
 std::vector<json> declarations(const module_spec&, const facts&) {
   const published group{"nvidia-mps", "NVIDIA MPS", "英伟达 MPS"};
-  declared core, memory;
+  resource_declaration core, memory;
   core.config_map = "cf-crl-nvidia-mps-core";
   core.key = "nvidia.com/mps-core";
   core.default_value = "20";

@@ -48,12 +48,14 @@ constexpr setting known_settings[] = {
     {"featureDiscovery", kind::flag, "false"},
 };
 
-bool is_variable(const setting& of) { return of.name.find_first_of("abcdefghijklmnopqrstuvwxyz") == of.name.npos; }
+bool is_variable(const setting& setting) {
+  return setting.name.find_first_of("abcdefghijklmnopqrstuvwxyz") == setting.name.npos;
+}
 
 class builder {
  public:
-  explicit builder(const module_spec& of)
-      : spec_(of),
+  explicit builder(const module_spec& spec)
+      : spec_(spec),
         configs_(value("configMap")),
         mig_(!value("MIG_STRATEGY").empty() && value("MIG_STRATEGY") != "none") {}
 
@@ -78,7 +80,7 @@ class builder {
   }
 
  private:
-  std::string value(std::string_view of) const { return setting_of(known_settings, spec_, of); }
+  std::string value(std::string_view setting) const { return setting_of(known_settings, spec_, setting); }
   bool uses_cdi() const { return value("DEVICE_LIST_STRATEGY").find("cdi") != std::string::npos; }
 
   json security() const {
@@ -93,9 +95,9 @@ class builder {
 
   json environment() const {
     auto out = nvidia_variables();
-    for (const auto& one : known_settings) {
-      const auto set = value(one.name);
-      if (is_variable(one) && !set.empty()) out.push_back(variable(one.name, set));
+    for (const auto& known_setting : known_settings) {
+      const auto set = value(known_setting.name);
+      if (is_variable(known_setting) && !set.empty()) out.push_back(variable(known_setting.name, set));
     }
     if (mig_) out.push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));
     if (!configs_.empty()) out.push_back(variable("CONFIG_FILE", "/config/config.yaml"));
@@ -168,13 +170,13 @@ class builder {
       container["securityContext"]["capabilities"]["add"] = {"SYS_ADMIN"};
       container["securityContext"]["allowPrivilegeEscalation"] = true;
     }
-    auto beside = spec_;  // resources, env and args of the policy are the plugin's
-    beside.resources.clear(), beside.env.clear(), beside.args.clear();
+    auto spec = spec_;  // resources, env and args of the policy are the plugin's
+    spec.resources.clear(), spec.env.clear(), spec.args.clear();
     const json volumes = {
         host_path("features", "/etc/kubernetes/node-feature-discovery/features.d", "DirectoryOrCreate"),
         host_path("sys", "/sys", "Directory"),
     };
-    auto set = daemon_set("pgpu", "gpu-feature-discovery", beside, json::array({std::move(container)}), volumes,
+    auto set = daemon_set("pgpu", "gpu-feature-discovery", spec, json::array({std::move(container)}), volumes,
                           {"nvidia.com/gpu"});
     const json selector = {{"app.kubernetes.io/name", "gpu-feature-discovery"}};
     set["spec"]["selector"]["matchLabels"] = selector;
@@ -205,7 +207,7 @@ isolation isolates(const module_spec& spec) {
 
 std::vector<json> declarations(const module_spec&, const facts&) {
   const published group{"nvidia-gpu", "NVIDIA GPU", "英伟达 GPU"};
-  declared gpu;
+  resource_declaration gpu;
   gpu.config_map = "cf-crl-nvidia-gpu";
   gpu.key = "nvidia.com/gpu";
   gpu.default_value = "1";

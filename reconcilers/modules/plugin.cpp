@@ -17,8 +17,8 @@ json tolerations(const module_spec& spec, std::initializer_list<std::string_view
                           {{"key", "CriticalAddonsOnly"}, {"operator", "Exists"}}});
   for (const auto key : tolerated) out.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   if (!spec.tolerations.empty()) {
-    for (auto& one : json::parse(spec.tolerations)) {
-      if (std::ranges::find(out, one) == out.end()) out.push_back(std::move(one));
+    for (auto& entry : json::parse(spec.tolerations)) {
+      if (std::ranges::find(out, entry) == out.end()) out.push_back(std::move(entry));
     }
   }
   return out;
@@ -31,22 +31,22 @@ void customise(json& container, const module_spec& spec) {
   if (!spec.env.empty()) {
     auto& env = container["env"];
     if (env.is_null()) env = json::array();
-    for (auto& one : json::parse(spec.env)) {
-      const auto same = std::ranges::find_if(env, [&](const json& is) { return is.at("name") == one.at("name"); });
+    for (auto& entry : json::parse(spec.env)) {
+      const auto same = std::ranges::find_if(env, [&](const json& is) { return is.at("name") == entry.at("name"); });
       if (same != env.end())
-        *same = std::move(one);
+        *same = std::move(entry);
       else
-        env.push_back(std::move(one));
+        env.push_back(std::move(entry));
     }
   }
 }
 
 }  // namespace
 
-json daemon_set(std::string_view of, std::string_view name, const module_spec& spec, json containers, json volumes,
+json daemon_set(std::string_view module, std::string_view name, const module_spec& spec, json containers, json volumes,
                 std::initializer_list<std::string_view> tolerated) {
   customise(containers.at(0), spec);
-  const json selector = {{names::module_label, of}};
+  const json selector = {{names::module_label, module}};
   json labels = selector;
   labels["app.kubernetes.io/name"] = name;
   labels[names::managed_by_label] = names::managed_by;

@@ -97,7 +97,7 @@ constexpr privilege table[] = {
     {"", "device-plugin", "root", "that folder belongs to root"},
 };
 
-bool flag(const json& of, const char* name) { return of.is_object() && of.value(name, false); }
+bool flag(const json& object, const char* name) { return object.is_object() && object.value(name, false); }
 
 void add_mounts(const json& container, const json& pod, const std::string& prefix, std::set<std::string>& out) {
   for (const auto& mount : container.value("volumeMounts", json::array())) {
@@ -115,7 +115,8 @@ void add_container(const json& container, const json& pod, std::set<std::string>
   const auto context = container.value("securityContext", json::object());
   if (flag(context, "privileged")) out.insert(prefix + "privileged");
   const auto capabilities = context.value("capabilities", json::object());
-  for (const auto& one : capabilities.value("add", json::array())) out.insert(prefix + "add " + one.get<std::string>());
+  for (const auto& capability : capabilities.value("add", json::array()))
+    out.insert(prefix + "add " + capability.get<std::string>());
   const auto dropped = capabilities.value("drop", json::array());
   if (!flag(context, "privileged") && std::ranges::find(dropped, json("ALL")) == dropped.end())
     out.insert(prefix + "add (the runtime's default set)");

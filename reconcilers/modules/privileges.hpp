@@ -15,8 +15,8 @@ struct privilege {
   std::string_view container;  ///< empty: the whole pod
   /// "privileged", "add NAME", "hostPID", "hostNetwork", "hostIPC", "hostPort", "token" (of a ServiceAccount),
   /// "read PATH", "write PATH", "share PATH" (mounts made inside appear on the host), "root" (no user is set).
-  std::string_view what;
-  std::string_view why;
+  std::string_view permission;
+  std::string_view reason;
 };
 
 std::span<const privilege> privileges();

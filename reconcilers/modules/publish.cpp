@@ -29,30 +29,31 @@ json config_map(const std::string& name, json labels, json data) {
 
 }  // namespace
 
-json declaration(const published& group, const declared& what) {
-  const std::string domain(crl::names::cpaas);
+json declaration(const published& group, const resource_declaration& declared) {
+  const std::string domain(declarations::names::cpaas);
   const json labels = {
-      {domain + "type", crl::names::type_value}, {domain + "group", group.id}, {domain + "enabled", "true"}};
+      {domain + "type", declarations::names::type_value}, {domain + "group", group.id}, {domain + "enabled", "true"}};
   const json data = {
-      {"key", what.key},
+      {"key", declared.key},
       {"dataType", "integer"},
-      {"defaultValue", what.default_value},
-      {"labelEn", what.label_en},
-      {"labelZh", what.label_zh},
-      {"descriptionEn", what.description_en.empty() ? what.label_en : what.description_en},
-      {"descriptionZh", what.description_zh.empty() ? what.label_zh : what.description_zh},
+      {"defaultValue", declared.default_value},
+      {"labelEn", declared.label_en},
+      {"labelZh", declared.label_zh},
+      {"descriptionEn", declared.description_en.empty() ? declared.label_en : declared.description_en},
+      {"descriptionZh", declared.description_zh.empty() ? declared.label_zh : declared.description_zh},
       {"group", group.id},
       {"groupI18n", json({{"zh", group.name_zh}, {"en", group.name_en}}).dump()},
       {"limits", "optional"},
-      {"requests", what.requests},
-      {"resourceUnit", what.unit},
-      {"relatedResources", what.related},
-      {"excludeResources", what.excluded},
+      {"requests", declared.requests},
+      {"resourceUnit", declared.unit},
+      {"relatedResources", declared.related},
+      {"excludeResources", declared.excluded},
       {"runtimeClassName", ""},
-      {"ignoreNodeCheck", what.ignore_node_check ? "true" : "false"},
+      {"ignoreNodeCheck", declared.ignore_node_check ? "true" : "false"},
   };
-  return config_map(what.config_map.empty() ? "cf-crl-" + group.id + "-" + as_name(what.key) : what.config_map, labels,
-                    data);
+  return config_map(
+      declared.config_map.empty() ? "cf-crl-" + group.id + "-" + as_name(declared.key) : declared.config_map, labels,
+      data);
 }
 
 json device_config(const published& group, std::string_view label_key, std::string_view label_value) {
@@ -61,7 +62,7 @@ json device_config(const published& group, std::string_view label_key, std::stri
       {"nodeLabelKey", label_key.empty() ? "nvidia-device-enable" : label_key},
       {"nodeLabelValue", label_key.empty() ? std::string_view(group.id) : label_value},
   };
-  return config_map("cf-crl-" + group.id + "-config", {{crl::names::device_label, "true"}}, data);
+  return config_map("cf-crl-" + group.id + "-config", {{declarations::names::device_label, "true"}}, data);
 }
 
 }  // namespace reconcilers::modules

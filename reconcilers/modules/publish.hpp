@@ -14,7 +14,7 @@ struct published {
   std::string id, name_en, name_zh;
 };
 
-struct declared {
+struct resource_declaration {
   std::string config_map = {};  ///< its name; empty: cf-crl-<group>-<key>
   std::string key = {};
   std::string default_value = {};  ///< whole number; empty: none
@@ -26,7 +26,7 @@ struct declared {
   std::string_view requests = "disabled";
 };
 
-nlohmann::json declaration(const published& group, const declared& what);
+nlohmann::json declaration(const published& group, const resource_declaration& declared);
 /// ConfigMap cf-crl-<group>-config: `label_key`=`label_value` asks for the module; nvidia-device-enable=<group> where
 /// they are empty.
 nlohmann::json device_config(const published& group, std::string_view label_key = {},

@@ -11,13 +11,14 @@ namespace {
 
 constexpr std::size_t longest = 128;
 
-bool is_number(std::string_view text, std::int64_t from, std::int64_t to) {
+bool is_number(std::string_view text, std::int64_t minimum, std::int64_t maximum) {
   std::int64_t number = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return failed == std::errc() && end == text.data() + text.size() && !text.empty() && number >= from && number <= to;
+  return failed == std::errc() && end == text.data() + text.size() && !text.empty() && number >= minimum &&
+         number <= maximum;
 }
 
-bool is_decimal(std::string_view text, std::int64_t to) {
+bool is_decimal(std::string_view text, std::int64_t maximum) {
   const auto dot = text.find('.');
   const auto figures = [](std::string_view part) {
     return !part.empty() && part.size() <= 6 && part.find_first_not_of("0123456789") == std::string_view::npos;
@@ -25,7 +26,7 @@ bool is_decimal(std::string_view text, std::int64_t to) {
   if (!figures(text.substr(0, dot)) || (dot != std::string_view::npos && !figures(text.substr(dot + 1)))) return false;
   double number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
-  return number > 0 && number <= static_cast<double>(to);
+  return number > 0 && number <= static_cast<double>(maximum);
 }
 
 bool is_label_text(std::string_view text, std::string_view chars) {
@@ -65,27 +66,27 @@ std::string joined(std::span<const std::string_view> words) {
 std::string shown(std::string_view value) { return std::string(value.substr(0, 80)) + (value.size() > 80 ? "…" : ""); }
 
 const setting* find(std::span<const setting> known, std::string_view name) {
-  const auto at = std::ranges::find(known, name, &setting::name);
-  return at == known.end() ? nullptr : &*at;
+  const auto match = std::ranges::find(known, name, &setting::name);
+  return match == known.end() ? nullptr : &*match;
 }
 
 }  // namespace
 
-bool is_legal(const setting& of, std::string_view value) {
+bool is_legal(const setting& schema, std::string_view value) {
   using enum setting::kind;
   if (value.size() > longest || std::ranges::any_of(value, [](char c) { return static_cast<unsigned char>(c) < ' '; }))
     return false;
-  switch (of.of) {
+  switch (schema.type) {
     case flag:
       return value == "true" || value == "false";
     case number:
-      return is_number(value, of.from, of.to);
+      return is_number(value, schema.minimum, schema.maximum);
     case decimal:
-      return is_decimal(value, of.to);
+      return is_decimal(value, schema.maximum);
     case word:
-      return std::ranges::find(of.words, value) != of.words.end();
+      return std::ranges::find(schema.words, value) != schema.words.end();
     case words:
-      return all_words(value, of.words);
+      return all_words(value, schema.words);
     case resource:
       return is_resource(value);
     case name:
@@ -96,19 +97,19 @@ bool is_legal(const setting& of, std::string_view value) {
   return false;
 }
 
-std::string allowed_for_people(const setting& of) {
+std::string allowed_for_people(const setting& schema) {
   using enum setting::kind;
-  switch (of.of) {
+  switch (schema.type) {
     case flag:
       return "true, false";
     case number:
-      return "a whole number from " + std::to_string(of.from) + " to " + std::to_string(of.to);
+      return "a whole number from " + std::to_string(schema.minimum) + " to " + std::to_string(schema.maximum);
     case decimal:
-      return "a number above 0, at most " + std::to_string(of.to);
+      return "a number above 0, at most " + std::to_string(schema.maximum);
     case word:
-      return joined(of.words);
+      return joined(schema.words);
     case words:
-      return "some of " + joined(of.words) + ", separated by commas";
+      return "some of " + joined(schema.words) + ", separated by commas";
     case resource:
       return "an extended resource, <domain>/<name>, outside kubernetes.io";
     case name:
@@ -129,40 +130,40 @@ std::string names_of(std::span<const setting> settings) {
 }
 
 /// Each setting that names a resource names one of its own: a plugin cannot tell two amounts under one key apart.
-static void check_resources(const module_type& of, const settings_map& settings, const std::string& where) {
+static void check_resources(const module_type& type, const settings_map& settings, const std::string& path) {
   std::map<std::string, std::string_view> users;
-  for (const auto& known : of.settings) {
-    if (known.of != setting::kind::resource) continue;
-    const auto given = settings.find(known.name);
-    const auto resource = given == settings.end() ? std::string(known.fallback) : given->second;
+  for (const auto& known : type.settings) {
+    if (known.type != setting::kind::resource) continue;
+    const auto match = settings.find(known.name);
+    const auto resource = match == settings.end() ? std::string(known.fallback) : match->second;
     const auto [user, first] = users.emplace(resource, known.name);
     if (!first)
-      throw invalid_policy(where + "." + std::string(user->second) + " and " + where + "." + std::string(known.name) +
+      throw invalid_policy(path + "." + std::string(user->second) + " and " + path + "." + std::string(known.name) +
                            " are both \"" + shown(resource) + "\"; allowed: a resource of its own for each");
   }
 }
 
-void check_settings(const module_type& of, const settings_map& settings, const std::string& where) {
+void check_settings(const module_type& type, const settings_map& settings, const std::string& path) {
   for (const auto& [name, value] : settings) {
-    const auto* known = find(of.settings, name);
-    if (!known && of.settings.empty())
-      throw invalid_policy(where + "." + shown(name) + ": module " + std::string(of.name) + " has no settings");
+    const auto* known = find(type.settings, name);
+    if (!known && type.settings.empty())
+      throw invalid_policy(path + "." + shown(name) + ": module " + std::string(type.name) + " has no settings");
     if (!known) {
       std::vector<std::string_view> names;
-      for (const auto& one : of.settings) names.push_back(one.name);
-      const auto near = crl::nearest(name, names);
-      throw invalid_policy(where + "." + shown(name) + " is not a setting of module " + std::string(of.name) +
+      for (const auto& setting : type.settings) names.push_back(setting.name);
+      const auto near = text::nearest(name, names);
+      throw invalid_policy(path + "." + shown(name) + " is not a setting of module " + std::string(type.name) +
                            (near.empty() ? "" : " (did you mean " + std::string(near) + "?)") + "; its settings are " +
-                           names_of(of.settings));
+                           names_of(type.settings));
     }
     if (!is_legal(*known, value))
-      throw invalid_policy(where + "." + name + " is \"" + shown(value) + "\"; allowed: " + allowed_for_people(*known));
+      throw invalid_policy(path + "." + name + " is \"" + shown(value) + "\"; allowed: " + allowed_for_people(*known));
   }
-  check_resources(of, settings, where);
+  check_resources(type, settings, path);
 }
 
 std::string setting_of(std::span<const setting> known, const module_spec& spec, std::string_view name) {
-  if (const auto at = spec.settings.find(name); at != spec.settings.end()) return at->second;
+  if (const auto match = spec.settings.find(name); match != spec.settings.end()) return match->second;
   const auto* row = find(known, name);
   return row ? std::string(row->fallback) : std::string();
 }

@@ -10,16 +10,16 @@
 namespace reconcilers::modules {
 
 /// Throws invalid_policy for a setting that is unknown or whose value is not allowed; `where` is its path.
-void check_settings(const module_type& of, const settings_map& settings, const std::string& where);
+void check_settings(const module_type& type, const settings_map& settings, const std::string& path);
 
 /// The policy's value, or the table's. `known` has the name.
 std::string setting_of(std::span<const setting> known, const module_spec& spec, std::string_view name);
 bool flag_of(std::span<const setting> known, const module_spec& spec, std::string_view name);
 
 /// "a whole number from 1 to 100".
-std::string allowed_for_people(const setting& of);
+std::string allowed_for_people(const setting& setting);
 /// "a, b and c".
 std::string names_of(std::span<const setting> settings);
-bool is_legal(const setting& of, std::string_view value);
+bool is_legal(const setting& setting, std::string_view value);
 
 }  // namespace reconcilers::modules

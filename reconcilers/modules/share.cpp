@@ -21,9 +21,9 @@ constexpr std::string_view name = "nvidia-share-device-plugin-daemonset";
 constexpr std::string_view config = "nvidia-share-device-plugin-config", config_file = "config.yaml";
 
 constexpr setting known_settings[] = {
-    {.name = "replicas", .of = kind::number, .fallback = "10", .from = 2, .to = 1000},
+    {.name = "replicas", .type = kind::number, .fallback = "10", .minimum = 2, .maximum = 1000},
     // More shares are not more compute: the plugin refuses a pod that asks for two.
-    {.name = "failRequestsGreaterThanOne", .of = kind::flag, .fallback = "true"},
+    {.name = "failRequestsGreaterThanOne", .type = kind::flag, .fallback = "true"},
 };
 
 std::string config_of(const module_spec& spec) {
@@ -53,7 +53,7 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
 
 std::vector<json> declarations(const module_spec&, const facts&) {
   const published group{"nvidia-gpu-share", "NVIDIA GPU, shared", "英伟达 GPU 共享"};
-  declared gpu;
+  resource_declaration gpu;
   gpu.config_map = "cf-crl-nvidia-gpu-shared";
   gpu.key = "nvidia.com/gpu.shared";
   gpu.default_value = "1";

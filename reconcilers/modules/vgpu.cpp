@@ -24,7 +24,7 @@ constexpr int metrics_port = 5678;
 std::string flags(const module_spec& spec) {
   std::string out = "--container-runtime-endpoint=/var/run/containerd/containerd.sock --cgroup-driver=systemd";
   if (!spec.args.empty()) {
-    for (const auto& one : json::parse(spec.args)) out += " " + one.get<std::string>();
+    for (const auto& entry : json::parse(spec.args)) out += " " + entry.get<std::string>();
   }
   return out;
 }
@@ -81,7 +81,7 @@ std::vector<json> objects(const module_spec& spec, const facts&) {
 
 std::vector<json> declarations(const module_spec&, const facts&) {
   const published group{"gpu-manager", "GPU-Manager", "GPU-Manager"};
-  declared core, memory;
+  resource_declaration core, memory;
   core.config_map = "cf-crl-gpu-manager-vcuda-core";
   core.key = "tencent.com/vcuda-core";
   core.default_value = "20";

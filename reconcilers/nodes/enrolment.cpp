@@ -42,34 +42,34 @@ json operation(const char* op, std::string path, json value) {
 
 /// Where a taint of ours is in the list.
 std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = names::switching_taint) {
-  const auto at = std::ranges::find(node.taints, key, &kube::taint::key);
-  return at == node.taints.end() ? std::nullopt : std::optional<std::size_t>(at - node.taints.begin());
+  const auto match = std::ranges::find(node.taints, key, &kube::taint::key);
+  return match == node.taints.end() ? std::nullopt : std::optional<std::size_t>(match - node.taints.begin());
 }
 
-void patch_label(const kube::node& node, const std::string& to, json& out) {
-  const auto from = node.labels.find(names::module_label);
+void patch_label(const kube::node& node, const std::string& value, json& out) {
+  const auto match = node.labels.find(names::module_label);
   // A `test` for null is true where the member is absent (evanphx/json-patch, which the API server uses).
-  out.push_back(operation("test", label_path, from ? json(*from) : json()));
-  if (!to.empty())
-    out.push_back(operation("add", label_path, to));
-  else if (from)
+  out.push_back(operation("test", label_path, match ? json(*match) : json()));
+  if (!value.empty())
+    out.push_back(operation("add", label_path, value));
+  else if (match)
     out.push_back({{"op", "remove"}, {"path", label_path}});
 }
 
 /// The list of taints is others' too: only our own entry is named, by its place and its key. Without a value it goes.
 void patch_taint(const kube::node& node, std::string_view key, const std::optional<std::string>& value, json& out) {
   const std::string list = "/spec/taints";
-  const auto at = taint_at(node, key);
-  const auto ours = list + "/" + std::to_string(at.value_or(0));
-  if (at) out.push_back(operation("test", ours + "/key", key));
+  const auto position = taint_at(node, key);
+  const auto path = list + "/" + std::to_string(position.value_or(0));
+  if (position) out.push_back(operation("test", path + "/key", key));
   if (!value) {
-    if (at) out.push_back({{"op", "remove"}, {"path", ours}});
+    if (position) out.push_back({{"op", "remove"}, {"path", path}});
     return;
   }
   json made = {{"key", key}, {"effect", "NoSchedule"}};
   if (!value->empty()) made["value"] = *value;
-  if (at) {
-    out.push_back(operation("replace", ours, made));
+  if (position) {
+    out.push_back(operation("replace", path, made));
   } else if (node.taints.empty()) {
     out.push_back(operation("test", list, json()));
     out.push_back(operation("add", list, json::array({made})));
@@ -107,30 +107,31 @@ json object_of(const std::string& name, const std::string& node_uid) {
   return out;
 }
 
-json status_of(const std::string& name, const mode_status& from) {
+json status_of(const std::string& name, const mode_status& mode_status) {
   auto out = bare(name);
   auto& status = out["status"];
-  status = {{"requestedMode", from.requested_mode},
-            {"actualMode", from.actual_mode},
-            {"phase", from.phase},
-            {"reason", from.reason},
-            {"message", from.message},
-            {"since", from.since}};
+  status = {{"requestedMode", mode_status.requested_mode},
+            {"actualMode", mode_status.actual_mode},
+            {"phase", mode_status.phase},
+            {"reason", mode_status.reason},
+            {"message", mode_status.message},
+            {"since", mode_status.since}};
   status["conditions"] = json::array({{{"type", "Ready"},
-                                       {"status", from.ready},
-                                       {"reason", from.reason},
-                                       {"message", from.message},
-                                       {"lastTransitionTime", from.ready_since}}});
-  if (!from.blockers.empty()) status["blockers"] = from.blockers;
-  if (from.given_up) {
-    const auto& last = *from.given_up;
+                                       {"status", mode_status.ready},
+                                       {"reason", mode_status.reason},
+                                       {"message", mode_status.message},
+                                       {"lastTransitionTime", mode_status.ready_since}}});
+  if (!mode_status.blockers.empty()) status["blockers"] = mode_status.blockers;
+  if (mode_status.given_up) {
+    const auto& last = *mode_status.given_up;
     status["rolledBack"] = {{"request", last.request},
                             {"reason", last.reason},
                             {"message", last.message},
                             {"attempts", last.attempts},
                             {"policyGeneration", last.policy_generation}};
-    if (last.at > 0)
-      status["rolledBack"]["at"] = controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.at)));
+    if (last.timestamp > 0)
+      status["rolledBack"]["at"] =
+          controller::rfc3339_seconds(controller::wall_time(std::chrono::seconds(last.timestamp)));
     if (!last.blockers.empty()) status["rolledBack"]["blockers"] = last.blockers;
   }
   return out;
@@ -159,20 +160,24 @@ bool overtaken(kube::errc code) { return code == kube::errc::conflict || code ==
 
 }  // namespace
 
-enrolment::enrolment(stores from, kube::client& client, controller::recorder& events, settings how)
-    : from_(from), client_(client), events_(events), how_(std::move(how)), pods_(from.pods, how_.ns) {
-  for (const auto& node : from_.nodes.all()) {
+enrolment::enrolment(stores stores, kube::client& client, controller::recorder& events, settings settings)
+    : stores_(stores),
+      client_(client),
+      events_(events),
+      settings_(std::move(settings)),
+      pods_(stores.pods, settings_.ns) {
+  for (const auto& node : stores_.nodes.all()) {
     follow(node.key.name);
     count_free(nullptr, &node);
   }
-  from_.nodes.observe([this](const kube::node* before, const kube::node* after) {
+  stores_.nodes.observe([this](const kube::node* before, const kube::node* after) {
     follow((after ? after : before)->key.name);
     count_free(before, after);
   });
-  from_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
+  stores_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
     const auto& name = (after ? after : before)->key.name;
     if (!after) {
-      if (const auto at = written_.find(name); at != written_.end()) at->second.status_version = 0;
+      if (const auto match = written_.find(name); match != written_.end()) match->second.status_version = 0;
     }
     follow(name);
   });
@@ -184,14 +189,14 @@ bool enrolment::changing(const kube::node& node) const {
   if (writing_.contains(node.key.name) ||
       (wrote != written_.end() && node.resource_version < wrote->second.node_version))
     return true;
-  const auto* object = from_.accelerator_nodes.find(node.key);
+  const auto* object = stores_.accelerator_nodes.find(node.key);
   const bool same = object && owner_of(*object, node) != belongs::to_another;
   return is_changing(taint_at(node).has_value(), node.labels.value_or(names::module_label, ""),
                      same ? std::string_view(object->mode.actual_mode) : std::string_view());
 }
 
 void enrolment::follow(const std::string& name) {
-  const auto* node = from_.nodes.find({{}, name});
+  const auto* node = stores_.nodes.find({{}, name});
   if (node && changing(*node)) {
     changing_.insert(name);
     return;
@@ -201,45 +206,47 @@ void enrolment::follow(const std::string& name) {
   auto free = slots();
   for (const auto& next : waiting_) {
     if (free-- <= 0) break;
-    how_.wake({{}, next});
+    settings_.wake({{}, next});
   }
 }
 
 std::int64_t enrolment::slots() const {
   const auto* rules = policy();
   const auto allowed = allowed_changes(rules ? std::string_view(rules->enrolment.max_unavailable) : std::string_view(),
-                                       static_cast<std::int64_t>(from_.accelerator_nodes.size()));
+                                       static_cast<std::int64_t>(stores_.accelerator_nodes.size()));
   return allowed - static_cast<std::int64_t>(changing_.size());
 }
 
 bool enrolment::synced() const {
-  return from_.policies.synced() && from_.nodes.synced() && from_.pods.synced() && from_.accelerator_nodes.synced();
+  return stores_.policies.synced() && stores_.nodes.synced() && stores_.pods.synced() &&
+         stores_.accelerator_nodes.synced();
 }
 
 const accelerator_policy* enrolment::policy() const {
-  const auto* found = from_.policies.find(policy_key);
+  const auto* found = stores_.policies.find(policy_key);
   return found && !found->deleting ? found : nullptr;
 }
 
 /// What the driver knows of CUDA, as labels people select by.
-compat::label_step enrolment::cuda_labels(const kube::node& node) const {
+cuda::label_step enrolment::cuda_labels(const kube::node& node) const {
   const auto* rules = policy();
-  return rules && !rules->removing ? compat::labels_for(node) : compat::label_step();
+  return rules && !rules->removing ? cuda::labels_for(node) : cuda::label_step();
 }
 
 void enrolment::count_free(const kube::node* before, const kube::node* after) {
   const bool none = free_ == 0;
-  for (const auto* one : {before, after}) {
-    if (one && !one->labels.contains(names::module_label) && !one->unschedulable) free_ += one == after ? 1 : -1;
+  for (const auto* entry : {before, after}) {
+    if (entry && !entry->labels.contains(names::module_label) && !entry->unschedulable)
+      free_ += entry == after ? 1 : -1;
   }
   if (!none || free_ == 0) return;
-  for (const auto& key : isolation_changed()) how_.wake(key);
+  for (const auto& key : isolation_changed()) settings_.wake(key);
 }
 
 /// A node keeps it while its mode changes. It is put on only where some node is left to everything else: in a cluster
 /// where every node has a module nothing could be scheduled any more.
 std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
-  const auto isolates = how_.isolates();
+  const auto isolates = settings_.isolates();
   if (!isolates) return std::nullopt;
   const bool is = taint_at(node, names::accelerator_taint).has_value();
   const bool served = node.labels.contains(names::module_label);
@@ -249,30 +256,30 @@ std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
 
 bool enrolment::concerns(const kube::node& node) const {
   return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) ||
-         taint_at(node) || node.labels.contains(names::taken_over_label) || from_.accelerator_nodes.find(node.key) ||
-         intent_of(node, policy(), declared_).of != node_intent::kind::none;
+         taint_at(node) || node.labels.contains(names::taken_over_label) || stores_.accelerator_nodes.find(node.key) ||
+         intent_of(node, policy(), declared_).type != node_intent::kind::none;
 }
 
 bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
-  const auto at = written_.find(node.key.name);
-  if (at == written_.end()) return false;
-  const auto& wrote = at->second;
+  const auto match = written_.find(node.key.name);
+  if (match == written_.end()) return false;
+  const auto& wrote = match->second;
   const bool lags = node.resource_version < wrote.node_version ||
                     (wrote.status_version > 0 && (!object || object->resource_version < wrote.status_version));
-  if (lags && how_.now() - at->second.at < lag_allowed) return true;
-  written_.erase(at);
+  if (lags && settings_.now() - match->second.time < lag_allowed) return true;
+  written_.erase(match);
   return false;
 }
 
 controller::milliseconds enrolment::lasted(const std::string& name, const mode_status& status) {
   auto& seen = phases_[name];
   if (seen.phase != status.phase || seen.began != status.since) {
-    seen = {status.phase, status.since, how_.now(), controller::milliseconds(0)};
-    const auto wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+    seen = {status.phase, status.since, settings_.now(), controller::milliseconds(0)};
+    const auto wall = std::chrono::floor<std::chrono::seconds>(settings_.wall().time_since_epoch()).count();
     if (const auto began = controller::parse_rfc3339_seconds(status.since); began && *began < wall)
       seen.before = std::chrono::seconds(wall - *began);
   }
-  return how_.now() - seen.since + seen.before;
+  return settings_.now() - seen.since + seen.before;
 }
 
 node_state enrolment::state_of(const kube::node& node, const accelerator_node* object) {
@@ -283,23 +290,23 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
   out.taken_over = node.labels.contains(names::taken_over_label);
   out.placed = node.labels.value_or(names::module_label, "");
   out.placed_enabled = rules && rules->enabled(out.placed);
-  if (const auto at = taint_at(node)) {
-    out.taint = switching::parse(node.taints[*at].value);
-    out.from_enabled = rules && rules->enabled(out.taint->from);
+  if (const auto position = taint_at(node)) {
+    out.taint = switching::parse(node.taints[*position].value);
+    out.from_enabled = rules && rules->enabled(out.taint->source);
   }
   out.answers = node.ready == kube::condition_status::yes;
   out.governed = rules != nullptr;
   out.may_begin = changing_.contains(name) || slots() > 0;
   out.allocatable = node.allocatable;
   out.plugins = pods_.plugins(name);
-  if (rules) out.offered = rules->offered.of;
+  if (rules) out.offered = rules->offered.catalogue;
   if (out.plugins.empty() && out.placed_enabled) out.untolerated = untolerated_taints(node, *rules, out.placed);
   const auto& offered = modules::offered_by(rules);
-  out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->from : out.placed));
-  for (auto& one : out.holders) {
-    if (const auto at = refused_.find(one.pod); at != refused_.end()) one.refused = at->second;
+  out.holders = pods_.holders(node, offered, offered.find(out.taint ? out.taint->source : out.placed));
+  for (auto& holder : out.holders) {
+    if (const auto match = refused_.find(holder.pod); match != refused_.end()) holder.refused = match->second;
   }
-  out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+  out.wall = std::chrono::floor<std::chrono::seconds>(settings_.wall().time_since_epoch()).count();
   if (rules) {
     out.verify_timeout = rules->enrolment.verify_timeout;
     out.drain_timeout = rules->enrolment.drain_timeout;
@@ -315,8 +322,8 @@ node_state enrolment::state_of(const kube::node& node, const accelerator_node* o
 
 kube::task<action> enrolment::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(look_again);
-  const auto* node = from_.nodes.find(key);
-  const auto* object = from_.accelerator_nodes.find(key);
+  const auto* node = stores_.nodes.find(key);
+  const auto* object = stores_.accelerator_nodes.find(key);
   if (!node) {
     written_.erase(key.name);
     phases_.erase(key.name);
@@ -336,7 +343,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     co_return action::again(look_again);
   }
   if (const auto labels = cuda_labels(*node); !labels.idle()) {
-    const auto patch = compat::patch_of(*node, labels);
+    const auto patch = cuda::patch_of(*node, labels);
     const auto done = co_await write(*node, patch);
     if (!done) co_return std::unexpected(done.error());
     co_return action::again(look_again);  // the store shows it, or somebody else's change, by then
@@ -394,12 +401,12 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   if (answer) {
     auto& wrote = written_[name];
     wrote.node_version = version_of(*answer);
-    wrote.at = how_.now();
+    wrote.time = settings_.now();
   }
   writing_.erase(name);
   follow(name);
   if (answer) co_return true;
-  const auto* later = from_.nodes.find({{}, name});
+  const auto* later = stores_.nodes.find({{}, name});
   const bool moved = !later || later->resource_version != version;
   // A failed test reads like any other 422: only where the node has moved on is it the one we expect.
   if (overtaken(answer.error().code) || (moved && answer.error().code == kube::errc::invalid)) co_return false;
@@ -410,29 +417,29 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
 /// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
 kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
   std::optional<controller::milliseconds> later;
-  for (const auto& one : pods) {
+  for (const auto& pod : pods) {
     kube::preconditions only_if;
-    only_if.uid = one.id.to_string();
-    const auto key = one.pod;
+    only_if.uid = pod.id.to_string();
+    const auto key = pod.pod;
     const auto done = co_await client_.evict(key, only_if);
     if (done || overtaken(done.error().code)) {
       refused_.erase(key);
       continue;
     }
-    const auto& why = done.error();
-    if (why.http == 0) co_return std::unexpected(why);  // nobody answered: the next would fare the same
-    auto words = why.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
-                                                           : "its eviction is refused: " + why.what;
+    const auto& reason = done.error();
+    if (reason.http == 0) co_return std::unexpected(reason);  // nobody answered: the next would fare the same
+    auto words = reason.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
+                                                              : "its eviction is refused: " + reason.message;
     later = ask_again;
     auto& last = refused_[key];
     if (last == words) continue;
     last = std::move(words);
-    if (why.code == kube::errc::too_many_requests) continue;
+    if (reason.code == kube::errc::too_many_requests) continue;
     controller::object_reference about;
     about.api_version = "v1";
     about.kind = "Pod";
     about.key = key;
-    about.uid = one.id.to_string();
+    about.uid = pod.id.to_string();
     events_.record(about, controller::event_type::warning, "EvictionRefused", "Enrol", last);
   }
   co_return later;
@@ -440,23 +447,24 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector
 
 void enrolment::tell(const controller::object_reference& about, const mode_step& step, const node_state& is) {
   if (step.tell) events_.record(about, step.tell->type, step.tell->reason, step.tell->action, step.tell->note);
-  for (const auto& one : step.blockers) {
-    const auto name = one.name();
-    const bool told = is.before && std::ranges::any_of(is.before->blockers, [&](const std::string& text) {
-                        return text == name || text.starts_with(name + " ");
-                      });
-    if (told || !step.status ||
+  for (const auto& blocker : step.blockers) {
+    const auto name = blocker.name();
+    const bool reported = is.before && std::ranges::any_of(is.before->blockers, [&](const std::string& text) {
+                            return text == name || text.starts_with(name + " ");
+                          });
+    if (reported || !step.status ||
         std::ranges::none_of(step.status->blockers, [&](const std::string& text) { return text.starts_with(name); }))
       continue;
     controller::object_reference pod;
     pod.api_version = "v1";
     pod.kind = "Pod";
-    pod.key = one.pod;
-    pod.uid = one.id.to_string();
-    events_.record(pod, controller::event_type::normal, "HoldsModeChange", "Enrol",
-                   "node " + about.key.name + " waits for this pod to end: it is to change to mode " +
-                       (step.status->requested_mode) +
-                       (one.stays.empty() ? "" : "; this pod " + std::string(one.stays) + " and is not evicted"));
+    pod.key = blocker.pod;
+    pod.uid = blocker.id.to_string();
+    events_.record(
+        pod, controller::event_type::normal, "HoldsModeChange", "Enrol",
+        "node " + about.key.name + " waits for this pod to end: it is to change to mode " +
+            (step.status->requested_mode) +
+            (blocker.stays.empty() ? "" : "; this pod " + std::string(blocker.stays) + " and is not evicted"));
   }
 }
 
@@ -474,7 +482,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
   wrote.status_version = version_of(*answer);
-  wrote.at = how_.now();
+  wrote.time = settings_.now();
   lasted(name, status);  // its time begins now, not when the watch shows it
   co_return kube::result<void>();
 }
@@ -499,7 +507,7 @@ std::vector<kube::object_key> enrolment::affected_by(const kube::node* before, c
 std::vector<kube::object_key> enrolment::affected_by(const kube::pod* before, const kube::pod* after) const {
   auto out = pods_.affected_by(before, after);
   if (!pods_.gpu_operator_came_or_went(before, after)) return out;
-  for (const auto& node : from_.nodes.all()) {
+  for (const auto& node : stores_.nodes.all()) {
     if (wanted_by_gpu_operator(node) && concerns(node) && std::ranges::find(out, node.key) == out.end())
       out.push_back(node.key);
   }
@@ -515,7 +523,7 @@ std::vector<kube::object_key> enrolment::declare(std::vector<label_alias> labels
   if (labels == declared_) return {};
   std::vector<kube::object_key> out;
   const auto add_concerned = [&] {
-    for (const auto& node : from_.nodes.all()) {
+    for (const auto& node : stores_.nodes.all()) {
       if (concerns(node) && std::ranges::find(out, node.key) == out.end()) out.push_back(node.key);
     }
   };
@@ -527,7 +535,7 @@ std::vector<kube::object_key> enrolment::declare(std::vector<label_alias> labels
 
 std::vector<kube::object_key> enrolment::isolation_changed() const {
   std::vector<kube::object_key> out;
-  for (const auto& node : from_.nodes.all()) {
+  for (const auto& node : stores_.nodes.all()) {
     if (isolation_step(node)) out.push_back(node.key);
   }
   return out;
@@ -536,7 +544,7 @@ std::vector<kube::object_key> enrolment::isolation_changed() const {
 /// Any edit of the policy is a reason to try again what was given up.
 std::vector<kube::object_key> enrolment::given_up() const {
   std::vector<kube::object_key> out;
-  for (const auto& object : from_.accelerator_nodes.all()) {
+  for (const auto& object : stores_.accelerator_nodes.all()) {
     if (object.mode.given_up) out.push_back(object.key);
   }
   return out;
@@ -548,19 +556,19 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
   if (any.key != policy_key) return {};
   const auto same_modules = [&] {
     return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
-                              [&](const modules::module_type& one, const modules::module_type& other) {
-                                return one.name == other.name && std::ranges::equal(one.resources, other.resources) &&
-                                       std::ranges::equal(one.prefixes, other.prefixes) &&
-                                       std::ranges::equal(one.needs.architectures, other.needs.architectures) &&
-                                       before->enabled(one.name) == after->enabled(one.name) &&
-                                       not_offered(one, *before).empty() == not_offered(other, *after).empty();
+                              [&](const modules::module_type& type, const modules::module_type& other) {
+                                return type.name == other.name && std::ranges::equal(type.resources, other.resources) &&
+                                       std::ranges::equal(type.prefixes, other.prefixes) &&
+                                       std::ranges::equal(type.needs.architectures, other.needs.architectures) &&
+                                       before->enabled(type.name) == after->enabled(type.name) &&
+                                       not_offered(type, *before).empty() == not_offered(other, *after).empty();
                               });
   };
   if (before && after && before->id == after->id && before->deleting == after->deleting &&
       before->enrolment == after->enrolment && same_modules())
     return before->generation == after->generation ? std::vector<kube::object_key>() : given_up();
   std::vector<kube::object_key> out;
-  for (const auto& node : from_.nodes.all()) {
+  for (const auto& node : stores_.nodes.all()) {
     if (concerns(node)) out.push_back(node.key);
   }
   return out;

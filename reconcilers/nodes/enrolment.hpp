@@ -48,7 +48,7 @@ class enrolment final : public controller::reconciler {
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
-  enrolment(stores from, kube::client& client, controller::recorder& events, settings how);
+  enrolment(stores stores, kube::client& client, controller::recorder& events, settings settings);
   enrolment(const enrolment&) = delete;
   enrolment& operator=(const enrolment&) = delete;
 
@@ -73,9 +73,9 @@ class enrolment final : public controller::reconciler {
 
  private:
   /// What we wrote last about a node, until the watches have shown it: a store that is behind must not be acted on.
-  struct written {
+  struct last_write {
     std::uint64_t node_version = 0, status_version = 0;
-    controller::milliseconds at{0};
+    controller::milliseconds time{0};
   };
   /// How long a node has been in a phase: what an earlier process left, and the time since this one has seen it.
   struct phase_seen {
@@ -86,7 +86,7 @@ class enrolment final : public controller::reconciler {
   bool synced() const;
   bool behind(const kube::node& node, const accelerator_node* object);
   const accelerator_policy* policy() const;
-  compat::label_step cuda_labels(const kube::node& node) const;
+  cuda::label_step cuda_labels(const kube::node& node) const;
   /// Whether to put the taint of isolated nodes on, or take it off; empty where it is as it should be.
   std::optional<bool> isolation_step(const kube::node& node) const;
   void count_free(const kube::node* before, const kube::node* after);
@@ -105,14 +105,14 @@ class enrolment final : public controller::reconciler {
   kube::task<void> write_status(std::string name, std::string uid, bool create, mode_status status);
   kube::task<controller::action> remove(const accelerator_node& object);
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
   controller::recorder& events_;
-  settings how_;
+  settings settings_;
   node_pods pods_;
   std::vector<label_alias> declared_;
   int free_ = 0;  ///< nodes without a module that take pods
-  std::unordered_map<std::string, written> written_;
+  std::unordered_map<std::string, last_write> written_;
   std::unordered_map<std::string, phase_seen> phases_;
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come

@@ -12,7 +12,7 @@ namespace {
 /// Parts of names of DaemonSets, as the products' own manifests and charts have them (a Helm release puts its name in
 /// front); the first that fits counts.
 struct known_plugin {
-  std::string_view part, who;
+  std::string_view part, product;
 };
 constexpr auto nvidia = "NVIDIA's device plugin";
 constexpr std::array<known_plugin, 8> known{{
@@ -26,7 +26,7 @@ constexpr std::array<known_plugin, 8> known{{
     {"nvidia-mps-device-plugin", nvidia},
 }};
 /// Of the same charts, but nothing that registers with the kubelet.
-constexpr std::array<std::string_view, 3> beside{"mps-control-daemon", "feature-discovery", "validator"};
+constexpr std::array<std::string_view, 3> companions{"mps-control-daemon", "feature-discovery", "validator"};
 constexpr std::string_view gpu_operator_set = "nvidia-device-plugin-daemonset";
 /// GPU Operator sets it to "true" on every node with cards, with its device plugin switched off too; "false" keeps the
 /// plugin away from a node, and "paused-for-mig-change" takes it away for a while.
@@ -34,19 +34,19 @@ constexpr std::string_view gpu_operator_label = "nvidia.com/gpu.deploy.device-pl
 constexpr std::string_view vgpu_manager_label = "vgpu-manager", vgpu_manager_value = "device-plugin";
 
 const kube::owner_ref* daemon_set_of(const kube::pod& pod) {
-  const auto at = std::ranges::find_if(pod.owners, [](const auto& one) { return one.kind == "DaemonSet"; });
-  return at == pod.owners.end() ? nullptr : &*at;
+  const auto match = std::ranges::find_if(pod.owners, [](const auto& owner) { return owner.kind == "DaemonSet"; });
+  return match == pod.owners.end() ? nullptr : &*match;
 }
 
 /// An alias makes such a label ours: its owner's plugin is one of our modules then.
 bool asks_us(std::string_view key, std::string_view value, const accelerator_policy* policy) {
-  return policy && std::ranges::any_of(policy->enrolment.aliases, [&](const label_alias& one) {
-           return one.key == key && crl::lower_case(one.value) == value;
+  return policy && std::ranges::any_of(policy->enrolment.aliases, [&](const label_alias& label_alias) {
+           return label_alias.key == key && text::lower_case(label_alias.value) == value;
          });
 }
 
 bool says(const kube::node& node, std::string_view key, std::string_view value) {
-  return crl::lower_case(node.labels.value_or(key, "")) == value;
+  return text::lower_case(node.labels.value_or(key, "")) == value;
 }
 
 std::string switch_off(const kube::node& node) {
@@ -54,10 +54,11 @@ std::string switch_off(const kube::node& node) {
          "=false --overwrite, which takes GPU Operator's plugin off this node";
 }
 
-std::string remedy_of(const foreign_pod& one, const kube::node& node) {
-  if (one.daemon_set.empty()) return "take its manifest out of the kubelet's folder of static pods";
-  if (one.ours_by_name) return "remove it, or set spec.modules.<name>.adopt: true of the module that has its name";
-  if (one.daemon_set.ends_with("/" + std::string(gpu_operator_set)) && node.labels.contains(gpu_operator_label))
+std::string remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
+  if (foreign_pod.daemon_set.empty()) return "take its manifest out of the kubelet's folder of static pods";
+  if (foreign_pod.ours_by_name)
+    return "remove it, or set spec.modules.<name>.adopt: true of the module that has its name";
+  if (foreign_pod.daemon_set.ends_with("/" + std::string(gpu_operator_set)) && node.labels.contains(gpu_operator_label))
     return switch_off(node);
   return "remove that DaemonSet, or give its pods the required node affinity " + std::string(names::taken_over_label) +
          " DoesNotExist";
@@ -70,9 +71,9 @@ std::string_view foreign_product(const kube::pod& pod) {
   if (!set && !pod.mirror) return {};
   const std::string_view name = set ? std::string_view(set->name) : std::string_view(pod.key.name);
   const auto in_name = [&](std::string_view part) { return name.contains(part); };
-  if (std::ranges::any_of(beside, in_name)) return {};
-  const auto at = std::ranges::find_if(known, in_name, &known_plugin::part);
-  return at == known.end() ? std::string_view() : at->who;
+  if (std::ranges::any_of(companions, in_name)) return {};
+  const auto match = std::ranges::find_if(known, in_name, &known_plugin::part);
+  return match == known.end() ? std::string_view() : match->product;
 }
 
 bool of_gpu_operator(const kube::pod& pod) {
@@ -89,9 +90,10 @@ foreign_pod foreign_pod_of(const kube::pod& pod, std::string_view own_namespace)
 std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreign_pods& around,
                                             const accelerator_policy* policy) {
   std::vector<foreign_plugin> out;
-  for (const auto& one : around.here) {
-    const auto what = one.daemon_set.empty() ? "static pod " + one.pod : "DaemonSet " + one.daemon_set;
-    out.push_back({what + " runs a device plugin on this node (" + std::string(one.who) + ")", remedy_of(one, node)});
+  for (const auto& entry : around.here) {
+    const auto workload = entry.daemon_set.empty() ? "static pod " + entry.pod : "DaemonSet " + entry.daemon_set;
+    out.push_back(
+        {workload + " runs a device plugin on this node (" + std::string(entry.product) + ")", remedy_of(entry, node)});
   }
   if (says(node, vgpu_manager_label, vgpu_manager_value) && !asks_us(vgpu_manager_label, vgpu_manager_value, policy))
     out.push_back({"label vgpu-manager=device-plugin gives the node to vgpu-manager", "remove that label"});
@@ -105,7 +107,7 @@ std::vector<foreign_plugin> foreign_plugins(const kube::node& node, const foreig
 }
 
 bool wanted_by_gpu_operator(const kube::node& node) {
-  const auto value = crl::lower_case(node.labels.value_or(gpu_operator_label, ""));
+  const auto value = text::lower_case(node.labels.value_or(gpu_operator_label, ""));
   return value == "true" || value.starts_with("paused");
 }
 

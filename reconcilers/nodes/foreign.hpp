@@ -19,7 +19,7 @@ namespace reconcilers {
 struct foreign_pod {
   std::string pod;            ///< "namespace/name"
   std::string daemon_set;     ///< "namespace/name"; empty: a static pod of the kubelet
-  std::string_view who;       ///< the product
+  std::string_view product;   ///< the product
   bool ours_by_name = false;  ///< lies in our namespace: an object that bears one of our names
 };
 

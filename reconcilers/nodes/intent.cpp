@@ -22,13 +22,13 @@ constexpr std::string_view no_mode = "none";
 
 /// Values of nvidia-device-enable that hand the node to somebody else.
 struct other_owner {
-  std::string_view key, value, who;
+  std::string_view key, value, product;
 };
 constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
 /// Labels that other products' users have on their nodes already. They ask for a mode of ours where that module is on;
 /// where it is off they are the other product's.
 struct product_alias {
-  std::string_view key, value, mode, who;
+  std::string_view key, value, mode, product;
   std::string_view refusal;  ///< why we cannot grant it; empty where we can
 };
 constexpr std::string_view ack_label = "ack.node.gpu.schedule";
@@ -64,20 +64,20 @@ struct claim {
 };
 
 claim product_claim(std::string_view written, const modules::offer& offered) {
-  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
-  for (const auto& one : offered.rows()) {
-    out.allowed.insert(out.allowed.end(), one.label_values.begin(), one.label_values.end());
-    if (std::ranges::find(one.label_values, out.value) != one.label_values.end()) out.mode = one.name;
+  claim out{std::string(product_label) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
+  for (const auto& row : offered.rows()) {
+    out.allowed.insert(out.allowed.end(), row.label_values.begin(), row.label_values.end());
+    if (std::ranges::find(row.label_values, out.value) != row.label_values.end()) out.mode = row.name;
   }
-  for (const auto& one : left_alone) {
-    if (out.value == one.value) out.left_to = one.who;
+  for (const auto& entry : left_alone) {
+    if (out.value == entry.value) out.left_to = entry.product;
   }
   return out;
 }
 
 claim our_claim(std::string_view written, const modules::offer& offered) {
-  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
-  for (const auto& one : offered.rows()) out.allowed.push_back(one.name);
+  claim out{std::string(our_label) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
+  for (const auto& row : offered.rows()) out.allowed.push_back(row.name);
   out.allowed.push_back(no_mode);
   if (std::ranges::find(out.allowed, out.value) != out.allowed.end()) out.mode = out.value;
   return out;
@@ -87,16 +87,16 @@ bool on(const accelerator_policy* policy, std::string_view mode) { return policy
 
 /// A label of another product. A value of theirs that nobody knows is a mistake only where we serve the others.
 std::optional<claim> alias_claim(std::string_view key, std::string_view written, const accelerator_policy* policy) {
-  claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, crl::lower_case(written), {}};
+  claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
   bool served = false;
-  for (const auto& one : aliases) {
-    if (one.key != key) continue;
-    served = served || on(policy, one.mode);
-    out.allowed.push_back(one.value);
-    if (one.value != out.value) continue;
-    out.mode = one.mode;
-    out.refusal = one.refusal;
-    if (!one.mode.empty() && !on(policy, one.mode)) out.left_to = one.who;
+  for (const auto& alias : aliases) {
+    if (alias.key != key) continue;
+    served = served || on(policy, alias.mode);
+    out.allowed.push_back(alias.value);
+    if (alias.value != out.value) continue;
+    out.mode = alias.mode;
+    out.refusal = alias.refusal;
+    if (!alias.mode.empty() && !on(policy, alias.mode)) out.left_to = alias.product;
   }
   const bool understood = !out.mode.empty() || !out.refusal.empty();
   if (!understood && (key != ack_label || !served)) return std::nullopt;
@@ -107,7 +107,7 @@ std::optional<claim> alias_claim(std::string_view key, std::string_view written,
 void add_declared(const kube::node& node, std::span<const label_alias> declared, std::vector<claim>& out) {
   for (const auto& alias : declared) {
     const auto written = node.labels.find(alias.key);
-    if (!written || crl::lower_case(*written) != crl::lower_case(alias.value)) continue;
+    if (!written || text::lower_case(*written) != text::lower_case(alias.value)) continue;
     auto label = alias.key + "=" + std::string(*written);
     const auto same = std::ranges::find(out, label, &claim::label);
     if (same == out.end())
@@ -124,26 +124,27 @@ std::vector<claim> claims_of(const kube::node& node, const accelerator_policy* p
     out.push_back(product_claim(*written, modules::offered_by(policy)));
   if (const auto written = node.labels.find(our_label)) out.push_back(our_claim(*written, modules::offered_by(policy)));
   std::string_view last;
-  for (const auto& one : aliases) {
-    if (one.key == last) continue;
-    last = one.key;
-    const auto written = node.labels.find(one.key);
+  for (const auto& alias : aliases) {
+    if (alias.key == last) continue;
+    last = alias.key;
+    const auto written = node.labels.find(alias.key);
     if (!written) continue;
-    if (auto made = alias_claim(one.key, *written, policy)) out.push_back(*std::move(made));
+    if (auto made = alias_claim(alias.key, *written, policy)) out.push_back(*std::move(made));
   }
-  std::vector<label_alias> ours;  // a device configuration may be about a device that is not of our catalogue
-  std::ranges::copy_if(declared, std::back_inserter(ours),
-                       [&](const label_alias& one) { return modules::offered_by(policy).find(one.mode); });
-  add_declared(node, ours, out);
+  std::vector<label_alias> label_aliases;  // a device configuration may be about a device that is not of our catalogue
+  std::ranges::copy_if(declared, std::back_inserter(label_aliases), [&](const label_alias& label_alias) {
+    return modules::offered_by(policy).find(label_alias.mode);
+  });
+  add_declared(node, label_aliases, out);
   if (policy) add_declared(node, policy->enrolment.aliases, out);
   return out;
 }
 
-std::string list(const std::vector<std::string_view>& words, std::string_view between = ", ",
+std::string list(const std::vector<std::string_view>& words, std::string_view separator = ", ",
                  std::string_view last = " and ") {
   std::string out;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) out += i + 1 == words.size() ? last : between;
+    if (i > 0) out += i + 1 == words.size() ? last : separator;
     out += words[i];
   }
   return out;
@@ -155,38 +156,38 @@ node_intent refused(const module_type* mode, std::string requested, std::string 
 
 /// Labels that people have for purposes of their own, too. Beside a label that asks us they give the node to the other
 /// product only where that product's plugin runs; where it comes later it is a foreign plugin like any other.
-bool is_theirs(const claim& one, const foreign_pods& around) {
-  if (!one.label.starts_with("gpu=") && !one.label.starts_with("gpushare=")) return true;
-  return std::ranges::find(around.here, one.left_to, &foreign_pod::who) != around.here.end();
+bool is_theirs(const claim& claim, const foreign_pods& around) {
+  if (!claim.label.starts_with("gpu=") && !claim.label.starts_with("gpushare=")) return true;
+  return std::ranges::find(around.here, claim.left_to, &foreign_pod::product) != around.here.end();
 }
 
 std::optional<node_intent> unclear(const std::vector<claim>& claims, const foreign_pods& around) {
-  for (const auto& one : claims) {
-    if (!one.mode.empty() || !one.left_to.empty() || !one.refusal.empty()) continue;
-    auto message = "label " + one.label + (one.value.empty() ? " has no value" : " names no mode we know") +
-                   "; allowed are " + list(one.allowed) + " (any case)";
-    auto message_zh = "标签 " + one.label + (one.value.empty() ? " 没有值" : " 的值不是已知的模式") + "；可用的值：" +
-                      list(one.allowed, "、", "、") + "（不区分大小写）";
-    if (const auto near = crl::nearest(one.value, one.allowed); !near.empty()) {
+  for (const auto& claim : claims) {
+    if (!claim.mode.empty() || !claim.left_to.empty() || !claim.refusal.empty()) continue;
+    auto message = "label " + claim.label + (claim.value.empty() ? " has no value" : " names no mode we know") +
+                   "; allowed are " + list(claim.allowed) + " (any case)";
+    auto message_zh = "标签 " + claim.label + (claim.value.empty() ? " 没有值" : " 的值不是已知的模式") +
+                      "；可用的值：" + list(claim.allowed, "、", "、") + "（不区分大小写）";
+    if (const auto near = text::nearest(claim.value, claim.allowed); !near.empty()) {
       message += ". Did you mean " + std::string(near) + "?";
       message_zh += "。是否想写 " + std::string(near) + "？";
     }
-    auto out = refused(nullptr, one.value, "UnknownMode", std::move(message));
+    auto out = refused(nullptr, claim.value, "UnknownMode", std::move(message));
     out.message_zh = std::move(message_zh);
     return out;
   }
-  for (const auto& one : claims) {
+  for (const auto& claim : claims) {
     const auto& first = claims.front();
-    if (one.mode == first.mode && one.left_to == first.left_to) continue;
+    if (claim.mode == first.mode && claim.left_to == first.left_to) continue;
     const bool ask_us = !first.mode.empty() && first.left_to.empty();
-    if (!one.left_to.empty() && ask_us && !is_theirs(one, around)) continue;
-    if (!one.left_to.empty() && ask_us)
+    if (!claim.left_to.empty() && ask_us && !is_theirs(claim, around)) continue;
+    if (!claim.left_to.empty() && ask_us)
       return refused(modules::find(first.mode), first.mode, "ForeignPlugin",
-                     "label " + one.label + " gives the node to " + std::string(one.left_to) +
+                     "label " + claim.label + " gives the node to " + std::string(claim.left_to) +
                          ", and two device plugins would give a card out twice; remove that label");
     auto out = refused(nullptr, first.value.empty() ? first.mode : first.value, "ConflictingLabels",
-                       "labels " + first.label + " and " + one.label + " disagree; remove one of them");
-    out.message_zh = "标签 " + first.label + " 与 " + one.label + " 互相矛盾；请去掉其中一个";
+                       "labels " + first.label + " and " + claim.label + " disagree; remove one of them");
+    out.message_zh = "标签 " + first.label + " 与 " + claim.label + " 互相矛盾；请去掉其中一个";
     return out;
   }
   return std::nullopt;
@@ -222,7 +223,7 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
 
 /// Has a mode of ours already, and is not on its way to another.
 bool settled_with_us(const kube::node& node) {
-  const auto switching = [](const kube::taint& one) { return one.key == names::switching_taint; };
+  const auto switching = [](const kube::taint& taint) { return taint.key == names::switching_taint; };
   return node.labels.contains(names::module_label) && std::ranges::none_of(node.taints, switching);
 }
 
@@ -290,7 +291,8 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true" +
             (needs_image(mode, *policy) ? " and spec.modules." + name + ".image, without which it is not offered"
                                         : ""));
-  if (auto why = not_offered(mode, *policy); !why.empty()) return refused(&mode, name, "NotOffered", std::move(why));
+  if (auto reason = not_offered(mode, *policy); !reason.empty())
+    return refused(&mode, name, "NotOffered", std::move(reason));
   return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
 }
 
@@ -300,7 +302,7 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy,
   const auto* mode = modules::offered_by(policy).find(policy->enrolment.default_mode);
   if (!mode) return {};
   auto out = judged(node, *mode, policy, around);
-  return out.of == kind::mode && out.foreign.empty() ? out : node_intent();
+  return out.type == kind::mode && out.foreign.empty() ? out : node_intent();
 }
 
 }  // namespace
@@ -308,8 +310,8 @@ node_intent by_default(const kube::node& node, const accelerator_policy* policy,
 std::string not_offered(const module_type& mode, const accelerator_policy& policy) {
   const auto spec = policy.modules.find(mode.name);
   if (!mode.not_offered || spec == policy.modules.end()) return {};
-  auto why = mode.not_offered(spec->second);
-  return why.empty() ? why : "mode " + std::string(mode.name) + " is " + why;
+  auto reason = mode.not_offered(spec->second);
+  return reason.empty() ? reason : "mode " + std::string(mode.name) + " is " + reason;
 }
 
 bool has_cards(const kube::node& node) {
@@ -321,22 +323,22 @@ node_intent intent_of(const kube::node& node, const accelerator_policy* policy, 
   const auto claims = claims_of(node, policy, declared);
   if (claims.empty()) return by_default(node, policy, foreign);
   if (auto no = unclear(claims, foreign)) return *std::move(no);
-  const auto& asked = claims.front();
-  if (!asked.left_to.empty())
-    return {kind::left_alone, nullptr, asked.value, "LeftAlone",
-            "label " + asked.label + " gives the node to " + std::string(asked.left_to) + "; we keep away" +
-                (asked.mode.empty() ? "" : " until spec.modules." + asked.mode + ".enabled is true")};
-  if (!asked.refusal.empty())
-    return refused(modules::find(asked.mode), asked.value, "NotOffered",
-                   "label " + asked.label + " " + std::string(asked.refusal));
-  if (asked.mode == no_mode) return {};
-  const auto* mode = modules::offered_by(policy).find(asked.mode);
+  const auto& claim = claims.front();
+  if (!claim.left_to.empty())
+    return {kind::left_alone, nullptr, claim.value, "LeftAlone",
+            "label " + claim.label + " gives the node to " + std::string(claim.left_to) + "; we keep away" +
+                (claim.mode.empty() ? "" : " until spec.modules." + claim.mode + ".enabled is true")};
+  if (!claim.refusal.empty())
+    return refused(modules::find(claim.mode), claim.value, "NotOffered",
+                   "label " + claim.label + " " + std::string(claim.refusal));
+  if (claim.mode == no_mode) return {};
+  const auto* mode = modules::offered_by(policy).find(claim.mode);
   if (!mode)  // an alias of a policy made for a newer version
   {
     auto out =
-        refused(nullptr, asked.mode, "UnknownMode",
-                "label " + asked.label + " stands for mode " + asked.mode + ", which this version does not have");
-    out.message_zh = "标签 " + asked.label + " 对应模式 " + asked.mode + "，当前版本没有该模式";
+        refused(nullptr, claim.mode, "UnknownMode",
+                "label " + claim.label + " stands for mode " + claim.mode + ", which this version does not have");
+    out.message_zh = "标签 " + claim.label + " 对应模式 " + claim.mode + "，当前版本没有该模式";
     return out;
   }
   return judged(node, *mode, policy, foreign);

@@ -21,7 +21,7 @@ struct node_intent {
     refused,     ///< cannot be granted; the node keeps what it has
     left_alone,  ///< belongs to somebody else's plugin: no mode of ours, and that is said
   };
-  kind of = kind::none;
+  kind type = kind::none;
   const modules::module_type* mode = nullptr;  ///< what it asks for, also when refused for another reason than that
   std::string requested;                       ///< for people: the mode, or what the labels say
   std::string reason;                          ///< CamelCase; empty unless refused or left alone

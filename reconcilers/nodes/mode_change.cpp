@@ -72,11 +72,11 @@ std::string leaving(const plugin_pod& pod) {
 constexpr std::array<std::string_view, 5> verifying_reasons{"PluginStarting", "NoPlugin", "UntoleratedTaint",
                                                             "PluginNotReady", "NothingAdvertised"};
 
-bool same_trouble(std::string_view one, std::string_view other) {
+bool same_trouble(std::string_view cause, std::string_view other) {
   const auto verifying = [](auto reason) {
     return std::ranges::find(verifying_reasons, reason) != verifying_reasons.end();
   };
-  return one == other || (verifying(one) && verifying(other));
+  return cause == other || (verifying(cause) && verifying(other));
 }
 
 std::int64_t back_off(std::int64_t attempts) {
@@ -87,10 +87,10 @@ std::int64_t back_off(std::int64_t attempts) {
 
 class transaction {
  public:
-  explicit transaction(const node_state& of) : is_(of) {
-    asked_ = asked();
+  explicit transaction(const node_state& node_state) : is_(node_state) {
+    requested_ = asked();
     if (given_up_still()) memory_ = is_.before->given_up;
-    to_ = memory_ ? way_back() : asked_;
+    target_ = memory_ ? way_back() : requested_;
   }
 
   mode_step next() {
@@ -110,7 +110,7 @@ class transaction {
     now.given_up = memory_ ? memory_ : earlier_attempts(found_ready);
     if (found->phase == phases::draining || found->phase == phases::stuck) name_blockers(now);
     if (found->phase == phases::draining) {
-      for (const auto* one : others()) out_.blockers.push_back(*one);
+      for (const auto* other : others()) out_.blockers.push_back(*other);
     }
     const bool goes_on =
         is_.before && is_.before->phase == now.phase && is_.before->requested_mode == now.requested_mode;
@@ -135,8 +135,9 @@ class transaction {
   std::chrono::milliseconds waited(std::string_view in_phase) const { return in(in_phase) ? is_.in_phase : 0ms; }
 
   const plugin_pod* other_plugin() const {
-    const auto at = std::ranges::find_if(is_.plugins, [&](const auto& one) { return !to_ || one.module != to_->name; });
-    return at == is_.plugins.end() ? nullptr : &*at;
+    const auto match = std::ranges::find_if(
+        is_.plugins, [&](const auto& plugin) { return !target_ || plugin.module != target_->name; });
+    return match == is_.plugins.end() ? nullptr : &*match;
   }
 
   /// A resource of a module that is not 0 yet although the module's plugin should be gone. Only what a kubelet takes
@@ -144,27 +145,27 @@ class transaction {
   /// What the new mode is called counts too as long as its own plugin is not here: the mode before, or somebody we do
   /// not know, has the name.
   std::string_view other_resource() const {
-    const auto its = [&](const plugin_pod& one) { return to_ && one.module == to_->name; };
-    const bool here = std::ranges::any_of(is_.plugins, its);
+    const auto matches = [&](const plugin_pod& plugin_pod) { return target_ && plugin_pod.module == target_->name; };
+    const bool here = std::ranges::any_of(is_.plugins, matches);
     for (const auto& [name, amount] : is_.allocatable) {
-      const bool own = here && modules::advertises(*to_, name);
+      const bool own = here && modules::advertises(*target_, name);
       if (!own && amount > 0 && offered().goes_with_its_plugin(name)) return name;
     }
     return {};
   }
 
   /// The node is on its way from somebody else's plugin, and has none of ours yet.
-  bool from_theirs() const { return is_tainted() && is_.taint->from == theirs; }
-  bool taking_over() const { return from_theirs() && is_.placed.empty() && to_; }
+  bool from_theirs() const { return is_tainted() && is_.taint->source == foreign_mode; }
+  bool taking_over() const { return from_theirs() && is_.placed.empty() && target_; }
 
   /// Pods that hold what goes away: of somebody else's plugin also what bears the name of the new mode's resources,
   /// because which card is behind it only that plugin knows.
   std::vector<const holder*> others() const {
     std::vector<const holder*> out;
-    for (const auto& one : is_.holders) {
-      if (one.of != to_ || taking_over()) out.push_back(&one);
+    for (const auto& holder : is_.holders) {
+      if (holder.mode != target_ || taking_over()) out.push_back(&holder);
     }
-    std::ranges::sort(out, {}, [](const holder* one) { return one->pod; });
+    std::ranges::sort(out, {}, [](const holder* holder) { return holder->pod; });
     return out;
   }
 
@@ -172,52 +173,53 @@ class transaction {
 
   /// A request that is refused leaves the node what it is, or was before a change that was under way.
   const module_type* asked() const {
-    if (is_.wanted.of == kind::mode) return is_.wanted.mode;
-    if (is_.wanted.of != kind::refused) return nullptr;
-    if (is_tainted()) return is_.from_enabled ? offered().find(is_.taint->from) : nullptr;
+    if (is_.wanted.type == kind::mode) return is_.wanted.mode;
+    if (is_.wanted.type != kind::refused) return nullptr;
+    if (is_tainted()) return is_.from_enabled ? offered().find(is_.taint->source) : nullptr;
     return is_.placed_enabled ? offered().find(is_.placed) : nullptr;
   }
 
   bool given_up_still() const {
-    if (!is_.before || !is_.before->given_up || is_.before->given_up->at == 0 || is_.wanted.of == kind::refused)
+    if (!is_.before || !is_.before->given_up || is_.before->given_up->timestamp == 0 ||
+        is_.wanted.type == kind::refused)
       return false;
     const auto& last = *is_.before->given_up;
-    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return false;
+    if (last.request != name_of(requested_) || last.policy_generation != is_.policy_generation) return false;
     // Pods are not sent away again and again for a plugin that its owner does not take off.
     if (last.reason == foreign_stays) return !is_.wanted.foreign.empty();
-    if (!last.blockers.empty() && std::ranges::none_of(is_.holders, [&](const holder& one) {
-          return std::ranges::find(last.blockers, one.name()) != last.blockers.end();
+    if (!last.blockers.empty() && std::ranges::none_of(is_.holders, [&](const holder& holder) {
+          return std::ranges::find(last.blockers, holder.name()) != last.blockers.end();
         }))
       return false;
-    return is_.wall < last.at + back_off(last.attempts);
+    return is_.wall < last.timestamp + back_off(last.attempts);
   }
 
   /// While it is tried again, how often that was is kept: each time it fails the back-off is longer.
   std::optional<rolled_back> earlier_attempts(bool done) const {
     if (done || !is_.before || !is_.before->given_up) return std::nullopt;
     auto last = *is_.before->given_up;
-    if (last.request != name_of(asked_) || last.policy_generation != is_.policy_generation) return std::nullopt;
-    last.at = 0;
+    if (last.request != name_of(requested_) || last.policy_generation != is_.policy_generation) return std::nullopt;
+    last.timestamp = 0;
     last.blockers.clear();
     return last;
   }
 
   const module_type* way_back() const {
-    if (is_tainted()) return offered().find(is_.taint->from);
-    return is_.placed == name_of(asked_) ? nullptr : offered().find(is_.placed);
+    if (is_tainted()) return offered().find(is_.taint->source);
+    return is_.placed == name_of(requested_) ? nullptr : offered().find(is_.placed);
   }
 
   bool has_way_back() const {
-    if (memory_ || is_.wanted.of == kind::refused) return false;
-    if (!is_tainted()) return is_.placed == name_of(asked_) || is_.placed_enabled;
-    return is_.taint->from != name_of(to_) && (is_.taint->from == none || from_theirs() || is_.from_enabled);
+    if (memory_ || is_.wanted.type == kind::refused) return false;
+    if (!is_tainted()) return is_.placed == name_of(requested_) || is_.placed_enabled;
+    return is_.taint->source != name_of(target_) && (is_.taint->source == none || from_theirs() || is_.from_enabled);
   }
 
   // Steps -------------------------------------------------------------------------------------------------------------
 
   /// What is true of a node that has a mode when the policy is deleted: its plugin is gone already.
   std::string abandoned() const {
-    const auto mode = is_tainted() ? std::string_view(is_.taint->from) : std::string_view(is_.placed);
+    const auto mode = is_tainted() ? std::string_view(is_.taint->source) : std::string_view(is_.placed);
     return "there is no AcceleratorPolicy named default, and its plugins went with it: pods that run here keep what "
            "they have, new ones get nothing, and the node leaves its mode. Create the policy again, and it has mode " +
            std::string(mode) + " again";
@@ -237,22 +239,22 @@ class transaction {
     return std::nullopt;
   }
 
-  void set_taint(std::string_view from) {
+  void set_taint(std::string_view source) {
     out_.change = mode_step::taint_change::set;
-    out_.taint = {std::string(from), std::string(name_of(to_))};
+    out_.taint = {std::string(source), std::string(name_of(target_))};
   }
 
   /// The change begins. Where no pod has to be waited for, the next look, with the taint in place, has more to say than
   /// this one: one write less a node.
-  finding begin(std::string_view from, std::string message) {
-    set_taint(from);
+  finding begin(std::string_view source, std::string message) {
+    set_taint(source);
     out_.quiet = is_.before && !is_.before->given_up && others().empty();
     return {phases::draining, "Begun", std::move(message)};
   }
 
   /// The target has changed while a change was under way. Going back needs no other taint.
   void retarget() {
-    if (is_.taint->to != name_of(to_) && is_.taint->from != name_of(to_)) set_taint(is_.taint->from);
+    if (is_.taint->target != name_of(target_) && is_.taint->source != name_of(target_)) set_taint(is_.taint->source);
   }
 
   /// Waits in a phase; too long is Stuck.
@@ -270,53 +272,53 @@ class transaction {
 
   /// Goes back to what the node was, and remembers that. What is left to do is the next step's business: the memory
   /// has to be in the API before anything is undone.
-  finding give_up(finding why, std::string reason, std::vector<std::string> blockers) {
+  finding give_up(finding failure, std::string reason, std::vector<std::string> blockers) {
     rolled_back made;
-    made.request = name_of(asked_);
+    made.request = name_of(requested_);
     made.reason = std::move(reason);
-    made.at = is_.wall;
+    made.timestamp = is_.wall;
     made.attempts = 1;
     if (is_.before && is_.before->given_up && is_.before->given_up->request == made.request &&
         is_.before->given_up->policy_generation == is_.policy_generation)
       made.attempts = is_.before->given_up->attempts + 1;
     made.policy_generation = is_.policy_generation;
     made.blockers = std::move(blockers);
-    const auto back = is_tainted()                 ? std::string_view(is_.taint->from)
+    const auto back = is_tainted()                 ? std::string_view(is_.taint->source)
                       : is_.placed == made.request ? none
                                                    : or_none(is_.placed);
     made.message =
-        "mode " + made.request + " was given up: " + why.message + ". The node goes back to " +
-        (back == none     ? "no mode"
-         : back == theirs ? "the plugin it has"
-                          : "mode " + std::string(back)) +
+        "mode " + made.request + " was given up: " + failure.message + ". The node goes back to " +
+        (back == none           ? "no mode"
+         : back == foreign_mode ? "the plugin it has"
+                                : "mode " + std::string(back)) +
         "; it is tried again when the label or the policy changes" +
         (made.blockers.empty()       ? ""
          : made.blockers.size() == 1 ? ", when that pod is gone"
                                      : ", when these pods are gone") +
         (made.reason == foreign_stays ? ", or when that plugin is gone"
                                       : ", or after " + std::to_string(back_off(made.attempts) / 60) + " min");
-    why.reason = made.reason;
-    why.message = made.message;
+    failure.reason = made.reason;
+    failure.message = made.message;
     out_.tell = {event_type::warning, made.reason, "Enrol", made.message};
     out_.status_first = true;
     out_.again_in = 0ms;
     memory_ = std::move(made);
-    return why;
+    return failure;
   }
 
   std::string drain_message(const std::vector<const holder*>& held) const {
     const auto count = std::to_string(held.size()) + (held.size() == 1 ? " pod holds" : " pods hold");
-    const auto fixed = std::ranges::count_if(held, [](const holder* one) { return !one->stays.empty(); });
-    const auto refused =
-        std::ranges::count_if(held, [](const holder* one) { return one->stays.empty() && !one->refused.empty(); });
-    std::string what;
-    if (!is_.evict) what = "the change waits until they end";
+    const auto fixed = std::ranges::count_if(held, [](const holder* holder) { return !holder->stays.empty(); });
+    const auto refused = std::ranges::count_if(
+        held, [](const holder* holder) { return holder->stays.empty() && !holder->refused.empty(); });
+    std::string detail;
+    if (!is_.evict) detail = "the change waits until they end";
     if (is_.evict && fixed > 0)
-      append(what, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
+      append(detail, std::to_string(fixed) + " of them cannot be evicted and must be ended by hand");
     if (is_.evict && refused > 0)
-      append(what, "the API server refuses to evict " + std::to_string(refused) + " of them");
-    if (what.empty()) what = "they are evicted";
-    return count + " resources of the old mode; " + what + " (see blockers)";
+      append(detail, "the API server refuses to evict " + std::to_string(refused) + " of them");
+    if (detail.empty()) detail = "they are evicted";
+    return count + " resources of the old mode; " + detail + " (see blockers)";
   }
 
   /// The first three by name, and how many more.
@@ -332,15 +334,15 @@ class transaction {
     if (!is_.governed) found = {phases::draining, std::string(no_policy), abandoned() + "; " + drain_message(held)};
     if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
       std::vector<std::string> names;
-      for (const auto* one : held) names.push_back(one->name());
+      for (const auto* entry : held) names.push_back(entry->name());
       if (names.size() > most_blockers) names.resize(most_blockers);
       found.message = named(held) + (held.size() == 1 ? " still holds" : " still hold") +
                       " resources of the old mode after " + std::to_string(is_.drain_timeout.count()) +
                       " s (spec.enrolment.drain.timeout)";
       return give_up(std::move(found), "DrainTimeout", std::move(names));
     }
-    for (const auto* one : held) {
-      if (is_.evict && one->stays.empty() && !one->deleting) out_.evict.push_back(*one);
+    for (const auto* entry : held) {
+      if (is_.evict && entry->stays.empty() && !entry->deleting) out_.evict.push_back(*entry);
     }
     return wait(std::move(found), is_.drain_timeout, "end these pods, or put the label back");
   }
@@ -365,7 +367,7 @@ class transaction {
     } else if (!to_nothing_quietly) {
       if (auto no = held_back()) return *std::move(no);
       return begin(or_none(is_.placed), "no new pods come here while the node changes from " + is_.placed + " to " +
-                                            std::string(name_of(to_)));
+                                            std::string(name_of(target_)));
     }
     if (const auto held = others(); !held.empty()) return drain(held);
     if (!is_.answers && !memory_) return not_answering(phases::draining);
@@ -373,18 +375,18 @@ class transaction {
       out_.label = "";
       return {phases::removing, "PluginLeaving", leaving(*pod)};
     }
-    if (to_ && other_resource().empty()) return place();
+    if (target_ && other_resource().empty()) return place();
     out_.label = "";
     return {phases::removing, "LabelRemoved", "waits until what the old plugin advertised is gone"};
   }
 
   finding place() {
-    out_.label = to_->name;
+    out_.label = target_->name;
     return {phases::verifying, "PluginStarting", starting()};
   }
 
   std::string starting() const {
-    return "waits for a ready pod of " + std::string(to_->daemon_set) + " and for " + needed_of(*to_) +
+    return "waits for a ready pod of " + std::string(target_->daemon_set) + " and for " + needed_of(*target_) +
            " to be allocatable";
   }
 
@@ -396,8 +398,8 @@ class transaction {
     if (!is_tainted()) {
       if (auto no = held_back()) return *std::move(no);
       if (!is_.wanted.foreign.empty()) {
-        return begin(theirs, "no new pods come here while the node changes from somebody else's plugin to " +
-                                 std::string(to_->name));
+        return begin(foreign_mode, "no new pods come here while the node changes from somebody else's plugin to " +
+                                       std::string(target_->name));
       }
       if (!held.empty()) return begin(none, drain_message(held));
       if (old) return {phases::removing, "PluginLeaving", leaving(*old)};
@@ -436,19 +438,19 @@ class transaction {
 
   /// Is the plugin of the placed mode there and working? Empty: yes.
   std::optional<finding> unverified() const {
-    const std::string set(to_->daemon_set);
+    const std::string set(target_->daemon_set);
     if (const auto* old = other_plugin()) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
     if (!is_.wanted.foreign.empty()) return finding{phases::verifying, std::string(foreign_stays), their_plugin()};
     const plugin_pod* best = nullptr;
-    for (const auto& one : is_.plugins) {
-      if (!best || (one.ready && !one.deleting)) best = &one;
+    for (const auto& plugin : is_.plugins) {
+      if (!best || (plugin.ready && !plugin.deleting)) best = &plugin;
     }
     const bool works = best && best->ready && !best->deleting;
-    if (works && !advertised(is_, *to_).empty()) return std::nullopt;
+    if (works && !advertised(is_, *target_).empty()) return std::nullopt;
     if (!best && !is_.untolerated.empty())  // the DaemonSet controller makes no pod then, and no event
       return finding{phases::verifying, "UntoleratedTaint",
                      "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
-                         is_.untolerated + "; add a toleration to spec.modules." + std::string(to_->name) +
+                         is_.untolerated + "; add a toleration to spec.modules." + std::string(target_->name) +
                          ".tolerations of the policy, or take the taint off"};
     const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
     if (!late) return finding{phases::verifying, "PluginStarting", starting()};
@@ -459,7 +461,7 @@ class transaction {
                      "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason) +
                          "; look at its events and its log"};
     return finding{phases::verifying, "NothingAdvertised",
-                   "plugin pod " + best->name + " is ready, but " + needed_of(*to_) +
+                   "plugin pod " + best->name + " is ready, but " + needed_of(*target_) +
                        " is not allocatable; look at its log and at nvidia-smi on the node"};
   }
 
@@ -471,7 +473,7 @@ class transaction {
   /// The node has our label for the mode it shall have.
   finding settled() {
     if (auto found = unverified()) {
-      if (is_.wanted.of == kind::refused && !is_tainted()) return *at_rest();
+      if (is_.wanted.type == kind::refused && !is_tainted()) return *at_rest();
       if (is_tainted()) retarget();
       if (waited(phases::verifying) >= is_.verify_timeout && on_its_way() && has_way_back())
         return give_up(*std::move(found), "VerifyTimeout", {});
@@ -483,7 +485,7 @@ class transaction {
     }
     if (is_tainted()) out_.change = mode_step::taint_change::remove;
     if (auto rests = at_rest()) return *std::move(rests);
-    return {phases::ready, "Enrolled", advertised(is_, *to_) + " allocatable"};
+    return {phases::ready, "Enrolled", advertised(is_, *target_) + " allocatable"};
   }
 
   /// No label, and none wanted.
@@ -506,22 +508,22 @@ class transaction {
 
   /// Nothing to do and nothing to wait for any more.
   std::optional<finding> at_rest() {
-    if (is_.wanted.of == kind::refused) {
-      const bool off = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
-      return finding{off ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
+    if (is_.wanted.type == kind::refused) {
+      const bool is_disabled = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
+      return finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
     }
     if (memory_) {
       if (memory_->reason != foreign_stays)
-        out_.again_in = std::chrono::seconds(memory_->at + back_off(memory_->attempts) - is_.wall);
+        out_.again_in = std::chrono::seconds(memory_->timestamp + back_off(memory_->attempts) - is_.wall);
       return finding{phases::rolled_back, memory_->reason, memory_->message};
     }
-    if (is_.wanted.of == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
+    if (is_.wanted.type == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
     return std::nullopt;
   }
 
   std::optional<finding> decide() {
-    if (!is_.placed.empty() && is_.placed != (to_ ? to_->name : std::string_view())) return departing();
-    if (is_.placed.empty()) return to_ ? std::optional(arriving()) : released();
+    if (!is_.placed.empty() && is_.placed != (target_ ? target_->name : std::string_view())) return departing();
+    if (is_.placed.empty()) return target_ ? std::optional(arriving()) : released();
     return settled();
   }
 
@@ -532,18 +534,18 @@ class transaction {
     const bool was = is_.before && is_.before->actual_mode == is_.placed;
     const bool kept = phase == phases::ready || phase == phases::rolled_back || phase == phases::refused;
     const bool not_begun = phase == phases::waiting || (phase == phases::draining && !is_tainted());
-    if (was || kept || not_begun || (is_tainted() && is_.taint->from == is_.placed)) return is_.placed;
+    if (was || kept || not_begun || (is_tainted() && is_.taint->source == is_.placed)) return is_.placed;
     return std::string(none);
   }
 
   void name_blockers(mode_status& now) const {
-    for (const auto* one : others()) {
+    for (const auto* other : others()) {
       if (now.blockers.size() == most_blockers) break;
-      auto text = one->name();
-      if (is_.evict && !one->stays.empty())
-        (text += " (") += std::string(one->stays) + ")";
-      else if (is_.evict && !one->refused.empty())
-        (text += " (") += one->refused + ")";
+      auto text = other->name();
+      if (is_.evict && !other->stays.empty())
+        (text += " (") += std::string(other->stays) + ")";
+      else if (is_.evict && !other->refused.empty())
+        (text += " (") += other->refused + ")";
       now.blockers.push_back(std::move(text));
     }
   }
@@ -570,8 +572,8 @@ class transaction {
 
   const node_state& is_;
   mode_step out_;
-  const module_type* asked_ = nullptr;  ///< what the labels and the policy want; null: no mode
-  const module_type* to_ = nullptr;     ///< what the node shall be now: the same, unless that was given up
+  const module_type* requested_ = nullptr;  ///< what the labels and the policy want; null: no mode
+  const module_type* target_ = nullptr;     ///< what the node shall be now: the same, unless that was given up
   std::optional<rolled_back> memory_;
 };
 

@@ -43,7 +43,7 @@ struct plugin_pod {
 /// A pod on the node that holds resources of a mode.
 struct holder {
   kube::object_key pod;
-  const modules::module_type* of = nullptr;
+  const modules::module_type* mode = nullptr;
   kube::uid id;
   bool deleting = false;
   /// Why it is never evicted, for people ("is of a DaemonSet"); empty: it may be.
@@ -53,12 +53,12 @@ struct holder {
 };
 
 /// In the taint: the plugin of somebody else. No module can have this name, because its DaemonSet could not.
-inline constexpr std::string_view theirs = "Foreign";
+inline constexpr std::string_view foreign_mode = "Foreign";
 
 /// The value of the taint quartermaster.io/switching. "none" stands for no mode, `theirs` for somebody else's.
 struct switching {
-  std::string from, to;
-  std::string to_string() const { return from + "." + to; }
+  std::string source, target;
+  std::string to_string() const { return source + "." + target; }
   /// A value that is none is read as a change from nowhere.
   static switching parse(std::string_view value);
   friend bool operator==(const switching&, const switching&) = default;

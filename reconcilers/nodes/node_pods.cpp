@@ -44,14 +44,14 @@ const modules::module_type* held_mode(const kube::pod& pod, const kube::node& no
 
 std::string_view why_it_stays(const kube::pod& pod) {
   if (pod.mirror) return "is a static pod of the kubelet";
-  const auto at = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
-  if (at == pod.owners.end()) return "has no controller and would be lost";
-  if (at->kind == "DaemonSet") return "is of a DaemonSet";
+  const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
+  if (match == pod.owners.end()) return "has no controller and would be lost";
+  if (match->kind == "DaemonSet") return "is of a DaemonSet";
   return {};
 }
 
 node_pods::node_pods(controller::store<kube::pod>& pods, std::string ns) : pods_(pods), ns_(std::move(ns)) {
-  for (const auto& one : pods.all()) take_in(nullptr, &one);
+  for (const auto& pod : pods.all()) take_in(nullptr, &pod);
   pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
 }
 
@@ -72,18 +72,18 @@ void node_pods::take_in(const kube::pod* before, const kube::pod* after) {
   if (is && of_gpu_operator(*after) && is_foreign(*after)) ++gpu_operator_;
   if (was && is && before->node_name == after->node_name) return;
   if (was) {
-    const auto at = by_node_.find(before->node_name);
-    size_ -= at->second.erase(before->key);
-    if (at->second.empty()) by_node_.erase(at);
+    const auto match = by_node_.find(before->node_name);
+    size_ -= match->second.erase(before->key);
+    if (match->second.empty()) by_node_.erase(match);
   }
   if (is) size_ += by_node_[after->node_name].insert(after->key).second ? 1 : 0;
 }
 
 std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
   std::vector<plugin_pod> out;
-  const auto at = by_node_.find(node);
-  if (at == by_node_.end()) return out;
-  for (const auto& key : at->second) {
+  const auto match = by_node_.find(node);
+  if (match == by_node_.end()) return out;
+  for (const auto& key : match->second) {
     const auto* pod = pods_.find(key);
     if (!pod || !is_plugin(*pod)) continue;
     out.push_back({std::string(pod->labels.value_or(names::module_label, "")), key.to_string(), pod->reason, pod->ready,
@@ -94,9 +94,9 @@ std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
 
 foreign_pods node_pods::foreign(const std::string& node) const {
   foreign_pods out{{}, gpu_operator_ > 0};
-  const auto at = by_node_.find(node);
-  if (at == by_node_.end()) return out;
-  for (const auto& key : at->second) {
+  const auto match = by_node_.find(node);
+  if (match == by_node_.end()) return out;
+  for (const auto& key : match->second) {
     const auto* pod = pods_.find(key);
     if (pod && is_foreign(*pod)) out.here.push_back(foreign_pod_of(*pod, ns_));
   }
@@ -113,13 +113,13 @@ bool node_pods::gpu_operator_came_or_went(const kube::pod* before, const kube::p
 std::vector<holder> node_pods::holders(const kube::node& node, const modules::offer& offered,
                                        const modules::module_type* mode) const {
   std::vector<holder> out;
-  const auto at = by_node_.find(node.key.name);
-  if (at == by_node_.end()) return out;
-  for (const auto& key : at->second) {
+  const auto match = by_node_.find(node.key.name);
+  if (match == by_node_.end()) return out;
+  for (const auto& key : match->second) {
     const auto* pod = pods_.find(key);
     if (!pod || is_plugin(*pod) || is_foreign(*pod)) continue;
-    if (const auto* of = held_mode(*pod, node, offered, mode))
-      out.push_back({key, of, pod->id, pod->deleting, why_it_stays(*pod)});
+    if (const auto* held = held_mode(*pod, node, offered, mode))
+      out.push_back({key, held, pod->id, pod->deleting, why_it_stays(*pod)});
   }
   return out;
 }

@@ -12,7 +12,7 @@ namespace {
 
 using check = preflight_check;
 using verdict = preflight_verdict;
-using crl::language;
+using text::language;
 
 /// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin.
 constexpr dotted_version oldest_kubelet{{1, 25, 0}}, oldest_driver{{384, 81, 0}}, oldest_toolkit{{1, 7, 0}};
@@ -29,24 +29,24 @@ std::optional<dotted_version> of(const std::string& text) { return parse_version
 std::string cuda_of_driver(const std::string& driver) {
   const auto is = of(driver);
   if (!is) return {};
-  const auto cuda = compat::cuda_of({is->parts[0], is->parts[1], is->parts[2]});
-  return cuda ? compat::to_string(*cuda) : std::string();
+  const auto cuda = cuda::cuda_of({is->parts[0], is->parts[1], is->parts[2]});
+  return cuda ? cuda::to_string(*cuda) : std::string();
 }
 
-bool older(const std::string& text, const dotted_version& than) {
+bool older(const std::string& text, const dotted_version& dotted_version) {
   const auto is = of(text);
-  return is && *is < than;
+  return is && *is < dotted_version;
 }
 
-preflight_row row(check what, verdict is, std::string found, std::string needed = {}) {
-  return {what, is, std::move(found), std::move(needed)};
+preflight_row row(check check, verdict is, std::string found, std::string needed = {}) {
+  return {check, is, std::move(found), std::move(needed)};
 }
 
 /// At least `floor`, where a version is known.
-preflight_row at_least(check what, const std::string& found, const dotted_version& floor, std::string needed) {
-  if (found.empty() || (found != "missing" && !of(found))) return row(what, verdict::unknown, {}, std::move(needed));
+preflight_row at_least(check check, const std::string& found, const dotted_version& floor, std::string needed) {
+  if (found.empty() || (found != "missing" && !of(found))) return row(check, verdict::unknown, {}, std::move(needed));
   const bool bad = found == "missing" || older(found, floor);
-  return row(what, bad ? verdict::failed : verdict::passed, found, std::move(needed));
+  return row(check, bad ? verdict::failed : verdict::passed, found, std::move(needed));
 }
 
 preflight_row kubernetes(const node_facts& is, const modules::module_type&) {
@@ -55,9 +55,12 @@ preflight_row kubernetes(const node_facts& is, const modules::module_type&) {
 
 preflight_row platform(const node_facts& is, const modules::module_type& mode) {
   std::string needed;
-  for (const auto one : mode.needs.architectures) (needed += needed.empty() ? "linux/" : ", linux/") += one;
+  for (const auto architecture : mode.needs.architectures)
+    (needed += needed.empty() ? "linux/" : ", linux/") += architecture;
   if (is.platform.empty()) return row(check::platform, verdict::unknown, {}, needed);
-  const auto matches = [&](std::string_view one) { return is.platform == "linux/" + std::string(one); };
+  const auto matches = [&](std::string_view architecture) {
+    return is.platform == "linux/" + std::string(architecture);
+  };
   const bool good = std::ranges::any_of(mode.needs.architectures, matches);
   return row(check::platform, good ? verdict::passed : verdict::failed, is.platform, needed);
 }
@@ -127,7 +130,7 @@ preflight_row rdma(const node_facts& is, const modules::module_type&) {
 bool has_nvswitch(const node_facts& is) {
   if (is.cards < nvswitch_cards || !of(is.compute_capability) || older(is.compute_capability, {{8, 0, 0}}))
     return false;
-  const auto product = crl::lower_case(is.product);
+  const auto product = text::lower_case(is.product);
   if (product.contains("pcie") || product.contains("nvl")) return false;
   return product.contains("sxm") || product.contains("hbm3") || product.contains("h200") || product.contains("h20") ||
          product.contains("b200") || product.contains("b300");
@@ -145,14 +148,14 @@ preflight_row fabric_manager(const node_facts& is, const modules::module_type&) 
   return row(check::fabric_manager, same ? verdict::passed : verdict::failed, found, is.driver);
 }
 
-struct said {
+struct message_pair {
   std::string_view title, remedy;
 };
 struct entry {
-  check what;
+  check id;
   std::string_view name;
   preflight_row (*judge)(const node_facts&, const modules::module_type&);
-  said en, zh;
+  message_pair en, zh;
 };
 // {found} {needed}
 // clang-format off
@@ -193,21 +196,21 @@ constexpr std::array<entry, preflight_check_count> table{{
 }};
 // clang-format on
 
-const entry& entry_of(check what) { return table[static_cast<std::size_t>(what)]; }
+const entry& entry_of(check check) { return table[static_cast<std::size_t>(check)]; }
 
-std::string filled(std::string_view text, const preflight_row& row, language in) {
+std::string filled(std::string_view text, const preflight_row& row, language locale) {
   std::string needed = row.needed;
   if (needed.ends_with("+")) {
     needed.pop_back();
-    needed += in == language::zh ? " 或更高版本" : " or newer";
+    needed += locale == language::zh ? " 或更高版本" : " or newer";
   }
   if (const auto last = needed.rfind(", "); last != std::string::npos)  // one of them
-    needed.replace(last, 2, in == language::zh ? " 或 " : " or ");
+    needed.replace(last, 2, locale == language::zh ? " 或 " : " or ");
   std::string out(text);
   for (const auto& [mark, value] : {std::pair<std::string_view, const std::string&>{"{found}", row.found},
                                     std::pair<std::string_view, const std::string&>{"{needed}", needed}}) {
-    for (auto at = out.find(mark); at != std::string::npos; at = out.find(mark, at + value.size()))
-      out.replace(at, mark.size(), value);
+    for (auto match = out.find(mark); match != std::string::npos; match = out.find(mark, match + value.size()))
+      out.replace(match, mark.size(), value);
   }
   return out;
 }
@@ -243,30 +246,30 @@ std::string rdma_label(const kube::node& node) {
   return {};
 }
 
-std::string* field_of(node_facts& in, check what) {
-  switch (what) {
+std::string* field_of(node_facts& node_facts, check id) {
+  switch (id) {
     case check::kubernetes:
-      return &in.kubelet;
+      return &node_facts.kubelet;
     case check::platform:
-      return &in.platform;
+      return &node_facts.platform;
     case check::driver:
-      return &in.driver;
+      return &node_facts.driver;
     case check::cuda:
-      return &in.cuda;
+      return &node_facts.cuda;
     case check::compute_capability:
-      return &in.compute_capability;
+      return &node_facts.compute_capability;
     case check::mig:
-      return &in.mig;
+      return &node_facts.mig;
     case check::container_toolkit:
-      return &in.toolkit;
+      return &node_facts.toolkit;
     case check::default_runtime:
-      return &in.default_runtime;
+      return &node_facts.default_runtime;
     case check::cgroup:
-      return &in.cgroup;
+      return &node_facts.cgroup;
     case check::rdma:
-      return &in.rdma;
+      return &node_facts.rdma;
     case check::fabric_manager:
-      return &in.fabric_manager;
+      return &node_facts.fabric_manager;
   }
   return nullptr;
 }
@@ -314,45 +317,45 @@ node_facts facts_of(const kube::node& node) {
   return out;
 }
 
-void take_in(node_facts& into, std::span<const agent_row> reported) {
+void take_in(node_facts& node_facts, std::span<const agent_row> reported) {
   for (const auto& [name, found] : reported) {
-    const auto at = std::ranges::find(table, name, &entry::name);
-    if (at == table.end() || found.empty()) continue;
-    *field_of(into, at->what) = found;
+    const auto match = std::ranges::find(table, name, &entry::name);
+    if (match == table.end() || found.empty()) continue;
+    *field_of(node_facts, match->id) = found;
   }
 }
 
 std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of_module) {
   std::vector<preflight_row> out;
-  for (const auto& one : table) out.push_back(one.judge(known, of_module));
+  for (const auto& entry : table) out.push_back(entry.judge(known, of_module));
   return out;
 }
 
-std::string_view to_string(check what) noexcept { return entry_of(what).name; }
+std::string_view to_string(check check) noexcept { return entry_of(check).name; }
 
 std::string_view to_string(verdict is) noexcept {
   constexpr std::array<std::string_view, 5> names{"passed", "failed", "warning", "unknown", "not_needed"};
   return names[static_cast<std::size_t>(is)];
 }
 
-std::string text_of(const preflight_row& of_row, language in) {
-  const bool zh = in == language::zh;
-  const auto& one = entry_of(of_row.what);
-  std::string out(zh ? one.zh.title : one.en.title);
+std::string text_of(const preflight_row& of_row, language locale) {
+  const bool zh = locale == language::zh;
+  const auto& entry = entry_of(of_row.check);
+  std::string out(zh ? entry.zh.title : entry.en.title);
   if (of_row.found.empty())
     out += zh ? "：尚无报告" : " is not reported";
   else
     out += (zh ? "：" : ": ") + of_row.found;
   if ((of_row.is == verdict::failed || of_row.is == verdict::warning || of_row.is == verdict::unknown) &&
       !of_row.needed.empty())
-    out += filled(zh ? "；需要 {needed}" : "; needed is {needed}", of_row, in);
+    out += filled(zh ? "；需要 {needed}" : "; needed is {needed}", of_row, locale);
   return out;
 }
 
-std::string remedy_of(const preflight_row& of_row, language in) {
+std::string remedy_of(const preflight_row& of_row, language locale) {
   if (of_row.is != verdict::failed && of_row.is != verdict::warning) return {};
-  const auto& one = entry_of(of_row.what);
-  return filled(in == language::zh ? one.zh.remedy : one.en.remedy, of_row, in);
+  const auto& entry = entry_of(of_row.check);
+  return filled(locale == language::zh ? entry.zh.remedy : entry.en.remedy, of_row, locale);
 }
 
 }  // namespace reconcilers

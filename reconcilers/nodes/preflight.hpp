@@ -60,7 +60,7 @@ enum class preflight_verdict : std::uint8_t {
 };
 
 struct preflight_row {
-  preflight_check what{};
+  preflight_check check{};
   preflight_verdict is{};
   std::string found;   ///< empty: not reported
   std::string needed;  ///< "1.7.0 or newer"; empty where nothing is
@@ -74,17 +74,17 @@ node_facts facts_of(const kube::node& node);
 struct agent_row {
   std::string check, found;
 };
-void take_in(node_facts& into, std::span<const agent_row> reported);
+void take_in(node_facts& node_facts, std::span<const agent_row> reported);
 
 /// All checks in their order, for one module.
-std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of);
+std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& type);
 
-std::string_view to_string(preflight_check what) noexcept;
+std::string_view to_string(preflight_check preflight_check) noexcept;
 std::string_view to_string(preflight_verdict is) noexcept;
 /// What is so, in one line: "CUDA 11.4; needed is 11.5 or newer".
-std::string text_of(const preflight_row& row, crl::language in);
+std::string text_of(const preflight_row& row, text::language language);
 /// What to do about it; empty unless failed or warning.
-std::string remedy_of(const preflight_row& row, crl::language in);
+std::string remedy_of(const preflight_row& row, text::language language);
 
 /// Numbers between dots ("550.144.03", "v1.36.3-rc.1", "1.17.8-1"), compared part by part. Empty for text without a
 /// number.

@@ -53,7 +53,7 @@ std::string untolerated_taints(const kube::node& node, const accelerator_policy&
   }
   std::string out;
   for (const auto& taint : node.taints) {
-    if (ours(taint) || std::ranges::any_of(tolerations, [&](const json& one) { return tolerates(one, taint); }))
+    if (ours(taint) || std::ranges::any_of(tolerations, [&](const json& object) { return tolerates(object, taint); }))
       continue;
     out += out.empty() ? "" : ", ";
     out += taint.key + (taint.value.empty() ? "" : "=" + taint.value) + ":" + taint.effect;

@@ -10,7 +10,7 @@
 #include "scheduler_config/managed.hpp"
 #include "text/resource_name.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 using nlohmann::json;
@@ -25,9 +25,9 @@ bool digit(char c) { return c >= '0' && c <= '9'; }
 /// Of two extenders or two entries none may manage the same key, and only a name with a domain of its own is one.
 std::vector<std::string> keys_of(const facts& known) {
   std::vector<std::string> out;
-  for (const auto& one : scheduler_config::managed_keys) out.emplace_back(one.key);
+  for (const auto& managed_key : scheduler_config::managed_keys) out.emplace_back(managed_key.key);
   for (const auto& key : known.declared) {
-    if (crl::is_extended_resource(key) && std::ranges::find(out, key) == out.end()) out.push_back(key);
+    if (text::is_extended_resource(key) && std::ranges::find(out, key) == out.end()) out.push_back(key);
   }
   return out;
 }
@@ -135,19 +135,20 @@ modules::intent stamped(const kube::resource& type, json object, const facts& kn
 
 std::string release_of(std::string_view server_version) {
   // vN.N.N, and the pre-releases that images are made of.
-  std::size_t at = 1, dots = 0;
+  std::size_t index = 1, dots = 0;
   if (!server_version.starts_with('v')) return {};
-  for (; at < server_version.size() && (digit(server_version[at]) || (server_version[at] == '.' && dots < 2)); ++at)
-    dots += server_version[at] == '.' ? 1 : 0;
-  if (dots != 2 || !digit(server_version[at - 1])) return {};
-  auto rest = server_version.substr(at);
+  for (; index < server_version.size() && (digit(server_version[index]) || (server_version[index] == '.' && dots < 2));
+       ++index)
+    dots += server_version[index] == '.' ? 1 : 0;
+  if (dots != 2 || !digit(server_version[index - 1])) return {};
+  auto rest = server_version.substr(index);
   for (const std::string_view stage : {"-alpha.", "-beta.", "-rc."}) {
     if (!rest.starts_with(stage)) continue;
     auto end = stage.size();
     while (end < rest.size() && digit(rest[end])) ++end;
-    if (end > stage.size()) at += end;
+    if (end > stage.size()) index += end;
   }
-  return std::string(server_version.substr(0, at));
+  return std::string(server_version.substr(0, index));
 }
 
 std::string image_of(const scheduler_spec& spec, std::string_view server_version) {
@@ -184,4 +185,4 @@ std::vector<modules::intent> objects_of(const scheduler_spec& spec, const facts&
   return out;
 }
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

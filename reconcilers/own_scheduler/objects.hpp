@@ -11,7 +11,7 @@
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/modules/catalogue.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 
 /// Value of names::part_label on both objects.
 inline constexpr std::string_view part = "scheduler";
@@ -35,4 +35,4 @@ std::string config_of(const facts& known);
 /// In the order they are applied.
 std::vector<modules::intent> objects_of(const scheduler_spec& spec, const facts& known);
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

@@ -5,13 +5,13 @@
 #include "api/names.hpp"
 #include "reconcilers/nodes/preflight.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 constexpr std::size_t named_at_most = 3;
 
-std::string number_of(std::size_t number, std::string_view one) {
-  return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
+std::string number_of(std::size_t number, std::string_view noun) {
+  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
 }
 
 std::string named(const std::vector<kube::object_key>& pods) {
@@ -29,8 +29,8 @@ std::string isolation_of(const situation& is, bool isolate) {
   return {};
 }
 
-std::string progress(const running& of) {
-  return std::to_string(of.ready) + " of " + std::to_string(of.desired) + " replicas ready";
+std::string progress(const running& running) {
+  return std::to_string(running.ready) + " of " + std::to_string(running.desired) + " replicas ready";
 }
 
 void say(plan& out, std::string reason, std::string message) {
@@ -41,8 +41,8 @@ void say(plan& out, std::string reason, std::string message) {
 /// No pod is sent any more; what waits is waited for.
 plan leaving(const situation& is) {
   plan out;
-  out.shown = is.objects || is.sent;
-  if (!out.shown) {
+  out.visible = is.objects || is.sent;
+  if (!out.visible) {
     say(out, "Off", "spec.scheduler.mode is not Dedicated: a kube-scheduler is told by hand (docs/scheduling.md)");
   } else if (is.sent) {
     say(out, "SwitchingOff", "no pod is sent to it any more as soon as the API server knows");
@@ -105,8 +105,8 @@ plan plan_of(const situation& is) {
     say(out, "ExtenderOff",
         "spec.scheduler.mode is Dedicated, but this operator was started without --extender-address (the chart gives "
         "it)" +
-            (out.shown ? ". " + out.message : std::string()));
-    out.shown = true;
+            (out.visible ? ". " + out.message : std::string()));
+    out.visible = true;
   }
   return out;
 }
@@ -118,4 +118,4 @@ std::string version_to_run(const std::string& present, const std::string& answer
   return higher && since < upgrade_settles ? present : answered;
 }
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

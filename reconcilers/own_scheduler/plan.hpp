@@ -16,7 +16,7 @@
 
 #include "kube/resource.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 
 /// Its Deployment, as far as it is ours.
 struct running {
@@ -47,7 +47,7 @@ struct plan {
   objects keep = objects::as_they_are;
   bool send = false;
   bool isolate = false;
-  bool shown = true;  ///< there is something to say of it in the status
+  bool visible = true;  ///< there is something to say of it in the status
   bool good = false;
   std::string reason;  ///< CamelCase
   std::string message;
@@ -65,4 +65,4 @@ plan plan_of(const situation& is);
 std::string version_to_run(const std::string& present, const std::string& answered, std::chrono::milliseconds since);
 inline constexpr std::chrono::minutes upgrade_settles{5};
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

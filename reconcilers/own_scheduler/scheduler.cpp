@@ -8,7 +8,7 @@
 #include "kube/status.hpp"
 #include "reconcilers/own_scheduler/objects.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,40 +34,40 @@ std::string version_in(const std::string& body) {
   return parsed.is_object() ? release_of(parsed.value("gitVersion", std::string())) : std::string();
 }
 
-std::string text_of(const scheduler_row& of) {
-  return of.name + of.version + of.checksum + of.reason + of.message + std::to_string(of.desired) + "/" +
-         std::to_string(of.ready);
+std::string text_of(const scheduler_row& scheduler_row) {
+  return scheduler_row.name + scheduler_row.version + scheduler_row.checksum + scheduler_row.reason +
+         scheduler_row.message + std::to_string(scheduler_row.desired) + "/" + std::to_string(scheduler_row.ready);
 }
 
 }  // namespace
 
 kube::object_key scheduler::only() { return {{}, std::string(names::scheduler_objects)}; }
 
-scheduler::scheduler(stores from, kube::client& client, controller::recorder& events, controller::registry& metrics,
-                     settings how)
-    : from_(std::move(from)),
+scheduler::scheduler(stores stores, kube::client& client, controller::recorder& events, controller::registry& metrics,
+                     settings settings)
+    : stores_(std::move(stores)),
       client_(client),
-      how_(std::move(how)),
-      keeper_(from_.objects, client, events,
-              {.ours = how_.ns, .declared = {}, .mark = names::part_label, .called = "the "}, how_.now),
+      settings_(std::move(settings)),
+      applier_(stores_.objects, client, events,
+               {.ns = settings_.ns, .declared = {}, .mark = names::part_label, .called = "the "}, settings_.now),
       ready_(metrics.make_gauge("quartermaster_scheduler_ready_replicas",
                                 "Of the kube-scheduler that spec.scheduler.mode Dedicated runs.")),
       sending_(metrics.make_gauge("quartermaster_scheduler_switched_on",
                                   "1 while new pods that ask for accelerators are sent to it.")),
       waiting_count_(metrics.make_gauge("quartermaster_scheduler_pods",
                                         "Pods without a node that name the scheduler quartermaster.")) {
-  for (const auto& node : from_.nodes.all()) count(nullptr, &node);
-  for (const auto& pod : from_.pods.all()) count(nullptr, &pod);
-  from_.nodes.observe([this](const kube::node* before, const kube::node* after) { count(before, after); });
-  from_.pods.observe([this](const kube::pod* before, const kube::pod* after) { count(before, after); });
+  for (const auto& node : stores_.nodes.all()) count(nullptr, &node);
+  for (const auto& pod : stores_.pods.all()) count(nullptr, &pod);
+  stores_.nodes.observe([this](const kube::node* before, const kube::node* after) { count(before, after); });
+  stores_.pods.observe([this](const kube::pod* before, const kube::pod* after) { count(before, after); });
 }
 
 void scheduler::count(const kube::node* before, const kube::node* after) {
-  for (const auto* one : {before, after}) {
-    if (!one) continue;
-    const int by = one == after ? 1 : -1;
-    tainted_ += tainted(*one) ? by : 0;
-    free_ += free_node(*one) ? by : 0;
+  for (const auto* entry : {before, after}) {
+    if (!entry) continue;
+    const int delta = entry == after ? 1 : -1;
+    tainted_ += tainted(*entry) ? delta : 0;
+    free_ += free_node(*entry) ? delta : 0;
   }
 }
 
@@ -80,28 +80,28 @@ void scheduler::count(const kube::pod* before, const kube::pod* after) {
 }
 
 bool scheduler::synced() const {
-  return from_.policies.synced() && from_.rules.synced() && from_.nodes.synced() && from_.pods.synced() &&
-         (!how_.extender || from_.secrets.synced()) && keeper_.synced();
+  return stores_.policies.synced() && stores_.rules.synced() && stores_.nodes.synced() && stores_.pods.synced() &&
+         (!settings_.extender || stores_.secrets.synced()) && applier_.synced();
 }
 
 const accelerator_policy* scheduler::policy() const {
-  const auto* found = from_.policies.find(policy_key);
+  const auto* found = stores_.policies.find(policy_key);
   return found && !found->deleting ? found : nullptr;
 }
 
 const kube::deployment* scheduler::deployment() const {
-  const auto* found = from_.deployments.find({how_.ns, std::string(names::scheduler_objects)});
-  return found && keeper_.is_ours(*found) ? found : nullptr;
+  const auto* found = stores_.deployments.find({settings_.ns, std::string(names::scheduler_objects)});
+  return found && applier_.is_ours(*found) ? found : nullptr;
 }
 
 std::string scheduler::version() const {
   const auto* is = deployment();
   const auto present = is ? std::string(is->annotations.value_or(names::server_version_annotation, "")) : std::string();
-  return version_to_run(present, answered_, answered_since_ ? how_.now() - *answered_since_ : 0ms);
+  return version_to_run(present, answered_, answered_since_ ? settings_.now() - *answered_since_ : 0ms);
 }
 
 std::vector<std::string> scheduler::declared() const {
-  const auto* found = from_.rules.find(compiled_rules::only());
+  const auto* found = stores_.rules.find(compiled_rules::only());
   return found ? found->keys() : std::vector<std::string>();
 }
 
@@ -112,8 +112,8 @@ situation scheduler::look() {
     out.wanted = rules->scheduler.mode == "Dedicated" && !rules->removing;
     out.isolated = rules->scheduler.isolate_nodes;
   }
-  out.extender = how_.extender;
-  const auto* secret = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)});
+  out.extender = settings_.extender;
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::extender_client_secret)});
   out.certificates = secret && !secret->authorities.empty() && !secret->leaf.certificate.empty();
   out.version = !version().empty();
   if (const auto* is = deployment()) {
@@ -125,9 +125,9 @@ situation scheduler::look() {
                              is->problem};
     out.objects = true;
   }
-  const auto* file = from_.objects.config_maps.find({how_.ns, std::string(names::scheduler_objects)});
-  out.objects = out.objects || (file && keeper_.is_ours(*file));
-  const auto* sent = from_.rules.find(compiled_rules::only());
+  const auto* file = stores_.objects.config_maps.find({settings_.ns, std::string(names::scheduler_objects)});
+  out.objects = out.objects || (file && applier_.is_ours(*file));
+  const auto* sent = stores_.rules.find(compiled_rules::only());
   out.sent = sent && sent->sends_pods();
   out.tainted = tainted_;
   out.free = free_;
@@ -137,35 +137,35 @@ situation scheduler::look() {
   if (out.sent || !out.waiting.empty())
     quiet_since_.reset();
   else if (!quiet_since_)
-    quiet_since_ = how_.now();
-  if (quiet_since_) out.quiet_for = how_.now() - *quiet_since_;
+    quiet_since_ = settings_.now();
+  if (quiet_since_) out.quiet_for = settings_.now() - *quiet_since_;
   return out;
 }
 
 /// Once a minute, while there is or ought to be something of its version.
 kube::task<void> scheduler::ask_version() {
-  if (asked_ && how_.now() - *asked_ < ask_version_every) co_return kube::result<void>();
+  if (query_time_ && settings_.now() - *query_time_ < ask_version_every) co_return kube::result<void>();
   const std::string path = "/version";
   const auto answer = co_await client_.raw(path);
   if (!answer) co_return std::unexpected(answer.error());
   if (answer->status != 200) co_return std::unexpected(kube::error_of("ask the API server for its version", *answer));
-  const auto said = version_in(answer->body);
-  if (said != answered_) answered_since_ = how_.now();
-  answered_ = said;
-  asked_ = how_.now();
+  const auto server_version = version_in(answer->body);
+  if (server_version != answered_) answered_since_ = settings_.now();
+  answered_ = server_version;
+  query_time_ = settings_.now();
   co_return kube::result<void>();
 }
 
 /// In their order: what runs must not be made before what it reads is ours.
 kube::task<std::optional<controller::milliseconds>> scheduler::keep(scheduler_spec spec,
                                                                     controller::object_reference about) {
-  const auto* secret = from_.secrets.find({how_.ns, std::string(names::extender_client_secret)});
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::extender_client_secret)});
   const auto objects =
-      objects_of(spec, {how_.ns, version(), secret ? hex(secret->content) : std::string(), declared()});
+      objects_of(spec, {settings_.ns, version(), secret ? hex(secret->content) : std::string(), declared()});
   std::string problem, message;
   std::optional<controller::milliseconds> again_in;
-  for (const auto& one : objects) {
-    auto done = co_await keeper_.ensure(one, about);
+  for (const auto& object : objects) {
+    auto done = co_await applier_.ensure(object, about);
     if (!done) co_return std::unexpected(done.error());
     if (done->again_in && (!again_in || *done->again_in < *again_in)) again_in = done->again_in;
     problem = done->problem;
@@ -183,8 +183,8 @@ kube::task<action> scheduler::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(look_again);
   auto is = look();
   if (is.wanted && is.extender) {
-    const auto asked = co_await ask_version();
-    if (!asked) co_return std::unexpected(asked.error());
+    const auto done = co_await ask_version();
+    if (!done) co_return std::unexpected(done.error());
     is = look();
   } else {
     problem_.clear();
@@ -201,9 +201,9 @@ kube::task<action> scheduler::reconcile(kube::object_key key) {
     if (!kept) co_return std::unexpected(kept.error());
     again_in = *kept ? std::min<controller::milliseconds>(**kept, ask_version_every) : ask_version_every;
   } else if (next.keep == plan::objects::none) {
-    const std::set<keeper::identity> kept;
+    const std::set<applier::identity> kept;
     const std::set<std::string> spared;
-    const auto gone = co_await keeper_.prune(kept, spared, about);
+    const auto gone = co_await applier_.prune(kept, spared, about);
     if (!gone) co_return std::unexpected(gone.error());
     if (gone->failed) co_return std::unexpected(*gone->failed);
     again_in = gone->again_in;
@@ -221,43 +221,46 @@ void scheduler::decide(const situation& is, const plan& next) {
   sending_.set(is.sent ? 1 : 0);
   if (sends_ != next.send) {
     sends_ = next.send;
-    how_.on_sends();
+    settings_.on_sends();
   }
   if (isolates_ != next.isolate) {
     isolates_ = next.isolate;
-    how_.on_isolates();
+    settings_.on_isolates();
   }
   std::vector<scheduler_row> rows;
   std::optional<controller::condition> state;
-  if (next.shown) {
+  if (next.visible) {
     scheduler_row row;
     row.name = names::scheduler_name;
     row.mode = "Dedicated";
     row.reason = next.reason;
     row.message = next.message;
     row.good = next.good;
-    if (const auto* of = deployment()) {
-      row.version = of->annotations.value_or(names::scheduler_version_annotation, "");
-      row.checksum = of->annotations.value_or(names::scheduler_config_annotation, "");
-      row.desired = of->desired;
-      row.ready = of->ready;
+    if (const auto* object = deployment()) {
+      row.version = object->annotations.value_or(names::scheduler_version_annotation, "");
+      row.checksum = object->annotations.value_or(names::scheduler_config_annotation, "");
+      row.desired = object->desired;
+      row.ready = object->ready;
     }
     rows.push_back(std::move(row));
-    controller::condition one;
-    one.type = scheduler_ready;
-    one.status = next.good ? "True" : "False";
-    one.reason = next.reason;
-    one.message = next.message;
-    if (const auto* rules = policy()) one.generation = rules->generation;
-    state = std::move(one);
+    controller::condition condition;
+    condition.type = scheduler_ready;
+    condition.status = next.good ? "True" : "False";
+    condition.reason = next.reason;
+    condition.message = next.message;
+    if (const auto* rules = policy()) condition.generation = rules->generation;
+    state = std::move(condition);
   }
-  const auto said = [](const std::optional<controller::condition>& of) {
-    return of ? of->status + of->reason + of->message + std::to_string(of->generation) : std::string();
+  const auto describe = [](const std::optional<controller::condition>& condition) {
+    return condition
+               ? condition->status + condition->reason + condition->message + std::to_string(condition->generation)
+               : std::string();
   };
-  const bool same = rows_ && std::ranges::equal(*rows_, rows, {}, text_of, text_of) && said(state_) == said(state);
+  const bool same =
+      rows_ && std::ranges::equal(*rows_, rows, {}, text_of, text_of) && describe(state_) == describe(state);
   rows_ = std::move(rows);
   state_ = std::move(state);
-  if (!same) how_.on_state();
+  if (!same) settings_.on_state();
 }
 
 std::vector<kube::object_key> scheduler::affected_by(const accelerator_policy* before,
@@ -288,8 +291,8 @@ std::vector<kube::object_key> scheduler::affected_by(const kube::pod* before, co
 std::vector<kube::object_key> scheduler::affected_by(const kube::object* before, const kube::object* after) const {
   const auto& any = after ? *after : *before;
   const bool one_of_its = any.key.name == names::scheduler_objects || any.key.name == names::extender_client_secret;
-  if (!one_of_its || any.key.ns != how_.ns) return {};
+  if (!one_of_its || any.key.ns != settings_.ns) return {};
   return {only()};
 }
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

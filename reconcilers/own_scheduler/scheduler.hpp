@@ -1,6 +1,6 @@
 #pragma once
 // Keeps the kube-scheduler beside the cluster's own, as spec.scheduler of the policy says: looks at what the API shows,
-// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by keeper.hpp. That pods are sent to
+// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by applier.hpp. That pods are sent to
 // it is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is `only()`.
 
 #include <functional>
@@ -24,10 +24,10 @@
 #include "reconcilers/certificates/extender_certificates.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/own_scheduler/plan.hpp"
-#include "reconcilers/plugins/keeper.hpp"
+#include "reconcilers/plugins/applier.hpp"
 #include "reconcilers/plugins/policy_status.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 
 class scheduler final : public controller::reconciler {
  public:
@@ -38,7 +38,7 @@ class scheduler final : public controller::reconciler {
     controller::store<kube::pod>& pods;
     const controller::store<extender_secret>& secrets;  ///< of the callers; only where we have an extender
     controller::store<kube::deployment>& deployments;   ///< of ours
-    keeper::stores objects;
+    applier::stores objects;
   };
   struct settings {
     std::string ns;
@@ -51,8 +51,8 @@ class scheduler final : public controller::reconciler {
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
-  scheduler(stores from, kube::client& client, controller::recorder& events, controller::registry& metrics,
-            settings how);
+  scheduler(stores stores, kube::client& client, controller::recorder& events, controller::registry& metrics,
+            settings settings);
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
 
@@ -89,20 +89,20 @@ class scheduler final : public controller::reconciler {
   kube::task<std::optional<controller::milliseconds>> keep(scheduler_spec spec, controller::object_reference about);
   void decide(const situation& is, const plan& next);
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
-  settings how_;
-  keeper keeper_;
+  settings settings_;
+  applier applier_;
   controller::gauge &ready_, &sending_, &waiting_count_;
 
   std::set<kube::object_key> waiting_;  ///< pods of its name without a node
   int tainted_ = 0, free_ = 0;          ///< nodes: isolated, and without a module
   std::string answered_;                ///< the server's version, as it said last
-  std::optional<controller::milliseconds> asked_, answered_since_, quiet_since_;
+  std::optional<controller::milliseconds> query_time_, answered_since_, quiet_since_;
   std::string problem_, message_;  ///< of the last writes
   std::optional<bool> sends_, isolates_;
   std::optional<std::vector<scheduler_row>> rows_;
   std::optional<controller::condition> state_;
 };
 
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

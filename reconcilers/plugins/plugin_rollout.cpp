@@ -21,8 +21,8 @@ constexpr std::size_t most_named = 3;
 /// The pod that counts; null while there is none but what is on its way out.
 const rollout_pod* pod_of(const rollout_node& node) {
   const rollout_pod* best = nullptr;
-  for (const auto& one : node.pods) {
-    if (!one.deleting && (!best || one.ready)) best = &one;
+  for (const auto& pod : node.pods) {
+    if (!pod.deleting && (!best || pod.ready)) best = &pod;
   }
   return best;
 }
@@ -38,14 +38,14 @@ bool is_old(const rollout_node& node) {
 bool is_moving(const rollout_node& node) { return node.serves != node.target; }
 
 /// Two templates that differ in nothing but the image of the plugin.
-bool same_but_image(std::string_view one, std::string_view other) {
-  const auto dot = one.find('.');
-  return dot != one.npos && one.substr(0, dot) == other.substr(0, other.find('.'));
+bool same_but_image(std::string_view version, std::string_view other) {
+  const auto dot = version.find('.');
+  return dot != version.npos && version.substr(0, dot) == other.substr(0, other.find('.'));
 }
 
 bool has(const rollout_node& node, const kube::quantities& needs) {
-  return std::ranges::all_of(needs,
-                             [&](const auto& one) { return kube::amount(node.allocatable, one.first) >= one.second; });
+  return std::ranges::all_of(
+      needs, [&](const auto& need) { return kube::amount(node.allocatable, need.first) >= need.second; });
 }
 
 bool well(const rollout_node& node, const rollout_record& record) {
@@ -70,17 +70,17 @@ std::string named(const std::vector<std::string>& all) {
   return all.size() <= most_named ? out : out + " and " + std::to_string(all.size() - most_named) + " more";
 }
 
-std::string count(std::size_t number, std::string_view one, std::string_view many) {
-  return std::to_string(number) + " " + std::string(number == 1 ? one : many);
+std::string count(std::size_t number, std::string_view singular, std::string_view many) {
+  return std::to_string(number) + " " + std::string(number == 1 ? singular : many);
 }
 
 class decision {
  public:
-  explicit decision(const rollout_state& of) : is_(of) {
+  explicit decision(const rollout_state& rollout_state) : is_(rollout_state) {
     for (const auto& node : is_.nodes) {
-      if (!node.changing) ours_.push_back(&node);
+      if (!node.changing) nodes_.push_back(&node);
     }
-    std::ranges::sort(ours_, {}, &rollout_node::name);
+    std::ranges::sort(nodes_, {}, &rollout_node::name);
   }
 
   rollout_step next() {
@@ -89,11 +89,11 @@ class decision {
       return std::move(out_);
     }
     if (is_.record) out_.clear = is_.record->set;
-    if (std::ranges::none_of(ours_, [](const auto* one) { return is_old(*one) || is_moving(*one); }))
+    if (std::ranges::none_of(nodes_, [](const auto* node) { return is_old(*node) || is_moving(*node); }))
       return std::move(out_);
-    if (is_.how == strategy::by_hand && !emptied())
+    if (is_.method == strategy::by_hand && !emptied())
       wait_for_hands();
-    else if (is_.how == strategy::by_hand)
+    else if (is_.method == strategy::by_hand)
       adopt(*emptied());
     else if (const auto* node = unfinished())
       adopt(*node);
@@ -105,8 +105,8 @@ class decision {
  private:
   const rollout_node* node_of_record() const {
     if (!is_.record) return nullptr;
-    const auto at = std::ranges::find(ours_, is_.record->node, &rollout_node::name);
-    return at == ours_.end() ? nullptr : *at;
+    const auto match = std::ranges::find(nodes_, is_.record->node, &rollout_node::name);
+    return match == nodes_.end() ? nullptr : *match;
   }
 
   /// The node that everything else waits for.
@@ -116,7 +116,7 @@ class decision {
     return well(*node, *is_.record) && is_.well_for >= rollout_settle ? nullptr : node;
   }
 
-  bool in_use(const rollout_node& node) const { return is_.how == strategy::when_idle && !node.users.empty(); }
+  bool in_use(const rollout_node& node) const { return is_.method == strategy::when_idle && !node.users.empty(); }
 
   // A node between two versions
   // -----------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class decision {
       out_.move = {node.name, node.serves, *target, false};
       out_.message = progress() + "; node " + node.name + " is under way";
     } else if (is_old(node) && node.serves != between_sets && node.answers && node.known && !in_use(node) &&
-               is_.how != strategy::by_hand) {
+               is_.method != strategy::by_hand) {
       take_away(node);
       out_.message = progress() + "; node " + node.name + " is under way";
     } else if (well(node, *is_.record)) {
@@ -152,7 +152,7 @@ class decision {
 
   /// The old plugin goes: by itself, or with its DaemonSet's claim to the node.
   void take_away(const rollout_node& node) {
-    const bool if_idle = is_.how == strategy::when_idle;
+    const bool if_idle = is_.method == strategy::when_idle;
     if (is_moving(node))
       out_.move = {node.name, node.serves, std::string(between_sets), if_idle};
     else
@@ -202,7 +202,7 @@ class decision {
 
   /// "4 nodes keep the version before".
   std::string rest() const {
-    const auto old = std::ranges::count_if(ours_, [](const auto* one) { return is_old(*one); });
+    const auto old = std::ranges::count_if(nodes_, [](const auto* node) { return is_old(*node); });
     return count(static_cast<std::size_t>(old), "node keeps", "nodes keep") + " the version before";
   }
 
@@ -211,17 +211,18 @@ class decision {
 
   /// A node whose newest plugin is not up although we know of nothing under way: somebody else deleted its pod.
   const rollout_node* unfinished() const {
-    const auto at = std::ranges::find_if(ours_, [](const rollout_node* one) {
-      const auto* pod = pod_of(*one);
-      return one->answers && (!pod || leaving(*one) || (!pod->ready && !is_old(*one)));
+    const auto match = std::ranges::find_if(nodes_, [](const rollout_node* rollout_node) {
+      const auto* pod = pod_of(*rollout_node);
+      return rollout_node->answers && (!pod || leaving(*rollout_node) || (!pod->ready && !is_old(*rollout_node)));
     });
-    return at == ours_.end() ? nullptr : *at;
+    return match == nodes_.end() ? nullptr : *match;
   }
 
   /// A node that moves and whose old plugin somebody took away.
   const rollout_node* emptied() const {
-    const auto at = std::ranges::find_if(ours_, [](const auto* node) { return is_moving(*node) && !pod_of(*node); });
-    return at == ours_.end() ? nullptr : *at;
+    const auto match =
+        std::ranges::find_if(nodes_, [](const auto* node) { return is_moving(*node) && !pod_of(*node); });
+    return match == nodes_.end() ? nullptr : *match;
   }
 
   void adopt(const rollout_node& node) {
@@ -239,10 +240,10 @@ class decision {
 
   void choose() {
     const rollout_node* best = nullptr;
-    for (const auto* one : ours_) {
-      if (!is_old(*one) || !one->answers || !one->known || in_use(*one)) continue;
-      const bool begun = is_.record && is_.record->node == one->name;
-      if (begun || !best || turn_of(*one) < turn_of(*best)) best = one;
+    for (const auto* entry : nodes_) {
+      if (!is_old(*entry) || !entry->answers || !entry->known || in_use(*entry)) continue;
+      const bool begun = is_.record && is_.record->node == entry->name;
+      if (begun || !best || turn_of(*entry) < turn_of(*best)) best = entry;
       if (begun) break;
     }
     out_.is = kind::wait;
@@ -295,7 +296,7 @@ class decision {
     return out;
   }
   static void at_least_one(kube::quantities& needs) {
-    for (auto& one : needs) one.second = std::min<std::int64_t>(one.second, 1);
+    for (auto& need : needs) need.second = std::min<std::int64_t>(need.second, 1);
   }
 
   void write(rollout_record record) {
@@ -307,19 +308,19 @@ class decision {
   // --------------------------------------------------------------------------------------------------------
 
   std::string progress() const {
-    const auto old = std::ranges::count_if(ours_, [](const auto* one) { return is_old(*one); });
-    return "newest version on " + std::to_string(ours_.size() - static_cast<std::size_t>(old)) + " of " +
-           count(ours_.size(), "node", "nodes");
+    const auto old = std::ranges::count_if(nodes_, [](const auto* node) { return is_old(*node); });
+    return "newest version on " + std::to_string(nodes_.size() - static_cast<std::size_t>(old)) + " of " +
+           count(nodes_.size(), "node", "nodes");
   }
 
   void wait_for_nodes() {
     std::vector<std::string> in_use_now, silent;
-    for (const auto* one : ours_) {
-      if (!is_old(*one)) continue;
-      if (!one->answers)
-        silent.push_back(one->name);
-      else if (in_use(*one))
-        in_use_now.push_back(one->name);
+    for (const auto* entry : nodes_) {
+      if (!is_old(*entry)) continue;
+      if (!entry->answers)
+        silent.push_back(entry->name);
+      else if (in_use(*entry))
+        in_use_now.push_back(entry->name);
     }
     out_.message = progress();
     if (!in_use_now.empty())
@@ -332,15 +333,15 @@ class decision {
 
   void wait_for_hands() {
     std::vector<std::string> old;
-    for (const auto* one : ours_) {
-      if (is_old(*one)) old.push_back(one->name);
+    for (const auto* entry : nodes_) {
+      if (is_old(*entry)) old.push_back(entry->name);
     }
     out_.is = kind::wait;
     out_.message = progress() + "; a plugin pod is replaced when somebody deletes it: " + named(old);
   }
 
   const rollout_state& is_;
-  std::vector<const rollout_node*> ours_;
+  std::vector<const rollout_node*> nodes_;
   rollout_step out_;
 };
 
@@ -357,17 +358,17 @@ std::string rollout_record::to_string() const {
 }
 
 std::optional<rollout_record> rollout_record::parse(std::string_view text, std::string set) {
-  const auto from = json::parse(text, nullptr, false);
-  if (!from.is_object()) return std::nullopt;
+  const auto object = json::parse(text, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
   const auto word = [&](const char* name) {
-    const auto at = from.find(name);
-    return at != from.end() && at->is_string() ? at->get<std::string>() : std::string();
+    const auto match = object.find(name);
+    return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
   };
   rollout_record out{std::move(set), word("node"), word("template"), 0, {}};
   if (out.node.empty()) return std::nullopt;
   out.since = controller::parse_rfc3339_seconds(word("since")).value_or(0);
-  if (const auto at = from.find("needs"); at != from.end() && at->is_object()) {
-    for (const auto& [name, number] : at->items()) {
+  if (const auto position = object.find("needs"); position != object.end() && position->is_object()) {
+    for (const auto& [name, number] : position->items()) {
       if (number.is_number_integer()) out.needs.emplace_back(name, number.get<std::int64_t>());
     }
   }
@@ -378,8 +379,8 @@ rollout_step next_rollout_step(const rollout_state& is) { return decision(is).ne
 
 bool is_well(const rollout_state& is) {
   if (!is.record) return false;
-  const auto at = std::ranges::find(is.nodes, is.record->node, &rollout_node::name);
-  return at != is.nodes.end() && !at->changing && well(*at, *is.record);
+  const auto match = std::ranges::find(is.nodes, is.record->node, &rollout_node::name);
+  return match != is.nodes.end() && !match->changing && well(*match, *is.record);
 }
 
 }  // namespace reconcilers

@@ -75,7 +75,7 @@ struct rollout_node {
 };
 
 struct rollout_state {
-  modules::rollout::strategy how = modules::rollout::strategy::always;
+  modules::rollout::strategy method = modules::rollout::strategy::always;
   std::vector<std::string> resources;  ///< of the module; the first says that the plugin works
   std::vector<std::string> others;     ///< names of its prefixes that its nodes list: one of them says so, too
   std::vector<rollout_node> nodes;
@@ -101,8 +101,8 @@ struct rollout_step {
   };
   std::optional<removal> remove;  ///< then delete this pod
   struct relocation {
-    std::string node, from, to;  ///< node sets
-    bool if_idle = false;        ///< as above
+    std::string node, source, target;  ///< node sets
+    bool if_idle = false;              ///< as above
   };
   std::optional<relocation> move;  ///< or say on this node which DaemonSet has it
   std::optional<std::chrono::milliseconds> again_in;

@@ -23,13 +23,13 @@ constexpr auto between_writes = 500ms;
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
 /// What nobody else declares: a person's word on a key, or on a node label, counts before ours.
-void add_declarations(std::vector<modules::intent> ours, const std::set<std::string, std::less<>>& others,
-                      std::vector<modules::intent>& to) {
-  for (auto& one : ours) {
-    const auto data = json::parse(one.body).at("data");
+void add_declarations(std::vector<modules::intent> intents, const std::set<std::string, std::less<>>& others,
+                      std::vector<modules::intent>& out) {
+  for (auto& intent : intents) {
+    const auto data = json::parse(intent.body).at("data");
     const auto label = data.value("nodeLabelKey", "") + "=" + data.value("nodeLabelValue", "");
-    if (others.contains(one.key.name) || others.contains(data.value("key", label))) continue;
-    to.push_back(std::move(one));
+    if (others.contains(intent.key.name) || others.contains(data.value("key", label))) continue;
+    out.push_back(std::move(intent));
   }
 }
 
@@ -40,78 +40,79 @@ json parsed(const std::string& text) {
 
 /// Of its plugin, as we want it: what others write into a DaemonSet is put back and is no version of ours.
 std::string image_of(std::string_view module, const std::vector<modules::intent>& wanted) {
-  const auto at = std::ranges::find_if(wanted, [&](const modules::intent& one) {
-    return one.module == module && one.type->kind == kube::resources::daemon_sets.kind;
+  const auto match = std::ranges::find_if(wanted, [&](const modules::intent& intent) {
+    return intent.module == module && intent.type->kind == kube::resources::daemon_sets.kind;
   });
-  if (at == wanted.end()) return {};
-  return json::parse(at->body).value("/spec/template/spec/containers/0/image"_json_pointer, std::string());
+  if (match == wanted.end()) return {};
+  return json::parse(match->body).value("/spec/template/spec/containers/0/image"_json_pointer, std::string());
 }
 
 }  // namespace
 
-policy::policy(stores from, kube::client& client, controller::recorder& events, settings how)
-    : from_(from),
+policy::policy(stores stores, kube::client& client, controller::recorder& events, settings settings)
+    : stores_(stores),
       client_(client),
       events_(events),
-      how_(std::move(how)),
-      keeper_(from.objects, client, events, {how_.ns, how_.declarations}, how_.now) {
-  if (how_.own_image.empty()) how_.own_image = "quartermaster:" QUARTERMASTER_VERSION;
-  for (const auto& node : from_.nodes.all()) count(nullptr, &node);
-  from_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
+      settings_(std::move(settings)),
+      applier_(stores.objects, client, events, {settings_.ns, settings_.declarations}, settings_.now) {
+  if (settings_.own_image.empty()) settings_.own_image = "quartermaster:" QUARTERMASTER_VERSION;
+  for (const auto& node : stores_.nodes.all()) count(nullptr, &node);
+  stores_.nodes.observe([this](const auto* before, const auto* after) { count(before, after); });
 }
 
 void policy::count(const kube::node* before, const kube::node* after) {
-  for (const auto* one : {before, after}) {
-    const auto label = one ? one->labels.find(names::module_label) : std::nullopt;
+  for (const auto* entry : {before, after}) {
+    const auto label = entry ? entry->labels.find(names::module_label) : std::nullopt;
     if (!label) continue;
-    nodes_in_[std::string(*label)] += one == after ? 1 : -1;
-    if (const auto set = serving_set(*one); !set.empty() && set != between_sets)
-      nodes_of_[{std::string(*label), std::string(set)}] += one == after ? 1 : -1;
+    nodes_in_[std::string(*label)] += entry == after ? 1 : -1;
+    if (const auto set = serving_set(*entry); !set.empty() && set != between_sets)
+      nodes_of_[{std::string(*label), std::string(set)}] += entry == after ? 1 : -1;
   }
 }
 
-bool policy::synced() const { return from_.policies.synced() && from_.nodes.synced() && keeper_.synced(); }
+bool policy::synced() const { return stores_.policies.synced() && stores_.nodes.synced() && applier_.synced(); }
 
-void policy::round::add(const keeper::outcome& one) {
-  if (one.again_in && (!again_in || *one.again_in < *again_in)) again_in = one.again_in;
-  if (one.failed && !failed) failed = one.failed;
+void policy::round::add(const applier::outcome& outcome) {
+  if (outcome.again_in && (!again_in || *outcome.again_in < *again_in)) again_in = outcome.again_in;
+  if (outcome.failed && !failed) failed = outcome.failed;
 }
 
-void policy::round::add(const std::string& module, const keeper::outcome& one) {
-  add(one);
-  keeper::outcome fine;
+void policy::round::add(const std::string& module, const applier::outcome& outcome) {
+  add(outcome);
+  applier::outcome fine;
   fine.settled = true;
   auto& all = modules.try_emplace(module, fine).first->second;
-  all.settled = all.settled && one.settled;
+  all.settled = all.settled && outcome.settled;
   if (!all.problem.empty()) return;
-  all.problem = one.problem;
-  all.message = one.message;
+  all.problem = outcome.problem;
+  all.message = outcome.message;
 }
 
-std::shared_ptr<const policy::wanted> policy::wanted_by(const accelerator_policy* rules) {
-  if (!rules) return std::make_shared<const wanted>();
+std::shared_ptr<const policy::desired_objects> policy::wanted_by(const accelerator_policy* rules) {
+  if (!rules) return std::make_shared<const desired_objects>();
   const bool publish = rules->resources.publish;
   auto uid = rules->id.to_string();
   std::set<std::string, std::less<>> others;
-  if (publish) others = keeper_.declared_by_others();
+  if (publish) others = applier_.declared_by_others();
   auto& last = last_wanted_;
   if (!last.is || last.uid != uid || last.publish != publish || last.modules != rules->modules || last.others != others)
-    last = {std::move(uid), rules->modules, publish, others, std::make_shared<const wanted>(made_of(*rules, others))};
+    last = {std::move(uid), rules->modules, publish, others,
+            std::make_shared<const desired_objects>(made_of(*rules, others))};
   return last.is;
 }
 
-policy::wanted policy::made_of(const accelerator_policy& rules,
-                               const std::set<std::string, std::less<>>& others) const {
-  wanted out;
-  const modules::facts known{how_.ns, how_.own_image, rules.key.name, rules.id.to_string()};
+policy::desired_objects policy::made_of(const accelerator_policy& rules,
+                                        const std::set<std::string, std::less<>>& others) const {
+  desired_objects out;
+  const modules::facts known{settings_.ns, settings_.own_image, rules.key.name, rules.id.to_string()};
   const auto& offered = modules::offered_by(&rules);
   for (const auto& [name, spec] : rules.modules) {
-    const auto* of = offered.find(name);
-    if (!of || !spec.enabled) continue;
+    const auto* match = offered.find(name);
+    if (!match || !spec.enabled) continue;
     try {
-      auto made = modules::intents_of(*of, spec, known);
+      auto made = modules::intents_of(*match, spec, known);
       if (rules.resources.publish)
-        add_declarations(modules::declarations_of(*of, spec, known, how_.declarations), others, made);
+        add_declarations(modules::declarations_of(*match, spec, known, settings_.declarations), others, made);
       std::ranges::move(made, std::back_inserter(out.objects));
     } catch (const modules::invalid_policy& wrong) {
       out.broken[name] = wrong.what();
@@ -122,34 +123,35 @@ policy::wanted policy::made_of(const accelerator_policy& rules,
   return out;
 }
 
-std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const wanted& want, const round& did) const {
+std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const desired_objects& want,
+                                        const round& did) const {
   std::vector<module_row> out;
-  for (const auto& of : modules::offered_by(&rules).rows()) {
-    const std::string name(of.name);
+  for (const auto& entry : modules::offered_by(&rules).rows()) {
+    const std::string name(entry.name);
     const auto at_spec = rules.modules.find(name);
     const auto spec = at_spec == rules.modules.end() ? module_spec() : at_spec->second;
     module_row row;
-    row.name = of.name;
-    row.isolation = modules::to_string(modules::isolation_of(of, spec));
+    row.name = entry.name;
+    row.isolation = modules::to_string(modules::isolation_of(entry, spec));
     row.enabled = spec.enabled;
-    row.image = image_of(of.name, want.objects);
+    row.image = image_of(entry.name, want.objects);
     row.rolled_out = true;
-    for (const auto& set_name : modules::daemon_sets_of(of, spec)) {
-      const auto* set = from_.objects.daemon_sets.find({how_.ns, set_name});
-      const bool there = set && keeper_.is_ours(*set);
+    for (const auto& set_name : modules::daemon_sets_of(entry, spec)) {
+      const auto* set = stores_.objects.daemon_sets.find({settings_.ns, set_name});
+      const bool there = set && applier_.is_ours(*set);
       row.rolled_out = row.rolled_out && there && set->rolled_out();
       if (!there) continue;
       row.desired += set->desired;
       row.ready += set->ready;
       row.updated += set->updated;
     }
-    if (const auto at = nodes_in_.find(name); at != nodes_in_.end()) row.nodes = at->second;
-    if (const auto at = did.modules.find(name); at != did.modules.end()) {
-      row.applied = at->second.settled;
-      row.problem = at->second.problem;
-      row.message = at->second.message;
+    if (const auto match = nodes_in_.find(name); match != nodes_in_.end()) row.nodes = match->second;
+    if (const auto match = did.modules.find(name); match != did.modules.end()) {
+      row.applied = match->second.settled;
+      row.problem = match->second.problem;
+      row.message = match->second.message;
     }
-    if (const auto step = how_.rollout(name); step.is == rollout_step::kind::halted && row.problem.empty()) {
+    if (const auto step = settings_.rollout(name); step.is == rollout_step::kind::halted && row.problem.empty()) {
       row.problem = "RolloutHalted";
       row.message = step.message;
     } else if (row.enabled) {
@@ -158,12 +160,12 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
     if (!row.enabled && row.nodes > 0 && row.message.empty())
       row.message = "switched off; its plugin stays until " + std::to_string(row.nodes) +
                     (row.nodes == 1 ? " node has left it" : " nodes have left it");
-    if (const auto at = want.broken.find(name); at != want.broken.end()) {
+    if (const auto match = want.broken.find(name); match != want.broken.end()) {
       row.problem = "InvalidPolicy";
-      row.message = at->second;
+      row.message = match->second;
     }
-    if (row.enabled && row.problem.empty() && of.not_offered) {
-      row.message = of.not_offered(spec);
+    if (row.enabled && row.problem.empty() && entry.not_offered) {
+      row.message = entry.not_offered(spec);
       if (!row.message.empty()) row.problem = "NotOffered";
     }
     out.push_back(std::move(row));
@@ -173,12 +175,12 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const w
 
 kube::task<action> policy::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(250ms);
-  const auto* rules = from_.policies.find(key);
+  const auto* rules = stores_.policies.find(key);
   if (rules && rules->deleting) rules = nullptr;
   if (key == policy_key) co_return co_await govern(rules);
   if (!rules) co_return action::await_change();
   const auto before = parsed(rules->status);
-  const auto now = controller::rfc3339_seconds(how_.wall());
+  const auto now = controller::rfc3339_seconds(settings_.wall());
   const auto uid = rules->id.to_string();
   const auto status = ignored_status(rules->generation, before, now);
   auto done = co_await say(key, uid, before, status);
@@ -192,57 +194,57 @@ kube::task<action> policy::govern(const accelerator_policy* rules) {
   if (rules) about = controller::object_reference(kube::resources::accelerator_policies, *rules);
   const auto want = wanted_by(rules);
   round did;
-  std::set<keeper::identity> kept;
+  std::set<applier::identity> kept;
   std::set<std::string> spared;  // a module whose part of the policy cannot be used keeps its last good objects
-  for (const auto& [name, why] : want->broken) spared.insert(name);
+  for (const auto& [name, reason] : want->broken) spared.insert(name);
   // A module that was switched off goes when the last node has left it: pods may hold its cards.
   if (rules) {
     for (const auto& [name, nodes] : nodes_in_) {
       if (nodes > 0 && !rules->enabled(name)) spared.insert(name);
     }
   }
-  for (const auto& one : want->objects) kept.insert({one.type->kind, one.key});
+  for (const auto& object : want->objects) kept.insert({object.type->kind, object.key});
   // A node set that is gone from the policy goes when its last node has moved.
   for (const auto& [set, nodes] : nodes_of_) {
-    const auto* of = rules ? modules::offered_by(rules).find(set.first) : nullptr;
-    if (of && nodes > 0)
-      kept.insert(
-          {kube::resources::daemon_sets.kind, {how_.ns, std::string(of->daemon_set) + "-" + std::string(set.second)}});
+    const auto* match = rules ? modules::offered_by(rules).find(set.first) : nullptr;
+    if (match && nodes > 0)
+      kept.insert({kube::resources::daemon_sets.kind,
+                   {settings_.ns, std::string(match->daemon_set) + "-" + std::string(set.second)}});
   }
-  for (const auto& one : want->objects) {
-    auto done = co_await keeper_.ensure(one, about);
+  for (const auto& object : want->objects) {
+    auto done = co_await applier_.ensure(object, about);
     if (!done) co_return std::unexpected(done.error());
-    did.add(one.module, *done);
+    did.add(object.module, *done);
   }
-  auto pruned = co_await keeper_.prune(kept, spared, about);
+  auto pruned = co_await applier_.prune(kept, spared, about);
   if (!pruned) co_return std::unexpected(pruned.error());
   did.add(*pruned);
-  auto said = co_await report(want, did, about);
-  if (!said) co_return std::unexpected(said.error());
-  did.add(*said);
+  auto outcome = co_await report(want, did, about);
+  if (!outcome) co_return std::unexpected(outcome.error());
+  did.add(*outcome);
   if (did.failed) co_return std::unexpected(*did.failed);
   co_return action{did.again_in};
 }
 
 /// Looks the policy up again: during the writes it may have gone, or become another.
-kube::task<keeper::outcome> policy::report(std::shared_ptr<const wanted> want, round did,
-                                           controller::object_reference about) {
-  const auto* rules = from_.policies.find(policy_key);
-  if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return keeper::outcome();
+kube::task<applier::outcome> policy::report(std::shared_ptr<const desired_objects> want, round did,
+                                            controller::object_reference about) {
+  const auto* rules = stores_.policies.find(policy_key);
+  if (!rules || rules->deleting || rules->id.to_string() != about.uid) co_return applier::outcome();
   const auto before = parsed(rules->status);
   const auto rows = rows_of(*rules, *want, did);
-  const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(how_.wall()), how_.conditions(),
-                                    how_.schedulers());
-  auto said = co_await say(policy_key, about.uid, before, status);
-  if (said && said->settled) tell(about, before, status);
-  co_return said;
+  const auto status = policy_status(rows, *rules, before, controller::rfc3339_seconds(settings_.wall()),
+                                    settings_.conditions(), settings_.schedulers());
+  auto outcome = co_await say(policy_key, about.uid, before, status);
+  if (outcome && outcome->settled) tell(about, before, status);
+  co_return outcome;
 }
 
 /// Settled means written; where nothing differs it is not.
-kube::task<keeper::outcome> policy::say(kube::object_key key, std::string uid, json before, json status) {
-  keeper::outcome out;
+kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, json before, json status) {
+  applier::outcome out;
   if (controller::same_status(status, before)) co_return out;
-  const auto now = how_.now();
+  const auto now = settings_.now();
   if (now - status_wrote_ < between_writes) {
     out.again_in = between_writes - (now - status_wrote_);
     co_return out;
@@ -271,7 +273,9 @@ void policy::tell(const controller::object_reference& about, const json& before,
   const auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
   const auto* was = controller::find_condition(list, "Degraded");
   const auto* is = controller::find_condition(now.at("conditions"), "Degraded");
-  const auto text = [](const json* of, const char* name) { return of ? of->value(name, "") : std::string(); };
+  const auto text = [](const json* object, const char* name) {
+    return object ? object->value(name, "") : std::string();
+  };
   if (text(is, "status") == "True" && text(was, "message") != text(is, "message"))
     events_.record(about, event_type::warning, text(is, "reason"), "Apply", text(is, "message"));
   if (text(is, "status") == "False" && text(was, "status") == "True")
@@ -291,17 +295,17 @@ bool on_its_way(std::string_view reason) {
 }  // namespace
 
 void policy::tell_of_schedulers(const controller::object_reference& about, const json& before, const json& now) {
-  const auto rows = [](const json& of) {
+  const auto rows = [](const json& object) {
     std::map<std::string, json> out;
-    const auto list = of.is_object() ? of.value("schedulers", json::array()) : json::array();
-    for (const auto& one : list) out[one.value("name", "")] = one;
+    const auto list = object.is_object() ? object.value("schedulers", json::array()) : json::array();
+    for (const auto& entry : list) out[entry.value("name", "")] = entry;
     return out;
   };
   const auto was = rows(before), is = rows(now);
   for (const auto& [name, row] : is) {
-    const auto at = was.find(name);
+    const auto match = was.find(name);
     const auto reason = row.value("reason", "");
-    if (at != was.end() && at->second.value("reason", "") == reason) continue;
+    if (match != was.end() && match->second.value("reason", "") == reason) continue;
     const auto message = row.value("message", "");
     events_.record(about, on_its_way(reason) ? event_type::normal : event_type::warning, "Scheduler" + reason,
                    "Schedule", "kube-scheduler " + name + ": " + (message.empty() ? reason : message));
@@ -318,9 +322,9 @@ std::vector<kube::object_key> policy::affected_by(const accelerator_policy* befo
 }
 
 std::vector<kube::object_key> policy::affected_by(const kube::node* before, const kube::node* after) const {
-  const auto served = [](const kube::node* of) {
-    return of ? std::pair(of->labels.value_or(names::module_label, ""), serving_set(*of))
-              : std::pair<std::string_view, std::string_view>();
+  const auto served = [](const kube::node* node) {
+    return node ? std::pair(node->labels.value_or(names::module_label, ""), serving_set(*node))
+                : std::pair<std::string_view, std::string_view>();
   };
   if (served(before) == served(after)) return {};
   return {policy_key};
@@ -328,7 +332,7 @@ std::vector<kube::object_key> policy::affected_by(const kube::node* before, cons
 
 std::vector<kube::object_key> policy::affected_by(const kube::object* before, const kube::object* after) const {
   const auto& any = after ? *after : *before;
-  if (any.key.ns != how_.ns && any.key.ns != how_.declarations) return {};
+  if (any.key.ns != settings_.ns && any.key.ns != settings_.declarations) return {};
   return {policy_key};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Brings the cluster to what the AcceleratorPolicy `default` says: the objects of the modules that are on are there as
 // we want them, everything else that carries our label is not. Which objects is the catalogue's business (modules/,
-// pure), how they are kept is keeper.hpp's, which status policy_status.hpp's (pure). Keys are policy names.
+// pure), how they are kept is applier.hpp's, which status policy_status.hpp's (pure). Keys are policy names.
 
 #include <functional>
 #include <map>
@@ -21,7 +21,7 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/modules/catalogue.hpp"
-#include "reconcilers/plugins/keeper.hpp"
+#include "reconcilers/plugins/applier.hpp"
 #include "reconcilers/plugins/plugin_rollout.hpp"
 #include "reconcilers/plugins/policy_status.hpp"
 
@@ -32,7 +32,7 @@ class policy final : public controller::reconciler {
   struct stores {
     const controller::store<accelerator_policy>& policies;
     controller::store<kube::node>& nodes;
-    keeper::stores objects;  ///< see there what each must hold
+    applier::stores objects;  ///< see there what each must hold
   };
   struct settings {
     std::string ns;         ///< where the objects are made: our own namespace
@@ -52,7 +52,7 @@ class policy final : public controller::reconciler {
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
-  policy(stores from, kube::client& client, controller::recorder& events, settings how);
+  policy(stores stores, kube::client& client, controller::recorder& events, settings settings);
   policy(const policy&) = delete;
   policy& operator=(const policy&) = delete;
 
@@ -67,38 +67,39 @@ class policy final : public controller::reconciler {
   std::vector<kube::object_key> affected_by(const kube::object* before, const kube::object* after) const;
 
  private:
-  struct wanted {
+  struct desired_objects {
     std::vector<modules::intent> objects;
     std::map<std::string, std::string> broken;  ///< module -> why its objects cannot be made
   };
   /// How the writes of one round went.
   struct round {
-    std::map<std::string, keeper::outcome> modules;
+    std::map<std::string, applier::outcome> modules;
     std::optional<controller::milliseconds> again_in;
     std::optional<kube::error> failed;
-    void add(const keeper::outcome& one);
-    void add(const std::string& module, const keeper::outcome& one);
+    void add(const applier::outcome& outcome);
+    void add(const std::string& module, const applier::outcome& outcome);
   };
 
   bool synced() const;
-  wanted made_of(const accelerator_policy& rules, const std::set<std::string, std::less<>>& others) const;
+  desired_objects made_of(const accelerator_policy& rules, const std::set<std::string, std::less<>>& others) const;
   /// What it was the last time where neither the policy nor what others declare has changed: rendering it costs more
   /// than everything else when a thousand nodes change their mode.
-  std::shared_ptr<const wanted> wanted_by(const accelerator_policy* rules);
-  std::vector<module_row> rows_of(const accelerator_policy& rules, const wanted& want, const round& did) const;
+  std::shared_ptr<const desired_objects> wanted_by(const accelerator_policy* rules);
+  std::vector<module_row> rows_of(const accelerator_policy& rules, const desired_objects& want, const round& did) const;
   kube::task<controller::action> govern(const accelerator_policy* rules);
-  kube::task<keeper::outcome> report(std::shared_ptr<const wanted> want, round did, controller::object_reference about);
-  kube::task<keeper::outcome> say(kube::object_key key, std::string uid, nlohmann::json before, nlohmann::json status);
+  kube::task<applier::outcome> report(std::shared_ptr<const desired_objects> want, round did,
+                                      controller::object_reference about);
+  kube::task<applier::outcome> say(kube::object_key key, std::string uid, nlohmann::json before, nlohmann::json status);
   void tell(const controller::object_reference& about, const nlohmann::json& before, const nlohmann::json& now);
   void tell_of_schedulers(const controller::object_reference& about, const nlohmann::json& before,
                           const nlohmann::json& now);
   void count(const kube::node* before, const kube::node* after);
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
   controller::recorder& events_;
-  settings how_;
-  keeper keeper_;
+  settings settings_;
+  applier applier_;
   std::map<std::string, std::int32_t, std::less<>> nodes_in_;             ///< nodes by the value of our label
   std::map<std::pair<std::string, std::string>, std::int32_t> nodes_of_;  ///< by module and the node set that serves
   controller::milliseconds status_wrote_{-1'000'000};
@@ -107,7 +108,7 @@ class policy final : public controller::reconciler {
     std::map<std::string, module_spec, std::less<>> modules;
     bool publish = false;
     std::set<std::string, std::less<>> others;
-    std::shared_ptr<const wanted> is;
+    std::shared_ptr<const desired_objects> is;
   } last_wanted_;
 };
 

@@ -19,10 +19,10 @@ std::string progress(const module_row& row) {
   return std::string(row.name) + " " + std::to_string(row.ready) + "/" + std::to_string(row.desired);
 }
 
-std::string joined(const std::vector<module_row>& rows, auto&& of, auto&& which, std::string_view between) {
+std::string joined(const std::vector<module_row>& rows, auto&& describe, auto&& matches, std::string_view separator) {
   std::string out;
   for (const auto& row : rows) {
-    if (which(row)) (out += out.empty() ? std::string_view() : between) += of(row);
+    if (matches(row)) (out += out.empty() ? std::string_view() : separator) += describe(row);
   }
   return out;
 }
@@ -34,8 +34,8 @@ std::string progress_of_rollout(const module_row& row) {
 /// The row of that module in the present status; an empty object where there is none.
 json row_before(const json& before, const module_row& row) {
   if (!before.is_object()) return json::object();
-  for (const auto& one : before.value("modules", json::array())) {
-    if (one.is_object() && one.value("name", "") == row.name) return one;
+  for (const auto& entry : before.value("modules", json::array())) {
+    if (entry.is_object() && entry.value("name", "") == row.name) return entry;
   }
   return json::object();
 }
@@ -65,33 +65,33 @@ json conditions_of(const json& before, std::initializer_list<std::pair<const cha
 
 /// Since when it is so: another reason, version or configuration is a new beginning.
 json schedulers_of(const std::optional<std::vector<scheduler_row>>& rows, const json& before, std::string_view now) {
-  const auto said = before.is_object() ? before.value("schedulers", json::array()) : json::array();
-  if (!rows) return said;
+  const auto previous = before.is_object() ? before.value("schedulers", json::array()) : json::array();
+  if (!rows) return previous;
   auto out = json::array();
   for (const auto& row : *rows) {
-    json one = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
-                {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
-    if (!row.message.empty()) one["message"] = row.message;
-    for (const auto& was : said) {
-      const auto same = [&](const char* key) { return one.at(key) == was.value(key, ""); };
+    json object = {{"name", row.name},     {"mode", row.mode}, {"version", row.version}, {"checksum", row.checksum},
+                   {"reason", row.reason}, {"since", now},     {"desired", row.desired}, {"ready", row.ready}};
+    if (!row.message.empty()) object["message"] = row.message;
+    for (const auto& was : previous) {
+      const auto same = [&](const char* key) { return object.at(key) == was.value(key, ""); };
       if (was.is_object() && same("name") && same("reason") && same("version") && same("checksum"))
-        one["since"] = was.value("since", std::string(now));
+        object["since"] = was.value("since", std::string(now));
     }
-    out.push_back(std::move(one));
+    out.push_back(std::move(object));
   }
   return out;
 }
 
 }  // namespace
 
-json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of, const json& before,
+json policy_status(const std::vector<module_row>& rows, const accelerator_policy& policy, const json& before,
                    std::string_view now, const std::vector<controller::condition>& further,
                    const std::optional<std::vector<scheduler_row>>& schedulers) {
   const auto summary = joined(rows, progress, on, ", ");
   const auto bad = std::ranges::find_if(rows, wrong);
   const auto slow = std::ranges::find_if(rows, unfinished);
-  const auto said = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
-  const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, said, wrong, "; ")}
+  const auto describe = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
+  const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, describe, wrong, "; ")}
                                              : verdict{"False", "AsExpected", ""};
   verdict progressing =
       slow != rows.end()
@@ -104,36 +104,37 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
     ready = {"False", "RollingOut", progressing.message};
   else if (std::ranges::none_of(rows, on))
     ready = {"True", "NothingEnabled", "no module is on"};
-  if (of.removing) {
+  if (policy.removing) {
     std::int32_t left = 0;
     for (const auto& row : rows) left += row.nodes;
-    const auto what = left == 0 ? std::string("every node has left its mode")
-                                : std::to_string(left) + (left == 1 ? " node has" : " nodes have") + " still to leave";
-    progressing = {left > 0 ? "True" : "False", "Removing", what};
+    const auto message = left == 0
+                             ? std::string("every node has left its mode")
+                             : std::to_string(left) + (left == 1 ? " node has" : " nodes have") + " still to leave";
+    progressing = {left > 0 ? "True" : "False", "Removing", message};
     ready = {"False", "Removing",
-             what + "; quartermaster uninstall goes on, quartermaster uninstall --cancel takes it back"};
+             message + "; quartermaster uninstall goes on, quartermaster uninstall --cancel takes it back"};
   }
 
   auto modules = json::array();
   for (const auto& row : rows) {
-    json one = {{"name", row.name},   {"enabled", row.enabled}, {"desired", row.desired},
-                {"ready", row.ready}, {"nodes", row.nodes},     {"isolation", row.isolation}};
+    json object = {{"name", row.name},   {"enabled", row.enabled}, {"desired", row.desired},
+                   {"ready", row.ready}, {"nodes", row.nodes},     {"isolation", row.isolation}};
     if (!row.image.empty()) {
-      one["image"] = row.image;
-      one["updated"] = row.updated;
+      object["image"] = row.image;
+      object["updated"] = row.updated;
     }
     if (auto image = image_before(row_before(before, row), row); !image.empty())
-      one["previousImage"] = std::move(image);
-    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) one["message"] = word;
-    modules.push_back(std::move(one));
+      object["previousImage"] = std::move(image);
+    if (const auto& word = row.message.empty() ? row.rolling : row.message; !word.empty()) object["message"] = word;
+    modules.push_back(std::move(object));
   }
   auto conditions = conditions_of(before, {{"Ready", ready}, {"Progressing", progressing}, {"Degraded", degraded}},
-                                  of.generation, now);
-  for (const auto& one : further) controller::set_condition(conditions, one, now);
+                                  policy.generation, now);
+  for (const auto& entry : further) controller::set_condition(conditions, entry, now);
   const bool said_of_schedulers =
       std::ranges::find(further, scheduler_ready, &controller::condition::type) != further.end();
   if (schedulers && !said_of_schedulers) controller::remove_condition(conditions, scheduler_ready);
-  return {{"observedGeneration", of.generation},
+  return {{"observedGeneration", policy.generation},
           {"summary", summary.empty() ? "none" : summary},
           {"modules", std::move(modules)},
           {"schedulers", schedulers_of(schedulers, before, now)},

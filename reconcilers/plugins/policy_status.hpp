@@ -43,7 +43,7 @@ struct scheduler_row {
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
 /// `further` are conditions others have worked out. `schedulers`: empty where nobody has looked yet; what was said of
 /// them stays then.
-nlohmann::json policy_status(const std::vector<module_row>& rows, const accelerator_policy& of,
+nlohmann::json policy_status(const std::vector<module_row>& rows, const accelerator_policy& policy,
                              const nlohmann::json& before, std::string_view now,
                              const std::vector<controller::condition>& further = {},
                              const std::optional<std::vector<scheduler_row>>& schedulers = std::nullopt);

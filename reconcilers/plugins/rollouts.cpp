@@ -29,8 +29,8 @@ std::uint64_t version_of(const json& object) {
   return out;
 }
 
-std::string_view module_of(const kube::object* of) {
-  return of ? of->labels.value_or(names::module_label, "") : std::string_view();
+std::string_view module_of(const kube::object* object) {
+  return object ? object->labels.value_or(names::module_label, "") : std::string_view();
 }
 
 /// The modules two states of an object are of, each once.
@@ -42,27 +42,27 @@ std::vector<kube::object_key> modules_of(std::string_view before, std::string_vi
 }
 
 bool tainted(const kube::node& node) {
-  return std::ranges::any_of(node.taints, [](const auto& one) { return one.key == names::switching_taint; });
+  return std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == names::switching_taint; });
 }
 
 const kube::owner_ref* owner_of(const kube::pod& pod) {
-  const auto at = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
-  return at == pod.owners.end() ? nullptr : &*at;
+  const auto match = std::ranges::find(pod.owners, true, &kube::owner_ref::controller);
+  return match == pod.owners.end() ? nullptr : &*match;
 }
 
 /// Follows which objects are of which module.
 void follow(auto& index, const kube::object* before, const kube::object* after, bool was, bool is) {
   if (was && (!is || module_of(before) != module_of(after))) {
-    const auto at = index.find(module_of(before));
-    if (at != index.end() && at->second.erase(before->key) > 0 && at->second.empty()) index.erase(at);
+    const auto match = index.find(module_of(before));
+    if (match != index.end() && match->second.erase(before->key) > 0 && match->second.empty()) index.erase(match);
   }
   if (is) index[std::string(module_of(after))].insert(after->key);
 }
 
 }  // namespace
 
-rollouts::rollouts(stores from, kube::client& client, controller::recorder& events, settings how)
-    : from_(from), client_(client), events_(events), how_(std::move(how)) {
+rollouts::rollouts(stores stores, kube::client& client, controller::recorder& events, settings settings)
+    : stores_(stores), client_(client), events_(events), settings_(std::move(settings)) {
   const auto see_pod = [this](const kube::pod* before, const kube::pod* after) {
     follow(plugins_, before, after, before && is_plugin(*before), after && is_plugin(*after));
     if (before && (!after || after->id != before->id || after->deleting)) removed_.erase(before->id);
@@ -70,35 +70,35 @@ rollouts::rollouts(stores from, kube::client& client, controller::recorder& even
   const auto see_node = [this](const kube::node* before, const kube::node* after) {
     follow(served_, before, after, !module_of(before).empty(), !module_of(after).empty());
   };
-  for (const auto& one : from_.pods.all()) see_pod(nullptr, &one);
-  for (const auto& one : from_.nodes.all()) see_node(nullptr, &one);
-  from_.pods.observe(see_pod);
-  from_.nodes.observe(see_node);
+  for (const auto& pod : stores_.pods.all()) see_pod(nullptr, &pod);
+  for (const auto& node : stores_.nodes.all()) see_node(nullptr, &node);
+  stores_.pods.observe(see_pod);
+  stores_.nodes.observe(see_node);
 }
 
 bool rollouts::synced() const {
-  return from_.policies.synced() && from_.daemon_sets.synced() && from_.nodes.synced() && from_.pods.synced() &&
-         from_.accelerator_nodes.synced();
+  return stores_.policies.synced() && stores_.daemon_sets.synced() && stores_.nodes.synced() && stores_.pods.synced() &&
+         stores_.accelerator_nodes.synced();
 }
 
 bool rollouts::is_plugin(const kube::pod& pod) const {
-  return pod.key.ns == how_.ns && !pod.finished() && !module_of(&pod).empty();
+  return pod.key.ns == settings_.ns && !pod.finished() && !module_of(&pod).empty();
 }
 
 bool rollouts::is_ours(const kube::daemon_set& set) const {
-  return set.key.ns == how_.ns && !set.deleting && !module_of(&set).empty() &&
+  return set.key.ns == settings_.ns && !set.deleting && !module_of(&set).empty() &&
          set.labels.value_or(names::managed_by_label, "") == names::managed_by;
 }
 
 std::string rollouts::record_on(const kube::daemon_set& set) const {
-  const auto at = written_.find(set.id.to_string());
-  if (at != written_.end() && set.resource_version < at->second.version) return at->second.record;
+  const auto match = written_.find(set.id.to_string());
+  if (match != written_.end() && set.resource_version < match->second.version) return match->second.record;
   return std::string(set.annotations.value_or(names::rollout_annotation, ""));
 }
 
 rollouts::sets_of rollouts::sets(std::string_view module) const {
   sets_of out;
-  for (const auto& set : from_.daemon_sets.all()) {
+  for (const auto& set : stores_.daemon_sets.all()) {
     if (!is_ours(set) || module_of(&set) != module) continue;
     out.all.push_back(&set);
     if (!out.record) out.record = rollout_record::parse(record_on(set), set.key.name);
@@ -107,32 +107,32 @@ rollouts::sets_of rollouts::sets(std::string_view module) const {
 }
 
 bool rollouts::changing(const kube::node& node, std::string_view module) const {
-  const auto* object = from_.accelerator_nodes.find(node.key);
+  const auto* object = stores_.accelerator_nodes.find(node.key);
   return node.deleting ||
          is_changing(tainted(node), module, object ? std::string_view(object->mode.actual_mode) : std::string_view());
 }
 
 rollout_state rollouts::state_of(const std::string& module) const {
   rollout_state out;
-  const auto* rules = from_.policies.find(policy_key);
+  const auto* rules = stores_.policies.find(policy_key);
   const auto& offered = modules::offered_by(rules);
-  const auto* of = offered.find(module);
-  const auto ours = sets(module);
-  if (!rules || rules->deleting || !of || ours.all.empty()) return out;
-  out.record = ours.record;
+  const auto* match = offered.find(module);
+  const auto daemon_sets = sets(module);
+  if (!rules || rules->deleting || !match || daemon_sets.all.empty()) return out;
+  out.record = daemon_sets.record;
 
   const auto template_of = [](const kube::object& object) {
     return object.annotations.value_or(names::template_annotation, "");
   };
   const auto each_plugin = [&](auto&& call) {
-    const auto at = plugins_.find(module);
-    if (at == plugins_.end()) return;
-    for (const auto& key : at->second) {
-      const auto* pod = from_.pods.find(key);
+    const auto position = plugins_.find(module);
+    if (position == plugins_.end()) return;
+    for (const auto& key : position->second) {
+      const auto* pod = stores_.pods.find(key);
       const auto* owner = pod && !pod->node_name.empty() ? owner_of(*pod) : nullptr;
       if (!owner) continue;
-      const auto set = std::ranges::find(ours.all, owner->id, &kube::daemon_set::id);
-      if (set != ours.all.end()) call(*pod, **set);
+      const auto set = std::ranges::find(daemon_sets.all, owner->id, &kube::daemon_set::id);
+      if (set != daemon_sets.all.end()) call(*pod, **set);
     }
   };
   bool any_old = out.record.has_value();
@@ -143,7 +143,7 @@ rollout_state rollouts::state_of(const std::string& module) const {
   const auto each_node = [&](auto&& call) {
     if (served == served_.end()) return;
     for (const auto& key : served->second) {
-      if (const auto* node = from_.nodes.find(key)) call(*node);
+      if (const auto* node = stores_.nodes.find(key)) call(*node);
     }
   };
   each_node([&](const kube::node& node) { any_old = any_old || serving_set(node) != wanted_set(rules, module, node); });
@@ -158,10 +158,10 @@ rollout_state rollouts::state_of(const std::string& module) const {
 
   const auto at_spec = rules->modules.find(module);
   const auto spec = at_spec == rules->modules.end() ? module_spec() : at_spec->second;
-  out.how = modules::rollout_of(*of, spec).how;
-  out.resources.assign(of->resources.begin(), of->resources.end());
+  out.method = modules::rollout_of(*match, spec).method;
+  out.resources.assign(match->resources.begin(), match->resources.end());
   out.timeout = rules->enrolment.verify_timeout;
-  out.wall = std::chrono::floor<std::chrono::seconds>(how_.wall().time_since_epoch()).count();
+  out.wall = std::chrono::floor<std::chrono::seconds>(settings_.wall().time_since_epoch()).count();
   each_node([&](const kube::node& node) {
     auto& made = out.nodes.emplace_back(std::move(nodes[node.key.name]));
     made.name = node.key.name;
@@ -171,22 +171,22 @@ rollout_state rollouts::state_of(const std::string& module) const {
     made.target = wanted_set(rules, module, node);
     made.allocatable = node.allocatable;
     for (const auto& [name, amount] : node.allocatable) {
-      if (modules::has_prefix(*of, name) && std::ranges::find(out.others, name) == out.others.end())
+      if (modules::has_prefix(*match, name) && std::ranges::find(out.others, name) == out.others.end())
         out.others.push_back(name);
     }
-    const auto name = std::string(of->daemon_set) + (made.target.empty() ? "" : "-" + made.target);
-    const auto at = std::ranges::find_if(ours.all, [&](const auto* set) { return set->key.name == name; });
-    const auto& set = at == ours.all.end() ? *ours.all.front() : **at;
+    const auto name = std::string(match->daemon_set) + (made.target.empty() ? "" : "-" + made.target);
+    const auto position = std::ranges::find_if(daemon_sets.all, [&](const auto* set) { return set->key.name == name; });
+    const auto& set = position == daemon_sets.all.end() ? *daemon_sets.all.front() : **position;
     made.set = set.key.name;
     made.wanted = template_of(set);
-    made.known = at != ours.all.end() && set.observed_generation >= set.generation;
-    if (out.how == modules::rollout::strategy::when_idle && !made.pods.empty() && !made.changing) {
+    made.known = position != daemon_sets.all.end() && set.observed_generation >= set.generation;
+    if (out.method == modules::rollout::strategy::when_idle && !made.pods.empty() && !made.changing) {
       // Of any module: NVIDIA's plugin offers shares of MPS under the name of another.
-      for (const auto& pod : from_.on_nodes.holders(node, offered, of)) made.users.push_back(pod.name());
+      for (const auto& pod : stores_.on_nodes.holders(node, offered, match)) made.users.push_back(pod.name());
     }
   });
-  if (const auto at = well_.find(module); at != well_.end() && out.record == at->second.record)
-    out.well_for = how_.now() - at->second.at;
+  if (const auto position = well_.find(module); position != well_.end() && out.record == position->second.record)
+    out.well_for = settings_.now() - position->second.time;
   return out;
 }
 
@@ -195,18 +195,18 @@ rollout_step rollouts::look(const std::string& module) const { return next_rollo
 kube::task<action> rollouts::reconcile(kube::object_key key) {
   if (!synced()) co_return action::again(look_again);
   const auto module = key.name;
-  if (const auto at = at_rest_.find(module); at != at_rest_.end() && how_.now() - at->second < at_rest)
-    co_return action::again(at_rest - (how_.now() - at->second));
+  if (const auto match = at_rest_.find(module); match != at_rest_.end() && settings_.now() - match->second < at_rest)
+    co_return action::again(at_rest - (settings_.now() - match->second));
   auto is = state_of(module);
   if (!is_well(is)) {
     well_.erase(module);
-  } else if (const auto at = well_.find(module); at == well_.end() || at->second.record != is.record) {
-    well_.insert_or_assign(module, well_since{*is.record, how_.now()});
+  } else if (const auto match = well_.find(module); match == well_.end() || match->second.record != is.record) {
+    well_.insert_or_assign(module, well_since{*is.record, settings_.now()});
     is.well_for = 0ms;
   }
   const auto step = next_rollout_step(is);
   if (step.is == rollout_step::kind::done && !step.clear)
-    at_rest_[module] = how_.now();
+    at_rest_[module] = settings_.now();
   else
     at_rest_.erase(module);
   if (step.waits_for_pods)
@@ -214,13 +214,13 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
   else
     waiting_.erase(module);
   const auto news = (step.is == rollout_step::kind::halted ? "!" : "") + step.message;
-  if (std::exchange(told_[module], news) != news) how_.on_news();
+  if (std::exchange(messages_[module], news) != news) settings_.on_news();
 
   if (step.clear) {
     const auto done = co_await write(*step.clear, {});
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
-    how_.on_news();  // only now does `look` see no node under way
+    settings_.on_news();  // only now does `look` see no node under way
   }
   if (step.record) {
     const auto done = co_await write(step.record->set, step.record->to_string());
@@ -247,8 +247,8 @@ kube::task<action> rollouts::reconcile(kube::object_key key) {
 
 /// False: the world moved on meanwhile. An empty record takes it off.
 kube::task<bool> rollouts::write(std::string set, std::string record) {
-  const kube::object_key key{how_.ns, set};
-  const auto* known = from_.daemon_sets.find(key);
+  const kube::object_key key{settings_.ns, set};
+  const auto* known = stores_.daemon_sets.find(key);
   if (!known) co_return false;
   const auto uid = known->id.to_string();
   auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", uid}}});
@@ -274,15 +274,15 @@ kube::task<bool> rollouts::is_idle(std::string node) {
   those.field_selector = "spec.nodeName=" + node + ",status.phase!=Succeeded,status.phase!=Failed";
   const auto pods = co_await client_.list(kube::resources::pods, those);
   if (!pods) co_return std::unexpected(pods.error());
-  const auto* on = from_.nodes.find({{}, node});
-  if (!on) co_return false;
-  const auto& offered = modules::offered_by(from_.policies.find(policy_key));
-  const auto* mode = offered.find(module_of(on));
+  const auto* match = stores_.nodes.find({{}, node});
+  if (!match) co_return false;
+  const auto& offered = modules::offered_by(stores_.policies.find(policy_key));
+  const auto* mode = offered.find(module_of(match));
   const auto asks = [&](const json& container) {
     for (const auto* kind : {"limits", "requests"}) {
       const auto amounts = container.value("resources", json::object()).value(kind, json::object());
       for (const auto& [name, amount] : amounts.items()) {
-        if (amount != "0" && module_of(name, *on, offered, mode)) return true;
+        if (amount != "0" && module_of(name, *match, offered, mode)) return true;
       }
     }
     return false;
@@ -297,15 +297,15 @@ kube::task<bool> rollouts::is_idle(std::string node) {
   co_return true;
 }
 
-kube::task<void> rollouts::remove(rollout_step::removal what, std::string module) {
+kube::task<void> rollouts::remove(rollout_step::removal removal, std::string module) {
   kube::preconditions only_if;
-  only_if.uid = what.pod.id.to_string();
-  const auto key = what.pod.key;
+  only_if.uid = removal.pod.id.to_string();
+  const auto key = removal.pod.key;
   const auto done = co_await client_.remove(kube::resources::pods, key, only_if);
   if (!done && done.error().code != kube::errc::conflict) co_return std::unexpected(done.error());
-  const auto* still = from_.pods.find(key);
-  if (still && still->id == what.pod.id && !still->deleting) removed_.insert(what.pod.id);
-  if (const auto* node = from_.nodes.find({{}, what.node}); node && done)
+  const auto* still = stores_.pods.find(key);
+  if (still && still->id == removal.pod.id && !still->deleting) removed_.insert(removal.pod.id);
+  if (const auto* node = stores_.nodes.find({{}, removal.node}); node && done)
     events_.record({kube::resources::nodes, *node}, controller::event_type::normal, "PluginReplaced", "Delete",
                    "plugin pod " + key.to_string() + " of module " + module +
                        " is replaced by the newest version; running pods keep their cards");
@@ -313,19 +313,19 @@ kube::task<void> rollouts::remove(rollout_step::removal what, std::string module
 }
 
 /// False: the world moved on meanwhile.
-kube::task<bool> rollouts::move(rollout_step::relocation what, std::string module) {
-  const kube::object_key key{{}, what.node};
-  const auto* node = from_.nodes.find(key);
-  if (!node || module_of(node) != module || serving_set(*node) != what.from) co_return false;
+kube::task<bool> rollouts::move(rollout_step::relocation relocation, std::string module) {
+  const kube::object_key key{{}, relocation.node};
+  const auto* node = stores_.nodes.find(key);
+  if (!node || module_of(node) != module || serving_set(*node) != relocation.source) co_return false;
   auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", node->id.to_string()}},
                             {{"op", "test"}, {"path", module_path}, {"value", module}}});
-  patch_set(*node, what.to, patch);
+  patch_set(*node, relocation.target, patch);
   const controller::object_reference about(kube::resources::nodes, *node);
   kube::write_options options;
   options.field_manager = names::field_owner;
   const auto answer = co_await client_.patch(kube::resources::nodes, key, kube::patch_kind::json, patch, {}, options);
   if (answer) {
-    if (what.to == between_sets)
+    if (relocation.target == between_sets)
       events_.record(about, controller::event_type::normal, "PluginReplaced", "Move",
                      "the plugin of module " + module +
                          " is replaced by that of the node's new node set; running pods keep their cards");
@@ -341,7 +341,7 @@ std::vector<kube::object_key> rollouts::affected_by(const accelerator_policy* be
   std::vector<kube::object_key> out;
   if ((after ? after : before)->key != policy_key) return out;
   std::set<std::string_view> modules;
-  for (const auto& set : from_.daemon_sets.all()) {
+  for (const auto& set : stores_.daemon_sets.all()) {
     if (is_ours(set)) modules.insert(module_of(&set));
   }
   for (const auto module : modules) out.push_back({{}, std::string(module)});
@@ -360,12 +360,12 @@ std::vector<kube::object_key> rollouts::affected_by(const kube::node* before, co
 
 std::vector<kube::object_key> rollouts::affected_by(const kube::pod* before, const kube::pod* after) const {
   const auto& any = after ? *after : *before;
-  if (any.key.ns == how_.ns && (!module_of(before).empty() || !module_of(after).empty()))
+  if (any.key.ns == settings_.ns && (!module_of(before).empty() || !module_of(after).empty()))
     return modules_of(module_of(before), module_of(after));
   std::vector<kube::object_key> out;
   if (waiting_.empty()) return out;
-  for (const auto& at : from_.on_nodes.affected_by(before, after)) {
-    const auto module = module_of(from_.nodes.find(at));
+  for (const auto& entry : stores_.on_nodes.affected_by(before, after)) {
+    const auto module = module_of(stores_.nodes.find(entry));
     if (waiting_.contains(module)) out.push_back({{}, std::string(module)});
   }
   return out;
@@ -373,11 +373,11 @@ std::vector<kube::object_key> rollouts::affected_by(const kube::pod* before, con
 
 std::vector<kube::object_key> rollouts::affected_by(const accelerator_node* before,
                                                     const accelerator_node* after) const {
-  const auto mode = [](const accelerator_node* of) {
-    return of ? std::string_view(of->mode.actual_mode) : std::string_view();
+  const auto mode = [](const accelerator_node* status) {
+    return status ? std::string_view(status->mode.actual_mode) : std::string_view();
   };
   if (mode(before) == mode(after)) return {};
-  const auto module = module_of(from_.nodes.find((after ? after : before)->key));
+  const auto module = module_of(stores_.nodes.find((after ? after : before)->key));
   return modules_of({}, module);
 }
 

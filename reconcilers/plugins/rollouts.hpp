@@ -48,7 +48,7 @@ class rollouts final : public controller::reconciler {
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call
   /// `affected_by`.
-  rollouts(stores from, kube::client& client, controller::recorder& events, settings how);
+  rollouts(stores stores, kube::client& client, controller::recorder& events, settings settings);
   rollouts(const rollouts&) = delete;
   rollouts& operator=(const rollouts&) = delete;
 
@@ -69,13 +69,13 @@ class rollouts final : public controller::reconciler {
   /// Names by module.
   using index = std::map<std::string, std::set<kube::object_key>, std::less<>>;
   /// Our last word on a DaemonSet, until its watch has shown it.
-  struct written {
+  struct last_write {
     std::uint64_t version = 0;
     std::string record;
   };
   struct well_since {
     rollout_record record;
-    controller::milliseconds at{0};
+    controller::milliseconds time{0};
   };
   struct sets_of {
     std::vector<const kube::daemon_set*> all;
@@ -92,19 +92,19 @@ class rollouts final : public controller::reconciler {
   rollout_state state_of(const std::string& module) const;
   kube::task<bool> write(std::string set, std::string record);
   kube::task<bool> is_idle(std::string node);
-  kube::task<void> remove(rollout_step::removal what, std::string module);
-  kube::task<bool> move(rollout_step::relocation what, std::string module);
+  kube::task<void> remove(rollout_step::removal removal, std::string module);
+  kube::task<bool> move(rollout_step::relocation relocation, std::string module);
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
   controller::recorder& events_;
-  settings how_;
+  settings settings_;
   index plugins_, served_;  ///< plugin pods and nodes of each module
-  std::map<std::string, written, std::less<>> written_;
+  std::map<std::string, last_write, std::less<>> written_;
   std::map<std::string, well_since, std::less<>> well_;  ///< by module
   std::set<kube::uid> removed_;                          ///< pods we deleted that the watch still shows as they were
   std::set<std::string, std::less<>> waiting_;           ///< modules of which nodes wait for their pods
-  std::map<std::string, std::string, std::less<>> told_;
+  std::map<std::string, std::string, std::less<>> messages_;
   std::map<std::string, controller::milliseconds, std::less<>> at_rest_;  ///< modules without an old plugin, since
 };
 

@@ -17,23 +17,24 @@ using nlohmann::json;
 namespace {
 
 /// Several objects of a namespace are one set of limits; each shows those that it has.
-bool has(const accelerator_quota& of, const quota::standing& what) {
-  return std::ranges::any_of(of.hard, [&](const quota::tenant::limit& one) {
-    return one.model == what.model && one.only == what.only && one.nominal[static_cast<std::size_t>(what.of)];
+bool has(const accelerator_quota& object, const quota::standing& standing) {
+  return std::ranges::any_of(object.hard, [&](const quota::tenant::limit& limit) {
+    return limit.model == standing.model && limit.only == standing.only &&
+           limit.nominal[static_cast<std::size_t>(standing.unit)];
   });
 }
 
-json row_of(const quota::standing& of) {
-  json row{{"units", std::string(unit_of(of.of))},
-           {"max", of.nominal},
-           {"used", of.used},
-           {"borrowed", of.borrowed},
-           {"lent", of.lent}};
-  if (!of.model.empty()) row["model"] = of.model;
-  if (!of.only.pool.empty()) row["pool"] = of.only.pool;
-  if (of.only.priority_from) row["priorityFrom"] = *of.only.priority_from;
-  if (of.only.priority_to) row["priorityTo"] = *of.only.priority_to;
-  if (of.only.isolated) row["isolation"] = quota::text_of(*of.only.isolated);
+json row_of(const quota::standing& standing) {
+  json row{{"units", std::string(unit_of(standing.unit))},
+           {"max", standing.nominal},
+           {"used", standing.used},
+           {"borrowed", standing.borrowed},
+           {"lent", standing.lent}};
+  if (!standing.model.empty()) row["model"] = standing.model;
+  if (!standing.only.pool.empty()) row["pool"] = standing.only.pool;
+  if (standing.only.priority_from) row["priorityFrom"] = *standing.only.priority_from;
+  if (standing.only.priority_to) row["priorityTo"] = *standing.only.priority_to;
+  if (standing.only.isolated) row["isolation"] = quota::text_of(*standing.only.isolated);
   return row;
 }
 
@@ -56,22 +57,22 @@ json conditions_of(const json& status) {
   return out;
 }
 
-bool names_models(const accelerator_quota& of) {
-  return std::ranges::any_of(of.hard, [](const quota::tenant::limit& one) { return !one.model.empty(); });
+bool names_models(const accelerator_quota& object) {
+  return std::ranges::any_of(object.hard, [](const quota::tenant::limit& limit) { return !limit.model.empty(); });
 }
 
 std::string listed(const auto& all) {
   std::string out;
-  for (const auto& one : all) (out += out.empty() ? "" : ", ") += one;
+  for (const auto& entry : all) (out += out.empty() ? "" : ", ") += entry;
   return out;
 }
 
-void judge_models(json& conditions, const accelerator_quota& of, const std::set<std::string>& models,
+void judge_models(json& conditions, const accelerator_quota& quota, const std::set<std::string>& models,
                   std::string_view now) {
   std::set<std::string> unknown;
-  for (const auto& one : of.hard)
-    if (!one.model.empty() && !models.contains(one.model)) unknown.insert(one.model);
-  if (!names_models(of) || models.empty()) {
+  for (const auto& entry : quota.hard)
+    if (!entry.model.empty() && !models.contains(entry.model)) unknown.insert(entry.model);
+  if (!names_models(quota) || models.empty()) {
     controller::remove_condition(conditions, models_condition);
     return;
   }
@@ -82,36 +83,37 @@ void judge_models(json& conditions, const accelerator_quota& of, const std::set<
        sound ? "there are cards of each model that is named"
              : "no node has a card of model " + listed(unknown) + ", so that limit counts nothing; " +
                    "models there are: " + listed(models),
-       of.generation},
+       quota.generation},
       now);
 }
 
 }  // namespace
 
-json status_of(const accelerator_quota& of, const quota_view& view, std::string_view now) {
+json status_of(const accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
-  for (const auto& one : view.standings) {
-    if (!has(of, one)) continue;
-    hard.push_back(row_of(one));
-    summary += (summary.empty() ? "" : ", ") + std::string(unit_of(one.of)) +
-               (one.model.empty() ? "" : " of " + one.model) + scope_of(one.only) + " " + std::to_string(one.used) +
-               "/" + std::to_string(one.nominal) +
-               (one.borrowed > 0 ? " (" + std::to_string(one.borrowed) + " borrowed)" : "");
+  for (const auto& standing : view.standings) {
+    if (!has(quota, standing)) continue;
+    hard.push_back(row_of(standing));
+    summary += (summary.empty() ? "" : ", ") + std::string(unit_of(standing.unit)) +
+               (standing.model.empty() ? "" : " of " + standing.model) + scope_of(standing.only) + " " +
+               std::to_string(standing.used) + "/" + std::to_string(standing.nominal) +
+               (standing.borrowed > 0 ? " (" + std::to_string(standing.borrowed) + " borrowed)" : "");
   }
   std::int64_t all = 0;
   for (const auto& [reason, pods] : view.waiting) {
     refusals.push_back({{"reason", reason}, {"pods", pods}});
     all += pods;
   }
-  auto conditions = conditions_of(json::parse(of.status, nullptr, false));
+  auto conditions = conditions_of(json::parse(quota.status, nullptr, false));
   controller::set_condition(conditions,
                             {std::string(enforced_condition), view.enforced.holds ? "True" : "False",
-                             view.enforced.reason, view.enforced.message, of.generation},
+                             view.enforced.reason, view.enforced.message, quota.generation},
                             now);
-  judge_models(conditions, of, view.models, now);
-  return {{"observedGeneration", of.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
-          {"refusals", std::move(refusals)},     {"conditions", conditions}};
+  judge_models(conditions, quota, view.models, now);
+  return {
+      {"observedGeneration", quota.generation}, {"summary", summary},      {"waiting", all}, {"hard", std::move(hard)},
+      {"refusals", std::move(refusals)},        {"conditions", conditions}};
 }
 
 kube::task<void> quota_status::write(kube::object_key key, kube::uid id, json status) {
@@ -119,10 +121,10 @@ kube::task<void> quota_status::write(kube::object_key key, kube::uid id, json st
                     {"kind", accelerator_quota::of().kind},
                     {"metadata", {{"name", key.name}, {"namespace", key.ns}, {"uid", id.to_string()}}},
                     {"status", std::move(status)}};
-  kube::write_options how;
-  how.field_manager = names::field_owner;
-  how.force = true;
-  const auto done = co_await by_.api.apply_status(accelerator_quota::of(), key, object, how);
+  kube::write_options options;
+  options.field_manager = names::field_owner;
+  options.force = true;
+  const auto done = co_await dependencies_.api.apply_status(accelerator_quota::of(), key, object, options);
   const bool gone = !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
   if (!done && !gone) co_return std::unexpected(done.error());
   co_return kube::result<void>();
@@ -132,35 +134,35 @@ kube::task<void> quota_status::turn() {
   struct look {
     kube::object_key key;
     kube::uid id;
-    seen from;
+    inputs inputs;
   };
-  const auto enforced = by_.enforced();
-  const auto waiting = by_.waiting();
-  const auto models = by_.models();
+  const auto enforced = dependencies_.enforced();
+  const auto waiting = dependencies_.waiting();
+  const auto models = dependencies_.models();
   std::vector<look> due;
-  std::map<kube::uid, seen> settled;
-  for (const auto& one : by_.quotas.all()) {
-    const auto held = waiting.find(one.key.ns);
-    seen now{one.resource_version, by_.limits ? by_.limits->version_of(one.key.ns) : 0,
-             held == waiting.end() ? held_back() : held->second, enforced,
-             names_models(one) ? models : std::set<std::string>()};
-    const auto before = last_.find(one.id);
+  std::map<kube::uid, inputs> settled;
+  for (const auto& entry : dependencies_.quotas.all()) {
+    const auto held = waiting.find(entry.key.ns);
+    inputs now{entry.resource_version, dependencies_.limits ? dependencies_.limits->version_of(entry.key.ns) : 0,
+               held == waiting.end() ? held_back() : held->second, enforced,
+               names_models(entry) ? models : std::set<std::string>()};
+    const auto before = last_.find(entry.id);
     if (before != last_.end() && before->second == now)
       settled.insert(last_.extract(before));
     else
-      due.push_back({one.key, one.id, std::move(now)});
+      due.push_back({entry.key, entry.id, std::move(now)});
   }
   last_ = std::move(settled);
   std::map<std::string, std::vector<quota::standing>, std::less<>> standings;  // of cohorts that something changed in
-  for (auto& one : due) {
+  for (auto& entry : due) {
     co_await controller::yield_to_others();
-    const auto* quota = by_.quotas.find(one.key);
-    if (!quota || quota->id != one.id) continue;
-    if (by_.limits && !standings.contains(one.key.ns)) {
-      standings.merge(by_.limits->standings_together(one.key.ns));
-      standings.try_emplace(one.key.ns);
+    const auto* quota = dependencies_.quotas.find(entry.key);
+    if (!quota || quota->id != entry.id) continue;
+    if (dependencies_.limits && !standings.contains(entry.key.ns)) {
+      standings.merge(dependencies_.limits->standings_together(entry.key.ns));
+      standings.try_emplace(entry.key.ns);
     }
-    auto status = status_of(*quota, {standings[one.key.ns], one.from.waiting, enforced, models},
+    auto status = status_of(*quota, {standings[entry.key.ns], entry.inputs.waiting, enforced, models},
                             controller::rfc3339_seconds(std::chrono::system_clock::now()));
     const auto there = json::parse(quota->status, nullptr, false);
     const bool news = there.is_discarded() || there != status;
@@ -168,14 +170,14 @@ kube::task<void> quota_status::turn() {
                        !controller::find_condition(there["conditions"], enforced_condition) ||
                        controller::condition_true(there["conditions"], enforced_condition);
     if (first && !enforced.holds)
-      by_.events.record({accelerator_quota::of(), *quota}, controller::event_type::warning, "QuotaNotEnforced", "Check",
-                        enforced.message);
+      dependencies_.events.record({accelerator_quota::of(), *quota}, controller::event_type::warning,
+                                  "QuotaNotEnforced", "Check", enforced.message);
     if (news) {
-      auto done = co_await write(one.key, one.id, std::move(status));
+      auto done = co_await write(entry.key, entry.id, std::move(status));
       if (!done) co_return done;
       continue;  // looked at again when the watch shows it
     }
-    last_[one.id] = std::move(one.from);
+    last_[entry.id] = std::move(entry.inputs);
   }
   co_return kube::result<void>();
 }

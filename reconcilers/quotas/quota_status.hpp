@@ -45,11 +45,11 @@ struct quota_view {
   std::set<std::string> models;  ///< of the cards there are; empty: not known
 };
 /// @param now as metav1.Time; for a condition that changes
-nlohmann::json status_of(const accelerator_quota& of, const quota_view& view, std::string_view now);
+nlohmann::json status_of(const accelerator_quota& quota, const quota_view& view, std::string_view now);
 
 class quota_status {
  public:
-  struct given {
+  struct dependencies {
     kube::client& api;  ///< the fenced one
     const controller::store<accelerator_quota>& quotas;
     const quota::allowances* limits;  ///< null: nobody counts
@@ -58,25 +58,25 @@ class quota_status {
     std::function<std::set<std::string>()> models;
     controller::recorder& events;
   };
-  explicit quota_status(given by) : by_(std::move(by)) {}
+  explicit quota_status(dependencies dependencies) : dependencies_(std::move(dependencies)) {}
 
   /// One look at all of them; to be called every few seconds. The first error ends it, the rest is next time's.
   kube::task<void> turn();
 
  private:
   /// What a status follows from. As it was last time: there is nothing to do.
-  struct seen {
+  struct inputs {
     std::uint64_t object = 0, limits = 0;
     held_back waiting;
     quota_enforcement enforced;
     std::set<std::string> models;  ///< none where the object names none
 
-    friend bool operator==(const seen&, const seen&) = default;
+    friend bool operator==(const inputs&, const inputs&) = default;
   };
   kube::task<void> write(kube::object_key key, kube::uid id, nlohmann::json status);
 
-  given by_;
-  std::map<kube::uid, seen> last_;
+  dependencies dependencies_;
+  std::map<kube::uid, inputs> last_;
 };
 
 }  // namespace reconcilers

@@ -29,7 +29,7 @@ namespace reconcilers::verify {
 /// A pod on the node that asks for extended resources and is not finished.
 struct claim {
   std::string pod;  ///< "namespace/name"
-  kube::quantities asked;
+  kube::quantities requests;
 };
 
 struct node_view {
@@ -157,9 +157,9 @@ enum class code : std::uint8_t {
 inline constexpr std::size_t code_count = static_cast<std::size_t>(code::test_pod_refused) + 1;
 
 struct step {
-  stage at{};
+  stage position{};
   outcome is{};
-  code why = code::none;     ///< unless wrong: none
+  code cause = code::none;   ///< unless wrong: none
   std::string value, other;  ///< what the words are filled with
   std::optional<preflight_row> row;
   std::string other_zh = {};  ///< `other` in Chinese where it is a sentence of ours; empty: the same
@@ -176,21 +176,21 @@ struct report {
   std::vector<node_walk> nodes;
 };
 
-report walk(const cluster_view& of);
+report walk(const cluster_view& view);
 
 /// Steps that are wrong.
-std::size_t problems(const report& of);
+std::size_t problems(const report& report);
 
 /// Something in it is only that the operator has not come to an object yet, which passes within moments.
-bool unsettled(const report& of);
+bool unsettled(const report& report);
 
-std::string_view to_string(stage at) noexcept;
-std::string_view name_of(stage at, crl::language in) noexcept;
+std::string_view to_string(stage stage) noexcept;
+std::string_view name_of(stage stage, text::language language) noexcept;
 std::string_view to_string(outcome is) noexcept;
-std::string_view to_string(code why) noexcept;
-std::string text_of(const step& of, crl::language in);
+std::string_view to_string(code code) noexcept;
+std::string text_of(const step& step, text::language language);
 /// What to do; empty where there is nothing to do. `node` fills the commands.
-std::string remedy_of(const step& of, std::string_view node, crl::language in);
+std::string remedy_of(const step& step, std::string_view node, text::language language);
 
 /// What a pod holds of its node: sums of the main containers and sidecars, or the largest init container where that is
 /// more.

@@ -5,19 +5,19 @@
 namespace reconcilers::verify {
 namespace {
 
-using crl::language;
+using text::language;
 
 struct words {
   std::string_view en, zh;
-  std::string_view in(language of) const { return of == language::zh ? zh : en; }
+  std::string_view in(language locale) const { return locale == language::zh ? zh : en; }
 };
 
 struct stage_row {
-  stage at;
+  stage position;
   words name, good;
 };
 struct code_row {
-  code why;
+  code cause;
   std::string_view name;
   words text, remedy;
 };
@@ -216,8 +216,8 @@ constexpr std::array<code_row, code_count> codes{{
 }};
 // clang-format on
 
-std::string filled(std::string_view text, const step& of, std::string_view node, language in) {
-  const auto& other = in == language::zh && !of.other_zh.empty() ? of.other_zh : of.other;
+std::string filled(std::string_view text, const step& step, std::string_view node, language locale) {
+  const auto& other = locale == language::zh && !step.other_zh.empty() ? step.other_zh : step.other;
   std::string out;
   while (!text.empty()) {
     const auto open = text.find('{');
@@ -230,66 +230,68 @@ std::string filled(std::string_view text, const step& of, std::string_view node,
       text.remove_prefix(mark.size());
       return true;
     };
-    if (take("{value}", of.value) || take("{other}", other) || take("{node}", node)) continue;
+    if (take("{value}", step.value) || take("{other}", other) || take("{node}", node)) continue;
     out += '{';
     text.remove_prefix(1);
   }
   return out;
 }
 
-std::string good_text(const step& of, language in) {
-  const bool zh = in == language::zh;
-  if (of.at == stage::label && of.value.empty() && !of.other.empty())
-    return zh ? "没有标签；按策略的默认值为 " + of.other : "no label; the policy's default is " + of.other;
-  if (of.at == stage::label && of.other.empty())
-    return of.value.empty() ? (zh ? "没有请求模式的标签" : "no label asks for a mode")
-                            : of.value + (zh ? "：不请求任何模式" : " asks for no mode");
-  if (of.at == stage::policy && of.value.empty())
+std::string good_text(const step& step, language locale) {
+  const bool zh = locale == language::zh;
+  if (step.position == stage::label && step.value.empty() && !step.other.empty())
+    return zh ? "没有标签；按策略的默认值为 " + step.other : "no label; the policy's default is " + step.other;
+  if (step.position == stage::label && step.other.empty())
+    return step.value.empty() ? (zh ? "没有请求模式的标签" : "no label asks for a mode")
+                              : step.value + (zh ? "：不请求任何模式" : " asks for no mode");
+  if (step.position == stage::policy && step.value.empty())
     return zh ? "AcceleratorPolicy default 已就绪" : "AcceleratorPolicy default is ready";
-  if (of.at == stage::scheduler && of.value == "None")
+  if (step.position == stage::scheduler && step.value == "None")
     return zh ? "spec.scheduler.mode 为 None：由人工配置的 kube-scheduler 是否询问扩展器，用 quartermaster verify "
                 "--scheduler 验证"
               : "spec.scheduler.mode is None; whether a kube-scheduler that was told by hand asks the extender, "
                 "quartermaster verify --scheduler proves";
-  if (of.at == stage::pods) {
-    auto words = of;
-    words.other = of.other.empty() ? "" : (zh ? "：" : ": ") + of.other;
-    if (!zh) words.value += of.value == "1" ? " pod" : " pods";
-    if (!zh && of.value == "1") return words.value + " holds cards" + words.other;
-    return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), words, {}, in);
+  if (step.position == stage::pods) {
+    auto words = step;
+    words.other = step.other.empty() ? "" : (zh ? "：" : ": ") + step.other;
+    if (!zh) words.value += step.value == "1" ? " pod" : " pods";
+    if (!zh && step.value == "1") return words.value + " holds cards" + words.other;
+    return filled(stages[static_cast<std::size_t>(step.position)].good.in(locale), words, {}, locale);
   }
-  return filled(stages[static_cast<std::size_t>(of.at)].good.in(in), of, {}, in);
+  return filled(stages[static_cast<std::size_t>(step.position)].good.in(locale), step, {}, locale);
 }
 
 }  // namespace
 
-std::string_view to_string(stage at) noexcept { return stages[static_cast<std::size_t>(at)].name.en; }
-std::string_view name_of(stage at, language in) noexcept { return stages[static_cast<std::size_t>(at)].name.in(in); }
+std::string_view to_string(stage stage) noexcept { return stages[static_cast<std::size_t>(stage)].name.en; }
+std::string_view name_of(stage stage, language language) noexcept {
+  return stages[static_cast<std::size_t>(stage)].name.in(language);
+}
 
 std::string_view to_string(outcome is) noexcept {
   constexpr std::array<std::string_view, 5> all{"good", "wrong", "warning", "unknown", "skipped"};
   return all[static_cast<std::size_t>(is)];
 }
 
-std::string_view to_string(code why) noexcept { return codes[static_cast<std::size_t>(why)].name; }
+std::string_view to_string(code code) noexcept { return codes[static_cast<std::size_t>(code)].name; }
 
-std::string text_of(const step& of, language in) {
-  if (of.row) return reconcilers::text_of(*of.row, in);
-  if (of.is == outcome::skipped)
-    return in == language::zh ? "未检查：取决于另一处问题" : "not looked at: it follows from something else";
-  if (of.is == outcome::good) return good_text(of, in);
-  const auto& row = codes[static_cast<std::size_t>(of.why)];
-  if (of.why == code::none) return of.value;
-  auto out = filled(row.text.in(in), of, {}, in);
-  if (of.why == code::policy_missing && !of.value.empty())
-    out += (in == language::zh ? "；现有：" : "; there is ") + of.value;
+std::string text_of(const step& step, language locale) {
+  if (step.row) return reconcilers::text_of(*step.row, locale);
+  if (step.is == outcome::skipped)
+    return locale == language::zh ? "未检查：取决于另一处问题" : "not looked at: it follows from something else";
+  if (step.is == outcome::good) return good_text(step, locale);
+  const auto& row = codes[static_cast<std::size_t>(step.cause)];
+  if (step.cause == code::none) return step.value;
+  auto out = filled(row.text.in(locale), step, {}, locale);
+  if (step.cause == code::policy_missing && !step.value.empty())
+    out += (locale == language::zh ? "；现有：" : "; there is ") + step.value;
   return out;
 }
 
-std::string remedy_of(const step& of, std::string_view node, language in) {
-  if (of.row) return reconcilers::remedy_of(*of.row, in);
-  if (of.is != outcome::wrong) return {};
-  return filled(codes[static_cast<std::size_t>(of.why)].remedy.in(in), of, node, in);
+std::string remedy_of(const step& step, std::string_view node, language language) {
+  if (step.row) return reconcilers::remedy_of(*step.row, language);
+  if (step.is != outcome::wrong) return {};
+  return filled(codes[static_cast<std::size_t>(step.cause)].remedy.in(language), step, node, language);
 }
 
 }  // namespace reconcilers::verify

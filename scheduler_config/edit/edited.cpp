@@ -9,29 +9,29 @@
 #include "scheduler_config/managed.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
-using yaml::node;
+using text::yaml::node;
 using plain = nlohmann::json;
 
 /// Those of a list that `bare` has no more: ours are the first.
 std::span<const node* const> gone(const document& text, const document& bare, std::string_view key) {
-  const auto items = [key](const document& of) -> std::span<const node* const> {
-    const auto* list = yaml::find(of.root, key);
+  const auto items = [key](const document& document) -> std::span<const node* const> {
+    const auto* list = text::yaml::find(document.root, key);
     return list ? std::span<const node* const>(list->items) : std::span<const node* const>();
   };
   const auto before = items(text), after = items(bare);
   return before.first(before.size() - std::min(before.size(), after.size()));
 }
 
-plain without_secrets(plain of) {
-  if (!of.is_structured()) return of;
-  for (auto at = of.begin(); at != of.end(); ++at) {
-    const bool secret = of.is_object() && at.key().ends_with("Data");
-    *at = secret ? plain("(not shown)") : without_secrets(*at);
+plain without_secrets(plain value) {
+  if (!value.is_structured()) return value;
+  for (auto position = value.begin(); position != value.end(); ++position) {
+    const bool secret = value.is_object() && position.key().ends_with("Data");
+    *position = secret ? plain("(not shown)") : without_secrets(*position);
   }
-  return of;
+  return value;
 }
 
 std::string shown_json(std::string_view field, const plain& value, const char* instead_of_a_secret) {
@@ -45,42 +45,42 @@ std::string name_of(const plain& item) { return item.at("name").get<std::string>
 class comparison {
  public:
   /// `ours` may be null: we write nothing there.
-  void compare(const node& is, const plain* ours, const std::string& field, yaml::place at) {
+  void compare(const node& is, const plain* expected, const std::string& field, text::yaml::place place) {
     static const plain nothing = plain::object();
-    if (is.mapping() && (!ours || ours->is_object())) return members(is, ours ? *ours : nothing, field);
-    if (is.sequence() && ours && ours->is_array()) return items(is, *ours, field);
-    const auto value = yaml::to_json(is);
-    if (ours && value == *ours) return;
-    out.push_back({at, field, value ? shown_json(field, *value, "another (not shown)") : "a list",
-                   ours ? shown_json(field, *ours, given) : ""});
+    if (is.mapping() && (!expected || expected->is_object())) return members(is, expected ? *expected : nothing, field);
+    if (is.sequence() && expected && expected->is_array()) return items(is, *expected, field);
+    const auto value = text::yaml::to_json(is);
+    if (expected && value == *expected) return;
+    out.push_back({place, field, value ? shown_json(field, *value, "another (not shown)") : "a list",
+                   expected ? shown_json(field, *expected, placeholder) : ""});
   }
 
   std::vector<edit> out;
 
  private:
-  static constexpr auto given = "what is given";
+  static constexpr auto placeholder = "what is given";
 
-  void missing(const plain& ours, const std::string& field, yaml::place at) {
-    out.push_back({at, field, "", shown_json(field, ours, given)});
+  void missing(const plain& plain, const std::string& field, text::yaml::place place) {
+    out.push_back({place, field, "", shown_json(field, plain, placeholder)});
   }
-  void members(const node& is, const plain& ours, const std::string& field) {
+  void members(const node& is, const plain& plain, const std::string& field) {
     for (const auto& [key, value] : is.entries) {
-      const auto at = ours.find(key->text);
-      compare(*value, at == ours.end() ? nullptr : &*at, below(field, key->text), key->at);
+      const auto match = plain.find(key->text);
+      compare(*value, match == plain.end() ? nullptr : &*match, below(field, key->text), key->location);
     }
-    for (const auto& [key, value] : ours.items()) {
-      if (!yaml::find(&is, key)) missing(value, below(field, key), is.at);
+    for (const auto& [key, value] : plain.items()) {
+      if (!text::yaml::find(&is, key)) missing(value, below(field, key), is.location);
     }
   }
-  void items(const node& is, const plain& ours, const std::string& field) {
-    const auto named = [&](std::string_view name) { return std::ranges::find(ours, name, name_of); };
+  void items(const node& is, const plain& plain, const std::string& field) {
+    const auto named = [&](std::string_view name) { return std::ranges::find(plain, name, name_of); };
     for (std::size_t i = 0; i < is.items.size(); ++i) {
-      const auto at = named(yaml::text_at(is.items[i], "name"));
-      compare(*is.items[i], at == ours.end() ? nullptr : &*at, below(field, i), is.items[i]->at);
+      const auto position = named(text::yaml::text_at(is.items[i], "name"));
+      compare(*is.items[i], position == plain.end() ? nullptr : &*position, below(field, i), is.items[i]->location);
     }
-    for (const auto& one : ours) {
-      const auto same = [&](const node* item) { return yaml::text_at(item, "name") == name_of(one); };
-      if (std::ranges::none_of(is.items, same)) missing(one, field + "[" + name_of(one) + "]", is.at);
+    for (const auto& entry : plain) {
+      const auto same = [&](const node* item) { return text::yaml::text_at(item, "name") == name_of(entry); };
+      if (std::ranges::none_of(is.items, same)) missing(entry, field + "[" + name_of(entry) + "]", is.location);
     }
   }
 };
@@ -89,11 +89,12 @@ class comparison {
 std::vector<edit> comments_in(std::string_view text) {
   std::vector<edit> out;
   bool inside = false;
-  for (yaml::place at; !text.empty(); ++at.line) {
-    const auto line = crl::trimmed(take_line(text));
+  for (text::yaml::place place; !text.empty(); ++place.line) {
+    const auto line = text::trimmed(take_line(text));
     const auto hash = line.starts_with('#') ? 0 : line.find(" #");
     if (line == end_mark) inside = false;
-    if (inside && hash != line.npos) out.push_back({at, "a comment", std::string(crl::trimmed(line.substr(hash))), ""});
+    if (inside && hash != line.npos)
+      out.push_back({place, "a comment", std::string(text::trimmed(line.substr(hash))), ""});
     inside = inside || line == begin_mark || line == begin_mark_after_break;
   }
   return out;
@@ -101,46 +102,46 @@ std::vector<edit> comments_in(std::string_view text) {
 
 }  // namespace
 
-std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& ours) {
+std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& addition) {
   const auto before = parse_document(text), after = parse_document(bare);
   if (!before || !after) return {};
   comparison made;
-  const auto extender = tree_of(ours.extender);
+  const auto extender = tree_of(addition.extender);
   const auto extenders = gone(*before, *after, "extenders"), profiles = gone(*before, *after, "profiles");
   for (std::size_t i = 0; i < extenders.size(); ++i)
-    made.compare(*extenders[i], &extender, below("extenders", i), extenders[i]->at);
+    made.compare(*extenders[i], &extender, below("extenders", i), extenders[i]->location);
   const auto written =
-      ours.scheduler_name.empty() ? nlohmann::ordered_json::array() : profiles_for(*after, ours.scheduler_name);
+      addition.scheduler_name.empty() ? nlohmann::ordered_json::array() : profiles_for(*after, addition.scheduler_name);
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    const plain one = {{"schedulerName", yaml::text_at(profiles[i], "schedulerName")}};
-    const bool known = std::ranges::any_of(written, [&](const auto& of) { return plain(of) == one; });
-    made.compare(*profiles[i], known ? &one : nullptr, below("profiles", i), profiles[i]->at);
+    const plain profile = {{"schedulerName", text::yaml::text_at(profiles[i], "schedulerName")}};
+    const bool known = std::ranges::any_of(written, [&](const auto& item) { return plain(item) == profile; });
+    made.compare(*profiles[i], known ? &profile : nullptr, below("profiles", i), profiles[i]->location);
   }
   std::ranges::move(comments_in(text), std::back_inserter(made.out));
-  std::ranges::sort(made.out, {}, [](const edit& one) { return std::tie(one.at, one.field); });
+  std::ranges::sort(made.out, {}, [](const edit& edit) { return std::tie(edit.location, edit.field); });
   return std::move(made.out);
 }
 
-addition merged_into(std::string_view text, std::string_view bare, extender_settings said) {
+addition merged_into(std::string_view text, std::string_view bare, extender_settings settings) {
   const auto before = parse_document(text), after = parse_document(bare);
   if (!before || !after) return {};
   const auto extenders = gone(*before, *after, "extenders"), profiles = gone(*before, *after, "profiles");
   const auto* entry = extenders.empty() ? nullptr : extenders.front();
-  if (said.url.empty()) said.url = yaml::text_at(entry, "urlPrefix");
-  const auto* managed = yaml::find(entry, "managedResources");
-  if (said.resources.empty() && managed) {
-    for (const auto* one : managed->items) {
-      const auto* known = managed_key_of(yaml::text_at(one, "name"));
-      if (known) said.resources.emplace_back(known->key);
+  if (settings.url.empty()) settings.url = text::yaml::text_at(entry, "urlPrefix");
+  const auto* managed = text::yaml::find(entry, "managedResources");
+  if (settings.resources.empty() && managed) {
+    for (const auto* item : managed->items) {
+      const auto* known = managed_key_of(text::yaml::text_at(item, "name"));
+      if (known) settings.resources.emplace_back(known->key);
     }
   }
-  addition out{extender_entry(said), ""};
-  const auto* tls = yaml::find(entry, "tlsConfig");
+  addition out{extender_entry(settings), ""};
+  const auto* tls = text::yaml::find(entry, "tlsConfig");
   for (const auto* key : {"serverName", "caData", "certData", "keyData"}) {
-    if (const auto is = yaml::text_at(tls, key); !is.empty()) out.extender["tlsConfig"][key] = is;
+    if (const auto is = text::yaml::text_at(tls, key); !is.empty()) out.extender["tlsConfig"][key] = is;
   }
-  if (!profiles.empty()) out.scheduler_name = yaml::text_at(profiles.back(), "schedulerName");
+  if (!profiles.empty()) out.scheduler_name = text::yaml::text_at(profiles.back(), "schedulerName");
   return out;
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -7,19 +7,19 @@
 
 #include "scheduler_config/edit/render.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct edit {
-  yaml::place at;
-  std::string field;     ///< extenders[0].weight, or "a comment"
-  std::string is, ours;  ///< as JSON, certificates and keys left out; empty: not there
+  text::yaml::place location;
+  std::string field;         ///< extenders[0].weight, or "a comment"
+  std::string is, expected;  ///< as JSON, certificates and keys left out; empty: not there
 };
 
 /// `bare` is what unmerge makes of `text`. One a value, in the order of the file.
-std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& ours);
+std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& addition);
 
 /// What was merged, as far as nobody says it: address, certificates, profile and those of our resources that are there.
 /// Of `said`, url, resources and not_offered count.
-addition merged_into(std::string_view text, std::string_view bare, extender_settings said);
+addition merged_into(std::string_view text, std::string_view bare, extender_settings settings);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

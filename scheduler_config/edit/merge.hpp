@@ -10,7 +10,7 @@
 
 #include "scheduler_config/judge/verdict.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct addition {
   nlohmann::ordered_json extender;  ///< with urlPrefix, by which it is known again
@@ -21,7 +21,7 @@ struct addition {
 /// ends kube-scheduler, or one of the codes from no_safe_place on. `runs`: a kube-scheduler is running with the file,
 /// so it is right, whatever we know of plugins of its image, feature gates and fields of a newer version; only what the
 /// merge adds is judged.
-std::expected<std::string, finding> merge(std::string_view text, const addition& ours, const server& on = {},
+std::expected<std::string, finding> merge(std::string_view text, const addition& addition, const server& server = {},
                                           bool runs = false);
 
 /// The first finding of `after` that ends kube-scheduler and that `before` does not have, whatever its line. Null:
@@ -32,9 +32,9 @@ const finding* added_end(const findings& before, const findings& after);
 std::expected<std::string, finding> unmerge(std::string_view text, std::string_view url = {});
 
 /// Ours, and default-scheduler beside it where no profile was written, because then there was that one.
-nlohmann::ordered_json profiles_for(const document& of, std::string_view scheduler_name);
+nlohmann::ordered_json profiles_for(const document& document, std::string_view scheduler_name);
 
 /// One line of JSON with a blank after each comma and colon; YAML readers take it inside of brackets.
 std::string write_flow(const nlohmann::ordered_json& value);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -6,51 +6,52 @@
 #include "scheduler_config/managed.hpp"
 #include "text/yaml/writer.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 using json = nlohmann::ordered_json;
 
-json extender_entry(const extender_settings& of) {
-  auto keys = of.resources;
+json extender_entry(const extender_settings& settings) {
+  auto keys = settings.resources;
   if (keys.empty()) {
-    for (const auto& one : managed_keys) keys.emplace_back(one.key);
+    for (const auto& managed_key : managed_keys) keys.emplace_back(managed_key.key);
   }
   auto managed = json::array();
   for (const auto& key : keys) {
     const auto* known = managed_key_of(key);
-    json one = {{"name", key}};
-    if ((known && !known->offered) || std::ranges::find(of.not_offered, key) != of.not_offered.end())
-      one["ignoredByScheduler"] = true;
-    managed.push_back(std::move(one));
+    json object = {{"name", key}};
+    if ((known && !known->offered) || std::ranges::find(settings.not_offered, key) != settings.not_offered.end())
+      object["ignoredByScheduler"] = true;
+    managed.push_back(std::move(object));
   }
   auto tls = json::object();
-  if (!of.server_name.empty()) tls["serverName"] = of.server_name;
-  if (!of.ca.empty()) tls["caData"] = kube::base64_encode(of.ca);
-  if (!of.certificate.empty()) tls["certData"] = kube::base64_encode(of.certificate);
-  if (!of.key.empty()) tls["keyData"] = kube::base64_encode(of.key);
-  if (!of.folder.empty()) {
-    tls["caFile"] = of.folder + "/ca.crt";
-    tls["certFile"] = of.folder + "/tls.crt";
-    tls["keyFile"] = of.folder + "/tls.key";
+  if (!settings.server_name.empty()) tls["serverName"] = settings.server_name;
+  if (!settings.ca.empty()) tls["caData"] = kube::base64_encode(settings.ca);
+  if (!settings.certificate.empty()) tls["certData"] = kube::base64_encode(settings.certificate);
+  if (!settings.key.empty()) tls["keyData"] = kube::base64_encode(settings.key);
+  if (!settings.folder.empty()) {
+    tls["caFile"] = settings.folder + "/ca.crt";
+    tls["certFile"] = settings.folder + "/tls.crt";
+    tls["keyFile"] = settings.folder + "/tls.key";
   }
-  const bool https = of.url.starts_with("https://");
-  json out = {{"urlPrefix", of.url},      {"filterVerb", "filter"},   {"prioritizeVerb", "prioritize"},
-              {"preemptVerb", "preempt"}, {"bindVerb", "bind"},       {"weight", 10},
-              {"httpTimeout", "5s"},      {"nodeCacheCapable", true}, {"enableHTTPS", https}};
+  const bool https = settings.url.starts_with("https://");
+  json out = {{"urlPrefix", settings.url}, {"filterVerb", "filter"},   {"prioritizeVerb", "prioritize"},
+              {"preemptVerb", "preempt"},  {"bindVerb", "bind"},       {"weight", 10},
+              {"httpTimeout", "5s"},       {"nodeCacheCapable", true}, {"enableHTTPS", https}};
   if (!tls.empty()) out["tlsConfig"] = std::move(tls);
   out["managedResources"] = std::move(managed);
   return out;
 }
 
-std::string render(const extender_settings& extender, const scheduler_settings& of) {
-  json election = {{"leaderElect", true}, {"resourceName", of.lease}, {"resourceNamespace", of.lease_namespace}};
+std::string render(const extender_settings& extender, const scheduler_settings& settings) {
+  json election = {
+      {"leaderElect", true}, {"resourceName", settings.lease}, {"resourceNamespace", settings.lease_namespace}};
   json out = {{"apiVersion", api_version}, {"kind", "KubeSchedulerConfiguration"}};
-  if (!of.kubeconfig.empty()) out["clientConnection"] = {{"kubeconfig", of.kubeconfig}};
+  if (!settings.kubeconfig.empty()) out["clientConnection"] = {{"kubeconfig", settings.kubeconfig}};
   out["leaderElection"] = std::move(election);
   out["podMaxBackoffSeconds"] = 2;  // a waiting pod is tried again within two seconds
-  out["profiles"] = json::array({{{"schedulerName", of.scheduler_name}}});
+  out["profiles"] = json::array({{{"schedulerName", settings.scheduler_name}}});
   out["extenders"] = json::array({extender_entry(extender)});
-  return yaml::write(out);
+  return text::yaml::write(out);
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

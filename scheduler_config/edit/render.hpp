@@ -9,7 +9,7 @@
 
 #include "scheduler_config/edit/merge.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct extender_settings {
   std::string url;                       ///< https://HOST:PORT/scheduler
@@ -20,7 +20,7 @@ struct extender_settings {
   std::vector<std::string> not_offered;  ///< keys no node advertises, beside those of managed.hpp
 };
 /// One member of `extenders`.
-nlohmann::ordered_json extender_entry(const extender_settings& of);
+nlohmann::ordered_json extender_entry(const extender_settings& settings);
 
 struct scheduler_settings {
   std::string scheduler_name = "quartermaster";  ///< what pods write as spec.schedulerName
@@ -29,6 +29,6 @@ struct scheduler_settings {
   std::string kubeconfig = "/etc/kubernetes/scheduler.conf";  ///< in the container; empty: its ServiceAccount
 };
 /// A whole file for a kube-scheduler of its own.
-std::string render(const extender_settings& extender, const scheduler_settings& of);
+std::string render(const extender_settings& extender, const scheduler_settings& settings);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

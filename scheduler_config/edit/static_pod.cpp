@@ -11,20 +11,20 @@
 #include "api/names.hpp"
 #include "scheduler_config/judge/judging.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
-using yaml::node;
+using text::yaml::node;
 
 constexpr std::string_view default_file = "/etc/kubernetes/scheduler-config.yaml";
 /// Gone with the Policy API in 1.23.
 constexpr std::string_view removed_flags[] = {"policy-config-file", "policy-configmap", "policy-configmap-namespace",
                                               "use-legacy-policy-config", "algorithm-provider"};
 
-const std::vector<const node*>& items(const node* in, std::string_view key) {
+const std::vector<const node*>& items(const node* parent, std::string_view key) {
   static const std::vector<const node*> none;
-  const auto* at = yaml::find(in, key);
-  return at && at->sequence() ? at->items : none;
+  const auto* match = text::yaml::find(parent, key);
+  return match && match->sequence() ? match->items : none;
 }
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -32,20 +32,20 @@ std::string_view folder(std::string_view path) { return path.substr(0, path.rfin
 
 const node* scheduler_container(const node* spec) {
   const auto& all = items(spec, "containers");
-  const auto is = [](const node* one) {
-    const auto& command = items(one, "command");
-    return yaml::text_at(one, "name") == "kube-scheduler" ||
+  const auto is = [](const node* node) {
+    const auto& command = items(node, "command");
+    return text::yaml::text_at(node, "name") == "kube-scheduler" ||
            (!command.empty() && file_name(command[0]->text) == "kube-scheduler");
   };
-  const auto at = std::ranges::find_if(all, is);
-  if (at != all.end()) return *at;
+  const auto match = std::ranges::find_if(all, is);
+  if (match != all.end()) return *match;
   return all.empty() ? nullptr : all.front();
 }
 
-void read_flags(static_pod& of) {
+void read_flags(static_pod& static_pod) {
   std::vector<const node*> words;
   for (const auto* part : {"command", "args"}) {
-    for (const auto* word : items(of.container, part)) words.push_back(word);
+    for (const auto* word : items(static_pod.container, part)) words.push_back(word);
   }
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string_view text = words[i]->text;
@@ -53,9 +53,9 @@ void read_flags(static_pod& of) {
     if (dashes == 0) continue;
     const auto rest = text.substr(dashes);
     const auto equals = std::min(rest.find('='), rest.size());
-    auto& made = of.flags.emplace_back();
+    auto& made = static_pod.flags.emplace_back();
     made.text = text;
-    made.at = words[i]->at;
+    made.location = words[i]->location;
     made.name = rest.substr(0, equals);
     made.one_dash = dashes == 1 && made.name.size() > 1;
     if (equals < rest.size())
@@ -65,27 +65,28 @@ void read_flags(static_pod& of) {
   }
 }
 
-void read_mounts(static_pod& of, const node* spec) {
+void read_mounts(static_pod& static_pod, const node* spec) {
   std::set<std::string_view> volumes;
-  for (const auto* one : items(spec, "volumes")) volumes.insert(yaml::text_at(one, "name"));
-  for (const auto* one : items(of.container, "volumeMounts"))
-    of.mounts.push_back({std::string(yaml::text_at(one, "mountPath")), volumes.contains(yaml::text_at(one, "name"))});
+  for (const auto* item : items(spec, "volumes")) volumes.insert(text::yaml::text_at(item, "name"));
+  for (const auto* item : items(static_pod.container, "volumeMounts"))
+    static_pod.mounts.push_back(
+        {std::string(text::yaml::text_at(item, "mountPath")), volumes.contains(text::yaml::text_at(item, "name"))});
 }
 
 class pod_judge {
  public:
-  pod_judge(const document& manifest, const document* config, const server& on)
-      : pod_(read_static_pod(manifest)), config_(config), on_(on) {}
+  pod_judge(const document& manifest, const document* config, const server& server)
+      : pod_(read_static_pod(manifest)), config_(config), server_(server) {}
 
   findings run() {
     if (!pod_.container) return {};
     flags();
-    if (const auto minor = minor_of_image(pod_.image); minor != 0 && minor != on_.minor)
-      out_.push_back({.what = code::image_of_other_version,
-                      .at = pod_.image_at,
+    if (const auto minor = minor_of_image(pod_.image); minor != 0 && minor != server_.minor)
+      out_.push_back({.issue = code::image_of_other_version,
+                      .location = pod_.image_at,
                       .field = "image",
                       .value = pod_.image,
-                      .other = "1." + std::to_string(on_.minor)});
+                      .other = "1." + std::to_string(server_.minor)});
     files();
     if (config_ && !file_.empty()) checksum();
     return std::move(out_);
@@ -94,28 +95,28 @@ class pod_judge {
  private:
   void flags() {
     bool policy = false;
-    for (const auto& one : pod_.flags) {
-      if (one.one_dash) {
-        out_.push_back({.what = code::flag_with_one_dash,
-                        .at = one.at,
-                        .field = one.name,
-                        .value = one.text,
-                        .hint = "-" + one.text});
-      } else if (std::ranges::find(removed_flags, one.name) != std::end(removed_flags)) {
+    for (const auto& flag : pod_.flags) {
+      if (flag.one_dash) {
+        out_.push_back({.issue = code::flag_with_one_dash,
+                        .location = flag.location,
+                        .field = flag.name,
+                        .value = flag.text,
+                        .hint = "-" + flag.text});
+      } else if (std::ranges::find(removed_flags, flag.name) != std::end(removed_flags)) {
         policy = true;
-        out_.push_back({.what = code::flag_removed,
-                        .at = one.at,
-                        .field = one.name,
-                        .value = one.text,
-                        .other = "1." + std::to_string(on_.minor),
+        out_.push_back({.issue = code::flag_removed,
+                        .location = flag.location,
+                        .field = flag.name,
+                        .value = flag.text,
+                        .other = "1." + std::to_string(server_.minor),
                         .hint = std::string(default_file)});
       }
     }
     const auto* config = pod_.find("config");
     if (config) file_ = config->value;
     if (file_.empty() && !policy)
-      out_.push_back({.what = code::no_config_flag,
-                      .at = container_field("command"),
+      out_.push_back({.issue = code::no_config_flag,
+                      .location = container_field("command"),
                       .field = "command",
                       .hint = std::string(default_file)});
   }
@@ -123,24 +124,24 @@ class pod_judge {
   /// The files of one folder are one finding: one mount brings them all.
   void files() {
     std::map<std::string, std::pair<std::string, std::string>> missing;  // folder -> files, what names them
-    const auto need = [&](std::string_view path, std::string_view who) {
+    const auto need = [&](std::string_view path, std::string_view field) {
       if (!path.starts_with('/') || pod_.mounted(path)) return;
       auto& [paths, names] = missing[std::string(folder(path))];
       if ((paths + ", ").contains(std::string(path) + ", ")) return;
       paths += (paths.empty() ? "" : ", ") + std::string(path);
-      names += (names.empty() ? "" : ", ") + std::string(who);
+      names += (names.empty() ? "" : ", ") + std::string(field);
     };
-    for (const auto& one : opened_files(pod_)) need(one.path, one.field);
+    for (const auto& opened_file : opened_files(pod_)) need(opened_file.path, opened_file.field);
     if (config_ && !file_.empty()) {
-      for (const auto& one : opened_files(*config_)) need(one.path, one.field);
+      for (const auto& opened_file : opened_files(*config_)) need(opened_file.path, opened_file.field);
     }
-    for (const auto& [where, what] : missing) {
-      const auto& [paths, names] = what;
+    for (const auto& [directory, entry] : missing) {
+      const auto& [paths, names] = entry;
       const bool several = paths.contains(", ");
-      const auto path = several ? where : paths;
+      const auto path = several ? directory : paths;
       const std::string kind = several ? "Directory" : "File";
-      out_.push_back({.what = code::file_not_mounted,
-                      .at = container_field("volumeMounts"),
+      out_.push_back({.issue = code::file_not_mounted,
+                      .location = container_field("volumeMounts"),
                       .field = "volumeMounts",
                       .value = paths,
                       .other = names,
@@ -151,26 +152,28 @@ class pod_judge {
   }
 
   void checksum() {
-    const auto* metadata = yaml::find(pod_.root, "metadata");
-    const auto* annotations = yaml::find_entry(metadata, "annotations");
-    const auto* at = annotations ? yaml::find_entry(annotations->value, names::scheduler_config_annotation) : nullptr;
+    const auto* metadata = text::yaml::find(pod_.root, "metadata");
+    const auto* annotations = text::yaml::find_entry(metadata, "annotations");
+    const auto* position =
+        annotations ? text::yaml::find_entry(annotations->value, reconcilers::names::scheduler_config_annotation)
+                    : nullptr;
     const auto sum = checksum_of(config_->text);
-    if (at && at->value->text == sum) return;
-    const auto* entry = at ? at : annotations ? annotations : yaml::find_entry(pod_.root, "metadata");
-    out_.push_back({.what = code::pod_not_replaced,
-                    .at = entry ? entry->key->at : pod_.root->at,
-                    .field = std::string(names::scheduler_config_annotation),
+    if (position && position->value->text == sum) return;
+    const auto* entry = position ? position : annotations ? annotations : text::yaml::find_entry(pod_.root, "metadata");
+    out_.push_back({.issue = code::pod_not_replaced,
+                    .location = entry ? entry->key->location : pod_.root->location,
+                    .field = std::string(reconcilers::names::scheduler_config_annotation),
                     .hint = sum});
   }
 
-  yaml::place container_field(std::string_view key) const {
-    const auto* at = yaml::find_entry(pod_.container, key);
-    return at ? at->key->at : pod_.container->at;
+  text::yaml::place container_field(std::string_view key) const {
+    const auto* position = text::yaml::find_entry(pod_.container, key);
+    return position ? position->key->location : pod_.container->location;
   }
 
   static_pod pod_;
   const document* config_;
-  const server& on_;
+  const server& server_;
   std::string file_;
   findings out_;
 };
@@ -179,43 +182,44 @@ class pod_judge {
 
 const static_pod::flag* static_pod::find(std::string_view name) const {
   // The last one counts.
-  const auto at = std::ranges::find(flags.rbegin(), flags.rend(), name, &flag::name);
-  return at == flags.rend() ? nullptr : &*at;
+  const auto match = std::ranges::find(flags.rbegin(), flags.rend(), name, &flag::name);
+  return match == flags.rend() ? nullptr : &*match;
 }
 
 bool static_pod::mounted(std::string_view file) const {
-  return std::ranges::any_of(mounts, [&](const mount& one) {
-    auto path = std::string_view(one.path);
+  return std::ranges::any_of(mounts, [&](const mount& mount) {
+    auto path = std::string_view(mount.path);
     while (path.ends_with('/') && path.size() > 1) path.remove_suffix(1);
-    return one.backed && !path.empty() &&
+    return mount.backed && !path.empty() &&
            (file == path || (file.starts_with(path) && (path == "/" || file[path.size()] == '/')));
   });
 }
 
-bool is_pod(const document& of) { return yaml::text_at(of.root, "kind") == "Pod"; }
+bool is_pod(const document& document) { return text::yaml::text_at(document.root, "kind") == "Pod"; }
 
-static_pod read_static_pod(const document& of) {
+static_pod read_static_pod(const document& document) {
   static_pod out;
-  out.root = of.root;
-  const auto* spec = yaml::find(of.root, "spec");
+  out.root = document.root;
+  const auto* spec = text::yaml::find(document.root, "spec");
   out.container = scheduler_container(spec);
   if (!out.container) return out;
-  if (const auto* image = yaml::find_entry(out.container, "image")) {
+  if (const auto* image = text::yaml::find_entry(out.container, "image")) {
     out.image = image->value->text;
-    out.image_at = image->key->at;
+    out.image_at = image->key->location;
   }
   read_flags(out);
   read_mounts(out, spec);
   return out;
 }
 
-std::vector<opened_file> opened_files(const static_pod& of) {
+std::vector<opened_file> opened_files(const static_pod& static_pod) {
   std::vector<opened_file> out;
   const auto* const connection =
-      of.find("config") ? "config" : "kubeconfig";  // the file's own counts where there is one
+      static_pod.find("config") ? "config" : "kubeconfig";  // the file's own counts where there is one
   for (const std::string name : {connection, "authentication-kubeconfig", "authorization-kubeconfig", "tls-cert-file",
                                  "tls-private-key-file", "client-ca-file"}) {
-    if (const auto* at = of.find(name); at && !at->value.empty()) out.push_back({at->value, "--" + name});
+    if (const auto* match = static_pod.find(name); match && !match->value.empty())
+      out.push_back({match->value, "--" + name});
   }
   return out;
 }
@@ -247,8 +251,8 @@ std::string checksum_of(std::string_view text) {
   return out;
 }
 
-findings judge_static_pod(const document& manifest, const document* config, const server& on) {
-  return pod_judge(manifest, config, on).run();
+findings judge_static_pod(const document& manifest, const document* config, const server& server) {
+  return pod_judge(manifest, config, server).run();
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -8,13 +8,13 @@
 
 #include "scheduler_config/judge/verdict.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 /// Views into a document, which must outlive it.
 struct static_pod {
   struct flag {
     std::string text;  ///< as it stands there
-    yaml::place at;
+    text::yaml::place location;
     std::string name, value;  ///< without dashes; "--config X" and "--config=X" alike
     bool one_dash = false;    ///< "-config=X"
   };
@@ -23,10 +23,10 @@ struct static_pod {
     bool backed = false;  ///< there is a volume of that name
   };
 
-  const yaml::node* root = nullptr;
-  const yaml::node* container = nullptr;
+  const text::yaml::node* root = nullptr;
+  const text::yaml::node* container = nullptr;
   std::string image;
-  yaml::place image_at;
+  text::yaml::place image_at;
   std::vector<flag> flags;
   std::vector<mount> mounts;
 
@@ -36,11 +36,11 @@ struct static_pod {
 };
 
 /// Is it a Pod, and not a configuration? Then what is in it that we look at; empty: no container either.
-bool is_pod(const document& of);
-static_pod read_static_pod(const document& of);
+bool is_pod(const document& document);
+static_pod read_static_pod(const document& document);
 
 /// Those its flags name.
-std::vector<opened_file> opened_files(const static_pod& of);
+std::vector<opened_file> opened_files(const static_pod& static_pod);
 
 /// "36" of "registry.k8s.io/kube-scheduler:v1.36.3"; 0: the tag does not say.
 int minor_of_image(std::string_view image);
@@ -49,6 +49,6 @@ int minor_of_image(std::string_view image);
 std::string checksum_of(std::string_view text);
 
 /// Findings in the manifest. `config` may be null: then what it says of files is not known.
-findings judge_static_pod(const document& manifest, const document* config, const server& on = {});
+findings judge_static_pod(const document& manifest, const document* config, const server& server = {});
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -9,7 +9,7 @@
 
 #include "scheduler_config/edit/static_pod.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct config_file {
   std::string path = "/etc/kubernetes/scheduler-config.yaml";  ///< on the node, and in the container
@@ -19,8 +19,8 @@ struct config_file {
 
 /// A manifest that has ours already gets the new one in its place. What it has itself (the same --config, a mount of
 /// the file) is left as it is. code::config_flag_there where it reads another file; code::no_safe_place.
-std::expected<std::string, finding> add_config_file(std::string_view manifest, const config_file& of);
+std::expected<std::string, finding> add_config_file(std::string_view manifest, const config_file& config_file);
 /// The bytes from before.
 std::expected<std::string, finding> remove_config_file(std::string_view manifest);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

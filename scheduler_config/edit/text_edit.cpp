@@ -4,26 +4,26 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 std::string with_insertions(std::string_view text, std::vector<insertion> all) {
   for (std::size_t i = 0; i < all.size(); ++i) all[i].order = i;
-  std::ranges::sort(all, {}, [](const insertion& one) { return std::pair(one.at, one.order); });
+  std::ranges::sort(all, {}, [](const insertion& insertion) { return std::pair(insertion.offset, insertion.order); });
   std::string out;
   std::size_t done = 0;
   bool broken = false;  // the end of the file has its line break
-  for (auto& one : all) {
-    out += text.substr(done, one.at - done);
-    done = one.at;
+  for (auto& entry : all) {
+    out += text.substr(done, entry.offset - done);
+    done = entry.offset;
     // Of two at the end of a file without a line break the first brings it.
     const auto line_break = line_break_of(text);
-    if (broken && one.text.starts_with(line_break)) {
-      one.text.erase(0, line_break.size());
-      const auto long_mark = one.text.find(begin_mark_after_break);
-      one.text.replace(long_mark, begin_mark_after_break.size(), begin_mark);
+    if (broken && entry.text.starts_with(line_break)) {
+      entry.text.erase(0, line_break.size());
+      const auto long_mark = entry.text.find(begin_mark_after_break);
+      entry.text.replace(long_mark, begin_mark_after_break.size(), begin_mark);
     }
-    broken = broken || one.text.contains(begin_mark_after_break);
-    out += one.text;
+    broken = broken || entry.text.contains(begin_mark_after_break);
+    out += entry.text;
   }
   return out += text.substr(done);
 }
@@ -71,7 +71,7 @@ bool nothing_but_properties(std::string_view rest) {
 std::optional<std::pair<std::size_t, char>> first_word(std::string_view lines) {
   while (!lines.empty()) {
     const auto line = take_line(lines);
-    const auto word = crl::trimmed(line);
+    const auto word = text::trimmed(line);
     if (!word.empty() && word.front() != '#') return std::pair(line.find_first_not_of(' '), word.front());
   }
   return std::nullopt;
@@ -80,20 +80,20 @@ std::optional<std::pair<std::size_t, char>> first_word(std::string_view lines) {
 std::size_t end_of_brackets(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
   bool quoted = false;
-  for (std::size_t at = open; at < text.size(); ++at) {
-    const char c = text[at];
+  for (std::size_t index = open; index < text.size(); ++index) {
+    const char c = text[index];
     if (quoted) {
-      if (c == '\\') ++at;
+      if (c == '\\') ++index;
       quoted = c != '"';
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
       ++depth;
     } else if (c == '}' || c == ']') {
-      if (--depth == 0) return at + 1;
+      if (--depth == 0) return index + 1;
     }
   }
   return text.npos;
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 inline constexpr std::string_view begin_mark = "# quartermaster: begin";
 /// The file ended without a line break; the one before this line is ours.
@@ -16,7 +16,7 @@ inline constexpr std::string_view begin_mark_after_break = "# quartermaster: beg
 inline constexpr std::string_view end_mark = "# quartermaster: end";
 
 struct insertion {
-  std::size_t at = 0;
+  std::size_t offset = 0;
   std::string text;
   std::size_t order = 0;  ///< of those at one place; with_insertions numbers them
 };
@@ -38,4 +38,4 @@ std::optional<std::pair<std::size_t, char>> first_word(std::string_view lines);
 /// Behind the bracket that closes the one at `open`; npos: none does. Quotes as JSON has them.
 std::size_t end_of_brackets(std::string_view text, std::size_t open);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

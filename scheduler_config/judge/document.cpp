@@ -7,7 +7,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 std::string_view next_line(std::string_view& rest) {
@@ -25,20 +25,20 @@ bool is_mark(std::string_view line, std::string_view mark) {
 std::pair<std::size_t, bool> end_of_first(std::string_view text) {
   bool begun = false;
   for (auto rest = text; !rest.empty();) {
-    const auto at = text.size() - rest.size();
+    const auto position = text.size() - rest.size();
     const auto line = next_line(rest);
-    const auto words = crl::trimmed(line);
-    if (begun && is_mark(line, "---")) return {at, true};
-    if (begun && is_mark(line, "...")) return {at, crl::trimmed(rest).size() > 0};
+    const auto words = text::trimmed(line);
+    if (begun && is_mark(line, "---")) return {position, true};
+    if (begun && is_mark(line, "...")) return {position, text::trimmed(rest).size() > 0};
     if (is_mark(line, "---")) begun = true;
     if (!words.empty() && !words.starts_with('#') && !line.starts_with('%')) begun = true;
   }
   return {text.size(), false};
 }
 
-yaml::place place_of(std::string_view text, std::size_t at) {
-  yaml::place out;
-  for (const char c : text.substr(0, at)) {
+text::yaml::place place_of(std::string_view text, std::size_t index) {
+  text::yaml::place out;
+  for (const char c : text.substr(0, index)) {
     if (c == '\n')
       ++out.line, out.column = 1;
     else
@@ -60,16 +60,16 @@ std::optional<finding> not_json(std::string_view text) {
       return false;
     }));
   } catch (const nlohmann::json::parse_error& wrong) {
-    const auto at = place_of(text, std::min(text.size(), wrong.byte > 0 ? wrong.byte - 1 : 0));
-    std::string_view why = wrong.what();
-    if (const auto begin = why.rfind(": "); begin != why.npos) why.remove_prefix(begin + 2);
-    return finding{.what = code::not_json, .at = at, .other = std::string(why)};
+    const auto place = place_of(text, std::min(text.size(), wrong.byte > 0 ? wrong.byte - 1 : 0));
+    std::string_view reason = wrong.what();
+    if (const auto begin = reason.rfind(": "); begin != reason.npos) reason.remove_prefix(begin + 2);
+    return finding{.issue = code::not_json, .location = place, .other = std::string(reason)};
   } catch (const nlohmann::json::out_of_range& wrong) {  // a number beyond every type; it does not say where
-    std::string_view why = wrong.what();
-    if (const auto begin = why.rfind("] "); begin != why.npos) why.remove_prefix(begin + 2);
-    return finding{.what = code::not_json, .other = crl::shown(why)};
+    std::string_view reason = wrong.what();
+    if (const auto begin = reason.rfind("] "); begin != reason.npos) reason.remove_prefix(begin + 2);
+    return finding{.issue = code::not_json, .other = text::shown(reason)};
   } catch (const std::length_error& wrong) {
-    return finding{.what = code::not_json, .other = wrong.what()};
+    return finding{.issue = code::not_json, .other = wrong.what()};
   }
   return std::nullopt;
 }
@@ -88,35 +88,35 @@ std::expected<document, finding> parse_document(std::string_view text) {
   const auto [end, more] = out.json ? std::pair(content.size(), false) : end_of_first(content);
   out.end = out.base + end;
   if (more) out.more = place_of(content, end);
-  auto source = yaml::parse(std::string(content.substr(0, end)));
+  auto source = text::yaml::parse(std::string(content.substr(0, end)));
   if (!source)
-    return std::unexpected(
-        finding{.what = code::not_yaml, .at = source.error().at, .other = std::move(source.error().what)});
+    return std::unexpected(finding{
+        .issue = code::not_yaml, .location = source.error().location, .other = std::move(source.error().message)});
   out.source = std::move(*source);
   if (!out.source.documents.empty()) out.root = out.source.documents.front();
   return out;
 }
 
-json_type json_type_of(const yaml::node& of) {
-  if (of.sequence()) return json_type::list;
-  if (of.mapping()) return json_type::mapping;
-  switch (yaml::type_of(of)) {
-    case yaml::type::null:
+json_type json_type_of(const text::yaml::node& node) {
+  if (node.sequence()) return json_type::list;
+  if (node.mapping()) return json_type::mapping;
+  switch (text::yaml::type_of(node)) {
+    case text::yaml::type::null:
       return json_type::null;
-    case yaml::type::boolean:
+    case text::yaml::type::boolean:
       return json_type::boolean;
-    case yaml::type::integer:
-    case yaml::type::real:
+    case text::yaml::type::integer:
+    case text::yaml::type::real:
       return json_type::number;
-    case yaml::type::text:
+    case text::yaml::type::text:
       break;
   }
   return json_type::text;
 }
 
-std::optional<std::int64_t> integer_of(const yaml::node* of) {
-  if (!of || json_type_of(*of) != json_type::number) return std::nullopt;
-  const auto text = yaml::canonical(*of);
+std::optional<std::int64_t> integer_of(const text::yaml::node* node) {
+  if (!node || json_type_of(*node) != json_type::number) return std::nullopt;
+  const auto text = text::yaml::canonical(*node);
   std::int64_t whole = 0;
   const auto* const end = text.data() + text.size();
   if (const auto [stopped, wrong] = std::from_chars(text.data(), end, whole); wrong == std::errc{} && stopped == end)
@@ -128,8 +128,8 @@ std::optional<std::int64_t> integer_of(const yaml::node* of) {
   return static_cast<std::int64_t>(real);
 }
 
-std::string shown_value(const yaml::node& of) {
-  switch (json_type_of(of)) {
+std::string shown_value(const text::yaml::node& node) {
+  switch (json_type_of(node)) {
     case json_type::null:
       return "null";
     case json_type::list:
@@ -137,19 +137,19 @@ std::string shown_value(const yaml::node& of) {
     case json_type::mapping:
       return "a mapping";
     case json_type::text:
-      return "\"" + crl::shown(of.text) + "\"";
+      return "\"" + text::shown(node.text) + "\"";
     case json_type::boolean:
     case json_type::number:
       break;
   }
-  return crl::shown(yaml::canonical(of));
+  return text::shown(text::yaml::canonical(node));
 }
 
 std::string below(std::string_view path, std::string_view key) {
-  return (path.empty() ? std::string() : std::string(path) + ".") + crl::shown(key, 64);
+  return (path.empty() ? std::string() : std::string(path) + ".") + text::shown(key, 64);
 }
 std::string below(std::string_view path, std::size_t index) {
   return std::string(path) + "[" + std::to_string(index) + "]";
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

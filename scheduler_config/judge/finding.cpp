@@ -7,17 +7,17 @@
 #include "scheduler_config/url.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
-using crl::language, crl::shown;
+using text::language, text::shown;
 using enum effect;
 
 struct row {
-  code of;
+  code issue;
   std::string_view name;
   effect comes;
-  crl::words en, zh;
+  text::words en, zh;
 };
 
 // {field} {value} {other} {allowed} {hint}.
@@ -235,15 +235,15 @@ constexpr std::array<row, code_count> table{{
 static_assert(
     [] {
       for (std::size_t i = 0; i < table.size(); ++i) {
-        if (table[i].of != static_cast<code>(i)) return false;
+        if (table[i].issue != static_cast<code>(i)) return false;
       }
       return true;
     }(),
     "one row a code, in the order of the enumeration");
 
 const row& row_of(code c) { return table[static_cast<std::size_t>(c)]; }
-const crl::words& words_of(const finding& of, language in) {
-  return in == language::zh ? row_of(of.what).zh : row_of(of.what).en;
+const text::words& words_of(const finding& finding, language locale) {
+  return locale == language::zh ? row_of(finding.issue).zh : row_of(finding.issue).en;
 }
 
 /// What the parts of a verdict put into the words, in Chinese; all else are names and numbers.
@@ -290,24 +290,25 @@ constexpr std::pair<std::string_view, std::string_view> phrases[] = {
     {a_namespace_name, "小写字母、数字与 -，首尾为字母或数字，最多 63 个字符"},
     {a_scheduler_name, "字母、数字、-、_ 与 .，首尾为字母或数字，最多 63 个字符；前面可加 域名/"},
 };
-std::string said(const std::string& what, language in) {
-  const auto* at = std::ranges::find(phrases, what, &std::pair<std::string_view, std::string_view>::first);
-  return in == language::zh && at != std::end(phrases) ? std::string(at->second) : what;
+std::string said(const std::string& text, language locale) {
+  const auto* match = std::ranges::find(phrases, text, &std::pair<std::string_view, std::string_view>::first);
+  return locale == language::zh && match != std::end(phrases) ? std::string(match->second) : text;
 }
 
 /// A brace that opens no known name stands for itself.
-std::string filled(std::string_view pattern, const finding& with, language in) {
-  const std::array<std::pair<std::string_view, std::string>, 5> known{{{"{field}", with.field},
-                                                                       {"{value}", said(shown(with.value, 200), in)},
-                                                                       {"{other}", said(shown(with.other, 240), in)},
-                                                                       {"{allowed}", said(with.allowed, in)},
-                                                                       {"{hint}", shown(with.hint, 400)}}};
+std::string filled(std::string_view pattern, const finding& finding, language language) {
+  const std::array<std::pair<std::string_view, std::string>, 5> known{
+      {{"{field}", finding.field},
+       {"{value}", said(shown(finding.value, 200), language)},
+       {"{other}", said(shown(finding.other, 240), language)},
+       {"{allowed}", said(finding.allowed, language)},
+       {"{hint}", shown(finding.hint, 400)}}};
   std::string out;
   while (!pattern.empty()) {
-    const auto at = std::ranges::find_if(known, [&](const auto& one) { return pattern.starts_with(one.first); });
-    if (at != known.end()) {
-      out += at->second;
-      pattern.remove_prefix(at->first.size());
+    const auto match = std::ranges::find_if(known, [&](const auto& entry) { return pattern.starts_with(entry.first); });
+    if (match != known.end()) {
+      out += match->second;
+      pattern.remove_prefix(match->first.size());
     } else {
       out += pattern.front();
       pattern.remove_prefix(1);
@@ -320,26 +321,30 @@ std::string filled(std::string_view pattern, const finding& with, language in) {
 
 std::string_view to_string(code c) noexcept { return row_of(c).name; }
 effect effect_of(code c) noexcept { return row_of(c).comes; }
-crl::severity severity_of(code c) noexcept {
-  return effect_of(c) == risk ? crl::severity::warning : crl::severity::error;
+text::severity severity_of(code c) noexcept {
+  return effect_of(c) == risk ? text::severity::warning : text::severity::error;
 }
-bool any_ends(std::span<const finding> of) noexcept {
-  return std::ranges::any_of(of, [](const finding& one) { return effect_of(one.what) == ends; });
+bool any_ends(std::span<const finding> findings) noexcept {
+  return std::ranges::any_of(findings, [](const finding& finding) { return effect_of(finding.issue) == ends; });
 }
 
-std::string wrong_of(const finding& of, language in) { return filled(words_of(of, in).wrong, of, in); }
-std::string allowed_of(const finding& of, language in) { return filled(words_of(of, in).allowed, of, in); }
-std::string remedy_of(const finding& of, language in) {
-  const auto& words = words_of(of, in);
-  const bool guessed = !of.hint.empty() && !words.remedy_with_hint.empty();
-  return filled(guessed ? words.remedy_with_hint : words.remedy, of, in);
+std::string wrong_of(const finding& finding, language language) {
+  return filled(words_of(finding, language).wrong, finding, language);
 }
-std::string message_of(const finding& of, language in) {
-  const bool chinese = in == language::zh;
-  auto out = wrong_of(of, in);
-  if (const auto allowed = allowed_of(of, in); !allowed.empty())
+std::string allowed_of(const finding& finding, language language) {
+  return filled(words_of(finding, language).allowed, finding, language);
+}
+std::string remedy_of(const finding& finding, language language) {
+  const auto& words = words_of(finding, language);
+  const bool guessed = !finding.hint.empty() && !words.remedy_with_hint.empty();
+  return filled(guessed ? words.remedy_with_hint : words.remedy, finding, language);
+}
+std::string message_of(const finding& finding, language locale) {
+  const bool chinese = locale == language::zh;
+  auto out = wrong_of(finding, locale);
+  if (const auto allowed = allowed_of(finding, locale); !allowed.empty())
     out += (chinese ? "；允许：" : "; allowed: ") + allowed;
-  return out + (chinese ? "；" : "; ") + remedy_of(of, in);
+  return out + (chinese ? "；" : "; ") + remedy_of(finding, locale);
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -11,7 +11,7 @@
 #include "text/message.hpp"
 #include "text/yaml/source.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 /// Names are stable: they are the `code` in JSON.
 enum class code : std::uint8_t {
@@ -99,8 +99,8 @@ enum class effect : std::uint8_t {
 };
 
 struct finding {
-  code what{};
-  yaml::place at = {};
+  code issue{};
+  text::yaml::place location = {};
   std::string field = {};              ///< extenders[0].weight
   std::string value = {}, other = {};  ///< what stands there; what the words compare it with
   std::string allowed = {};            ///< where the table does not say it
@@ -113,13 +113,13 @@ using findings = std::vector<finding>;
 std::string_view to_string(code c) noexcept;
 effect effect_of(code c) noexcept;
 /// ends and idle are errors.
-crl::severity severity_of(code c) noexcept;
-bool any_ends(std::span<const finding> of) noexcept;
+text::severity severity_of(code c) noexcept;
+bool any_ends(std::span<const finding> findings) noexcept;
 
-std::string wrong_of(const finding& of, crl::language in);
-std::string allowed_of(const finding& of, crl::language in);
-std::string remedy_of(const finding& of, crl::language in);
+std::string wrong_of(const finding& finding, text::language language);
+std::string allowed_of(const finding& finding, text::language language);
+std::string remedy_of(const finding& finding, text::language language);
 /// "what is wrong; allowed: ...; what to do".
-std::string message_of(const finding& of, crl::language in);
+std::string message_of(const finding& finding, text::language language);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

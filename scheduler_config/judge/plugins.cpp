@@ -8,10 +8,10 @@
 #include "scheduler_config/judge/judging.hpp"
 #include "text/nearest.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
-using yaml::node;
+using text::yaml::node;
 
 enum point : std::uint16_t {
   pre_enqueue = 1 << 0,
@@ -46,7 +46,7 @@ constexpr std::array<std::pair<std::string_view, point>, 14> points{{{"preEnqueu
 
 struct plugin {
   std::string_view name;
-  unsigned at;
+  unsigned points;
   int since = 0, until = 99;
   int by_default = 0;  ///< enabled from this version on; 99: never
   int weight = 1;      ///< where it is enabled by default
@@ -91,19 +91,24 @@ constexpr std::string_view removed_plugins[] = {"EBSLimits", "GCEPDLimits", "Azu
 bool is_one_of(std::string_view name, const auto& names) { return std::ranges::find(names, name) != std::end(names); }
 
 const plugin* find_plugin(std::string_view name, int minor) {
-  const auto is = [&](const plugin& one) { return one.name == name && one.since <= minor && minor <= one.until; };
-  const auto* at = std::ranges::find_if(table, is);
-  return at == std::end(table) ? nullptr : at;
+  const auto is = [&](const plugin& plugin) {
+    return plugin.name == name && plugin.since <= minor && minor <= plugin.until;
+  };
+  const auto* match = std::ranges::find_if(table, is);
+  return match == std::end(table) ? nullptr : match;
 }
 
 class profile_plugins {
  public:
-  profile_plugins(judging& in, const node* profile, std::string path)
-      : in_(in), plugins_(in.value(profile, "plugins")), profile_(profile), path_(below(path, "plugins")) {}
+  profile_plugins(judging& judging, const node* profile, std::string path)
+      : judging_(judging),
+        plugins_(judging.value(profile, "plugins")),
+        profile_(profile),
+        path_(below(path, "plugins")) {}
 
   std::set<std::string> run() {
     merge_multi_point();
-    for (const auto& [name, at] : points) enabled_at(name, at);
+    for (const auto& [name, point] : points) enabled_at(name, point);
     if (!broken_) {
       sets();
       weights("score", score);
@@ -115,174 +120,178 @@ class profile_plugins {
  private:
   struct enabled {
     std::string name;
-    const node* at;  ///< null: by default
+    const node* item;  ///< null: by default
     std::string path;
   };
 
   std::vector<enabled> list(std::string_view point_name) {
     std::vector<enabled> out;
     const auto path = below(below(path_, point_name), "enabled");
-    const auto all = in_.items(in_.value(plugins_, point_name), "enabled");
+    const auto all = judging_.items(judging_.value(plugins_, point_name), "enabled");
     for (std::size_t i = 0; i < all.size(); ++i)
-      out.push_back({in_.text(all[i], "name"), all[i], below(below(path, i), "name")});
+      out.push_back({judging_.text(all[i], "name"), all[i], below(below(path, i), "name")});
     return out;
   }
   std::set<std::string> disabled(std::string_view point_name) {
     std::set<std::string> out;
-    for (const auto* one : in_.items(in_.value(plugins_, point_name), "disabled")) out.insert(in_.text(one, "name"));
+    for (const auto* item : judging_.items(judging_.value(plugins_, point_name), "disabled"))
+      out.insert(judging_.text(item, "name"));
     return out;
   }
-  const plugin* known(const enabled& one) {
-    const auto* at = find_plugin(one.name, in_.on.minor);
-    if (at || !one.at || is_one_of(one.name, in_.on.plugins) || !said_.insert(one.name).second) return at;
+  const plugin* known(const enabled& entry) {
+    const auto* position = find_plugin(entry.name, judging_.scheduler.minor);
+    if (position || !entry.item || is_one_of(entry.name, judging_.scheduler.plugins) ||
+        !reported_.insert(entry.name).second)
+      return position;
     broken_ = true;
-    finding what{.what = is_one_of(one.name, removed_plugins) ? code::plugin_removed : code::plugin_unknown,
-                 .at = place(one),
-                 .field = one.path,
-                 .value = one.name,
-                 .other = in_.version()};
+    finding finding{.issue = is_one_of(entry.name, removed_plugins) ? code::plugin_removed : code::plugin_unknown,
+                    .location = place(entry),
+                    .field = entry.path,
+                    .value = entry.name,
+                    .other = judging_.version()};
     std::vector<std::string_view> names;
     for (const auto& row : table) names.push_back(row.name);
-    what.hint = crl::nearest(one.name, names);
-    in_.say(std::move(what));
+    finding.hint = text::nearest(entry.name, names);
+    judging_.say(std::move(finding));
     return nullptr;
   }
-  yaml::place place(const enabled& one) const {
-    const auto* at = in_.entry(one.at, "name");
-    return at ? at->key->at : one.at->at;
+  text::yaml::place place(const enabled& entry) const {
+    const auto* position = judging_.entry(entry.item, "name");
+    return position ? position->key->location : entry.item->location;
   }
-  void twice(const enabled& one) {
+  void twice(const enabled& entry) {
     broken_ = true;
-    if (!one.at) return;
-    in_.say({.what = code::plugin_twice, .at = place(one), .field = one.path, .value = one.name});
+    if (!entry.item) return;
+    judging_.say({.issue = code::plugin_twice, .location = place(entry), .field = entry.path, .value = entry.name});
   }
 
   /// mergePluginSet: a default that is enabled again is replaced in its place, whatever is left comes after.
   void merge_multi_point() {
     auto own = list("multiPoint");
-    const auto off = disabled("multiPoint");
+    const auto excluded = disabled("multiPoint");
     std::map<std::string, std::size_t> last;
     for (std::size_t i = 0; i < own.size(); ++i) last[own[i].name] = i;
     std::set<std::size_t> replaced;
     for (const auto& row : table) {
-      const bool on = row.since <= in_.on.minor && in_.on.minor <= row.until && row.by_default <= in_.on.minor;
-      if (!on || off.contains("*") || off.contains(std::string(row.name))) continue;
-      const auto at = last.find(std::string(row.name));
-      if (at != last.end()) replaced.insert(at->second);
-      multi_.push_back(at != last.end() ? own[at->second] : enabled{std::string(row.name), nullptr, {}});
+      const bool is_default = row.since <= judging_.scheduler.minor && judging_.scheduler.minor <= row.until &&
+                              row.by_default <= judging_.scheduler.minor;
+      if (!is_default || excluded.contains("*") || excluded.contains(std::string(row.name))) continue;
+      const auto match = last.find(std::string(row.name));
+      if (match != last.end()) replaced.insert(match->second);
+      multi_.push_back(match != last.end() ? own[match->second] : enabled{std::string(row.name), nullptr, {}});
     }
     for (std::size_t i = 0; i < own.size(); ++i) {
       if (!replaced.contains(i)) multi_.push_back(own[i]);
     }
-    for (const auto& one : multi_) needed_.insert(one.name);
+    for (const auto& entry : multi_) needed_.insert(entry.name);
   }
 
-  void enabled_at(std::string_view name, point at) {
+  void enabled_at(std::string_view name, point point) {
     std::set<std::string> here;
-    auto& count = counts_[at];
-    for (const auto& one : list(name)) {
-      needed_.insert(one.name);
-      const auto* row = known(one);
-      if (row && (row->at & at) == 0) {
+    auto& count = counts_[point];
+    for (const auto& entry : list(name)) {
+      needed_.insert(entry.name);
+      const auto* row = known(entry);
+      if (row && (row->points & point) == 0) {
         broken_ = true;
-        in_.say({.what = code::plugin_point,
-                 .at = place(one),
-                 .field = one.path,
-                 .value = one.name,
-                 .other = std::string(name),
-                 .allowed = points_of(*row)});
+        judging_.say({.issue = code::plugin_point,
+                      .location = place(entry),
+                      .field = entry.path,
+                      .value = entry.name,
+                      .other = std::string(name),
+                      .allowed = points_of(*row)});
       }
-      if (here.insert(one.name).second)
+      if (here.insert(entry.name).second)
         ++count;
       else
-        twice(one);
+        twice(entry);
     }
-    const auto off = disabled(name);
-    if (off.contains("*")) return;
+    const auto excluded = disabled(name);
+    if (excluded.contains("*")) return;
     std::set<std::string> by_multi;
-    for (const auto& one : multi_) {
-      const auto* row = known(one);
-      if (!row || (row->at & at) == 0 || off.contains(one.name) || here.contains(one.name)) continue;
-      if (by_multi.insert(one.name).second)
+    for (const auto& entry : multi_) {
+      const auto* row = known(entry);
+      if (!row || (row->points & point) == 0 || excluded.contains(entry.name) || here.contains(entry.name)) continue;
+      if (by_multi.insert(entry.name).second)
         ++count;
-      else if (said_twice_.insert(one.name).second)
-        twice(one);
+      else if (said_twice_.insert(entry.name).second)
+        twice(entry);
     }
   }
 
   void sets() {
-    const bool own_plugins = !in_.on.plugins.empty();
+    const bool own_plugins = !judging_.scheduler.plugins.empty();
     if (counts_[queue_sort] != 1 && !own_plugins)
       set("queueSort", counts_[queue_sort], "1", "queueSort: {enabled: [{name: PrioritySort}]}");
     if (counts_[bind] == 0 && !own_plugins) set("bind", 0, "1 or more", "bind: {enabled: [{name: DefaultBinder}]}");
     if (counts_[placement_generate] > 1) set("placementGenerate", counts_[placement_generate], "0 or 1", "one of them");
   }
   void set(std::string_view name, std::size_t count, std::string allowed, std::string hint) {
-    const auto* at = in_.entry(plugins_, name);
-    if (!at) at = in_.entry(plugins_, "multiPoint");
-    if (!at) at = in_.entry(profile_, "plugins");
-    in_.say({.what = code::plugin_set,
-             .at = at ? at->key->at : profile_->at,
-             .field = at && at->key->text != "plugins" ? below(path_, at->key->text) : path_,
-             .value = std::to_string(count),
-             .other = std::string(name),
-             .allowed = std::move(allowed),
-             .hint = std::move(hint)});
+    const auto* position = judging_.entry(plugins_, name);
+    if (!position) position = judging_.entry(plugins_, "multiPoint");
+    if (!position) position = judging_.entry(profile_, "plugins");
+    judging_.say({.issue = code::plugin_set,
+                  .location = position ? position->key->location : profile_->location,
+                  .field = position && position->key->text != "plugins" ? below(path_, position->key->text) : path_,
+                  .value = std::to_string(count),
+                  .other = std::string(name),
+                  .allowed = std::move(allowed),
+                  .hint = std::move(hint)});
   }
   /// NewFramework adds the weights up, those of the point first, then those of multiPoint. Before each it asks whether
   /// the sum stays within 64 bits, and after a sum below 0 that question itself overflows. Weights of 32 bits never
   /// reach the upper end.
-  void weights(std::string_view name, point at) {
+  void weights(std::string_view name, point point) {
     std::set<std::string> seen;
     std::int64_t sum = 0;
     const enabled* below_zero = nullptr;
     bool overflows = false;
-    const auto add = [&](const enabled& one, bool scores) {
-      if (overflows || !scores || !seen.insert(one.name).second) return;
+    const auto add = [&](const enabled& plugin, bool scores) {
+      if (overflows || !scores || !seen.insert(plugin.name).second) return;
       overflows = sum < 0;
-      const auto weight = weight_of(one);
-      if (sum >= 0 && sum + weight < 0) below_zero = &one;
+      const auto weight = weight_of(plugin);
+      if (sum >= 0 && sum + weight < 0) below_zero = &plugin;
       sum += weight;
     };
     const auto own = list(name);
-    for (const auto& one : own) add(one, true);
-    for (const auto& one : multi_) {
-      const auto* row = find_plugin(one.name, in_.on.minor);
-      add(one, row && (row->at & at) != 0);
+    for (const auto& plugin : own) add(plugin, true);
+    for (const auto& plugin : multi_) {
+      const auto* row = find_plugin(plugin.name, judging_.scheduler.minor);
+      add(plugin, row && (row->points & point) != 0);
     }
     if (!overflows) return;
-    const auto* entry = in_.entry(below_zero->at, "weight");
+    const auto* entry = judging_.entry(below_zero->item, "weight");
     const auto owner = below_zero->path.substr(0, below_zero->path.rfind('.'));
-    in_.say(refused_value(*entry, below(owner, "weight"), "0 or more"));
+    judging_.say(refused_value(*entry, below(owner, "weight"), "0 or more"));
   }
-  std::int64_t weight_of(const enabled& one) const {
-    const auto* row = find_plugin(one.name, in_.on.minor);
-    if (!one.at) return row ? row->weight : 1;
-    const auto written = integer_of(in_.value(one.at, "weight")).value_or(0);
+  std::int64_t weight_of(const enabled& entry) const {
+    const auto* row = find_plugin(entry.name, judging_.scheduler.minor);
+    if (!entry.item) return row ? row->weight : 1;
+    const auto written = integer_of(judging_.value(entry.item, "weight")).value_or(0);
     return written == 0 ? 1 : written;
   }
   static std::string points_of(const plugin& row) {
     std::string out;
-    for (const auto& [name, at] : points) {
-      if ((row.at & at) != 0) out += (out.empty() ? "" : ", ") + std::string(name);
+    for (const auto& [name, point] : points) {
+      if ((row.points & point) != 0) out += (out.empty() ? "" : ", ") + std::string(name);
     }
     return out;
   }
 
-  judging& in_;
+  judging& judging_;
   const node* plugins_;
   const node* profile_;
   std::string path_;
   std::vector<enabled> multi_;
-  std::set<std::string> needed_, said_, said_twice_;
+  std::set<std::string> needed_, reported_, said_twice_;
   std::map<point, std::size_t> counts_;
   bool broken_ = false;
 };
 
 }  // namespace
 
-std::set<std::string> validate_plugins(judging& in, const node* profile, const std::string& path) {
-  return profile_plugins(in, profile, path).run();
+std::set<std::string> validate_plugins(judging& judging, const node* profile, const std::string& path) {
+  return profile_plugins(judging, profile, path).run();
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using enum type;
@@ -135,7 +135,7 @@ constexpr field dynamic_args[] = {
 
 struct plugin_args {
   std::string_view plugin;
-  shape of;
+  shape layout;
   int since = 0;
 };
 constexpr plugin_args known_args[] = {{"DefaultPreemption", {preemption_args}},
@@ -154,8 +154,8 @@ const shape& extender() noexcept { return extender_shape; }
 const shape& tls() noexcept { return tls_shape; }
 
 const shape* args_of(std::string_view plugin, int minor) noexcept {
-  const auto* at = std::ranges::find(known_args, plugin, &plugin_args::plugin);
-  return at != std::end(known_args) && at->since <= minor ? &at->of : nullptr;
+  const auto* match = std::ranges::find(known_args, plugin, &plugin_args::plugin);
+  return match != std::end(known_args) && match->since <= minor ? &match->layout : nullptr;
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

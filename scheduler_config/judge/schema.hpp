@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 inline constexpr int oldest_minor = 30, newest_minor = 36;
 
@@ -34,7 +34,7 @@ struct shape;
 struct field {
   std::string_view name;
   type is;
-  const shape* of = nullptr;
+  const shape* layout = nullptr;
   int since = 0;  ///< Kubernetes 1.x; 0: every version there is a rule for
 };
 struct shape {
@@ -47,4 +47,4 @@ const shape& tls() noexcept;
 /// Null for a plugin without arguments of a known form: kube-scheduler takes anything for it.
 const shape* args_of(std::string_view plugin, int minor) noexcept;
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

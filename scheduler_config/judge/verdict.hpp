@@ -10,7 +10,7 @@
 #include "scheduler_config/judge/document.hpp"
 #include "scheduler_config/judge/schema.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
 struct server {
   int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler
@@ -19,9 +19,9 @@ struct server {
 };
 
 /// In the order of the file.
-findings judge(const document& of, const server& on = {});
+findings judge(const document& document, const server& server = {});
 /// The same for bytes: what cannot be parsed is a finding.
-findings judge(std::string_view text, const server& on = {});
+findings judge(std::string_view text, const server& server = {});
 
 /// A file that kube-scheduler opens at start, and ends without. A verdict knows its name alone.
 struct opened_file {
@@ -31,10 +31,10 @@ struct opened_file {
 std::vector<opened_file> opened_files(const document& config);
 
 /// Whether any extender manages a key of managed.hpp, or everything.
-bool asks_about_cards(const document& of);
+bool asks_about_cards(const document& document);
 
 /// The later file takes the place of the earlier one on the master, and kube-scheduler reads one file: extenders of
 /// `first` that `second` does not have (code::extender_lost, in `first`). `name` of the second.
 findings lost_between(const document& first, const document& second, std::string_view name);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

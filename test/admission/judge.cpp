@@ -23,43 +23,44 @@
 namespace {
 
 using nlohmann::json;
-namespace crl = reconcilers::crl;
+namespace declarations = reconcilers::declarations;
 using names = std::set<std::string, std::less<>>;
 
-crl::config_map_view::entries entries_of(const json& config_map, const json::json_pointer& at) {
-  crl::config_map_view::entries out;
-  if (!config_map.contains(at)) return out;
-  for (const auto& [key, value] : config_map.at(at).items()) out.emplace_back(key, value.get_ref<const std::string&>());
+declarations::config_map_view::entries entries_of(const json& config_map, const json::json_pointer& json_pointer) {
+  declarations::config_map_view::entries out;
+  if (!config_map.contains(json_pointer)) return out;
+  for (const auto& [key, value] : config_map.at(json_pointer).items())
+    out.emplace_back(key, value.get_ref<const std::string&>());
   return out;
 }
 
-std::optional<names> names_of(const json& in, const char* field) {
-  if (!in.contains(field)) return std::nullopt;
-  return in.at(field).get<names>();
+std::optional<names> names_of(const json& object, const char* field) {
+  if (!object.contains(field)) return std::nullopt;
+  return object.at(field).get<names>();
 }
 
-json compile(const json& in) {
-  crl::registry all;
-  all.set_runtime_classes(names_of(in, "runtimeClasses"));
-  for (const auto& one : in.at("configMaps")) {
-    crl::config_map_view view;
-    const auto& metadata = one.at("metadata");
+json compile(const json& object) {
+  declarations::registry all;
+  all.set_runtime_classes(names_of(object, "runtimeClasses"));
+  for (const auto& entry : object.at("configMaps")) {
+    declarations::config_map_view view;
+    const auto& metadata = entry.at("metadata");
     view.key = {metadata.value("namespace", "kube-public"), metadata.at("name").get<std::string>()};
-    view.labels = entries_of(one, json::json_pointer("/metadata/labels"));
-    view.data = entries_of(one, json::json_pointer("/data"));
+    view.labels = entries_of(entry, json::json_pointer("/metadata/labels"));
+    view.data = entries_of(entry, json::json_pointer("/data"));
     all.put(view);
   }
-  const auto offered = names_of(in, "offered");
-  crl::compile_options how;
-  how.fill_optional = in.value("fillOptional", false);
-  how.offered = offered ? &*offered : nullptr;
-  auto fits = crl::fitting(all.compile(how));
-  auto spec = crl::spec_of(fits.rules);
+  const auto offered = names_of(object, "offered");
+  declarations::compile_options options;
+  options.fill_optional = object.value("fillOptional", false);
+  options.offered = offered ? &*offered : nullptr;
+  auto fits = declarations::fitting(all.compile(options));
+  auto spec = declarations::spec_of(fits.rules);
   auto refused = json::array(), faults = json::array();
-  for (const auto& one : all.judge_all()) {
-    if (crl::has_error(one.findings)) refused.push_back(one.config_map.name);
-    for (const auto& f : one.findings) {
-      if (crl::severity_of(f) == crl::severity::error) faults.push_back(f.field);
+  for (const auto& entry : all.judge_all()) {
+    if (declarations::has_error(entry.findings)) refused.push_back(entry.config_map.name);
+    for (const auto& f : entry.findings) {
+      if (declarations::severity_of(f) == text::severity::error) faults.push_back(f.field);
     }
   }
   const auto bytes = spec.dump().size();
@@ -77,22 +78,22 @@ std::string escaped(const std::string& key) {
   return out;
 }
 
-json judge(const json& in) {
-  const auto rules = crl::rules_of(in.at("rules"));
-  auto pod = crl::parse_pod_spec(in.at("pod").at("spec").dump());
-  if (!pod) return {{"error", pod.error().what}};
-  pod->amounts = crl::pod_amounts_in(entries_of(in.at("pod"), json::json_pointer("/metadata/annotations")),
-                                     entries_of(in.at("pod"), json::json_pointer("/metadata/labels")));
-  crl::evaluation how;
-  how.fill = in.at("enforcement") == "Deny";
-  const auto ruling = crl::evaluate(rules, *pod, how);
+json judge(const json& object) {
+  const auto rules = declarations::rules_of(object.at("rules"));
+  auto pod = declarations::parse_pod_spec(object.at("pod").at("spec").dump());
+  if (!pod) return {{"error", pod.error().message}};
+  pod->amounts = declarations::pod_amounts_in(entries_of(object.at("pod"), json::json_pointer("/metadata/annotations")),
+                                              entries_of(object.at("pod"), json::json_pointer("/metadata/labels")));
+  declarations::evaluation evaluation;
+  evaluation.fill = object.at("enforcement") == "Deny";
+  const auto ruling = declarations::evaluate(rules, *pod, evaluation);
   auto fills = json::array();
-  for (const auto& one : ruling.fills)
-    fills.push_back({{"path", pod->path(one.container) + "/resources/limits/" + escaped(one.key)},
-                     {"value", std::to_string(one.amount)}});
+  for (const auto& fill : ruling.fills)
+    fills.push_back({{"path", pod->path(fill.container) + "/resources/limits/" + escaped(fill.key)},
+                     {"value", std::to_string(fill.amount)}});
   return {{"allowed", ruling.allowed()},
-          {"refusals", crl::texts_of(ruling.refused)},
-          {"advice", crl::texts_of(ruling.said)},
+          {"refusals", declarations::texts_of(ruling.refused)},
+          {"advice", declarations::texts_of(ruling.warnings)},
           {"fills", std::move(fills)},
           {"runtimeClassName", ruling.runtime_class}};
 }
@@ -104,8 +105,8 @@ int main() {
   for (std::string line; std::getline(std::cin, line);) {
     json out;
     try {
-      const auto in = json::parse(line);
-      out = in.contains("configMaps") ? compile(in) : judge(in);
+      const auto input = json::parse(line);
+      out = input.contains("configMaps") ? compile(input) : judge(input);
     } catch (const std::exception& problem) {
       out = {{"error", problem.what()}};
     }

@@ -45,7 +45,7 @@ struct elector : controller_test::rig {
     out.timing.identity = "me";
     out.timing.retry = retry;
     out.on_acquired = [this] { ++acquired; };
-    out.on_lost = [this](std::string_view why) { lost = why; };
+    out.on_lost = [this](std::string_view reason) { lost = reason; };
     return out;
   }
 };
@@ -65,7 +65,7 @@ TEST_F(elector, makes_the_lease_when_there_is_none_and_renews_it) {
   EXPECT_TRUE(under_test.held());
   EXPECT_EQ(acquired, 1);
   EXPECT_EQ(metric("quartermaster_leader"), 1);
-  for (const auto& sent : api.seen()) EXPECT_EQ(sent.via, kube::lane::lease);
+  for (const auto& sent : api.seen()) EXPECT_EQ(sent.channel, kube::lane::lease);
   running.cancel();
   EXPECT_TRUE(turn([&] { return !running.running(); }));
 }
@@ -110,10 +110,10 @@ TEST_F(elector, loses_at_once_when_another_wrote_the_lease) {
 }
 
 TEST_F(elector, F27_loses_when_the_api_server_is_silent_until_the_deadline) {
-  auto how = options();
+  auto option = options();
   milliseconds now = 1'000'000ms;
-  how.now = [&now] { return now; };
-  controller::elector under_test(api, how, metrics);
+  option.now = [&now] { return now; };
+  controller::elector under_test(api, option, metrics);
   api.on(method::get, lease_path).answers(404);
   api.on(method::post, leases_path).answers(201, lease_of("me", "5", 0));
   api.on(method::put, lease_path).fails(errc::timeout, "no answer");
@@ -174,14 +174,14 @@ struct fence : controller_test::rig {
   controller::counter& refused = metrics.make_counter("refused_total", "Refused.");
   controller::fenced_transport fenced{api, [this] { return left; }, refused};
 
-  kube::result<kube::response> send(kube::request what) {
-    return kube_test::run(loop.context(), fenced.send(std::move(what)));
+  kube::result<kube::response> send(kube::request request) {
+    return kube_test::run(loop.context(), fenced.send(std::move(request)));
   }
-  static kube::request of(method verb, kube::lane via = kube::lane::unary) {
+  static kube::request of(method verb, kube::lane lane = kube::lane::unary) {
     kube::request out;
     out.verb = verb;
     out.target = "/api/v1/nodes/gpu-1?fieldManager=quartermaster";
-    out.via = via;
+    out.channel = lane;
     return out;
   }
 };
@@ -191,7 +191,7 @@ TEST_F(fence, F28_refuses_every_write_while_the_lease_is_not_held) {
     const auto answer = send(of(verb));
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, errc::cancelled);
-    EXPECT_EQ(answer.error().what, "not the leader: nothing is written to /api/v1/nodes/gpu-1");
+    EXPECT_EQ(answer.error().message, "not the leader: nothing is written to /api/v1/nodes/gpu-1");
   }
   EXPECT_EQ(refused.value(), 4);
   EXPECT_TRUE(api.seen().empty());

@@ -37,7 +37,7 @@ TEST_F(event_book, writes_an_event_the_api_server_accepts) {
   record(pod("p"), "no card is free", 0ms);
   const auto out = book.next(0ms);
   ASSERT_TRUE(out);
-  EXPECT_EQ(out->what, event_write::kind::create);
+  EXPECT_EQ(out->action, event_write::kind::create);
   const auto& e = out->body;
   EXPECT_EQ(e["apiVersion"], "events.k8s.io/v1");
   EXPECT_EQ(e["kind"], "Event");
@@ -71,7 +71,7 @@ TEST_F(event_book, equal_events_become_one_with_a_series) {
   EXPECT_EQ(book.next_due(6'000ms), 10'000ms);
   const auto update = book.next(10'000ms);
   ASSERT_TRUE(update);
-  EXPECT_EQ(update->what, event_write::kind::patch);
+  EXPECT_EQ(update->action, event_write::kind::patch);
   EXPECT_EQ(update->key, first.key);
   EXPECT_EQ(update->body,
             nlohmann::json::parse(R"({"series":{"count":6,"lastObservedTime":"2026-01-01T00:00:05.000000Z"}})"));
@@ -82,7 +82,7 @@ TEST_F(event_book, the_pace_of_a_series_slows_down) {
   for (auto now = 0ms; now < 3'600'000ms; now += 1000ms) {
     record(pod("p"), "x", now);
     while (const auto out = book.next(now)) {
-      patches += out->what == event_write::kind::patch;
+      patches += out->action == event_write::kind::patch;
       book.on_result(*out, true, false);
     }
   }
@@ -96,12 +96,12 @@ TEST_F(event_book, what_differs_or_comes_late_is_an_event_of_its_own) {
   record(pod("q"), "x", 0ms);
   record(pod("p"), "x", 600'001ms);
   int created = 0;
-  while (const auto out = book.next(600'001ms)) created += out->what == event_write::kind::create;
+  while (const auto out = book.next(600'001ms)) created += out->action == event_write::kind::create;
   EXPECT_EQ(created, 3) << "the first of the late pair had not been written yet and is replaced";
   record(pod("p"), "x", 1'300'000ms);
   const auto again = book.next(1'300'000ms);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->what, event_write::kind::create);
+  EXPECT_EQ(again->action, event_write::kind::create);
 }
 
 TEST_F(event_book, a_series_whose_event_is_gone_begins_anew) {
@@ -112,7 +112,7 @@ TEST_F(event_book, a_series_whose_event_is_gone_begins_anew) {
   record(pod("p"), "x", 21'000ms);
   const auto again = book.next(21'000ms);
   ASSERT_TRUE(again);
-  EXPECT_EQ(again->what, event_write::kind::create);
+  EXPECT_EQ(again->action, event_write::kind::create);
   EXPECT_EQ(book.dropped(), 0U);
 }
 
@@ -153,9 +153,9 @@ TEST_F(event_book, names_are_unique_and_short_enough) {
   const std::string longest(253, 'a');
   record(pod(longest), "x", 0ms);
   record(pod(longest), "y", 0ms);
-  const auto one = book.next(0ms)->key.name, two = book.next(0ms)->key.name;
-  EXPECT_NE(one, two);
-  EXPECT_LE(one.size(), 253U);
+  const auto first = book.next(0ms)->key.name, two = book.next(0ms)->key.name;
+  EXPECT_NE(first, two);
+  EXPECT_LE(first.size(), 253U);
 }
 
 }  // namespace

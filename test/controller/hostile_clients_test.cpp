@@ -49,7 +49,7 @@ struct kind {
   enum { reads, deaf, half_closed } manner = reads;
 };
 
-void PrintTo(const kind& of, std::ostream* to) { *to << of.name; }
+void PrintTo(const kind& kind, std::ostream* out) { *out << kind.name; }
 
 std::vector<kind> kinds() {
   const std::string host = " HTTP/1.1\r\nHost: a\r\n", x(16'000, 'x');
@@ -81,19 +81,19 @@ std::vector<kind> kinds() {
   };
 }
 
-asio::awaitable<void> attack(const kind& as, unsigned short port) {
+asio::awaitable<void> attack(const kind& profile, unsigned short port) {
   const auto executor = co_await asio::this_coro::executor;
   for (;;) {
     tcp::socket socket(executor);
     auto [failed] = co_await socket.async_connect({asio::ip::make_address("127.0.0.1"), port}, as_pair);
-    if (!failed && !as.opening.empty())
-      std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(as.opening), as_pair);
+    if (!failed && !profile.opening.empty())
+      std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(profile.opening), as_pair);
     boost::system::error_code ignored;
-    if (as.manner == kind::half_closed) socket.shutdown(tcp::socket::shutdown_send, ignored);
-    while (!failed && as.manner == kind::deaf) co_await controller::sleep_for(1s);
-    while (!failed && !as.flood.empty()) {
-      std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(as.flood), as_pair);
-      if (as.pause > 0ms) co_await controller::sleep_for(as.pause);
+    if (profile.manner == kind::half_closed) socket.shutdown(tcp::socket::shutdown_send, ignored);
+    while (!failed && profile.manner == kind::deaf) co_await controller::sleep_for(1s);
+    while (!failed && !profile.flood.empty()) {
+      std::tie(failed, std::ignore) = co_await asio::async_write(socket, asio::buffer(profile.flood), as_pair);
+      if (profile.pause > 0ms) co_await controller::sleep_for(profile.pause);
     }
     char answer[512];
     while (!failed) std::tie(failed, std::ignore) = co_await socket.async_read_some(asio::buffer(answer), as_pair);
@@ -170,11 +170,11 @@ TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
   }
   const auto port = own ? server.port() : static_cast<unsigned short>(std::stoi(outside("QM_HOSTILE_PORT")));
 
-  std::atomic<bool> over = false, probed = false;
+  std::atomic<bool> done = false, probed = false;
   std::atomic<int> probes = 0, failed = 0;
   std::atomic<long> slowest_ms = 0;
   std::thread prober([&] {
-    while (!over) {
+    while (!done) {
       if (const auto took = probe(port))
         slowest_ms = std::max<long>(slowest_ms, std::chrono::ceil<std::chrono::milliseconds>(*took).count());
       else
@@ -199,13 +199,13 @@ TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
   loop.context().restart();
   const auto rest = serve_for(200ms);
   auto crowd = std::make_unique<asio::io_context>();
-  const kind as = GetParam();
-  for (int i = 0; i < clients; ++i) asio::co_spawn(*crowd, attack(as, port), asio::detached);
+  const kind kind = GetParam();
+  for (int i = 0; i < clients; ++i) asio::co_spawn(*crowd, attack(kind, port), asio::detached);
   std::thread crowding([&] { crowd->run(); });
   const auto most = serve_for(lasts);
   crowd->stop();
   crowding.join();
-  over = true;
+  done = true;
   while (!probed) serve_for(20ms);
   prober.join();
   crowd.reset();
@@ -217,7 +217,7 @@ TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
   const auto grown = most > rest ? most - rest : 0;
   RecordProperty("grown_kib", static_cast<int>(grown >> 10));
   RecordProperty("slowest_probe_ms", static_cast<int>(slowest_ms));
-  std::cout << as.name << ": " << clients << " clients for " << lasts.count() << " s, memory at rest " << (rest >> 10)
+  std::cout << kind.name << ": " << clients << " clients for " << lasts.count() << " s, memory at rest " << (rest >> 10)
             << " KiB, " << (grown >> 10) << " KiB more at most, " << probes << " probes, " << failed
             << " without an answer, the slowest " << slowest_ms << " ms\n";
   EXPECT_LT(grown, 32u << 20);
@@ -227,6 +227,6 @@ TEST_P(hostile_clients, F38_F39_memory_stays_and_probes_are_answered) {
 }
 
 INSTANTIATE_TEST_SUITE_P(every_kind, hostile_clients, testing::ValuesIn(kinds()),
-                         [](const auto& what) { return what.param.name; });
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace

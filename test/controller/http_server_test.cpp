@@ -49,7 +49,7 @@ struct http_server : controller_test::rig {
       co_return controller::http_response{200, "late\n"};
     });
     const auto started = server->start();
-    ASSERT_TRUE(started) << started.error().what;
+    ASSERT_TRUE(started) << started.error().message;
   }
   ~http_server() override {
     if (server) server->stop();
@@ -58,20 +58,20 @@ struct http_server : controller_test::rig {
 
   /// Client and server share the loop: the client never blocks.
   struct client {
-    explicit client(http_server& of) : rig(of), socket(of.loop.context()) {
-      socket.connect({asio::ip::make_address("127.0.0.1"), of.server->port()});
+    explicit client(http_server& http_server) : rig(http_server), socket(http_server.loop.context()) {
+      socket.connect({asio::ip::make_address("127.0.0.1"), http_server.server->port()});
       socket.non_blocking(true);
     }
     void send(const std::string& bytes) { asio::write(socket, asio::buffer(bytes)); }
     /// Reads until `what` is there, or the end.
-    std::string until(const std::string& what) {
+    std::string until(const std::string& text) {
       rig.turn([&] {
         char part[65536];
         error_code failed;
         const auto size = socket.read_some(asio::buffer(part), failed);
         got.append(part, size);
         if (failed && failed != asio::error::would_block) ended = true;
-        return ended || (!what.empty() && got.find(what) != std::string::npos);
+        return ended || (!text.empty() && got.find(text) != std::string::npos);
       });
       return std::exchange(got, {});
     }
@@ -333,7 +333,7 @@ TEST_F(http_server, a_port_that_is_taken_is_one_line) {
   controller::http_server second(loop, serving, same);
   const auto started = second.start();
   ASSERT_FALSE(started);
-  EXPECT_NE(started.error().what.find(same.address), std::string::npos) << started.error().what;
+  EXPECT_NE(started.error().message.find(same.address), std::string::npos) << started.error().message;
 }
 
 TEST_F(http_server, refuses_addresses_that_are_none) {
@@ -343,7 +343,7 @@ TEST_F(http_server, refuses_addresses_that_are_none) {
     controller::http_server none(loop, serving, wrong);
     const auto started = none.start();
     ASSERT_FALSE(started) << bad;
-    EXPECT_NE(started.error().what.find(bad), std::string::npos);
+    EXPECT_NE(started.error().message.find(bad), std::string::npos);
   }
 }
 
@@ -400,24 +400,25 @@ struct certificate : http_server {
   }
   /// Common name of the certificate that a new connection is shown, after one request over it; the client runs on its
   /// own thread. `as`: what the client shows.
-  std::string shown(const kube_test::pem_pair& as = {}) {
+  std::string shown(const kube_test::pem_pair& pem_pair = {}) {
     return asked(
-        [](tls_client& with) {
-          asio::write(with, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")));
+        [](tls_client& tls_client) {
+          asio::write(tls_client,
+                      asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")));
           std::string answer(64, '\0');
-          asio::read(with, asio::buffer(answer));
+          asio::read(tls_client, asio::buffer(answer));
           char text[128] = {};
-          const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(with.native_handle()),
+          const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(tls_client.native_handle()),
                                                                  &X509_free);
           X509_NAME_get_text_by_NID(X509_get_subject_name(leaf.get()), NID_commonName, text, sizeof text);
           return answer.find(" 200 ") == std::string::npos ? std::string("none") : std::string(text);
         },
-        as);
+        pem_pair);
   }
 
   using tls_client = asio::ssl::stream<tcp::socket>;
   /// What `by` makes of a new connection, on a thread of its own; or why it failed.
-  std::string asked(const std::function<std::string(tls_client&)>& by, const kube_test::pem_pair& as = {}) {
+  std::string asked(const std::function<std::string(tls_client&)>& callback, const kube_test::pem_pair& pem_pair = {}) {
     std::string out;
     bool done = false;
     std::thread caller([&] {
@@ -426,14 +427,14 @@ struct certificate : http_server {
         asio::ssl::context context(asio::ssl::context::tls_client);
         context.add_certificate_authority(asio::buffer(ca.pem()));
         context.set_verify_mode(asio::ssl::verify_peer);
-        if (!as.certificate.empty()) {
-          context.use_certificate(asio::buffer(as.certificate), asio::ssl::context::pem);
-          context.use_private_key(asio::buffer(as.key), asio::ssl::context::pem);
+        if (!pem_pair.certificate.empty()) {
+          context.use_certificate(asio::buffer(pem_pair.certificate), asio::ssl::context::pem);
+          context.use_private_key(asio::buffer(pem_pair.key), asio::ssl::context::pem);
         }
         tls_client stream(own, context);
         stream.next_layer().connect({asio::ip::make_address("127.0.0.1"), server->port()});
         stream.handshake(asio::ssl::stream_base::client);
-        out = by(stream);
+        out = callback(stream);
       } catch (const std::exception& e) {
         out = e.what();
       }
@@ -501,7 +502,7 @@ TEST_F(certificate, F22_a_pair_given_by_the_program_is_shown_and_a_bad_one_is_no
   for (const auto& bad : {mixed, half, controller::pem_pair(), controller::pem_pair{"garbage", "garbage"}}) {
     const auto taken = server->show({bad, {}});
     ASSERT_FALSE(taken);
-    EXPECT_NE(taken.error().what.find("server test"), std::string::npos) << taken.error().what;
+    EXPECT_NE(taken.error().message.find("server test"), std::string::npos) << taken.error().message;
     EXPECT_EQ(rejected(), 1);
     EXPECT_EQ(shown(), "first");
   }
@@ -521,7 +522,7 @@ TEST_F(certificate, a_client_ca_that_cannot_be_read_keeps_the_pair_back_until_it
   const auto made = ca.issue(named("first"));
   const auto taken = server->show({{made.certificate, made.key}, {}});
   ASSERT_FALSE(taken);
-  EXPECT_NE(taken.error().what.find("ca.pem"), std::string::npos) << taken.error().what;
+  EXPECT_NE(taken.error().message.find("ca.pem"), std::string::npos) << taken.error().message;
   EXPECT_FALSE(server->serving()) << "nobody is believed without it";
   kube_test::test_ca callers("callers");
   folder.write("ca.pem", callers.pem());
@@ -570,26 +571,27 @@ TEST_F(certificate, large_bodies_go_both_ways_over_tls_however_slowly_they_are_r
   std::string sent;
   for (int i = 0; sent.size() < (3u << 20); ++i) sent += std::to_string(i) + ",";
   for (const bool chunked : {false, true}) {
-    const auto got = asked([&](tls_client& with) {
+    const auto got = asked([&](tls_client& tls_client) {
       std::string head = "POST /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n";
       if (chunked) {
         char size[32];
         std::snprintf(size, sizeof size, "%zx", sent.size());
-        asio::write(with,
+        asio::write(tls_client,
                     asio::buffer(head + "Transfer-Encoding: chunked\r\n\r\n" + size + "\r\n" + sent + "\r\n0\r\n\r\n"));
       } else {
-        asio::write(with, asio::buffer(head + "Content-Length: " + std::to_string(sent.size()) + "\r\n\r\n" + sent));
+        asio::write(tls_client,
+                    asio::buffer(head + "Content-Length: " + std::to_string(sent.size()) + "\r\n\r\n" + sent));
       }
       std::this_thread::sleep_for(50ms);  // until the server's socket is full
       std::string out;
       error_code ended;
-      asio::read(with, asio::dynamic_buffer(out), ended);
+      asio::read(tls_client, asio::dynamic_buffer(out), ended);
       EXPECT_EQ(ended, asio::error::eof) << "the end is said, not cut: " << ended.message();
       return out;
     });
-    const auto at = got.find("\r\n\r\n");
-    ASSERT_NE(at, std::string::npos) << got.substr(0, 200);
-    EXPECT_EQ(got.size() - at - 4, sent.size());
+    const auto position = got.find("\r\n\r\n");
+    ASSERT_NE(position, std::string::npos) << got.substr(0, 200);
+    EXPECT_EQ(got.size() - position - 4, sent.size());
     EXPECT_TRUE(got.ends_with(sent)) << "chunked " << chunked;
   }
 }
@@ -682,12 +684,12 @@ TEST_F(certificate, tells_who_calls_and_when_that_certificate_ends) {
   EXPECT_NE(shown(strangers.issue(named("stranger"))), "first");
   EXPECT_NE(shown(), "first");
   const auto thrice = asked(
-      [](tls_client& with) {
+      [](tls_client& tls_client) {
         std::string answer(300, '\0');
         std::size_t size = 0;
         for (int i = 0; i < 3; ++i) {
-          asio::write(with, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")));
-          size = with.read_some(asio::buffer(answer));
+          asio::write(tls_client, asio::buffer(std::string("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n")));
+          size = tls_client.read_some(asio::buffer(answer));
         }
         return answer.substr(0, size);
       },
@@ -708,11 +710,11 @@ TEST_F(certificate, F22_a_pair_that_cannot_be_used_at_the_start_is_not_shown_and
   const auto rejected = [&] { return metric(R"(quartermaster_certificate_rejected{server="test"})"); };
   auto late = named("expired", -10);
   late.valid_from = -1000;
-  const auto one = ca.issue(named("one")), other = ca.issue(named("other")), expired = ca.issue(late);
+  const auto first = ca.issue(named("one")), other = ca.issue(named("other")), expired = ca.issue(late);
   options.tls = files();
   options.certificate_period = 5ms;
   const std::vector<std::optional<kube_test::pem_pair>> unusable{
-      std::nullopt, kube_test::pem_pair{}, kube_test::pem_pair{one.certificate, other.key}, expired};
+      std::nullopt, kube_test::pem_pair{}, kube_test::pem_pair{first.certificate, other.key}, expired};
   for (const auto& pair : unusable) {
     std::filesystem::remove(folder.path("tls.crt"));
     if (pair) write(*pair);

@@ -36,7 +36,7 @@ struct lease_machine : testing::Test {
   double jitter = 0;
   controller::lease_machine machine{ours(), [this] { return jitter; }};
 
-  kind next(milliseconds now) { return machine.next(now).what; }
+  kind next(milliseconds now) { return machine.next(now).action; }
   /// Leads from `now` on, the write having been sent then.
   void lead(milliseconds now) {
     ASSERT_EQ(next(now), kind::read);
@@ -51,7 +51,7 @@ TEST_F(lease_machine, acquires_when_there_is_no_object) {
   EXPECT_EQ(next(0ms), kind::read);
   machine.on_record(std::nullopt, 10ms);
   const auto step = machine.next(10ms);
-  EXPECT_EQ(step.what, kind::acquire);
+  EXPECT_EQ(step.action, kind::acquire);
   EXPECT_TRUE(step.create);
   EXPECT_EQ(step.transitions, 0);
   EXPECT_FALSE(machine.held(10ms)) << "leads only once the server has taken the write";
@@ -64,7 +64,7 @@ TEST_F(lease_machine, acquires_a_record_without_a_holder_and_counts_the_transiti
   next(0ms);
   machine.on_record(record(""), 0ms);
   const auto step = machine.next(0ms);
-  EXPECT_EQ(step.what, kind::acquire);
+  EXPECT_EQ(step.action, kind::acquire);
   EXPECT_FALSE(step.create);
   EXPECT_EQ(step.transitions, 4);
   EXPECT_FALSE(step.keep_acquire_time);
@@ -93,7 +93,7 @@ TEST_F(lease_machine, acquires_when_the_record_did_not_change_for_its_own_durati
   EXPECT_EQ(next(5000ms), kind::read);
   machine.on_record(short_lease, 5000ms);
   const auto step = machine.next(5000ms);
-  EXPECT_EQ(step.what, kind::acquire);
+  EXPECT_EQ(step.action, kind::acquire);
   EXPECT_EQ(step.transitions, 4);
 }
 
@@ -107,30 +107,30 @@ TEST_F(lease_machine, every_renewal_of_the_holder_starts_its_time_anew) {
 }
 
 TEST_F(lease_machine, F26_the_other_clock_is_never_read) {
-  for (const char* when : {"1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z", "nonsense", ""}) {
+  for (const char* entry : {"1970-01-01T00:00:00.000000Z", "2999-01-01T00:00:00.000000Z", "nonsense", ""}) {
     controller::lease_machine other(ours(), [] { return 0.0; });
-    auto theirs = record("bing");
-    theirs.renew_time = when;
+    auto lease = record("bing");
+    lease.renew_time = entry;
     other.next(0ms);
-    other.on_record(theirs, 0ms);
-    EXPECT_EQ(other.next(1ms).what, kind::wait) << when;
+    other.on_record(lease, 0ms);
+    EXPECT_EQ(other.next(1ms).action, kind::wait) << entry;
     other.next(14'999ms);
-    other.on_record(theirs, 14'999ms);
-    EXPECT_EQ(other.next(14'999ms).what, kind::wait) << when;
+    other.on_record(lease, 14'999ms);
+    EXPECT_EQ(other.next(14'999ms).action, kind::wait) << entry;
     other.next(17'100ms);
-    other.on_record(theirs, 17'100ms);
-    EXPECT_EQ(other.next(17'100ms).what, kind::acquire) << when;
+    other.on_record(lease, 17'100ms);
+    EXPECT_EQ(other.next(17'100ms).action, kind::acquire) << entry;
   }
 }
 
 TEST_F(lease_machine, survives_any_duration_somebody_wrote) {
   for (const std::int64_t seconds : {std::int64_t(-5), std::int64_t(0), INT64_MAX, INT64_MIN}) {
     controller::lease_machine other(ours(), [] { return 0.0; });
-    auto theirs = record("bing");
-    theirs.duration_seconds = seconds;
+    auto lease = record("bing");
+    lease.duration_seconds = seconds;
     other.next(0ms);
-    other.on_record(theirs, 0ms);
-    EXPECT_EQ(other.next(0ms).what, seconds > 0 ? kind::wait : kind::acquire) << seconds;
+    other.on_record(lease, 0ms);
+    EXPECT_EQ(other.next(0ms).action, seconds > 0 ? kind::wait : kind::acquire) << seconds;
   }
 }
 
@@ -140,7 +140,7 @@ TEST_F(lease_machine,
   machine.on_record(record("baz"), 0ms);
   EXPECT_FALSE(machine.held(0ms));
   const auto step = machine.next(0ms);
-  EXPECT_EQ(step.what, kind::renew);
+  EXPECT_EQ(step.action, kind::renew);
   EXPECT_EQ(step.transitions, 3);
   EXPECT_TRUE(step.keep_acquire_time);
 }
@@ -150,7 +150,7 @@ TEST_F(lease_machine, renews_without_reading_while_all_is_well) {  // TestFastPa
   for (auto now = 2000ms; now < 60'000ms; now += 2000ms) {
     ASSERT_EQ(next(now - 1ms), kind::wait);
     const auto step = machine.next(now);
-    ASSERT_EQ(step.what, kind::renew);
+    ASSERT_EQ(step.action, kind::renew);
     EXPECT_EQ(step.transitions, 0);
     machine.on_written(record("baz", std::to_string(now.count()), 0), now, now + 3ms);
     ASSERT_TRUE(machine.held(now + 3ms));
@@ -177,8 +177,8 @@ TEST_F(lease_machine, is_lost_at_once_when_another_has_it) {
   machine.on_record(record("bing", "12"), 2020ms);
   EXPECT_FALSE(machine.held(2020ms));
   const auto step = machine.next(2020ms);
-  EXPECT_EQ(step.what, kind::lost);
-  EXPECT_NE(step.why.find("bing"), std::string::npos);
+  EXPECT_EQ(step.action, kind::lost);
+  EXPECT_NE(step.reason.find("bing"), std::string::npos);
 }
 
 TEST_F(lease_machine, F27_stops_at_the_renew_deadline_when_cut_off) {
@@ -186,8 +186,8 @@ TEST_F(lease_machine, F27_stops_at_the_renew_deadline_when_cut_off) {
   auto now = 2000ms;
   while (machine.held(now)) {
     const auto step = machine.next(now);
-    ASSERT_NE(step.what, kind::lost) << now.count();
-    if (step.what == kind::wait) {
+    ASSERT_NE(step.action, kind::lost) << now.count();
+    if (step.action == kind::wait) {
       ASSERT_GT(step.wait, 0ms);
       now += step.wait;
       continue;
@@ -198,8 +198,8 @@ TEST_F(lease_machine, F27_stops_at_the_renew_deadline_when_cut_off) {
   }
   EXPECT_EQ(now, 10'000ms);
   const auto step = machine.next(now);
-  EXPECT_EQ(step.what, kind::lost);
-  EXPECT_NE(step.why.find("it failed"), std::string::npos) << step.why;
+  EXPECT_EQ(step.action, kind::lost);
+  EXPECT_NE(step.reason.find("it failed"), std::string::npos) << step.reason;
 }
 
 TEST_F(lease_machine, F27_the_follower_leads_within_lease_and_retry) {
@@ -207,16 +207,16 @@ TEST_F(lease_machine, F27_the_follower_leads_within_lease_and_retry) {
   machine.on_record(record("dead"), 0ms);
   jitter = 0.999;
   milliseconds now = 0ms;
-  while (machine.next(now).what != kind::acquire) {
+  while (machine.next(now).action != kind::acquire) {
     const auto step = machine.next(now);
-    if (step.what == kind::wait)
+    if (step.action == kind::wait)
       now += step.wait;
     else
       machine.on_record(record("dead"), now);
     ASSERT_LE(now, 20'000ms);
     if (now >= 15'000ms) break;
   }
-  if (machine.next(now).what == kind::read) machine.on_record(record("dead"), now);
+  if (machine.next(now).action == kind::read) machine.on_record(record("dead"), now);
   EXPECT_LE(now, 17'500ms);
 }
 
@@ -246,11 +246,11 @@ TEST_F(lease_machine, does_not_lead_on_a_write_that_failed) {  // state set befo
     controller::lease_machine other(ours(), [] { return 0.0; });
     other.next(0ms);
     other.on_record(std::nullopt, 0ms);
-    ASSERT_EQ(other.next(0ms).what, kind::acquire);
+    ASSERT_EQ(other.next(0ms).action, kind::acquire);
     other.on_failed(failure(code), 5ms);
     EXPECT_FALSE(other.held(5ms));
-    EXPECT_EQ(other.next(5ms).what, kind::wait);
-    EXPECT_EQ(other.next(2005ms).what, kind::read);
+    EXPECT_EQ(other.next(5ms).action, kind::wait);
+    EXPECT_EQ(other.next(2005ms).action, kind::read);
   }
 }
 
@@ -265,10 +265,10 @@ TEST_F(lease_machine,
     other.on_written(record("baz"), 0ms, 1ms);
     for (auto now = 2000ms; now < 10'000ms; now += 1000ms) {
       const auto step = other.next(now);
-      ASSERT_NE(step.what, kind::lost);
-      if (step.what != kind::wait) other.on_failed(failure(code), now);
+      ASSERT_NE(step.action, kind::lost);
+      if (step.action != kind::wait) other.on_failed(failure(code), now);
     }
-    EXPECT_EQ(other.next(10'000ms).what, kind::lost);
+    EXPECT_EQ(other.next(10'000ms).action, kind::lost);
   }
 }
 
@@ -279,7 +279,7 @@ TEST_F(lease_machine, makes_the_record_again_when_somebody_deleted_it) {
   EXPECT_EQ(next(2001ms), kind::read);
   machine.on_record(std::nullopt, 2002ms);
   const auto step = machine.next(2002ms);
-  EXPECT_EQ(step.what, kind::acquire);
+  EXPECT_EQ(step.action, kind::acquire);
   EXPECT_TRUE(step.create);
   EXPECT_TRUE(machine.held(2002ms)) << "nobody else can have led within our time";
 }

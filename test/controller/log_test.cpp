@@ -81,15 +81,15 @@ TEST(log_sink, F57_a_blocked_pipe_never_blocks_us_and_loses_the_oldest_whole_lin
     while (!sink.flush()) got += read_all(ends[0]);
     got += read_all(ends[0]);
     int lines = 0, last = -1;
-    for (std::size_t at = 0; at < got.size();) {
-      const auto end = got.find('\n', at);
+    for (std::size_t index = 0; index < got.size();) {
+      const auto end = got.find('\n', index);
       ASSERT_NE(end, std::string::npos) << "a line is whole or absent";
-      ASSERT_EQ(got.substr(at, 5), "line ") << got.substr(at, end - at);
-      const int number = std::stoi(got.substr(at + 5));
+      ASSERT_EQ(got.substr(index, 5), "line ") << got.substr(index, end - index);
+      const int number = std::stoi(got.substr(index + 5));
       ASSERT_GT(number, last);
       last = number;
       ++lines;
-      at = end + 1;
+      index = end + 1;
     }
     EXPECT_EQ(last, total - 1) << "the newest are kept";
     EXPECT_EQ(static_cast<std::uint64_t>(lines) + sink.dropped(), static_cast<std::uint64_t>(total));

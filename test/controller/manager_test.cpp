@@ -21,7 +21,7 @@ struct thing : kube::object {
 };
 
 struct noted : controller::reconciler {
-  explicit noted(std::vector<std::string>& to) : steps(to) {}
+  explicit noted(std::vector<std::string>& output) : steps(output) {}
   std::string_view name() const override { return "noted"; }
   kube::task<controller::action> reconcile(kube::object_key key) override {
     steps.push_back("reconcile " + key.name);
@@ -166,16 +166,16 @@ TEST_F(manager, a_cache_without_contact_is_not_ready) {
   expect_list();
   start();
   ASSERT_TRUE(turn([&] { return store.synced(); }));
-  const auto said = [this] {
+  const auto find_problem = [this] {
     for (const auto& line : health.problems())
       if (line.starts_with("cache")) return line;
     return std::string();
   };
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(find_problem(), "");
   now += 330s;
-  EXPECT_EQ(said(), "") << "a watch may be silent, and is listed before this";
+  EXPECT_EQ(find_problem(), "") << "a watch may be silent, and is listed before this";
   now += 10s;
-  EXPECT_EQ(said(), "cache configmaps: no contact for 340 s");
+  EXPECT_EQ(find_problem(), "cache configmaps: no contact for 340 s");
   under_test.stop();
   ASSERT_TRUE(turn([&] { return ended; }));
 }
@@ -238,16 +238,16 @@ TEST_F(loop_test, an_exception_out_of_an_essential_coroutine_ends_the_process) {
 
 // A gauge shows the last second only; of a stall between two scrapes nobody would hear.
 TEST_F(loop_test, a_stall_of_the_loop_is_still_there_at_the_next_scrape) {
-  bool over = false;
-  loop.spawn("test", [](controller::loop& on, bool& over) -> boost::asio::awaitable<void> {
+  bool done = false;
+  loop.spawn("test", [](controller::loop& loop, bool& done) -> boost::asio::awaitable<void> {
     co_await controller::sleep_for(500ms);
     std::this_thread::sleep_for(1200ms);
     co_await controller::sleep_for(1500ms);
-    over = true;
-    on.quit();
-  }(loop, over));
+    done = true;
+    loop.quit();
+  }(loop, done));
   loop.run();
-  EXPECT_TRUE(over);
+  EXPECT_TRUE(done);
   EXPECT_EQ(metric(R"(quartermaster_loop_lag_seconds_bucket{le="0.5"})") + 1,
             metric(R"(quartermaster_loop_lag_seconds_bucket{le="+Inf"})"));
 }
@@ -292,10 +292,10 @@ TEST(signals, F58_the_first_asks_for_a_stop_and_a_second_ends_even_a_loop_that_h
         controller::registry metrics;
         controller::loop loop(metrics);
         loop.stop_on_signals([ready] {
-          [[maybe_unused]] const auto told = write(ready, "2", 1);
+          [[maybe_unused]] const auto written = write(ready, "2", 1);
           for (;;) pause();
         });
-        loop.post([ready] { [[maybe_unused]] const auto told = write(ready, "1", 1); });
+        loop.post([ready] { [[maybe_unused]] const auto written = write(ready, "1", 1); });
         loop.run();
       },
       {SIGTERM, SIGTERM});
@@ -313,7 +313,7 @@ TEST(signals, F29_a_stop_that_hangs_ends_at_the_hard_deadline) {
               for (;;) pause();
             },
             1s);
-        loop.post([ready] { [[maybe_unused]] const auto told = write(ready, "1", 1); });
+        loop.post([ready] { [[maybe_unused]] const auto written = write(ready, "1", 1); });
         loop.run();
       },
       {SIGTERM});
@@ -329,7 +329,7 @@ TEST(signals, F58_hangup_and_broken_pipe_change_nothing) {
         int left = 2;
         loop.stop_on_signals([&loop] { loop.quit(); });
         std::function<void()> next = [&] {
-          [[maybe_unused]] const auto told = write(ready, "x", 1);
+          [[maybe_unused]] const auto written = write(ready, "x", 1);
           if (--left >= 0)
             loop.spawn("next", [](std::function<void()>& call) -> boost::asio::awaitable<void> {
               co_await controller::sleep_for(50ms);

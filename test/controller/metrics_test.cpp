@@ -83,9 +83,9 @@ TEST(metrics, a_name_is_registered_once) {
 TEST(metrics, collectors_write_what_is_true_at_the_scrape) {
   controller::registry registry;
   double now = 1;
-  registry.collect([&](controller::metric_text& to) {
-    to.family("now", "Now.", "gauge");
-    to.sample("now", {}, now);
+  registry.collect([&](controller::metric_text& metric_text) {
+    metric_text.family("now", "Now.", "gauge");
+    metric_text.sample("now", {}, now);
   });
   EXPECT_TRUE(has_line(registry.text(), "now 1"));
   now = 2;
@@ -97,8 +97,8 @@ TEST(metrics, knows_the_process) {
   controller::add_process_metrics(registry);
   const auto text = registry.text();
   const auto value = [&](const std::string& name) {
-    const auto at = text.find("\n" + name + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 2));
+    const auto position = text.find("\n" + name + " ");
+    return position == std::string::npos ? -1 : std::stod(text.substr(position + name.size() + 2));
   };
   EXPECT_GT(value("process_resident_memory_bytes"), 1e6);
   EXPECT_GE(value("process_open_fds"), 3);

@@ -43,8 +43,8 @@ std::string page(std::vector<json> items, int version, const std::string& next =
               {"items", items}}
       .dump();
 }
-std::string event(const std::string& type, const json& of) {
-  return json{{"type", type}, {"object", of}}.dump() + "\n";
+std::string event(const std::string& type, const json& object) {
+  return json{{"type", type}, {"object", object}}.dump() + "\n";
 }
 
 struct reflector : controller_test::rig {
@@ -61,7 +61,7 @@ struct reflector : controller_test::rig {
     settings.watch_list = watch_list;
     controller::reflector_options options;
     options.state = &state;
-    options.on_trouble = [this](const kube::error& why) { ++(why.code == errc::forbidden ? forbidden : broken); };
+    options.on_trouble = [this](const kube::error& error) { ++(error.code == errc::forbidden ? forbidden : broken); };
     options.forbidden_patience = patience;
     running = loop.spawn("reflect", controller::reflect(api, settings, store, reflecting, options));
   }

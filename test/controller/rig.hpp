@@ -28,8 +28,8 @@ struct rig : testing::Test {
   }
   double metric(const std::string& series) const {
     const auto text = "\n" + metrics.text();
-    const auto at = text.find("\n" + series + " ");
-    return at == std::string::npos ? -1 : std::stod(text.substr(at + series.size() + 2));
+    const auto position = text.find("\n" + series + " ");
+    return position == std::string::npos ? -1 : std::stod(text.substr(position + series.size() + 2));
   }
 };
 

@@ -22,10 +22,10 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-const crl::rule_set& rules() {
-  static const crl::rule_set made = [] {
-    crl::rule_set out;
-    crl::rule card, memory;
+const declarations::rule_set& rules() {
+  static const declarations::rule_set made = [] {
+    declarations::rule_set out;
+    declarations::rule card, memory;
     card.key = "a.b/c";
     card.group = memory.group = "g";
     card.excluded = {"a.b/x"};
@@ -71,7 +71,7 @@ void check(const review_answer& answer) {
   require(answer.status == 200 || answer.status == 400);
   if (answer.status == 400) {
     require(answer.body.size() < 2000 && answer.body.find('\n') == answer.body.size() - 1);
-    require(crl::is_plain_text(answer.body));
+    require(text::is_plain_text(answer.body));
     return;
   }
   const auto body = json::parse(answer.body, nullptr, false);
@@ -81,9 +81,9 @@ void check(const review_answer& answer) {
   require(response["allowed"].is_boolean());
   require(response["allowed"] == true || response["status"]["code"] == 403);
   std::size_t bytes = 0;
-  for (const auto& one : response.value("warnings", json::array())) {
-    require(one.get<std::string>().size() <= 256 && crl::is_plain_text(one.get<std::string>()));
-    bytes += one.get<std::string>().size();
+  for (const auto& entry : response.value("warnings", json::array())) {
+    require(entry.get<std::string>().size() <= 256 && text::is_plain_text(entry.get<std::string>()));
+    bytes += entry.get<std::string>().size();
   }
   require(bytes <= 4096);
   if (response.contains("patch"))
@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   const std::string_view input(reinterpret_cast<const char*>(bytes + 1), size - 1);
   const auto review = review_around(bytes[0], input);
   const auto mode = bytes[0] & 64 ? enforcement::warn : enforcement::deny;
-  const pod_admission by{rules(), mode, "own"};
-  check(mutate_pod(review, by));
+  const pod_admission pod_admission{rules(), mode, "own"};
+  check(mutate_pod(review, pod_admission));
   return 0;
 }

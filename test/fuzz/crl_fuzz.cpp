@@ -17,9 +17,9 @@
 
 namespace {
 
-using namespace reconcilers::crl;
+using namespace reconcilers::declarations;
 
-struct text {
+struct source_text {
   std::map<std::string, std::string, std::less<>> labels, data;
 };
 
@@ -31,29 +31,29 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-void fill(std::array<text, 3>& to, std::string_view input) {
+void fill(std::array<source_text, 3>& texts, std::string_view input) {
   while (!input.empty()) {
     const auto head = static_cast<std::uint8_t>(input.front());
     const auto end = std::min(input.find('\x1e'), input.size());
     const auto body = std::string(input.substr(1, end == 0 ? 0 : end - 1));
     input.remove_prefix(std::min(end + 1, input.size()));
-    auto& one = to[head % 3];
-    const auto which = head / 3;
-    if (which < 14)
-      one.labels[std::string(label_names[which % label_names.size()])] = body;
-    else if (which < 70)
-      one.data[std::string(known_fields()[which % known_fields().size()])] = body;
-    else if (which < 78)
-      one.data[std::string(known_device_fields()[which % known_device_fields().size()])] = body;
+    auto& text = texts[head % 3];
+    const auto choice = head / 3;
+    if (choice < 14)
+      text.labels[std::string(label_names[choice % label_names.size()])] = body;
+    else if (choice < 70)
+      text.data[std::string(known_fields()[choice % known_fields().size()])] = body;
+    else if (choice < 78)
+      text.data[std::string(known_device_fields()[choice % known_device_fields().size()])] = body;
     else
-      one.data[body] = body;
+      text.data[body] = body;
   }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  std::array<text, 3> texts;
+  std::array<source_text, 3> texts;
   for (std::size_t i = 0; i < 3; ++i) {
     texts[i].labels = {{i == 0 ? "features.alauda.io/type" : "features.cpaas.io/type", "CustomResourceLimitation"}};
     texts[i].data = {{"key", "example.com/r" + std::to_string(i)}, {"limits", "optional"}, {"requests", "disabled"}};
@@ -67,11 +67,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     view.data.assign(texts[i].data.begin(), texts[i].data.end());
   }
   const auto judged = judge_all(views);
-  for (const auto& of : judged) {
-    const auto annotation = annotation_of(of);
-    require(annotation.size() <= max_verdict_bytes && nlohmann::json::accept(annotation) && is_plain_text(annotation));
-    for (const auto in : {language::en, language::zh}) {
-      require(note_of(of, in).size() <= 1000 && is_plain_text(note_of(of, in)));
+  for (const auto& entry : judged) {
+    const auto annotation = annotation_of(entry);
+    require(annotation.size() <= max_verdict_bytes && nlohmann::json::accept(annotation) &&
+            text::is_plain_text(annotation));
+    for (const auto lang : {text::language::en, text::language::zh}) {
+      require(note_of(entry, lang).size() <= 1000 && text::is_plain_text(note_of(entry, lang)));
     }
   }
   std::ranges::reverse(views);

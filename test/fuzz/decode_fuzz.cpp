@@ -18,28 +18,28 @@ namespace {
 
 template <class T>
 void decode_twice(std::string_view bytes) {
-  const auto one = T::decode(bytes), other = T::decode(bytes);
-  if (one.has_value() != other.has_value()) std::abort();
-  if (one && !(*one == *other)) std::abort();
-  if (one && one->key.name.empty()) std::abort();
-  if (!one && one.error().code != kube::errc::decode) std::abort();
+  const auto first = T::decode(bytes), other = T::decode(bytes);
+  if (first.has_value() != other.has_value()) std::abort();
+  if (first && !(*first == *other)) std::abort();
+  if (first && first->key.name.empty()) std::abort();
+  if (!first && first.error().code != kube::errc::decode) std::abort();
 }
 
-void walk(kube::json::value of, int depth) {
-  simdjson::ondemand::json_type type = of.type();
+void walk(kube::json::value value, int depth) {
+  simdjson::ondemand::json_type type = value.type();
   if (depth > 50) return;
   if (type == simdjson::ondemand::json_type::object) {
-    kube::json::each_member(of, [&](std::string_view, kube::json::value inner) { walk(inner, depth + 1); });
+    kube::json::each_member(value, [&](std::string_view, kube::json::value inner) { walk(inner, depth + 1); });
   } else if (type == simdjson::ondemand::json_type::array) {
-    kube::json::each_item(of, [&](kube::json::value inner) { walk(inner, depth + 1); });
+    kube::json::each_item(value, [&](kube::json::value inner) { walk(inner, depth + 1); });
   } else {
-    (void)kube::json::text_or(of);
+    (void)kube::json::text_or(value);
   }
 }
 
 void custom_resource(std::string_view bytes) {
-  kube::object into;
-  (void)kube::json::read_object("X", bytes, into, kube::keep_all,
+  kube::object object;
+  (void)kube::json::read_object("X", bytes, object, kube::keep_all,
                                 [](std::string_view, kube::json::value field) { walk(field, 0); });
 }
 
@@ -62,8 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!event->object.empty()) std::abort();
       }
     }
-    const auto what = kube::error_of_status("watch", bytes, format);
-    if (what.what.size() > 2200) std::abort();
+    const auto error = kube::error_of_status("watch", bytes, format);
+    if (error.message.size() > 2200) std::abort();
   }
   kube::response answer;
   answer.status = 500;

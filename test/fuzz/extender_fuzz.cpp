@@ -50,17 +50,17 @@ void as_binding(const std::string& body) {
 
 /// Whatever a pod says of itself, the ledger holds at least what its limits say.
 void as_annotation(std::string_view key, const std::string& value, std::string_view module, std::string_view resource) {
-  kube::node on;
-  on.key.name = "a";
-  on.labels = one_entry("quartermaster.io/module", module);
-  on.allocatable = {{std::string(resource), 400}};
-  if (module == "vgpu") on.allocatable.emplace_back("tencent.com/vcuda-memory", 256);
+  kube::node node;
+  node.key.name = "a";
+  node.labels = one_entry("quartermaster.io/module", module);
+  node.allocatable = {{std::string(resource), 400}};
+  if (module == "vgpu") node.allocatable.emplace_back("tencent.com/vcuda-memory", 256);
   if (module == "hami")
-    on.annotations =
+    node.annotations =
         one_entry("hami.io/node-nvidia-register", R"([{"id":"a/0","count":10,"devmem":16384,"health":true}])");
-  if (module == "gpushare") on.allocatable = {{"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-mem", 64}};
+  if (module == "gpushare") node.allocatable = {{"aliyun.com/gpu-count", 4}, {"aliyun.com/gpu-mem", 64}};
   quota::ledger book;
-  book.put(node_of(on, nullptr, {}));
+  book.put(node_of(node, nullptr, {}));
   kube::pod pod;
   pod.key = {"n", "p"};
   pod.node_name = "a";
@@ -70,32 +70,33 @@ void as_annotation(std::string_view key, const std::string& value, std::string_v
   if (module == "vgpu") main.limits.emplace_back("tencent.com/vcuda-memory", 4);
   pod.containers = {main};
   pod.annotations = one_entry(key, value);
-  const asked by(pod, {});
-  const auto got = held_by(pod, *book.view("a"), by);
-  if (got.from == source::planned || got.from == source::guessed) {
-    require(got.what.grants.size() == 1);
-    require(got.what.grants[0].cores >= 0 && got.what.grants[0].cores <= 100 && got.what.grants[0].memory_mib >= 0);
+  const pod_request request(pod, {});
+  const auto got = held_by(pod, *book.view("a"), request);
+  if (got.origin == source::planned || got.origin == source::guessed) {
+    require(got.holding.grants.size() == 1);
+    require(got.holding.grants[0].cores >= 0 && got.holding.grants[0].cores <= 100 &&
+            got.holding.grants[0].memory_mib >= 0);
   }
-  book.record("uid", got.what);
+  book.record("uid", got.holding);
   book.release("uid");
   for (const auto& card : book.view("a")->used) require(card == quota::card_use{});
 }
 
 void as_register(const std::string& value) {
-  kube::node on;
-  on.key.name = "a";
-  on.labels = one_entry("quartermaster.io/module", "hami");
-  on.annotations = one_entry("hami.io/node-nvidia-register", value);
-  on.allocatable = {{"nvidia.com/gpualloc", 20}};
-  const auto got = node_of(on, nullptr, {});
+  kube::node node;
+  node.key.name = "a";
+  node.labels = one_entry("quartermaster.io/module", "hami");
+  node.annotations = one_entry("hami.io/node-nvidia-register", value);
+  node.allocatable = {{"nvidia.com/gpualloc", 20}};
+  const auto got = node_of(node, nullptr, {});
   quota::ledger book;
   book.put(got);
   quota::demand needs;
   const quota::amount limits[] = {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 100}};
   const quota::limits containers[] = {limits};
   if (!quota::read(containers, got.serves, needs)) {
-    quota::placement where;
-    (void)quota::place(needs, *book.view("a"), {}, where);
+    quota::placement placement;
+    (void)quota::place(needs, *book.view("a"), {}, placement);
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace {
 
-using namespace reconcilers::scheduler_config;
+using namespace scheduler_config;
 
 constexpr std::string_view url = "https://10.96.0.77/scheduler";
 
@@ -24,36 +24,36 @@ void require(bool holds) {
 }
 
 void judged(std::string_view text, int minor) {
-  server on;
-  on.minor = minor;
-  for (const auto& one : judge(text, on)) {
-    require(one.at.line >= 1 && one.at.column >= 1);
-    for (const auto in : {reconcilers::crl::language::en, reconcilers::crl::language::zh})
-      require(reconcilers::crl::is_plain_text(message_of(one, in)));
+  server server;
+  server.minor = minor;
+  for (const auto& entry : judge(text, server)) {
+    require(entry.location.line >= 1 && entry.location.column >= 1);
+    for (const auto locale : {text::language::en, text::language::zh})
+      require(text::is_plain_text(message_of(entry, locale)));
   }
 }
 
 void merged(const std::string& text, const std::string& scheduler_name) {
   extender_settings settings;
   settings.url = url;
-  const addition ours{extender_entry(settings), scheduler_name};
-  const auto there = merge(text, ours);
+  const addition addition{extender_entry(settings), scheduler_name};
+  const auto there = merge(text, addition);
   if (!there) return;
   require(!any_ends(judge(*there)));
   const auto back = unmerge(*there, url);
   // Ours may have been there already: then what is given back is the file without it.
   require(back && (*back == text || unmerge(text, url) == *back));
-  require(edits_of(*there, *back, ours).empty() && edits_of(*there, *back, merged_into(*there, *back, {})).empty());
-  if (*back != text) edits_of(text, *back, ours);
+  require(edits_of(*there, *back, addition).empty() && edits_of(*there, *back, merged_into(*there, *back, {})).empty());
+  if (*back != text) edits_of(text, *back, addition);
   // Without our entry it reads as before, but for the lists that hold it.
   auto before = *tree_of(*parse_document(*back)), after = *tree_of(*parse_document(*there));
   require(after["extenders"].is_array() && !after["extenders"].empty() && after["extenders"][0]["urlPrefix"] == url);
   after["extenders"].erase(0);
   auto& extenders = before["extenders"];
   require(after["extenders"] == (extenders.is_array() ? extenders : nlohmann::json::array()));
-  for (auto* one : {&before, &after}) one->erase("extenders");
+  for (auto* entry : {&before, &after}) entry->erase("extenders");
   if (!scheduler_name.empty()) {
-    for (auto* one : {&before, &after}) one->erase("profiles");
+    for (auto* entry : {&before, &after}) entry->erase("profiles");
   }
   require(before == after);
 }
@@ -71,8 +71,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto back = remove_config_file(*there);
     require(*there == text || (back && (*back == text || remove_config_file(text) == *back)));
   }
-  if (const auto of = parse_document(text)) {
-    judge_static_pod(*of, &*of);
+  if (const auto document = parse_document(text)) {
+    judge_static_pod(*document, &*document);
   }
   return 0;
 }

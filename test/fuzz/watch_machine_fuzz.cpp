@@ -42,23 +42,23 @@ void require(bool holds) {
 
 class driver {
  public:
-  driver(input from, kube::encoding wire, bool watch_list)
-      : in_(from), wire_(wire), of_(kube::resources::pods, settings(wire, watch_list), [] { return 0.5; }) {}
+  driver(input input, kube::encoding wire, bool watch_list)
+      : input_(input), wire_(wire), machine_(kube::resources::pods, settings(wire, watch_list), [] { return 0.5; }) {}
 
   void run() {
-    while (!in_.empty()) {
-      auto step = of_.next(now_);
-      if (step.what == kube::watch_step::kind::wait) {
+    while (!input_.empty()) {
+      auto step = machine_.next(now_);
+      if (step.action == kube::watch_step::kind::wait) {
         require(step.wait > 0ms && step.wait <= 300s);
         now_ += step.wait;
-        step = of_.next(now_);
+        step = machine_.next(now_);
       }
-      require(step.what != kube::watch_step::kind::wait);
+      require(step.action != kube::watch_step::kind::wait);
       const bool watch = step.send.target.find("watch=true") != std::string::npos;
-      require(watch == (step.what == kube::watch_step::kind::watch));
+      require(watch == (step.action == kube::watch_step::kind::watch));
       // A plain watch always has a version to start from.
       if (watch && step.send.target.find("sendInitialEvents") == std::string::npos)
-        require(!of_.resource_version().empty());
+        require(!machine_.resource_version().empty());
       watch ? stream() : list();
     }
   }
@@ -72,62 +72,62 @@ class driver {
   }
 
   std::string page() {
-    if (wire_ == kube::encoding::protobuf || in_.byte() % 2) return in_.bytes();
-    return R"({"metadata":{"resourceVersion":"7","continue":")" + std::string(in_.byte() % 2, 'c') +
+    if (wire_ == kube::encoding::protobuf || input_.byte() % 2) return input_.bytes();
+    return R"({"metadata":{"resourceVersion":"7","continue":")" + std::string(input_.byte() % 2, 'c') +
            R"("},"items":[{},{}]})";
   }
   std::string frame() {
     static constexpr std::string_view types[] = {"ADDED", "DELETED", "BOOKMARK", "ERROR", "X"};
-    if (wire_ == kube::encoding::protobuf || in_.byte() % 4 == 0) return in_.bytes();
-    const auto type = types[in_.byte() % 5];
+    if (wire_ == kube::encoding::protobuf || input_.byte() % 4 == 0) return input_.bytes();
+    const auto type = types[input_.byte() % 5];
     return R"({"type":")" + std::string(type) + R"(","object":{"kind":")" + (type == "ERROR" ? "Status" : "Pod") +
-           R"(","code":)" + std::to_string(400 + in_.byte()) + R"(,"metadata":{"resourceVersion":")" +
-           std::to_string(in_.byte()) + R"(","annotations":{"k8s.io/initial-events-end":")" +
-           (in_.byte() % 2 ? "true" : "") + R"("}}}})";
+           R"(","code":)" + std::to_string(400 + input_.byte()) + R"(,"metadata":{"resourceVersion":")" +
+           std::to_string(input_.byte()) + R"(","annotations":{"k8s.io/initial-events-end":")" +
+           (input_.byte() % 2 ? "true" : "") + R"("}}}})";
   }
   kube::error failure() {
     kube::error made;
-    made.code = static_cast<kube::errc>(in_.byte() % (static_cast<int>(kube::errc::decode) + 1));
-    if (in_.byte() % 4 == 0) made.retry_after = std::chrono::seconds(in_.byte());
+    made.code = static_cast<kube::errc>(input_.byte() % (static_cast<int>(kube::errc::decode) + 1));
+    if (input_.byte() % 4 == 0) made.retry_after = std::chrono::seconds(input_.byte());
     return made;
   }
-  void apply(const kube::store_op& op, const std::string& from) {
-    if (op.what == kind::begin) begun_ = true;
-    if (op.what == kind::commit) require(std::exchange(begun_, false));
+  void apply(const kube::store_op& op, const std::string& bytes) {
+    if (op.action == kind::begin) begun_ = true;
+    if (op.action == kind::commit) require(std::exchange(begun_, false));
     if (op.object.empty()) return;
-    require(op.object.data() >= from.data() && op.object.data() + op.object.size() <= from.data() + from.size());
+    require(op.object.data() >= bytes.data() && op.object.data() + op.object.size() <= bytes.data() + bytes.size());
   }
   void list() {
-    if (in_.byte() % 3 == 0) return of_.on_error(failure(), now_);
+    if (input_.byte() % 3 == 0) return machine_.on_error(failure(), now_);
     const auto body = page();
-    of_.on_list_page(body, now_, [&](kube::store_op op) { apply(op, body); });
+    machine_.on_list_page(body, now_, [&](kube::store_op op) { apply(op, body); });
   }
   void stream() {
     bool open = false;
-    while (!in_.empty()) {
-      now_ += ms(in_.byte() * 100);
-      switch (in_.byte() % 8) {
+    while (!input_.empty()) {
+      now_ += ms(input_.byte() * 100);
+      switch (input_.byte() % 8) {
         case 0:
-          return of_.on_error(failure(), now_);
+          return machine_.on_error(failure(), now_);
         case 1:
-          return of_.on_watch_closed(now_);
+          return machine_.on_watch_closed(now_);
         case 2:
-          if (of_.on_tick(now_)) return;
+          if (machine_.on_tick(now_)) return;
           break;
         default: {
           const auto bytes = frame();
-          if (!std::exchange(open, true)) apply(of_.on_watch_open(now_), bytes);
-          const auto op = of_.on_frame(bytes, now_);
-          if (op.what == kind::restart) return;
+          if (!std::exchange(open, true)) apply(machine_.on_watch_open(now_), bytes);
+          const auto op = machine_.on_frame(bytes, now_);
+          if (op.action == kind::restart) return;
           apply(op, bytes);
         }
       }
     }
   }
 
-  input in_;
+  input input_;
   kube::encoding wire_;
-  kube::watch_machine of_;
+  kube::watch_machine machine_;
   ms now_{0};
   bool begun_ = false;
 };
@@ -135,8 +135,8 @@ class driver {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  input from(data, size);
-  const auto how = from.byte();
-  driver(from, how % 2 ? kube::encoding::json : kube::encoding::protobuf, how & 2).run();
+  input bytes(data, size);
+  const auto flags = bytes.byte();
+  driver(bytes, flags % 2 ? kube::encoding::json : kube::encoding::protobuf, flags & 2).run();
   return 0;
 }

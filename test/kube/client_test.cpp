@@ -18,7 +18,7 @@ namespace {
 struct fixture {
   boost::asio::io_context loop;
   scripted_transport api;
-  client to{api};
+  client api_client{api};
 };
 
 constexpr auto status_409 =
@@ -33,8 +33,8 @@ constexpr auto status_429 =
 TEST(client, gets_an_object_as_json) {
   fixture f;
   f.api.on(method::get, "/api/v1/nodes/gpu-1").accepts("application/json").answers(200, R"({"kind":"Node"})");
-  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "gpu-1"}));
-  ASSERT_TRUE(got) << got.error().what;
+  const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "gpu-1"}));
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ((*got)["kind"], "Node");
 }
 
@@ -42,19 +42,19 @@ TEST(client, names_the_operation_and_the_object_in_errors) {
   fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(404, status_404);
   f.api.on(method::get, "/apis/apps/v1/namespaces/kube-system/daemonsets/d").fails(errc::connect, "connection refused");
-  const auto missing = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  const auto missing = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, errc::not_found);
-  EXPECT_TRUE(missing.error().what.starts_with("get nodes x")) << missing.error().what;
-  const auto down = run(f.loop, f.to.get(resources::daemon_sets, {"kube-system", "d"}));
+  EXPECT_TRUE(missing.error().message.starts_with("get nodes x")) << missing.error().message;
+  const auto down = run(f.loop, f.api_client.get(resources::daemon_sets, {"kube-system", "d"}));
   ASSERT_FALSE(down);
-  EXPECT_EQ(down.error().what, "get daemonsets.apps kube-system/d: connection refused");
+  EXPECT_EQ(down.error().message, "get daemonsets.apps kube-system/d: connection refused");
 }
 
 TEST(client, an_answer_that_is_not_json_is_a_decode_error) {
   fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(200, "<html>");
-  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::decode);
 }
@@ -67,8 +67,8 @@ TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
   list_options options;
   options.resource_version = "7";
   options.resource_version_match = "Exact";
-  const auto got = run(f.loop, f.to.list(resources::pods, options));
-  ASSERT_TRUE(got) << got.error().what;
+  const auto got = run(f.loop, f.api_client.list(resources::pods, options));
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->size(), 3u);
   EXPECT_EQ((*got)[2]["n"], 3);
   EXPECT_FALSE(f.api.seen()[1].target.contains("resourceVersion"));
@@ -77,7 +77,7 @@ TEST(client, lists_all_pages_and_drops_the_version_when_it_continues) {
 TEST(client, an_empty_list_may_be_null) {
   fixture f;
   f.api.on(method::get, "/api/v1/pods*").answers(200, R"({"metadata":{},"items":null})");
-  const auto got = run(f.loop, f.to.list(resources::pods, list_options()));
+  const auto got = run(f.loop, f.api_client.list(resources::pods, list_options()));
   ASSERT_TRUE(got);
   EXPECT_TRUE(got->empty());
 }
@@ -87,11 +87,11 @@ TEST(client, F18_repeats_429_and_503_that_say_when_and_not_others) {
   f.api.on(method::get, "/version").answers(429, status_429).retry_after(0s);
   f.api.on(method::get, "/version").answers(503).retry_after(0s);
   f.api.on(method::get, "/version").answers(200, "{}");
-  auto got = run(f.loop, f.to.raw("/version"));
+  auto got = run(f.loop, f.api_client.raw("/version"));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->status, 200);
   f.api.on(method::get, "/version").answers(503);
-  got = run(f.loop, f.to.raw("/version"));
+  got = run(f.loop, f.api_client.raw("/version"));
   ASSERT_TRUE(got);
   EXPECT_EQ(got->status, 503);
 }
@@ -99,7 +99,7 @@ TEST(client, F18_repeats_429_and_503_that_say_when_and_not_others) {
 TEST(client, F18_gives_up_after_ten_repeats) {
   fixture f;
   for (int i = 0; i <= 10; ++i) f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(0s);
-  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::too_many_requests);
 }
@@ -107,7 +107,7 @@ TEST(client, F18_gives_up_after_ten_repeats) {
 TEST(client, a_long_wait_is_the_callers_decision) {
   fixture f;
   f.api.on(method::get, "/api/v1/nodes/x").answers(429, status_429).retry_after(3600s);
-  const auto got = run(f.loop, f.to.get(resources::nodes, {"", "x"}));
+  const auto got = run(f.loop, f.api_client.get(resources::nodes, {"", "x"}));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().retry_after, 3600s);
 }
@@ -120,7 +120,7 @@ TEST(client, a_refused_eviction_is_not_waited_for) {
       .retry_after(0s);
   preconditions only_if;
   only_if.uid = "u-1";
-  const auto got = run(f.loop, f.to.evict({"a", "p"}, only_if));
+  const auto got = run(f.loop, f.api_client.evict({"a", "p"}, only_if));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::too_many_requests);
 }
@@ -130,9 +130,9 @@ TEST(client, removing_what_is_gone_is_success_and_removing_another_is_a_conflict
   preconditions only_if;
   only_if.uid = "u-1";
   f.api.on(method::del, "/apis/apps/v1/namespaces/a/daemonsets/d").body_has(R"("uid":"u-1")").answers(404, status_404);
-  EXPECT_TRUE(run(f.loop, f.to.remove(resources::daemon_sets, {"a", "d"}, only_if)));
+  EXPECT_TRUE(run(f.loop, f.api_client.remove(resources::daemon_sets, {"a", "d"}, only_if)));
   f.api.on(method::del, "/apis/apps/v1/namespaces/a/daemonsets/d").answers(409, status_409);
-  const auto got = run(f.loop, f.to.remove(resources::daemon_sets, {"a", "d"}, only_if));
+  const auto got = run(f.loop, f.api_client.remove(resources::daemon_sets, {"a", "d"}, only_if));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::conflict);
 }
@@ -147,18 +147,18 @@ TEST(client, a_redirect_is_no_success_whatever_was_asked) {
     EXPECT_FALSE(got);
     if (got) return;
     EXPECT_EQ(got.error().code, errc::server);
-    EXPECT_NE(got.error().what.find("redirect"), std::string::npos) << got.error().what;
+    EXPECT_NE(got.error().message.find("redirect"), std::string::npos) << got.error().message;
   };
   f.api.on(method::del, path + "/d").answers(302);
-  refused(run(f.loop, f.to.remove(type, key, {})));
+  refused(run(f.loop, f.api_client.remove(type, key, {})));
   f.api.on(method::get, path + "/d").answers(307, "{}");
-  refused(run(f.loop, f.to.get(type, key)));
+  refused(run(f.loop, f.api_client.get(type, key)));
   f.api.on(method::patch, path + "/d?*").answers(303, "{}");
-  refused(run(f.loop, f.to.apply(type, key, json::object())));
+  refused(run(f.loop, f.api_client.apply(type, key, json::object())));
   f.api.on(method::post, "/api/v1/namespaces/a/pods/d/binding").answers(302);
-  refused(run(f.loop, f.to.bind(key, "n", {}, nullptr)));
+  refused(run(f.loop, f.api_client.bind(key, "n", {}, nullptr)));
   f.api.on(method::post, "/api/v1/namespaces/a/pods/d/eviction").answers(301);
-  refused(run(f.loop, f.to.evict(key, {})));
+  refused(run(f.loop, f.api_client.evict(key, {})));
 }
 
 TEST(client, without_a_name_nothing_is_sent) {
@@ -170,14 +170,14 @@ TEST(client, without_a_name_nothing_is_sent) {
       ASSERT_FALSE(got) << none;
       EXPECT_EQ(got.error().code, errc::bad_request);
     };
-    refused(run(f.loop, f.to.remove(type, key, {})));
-    refused(run(f.loop, f.to.get(type, key)));
-    refused(run(f.loop, f.to.replace(type, key, json::object())));
-    refused(run(f.loop, f.to.apply(type, key, json::object())));
-    refused(run(f.loop, f.to.apply_status(type, key, json::object())));
-    refused(run(f.loop, f.to.patch(type, key, patch_kind::json, json::array())));
-    refused(run(f.loop, f.to.bind(key, "n", {}, nullptr)));
-    refused(run(f.loop, f.to.evict(key, {})));
+    refused(run(f.loop, f.api_client.remove(type, key, {})));
+    refused(run(f.loop, f.api_client.get(type, key)));
+    refused(run(f.loop, f.api_client.replace(type, key, json::object())));
+    refused(run(f.loop, f.api_client.apply(type, key, json::object())));
+    refused(run(f.loop, f.api_client.apply_status(type, key, json::object())));
+    refused(run(f.loop, f.api_client.patch(type, key, patch_kind::json, json::array())));
+    refused(run(f.loop, f.api_client.bind(key, "n", {}, nullptr)));
+    refused(run(f.loop, f.api_client.evict(key, {})));
   }
   EXPECT_TRUE(f.api.seen().empty());
 }
@@ -187,21 +187,21 @@ TEST(client, each_verb_sends_its_own_request) {
   const json object = {{"apiVersion", "v1"},
                        {"kind", "ConfigMap"},
                        {"metadata", {{"name", "c"}, {"namespace", "a"}, {"resourceVersion", "5"}}}};
-  const std::string one = "/api/v1/namespaces/a/configmaps/c";
+  const std::string path = "/api/v1/namespaces/a/configmaps/c";
   f.api.on(method::post, "/api/v1/namespaces/a/configmaps?*").answers(201, "{}");
-  f.api.on(method::put, one + "?*").body_has(R"("resourceVersion":"5")").answers(200, "{}");
-  f.api.on(method::patch, one + "?*fieldManager=*").answers(200, "{}");
-  f.api.on(method::patch, one + "/status?*").answers(200, "{}");
-  f.api.on(method::patch, one + "?*").body_has(R"("op":"test")").answers(200, "{}");
+  f.api.on(method::put, path + "?*").body_has(R"("resourceVersion":"5")").answers(200, "{}");
+  f.api.on(method::patch, path + "?*fieldManager=*").answers(200, "{}");
+  f.api.on(method::patch, path + "/status?*").answers(200, "{}");
+  f.api.on(method::patch, path + "?*").body_has(R"("op":"test")").answers(200, "{}");
   f.api.on(method::post, "/api/v1/namespaces/a/pods/p/binding*")
       .body_has("gpu-1")
       .answers(201, R"({"kind":"Status","status":"Success"})");
   const object_key key{"a", "c"};
-  EXPECT_TRUE(run(f.loop, f.to.create(resources::config_maps, "a", object)));
-  EXPECT_TRUE(run(f.loop, f.to.replace(resources::config_maps, key, object)));
-  EXPECT_TRUE(run(f.loop, f.to.apply(resources::config_maps, key, object)));
-  EXPECT_TRUE(run(f.loop, f.to.apply_status(resources::config_maps, key, object)));
+  EXPECT_TRUE(run(f.loop, f.api_client.create(resources::config_maps, "a", object)));
+  EXPECT_TRUE(run(f.loop, f.api_client.replace(resources::config_maps, key, object)));
+  EXPECT_TRUE(run(f.loop, f.api_client.apply(resources::config_maps, key, object)));
+  EXPECT_TRUE(run(f.loop, f.api_client.apply_status(resources::config_maps, key, object)));
   const json change = json::parse(R"([{"op":"test","path":"/metadata/uid","value":"u"}])");
-  EXPECT_TRUE(run(f.loop, f.to.patch(resources::config_maps, key, patch_kind::json, change)));
-  EXPECT_TRUE(run(f.loop, f.to.bind({"a", "p"}, "gpu-1", preconditions(), json())));
+  EXPECT_TRUE(run(f.loop, f.api_client.patch(resources::config_maps, key, patch_kind::json, change)));
+  EXPECT_TRUE(run(f.loop, f.api_client.bind({"a", "p"}, "gpu-1", preconditions(), json())));
 }

@@ -60,7 +60,7 @@ TEST(config, reads_the_current_context) {
   scratch_folder files;
   const auto file = files.write("config", two_contexts());
   const auto got = load({file});
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->server, "https://dev:6443");
   EXPECT_EQ(got->ca.data, pem_text);
   EXPECT_EQ(got->user.token, "t-jane");
@@ -81,7 +81,7 @@ TEST(config, another_context_cluster_user_or_namespace_can_be_chosen) {
   config_options choose;
   choose.context = "prod";
   auto got = load({file}, choose);
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->server, "https://prod:6443");
   EXPECT_EQ(got->tls_server_name, "api");
   EXPECT_TRUE(got->insecure);
@@ -109,7 +109,7 @@ users: [{name: u, user: {token: from-second}}]
 )");
   const auto env = with({{"KUBECONFIG", first + "::" + files.path("missing") + ":" + second}});
   const auto got = load_config(config_options(), env);
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->server, "https://first");
   EXPECT_EQ(got->user.token, "from-second");
   EXPECT_EQ(got->source, first);
@@ -137,7 +137,7 @@ TEST(config, the_flag_comes_before_the_variable_the_pod_and_the_home_folder) {
   EXPECT_EQ(load_config(options, with(all, account))->server, "https://flag");
   EXPECT_EQ(load_config(config_options(), with(all, account))->server, "https://variable");
   const auto in_cluster = load_config(config_options(), with(pod, account));
-  ASSERT_TRUE(in_cluster) << in_cluster.error().what;
+  ASSERT_TRUE(in_cluster) << in_cluster.error().message;
   EXPECT_EQ(in_cluster->server, "https://10.0.0.1:443");
   EXPECT_EQ(in_cluster->ns, "mine");
   EXPECT_EQ(in_cluster->user.token_file, account + "/token");
@@ -145,8 +145,8 @@ TEST(config, the_flag_comes_before_the_variable_the_pod_and_the_home_folder) {
   EXPECT_EQ(load_config(config_options(), with(pod))->server, "https://home");
   const auto none = load_config(config_options(), with({{"HOME", files.path("nobody")}}));
   ASSERT_FALSE(none);
-  EXPECT_THAT(none.error().what, HasSubstr("no cluster to talk to"));
-  EXPECT_THAT(none.error().what, HasSubstr(files.path("nobody/.kube/config")));
+  EXPECT_THAT(none.error().message, HasSubstr("no cluster to talk to"));
+  EXPECT_THAT(none.error().message, HasSubstr(files.path("nobody/.kube/config")));
 }
 
 TEST(config, an_ipv6_service_address_gets_brackets) {
@@ -155,7 +155,7 @@ TEST(config, an_ipv6_service_address_gets_brackets) {
   files.write("ca.crt", pem_text);
   const auto got = load_in_cluster(
       with({{"KUBERNETES_SERVICE_HOST", "fd00::1"}, {"KUBERNETES_SERVICE_PORT", "6443"}}, files.path("")));
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->server, "https://[fd00::1]:6443");
   EXPECT_EQ(got->ns, "default");
 }
@@ -173,7 +173,7 @@ users: [{name: x, user: {client-certificate: ./tls.crt, client-certificate-data:
 contexts: [{name: x, context: {cluster: x, user: x}}]
 )");
   const auto got = load({file});
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->ca.path, files.path("ca.crt"));
   EXPECT_EQ(got->user.certificate.data, pem_text);
   EXPECT_EQ(got->user.certificate.path, "");
@@ -199,7 +199,7 @@ users:
 contexts: [{name: x, context: {cluster: x, user: x}}]
 )");
   const auto got = load({file});
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   ASSERT_TRUE(got->user.exec);
   const auto& exec = *got->user.exec;
   EXPECT_EQ(exec.command, files.path("bin/login"));
@@ -225,9 +225,9 @@ TEST_P(config_errors, say_what_where_and_what_to_do) {
   const auto got = load({file});
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_THAT(got.error().what, Not(HasSubstr("\n")));
-  EXPECT_THAT(got.error().what, HasSubstr(file));
-  for (const auto& part : GetParam().says) EXPECT_THAT(got.error().what, HasSubstr(part));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("\n")));
+  EXPECT_THAT(got.error().message, HasSubstr(file));
+  for (const auto& part : GetParam().says) EXPECT_THAT(got.error().message, HasSubstr(part));
 }
 
 namespace {
@@ -297,15 +297,15 @@ TEST(config, a_file_that_does_not_exist_is_named) {
   options.kubeconfig = "/nonexistent/config";
   const auto got = load_config(options, with({}));
   ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().what, "kubeconfig /nonexistent/config does not exist");
+  EXPECT_EQ(got.error().message, "kubeconfig /nonexistent/config does not exist");
 }
 
 TEST(config, a_fault_shows_no_secret) {
   scratch_folder files;
   const auto got = load({files.write("config", user("{token: s3cret, client-key-data: '###'}"))});
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().what, Not(HasSubstr("s3cret")));
-  EXPECT_THAT(got.error().what, Not(HasSubstr("###")));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("s3cret")));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("###")));
 }
 
 TEST(config, base64_goes_both_ways_and_refuses_what_it_is_not) {

@@ -19,8 +19,8 @@ using testing::Not;
 
 namespace {
 
-std::string seconds_text(std::chrono::system_clock::time_point at) {
-  const auto seconds = std::chrono::system_clock::to_time_t(at);
+std::string seconds_text(std::chrono::system_clock::time_point time) {
+  const auto seconds = std::chrono::system_clock::to_time_t(time);
   std::tm parts{};
   gmtime_r(&seconds, &parts);
   char text[32] = {};
@@ -87,7 +87,7 @@ TEST(credentials, a_missing_file_is_an_error_and_keeps_what_was_read) {
   std::filesystem::remove(file.path());
   const auto got = file.refresh(steady_time{} + 1s);
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().what, HasSubstr(file.path() + ": No such file"));
+  EXPECT_THAT(got.error().message, HasSubstr(file.path() + ": No such file"));
   EXPECT_EQ(file.text(), "one");
 }
 
@@ -110,22 +110,22 @@ TEST(credentials, a_token_with_two_lines_cannot_smuggle_a_header_in) {
   const auto got = run(f.loop, f.of(user).current(soon()));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_THAT(got.error().what, HasSubstr("more than one line"));
-  EXPECT_THAT(got.error().what, Not(HasSubstr("s3cret")));
+  EXPECT_THAT(got.error().message, HasSubstr("more than one line"));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("s3cret")));
 }
 
 TEST(credentials, F19_a_token_file_that_is_gone_or_empty_for_a_moment_does_not_log_us_out) {
   fixture f;
   user_config user;
   user.token_file = f.files.write("token", "one");
-  auto who = f.of(user);
-  ASSERT_TRUE(run(f.loop, who.current(soon())));
+  auto credentials = f.of(user);
+  ASSERT_TRUE(run(f.loop, credentials.current(soon())));
   f.files.write("token", "");
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer one");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer one");
   std::filesystem::remove(user.token_file);
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer one");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer one");
   f.files.write("token", "two");
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer two");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer two");
 }
 
 TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
@@ -137,89 +137,90 @@ TEST(credentials, a_mismatched_pair_is_refused_at_the_start) {
   const auto got = run(f.loop, f.of(user).current(soon()));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_THAT(got.error().what, HasSubstr("do not belong together"));
+  EXPECT_THAT(got.error().message, HasSubstr("do not belong together"));
 }
 
 TEST(credentials, a_plugin_runs_once_for_all_callers_and_is_kept_until_it_expires) {
   fixture f;
-  auto who = f.of(f.counting_plugin("2099-01-01T00:00:00Z"));
+  auto credentials = f.of(f.counting_plugin("2099-01-01T00:00:00Z"));
   std::vector<std::string> got;
   for (int i = 0; i < 5; ++i)
-    boost::asio::co_spawn(f.loop, who.current(soon()), [&](std::exception_ptr, result<credential> value) {
-      got.push_back(value ? value->authorization : value.error().what);
+    boost::asio::co_spawn(f.loop, credentials.current(soon()), [&](std::exception_ptr, result<credential> value) {
+      got.push_back(value ? value->authorization : value.error().message);
     });
   ASSERT_TRUE(turn(f.loop, [&] { return got.size() == 5; }));
   EXPECT_THAT(got, testing::Each("Bearer t1"));
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
 }
 
 TEST(credentials, an_expired_plugin_credential_is_renewed) {
   fixture f;
-  auto who = f.of(f.counting_plugin("2001-01-01T00:00:00Z"));
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+  auto credentials = f.of(f.counting_plugin("2001-01-01T00:00:00Z"));
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t2");
 }
 
 TEST(credentials, an_old_plugin_credential_serves_until_its_end_while_another_is_fetched) {
   fixture f;
   const auto ends = std::chrono::system_clock::now() + 5s;
-  auto who = f.of(f.counting_plugin(seconds_text(ends)));
-  ASSERT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1");
+  auto credentials = f.of(f.counting_plugin(seconds_text(ends)));
+  ASSERT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1");
   f.files.write("broken", "");
   std::this_thread::sleep_until(ends - 2400ms);  // past half its life
   for (int i = 0; i < 3; ++i) {
-    const auto got = run(f.loop, who.current(soon()));
-    ASSERT_TRUE(got) << got.error().what;
+    const auto got = run(f.loop, credentials.current(soon()));
+    ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->authorization, "Bearer t1");
   }
   EXPECT_TRUE(turn(f.loop, [&] { return std::filesystem::file_size(f.files.path("runs")) == 4; })) << "two runs";
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t1") << "it failed, and the old one is still good";
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t1")
+      << "it failed, and the old one is still good";
   std::this_thread::sleep_until(ends);
-  const auto over = run(f.loop, who.current(soon()));
-  ASSERT_FALSE(over);
-  EXPECT_THAT(over.error().what, HasSubstr("log in first"));
+  const auto expired = run(f.loop, credentials.current(soon()));
+  ASSERT_FALSE(expired);
+  EXPECT_THAT(expired.error().message, HasSubstr("log in first"));
   std::filesystem::remove(f.files.path("broken"));
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization.substr(0, 8), "Bearer t");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization.substr(0, 8), "Bearer t");
 }
 
 TEST(credentials, F19_a_401_runs_the_plugin_again_once_for_all_who_got_it) {
   fixture f;
-  auto who = f.of(f.counting_plugin());
-  const auto first = run(f.loop, who.current(soon()));
+  auto credentials = f.of(f.counting_plugin());
+  const auto first = run(f.loop, credentials.current(soon()));
   ASSERT_TRUE(first);
-  EXPECT_EQ(run(f.loop, who.renew(first->serial, soon())), true);
-  EXPECT_EQ(run(f.loop, who.renew(first->serial, soon())), true) << "renewed already by the other";
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+  EXPECT_EQ(run(f.loop, credentials.renew(first->serial, soon())), true);
+  EXPECT_EQ(run(f.loop, credentials.renew(first->serial, soon())), true) << "renewed already by the other";
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t2");
 }
 
 TEST(credentials, a_failing_plugin_is_an_error_that_goes_away_with_its_cause) {
   fixture f;
-  auto who = f.of(f.counting_plugin());
+  auto credentials = f.of(f.counting_plugin());
   f.files.write("broken", "");
-  const auto got = run(f.loop, who.current(soon()));
+  const auto got = run(f.loop, credentials.current(soon()));
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().what, HasSubstr("log in first"));
+  EXPECT_THAT(got.error().message, HasSubstr("log in first"));
   std::filesystem::remove(f.files.path("broken"));
-  EXPECT_EQ(run(f.loop, who.current(soon()))->authorization, "Bearer t2");
+  EXPECT_EQ(run(f.loop, credentials.current(soon()))->authorization, "Bearer t2");
 }
 
 TEST(credentials, O7_a_plugin_that_cannot_be_started_is_said_at_once) {
   fixture f;
   user_config user = f.counting_plugin();
   user.exec->command = f.files.path("nowhere");
-  auto who = f.of(user);
-  const auto got = run(f.loop, who.current(std::chrono::steady_clock::now() + 100s));
+  auto credentials = f.of(user);
+  const auto got = run(f.loop, credentials.current(std::chrono::steady_clock::now() + 100s));
   ASSERT_FALSE(got);
-  EXPECT_THAT(got.error().what, HasSubstr("not found"));
+  EXPECT_THAT(got.error().message, HasSubstr("not found"));
 }
 
 TEST(credentials, a_caller_waits_for_the_plugin_no_longer_than_its_deadline) {
   fixture f;
   user_config user = f.counting_plugin();
   user.exec->command = f.files.program("slow", "#!/bin/sh\nsleep 100\n");
-  auto who = f.of(user);
-  const auto got = run(f.loop, who.current(std::chrono::steady_clock::now() + 50ms));
+  auto credentials = f.of(user);
+  const auto got = run(f.loop, credentials.current(std::chrono::steady_clock::now() + 50ms));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::timeout);
-  EXPECT_THAT(got.error().what, HasSubstr("still running"));
+  EXPECT_THAT(got.error().message, HasSubstr("still running"));
 }

@@ -15,9 +15,9 @@ namespace {
 
 reply slow_or_watch(const seen_request& got) {
   if (got.target.starts_with("/watch")) return reply::stream({"one"}, reply::ending::hang);
-  auto how = echo(got);
-  how.delay = 10ms;
-  return how;
+  auto response = echo(got);
+  response.delay = 10ms;
+  return response;
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ TEST_F(curl_lanes, a_hundred_requests_beside_twenty_streams_keep_the_cap_and_the
   for (int i = 0; i < 100; ++i)
     asio::co_spawn(loop, api->send(get("/unary/" + std::to_string(i))),
                    [&](std::exception_ptr, const result<response>& got) {
-                     EXPECT_TRUE(got) << got.error().what;
+                     EXPECT_TRUE(got) << got.error().message;
                      ++done;
                    });
   ASSERT_TRUE(turn(loop, [&] { return api->count(lane::unary).waiting == 92; }));
@@ -75,7 +75,7 @@ TEST_F(curl_lanes, a_request_that_waits_too_long_for_its_turn_says_so_and_gives_
   const auto got = send(second);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::timeout);
-  EXPECT_THAT(got.error().what, HasSubstr("waited 100 ms"));
+  EXPECT_THAT(got.error().message, HasSubstr("waited 100 ms"));
   EXPECT_FALSE(first_ended);
   EXPECT_TRUE(send(get("/third"))) << "the slot of the first is handed on";
   EXPECT_TRUE(first_ended);
@@ -127,9 +127,9 @@ TEST_F(curl_lanes, F5_after_a_deadline_the_idle_siblings_of_the_dead_connection_
   ASSERT_TRUE(turn(loop, [&] { return done == 2; }));
   ASSERT_EQ(server->connections(), 2);
   server->answers([](const seen_request&) { return reply::silence(); });
-  auto what = get("/frozen");
-  what.deadline = 100ms;
-  ASSERT_FALSE(send(what));
+  auto request = get("/frozen");
+  request.deadline = 100ms;
+  ASSERT_FALSE(send(request));
   server->answers(&echo);
   ASSERT_TRUE(send(get("/again")));
   EXPECT_EQ(server->seen().back().connection, 3) << "one connection is idle, and as suspect as the one that timed out";
@@ -144,23 +144,23 @@ TEST_F(curl_lanes, a_reset_lets_what_is_running_go_on) {
   ASSERT_TRUE(turn(loop, [&] { return server->seen().size() == 1; }));
   api->reset(lane::unary);
   ASSERT_TRUE(turn(loop, [&] { return got.has_value(); }));
-  EXPECT_TRUE(*got) << got->error().what;
+  EXPECT_TRUE(*got) << got->error().message;
 }
 
 TEST_F(curl_lanes, F12_a_stream_that_drips_is_alive) {
   connect();
   server->answers([&](const seen_request&) {
-    auto how = reply::stream({"a", "b", "c", "d", "e", "f"}, reply::ending::keep);
-    how.gap = 60ms;  // longer in all than the silence that is allowed, never silent for so long
-    return how;
+    auto response = reply::stream({"a", "b", "c", "d", "e", "f"}, reply::ending::keep);
+    response.gap = 60ms;  // longer in all than the silence that is allowed, never silent for so long
+    return response;
   });
-  auto what = get("/w", lane::watch);
-  what.silence = 250ms;
+  auto request = get("/w", lane::watch);
+  request.silence = 250ms;
   std::string all;
-  const auto got = stream(what, [&](std::string_view bytes) {
+  const auto got = stream(request, [&](std::string_view bytes) {
     all += bytes;
     return true;
   });
-  EXPECT_TRUE(got) << got.error().what;
+  EXPECT_TRUE(got) << got.error().message;
   EXPECT_EQ(all, "abcdef");
 }

@@ -59,10 +59,10 @@ TEST_F(curl_transport_on_tls, sends_each_verb_with_its_body_and_headers) {
 TEST_F(curl_transport_on_tls, reads_status_retry_after_and_warnings_as_values) {
   connect();
   server->answers([](const seen_request&) {
-    auto how = reply::of(429, "busy");
-    how.headers = {"Retry-After: 7", "Warning: 299 - \"unknown field \\\"spec.x\\\"\"", "warning: 299 - \"second\"",
-                   "Content-Type: application/json"};
-    return how;
+    auto response = reply::of(429, "busy");
+    response.headers = {"Retry-After: 7", "Warning: 299 - \"unknown field \\\"spec.x\\\"\"",
+                        "warning: 299 - \"second\"", "Content-Type: application/json"};
+    return response;
   });
   const auto got = send(get("/x"));
   ASSERT_TRUE(got);
@@ -92,7 +92,7 @@ TEST_F(curl_transport_on_tls, an_answer_over_the_limit_is_refused) {
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::decode);
-  EXPECT_THAT(got.error().what, HasSubstr("larger than"));
+  EXPECT_THAT(got.error().message, HasSubstr("larger than"));
 }
 
 TEST_F(curl_transport_on_tls, hands_a_stream_over_as_it_arrives_and_ends_with_the_server) {
@@ -105,7 +105,7 @@ TEST_F(curl_transport_on_tls, hands_a_stream_over_as_it_arrives_and_ends_with_th
     all += bytes;
     return true;
   });
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->status, 200);
   EXPECT_TRUE(got->body.empty());
   EXPECT_TRUE(all == "one" + std::string(100'000, 'x') + "three");
@@ -116,7 +116,7 @@ TEST_F(curl_transport_on_tls, a_stream_that_is_refused_has_a_body_and_never_call
   server->answers([](const seen_request&) { return reply::of(410, std::string(2 << 20, 'g')); });
   bool called = false;
   const auto got = stream(get("/w", lane::watch), [&](std::string_view) { return called = true; });
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->status, 410);
   EXPECT_EQ(got->body.size(), 1u << 20);
   EXPECT_FALSE(called);
@@ -148,19 +148,19 @@ TEST_F(curl_transport_on_tls, F4_a_killed_server_is_told_from_one_that_is_down) 
   const auto refused = send(get("/api"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, errc::connect);
-  EXPECT_THAT(refused.error().what, HasSubstr("GET /api: connect 127.0.0.1:"));
-  EXPECT_THAT(refused.error().what, HasSubstr("connection refused: is the API server up?"));
-  EXPECT_THAT(refused.error().what, HasSubstr("/etc/kubeconfig"));
+  EXPECT_THAT(refused.error().message, HasSubstr("GET /api: connect 127.0.0.1:"));
+  EXPECT_THAT(refused.error().message, HasSubstr("connection refused: is the API server up?"));
+  EXPECT_THAT(refused.error().message, HasSubstr("/etc/kubeconfig"));
 }
 
 TEST_F(curl_transport_on_tls, a_host_nobody_knows_is_named_with_the_file_it_comes_from) {
-  auto with = config();
-  with.server = "https://no-such-host.invalid:6443";
-  connect(with);
+  auto settings = config();
+  settings.server = "https://no-such-host.invalid:6443";
+  connect(settings);
   const auto got = send(get("/api"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::connect);
-  EXPECT_EQ(got.error().what,
+  EXPECT_EQ(got.error().message,
             "GET /api: the host of no-such-host.invalid:6443 is not known to DNS: check server in /etc/kubeconfig");
 }
 
@@ -183,21 +183,21 @@ TEST_F(curl_transport_on_tls, what_a_sink_throws_reaches_the_caller) {
 TEST_F(curl_transport_on_tls, F13_silence_ends_a_stream_and_the_next_one_has_a_new_connection) {
   connect();
   server->answers([](const seen_request&) { return reply::stream({"one"}, reply::ending::hang); });
-  auto what = get("/w", lane::watch);
-  what.silence = 150ms;
+  auto request = get("/w", lane::watch);
+  request.silence = 150ms;
   std::string all;
   const auto sink = [&](std::string_view bytes) {
     all += bytes;
     return true;
   };
   const auto started = std::chrono::steady_clock::now();
-  const auto got = stream(what, sink);
+  const auto got = stream(request, sink);
   EXPECT_GE(std::chrono::steady_clock::now() - started, 150ms);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::timeout);
-  EXPECT_THAT(got.error().what, HasSubstr("no byte for 150 ms"));
+  EXPECT_THAT(got.error().message, HasSubstr("no byte for 150 ms"));
   server->answers([](const seen_request&) { return reply::stream({"two"}, reply::ending::keep); });
-  EXPECT_TRUE(stream(what, sink));
+  EXPECT_TRUE(stream(request, sink));
   EXPECT_EQ(all, "onetwo");
   EXPECT_EQ(server->seen()[0].connection, 1);
   EXPECT_EQ(server->seen()[1].connection, 2);
@@ -208,12 +208,12 @@ TEST_F(curl_transport_on_tls,
   connect();
   ASSERT_TRUE(send(get("/warm")));
   server->answers([](const seen_request&) { return reply::silence(); });
-  auto what = get("/frozen");
-  what.deadline = 150ms;
-  const auto got = send(what);
+  auto request = get("/frozen");
+  request.deadline = 150ms;
+  const auto got = send(request);
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::timeout);
-  EXPECT_THAT(got.error().what, HasSubstr("no whole answer within 150 ms"));
+  EXPECT_THAT(got.error().message, HasSubstr("no whole answer within 150 ms"));
   server->answers(&echo);
   ASSERT_TRUE(send(get("/again")));
   EXPECT_EQ(server->seen()[1].connection, 1);
@@ -228,22 +228,22 @@ TEST_F(curl_transport_on_tls, F5_a_server_that_does_not_even_shake_hands_is_a_ti
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::timeout);
-  EXPECT_THAT(got.error().what, HasSubstr("no answer within 150 ms"));
+  EXPECT_THAT(got.error().message, HasSubstr("no answer within 150 ms"));
 }
 
 TEST_F(curl_transport_on_tls, F28_what_is_no_longer_allowed_when_the_connection_is_there_is_not_sent) {
   connect();
-  int asked = 0;
-  auto what = get("/x");
-  what.allowed = [&] { return ++asked == 1; };
-  EXPECT_TRUE(send(what));
+  int checks = 0;
+  auto request = get("/x");
+  request.allowed = [&] { return ++checks == 1; };
+  EXPECT_TRUE(send(request));
   for (int i = 0; i < 2; ++i) {  // on a kept connection, and on a new one
-    const auto refused = send(what);
+    const auto refused = send(request);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, errc::cancelled);
     api->reset(lane::unary);
   }
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(checks, 3);
   EXPECT_EQ(server->seen().size(), 1u);
 }
 
@@ -254,7 +254,7 @@ TEST_F(curl_transport_on_tls, a_connection_the_server_closed_while_idle_is_not_a
   server.reset();
   server = std::make_unique<test_server>(loop, ca.issue(), &echo, port);
   const auto got = send(get("/y"));
-  EXPECT_TRUE(got) << got.error().what;
+  EXPECT_TRUE(got) << got.error().message;
 }
 
 TEST_F(curl_transport_on_tls, cancelling_takes_the_request_out_and_closes_its_connection) {
@@ -303,7 +303,7 @@ TEST_F(curl_transport_on_tls, a_sink_may_start_requests) {
   });
   EXPECT_TRUE(got);
   ASSERT_TRUE(turn(loop, [&] { return inner.has_value(); }));
-  EXPECT_TRUE(*inner) << inner->error().what;
+  EXPECT_TRUE(*inner) << inner->error().message;
 }
 
 TEST_F(curl_transport_on_tls, leaks_no_descriptor_in_a_thousand_requests) {
@@ -320,19 +320,19 @@ TEST_F(curl_transport_on_tls, leaks_no_descriptor_in_a_thousand_requests) {
 }
 
 TEST_F(curl_transport_on_tls, a_path_in_the_server_comes_before_every_target) {
-  auto with = config();
-  with.server += "/k8s/clusters/c-1";
-  connect(with);
+  auto settings = config();
+  settings.server += "/k8s/clusters/c-1";
+  connect(settings);
   ASSERT_TRUE(send(get("/api")));
   EXPECT_EQ(server->seen()[0].target, "/k8s/clusters/c-1/api");
 }
 
 TEST_F(curl_transport_on_tls, impersonates) {
-  auto with = config();
-  with.user.as_user = "jane";
-  with.user.as_groups = {"dev"};
-  with.user.as_extra = {{"scopes", {"view"}}};
-  connect(with);
+  auto settings = config();
+  settings.user.as_user = "jane";
+  settings.user.as_groups = {"dev"};
+  settings.user.as_extra = {{"scopes", {"view"}}};
+  connect(settings);
   ASSERT_TRUE(send(get("/api")));
   auto headers = server->seen()[0].headers;
   EXPECT_EQ(headers["impersonate-user"], "jane");

@@ -48,28 +48,28 @@ TEST_F(curl_trust, F21_with_a_ca_given_those_of_the_machine_are_not_believed) {
 
   connect();
   const auto refused = send(get("/x"));
-  auto without = config();
-  without.ca = pem_source();
-  connect(without);
+  auto settings = config();
+  settings.ca = pem_source();
+  connect(settings);
   const auto believed = send(get("/x"));
   folder_of_the_machine.clear();
 
   ASSERT_FALSE(refused) << "the token went to a stranger";
   EXPECT_EQ(refused.error().code, errc::tls);
-  ASSERT_TRUE(believed) << "the folder is not looked into, so the test shows nothing: " << believed.error().what;
+  ASSERT_TRUE(believed) << "the folder is not looked into, so the test shows nothing: " << believed.error().message;
   EXPECT_EQ(server->seen().size(), 1u);
 }
 
 TEST_F(curl_trust, refuses_a_server_of_another_ca_and_says_which_file_has_ours) {
   scratch_folder files;
-  auto with = config();
-  with.ca = pem_source();
-  with.ca.path = files.write("ca.crt", test_ca("stranger").pem());
-  connect(with);
+  auto settings = config();
+  settings.ca = pem_source();
+  settings.ca.path = files.write("ca.crt", test_ca("stranger").pem());
+  connect(settings);
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::tls);
-  EXPECT_THAT(got.error().what, HasSubstr("not signed by the CA in " + with.ca.path));
+  EXPECT_THAT(got.error().message, HasSubstr("not signed by the CA in " + settings.ca.path));
   EXPECT_TRUE(server->seen().empty());
 }
 
@@ -81,14 +81,14 @@ TEST_F(curl_trust, refuses_a_certificate_for_another_name_unless_tls_server_name
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::tls);
-  EXPECT_THAT(got.error().what, HasSubstr("certificate is not for https://127.0.0.1"));
-  EXPECT_THAT(got.error().what, HasSubstr("tls-server-name"));
-  auto with = config();
-  with.tls_server_name = "api.example";
-  connect(with);
+  EXPECT_THAT(got.error().message, HasSubstr("certificate is not for https://127.0.0.1"));
+  EXPECT_THAT(got.error().message, HasSubstr("tls-server-name"));
+  auto settings = config();
+  settings.tls_server_name = "api.example";
+  connect(settings);
   const auto named = send(get("/x"));
-  ASSERT_TRUE(named) << named.error().what;
-  EXPECT_EQ(server->seen()[0].headers.at("host"), with.server.substr(8));
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(server->seen()[0].headers.at("host"), settings.server.substr(8));
   EXPECT_EQ(server->seen()[0].target, "/x");
 }
 
@@ -100,27 +100,27 @@ TEST_F(curl_trust, refuses_an_expired_certificate_in_words) {
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::tls);
-  EXPECT_THAT(got.error().what, HasSubstr("certificate has expired"));
+  EXPECT_THAT(got.error().message, HasSubstr("certificate has expired"));
 }
 
 TEST_F(curl_trust, insecure_asks_nothing) {
-  auto with = config();
-  with.ca = pem_source();
-  with.insecure = true;
-  connect(with);
+  auto settings = config();
+  settings.ca = pem_source();
+  settings.insecure = true;
+  connect(settings);
   EXPECT_TRUE(send(get("/x")));
 }
 
 TEST_F(curl_trust, a_ca_file_without_a_certificate_is_a_config_error) {
   scratch_folder files;
-  auto with = config();
-  with.ca = pem_source();
-  with.ca.path = files.write("ca.crt", "not a certificate");
-  connect(with);
+  auto settings = config();
+  settings.ca = pem_source();
+  settings.ca.path = files.write("ca.crt", "not a certificate");
+  connect(settings);
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_THAT(got.error().what, HasSubstr(with.ca.path));
+  EXPECT_THAT(got.error().message, HasSubstr(settings.ca.path));
 }
 
 TEST_F(curl_trust, a_client_certificate_is_shown_and_follows_its_files) {
@@ -130,11 +130,11 @@ TEST_F(curl_trust, a_client_certificate_is_shown_and_follows_its_files) {
   john.name = "john";
   const auto first = ca.issue(jane), second = ca.issue(john);
   server = std::make_unique<test_server>(loop, ca.issue(), &echo, 0, ca.pem());
-  auto with = config();
-  with.user.token.clear();
-  with.user.certificate.path = files.write("tls.crt", first.certificate);
-  with.user.key.path = files.write("tls.key", first.key);
-  connect(with);
+  auto settings = config();
+  settings.user.token.clear();
+  settings.user.certificate.path = files.write("tls.crt", first.certificate);
+  settings.user.key.path = files.write("tls.key", first.key);
+  connect(settings);
   ASSERT_TRUE(send(get("/x")));
   EXPECT_EQ(server->seen()[0].client_name, "jane");
   EXPECT_FALSE(server->seen()[0].headers.contains("authorization"));
@@ -144,29 +144,29 @@ TEST_F(curl_trust, a_client_certificate_is_shown_and_follows_its_files) {
   EXPECT_EQ(server->seen()[1].client_name, "jane");
   files.write("tls.key", second.key);
   const auto got = send(get("/x"));
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(server->seen()[2].client_name, "john");
 }
 
 TEST_F(curl_trust, a_refused_client_certificate_is_a_tls_error) {
   server = std::make_unique<test_server>(loop, ca.issue(), &echo, 0, test_ca("others").pem());
-  auto with = config();
+  auto settings = config();
   const auto pair = ca.issue();
-  with.user.certificate.data = pair.certificate;
-  with.user.key.data = pair.key;
-  connect(with);
+  settings.user.certificate.data = pair.certificate;
+  settings.user.key.data = pair.key;
+  connect(settings);
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
-  EXPECT_EQ(got.error().code, errc::tls) << got.error().what;
-  EXPECT_THAT(got.error().what, HasSubstr("refused our certificate"));
+  EXPECT_EQ(got.error().code, errc::tls) << got.error().message;
+  EXPECT_THAT(got.error().message, HasSubstr("refused our certificate"));
 }
 
 TEST_F(curl_trust, F19_a_rotated_token_is_used_by_the_next_request) {
   scratch_folder files;
-  auto with = config();
-  with.user.token.clear();
-  with.user.token_file = files.write("token", "first\n");
-  connect(with);
+  auto settings = config();
+  settings.user.token.clear();
+  settings.user.token_file = files.write("token", "first\n");
+  connect(settings);
   ASSERT_TRUE(send(get("/x")));
   files.write("token", "second\n");
   ASSERT_TRUE(send(get("/x")));
@@ -177,10 +177,10 @@ TEST_F(curl_trust, F19_a_rotated_token_is_used_by_the_next_request) {
 
 TEST_F(curl_trust, F19_a_401_reads_the_token_again_and_tries_once_more) {
   scratch_folder files;
-  auto with = config();
-  with.user.token.clear();
-  with.user.token_file = files.write("token", "old");
-  connect(with);
+  auto settings = config();
+  settings.user.token.clear();
+  settings.user.token_file = files.write("token", "old");
+  connect(settings);
   server->answers([&](const seen_request& got) {
     if (got.headers.at("authorization") == "Bearer new") return reply::of(200, "in");
     files.write("token", "new");  // rotated while the request was on its way
@@ -203,10 +203,10 @@ TEST_F(curl_trust, F19_a_401_with_nothing_else_to_try_is_the_answer) {
 
 TEST_F(curl_trust, F19_a_401_is_tried_again_only_once_and_the_token_is_in_no_error) {
   scratch_folder files;
-  auto with = config();
-  with.user.token.clear();
-  with.user.token_file = files.write("token", "t0");
-  connect(with);
+  auto settings = config();
+  settings.user.token.clear();
+  settings.user.token_file = files.write("token", "t0");
+  connect(settings);
   int turns = 0;
   server->answers([&](const seen_request&) {
     files.write("token", "t" + std::to_string(++turns));
@@ -219,15 +219,15 @@ TEST_F(curl_trust, F19_a_401_is_tried_again_only_once_and_the_token_is_in_no_err
   server->stop();
   const auto down = send(get("/x"));
   ASSERT_FALSE(down);
-  EXPECT_THAT(down.error().what, Not(HasSubstr("t2")));
+  EXPECT_THAT(down.error().message, Not(HasSubstr("t2")));
 }
 
 TEST_F(curl_trust, F19_a_stream_that_gets_401_is_opened_again_with_the_new_token) {
   scratch_folder files;
-  auto with = config();
-  with.user.token.clear();
-  with.user.token_file = files.write("token", "old");
-  connect(with);
+  auto settings = config();
+  settings.user.token.clear();
+  settings.user.token_file = files.write("token", "old");
+  connect(settings);
   server->answers([&](const seen_request& got) {
     if (got.headers.at("authorization") == "Bearer new") return reply::stream({"event"}, reply::ending::keep);
     files.write("token", "new");
@@ -245,10 +245,10 @@ TEST_F(curl_trust, F19_a_stream_that_gets_401_is_opened_again_with_the_new_token
 
 TEST_F(curl_trust, F21_a_rotated_ca_is_trusted_without_restart_and_the_old_one_no_more) {
   scratch_folder files;
-  auto with = config();
-  with.ca = pem_source();
-  with.ca.path = files.write("ca.crt", ca.pem());
-  connect(with);
+  auto settings = config();
+  settings.ca = pem_source();
+  settings.ca.path = files.write("ca.crt", ca.pem());
+  connect(settings);
   ASSERT_TRUE(send(get("/x")));
 
   test_ca next("next-ca");
@@ -263,7 +263,7 @@ TEST_F(curl_trust, F21_a_rotated_ca_is_trusted_without_restart_and_the_old_one_n
   EXPECT_EQ(send(get("/x")).error().code, errc::tls);
   files.write("ca.crt", next.pem());
   const auto got = send(get("/x"));
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(server->connections(), 1);
 
   server->use(ca.issue());
@@ -273,10 +273,10 @@ TEST_F(curl_trust, F21_a_rotated_ca_is_trusted_without_restart_and_the_old_one_n
 
 TEST_F(curl_trust, F21_a_kept_connection_is_not_used_once_the_ca_has_changed) {
   scratch_folder files;
-  auto with = config();
-  with.ca = pem_source();
-  with.ca.path = files.write("ca.crt", ca.pem());
-  connect(with);
+  auto settings = config();
+  settings.ca = pem_source();
+  settings.ca.path = files.write("ca.crt", ca.pem());
+  connect(settings);
   ASSERT_TRUE(send(get("/x")));
   files.write("ca.crt", test_ca("stranger").pem());
   const auto got = send(get("/x"));
@@ -286,42 +286,42 @@ TEST_F(curl_trust, F21_a_kept_connection_is_not_used_once_the_ca_has_changed) {
 
 TEST_F(curl_trust, goes_through_the_proxy_of_the_kubeconfig) {
   test_proxy proxy(loop);
-  auto with = config();
-  with.proxy_url = proxy.url();
-  connect(with);
+  auto settings = config();
+  settings.proxy_url = proxy.url();
+  connect(settings);
   const auto got = send(get("/x"));
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->status, 200);
   EXPECT_EQ(got->body, "hello");
-  EXPECT_THAT(proxy.asked(), testing::ElementsAre("CONNECT " + with.server.substr(8) + " HTTP/1.1"));
+  EXPECT_THAT(proxy.asked(), testing::ElementsAre("CONNECT " + settings.server.substr(8) + " HTTP/1.1"));
 }
 
 // As client-go; 0.0.0.0 is this machine and no loopback address.
 TEST_F(curl_trust, of_the_environments_proxies_the_one_for_https_counts) {
   test_proxy proxy(loop);
-  auto with = config();
-  with.server = "https://0.0.0.0:" + with.server.substr(with.server.rfind(':') + 1);
-  with.tls_server_name = "localhost";
+  auto settings = config();
+  settings.server = "https://0.0.0.0:" + settings.server.substr(settings.server.rfind(':') + 1);
+  settings.tls_server_name = "localhost";
   ::setenv("ALL_PROXY", proxy.url().c_str(), 1);
-  connect(with);
+  connect(settings);
   const auto direct = send(get("/x"));
   ::setenv("HTTPS_PROXY", proxy.url().c_str(), 1);
-  const auto asked = proxy.asked().size();
-  connect(with);
-  const auto through = send(get("/x"));
+  const auto request_count = proxy.asked().size();
+  connect(settings);
+  const auto proxied = send(get("/x"));
   ::unsetenv("ALL_PROXY"), ::unsetenv("HTTPS_PROXY");
-  ASSERT_TRUE(direct) << direct.error().what;
-  EXPECT_EQ(asked, 0u) << "ALL_PROXY";
-  ASSERT_TRUE(through) << through.error().what;
+  ASSERT_TRUE(direct) << direct.error().message;
+  EXPECT_EQ(request_count, 0u) << "ALL_PROXY";
+  ASSERT_TRUE(proxied) << proxied.error().message;
   EXPECT_EQ(proxy.asked().size(), 1u);
 }
 
 TEST_F(curl_trust, a_proxy_that_is_down_is_named) {
-  auto with = config();
-  with.proxy_url = "http://127.0.0.1:1";
-  connect(with);
+  auto settings = config();
+  settings.proxy_url = "http://127.0.0.1:1";
+  connect(settings);
   const auto got = send(get("/x"));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::connect);
-  EXPECT_THAT(got.error().what, HasSubstr("proxy http://127.0.0.1:1"));
+  EXPECT_THAT(got.error().message, HasSubstr("proxy http://127.0.0.1:1"));
 }

@@ -34,7 +34,7 @@ TEST(event, is_read_from_a_recorded_stream_in_both_encodings) {
     ASSERT_EQ(all.size(), std::size(expected));
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto made = read_event(all[i], format);
-      ASSERT_TRUE(made) << made.error().what;
+      ASSERT_TRUE(made) << made.error().message;
       EXPECT_EQ(made->type, expected[i].type) << i;
       EXPECT_EQ(made->resource_version, expected[i].version) << i;
       EXPECT_EQ(made->kind, expected[i].kind) << i;
@@ -48,7 +48,7 @@ TEST(event, is_read_from_a_recorded_stream_in_both_encodings) {
 TEST(event, holds_the_object_a_projection_decodes) {
   const auto all = frames(encoding::protobuf);
   const auto made = pod::decode(read_event(all[3], encoding::protobuf)->object);
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(*made, *pod::decode(golden::read("pod_gpu.pb")));
 }
 
@@ -61,7 +61,7 @@ TEST(event, F55_of_an_unknown_type_is_no_error) {
   const auto made =
       read_event(R"({"type":"RENAMED","object":{"kind":"Pod","metadata":{"resourceVersion":"9"},"new":[{}]},"x":1})",
                  encoding::json);
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->type, event_type::unknown);
   EXPECT_EQ(made->resource_version, "9");
 }
@@ -69,7 +69,7 @@ TEST(event, F55_of_an_unknown_type_is_no_error) {
 TEST(event, is_read_whatever_the_order_of_its_members) {
   const auto made =
       read_event(R"({"object":{"metadata":{"resourceVersion":"9"},"kind":"Pod"},"type":"ADDED"})", encoding::json);
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->type, event_type::added);
   EXPECT_EQ(made->object, R"({"metadata":{"resourceVersion":"9"},"kind":"Pod"})");
 }
@@ -110,7 +110,7 @@ TEST(list_page, gives_version_token_and_items_in_both_encodings) {
     const auto body = golden::read(format == encoding::protobuf ? "pods.list.pb" : "pods.list.json");
     std::vector<std::string> items;
     const auto page = read_list(body, format, [&](std::string_view item) { items.emplace_back(item); });
-    ASSERT_TRUE(page) << page.error().what;
+    ASSERT_TRUE(page) << page.error().message;
     EXPECT_EQ(page->resource_version, "42");
     EXPECT_EQ(page->next, "next-token");
     ASSERT_EQ(items.size(), 3u);

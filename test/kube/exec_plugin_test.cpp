@@ -38,27 +38,27 @@ std::string credential(const std::string& status) {
 TEST(exec_plugin, a_program_gets_its_arguments_environment_and_information_and_prints_a_token) {
   scratch_folder files;
   boost::asio::io_context loop;
-  auto what = plugin(files.program("login", R"sh(#!/bin/sh
+  auto config = plugin(files.program("login", R"sh(#!/bin/sh
 read line && exit 9   # stdin must be empty
 printf '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"%s-%s-%s","expirationTimestamp":"2030-01-02T03:04:05Z"}}' \
   "$1" "$REGION" "$(printf %s "$KUBERNETES_EXEC_INFO" | wc -c)"
 )sh"));
-  what.args = {"arg"};
-  what.env = {{"REGION", "eu"}};
-  const auto got = run(loop, run_exec_plugin(what, "0123456789"));
-  ASSERT_TRUE(got) << got.error().what;
+  config.args = {"arg"};
+  config.env = {{"REGION", "eu"}};
+  const auto got = run(loop, run_exec_plugin(config, "0123456789"));
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(got->token, "arg-eu-10");
   EXPECT_EQ(got->expires, std::chrono::sys_days(std::chrono::year(2030) / 1 / 2) + 3h + 4min + 5s);
 }
 
 TEST(exec_plugin, a_program_that_is_not_there_is_named_with_its_install_hint) {
   boost::asio::io_context loop;
-  auto what = plugin("no-such-program-anywhere");
-  what.install_hint = "install it with: brew install nothing";
-  const auto got = run(loop, run_exec_plugin(what, ""));
+  auto config = plugin("no-such-program-anywhere");
+  config.install_hint = "install it with: brew install nothing";
+  const auto got = run(loop, run_exec_plugin(config, ""));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_EQ(got.error().what,
+  EXPECT_EQ(got.error().message,
             "credential plugin \"no-such-program-anywhere\": not found; install it with: brew install nothing");
 }
 
@@ -72,9 +72,9 @@ TEST(exec_plugin, a_failure_passes_on_the_last_line_of_stderr_and_nothing_of_std
                 ""));
   ASSERT_FALSE(got);
   EXPECT_EQ(got.error().code, errc::config);
-  EXPECT_THAT(got.error().what, HasSubstr("failed with exit code 3: session expired: log in again"));
-  EXPECT_THAT(got.error().what, Not(HasSubstr("s3cret")));
-  EXPECT_THAT(got.error().what, Not(HasSubstr("noise")));
+  EXPECT_THAT(got.error().message, HasSubstr("failed with exit code 3: session expired: log in again"));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("s3cret")));
+  EXPECT_THAT(got.error().message, Not(HasSubstr("noise")));
 }
 
 TEST(exec_plugin, a_program_that_hangs_is_killed_at_the_limit_with_its_children) {
@@ -116,7 +116,7 @@ TEST(exec_plugin, inherits_no_descriptor_of_ours) {
       run(loop, run_exec_plugin(plugin(files.program("p", "#!/bin/sh\nls /proc/self/fd >&2\nexit 1\n")), ""));
   ASSERT_FALSE(got);
   // 0, 1, 2 and the folder that ls itself reads.
-  EXPECT_THAT(got.error().what, HasSubstr("exit code 1: 3"));
+  EXPECT_THAT(got.error().message, HasSubstr("exit code 1: 3"));
 }
 
 TEST(exec_plugin, reads_client_certificates) {
@@ -129,33 +129,33 @@ TEST(exec_plugin, reads_client_certificates) {
 }
 
 TEST(exec_plugin, refuses_what_is_not_a_credential) {
-  const auto why = [](const std::string& text) {
+  const auto reason = [](const std::string& text) {
     const auto got = parse_exec_credential(text, plugin("p"));
-    return got ? std::string("accepted") : got.error().what;
+    return got ? std::string("accepted") : got.error().message;
   };
-  EXPECT_THAT(why("s3cret"), HasSubstr("not an ExecCredential"));
-  EXPECT_THAT(why("s3cret"), Not(HasSubstr("s3cret")));
-  EXPECT_THAT(why("[]"), HasSubstr("not an ExecCredential"));
-  EXPECT_THAT(why(R"({"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}})"),
+  EXPECT_THAT(reason("s3cret"), HasSubstr("not an ExecCredential"));
+  EXPECT_THAT(reason("s3cret"), Not(HasSubstr("s3cret")));
+  EXPECT_THAT(reason("[]"), HasSubstr("not an ExecCredential"));
+  EXPECT_THAT(reason(R"({"apiVersion":"client.authentication.k8s.io/v1beta1","status":{"token":"t"}})"),
               HasSubstr("another apiVersion"));
-  EXPECT_THAT(why(R"({"apiVersion":"client.authentication.k8s.io/v1"})"), HasSubstr("without status"));
-  EXPECT_THAT(why(credential("{}")), HasSubstr("neither"));
-  EXPECT_THAT(why(credential(R"({"token":"t","clientKeyData":"K"})")), HasSubstr("only one"));
-  EXPECT_THAT(why(credential(R"({"token":"t","expirationTimestamp":"tomorrow"})")), HasSubstr("RFC 3339"));
+  EXPECT_THAT(reason(R"({"apiVersion":"client.authentication.k8s.io/v1"})"), HasSubstr("without status"));
+  EXPECT_THAT(reason(credential("{}")), HasSubstr("neither"));
+  EXPECT_THAT(reason(credential(R"({"token":"t","clientKeyData":"K"})")), HasSubstr("only one"));
+  EXPECT_THAT(reason(credential(R"({"token":"t","expirationTimestamp":"tomorrow"})")), HasSubstr("RFC 3339"));
 }
 
 TEST(exec_plugin, the_information_is_as_asked_for) {
   cluster_config cluster;
   cluster.server = "https://x:6443";
   cluster.tls_server_name = "api";
-  auto what = plugin("p");
-  auto info = json::parse(exec_info(what, cluster, "PEM", false));
+  auto config = plugin("p");
+  auto info = json::parse(exec_info(config, cluster, "PEM", false));
   EXPECT_EQ(info["kind"], "ExecCredential");
-  EXPECT_EQ(info["apiVersion"], what.api_version);
+  EXPECT_EQ(info["apiVersion"], config.api_version);
   EXPECT_EQ(info["spec"]["interactive"], false);
   EXPECT_FALSE(info["spec"].contains("cluster"));
-  what.provide_cluster_info = true;
-  info = json::parse(exec_info(what, cluster, "PEM", true));
+  config.provide_cluster_info = true;
+  info = json::parse(exec_info(config, cluster, "PEM", true));
   EXPECT_EQ(info["spec"]["interactive"], true);
   EXPECT_EQ(info["spec"]["cluster"]["server"], "https://x:6443");
   EXPECT_EQ(info["spec"]["cluster"]["tls-server-name"], "api");

@@ -34,13 +34,13 @@ std::vector<std::string> frames_of(encoding format, std::string_view bytes, std:
   framer machine(format);
   std::vector<std::string> all;
   cuts.push_back(bytes.size());
-  for (std::size_t at = 0; const auto cut : cuts) {
-    const std::string chunk(bytes.substr(at, cut - at));  // its own allocation: views into an old one are found
+  for (std::size_t index = 0; const auto cut : cuts) {
+    const std::string chunk(bytes.substr(index, cut - index));  // its own allocation: views into an old one are found
     EXPECT_TRUE(machine.feed(chunk, [&](std::string_view frame) {
       all.emplace_back(frame);
       return true;
     }));
-    at = cut;
+    index = cut;
   }
   return all;
 }
@@ -153,8 +153,8 @@ TEST(framer, F35_takes_a_line_of_6_megabytes_in_small_chunks) {
   const std::string line(6'291'543, 'x');
   framer machine(encoding::json);
   std::size_t got = 0;
-  for (std::size_t at = 0; at < line.size(); at += 16384) {
-    EXPECT_TRUE(machine.feed(std::string_view(line).substr(at, 16384), [](std::string_view) { return false; }));
+  for (std::size_t index = 0; index < line.size(); index += 16384) {
+    EXPECT_TRUE(machine.feed(std::string_view(line).substr(index, 16384), [](std::string_view) { return false; }));
   }
   EXPECT_TRUE(machine.feed("\n", [&](std::string_view frame) { return got = frame.size(), true; }));
   EXPECT_EQ(got, line.size());

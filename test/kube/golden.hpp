@@ -26,11 +26,11 @@ inline nlohmann::json read_json(const std::string& name) { return nlohmann::json
 /// Messages behind 4-byte lengths, by a reader of its own.
 inline std::vector<std::string> split(const std::string& bytes) {
   std::vector<std::string> all;
-  for (std::size_t at = 0; at + 4 <= bytes.size();) {
+  for (std::size_t index = 0; index + 4 <= bytes.size();) {
     std::size_t length = 0;
-    for (std::size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(bytes[at + i]);
-    all.push_back(bytes.substr(at + 4, length));
-    at += 4 + length;
+    for (std::size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(bytes[index + i]);
+    all.push_back(bytes.substr(index + 4, length));
+    index += 4 + length;
   }
   return all;
 }

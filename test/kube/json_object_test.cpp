@@ -9,7 +9,7 @@ namespace {
 
 using namespace kube;
 
-constexpr std::string_view ours[] = {"quartermaster.io/"};
+constexpr std::string_view patterns[] = {"quartermaster.io/"};
 
 /// A custom resource as reconcilers declare them.
 struct thing : object {
@@ -19,13 +19,13 @@ struct thing : object {
   static const resource& of() { return resources::accelerator_nodes; }
   static constexpr encoding wire = encoding::json;
   static result<thing> decode(std::string_view bytes) {
-    return json::decode<thing>(bytes, {ours}, [](thing& into, std::string_view key, json::value field) {
+    return json::decode<thing>(bytes, {patterns}, [](thing& thing, std::string_view key, json::value field) {
       if (key != "spec") return;
       json::each_member(field, [&](std::string_view name, json::value value) {
-        if (name == "mode") into.mode = json::text_or(value);
-        if (name == "paused") into.paused = json::flag_or(value, false);
+        if (name == "mode") thing.mode = json::text_or(value);
+        if (name == "paused") thing.paused = json::flag_or(value, false);
         if (name == "sizes")
-          json::each_item(value, [&](json::value size) { into.sizes.push_back(json::number_or(size, -1)); });
+          json::each_item(value, [&](json::value size) { thing.sizes.push_back(json::number_or(size, -1)); });
       });
     });
   }
@@ -42,7 +42,7 @@ constexpr std::string_view full = R"({"apiVersion":"quartermaster.io/v1alpha1","
 
 TEST(json_object, reads_metadata_and_hands_on_the_rest) {
   const auto made = thing::decode(full);
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->key, (object_key{"", "gpu-1"}));
   EXPECT_EQ(made->id.to_string(), "0a1b2c3d-4e5f-4678-9abc-def012345678");
   EXPECT_EQ(made->resource_version, 123u);
@@ -72,7 +72,7 @@ TEST(json_object, takes_null_for_absent) {
   const auto made =
       thing::decode(R"({"metadata":{"name":"a","labels":null,"ownerReferences":null,"creationTimestamp":null,
     "deletionTimestamp":null,"generation":null},"spec":null})");
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_FALSE(made->deleting);
   EXPECT_EQ(made->created, 0);
 }
@@ -92,7 +92,7 @@ TEST(json_object, F11_garbage_is_a_decode_error_that_names_what_it_can) {
     const auto made = thing::decode(text);
     ASSERT_FALSE(made) << text;
     EXPECT_EQ(made.error().code, errc::decode);
-    EXPECT_TRUE(made.error().what.starts_with("AcceleratorNode ")) << made.error().what;
+    EXPECT_TRUE(made.error().message.starts_with("AcceleratorNode ")) << made.error().message;
   }
 }
 

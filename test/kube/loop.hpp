@@ -13,11 +13,11 @@
 namespace kube_test {
 
 template <class T>
-T run(boost::asio::io_context& loop, boost::asio::awaitable<T> what,
+T run(boost::asio::io_context& loop, boost::asio::awaitable<T> coroutine,
       std::chrono::seconds limit = std::chrono::seconds(30)) {
   std::optional<T> got;
   std::exception_ptr thrown;
-  boost::asio::co_spawn(loop, std::move(what), [&](std::exception_ptr failed, T value) {
+  boost::asio::co_spawn(loop, std::move(coroutine), [&](std::exception_ptr failed, T value) {
     thrown = failed;
     got.emplace(std::move(value));
   });

@@ -14,13 +14,13 @@ std::size_t block(std::size_t bytes) { return bytes == 0 ? 0 : std::max<std::siz
 std::size_t heap(const std::string& text) { return text.capacity() > 15 ? block(text.capacity() + 1) : 0; }
 
 template <class T>
-std::size_t array(const std::vector<T>& of) {
-  return block(of.capacity() * sizeof(T));
+std::size_t array(const std::vector<T>& items) {
+  return block(items.capacity() * sizeof(T));
 }
 
-std::size_t heap(const kube::quantities& of) {
-  std::size_t bytes = array(of);
-  for (const auto& [name, amount] : of) bytes += heap(name);
+std::size_t heap(const kube::quantities& quantities) {
+  std::size_t bytes = array(quantities);
+  for (const auto& [name, amount] : quantities) bytes += heap(name);
   return bytes;
 }
 
@@ -30,16 +30,17 @@ std::size_t heap(const kube::packed_map& map) {
   return bytes > 15 ? block(bytes + 1) : 0;
 }
 
-std::size_t heap(const kube::object& of) {
-  std::size_t bytes = heap(of.key.ns) + heap(of.key.name) + heap(of.labels) + heap(of.annotations) + array(of.owners);
-  for (const auto& owner : of.owners) bytes += heap(owner.kind) + heap(owner.name);
+std::size_t heap(const kube::object& object) {
+  std::size_t bytes = heap(object.key.ns) + heap(object.key.name) + heap(object.labels) + heap(object.annotations) +
+                      array(object.owners);
+  for (const auto& owner : object.owners) bytes += heap(owner.kind) + heap(owner.name);
   return bytes;
 }
 
 std::size_t cost(const kube::pod& pod) {
   std::size_t bytes = block(sizeof pod) + heap(pod) + heap(pod.node_name) + heap(pod.scheduler_name) + heap(pod.ip) +
                       heap(pod.reason) + array(pod.containers);
-  for (const auto& one : pod.containers) bytes += heap(one.name) + heap(one.limits);
+  for (const auto& container : pod.containers) bytes += heap(container.name) + heap(container.limits);
   return bytes;
 }
 

@@ -18,11 +18,11 @@ TEST(uid, without_text_is_empty) {
 }
 
 TEST(uid, that_is_no_uuid_is_hashed_and_can_be_compared) {
-  const auto one = uid::parse("d41d8cd98f00b204e9800998ecf8427e"),
+  const auto first = uid::parse("d41d8cd98f00b204e9800998ecf8427e"),
              other = uid::parse("d41d8cd98f00b204e9800998ecf8427f");
-  EXPECT_NE(one, other);
-  EXPECT_EQ(one, uid::parse("d41d8cd98f00b204e9800998ecf8427e"));
-  EXPECT_FALSE(one.empty());
+  EXPECT_NE(first, other);
+  EXPECT_EQ(first, uid::parse("d41d8cd98f00b204e9800998ecf8427e"));
+  EXPECT_FALSE(first.empty());
 }
 
 TEST(uid, almost_a_uuid_is_not_taken_for_one) {

@@ -45,9 +45,10 @@ json to_json(const kube::node& node) {
 json to_json(const kube::pod& pod) {
   static constexpr std::string_view roles[] = {"main", "init", "sidecar"};
   auto containers = json::array();
-  for (const auto& one : pod.containers) {
-    containers.push_back(
-        {{"name", one.name}, {"role", roles[static_cast<int>(one.as)]}, {"limits", to_json(one.limits)}});
+  for (const auto& container : pod.containers) {
+    containers.push_back({{"name", container.name},
+                          {"role", roles[static_cast<int>(container.kind)]},
+                          {"limits", to_json(container.limits)}});
   }
   return {{"meta", golden::meta_to_json(pod)},
           {"node_name", pod.node_name},
@@ -101,7 +102,7 @@ json to_json(const kube::lease& lease) {
 template <class T>
 void expect_golden(const std::string& name) {
   const auto made = T::decode(golden::read(name + ".pb"));
-  ASSERT_TRUE(made) << made.error().what;
+  ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(to_json(*made), golden::read_json(name + ".expected.json")) << name;
 }
 
@@ -113,7 +114,7 @@ void expect_random(const std::string& name) {
   ASSERT_GE(messages.size(), 40u);
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const auto made = T::decode(messages[i]);
-    ASSERT_TRUE(made) << made.error().what;
+    ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(to_json(*made), expected[i]) << i;
   }
 }
@@ -145,7 +146,7 @@ TEST(projections, F55_skip_fields_of_newer_servers) {
       6);  // field 1021, fixed32
   const auto after = kube::pod::decode(bytes);
   ASSERT_TRUE(before);
-  ASSERT_TRUE(after) << after.error().what;
+  ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ(*before, *after);
 }
 
@@ -154,7 +155,7 @@ TEST(projections, F55_a_known_field_with_another_wire_type_is_skipped_like_an_un
   const auto before = kube::config_map::decode(bytes);
   bytes += std::string("\x10\x07", 2);  // data (2) as a varint
   const auto after = kube::config_map::decode(bytes);
-  ASSERT_TRUE(after) << after.error().what;
+  ASSERT_TRUE(after) << after.error().message;
   EXPECT_EQ(*before, *after);
 }
 
@@ -164,7 +165,7 @@ TEST(projections, name_the_object_that_cannot_be_decoded) {
   const auto made = kube::pod::decode(bytes);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, kube::errc::decode);
-  EXPECT_TRUE(made.error().what.starts_with("Pod team-a/trainer-7d9c5b8f4-x2x9k: ")) << made.error().what;
+  EXPECT_TRUE(made.error().message.starts_with("Pod team-a/trainer-7d9c5b8f4-x2x9k: ")) << made.error().message;
 }
 
 TEST(projections, refuse_an_object_without_a_name) {
@@ -197,12 +198,12 @@ TEST(projections, F10_a_truncated_object_is_an_error_or_an_object_and_never_read
 }
 
 TEST(projections, are_equal_to_before_when_only_the_version_moved) {
-  const auto one = kube::pod::decode(golden::read("pod_gpu.pb"));
-  auto other = *one;
+  const auto decoded = kube::pod::decode(golden::read("pod_gpu.pb"));
+  auto other = *decoded;
   other.resource_version += 1;
-  EXPECT_EQ(*one, other);
+  EXPECT_EQ(*decoded, other);
   other.restarts += 1;
-  EXPECT_NE(*one, other);
+  EXPECT_NE(*decoded, other);
 }
 
 TEST(daemon_set, is_rolled_out_when_the_newest_generation_is_available_everywhere) {

@@ -358,7 +358,7 @@ TEST(watch_machine, reflector_replaces_the_store_when_an_unreadable_object_was_d
   m.stream_error(500, "StoreReadError");
   EXPECT_EQ(m.content(), "foo-1@1 foo-2@2 foo-3@3 foo@4") << "until the new list is complete";
   EXPECT_EQ(m.asks(), "watch-list");
-  for (const auto& one : {item{"foo-1", "1"}, {"foo-2", "2"}, {"foo-3", "3"}}) m.added(one);
+  for (const auto& entry : {item{"foo-1", "1"}, {"foo-2", "2"}, {"foo-3", "3"}}) m.added(entry);
   m.bookmark("5", true);
   EXPECT_EQ(m.content(), "foo-1@1 foo-2@2 foo-3@3");
   EXPECT_EQ(m.changed(), (std::vector<std::string>{"-foo"}));

@@ -240,13 +240,13 @@ TEST(watch_machine, reflector_survives_closed_watches_and_reads_every_item_once)
   machine m;
   m.syncs("2");
   const std::string versions[] = {"5", "6", "7", "11"};
-  std::string from = "2";
+  std::string position = "2";
   m.closes();
   for (const auto& version : versions) {
-    EXPECT_EQ(m.asks(), "watch " + from);
+    EXPECT_EQ(m.asks(), "watch " + position);
     m.added({"v" + version, version});
     m.closes(1ms);
-    from = version;
+    position = version;
   }
   EXPECT_EQ(m.asks(), "watch 11");
   EXPECT_EQ(m.changed(), (std::vector<std::string>{"+v5", "+v6", "+v7", "+v11"}));

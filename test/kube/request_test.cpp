@@ -40,7 +40,7 @@ TEST(request, get_asks_for_json_unless_told_otherwise) {
   EXPECT_EQ(plain.verb, method::get);
   EXPECT_EQ(plain.target, "/api/v1/nodes/master-1");
   EXPECT_EQ(plain.accept, "application/json");
-  EXPECT_EQ(plain.via, lane::unary);
+  EXPECT_EQ(plain.channel, lane::unary);
   EXPECT_TRUE(plain.body.empty() && plain.content_type.empty());
   EXPECT_EQ(get_request(resources::nodes, master, encoding::protobuf).accept, "application/vnd.kubernetes.protobuf");
 }
@@ -51,7 +51,7 @@ TEST(request, list_page_carries_limit_selectors_and_version) {
   EXPECT_EQ(plain.verb, method::get);
   EXPECT_EQ(plain.target, "/api/v1/pods?limit=500");
   EXPECT_EQ(plain.accept, "application/vnd.kubernetes.protobuf");
-  EXPECT_EQ(plain.via, lane::unary);
+  EXPECT_EQ(plain.channel, lane::unary);
   options.ns = "kube-public";
   options.label_selector = "features.cpaas.io/type=CustomResourceLimitation,a!=b";
   options.field_selector = "status.phase!=Succeeded";
@@ -84,7 +84,7 @@ TEST(request, watch_asks_for_bookmarks_on_the_watch_lane) {
   const auto plain = watch_from(resources::pods, options);
   EXPECT_EQ(plain.target, "/api/v1/pods?watch=true&allowWatchBookmarks=true&resourceVersion=42&timeoutSeconds=321");
   EXPECT_EQ(plain.accept, "application/vnd.kubernetes.protobuf;stream=watch");
-  EXPECT_EQ(plain.via, lane::watch);
+  EXPECT_EQ(plain.channel, lane::watch);
   EXPECT_EQ(plain.silence, 150s);
   EXPECT_EQ(plain.deadline, 0s);
 }
@@ -185,11 +185,11 @@ TEST(request, evict_goes_through_the_eviction_api) {
 
 TEST(request, a_lease_is_read_and_written_on_its_own_lane_and_watched_like_all) {
   const object_key key{"quartermaster", "quartermaster"};
-  EXPECT_EQ(get_request(resources::leases, key).via, lane::lease);
-  EXPECT_EQ(create_request(resources::leases, key.ns, {}).via, lane::lease);
-  EXPECT_EQ(replace_request(resources::leases, key, {}).via, lane::lease);
-  EXPECT_EQ(list_page(resources::leases, {}).via, lane::unary);
-  EXPECT_EQ(watch_from(resources::leases, {}).via, lane::watch);
+  EXPECT_EQ(get_request(resources::leases, key).channel, lane::lease);
+  EXPECT_EQ(create_request(resources::leases, key.ns, {}).channel, lane::lease);
+  EXPECT_EQ(replace_request(resources::leases, key, {}).channel, lane::lease);
+  EXPECT_EQ(list_page(resources::leases, {}).channel, lane::unary);
+  EXPECT_EQ(watch_from(resources::leases, {}).channel, lane::watch);
 }
 
 TEST(request, F37_text_that_is_not_utf8_is_replaced_and_does_not_throw) {

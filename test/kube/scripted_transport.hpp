@@ -69,8 +69,8 @@ class scripted_transport final : public kube::transport {
       answer_.retry_after = time;
       return *this;
     }
-    step& fails(kube::errc code, std::string what = "scripted failure") {
-      error_ = kube::error{code, 0, std::move(what), {}};
+    step& fails(kube::errc code, std::string message = "scripted failure") {
+      error_ = kube::error{code, 0, std::move(message), {}};
       return *this;
     }
     step& chunk(std::string bytes) {
@@ -116,23 +116,23 @@ class scripted_transport final : public kube::transport {
   /// Every request, in order.
   const std::vector<kube::request>& seen() const { return seen_; }
 
-  kube::task<kube::response> send(kube::request what) override {
-    auto now = take(what, false);
+  kube::task<kube::response> send(kube::request request) override {
+    auto now = take(request, false);
     if (!now) co_return std::unexpected(kube::error{kube::errc::connect, 0, "unexpected request", {}});
     co_await boost::asio::post(co_await boost::asio::this_coro::executor, boost::asio::use_awaitable);
     co_return co_await ending(*now);
   }
 
-  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override {
-    auto now = take(what, true);
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override {
+    auto now = take(request, true);
     if (!now) co_return std::unexpected(kube::error{kube::errc::connect, 0, "unexpected stream", {}});
-    const auto on = co_await boost::asio::this_coro::executor;
+    const auto executor = co_await boost::asio::this_coro::executor;
     for (const auto& bytes : now->chunks_) {
-      co_await boost::asio::post(on, boost::asio::use_awaitable);
+      co_await boost::asio::post(executor, boost::asio::use_awaitable);
       if (!sink(bytes))
         co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "stream ended by its reader", {}});
     }
-    co_await boost::asio::post(on, boost::asio::use_awaitable);
+    co_await boost::asio::post(executor, boost::asio::use_awaitable);
     co_return co_await ending(*now);
   }
 
@@ -141,23 +141,23 @@ class scripted_transport final : public kube::transport {
     return *expected_.emplace_back(std::make_unique<step>(verb, std::move(target), stream));
   }
 
-  std::unique_ptr<step> take(const kube::request& what, bool stream) {
-    seen_.push_back(what);
-    const auto line = std::string(stream ? "stream " : "") + name_of(what.verb) + " " + what.target;
+  std::unique_ptr<step> take(const kube::request& request, bool stream) {
+    seen_.push_back(request);
+    const auto line = std::string(stream ? "stream " : "") + name_of(request.verb) + " " + request.target;
     if (expected_.empty()) {
-      ADD_FAILURE() << "one too many: " << line << "\n" << what.body;
+      ADD_FAILURE() << "one too many: " << line << "\n" << request.body;
       return nullptr;
     }
     auto next = std::move(expected_.front());
     expected_.pop_front();
-    if (next->verb_ != what.verb || next->stream_ != stream || !glob(next->target_, what.target)) {
+    if (next->verb_ != request.verb || next->stream_ != stream || !glob(next->target_, request.target)) {
       ADD_FAILURE() << "sent:     " << line << "\nexpected: " << (next->stream_ ? "stream " : "")
                     << name_of(next->verb_) << " " << next->target_;
       return nullptr;
     }
     for (const auto& part : next->body_parts_)
-      EXPECT_NE(what.body.find(part), std::string::npos) << line << ": body lacks " << part << ": " << what.body;
-    if (!next->accept_.empty()) EXPECT_EQ(what.accept, next->accept_) << line;
+      EXPECT_NE(request.body.find(part), std::string::npos) << line << ": body lacks " << part << ": " << request.body;
+    if (!next->accept_.empty()) EXPECT_EQ(request.accept, next->accept_) << line;
     return next;
   }
 

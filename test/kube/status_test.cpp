@@ -38,7 +38,7 @@ TEST(status, of_an_answer_is_told_apart_by_code_and_reason_in_both_encodings) {
       const auto made = error_of("list pods", answer(http, golden::read(name + suffix)));
       EXPECT_EQ(made.code, code) << name << suffix << ": " << to_string(made.code);
       EXPECT_EQ(made.http, http);
-      EXPECT_TRUE(made.what.starts_with("list pods: " + std::to_string(http) + " ")) << made.what;
+      EXPECT_TRUE(made.message.starts_with("list pods: " + std::to_string(http) + " ")) << made.message;
     }
   }
 }
@@ -48,7 +48,7 @@ TEST(status, in_a_stream_is_the_same_as_in_an_answer) {
     const auto binary = error_of_status("watch pods", golden::read(std::string(name) + ".pb"), encoding::protobuf);
     const auto text = error_of_status("watch pods", golden::read(std::string(name) + ".json"), encoding::json);
     EXPECT_EQ(binary.code, code) << name;
-    EXPECT_EQ(binary.what, text.what);
+    EXPECT_EQ(binary.message, text.message);
     EXPECT_EQ(binary.retry_after, text.retry_after);
   }
 }
@@ -63,8 +63,8 @@ TEST(status, says_when_to_come_back) {
 
 TEST(status, F18_of_plain_text_and_of_nothing_goes_by_the_code) {
   EXPECT_EQ(error_of("get", answer(429, "429 Too many requests\n")).code, errc::too_many_requests);
-  EXPECT_EQ(error_of("get", answer(429, "Too many\nrequests\n")).what, "get: 429: Too many requests");
-  EXPECT_EQ(error_of("get", answer(503, "")).what, "get: 503");
+  EXPECT_EQ(error_of("get", answer(429, "Too many\nrequests\n")).message, "get: 429: Too many requests");
+  EXPECT_EQ(error_of("get", answer(503, "")).message, "get: 503");
   EXPECT_EQ(error_of("get", answer(401, "Unauthorized")).code, errc::unauthorized);
   EXPECT_EQ(error_of("get", answer(404, "404 page not found")).code, errc::not_found);
   EXPECT_EQ(error_of("get", answer(410, "")).code, errc::gone);
@@ -86,9 +86,9 @@ TEST(status, F37_is_one_line_of_bounded_length_whatever_the_server_sent) {
   std::string long_text;
   for (int i = 0; i < 5000; ++i) long_text += i % 7 == 0 ? "\n\x1b[31m" : "ä";
   const auto made = error_of("get", answer(500, long_text));
-  EXPECT_LT(made.what.size(), 1100u);
-  for (const char c : made.what) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
-  EXPECT_TRUE(nlohmann::json(made.what).dump().ends_with("...\"")) << "cut inside of a character";
+  EXPECT_LT(made.message.size(), 1100u);
+  for (const char c : made.message) EXPECT_GE(static_cast<unsigned char>(c), 0x20);
+  EXPECT_TRUE(nlohmann::json(made.message).dump().ends_with("...\"")) << "cut inside of a character";
 }
 
 TEST(status, that_is_none_in_a_stream_is_a_decode_error) {

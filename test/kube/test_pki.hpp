@@ -36,54 +36,55 @@ class test_ca {
 
   std::string pem() const { return text(certificate_.get()); }
 
-  pem_pair issue(const leaf_options& what = leaf_options()) {
+  pem_pair issue(const leaf_options& options = leaf_options()) {
     const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
     const std::unique_ptr<X509, decltype(&X509_free)> leaf(X509_new(), &X509_free);
-    fill(leaf.get(), key.get(), what.name, what.valid_from, what.valid_for, ++serial_);
+    fill(leaf.get(), key.get(), options.name, options.valid_from, options.valid_for, ++serial_);
     X509_set_issuer_name(leaf.get(), X509_get_subject_name(certificate_.get()));
-    if (!what.alt.empty()) extend(leaf.get(), NID_subject_alt_name, what.alt.c_str());
+    if (!options.alt.empty()) extend(leaf.get(), NID_subject_alt_name, options.alt.c_str());
     X509_sign(leaf.get(), key_.get(), EVP_sha256());
     return {text(leaf.get()), text(key.get())};
   }
 
  private:
-  static void fill(X509* of, EVP_PKEY* key, const std::string& name, long from, long until, long serial) {
-    X509_set_version(of, 2);
-    ASN1_INTEGER_set(X509_get_serialNumber(of), serial);
-    X509_gmtime_adj(X509_getm_notBefore(of), from);
-    X509_gmtime_adj(X509_getm_notAfter(of), until);
-    X509_set_pubkey(of, key);
-    X509_NAME_add_entry_by_txt(X509_get_subject_name(of), "CN", MBSTRING_ASC,
+  static void fill(X509* certificate, EVP_PKEY* key, const std::string& name, long not_before, long until,
+                   long serial) {
+    X509_set_version(certificate, 2);
+    ASN1_INTEGER_set(X509_get_serialNumber(certificate), serial);
+    X509_gmtime_adj(X509_getm_notBefore(certificate), not_before);
+    X509_gmtime_adj(X509_getm_notAfter(certificate), until);
+    X509_set_pubkey(certificate, key);
+    X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
                                reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
   }
-  static void extend(X509* of, int what, const char* value) {
-    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, what, value);
-    X509_add_ext(of, extension, -1);
+  static void extend(X509* certificate, int nid, const char* value) {
+    X509_EXTENSION* extension = X509V3_EXT_conf_nid(nullptr, nullptr, nid, value);
+    X509_add_ext(certificate, extension, -1);
     X509_EXTENSION_free(extension);
   }
-  static std::string drain(BIO* from) {
+  static std::string drain(BIO* bio) {
     char* data = nullptr;
-    const auto size = BIO_get_mem_data(from, &data);
+    const auto size = BIO_get_mem_data(bio, &data);
     std::string all(data, static_cast<std::size_t>(size));
-    BIO_free(from);
+    BIO_free(bio);
     return all;
   }
-  static std::string text(X509* what) {
-    BIO* to = BIO_new(BIO_s_mem());
-    PEM_write_bio_X509(to, what);
-    return drain(to);
+  static std::string text(X509* certificate) {
+    BIO* bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_X509(bio, certificate);
+    return drain(bio);
   }
-  static std::string text(EVP_PKEY* what) {
-    BIO* to = BIO_new(BIO_s_mem());
-    PEM_write_bio_PrivateKey(to, what, nullptr, nullptr, 0, nullptr, nullptr);
-    return drain(to);
+  static std::string text(EVP_PKEY* key) {
+    BIO* bio = BIO_new(BIO_s_mem());
+    PEM_write_bio_PrivateKey(bio, key, nullptr, nullptr, 0, nullptr, nullptr);
+    return drain(bio);
   }
 
   struct free_key {
     void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   };
   struct free_certificate {
-    void operator()(X509* of) const { X509_free(of); }
+    void operator()(X509* certificate) const { X509_free(certificate); }
   };
   std::unique_ptr<EVP_PKEY, free_key> key_;
   std::unique_ptr<X509, free_certificate> certificate_;

@@ -26,13 +26,13 @@ class test_proxy {
   test_proxy& operator=(const test_proxy&) = delete;
   std::string url() const { return "http://127.0.0.1:" + std::to_string(state_->acceptor.local_endpoint().port()); }
   /// First lines of what came.
-  const std::vector<std::string>& asked() const { return state_->asked; }
+  const std::vector<std::string>& asked() const { return state_->requests; }
 
  private:
   struct state {
     explicit state(boost::asio::io_context& loop) : acceptor(loop, {boost::asio::ip::address_v4::loopback(), 0}) {}
     tcp::acceptor acceptor;
-    std::vector<std::string> asked;
+    std::vector<std::string> requests;
   };
   using socket_ptr = std::shared_ptr<tcp::socket>;
 
@@ -41,8 +41,8 @@ class test_proxy {
       auto [failed, socket] = co_await self->acceptor.async_accept(boost::asio::as_tuple(boost::asio::use_awaitable));
       if (failed) co_return;
       auto client = std::make_shared<tcp::socket>(std::move(socket));
-      const auto on = self->acceptor.get_executor();
-      boost::asio::co_spawn(on, serve(self, std::move(client)), boost::asio::detached);
+      const auto executor = self->acceptor.get_executor();
+      boost::asio::co_spawn(executor, serve(self, std::move(client)), boost::asio::detached);
     }
   }
 
@@ -51,33 +51,33 @@ class test_proxy {
     auto [failed, size] = co_await boost::asio::async_read_until(*client, boost::asio::dynamic_buffer(head), "\r\n\r\n",
                                                                  boost::asio::as_tuple(boost::asio::use_awaitable));
     if (failed) co_return;
-    self->asked.push_back(head.substr(0, head.find("\r\n")));
+    self->requests.push_back(head.substr(0, head.find("\r\n")));
     const auto colon = head.find(':');
     const auto port = static_cast<unsigned short>(std::stoi(head.substr(colon + 1)));
     auto server = std::make_shared<tcp::socket>(self->acceptor.get_executor());
-    const tcp::endpoint to(boost::asio::ip::address_v4::loopback(), port);
-    auto [refused] = co_await server->async_connect(to, boost::asio::as_tuple(boost::asio::use_awaitable));
+    const tcp::endpoint target(boost::asio::ip::address_v4::loopback(), port);
+    auto [refused] = co_await server->async_connect(target, boost::asio::as_tuple(boost::asio::use_awaitable));
     if (refused) co_return;
     const std::string yes = "HTTP/1.1 200 Connection established\r\nX-Proxy: 1\r\n\r\n";
     co_await boost::asio::async_write(*client, boost::asio::buffer(yes),
                                       boost::asio::as_tuple(boost::asio::use_awaitable));
-    const auto on = self->acceptor.get_executor();
-    boost::asio::co_spawn(on, pump(client, server), boost::asio::detached);
+    const auto executor = self->acceptor.get_executor();
+    boost::asio::co_spawn(executor, pump(client, server), boost::asio::detached);
     co_await pump(server, client);
   }
 
-  static boost::asio::awaitable<void> pump(socket_ptr from, socket_ptr to) {
+  static boost::asio::awaitable<void> pump(socket_ptr source, socket_ptr target) {
     std::string buffer(16384, '\0');
     for (;;) {
-      auto [failed, size] = co_await from->async_read_some(boost::asio::buffer(buffer),
-                                                           boost::asio::as_tuple(boost::asio::use_awaitable));
+      auto [failed, size] = co_await source->async_read_some(boost::asio::buffer(buffer),
+                                                             boost::asio::as_tuple(boost::asio::use_awaitable));
       if (failed) break;
-      auto [cut, sent] = co_await boost::asio::async_write(*to, boost::asio::buffer(buffer.data(), size),
+      auto [cut, sent] = co_await boost::asio::async_write(*target, boost::asio::buffer(buffer.data(), size),
                                                            boost::asio::as_tuple(boost::asio::use_awaitable));
       if (cut) break;
     }
     boost::system::error_code ignored;
-    to->close(ignored);
+    target->close(ignored);
   }
 
   std::shared_ptr<state> state_;

@@ -49,10 +49,10 @@ struct reply {
     made.body = std::move(text);
     return made;
   }
-  static reply stream(std::vector<std::string> parts, ending how) {
+  static reply stream(std::vector<std::string> parts, ending ending) {
     reply made;
     made.chunks = std::move(parts);
-    made.end = how;
+    made.end = ending;
     return made;
   }
   static reply silence() {
@@ -113,8 +113,8 @@ class test_server {
  private:
   using stream = asio::ssl::stream<asio::ip::tcp::socket>;
   struct state {
-    state(asio::io_context& loop, handler how)
-        : acceptor(loop), tls(asio::ssl::context::tls_server), answers(std::move(how)) {}
+    state(asio::io_context& loop, handler handler)
+        : acceptor(loop), tls(asio::ssl::context::tls_server), answers(std::move(handler)) {}
     asio::ip::tcp::acceptor acceptor;
     asio::ssl::context tls;
     handler answers;
@@ -132,8 +132,8 @@ class test_server {
       if (failed) co_return;
       auto connection = std::make_shared<stream>(std::move(socket), self->tls);
       self->connections.push_back(connection);
-      const auto on = self->acceptor.get_executor();
-      asio::co_spawn(on, serve(self, std::move(connection)), asio::detached);
+      const auto executor = self->acceptor.get_executor();
+      asio::co_spawn(executor, serve(self, std::move(connection)), asio::detached);
     }
   }
 
@@ -152,9 +152,9 @@ class test_server {
       got.client_name = peer(*connection);
       self->seen.push_back(got);
       self->most_active = std::max(self->most_active, ++self->active);
-      const auto how = self->answers(got);
-      co_await pause(*self, how.delay);
-      const bool go_on = co_await answer(*self, *connection, how);
+      const auto response = self->answers(got);
+      co_await pause(*self, response.delay);
+      const bool go_on = co_await answer(*self, *connection, response);
       --self->active;
       if (!go_on) co_return;
     }
@@ -166,51 +166,52 @@ class test_server {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 
-  static asio::awaitable<bool> read(stream& from, std::string& buffer, seen_request& into) {
-    auto [failed, size] = co_await asio::async_read_until(from, asio::dynamic_buffer(buffer), "\r\n\r\n",
+  static asio::awaitable<bool> read(stream& stream, std::string& buffer, seen_request& seen_request) {
+    auto [failed, size] = co_await asio::async_read_until(stream, asio::dynamic_buffer(buffer), "\r\n\r\n",
                                                           asio::as_tuple(asio::use_awaitable));
     if (failed) co_return false;
-    parse(buffer.substr(0, size), into);
+    parse(buffer.substr(0, size), seen_request);
     buffer.erase(0, size);
-    const auto length = into.headers.contains("content-length") ? std::stoul(into.headers["content-length"]) : 0;
+    const auto length =
+        seen_request.headers.contains("content-length") ? std::stoul(seen_request.headers["content-length"]) : 0;
     if (buffer.size() < length) {
-      auto [cut, more] =
-          co_await asio::async_read(from, asio::dynamic_buffer(buffer), asio::transfer_exactly(length - buffer.size()),
-                                    asio::as_tuple(asio::use_awaitable));
+      auto [cut, more] = co_await asio::async_read(stream, asio::dynamic_buffer(buffer),
+                                                   asio::transfer_exactly(length - buffer.size()),
+                                                   asio::as_tuple(asio::use_awaitable));
       if (cut) co_return false;
     }
-    into.body = buffer.substr(0, length);
+    seen_request.body = buffer.substr(0, length);
     buffer.erase(0, length);
     co_return true;
   }
 
-  static void parse(const std::string& head, seen_request& into) {
-    std::size_t at = head.find("\r\n");
-    const auto first = head.substr(0, at);
-    into.verb = first.substr(0, first.find(' '));
-    into.target = first.substr(into.verb.size() + 1, first.rfind(' ') - into.verb.size() - 1);
-    for (at += 2; at + 2 < head.size();) {
-      const auto end = head.find("\r\n", at);
-      const auto line = head.substr(at, end - at);
+  static void parse(const std::string& head, seen_request& seen_request) {
+    std::size_t index = head.find("\r\n");
+    const auto first = head.substr(0, index);
+    seen_request.verb = first.substr(0, first.find(' '));
+    seen_request.target = first.substr(seen_request.verb.size() + 1, first.rfind(' ') - seen_request.verb.size() - 1);
+    for (index += 2; index + 2 < head.size();) {
+      const auto end = head.find("\r\n", index);
+      const auto line = head.substr(index, end - index);
       const auto colon = line.find(": ");
       std::string name = line.substr(0, colon);
       for (auto& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      if (colon != std::string::npos) into.headers[name] = line.substr(colon + 2);
-      at = end + 2;
+      if (colon != std::string::npos) seen_request.headers[name] = line.substr(colon + 2);
+      index = end + 2;
     }
   }
 
   static std::string peer(stream& connection) {
-    X509* of = SSL_get1_peer_certificate(connection.native_handle());
-    if (!of) return {};
+    X509* certificate = SSL_get1_peer_certificate(connection.native_handle());
+    if (!certificate) return {};
     char name[100] = {};
-    X509_NAME_get_text_by_NID(X509_get_subject_name(of), NID_commonName, name, sizeof name);
-    X509_free(of);
+    X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
+    X509_free(certificate);
     return name;
   }
 
-  static asio::awaitable<bool> write(stream& to, std::string text) {
-    auto [failed, size] = co_await asio::async_write(to, asio::buffer(text), asio::as_tuple(asio::use_awaitable));
+  static asio::awaitable<bool> write(stream& stream, std::string text) {
+    auto [failed, size] = co_await asio::async_write(stream, asio::buffer(text), asio::as_tuple(asio::use_awaitable));
     co_return !failed;
   }
 
@@ -222,33 +223,33 @@ class test_server {
     --self.hanging;
   }
 
-  static asio::awaitable<bool> answer(state& self, stream& to, const reply& how) {
-    if (!how.answered) {
-      co_await hang(self, to);
+  static asio::awaitable<bool> answer(state& self, stream& stream, const reply& response) {
+    if (!response.answered) {
+      co_await hang(self, stream);
       co_return false;
     }
-    const bool chunked = !how.chunks.empty() || how.end != reply::ending::keep;
-    std::string head = "HTTP/1.1 " + std::to_string(how.status) + " X\r\n";
-    for (const auto& line : how.headers) head += line + "\r\n";
+    const bool chunked = !response.chunks.empty() || response.end != reply::ending::keep;
+    std::string head = "HTTP/1.1 " + std::to_string(response.status) + " X\r\n";
+    for (const auto& line : response.headers) head += line + "\r\n";
     head += chunked ? "Transfer-Encoding: chunked\r\n\r\n"
-                    : "Content-Length: " + std::to_string(how.body.size()) + "\r\n\r\n" + how.body;
-    bool alive = co_await write(to, std::move(head));
-    for (const auto& part : how.chunks) {
-      co_await pause(self, how.gap);
+                    : "Content-Length: " + std::to_string(response.body.size()) + "\r\n\r\n" + response.body;
+    bool alive = co_await write(stream, std::move(head));
+    for (const auto& part : response.chunks) {
+      co_await pause(self, response.gap);
       char size[20];
       std::snprintf(size, sizeof size, "%zx\r\n", part.size());
       std::string framed = size + part + "\r\n";
-      if (alive) alive = co_await write(to, std::move(framed));
+      if (alive) alive = co_await write(stream, std::move(framed));
     }
-    if (how.end == reply::ending::hang) co_await hang(self, to);
-    if (how.end == reply::ending::cut) {
+    if (response.end == reply::ending::hang) co_await hang(self, stream);
+    if (response.end == reply::ending::cut) {
       boost::system::error_code ignored;
-      to.lowest_layer().close(ignored);
+      stream.lowest_layer().close(ignored);
     }
-    if (how.end != reply::ending::keep) co_return false;
+    if (response.end != reply::ending::keep) co_return false;
     if (chunked && alive) {
       std::string last = "0\r\n\r\n";
-      alive = co_await write(to, std::move(last));
+      alive = co_await write(stream, std::move(last));
     }
     co_return alive;
   }

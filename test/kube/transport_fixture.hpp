@@ -30,22 +30,22 @@ struct transport_fixture : testing::Test {
     made.source = "/etc/kubeconfig";
     return made;
   }
-  kube::curl_transport& connect(kube::cluster_config with,
+  kube::curl_transport& connect(kube::cluster_config cluster_config,
                                 kube::transport_options options = kube::transport_options()) {
-    api = std::make_unique<kube::curl_transport>(loop.get_executor(), std::move(with), options);
+    api = std::make_unique<kube::curl_transport>(loop.get_executor(), std::move(cluster_config), options);
     return *api;
   }
   kube::curl_transport& connect() { return connect(config()); }
 
-  static kube::request get(std::string target, kube::lane via = kube::lane::unary) {
+  static kube::request get(std::string target, kube::lane lane = kube::lane::unary) {
     kube::request made;
     made.target = std::move(target);
-    made.via = via;
+    made.channel = lane;
     return made;
   }
-  kube::result<kube::response> send(kube::request what) { return run(loop, api->send(std::move(what))); }
-  kube::result<kube::response> stream(kube::request what, kube::chunk_sink sink) {
-    return run(loop, api->stream(std::move(what), std::move(sink)));
+  kube::result<kube::response> send(kube::request request) { return run(loop, api->send(std::move(request))); }
+  kube::result<kube::response> stream(kube::request request, kube::chunk_sink sink) {
+    return run(loop, api->stream(std::move(request), std::move(sink)));
   }
 };
 

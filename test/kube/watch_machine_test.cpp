@@ -37,16 +37,16 @@ TEST(watch_machine, reads_a_recorded_protobuf_stream_of_the_real_serializer) {
   kube::watch_machine machine(kube::resources::pods, {}, [] { return 0.0; });
   controller::store<kube::pod> store;
   machine.next(0ms);
-  ASSERT_EQ(machine.on_watch_open(0ms).what, kube::store_op::kind::begin);
+  ASSERT_EQ(machine.on_watch_open(0ms).action, kube::store_op::kind::begin);
   store.begin();
   std::string log;
   for (const auto& frame : golden::split(golden::read("pods.watch.pb"))) {
     const auto op = machine.on_frame(frame, 0ms);
-    log += std::to_string(static_cast<int>(op.what));
+    log += std::to_string(static_cast<int>(op.action));
     using kind = kube::store_op::kind;
-    if (op.what == kind::put) store.put(*kube::pod::decode(op.object));
-    if (op.what == kind::erase) store.erase(*kube::pod::decode(op.object));
-    if (op.what == kind::commit) store.commit();
+    if (op.action == kind::put) store.put(*kube::pod::decode(op.object));
+    if (op.action == kind::erase) store.erase(*kube::pod::decode(op.object));
+    if (op.action == kind::commit) store.commit();
   }
   EXPECT_EQ(log, "22423025");  // put put commit put erase - put restart
   EXPECT_EQ(store.size(), 3u);
@@ -62,7 +62,7 @@ TEST(watch_machine, reads_a_list_page_of_the_real_serializer_in_both_encodings) 
     machine.next(0ms);
     int puts = 0;
     machine.on_list_page(golden::read(wire == encoding::json ? "pods.list.json" : "pods.list.pb"), 0ms,
-                         [&](kube::store_op op) { puts += op.what == kube::store_op::kind::put; });
+                         [&](kube::store_op op) { puts += op.action == kube::store_op::kind::put; });
     EXPECT_EQ(puts, 3);
     EXPECT_TRUE(machine.next(0ms).send.target.ends_with("continue=next-token"));
   }
@@ -111,12 +111,12 @@ int lists_in_a_storm(machine& m, const std::function<void()>& refuse) {
   int lists = 0;
   ms longest{0};
   while (m.now - start < 2min && lists < 100) {
-    const auto asked = m.asks();
+    const auto ask = m.asks();
     longest = std::max(longest, m.waited);
-    if (asked == "list") {
+    if (ask == "list") {
       ++lists;
       m.page("5", {});
-    } else if (asked == "watch-list") {
+    } else if (ask == "watch-list") {
       ++lists;
       m.bookmark("5", true);
       refuse();
@@ -146,36 +146,36 @@ TEST(watch_machine, F10_a_stream_cut_at_any_byte_loses_no_event_and_applies_none
   std::vector<std::string> frames;
   for (int version = 11; version <= 22; ++version) {
     const auto name = std::string("pod-") + static_cast<char>('a' + version % 3);
-    const item one{name, std::to_string(version), "content-" + std::to_string(version)};
+    const item item{name, std::to_string(version), "content-" + std::to_string(version)};
     frames.push_back(frame(version < 14       ? "ADDED"
                            : version % 5 == 0 ? "DELETED"
                            : version % 5 == 1 ? "ADDED"
                                               : "MODIFIED",
-                           json_of(one)) +
+                           json_of(item)) +
                      "\n");
   }
-  const auto from = [&](const std::string& version) {
+  const auto replay = [&](const std::string& version) {
     std::string bytes;
     for (std::size_t i = static_cast<std::size_t>(std::stoi(version)) - 10; i < frames.size(); ++i) bytes += frames[i];
     return bytes;
   };
   const auto feed = [](machine& m, std::string_view bytes) {
     kube::framer cutter(encoding::json);
-    return cutter.feed(bytes, [&](std::string_view one) { return m.frame_in(std::string(one)), true; }).has_value();
+    return cutter.feed(bytes, [&](std::string_view frame) { return m.frame_in(std::string(frame)), true; }).has_value();
   };
   machine straight;
   straight.syncs("10");
-  ASSERT_TRUE(feed(straight, from("10")));
+  ASSERT_TRUE(feed(straight, replay("10")));
   const auto expected = straight.changed();
   ASSERT_GE(expected.size(), 12u);
-  const auto whole = from("10");
+  const auto whole = replay("10");
   for (std::size_t cut = 0; cut <= whole.size(); ++cut) {
     machine m;
     m.syncs("10");
     ASSERT_TRUE(feed(m, std::string_view(whole).substr(0, cut)));
     m.fails(errc::connect);
     m.asks();
-    ASSERT_TRUE(feed(m, from(m->resource_version())));
+    ASSERT_TRUE(feed(m, replay(m->resource_version())));
     ASSERT_EQ(m.changed(), expected) << cut;
     ASSERT_EQ(m.content(), straight.content()) << cut;
     ASSERT_EQ(m->count().watch_lists, 1u);
@@ -291,7 +291,7 @@ TEST(watch_machine, waits_again_when_asked_too_early) {
   m.now += 300ms;
   EXPECT_EQ(m.step().wait, 500ms);
   m.now += 500ms;
-  EXPECT_EQ(m.step().what, kube::watch_step::kind::watch);
+  EXPECT_EQ(m.step().action, kube::watch_step::kind::watch);
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ struct probe : kube::object {
   static constexpr kube::encoding wire = kube::encoding::json;
   static kube::result<probe> decode(std::string_view bytes) {
     return kube::json::decode<probe>(bytes, kube::keep_none,
-                                     [](probe& into, std::string_view key, kube::json::value field) {
-                                       if (key == "content") into.content = kube::json::text_or(field);
+                                     [](probe& probe, std::string_view key, kube::json::value field) {
+                                       if (key == "content") probe.content = kube::json::text_or(field);
                                      });
   }
   friend bool operator==(const probe&, const probe&) = default;
@@ -37,9 +37,9 @@ struct item {
   std::string name, version, content = "x";
 };
 
-inline std::string json_of(const item& one) {
-  return R"({"kind":"Pod","metadata":{"name":")" + one.name + R"(","resourceVersion":")" + one.version +
-         R"("},"content":")" + one.content + R"("})";
+inline std::string json_of(const item& item) {
+  return R"({"kind":"Pod","metadata":{"name":")" + item.name + R"(","resourceVersion":")" + item.version +
+         R"("},"content":")" + item.content + R"("})";
 }
 
 inline std::string frame(std::string_view type, std::string_view object) {
@@ -54,30 +54,30 @@ inline std::string status(int code, std::string_view reason, std::string_view mo
 class machine {
  public:
   explicit machine(kube::watch_settings settings = with_watch_list(true))
-      : of_(kube::resources::pods, settings, [this] { return jitter; }) {
+      : machine_(kube::resources::pods, settings, [this] { return jitter; }) {
     store.observe([this](const probe* before, const probe* after) {
       changes.push_back((before ? after ? "~" : "-" : "+") + (after ? after : before)->key.name);
     });
   }
-  static kube::watch_settings with_watch_list(bool on) {
+  static kube::watch_settings with_watch_list(bool enabled) {
     kube::watch_settings settings;
     settings.wire = kube::encoding::json;
-    settings.watch_list = on;
+    settings.watch_list = enabled;
     return settings;
   }
 
   // --- requests
-  kube::watch_step step() { return of_.next(now); }
+  kube::watch_step step() { return machine_.next(now); }
   /// Waits as long as the machine wants, then its request; `waited` says how long that was.
   kube::request request() {
     auto next = step();
     waited = 0ms;
-    if (next.what == kube::watch_step::kind::wait) {
+    if (next.action == kube::watch_step::kind::wait) {
       waited = next.wait;
       now += next.wait;
       next = step();
     }
-    EXPECT_NE(next.what, kube::watch_step::kind::wait);
+    EXPECT_NE(next.action, kube::watch_step::kind::wait);
     opened_ = false;
     return next.send;
   }
@@ -91,8 +91,9 @@ class machine {
   }
   static std::string query(const kube::request& made, std::string_view name) {
     const std::string key = std::string(name) + "=";
-    for (std::size_t at = made.target.find('?'); at != std::string::npos; at = made.target.find('&', at + 1)) {
-      const auto part = std::string_view(made.target).substr(at + 1);
+    for (std::size_t index = made.target.find('?'); index != std::string::npos;
+         index = made.target.find('&', index + 1)) {
+      const auto part = std::string_view(made.target).substr(index + 1);
       if (part.starts_with(key)) return std::string(part.substr(key.size(), part.find('&') - key.size()));
     }
     return {};
@@ -102,15 +103,15 @@ class machine {
   void page(std::string_view version, const std::vector<item>& items, std::string_view next = "") {
     std::string body = R"({"kind":"PodList","metadata":{"resourceVersion":")" + std::string(version) +
                        R"(","continue":")" + std::string(next) + R"("},"items":[)";
-    for (const auto& one : items) body += (body.ends_with('[') ? "" : ",") + json_of(one);
+    for (const auto& item : items) body += (body.ends_with('[') ? "" : ",") + json_of(item);
     raw_page(body + "]}");
   }
   void raw_page(const std::string& body) {
-    of_.on_list_page(body, now, [this](kube::store_op op) { apply(op); });
+    machine_.on_list_page(body, now, [this](kube::store_op op) { apply(op); });
   }
-  void added(const item& one) { frame_in(frame("ADDED", json_of(one))); }
-  void modified(const item& one) { frame_in(frame("MODIFIED", json_of(one))); }
-  void deleted(const item& one) { frame_in(frame("DELETED", json_of(one))); }
+  void added(const item& item) { frame_in(frame("ADDED", json_of(item))); }
+  void modified(const item& item) { frame_in(frame("MODIFIED", json_of(item))); }
+  void deleted(const item& item) { frame_in(frame("DELETED", json_of(item))); }
   void bookmark(std::string_view version, bool ends = false) {
     frame_in(frame("BOOKMARK", R"({"kind":"Pod","metadata":{"resourceVersion":")" + std::string(version) + R"(")" +
                                    (ends ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "") + "}}"));
@@ -119,20 +120,20 @@ class machine {
     frame_in(frame("ERROR", status(code, reason, more)));
   }
   void frame_in(const std::string& bytes) {
-    if (!std::exchange(opened_, true)) apply(of_.on_watch_open(now));
-    apply(of_.on_frame(bytes, now));
+    if (!std::exchange(opened_, true)) apply(machine_.on_watch_open(now));
+    apply(machine_.on_frame(bytes, now));
   }
   void closes(ms after = 10s) {
     now += after;
-    of_.on_watch_closed(now);
+    machine_.on_watch_closed(now);
   }
   void fails(kube::errc code, std::optional<std::chrono::seconds> retry_after = {}) {
-    of_.on_error({code, 0, "test", retry_after}, now);
+    machine_.on_error({code, 0, "test", retry_after}, now);
   }
   /// A WatchList of nothing: "synced at `version`".
   void syncs(std::string_view version, const std::vector<item>& items = {}) {
     EXPECT_EQ(asks(), "watch-list");
-    for (const auto& one : items) added(one);
+    for (const auto& item : items) added(item);
     bookmark(version, true);
     log.clear();
   }
@@ -143,14 +144,15 @@ class machine {
   std::vector<std::string> changed() { return std::exchange(changes, {}); }
   std::string content() const {
     std::vector<std::string> names;
-    for (const auto& one : store.all()) names.push_back(one.key.name + "@" + std::to_string(one.resource_version));
+    for (const auto& entry : store.all())
+      names.push_back(entry.key.name + "@" + std::to_string(entry.resource_version));
     std::ranges::sort(names);
     std::string all;
     for (const auto& name : names) all += (all.empty() ? "" : " ") + name;
     return all;
   }
-  kube::watch_machine& operator*() { return of_; }
-  kube::watch_machine* operator->() { return &of_; }
+  kube::watch_machine& operator*() { return machine_; }
+  kube::watch_machine* operator->() { return &machine_; }
 
   ms now = 1000s;
   ms waited = 0ms;
@@ -162,22 +164,22 @@ class machine {
  private:
   void apply(kube::store_op op) {
     static constexpr std::string_view names[] = {"", "begin", "put", "erase", "commit", "restart"};
-    const auto name = names[static_cast<int>(op.what)];
+    const auto name = names[static_cast<int>(op.action)];
     if (name.empty()) return;
     log += (log.empty() ? "" : " ") + std::string(name);
     using kind = kube::store_op::kind;
-    if (op.what == kind::begin) store.begin();
-    if (op.what == kind::commit) store.commit();
-    if (op.what != kind::put && op.what != kind::erase) return;
+    if (op.action == kind::begin) store.begin();
+    if (op.action == kind::commit) store.commit();
+    if (op.action != kind::put && op.action != kind::erase) return;
     auto object = probe::decode(op.object);
-    ASSERT_TRUE(object) << object.error().what << " " << op.object;
+    ASSERT_TRUE(object) << object.error().message << " " << op.object;
     log += "(" + object->key.name + ")";
-    if (op.what == kind::put) store.put(std::move(*object));
-    if (op.what == kind::erase) store.erase(*object);
+    if (op.action == kind::put) store.put(std::move(*object));
+    if (op.action == kind::erase) store.erase(*object);
   }
 
   bool opened_ = false;
-  kube::watch_machine of_;
+  kube::watch_machine machine_;
 };
 
 }  // namespace rig

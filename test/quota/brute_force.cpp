@@ -9,17 +9,17 @@
 namespace brute {
 namespace {
 
-long at(const request& of, const std::string& key) {
-  const auto found = of.find(key);
-  return found == of.end() ? 0 : found->second;
+long at(const request& request, const std::string& key) {
+  const auto found = request.find(key);
+  return found == request.end() ? 0 : found->second;
 }
 
 struct reading {
   bool wrong = false;
-  std::optional<ask> what;
+  std::optional<ask> demand;
 };
 const reading refused{true, {}}, none{false, {}};
-reading asks(const ask& what) { return {false, what}; }
+reading asks(const ask& ask) { return {false, ask}; }
 
 reading tencent(const request& r) {
   const long core = at(r, "tencent.com/vcuda-core"), memory = at(r, "tencent.com/vcuda-memory");
@@ -48,12 +48,12 @@ reading hami(const request& r) {
   if (slots < 0 || renamed < 0 || mib < 0 || percent < 0 || percent > 100 || cores < 0 || cores > 100) return refused;
   if (priority < 0 || priority > 1 || (slots > 0 && renamed > 0)) return refused;
   if (slots + renamed + mib + percent + cores == 0) return none;
-  ask what{.copies = static_cast<int>(std::max(1L, slots + renamed)), .cores = static_cast<int>(cores)};
+  ask ask{.copies = static_cast<int>(std::max(1L, slots + renamed)), .cores = static_cast<int>(cores)};
   if (mib > 0)
-    what.mib = mib;
+    ask.mib = mib;
   else
-    what.percent = percent > 0 ? static_cast<int>(percent) : 100;
-  return asks(what);
+    ask.percent = percent > 0 ? static_cast<int>(percent) : 100;
+  return asks(ask);
 }
 
 reading aliyun(const request& r) {
@@ -61,8 +61,8 @@ reading aliyun(const request& r) {
   const long cores = at(r, "aliyun.com/gpu-core.percentage");
   if (gib <= 0 || cards < 0 || cores < 0 || cores > 100 || cores % 5 != 0) return refused;
   if (cards > 1 && (cores > 0 || gib % cards != 0)) return refused;
-  const long on = std::max(1L, cards);
-  return asks({.copies = static_cast<int>(on), .cores = static_cast<int>(cores), .mib = gib * 1024 / on});
+  const long count = std::max(1L, cards);
+  return asks({.copies = static_cast<int>(count), .cores = static_cast<int>(cores), .mib = gib * 1024 / count});
 }
 
 reading whole(long cards) {
@@ -70,9 +70,9 @@ reading whole(long cards) {
 }
 
 reading replicas(const request& r) {
-  const long one = at(r, "nvidia.com/gpu"), other = at(r, "nvidia.com/gpu.shared");
-  if (one < 0 || other < 0 || (one > 0 && other > 0)) return refused;
-  return asks({.copies = static_cast<int>(one + other), .apart = false, .unsteered = true});
+  const long gpus = at(r, "nvidia.com/gpu"), other = at(r, "nvidia.com/gpu.shared");
+  if (gpus < 0 || other < 0 || (gpus > 0 && other > 0)) return refused;
+  return asks({.copies = static_cast<int>(gpus + other), .apart = false, .unsteered = true});
 }
 
 std::string family(const std::string& key, const std::set<std::string>& modes) {
@@ -92,78 +92,78 @@ std::string family(const std::string& key, const std::set<std::string>& modes) {
 
 std::optional<understood> understand(const std::vector<request>& containers, const std::set<std::string>& modes) {
   understood out;
-  for (const request& one : containers) {
+  for (const request& container : containers) {
     std::string words;
-    for (const auto& [key, amount] : one) {
+    for (const auto& [key, amount] : container) {
       if (amount == 0) continue;
-      const auto of = family(key, modes);
-      if (of.empty()) {
+      const auto mode = family(key, modes);
+      if (mode.empty()) {
         if (amount < 0) return {};
         out.counts[key] += amount;
         continue;
       }
-      if (!modes.contains(of) || (!words.empty() && words != of)) return {};
-      words = of;
+      if (!modes.contains(mode) || (!words.empty() && words != mode)) return {};
+      words = mode;
     }
     const reading got = words.empty()      ? none
-                        : words == "pgpu"  ? whole(at(one, "nvidia.com/gpu"))
-                        : words == "vgpu"  ? tencent(one)
-                        : words == "mps"   ? mps(one)
-                        : words == "hami"  ? hami(one)
-                        : words == "share" ? replicas(one)
-                                           : aliyun(one);
+                        : words == "pgpu"  ? whole(at(container, "nvidia.com/gpu"))
+                        : words == "vgpu"  ? tencent(container)
+                        : words == "mps"   ? mps(container)
+                        : words == "hami"  ? hami(container)
+                        : words == "share" ? replicas(container)
+                                           : aliyun(container);
     if (got.wrong) return {};
-    out.asks.push_back(got.what);
+    out.asks.push_back(got.demand);
   }
   return out;
 }
 
 std::vector<piece> world::on(const std::string& uuid) const {
   std::vector<piece> out;
-  for (const auto& [uid, one] : pods)
-    for (const piece& part : one.pieces)
+  for (const auto& [uid, pod] : pods)
+    for (const piece& part : pod.pieces)
       if (part.card == uuid) out.push_back(part);
   return out;
 }
 
 long world::counted(const std::string& on_node, const std::string& key) const {
   long sum = 0;
-  for (const auto& [uid, one] : pods)
-    if (one.node == on_node) sum += at(one.counts, key);
+  for (const auto& [uid, pod] : pods)
+    if (pod.node == on_node) sum += at(pod.counts, key);
   return sum;
 }
 
-bool world::sound(const card& of, const std::vector<piece>& there, const std::vector<piece>& joining) const {
+bool world::sound(const card& card, const std::vector<piece>& there, const std::vector<piece>& joining) const {
   if (joining.empty()) return true;
-  if (!of.in_use_allowed) return false;
+  if (!card.in_use_allowed) return false;
   long mib = 0, cores = 0, cores_before = 0;
   std::size_t whole_ones = 0, full = 0;
   bool coreless_joins = false;
-  for (const piece& one : there) cores_before += one.cores;
+  for (const piece& piece : there) cores_before += piece.cores;
   for (const auto* list : {&there, &joining})
-    for (const piece& one : *list) {
-      whole_ones += one.whole ? 1 : 0;
-      full += !one.whole && one.cores == 100 ? 1 : 0;
-      mib += one.mib;
-      cores += one.cores;
+    for (const piece& piece : *list) {
+      whole_ones += piece.whole ? 1 : 0;
+      full += !piece.whole && piece.cores == 100 ? 1 : 0;
+      mib += piece.mib;
+      cores += piece.cores;
     }
-  for (const piece& one : joining) coreless_joins |= !one.whole && one.cores == 0;
+  for (const piece& piece : joining) coreless_joins |= !piece.whole && piece.cores == 0;
   const std::size_t all = there.size() + joining.size();
   if (whole_ones > 0) return all == 1;
   if (full > 0 && all > 1) return false;
   if (coreless_joins && cores_before >= 100) return false;
-  return mib <= of.mib && cores <= 100 && all <= static_cast<std::size_t>(of.seats);
+  return mib <= card.mib && cores <= 100 && all <= static_cast<std::size_t>(card.seats);
 }
 
 bool world::accepts(const std::string& name, const std::vector<piece>& pieces, const request& counts) const {
   const node& here = nodes.at(name);
   std::size_t known = 0;
-  for (const card& one : here.cards) {
+  for (const card& card : here.cards) {
     std::vector<piece> joining;
     for (const piece& part : pieces)
-      if (part.card == one.uuid) joining.push_back(part);
+      if (part.card == card.uuid) joining.push_back(part);
     known += joining.size();
-    if (!sound(one, on(one.uuid), joining)) return false;
+    if (!sound(card, on(card.uuid), joining)) return false;
   }
   if (known != pieces.size()) return false;
   for (const auto& [key, amount] : counts)
@@ -175,10 +175,10 @@ namespace {
 
 std::vector<std::string> items(const std::string& list) {
   std::vector<std::string> out;
-  std::istringstream in{list};
-  for (std::string one; std::getline(in, one, ',');) {
+  std::istringstream input{list};
+  for (std::string entry; std::getline(input, entry, ',');) {
     std::string item;
-    std::istringstream words{one};
+    std::istringstream words{entry};
     for (std::string word; words >> word;) item += (item.empty() ? "" : " ") + word;
     if (!item.empty()) out.push_back(item);
   }
@@ -186,28 +186,28 @@ std::vector<std::string> items(const std::string& list) {
 }
 
 std::string label_of(std::string text) {
-  for (char& one : text) one = one == ' ' || one == '_' ? '-' : static_cast<char>(std::tolower(one));
+  for (char& entry : text) entry = entry == ' ' || entry == '_' ? '-' : static_cast<char>(std::tolower(entry));
   return text;
 }
 
 /// Cards in the order of the node, each with what lies on it; the numbers of those gpu-manager takes.
 using table = std::vector<std::pair<card, std::vector<piece>>>;
 
-std::vector<std::size_t> for_share(const table& all, const ask& what) {
+std::vector<std::size_t> for_share(const table& all, const ask& ask) {
   std::vector<std::tuple<long, long, std::size_t, std::size_t>> sorted;
   std::vector<std::pair<long, long>> left;
   for (std::size_t i = 0; i < all.size(); ++i) {
     long cores = 100, mib = all[i].first.mib;
-    for (const piece& one : all[i].second) {
-      cores -= one.cores;
-      mib -= one.whole ? mib : one.mib;
+    for (const piece& piece : all[i].second) {
+      cores -= piece.cores;
+      mib -= piece.whole ? mib : piece.mib;
     }
     left.emplace_back(std::max(cores, 0L), std::max(mib, 0L));
     sorted.emplace_back(left[i].first, left[i].second / 256, all[i].second.size(), i);
   }
   std::ranges::sort(sorted);
   for (const auto& [cores, units, pieces, i] : sorted)
-    if (left[i].first >= what.cores && left[i].second >= what.mib) return {i};
+    if (left[i].first >= ask.cores && left[i].second >= ask.mib) return {i};
   return {};
 }
 
@@ -224,29 +224,29 @@ std::set<std::size_t> around(const table& all, std::size_t card, std::size_t rea
   return out;
 }
 
-std::vector<std::size_t> free_in(const table& all, const std::set<std::size_t>& of) {
+std::vector<std::size_t> free_in(const table& all, const std::set<std::size_t>& indexes) {
   std::vector<std::size_t> out;
-  for (const auto i : of)
+  for (const auto i : indexes)
     if (all[i].second.empty()) out.push_back(i);
   return out;
 }
 
 std::vector<std::size_t> for_wholes(const table& all, std::size_t cards) {
-  std::set<std::size_t> from;
-  for (std::size_t i = 0; i < all.size(); ++i) from.insert(i);
-  const bool known = std::ranges::none_of(all, [](const auto& one) { return one.first.slot.empty(); });
+  std::set<std::size_t> indexes;
+  for (std::size_t i = 0; i < all.size(); ++i) indexes.insert(i);
+  const bool known = std::ranges::none_of(all, [](const auto& entry) { return entry.first.slot.empty(); });
   if (known && cards == 1) {
     for (bool deeper = true; deeper;) {
       deeper = false;
       std::set<std::pair<std::size_t, std::set<std::size_t>>> next;  // how many are free, which they are
-      for (const auto i : from)
+      for (const auto i : indexes)
         for (std::size_t reach = 0; reach <= all[i].first.slot.size(); ++reach) {
           const auto group = around(all, i, reach);
-          if (group.size() < from.size() && group.size() > 1 && !free_in(all, group).empty() &&
-              std::ranges::none_of(from, [&](std::size_t other) {  // nothing of the tree in between
+          if (group.size() < indexes.size() && group.size() > 1 && !free_in(all, group).empty() &&
+              std::ranges::none_of(indexes, [&](std::size_t other) {  // nothing of the tree in between
                 for (std::size_t more = 0; more <= all[i].first.slot.size(); ++more) {
                   const auto larger = around(all, other, more);
-                  if (larger.size() > group.size() && larger.size() < from.size() &&
+                  if (larger.size() > group.size() && larger.size() < indexes.size() &&
                       std::ranges::includes(larger, group))
                     return true;
                 }
@@ -255,7 +255,7 @@ std::vector<std::size_t> for_wholes(const table& all, std::size_t cards) {
             next.emplace(free_in(all, group).size(), group);
         }
       // Equal ones: the one with the lowest card, which comes first in a set of sets.
-      if (!next.empty()) from = next.begin()->second, deeper = true;
+      if (!next.empty()) indexes = next.begin()->second, deeper = true;
     }
   } else if (known) {
     std::set<std::tuple<std::size_t, std::size_t, std::set<std::size_t>>> candidates;
@@ -266,9 +266,9 @@ std::vector<std::size_t> for_wholes(const table& all, std::size_t cards) {
         candidates.emplace(reach, free_in(all, group).size(), group);
         break;
       }
-    if (!candidates.empty()) from = std::get<2>(*candidates.begin());
+    if (!candidates.empty()) indexes = std::get<2>(*candidates.begin());
   }
-  auto out = free_in(all, from);
+  auto out = free_in(all, indexes);
   if (out.size() < cards) return {};
   out.resize(cards);
   return out;
@@ -276,46 +276,46 @@ std::vector<std::size_t> for_wholes(const table& all, std::size_t cards) {
 
 }  // namespace
 
-bool wanted(const node& on, const card& of, const notes& by) {
+bool wanted(const node& node, const card& card, const notes& notes) {
   const auto one_of = [&](std::initializer_list<const char*> keys, const auto& holds, bool otherwise) {
     std::vector<std::string> all;
     for (const auto* key : keys)
-      if (by.contains(key))
-        for (const auto& one : items(by.at(key))) all.push_back(one);
+      if (notes.contains(key))
+        for (const auto& item : items(notes.at(key))) all.push_back(item);
     return all.empty() ? otherwise : std::ranges::any_of(all, holds);
   };
   const auto model = [&](const std::string& name) {
-    return label_of(of.model).find(label_of(name)) != std::string::npos;
+    return label_of(card.model).find(label_of(name)) != std::string::npos;
   };
-  const auto uuid = [&](const std::string& name) { return name == of.uuid; };
+  const auto uuid = [&](const std::string& name) { return name == card.uuid; };
   return one_of({"nvidia.com/use-gputype"}, model, true) && !one_of({"nvidia.com/nouse-gputype"}, model, false) &&
          one_of({"nvidia.com/use-gpuuuid"}, uuid, true) && !one_of({"nvidia.com/nouse-gpuuuid"}, uuid, false) &&
          one_of({"aliyun.accelerator/nvidia_name", "gaia.tencent.com/gpu-model", "tkestack.io/gpu-model"}, model,
                 true) &&
          one_of(
              {"gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"},
-             [&](const std::string& name) { return name == on.pool; }, true) &&
+             [&](const std::string& name) { return name == node.pool; }, true) &&
          one_of(
              {"aliyun.accelerator/nvidia_count"},
-             [&](const std::string& count) { return std::stoul(count) == on.cards.size(); }, true);
+             [&](const std::string& count) { return std::stoul(count) == node.cards.size(); }, true);
 }
 
 std::optional<std::vector<piece>> world::foretold(const std::string& name, const std::vector<std::optional<ask>>& all,
-                                                  const notes& by) const {
+                                                  const notes& notes) const {
   const node& here = nodes.at(name);
   table cards;
-  for (const card& one : here.cards) cards.emplace_back(one, on(one.uuid));
+  for (const card& card : here.cards) cards.emplace_back(card, on(card.uuid));
   std::vector<piece> out;
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i] || !all[i]->foretold) continue;
     const auto taken =
         all[i]->whole ? for_wholes(cards, static_cast<std::size_t>(all[i]->copies)) : for_share(cards, *all[i]);
     if (taken.empty()) return {};
-    for (const auto at : taken) {
-      auto& [of, there] = cards[at];
-      const piece more{static_cast<int>(i), of.uuid, all[i]->whole, all[i]->whole ? 100 : all[i]->cores,
+    for (const auto entry : taken) {
+      auto& [card, there] = cards[entry];
+      const piece more{static_cast<int>(i), card.uuid, all[i]->whole, all[i]->whole ? 100 : all[i]->cores,
                        all[i]->whole ? 0 : all[i]->mib};
-      if (!wanted(here, of, by) || !sound(of, there, {more})) return {};
+      if (!wanted(here, card, notes) || !sound(card, there, {more})) return {};
       there.push_back(more);
       out.push_back(more);
     }
@@ -324,40 +324,41 @@ std::optional<std::vector<piece>> world::foretold(const std::string& name, const
 }
 
 bool world::fits(const std::string& name, const std::vector<std::optional<ask>>& all, const request& counts,
-                 const notes& by) const {
+                 const notes& notes) const {
   const node& here = nodes.at(name);
   if (!accepts(name, {}, counts)) return false;
-  const auto first = foretold(name, all, by);
+  const auto first = foretold(name, all, notes);
   if (!first) return false;
-  const bool picks = std::ranges::any_of(all, [](const auto& one) { return one && one->unsteered && one->copies > 0; });
-  for (const card& one : here.cards)
-    if (picks && one.in_use_allowed && !wanted(here, one, by)) return false;
+  const bool picks =
+      std::ranges::any_of(all, [](const auto& entry) { return entry && entry->unsteered && entry->copies > 0; });
+  for (const card& card : here.cards)
+    if (picks && card.in_use_allowed && !wanted(here, card, notes)) return false;
   std::vector<ask> copies;  // one a copy; `copies` of the ask says how many are still to come of the same container
-  for (const auto& one : all)
-    for (int i = 0; one && !one->foretold && i < one->copies; ++i) {
-      copies.push_back(*one);
+  for (const auto& entry : all)
+    for (int i = 0; entry && !entry->foretold && i < entry->copies; ++i) {
+      copies.push_back(*entry);
       copies.back().copies = i;
       if (copies.size() > 64) return false;
     }
   std::vector<std::vector<piece>> there(here.cards.size()), joining(here.cards.size());
   for (std::size_t i = 0; i < here.cards.size(); ++i) {
     there[i] = on(here.cards[i].uuid);
-    for (const piece& one : *first)
-      if (one.card == here.cards[i].uuid) there[i].push_back(one);
+    for (const piece& piece : *first)
+      if (piece.card == here.cards[i].uuid) there[i].push_back(piece);
   }
   std::vector<std::size_t> chosen(copies.size());
-  const auto every = [&](const auto& self, std::size_t which) -> bool {
-    if (which == copies.size()) return true;
-    const ask& what = copies[which];
+  const auto every = [&](const auto& self, std::size_t index) -> bool {
+    if (index == copies.size()) return true;
+    const ask& ask = copies[index];
     for (std::size_t i = 0; i < here.cards.size(); ++i) {
       bool taken = false;
-      for (int back = 1; what.apart && back <= what.copies; ++back)
-        taken |= chosen[which - static_cast<std::size_t>(back)] == i;
-      if (taken || !wanted(here, here.cards[i], by)) continue;
-      const long mib = what.percent > 0 ? here.cards[i].mib * what.percent / 100 : what.mib;
-      joining[i].push_back({0, here.cards[i].uuid, what.whole, what.whole ? 100 : what.cores, what.whole ? 0 : mib});
-      chosen[which] = i;
-      const bool found = sound(here.cards[i], there[i], joining[i]) && self(self, which + 1);
+      for (int back = 1; ask.apart && back <= ask.copies; ++back)
+        taken |= chosen[index - static_cast<std::size_t>(back)] == i;
+      if (taken || !wanted(here, here.cards[i], notes)) continue;
+      const long mib = ask.percent > 0 ? here.cards[i].mib * ask.percent / 100 : ask.mib;
+      joining[i].push_back({0, here.cards[i].uuid, ask.whole, ask.whole ? 100 : ask.cores, ask.whole ? 0 : mib});
+      chosen[index] = i;
+      const bool found = sound(here.cards[i], there[i], joining[i]) && self(self, index + 1);
       joining[i].pop_back();
       if (found) return true;
     }
@@ -370,20 +371,20 @@ std::vector<int> together(const std::vector<lying>& cards, const std::vector<std
   using cost = std::tuple<long, std::size_t, long, long, std::vector<int>>;
   std::optional<cost> best;
   for (unsigned set = 0; set < 1U << cards.size(); ++set) {
-    std::vector<int> in, out;
+    std::vector<int> ints, out;
     for (std::size_t i = 0; i < cards.size(); ++i)
-      if (cards[i].free) ((set >> i & 1U) != 0 ? in : out).push_back(static_cast<int>(i));
-    if (std::popcount(set) != wanted || std::ssize(in) != wanted) continue;
-    long within = 0, mib = 0, across = 0;
+      if (cards[i].free) ((set >> i & 1U) != 0 ? ints : out).push_back(static_cast<int>(i));
+    if (std::popcount(set) != wanted || std::ssize(ints) != wanted) continue;
+    long inner = 0, mib = 0, across = 0;
     std::set<int> numas;
-    for (const int a : in) {
+    for (const int a : ints) {
       numas.insert(cards[static_cast<std::size_t>(a)].numa);
       mib += cards[static_cast<std::size_t>(a)].mib;
-      for (const int b : in)
-        if (a < b) within += near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
+      for (const int b : ints)
+        if (a < b) inner += near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
       for (const int b : out) across += near[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
     }
-    const cost now{-within, numas.size(), mib, across, in};
+    const cost now{-inner, numas.size(), mib, across, ints};
     if (!best || now < *best) best = now;
   }
   return best ? std::get<4>(*best) : std::vector<int>{};

@@ -50,7 +50,7 @@ struct node {
 
 /// A pod's annotations and labels that choose cards.
 using notes = std::map<std::string, std::string>;
-bool wanted(const node& on, const card& of, const notes& by);
+bool wanted(const node& node, const card& card, const notes& notes);
 
 struct pod {
   std::string node;
@@ -68,13 +68,13 @@ struct world {
   std::vector<piece> on(const std::string& uuid) const;
   long counted(const std::string& node, const std::string& key) const;
   /// Could these pieces join? By the rules for what may lie together.
-  bool sound(const card& of, const std::vector<piece>& there, const std::vector<piece>& joining) const;
+  bool sound(const card& card, const std::vector<piece>& there, const std::vector<piece>& joining) const;
   bool accepts(const std::string& node, const std::vector<piece>& pieces, const request& counts) const;
   bool fits(const std::string& node, const std::vector<std::optional<ask>>& asks, const request& counts,
-            const notes& by = {}) const;
+            const notes& notes = {}) const;
   /// Where gpu-manager puts what it is asked for, container after container; nothing where a card it takes cannot be.
   std::optional<std::vector<piece>> foretold(const std::string& node, const std::vector<std::optional<ask>>& asks,
-                                             const notes& by = {}) const;
+                                             const notes& notes = {}) const;
 };
 
 struct understood {

@@ -19,9 +19,9 @@ using quota::mode;
 using kind = quota::change::kind;
 using testing::ElementsAre;
 
-quota::node with(const char* name, mode of, std::vector<std::int64_t> memory_mib, int sharers = 16) {
+quota::node with(const char* name, mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
   quota::node out{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-  out.serves.modes = static_cast<std::uint16_t>(of);
+  out.serves.modes = static_cast<std::uint16_t>(mode);
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
         {.uuid = out.name + "-" + std::to_string(i), .model = {}, .memory_mib = memory_mib[i], .max_sharers = sharers});
@@ -30,9 +30,9 @@ quota::node with(const char* name, mode of, std::vector<std::int64_t> memory_mib
 
 class why : public testing::Test {
  protected:
-  void put(const quota::node& of) {
-    names_.push_back(of.name);
-    book_.put(of);
+  void put(const quota::node& node) {
+    names_.push_back(node.name);
+    book_.put(node);
   }
   void hold(const char* node, const char* card, std::int32_t cores, std::int64_t mib, bool whole = false) {
     const quota::holding held{
@@ -41,13 +41,13 @@ class why : public testing::Test {
   }
   const quota::explanation& ask(const std::vector<std::vector<amount>>& pod) {
     nodes_.clear();
-    for (const auto& one : names_) nodes_.push_back(book_.view(one).value_or(quota::node_view{}));
+    for (const auto& name : names_) nodes_.push_back(book_.view(name).value_or(quota::node_view{}));
     const std::vector<quota::limits> limits{pod.begin(), pod.end()};
-    return said_ = quota::explain(limits, nodes_);
+    return explanation_ = quota::explain(limits, nodes_);
   }
-  std::string text(const std::optional<change>& of) const { return of ? text_of(*of, nodes_) : "none"; }
-  std::string pod_text() const { return text(said_.of_pod); }
-  std::string node_text() const { return text(said_.of_node); }
+  std::string text(const std::optional<change>& change) const { return change ? text_of(*change, nodes_) : "none"; }
+  std::string pod_text() const { return text(explanation_.of_pod); }
+  std::string node_text() const { return text(explanation_.of_node); }
 
   static std::vector<amount> share(std::int64_t cores, std::int64_t blocks) {
     return {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", blocks}};
@@ -57,7 +57,7 @@ class why : public testing::Test {
   quota::ledger book_;
   std::vector<std::string> names_;
   std::vector<quota::node_view> nodes_;
-  quota::explanation said_;
+  quota::explanation explanation_;
   int made_ = 0;
 };
 
@@ -71,27 +71,27 @@ TEST_F(why, counts_are_by_need_and_reason_and_the_smallest_change_has_its_number
   hold("b", "b-0", 70, 256);
   const std::vector<std::vector<amount>> pod{share(60, 8), share(10, 17)};
   ask(pod);
-  EXPECT_THAT(said_.causes,
+  EXPECT_THAT(explanation_.causes,
               ElementsAre(quota::cause{quota::reason::cores, 0, {}, 2}, quota::cause{quota::reason::no_node, -1, {}, 1},
                           quota::cause{quota::reason::not_offered, 0, "tencent.com/vcuda-core", 1},
                           quota::cause{quota::reason::memory, 1, {}, 1}));
   EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 20 (fits on card b-0 of node b)");
   EXPECT_EQ(node_text(), "free 40 cores on card b-0 of node b");
-  EXPECT_EQ(text_of(said_, nodes_),
+  EXPECT_EQ(text_of(explanation_, nodes_),
             "fits on 0 of 4 nodes: 2 no card with enough cores left (container 0), 1 cards not known yet, 1 resource "
             "not offered in the node's mode (tencent.com/vcuda-core), 1 no card with enough memory left (container 1); "
             "nearest: node b; smallest change of the pod: " +
                 pod_text() + "; smallest change of a node: free 40 cores on card b-0 of node b");
-  EXPECT_EQ(said_.smallest(), &*said_.of_node);
+  EXPECT_EQ(explanation_.smallest(), &*explanation_.of_node);
 }
 
 TEST_F(why, a_pod_that_fits_somewhere_is_told_of_the_other_nodes_and_no_change) {
   put(with("a", mode::vgpu, {8192}));
   put(with("b", mode::vgpu, {1024}));
   ask({share(10, 8)});
-  EXPECT_EQ(said_.fitting, 1U);
-  EXPECT_EQ(text_of(said_, nodes_), "fits on 1 of 2 nodes: 1 no card with enough memory left (container 0)");
-  EXPECT_EQ(said_.smallest(), nullptr);
+  EXPECT_EQ(explanation_.fitting, 1U);
+  EXPECT_EQ(text_of(explanation_, nodes_), "fits on 1 of 2 nodes: 1 no card with enough memory left (container 0)");
+  EXPECT_EQ(explanation_.smallest(), nullptr);
 }
 
 TEST_F(why, the_smaller_of_two_amounts_is_named_and_the_pods_where_they_are_equal) {
@@ -99,9 +99,9 @@ TEST_F(why, the_smaller_of_two_amounts_is_named_and_the_pods_where_they_are_equa
   hold("a", "a-0", 50, 4096);
   ask({share(60, 16)});
   EXPECT_EQ(pod_text(), "lower tencent.com/vcuda-core of container 0 from 60 to 50 (fits on card a-0 of node a)");
-  EXPECT_EQ(said_.of_pod->size, 166'667);
+  EXPECT_EQ(explanation_.of_pod->size, 166'667);
   EXPECT_EQ(node_text(), "free 10 cores on card a-0 of node a");
-  EXPECT_EQ(said_.smallest(), &*said_.of_node);
+  EXPECT_EQ(explanation_.smallest(), &*explanation_.of_node);
   hold("a", "a-0", 50, 0);
   ask({share(100, 1)});
   EXPECT_EQ(pod_text(), "none");
@@ -112,10 +112,10 @@ TEST_F(why, amounts_go_down_by_the_steps_of_their_vocabulary) {
   put(with("a", mode::qgpu, {8192}));
   hold("a", "a-0", 38, 0);
   ask({{{"tke.cloud.tencent.com/qgpu-core", 95}, {"tke.cloud.tencent.com/qgpu-memory", 1}}});
-  EXPECT_EQ(said_.of_pod->to, 60);
+  EXPECT_EQ(explanation_.of_pod->amount, 60);
   put(with("b", mode::gpushare, {4096, 4096, 4096}));
   ask({{{"aliyun.com/gpu-mem", 30}, {"aliyun.com/gpu-count", 3}}});
-  EXPECT_EQ(said_.of_pod->to, 12);  // multiples of the count
+  EXPECT_EQ(explanation_.of_pod->amount, 12);  // multiples of the count
 }
 
 TEST_F(why, an_amount_that_is_refused_goes_to_the_next_on_either_side) {
@@ -123,28 +123,28 @@ TEST_F(why, an_amount_that_is_refused_goes_to_the_next_on_either_side) {
   ask({share(170, 1)});
   EXPECT_EQ(pod_text(), "raise tencent.com/vcuda-core of container 0 from 170 to 200 (fits on card a-0 of node a)");
   ask({share(130, 1)});
-  EXPECT_EQ(said_.of_pod->to, 100);
+  EXPECT_EQ(explanation_.of_pod->amount, 100);
   ask({share(150, 1)});
-  EXPECT_EQ(said_.of_pod->to, 100);
+  EXPECT_EQ(explanation_.of_pod->amount, 100);
   ask({{{"tencent.com/vcuda-core", 300}, {"tencent.com/vcuda-core-limit", 200}}});
-  EXPECT_EQ(said_.of_pod->to, 200);
-  EXPECT_EQ(said_.of_pod->limit, 0U);
+  EXPECT_EQ(explanation_.of_pod->amount, 200);
+  EXPECT_EQ(explanation_.of_pod->limit, 0U);
 }
 
 TEST_F(why, fewer_whole_cards_or_a_share_and_one_card_more_or_put_back) {
-  auto of = with("a", mode::vgpu, {8192, 16384});
-  of.cards[1].cordoned = true;
-  put(of);
+  auto node = with("a", mode::vgpu, {8192, 16384});
+  node.cards[1].cordoned = true;
+  put(node);
   ask({whole(2)});
-  EXPECT_EQ(said_.of_pod->to, 100);
+  EXPECT_EQ(explanation_.of_pod->amount, 100);
   EXPECT_EQ(node_text(), "put card a-1 of node a back into use");
-  of.cards[1].cordoned = false;
-  of.cards[1].healthy = false;
-  book_.put(of);
+  node.cards[1].cordoned = false;
+  node.cards[1].healthy = false;
+  book_.put(node);
   ask({whole(2)});
   EXPECT_EQ(node_text(), "repair card a-1 of node a");
-  of.cards[1].healthy = true;
-  book_.put(of);
+  node.cards[1].healthy = true;
+  book_.put(node);
   ask({whole(3)});
   EXPECT_EQ(node_text(), "add a card to node a");
   hold("a", "a-0", 0, 1);
@@ -157,14 +157,14 @@ TEST_F(why, fewer_whole_cards_or_a_share_and_one_card_more_or_put_back) {
 TEST_F(why, a_declared_key_is_explained_without_code) {
   put(with("a", mode::vgpu, {8192}));
   ask({{{"example.com/fpga", 2}}});
-  EXPECT_THAT(said_.causes, ElementsAre(quota::cause{quota::reason::counted, -1, "example.com/fpga", 1}));
+  EXPECT_THAT(explanation_.causes, ElementsAre(quota::cause{quota::reason::counted, -1, "example.com/fpga", 1}));
   EXPECT_EQ(pod_text(), "none");
   EXPECT_EQ(node_text(), "free or add 2 example.com/fpga on node a");
-  auto of = with("a", mode::vgpu, {8192});
-  of.counts = {{"example.com/fpga", 900'000'000}};
-  book_.put(of);
+  auto node = with("a", mode::vgpu, {8192});
+  node.counts = {{"example.com/fpga", 900'000'000}};
+  book_.put(node);
   ask({{{"example.com/fpga", 900'000'001}}});
-  EXPECT_EQ(said_.of_pod->to, 900'000'000);
+  EXPECT_EQ(explanation_.of_pod->amount, 900'000'000);
 }
 
 TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
@@ -175,32 +175,32 @@ TEST_F(why, a_share_without_cores_lies_beside_the_last_cores_of_its_own_pod) {
 }
 
 TEST_F(why, less_may_be_worse_where_gpu_manager_would_then_take_a_card_out_of_use) {
-  auto of = with("a", mode::vgpu, {65536, 65536});
-  put(of);
+  auto node = with("a", mode::vgpu, {65536, 65536});
+  put(node);
   hold("a", "a-0", 40, 25600);
   hold("a", "a-1", 70, 0);
-  of.cards[1].cordoned = true;
-  book_.put(of);
+  node.cards[1].cordoned = true;
+  book_.put(node);
   // With 30 cores or fewer it would take card 1, which has as many left.
   ask({share(80, 1)});
-  EXPECT_EQ(said_.of_pod->to, 60);
+  EXPECT_EQ(explanation_.of_pod->amount, 60);
   // Card 1 has fewer cores left, and all its memory: with 10 cores no amount of memory is small enough.
   ask({share(10, 200)});
   EXPECT_EQ(pod_text(), "none");
   ask({share(40, 200)});
-  EXPECT_EQ(said_.of_pod->to, 156);
+  EXPECT_EQ(explanation_.of_pod->amount, 156);
 }
 
 TEST_F(why, amounts_beyond_every_card_end_at_what_there_is) {
   put(with("a", mode::hami, {81'920}));
   hold("a", "a-0", 0, 1'920);
   ask({{{"nvidia.com/gpumem", 1'000'000'000}}});
-  EXPECT_EQ(said_.of_pod->to, 80'000);
+  EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   EXPECT_EQ(node_text(), "none");
   ask({{{"nvidia.com/gpumem", INT64_MAX}}});
-  EXPECT_EQ(said_.of_pod->to, 80'000);
+  EXPECT_EQ(explanation_.of_pod->amount, 80'000);
   ask({{{"nvidia.com/gpumem", INT64_MIN}, {"nvidia.com/gpu", -1}}});
-  EXPECT_EQ(text_of(said_, nodes_),
+  EXPECT_EQ(text_of(explanation_, nodes_),
             "fits on 0 of 1 nodes: 1 request not valid on this node (nvidia.com/gpumem); no single change is enough");
 }
 
@@ -216,7 +216,7 @@ const std::map<std::string, mode> modes{{"pgpu", mode::pgpu}, {"vgpu", mode::vgp
                                         {"hami", mode::hami}, {"share", mode::share}, {"gpushare", mode::gpushare}};
 
 /// The order of the header, written once more.
-long rounded_up(long part, long of) { return part * 1'000'000 / of + (part * 1'000'000 % of != 0 ? 1 : 0); }
+long rounded_up(long part, long total) { return part * 1'000'000 / total + (part * 1'000'000 % total != 0 ? 1 : 0); }
 using pod_order = std::tuple<long, std::size_t, std::size_t, long, long, std::size_t>;
 using node_order = std::tuple<long, kind, std::size_t, std::size_t>;
 
@@ -241,25 +241,25 @@ class scene {
     for (const auto& name : names_) nodes.push_back(book.view(name).value_or(quota::node_view{}));
     selects();
     const auto wanted = quota::selector::of(notes_);
-    const auto said = quota::explain(limits, nodes, &wanted);
+    const auto explanation = quota::explain(limits, nodes, &wanted);
     std::size_t fitting = 0;
     for (const auto& name : names_) fitting += fits(world_, pod, name) ? 1 : 0;
-    std::string by;
-    for (const auto& [key, value] : notes_) by += "; " + key + "=" + value;
-    ASSERT_EQ(said.fitting, fitting) << quota::text_of(said, nodes) << by;
-    counts_hold(said, pod);
+    std::string context;
+    for (const auto& [key, value] : notes_) context += "; " + key + "=" + value;
+    ASSERT_EQ(explanation.fitting, fitting) << quota::text_of(explanation, nodes) << context;
+    counts_hold(explanation, pod);
     if (fitting > 0) {
-      ASSERT_EQ(said.smallest(), nullptr);
+      ASSERT_EQ(explanation.smallest(), nullptr);
       return;
     }
     ++tried;
-    const auto text = quota::text_of(said, nodes);
+    const auto text = quota::text_of(explanation, nodes);
     SCOPED_TRACE(text);
-    pods_change(said.of_pod, pod, limits);
-    nodes_change(said.of_node, pod, limits);
-    if (said.smallest() != nullptr) {
-      ASSERT_EQ(*said.nearest, said.smallest()->node);
-      ++(said.smallest() == &*said.of_node ? of_nodes : of_pods);
+    pods_change(explanation.of_pod, pod, limits);
+    nodes_change(explanation.of_node, pod, limits);
+    if (explanation.smallest() != nullptr) {
+      ASSERT_EQ(*explanation.nearest, explanation.smallest()->node);
+      ++(explanation.smallest() == &*explanation.of_node ? of_nodes : of_pods);
     }
   }
 
@@ -271,8 +271,8 @@ class scene {
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
   template <class T>
-  T pick(std::initializer_list<T> of) {
-    return *(of.begin() + below(static_cast<int>(of.size())));
+  T pick(std::initializer_list<T> choices) {
+    return *(choices.begin() + below(static_cast<int>(choices.size())));
   }
 
   void add_node(const std::string& name, const std::set<std::string>& serves) {
@@ -280,17 +280,17 @@ class scene {
     auto& node = world_.nodes[name];
     node.modes = serves;
     quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-    for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
+    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     for (int i = 1 + below(3); i > 0; --i) {
-      quota::card of{.uuid = name + "-" + std::to_string(i),
-                     .model = pick({"Tesla T4", "A100"}),
-                     .memory_mib = pick<long>({1024, 1536, 2048}),
-                     .max_sharers = pick({1, 2, 16, 16})};
-      of.cordoned = below(8) == 0;
-      of.healthy = below(8) != 0;
-      of.mig = below(16) == 0;
-      node.cards.push_back({of.uuid, of.memory_mib, of.max_sharers, of.usable(), of.model});
-      same.cards.push_back(of);
+      quota::card card{.uuid = name + "-" + std::to_string(i),
+                       .model = pick({"Tesla T4", "A100"}),
+                       .memory_mib = pick<long>({1024, 1536, 2048}),
+                       .max_sharers = pick({1, 2, 16, 16})};
+      card.cordoned = below(8) == 0;
+      card.healthy = below(8) != 0;
+      card.mig = below(16) == 0;
+      node.cards.push_back({card.uuid, card.memory_mib, card.max_sharers, card.usable(), card.model});
+      same.cards.push_back(card);
     }
     if (below(2) == 0) {
       node.counts["example.com/fpga"] = 2;
@@ -343,29 +343,30 @@ class scene {
   pod make_pod(const std::string& name) {
     pod out;
     for (int wanted = 1 + below(3), tries = 0; std::ssize(out) < wanted && tries < 30; ++tries) {
-      auto one = container();
-      if (below(12) == 0 || brute::understand({one}, world_.nodes.at(name).modes)) out.push_back(std::move(one));
+      auto candidate = container();
+      if (below(12) == 0 || brute::understand({candidate}, world_.nodes.at(name).modes))
+        out.push_back(std::move(candidate));
     }
     return out;
   }
 
-  static std::vector<std::vector<amount>> amounts_of(const pod& of) {
+  static std::vector<std::vector<amount>> amounts_of(const pod& pod) {
     std::vector<std::vector<amount>> out;
-    for (const auto& one : of) {
+    for (const auto& entry : pod) {
       out.emplace_back();
-      for (const auto& [key, value] : one) out.back().push_back({key, value});
+      for (const auto& [key, value] : entry) out.back().push_back({key, value});
     }
     return out;
   }
 
-  static quota::ledger book_of(const brute::world& of, const std::map<std::string, quota::node>& nodes) {
+  static quota::ledger book_of(const brute::world& world, const std::map<std::string, quota::node>& nodes) {
     quota::ledger out;
-    for (const auto& [name, one] : nodes) out.put(one);
-    for (const auto& [uid, one] : of.pods) {
-      quota::holding held{.node = one.node, .grants = {}, .counts = {}};
-      for (const auto& part : one.pieces)
+    for (const auto& [name, node] : nodes) out.put(node);
+    for (const auto& [uid, pod] : world.pods) {
+      quota::holding held{.node = pod.node, .grants = {}, .counts = {}};
+      for (const auto& part : pod.pieces)
         held.grants.push_back({.whole = part.whole, .cores = part.cores, .memory_mib = part.mib, .card = part.card});
-      for (const auto& [key, value] : one.counts) held.counts.push_back({key, value});
+      for (const auto& [key, value] : pod.counts) held.counts.push_back({key, value});
       out.record(uid, held);
     }
     return out;
@@ -373,58 +374,59 @@ class scene {
 
   void fill() {
     const auto name = names_[static_cast<std::size_t>(below(static_cast<int>(names_.size())))];
-    const pod of = make_pod(name);
-    const auto amounts = amounts_of(of);
+    const pod pod = make_pod(name);
+    const auto amounts = amounts_of(pod);
     const std::vector<quota::limits> limits{amounts.begin(), amounts.end()};
     const auto book = book_of(world_, engine_);
     const auto view = book.view(name);
-    quota::demand what;
-    quota::placement where;
+    quota::demand demand;
+    quota::placement placement;
     ASSERT_TRUE(view.has_value());
-    if (quota::read(limits, view->what->serves, what) ||
-        !quota::place(what, *view, pick({quota::policy::binpack, quota::policy::spread}), where).fits())
+    if (quota::read(limits, view->inventory->serves, demand) ||
+        !quota::place(demand, *view, pick({quota::policy::binpack, quota::policy::spread}), placement).fits())
       return;
     auto& now = world_.pods["pod-" + std::to_string(world_.pods.size())];
     now.node = name;
-    for (const auto& one : what.counts()) now.counts[std::string{one.key}] = one.amount;
-    for (const auto& one : where.all())
-      now.pieces.push_back(
-          {one.container, view->what->cards[one.card].uuid, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
+    for (const auto& count : demand.counts()) now.counts[std::string{count.key}] = count.amount;
+    for (const auto& entry : placement.all())
+      now.pieces.push_back({entry.container, view->inventory->cards[entry.card].uuid, entry.whole, entry.cores,
+                            entry.whole ? 0 : entry.memory_mib});
   }
 
-  bool fits(const brute::world& in, const pod& of, const std::string& name) const {
-    const auto meant = brute::understand(of, in.nodes.at(name).modes);
-    return meant && in.fits(name, meant->asks, meant->counts, notes_);
+  bool fits(const brute::world& world, const pod& pod, const std::string& name) const {
+    const auto meant = brute::understand(pod, world.nodes.at(name).modes);
+    return meant && world.fits(name, meant->asks, meant->counts, notes_);
   }
 
   /// The book says so too.
-  void really(const brute::world& in, const std::map<std::string, quota::node>& nodes, const pod& of,
+  void really(const brute::world& world, const std::map<std::string, quota::node>& nodes, const pod& pod,
               const std::string& name) const {
-    ASSERT_TRUE(fits(in, of, name));
-    auto book = book_of(in, nodes);
+    ASSERT_TRUE(fits(world, pod, name));
+    auto book = book_of(world, nodes);
     const auto view = book.view(name);
-    const auto amounts = amounts_of(of);
+    const auto amounts = amounts_of(pod);
     const std::vector<quota::limits> limits{amounts.begin(), amounts.end()};
     const auto wanted = quota::selector::of(notes_);
-    quota::demand what;
-    quota::placement where;
+    quota::demand demand;
+    quota::placement placement;
     ASSERT_TRUE(view.has_value());
-    ASSERT_FALSE(quota::read(limits, view->what->serves, what));
-    ASSERT_TRUE(quota::place(what, *view, {.how = quota::policy::spread, .only = &wanted}, where).fits());
-    ASSERT_EQ(book.assume("this", quota::holding_of(what, where, *view->what), 1), quota::booked::done);
+    ASSERT_FALSE(quota::read(limits, view->inventory->serves, demand));
+    ASSERT_TRUE(
+        quota::place(demand, *view, {.default_policy = quota::policy::spread, .only = &wanted}, placement).fits());
+    ASSERT_EQ(book.assume("this", quota::holding_of(demand, placement, *view->inventory), 1), quota::booked::done);
   }
 
   /// Each need alone, on each node, counted by the model.
-  void counts_hold(const quota::explanation& said, const pod& of) const {
+  void counts_hold(const quota::explanation& explanation, const pod& pod) const {
     std::map<int, std::size_t> failing;
     std::size_t refused = 0, keys = 0, together = 0;
     for (const auto& name : names_) {
-      const auto meant = brute::understand(of, world_.nodes.at(name).modes);
+      const auto meant = brute::understand(pod, world_.nodes.at(name).modes);
       if (!meant) {
         ++refused;
         continue;
       }
-      if (fits(world_, of, name)) continue;
+      if (fits(world_, pod, name)) continue;
       bool any = false;
       for (std::size_t i = 0; i < meant->asks.size(); ++i)
         if (!world_.fits(name, {meant->asks[i]}, {}, notes_)) ++failing[static_cast<int>(i)], any = true;
@@ -433,53 +435,54 @@ class scene {
       if (!any) ++together;
     }
     std::map<int, std::size_t> got;
-    for (const auto& one : said.causes) {
-      ASSERT_GT(one.nodes, 0U);
-      if (one.why == quota::reason::refused || one.why == quota::reason::not_offered)
-        refused -= one.nodes;
-      else if (one.why == quota::reason::counted)
-        keys -= one.nodes;
-      else if (one.container < 0)
-        together -= one.nodes;
+    for (const auto& cause : explanation.causes) {
+      ASSERT_GT(cause.nodes, 0U);
+      if (cause.code == quota::reason::refused || cause.code == quota::reason::not_offered)
+        refused -= cause.nodes;
+      else if (cause.code == quota::reason::counted)
+        keys -= cause.nodes;
+      else if (cause.container < 0)
+        together -= cause.nodes;
       else
-        got[one.container] += one.nodes;
+        got[cause.container] += cause.nodes;
     }
     ASSERT_EQ(refused + together + keys, 0U);
     ASSERT_EQ(got, failing);
   }
 
-  void pods_change(const std::optional<change>& named, const pod& of, const std::vector<quota::limits>& limits) {
+  void pods_change(const std::optional<change>& named, const pod& original, const std::vector<quota::limits>& limits) {
     pod_order bound{LONG_MAX, 0, 0, 0, 0, 0};
     if (named) {
-      ++kinds[named->what];
-      ASSERT_EQ(named->what, kind::amount);
-      pod changed = of;
+      ++kinds[named->action];
+      ASSERT_EQ(named->action, kind::amount);
+      pod changed = original;
       long& value = changed.at(named->container).at(std::string{named->key});
-      ASSERT_EQ(value, named->from);
-      value = named->to;
-      ASSERT_GT(named->to, 0);
-      ASSERT_EQ(named->size, rounded_up(std::labs(named->from - named->to), named->from));
+      ASSERT_EQ(value, named->current);
+      value = named->amount;
+      ASSERT_GT(named->amount, 0);
+      ASSERT_EQ(named->size, rounded_up(std::labs(named->current - named->amount), named->current));
       really(world_, engine_, changed, names_.at(named->node));
-      bound = {named->size, named->container, named->limit, std::labs(named->from - named->to), named->to, named->node};
+      bound = {named->size,   named->container, named->limit, std::labs(named->current - named->amount),
+               named->amount, named->node};
     }
-    for (std::size_t c = 0; c < of.size(); ++c) {
+    for (std::size_t c = 0; c < original.size(); ++c) {
       std::size_t limit = 0;
-      for (const auto& [key, from] : of[c]) {
-        for (std::size_t n = 0; n < names_.size() && from > 0; ++n) {
-          const auto smaller = [&](long to) {
-            const long by = std::labs(from - to);
-            return pod_order{rounded_up(by, from), c, limit, by, to, n} < bound;
+      for (const auto& [key, current] : original[c]) {
+        for (std::size_t n = 0; n < names_.size() && current > 0; ++n) {
+          const auto smaller = [&](long target) {
+            const long difference = std::labs(current - target);
+            return pod_order{rounded_up(difference, current), c, limit, difference, target, n} < bound;
           };
-          pod changed = of;
-          long& to = changed[c][key];
-          for (to = from - 1; to > 0 && smaller(to); --to)
-            ASSERT_FALSE(fits(world_, changed, names_[n])) << key << " " << to << " is smaller";
+          pod changed = original;
+          long& target = changed[c][key];
+          for (target = current - 1; target > 0 && smaller(target); --target)
+            ASSERT_FALSE(fits(world_, changed, names_[n])) << key << " " << target << " is smaller";
           quota::demand unused;
           const auto no = quota::read(limits, engine_.at(names_[n]).serves, unused);
-          if (!no || no->what != quota::wrong::not_legal || no->key != key || no->container != c) continue;
-          for (to = from + 1; to <= 2 * from + 200; ++to)
+          if (!no || no->kind != quota::wrong::not_legal || no->key != key || no->container != c) continue;
+          for (target = current + 1; target <= 2 * current + 200; ++target)
             if (brute::understand(changed, world_.nodes.at(names_[n]).modes)) break;
-          if (smaller(to)) ASSERT_FALSE(fits(world_, changed, names_[n])) << key << " " << to << " is smaller";
+          if (smaller(target)) ASSERT_FALSE(fits(world_, changed, names_[n])) << key << " " << target << " is smaller";
         }
         ++limit;
       }
@@ -487,9 +490,9 @@ class scene {
   }
 
   /// One less of what is in use on the card. False where nothing is.
-  static bool take_one(brute::world& of, const std::string& uuid, bool cores) {
-    for (auto& [uid, one] : of.pods)
-      for (auto& part : one.pieces) {
+  static bool take_one(brute::world& world, const std::string& uuid, bool cores) {
+    for (auto& [uid, pod] : world.pods)
+      for (auto& part : pod.pieces) {
         if (part.card != uuid || part.whole || (cores ? part.cores : part.mib) == 0) continue;
         if (cores)
           --part.cores;
@@ -499,14 +502,14 @@ class scene {
       }
     return false;
   }
-  static void empty(brute::world& of, const std::string& uuid) {
-    for (auto& [uid, one] : of.pods) std::erase_if(one.pieces, [&](const auto& part) { return part.card == uuid; });
+  static void empty(brute::world& world, const std::string& uuid) {
+    for (auto& [uid, pod] : world.pods) std::erase_if(pod.pieces, [&](const auto& part) { return part.card == uuid; });
   }
 
   /// The same change to the model and to the node the engine sees. False where it means nothing there.
-  static bool apply(kind what, const std::string& name, std::size_t card, brute::world& to, quota::node& node) {
-    auto& cards = to.nodes.at(name).cards;
-    if (what == kind::add_card) {
+  static bool apply(kind action, const std::string& name, std::size_t card, brute::world& world, quota::node& node) {
+    auto& cards = world.nodes.at(name).cards;
+    if (action == kind::add_card) {
       auto more = *std::ranges::max_element(cards, {}, &brute::card::mib);
       more.uuid = "new";
       more.in_use_allowed = true;
@@ -514,65 +517,68 @@ class scene {
       node.cards.push_back({.uuid = "new", .model = more.model, .memory_mib = more.mib, .max_sharers = more.seats});
       return true;
     }
-    auto& of = node.cards.at(card);
-    if (what == kind::empty_card) {
-      const bool something = !to.on(of.uuid).empty();
-      empty(to, of.uuid);
-      return of.usable() && something;
+    auto& target = node.cards.at(card);
+    if (action == kind::empty_card) {
+      const bool something = !world.on(target.uuid).empty();
+      empty(world, target.uuid);
+      return target.usable() && something;
     }
-    if (of.mig || (what == kind::heal_card ? of.healthy || of.cordoned : !of.healthy || !of.cordoned)) return false;
-    of.healthy = true;
-    of.cordoned = false;
+    if (target.mig ||
+        (action == kind::heal_card ? target.healthy || target.cordoned : !target.healthy || !target.cordoned))
+      return false;
+    target.healthy = true;
+    target.cordoned = false;
     return cards.at(card).in_use_allowed = true;
   }
 
-  void nodes_change(const std::optional<change>& named, const pod& of, const std::vector<quota::limits>&) {
+  void nodes_change(const std::optional<change>& named, const pod& pod, const std::vector<quota::limits>&) {
     node_order bound{LONG_MAX, {}, 0, 0};
     if (named) {
-      ++kinds[named->what];
-      bound = {named->size, named->what, named->node, named->card.value_or(0)};
+      ++kinds[named->action];
+      bound = {named->size, named->action, named->node, named->card.value_or(0)};
       auto world = world_;
       auto nodes = engine_;
       const auto& name = names_.at(named->node);
       auto& node = nodes.at(name);
       long size = 1'000'000;
-      if (named->what == kind::free_counted) {
+      if (named->action == kind::free_counted) {
         const std::string key{named->key};
-        const auto meant = brute::understand(of, world.nodes.at(name).modes);
-        world.nodes.at(name).counts[key] += named->to;
+        const auto meant = brute::understand(pod, world.nodes.at(name).modes);
+        world.nodes.at(name).counts[key] += named->amount;
         if (node.counts.empty()) node.counts.push_back({key, 0});
-        node.counts.front().amount += named->to;
-        size = rounded_up(named->to, meant->counts.at(key));
-      } else if (named->what == kind::free_cores || named->what == kind::free_memory) {
-        const bool cores = named->what == kind::free_cores;
+        node.counts.front().amount += named->amount;
+        size = rounded_up(named->amount, meant->counts.at(key));
+      } else if (named->action == kind::free_cores || named->action == kind::free_memory) {
+        const bool cores = named->action == kind::free_cores;
         const auto& card = node.cards.at(named->card.value_or(99));
-        for (long i = 0; i < named->to; ++i) ASSERT_TRUE(take_one(world, card.uuid, cores));
-        size = rounded_up(named->to, cores ? 100 : card.memory_mib);
+        for (long i = 0; i < named->amount; ++i) ASSERT_TRUE(take_one(world, card.uuid, cores));
+        size = rounded_up(named->amount, cores ? 100 : card.memory_mib);
       } else {
-        ASSERT_TRUE(apply(named->what, name, named->card.value_or(0), world, node));
+        ASSERT_TRUE(apply(named->action, name, named->card.value_or(0), world, node));
       }
       ASSERT_EQ(named->size, size);
-      really(world, nodes, of, name);
+      really(world, nodes, pod, name);
     }
     for (std::size_t n = 0; n < names_.size(); ++n) {
       const auto& name = names_[n];
-      const auto meant = brute::understand(of, world_.nodes.at(name).modes);
+      const auto meant = brute::understand(pod, world_.nodes.at(name).modes);
       if (!meant) continue;
       const auto& cards = engine_.at(name).cards;
       for (std::size_t c = 0; c < cards.size(); ++c) {
-        for (const auto what : {kind::free_cores, kind::free_memory}) {
+        for (const auto entry : {kind::free_cores, kind::free_memory}) {
           auto world = world_;
-          const bool cores = what == kind::free_cores;
+          const bool cores = entry == kind::free_cores;
           for (long i = 1; take_one(world, cards[c].uuid, cores); ++i) {
-            if (node_order{rounded_up(i, cores ? 100 : cards[c].memory_mib), what, n, c} >= bound) break;
+            if (node_order{rounded_up(i, cores ? 100 : cards[c].memory_mib), entry, n, c} >= bound) break;
             ASSERT_FALSE(world.fits(name, meant->asks, meant->counts, notes_)) << i << " of " << cards[c].uuid;
           }
         }
-        for (const auto what : {kind::uncordon_card, kind::heal_card, kind::empty_card}) {
+        for (const auto entry : {kind::uncordon_card, kind::heal_card, kind::empty_card}) {
           auto world = world_;
           auto node = engine_.at(name);
-          if (node_order{1'000'000, what, n, c} >= bound || !apply(what, name, c, world, node)) continue;
-          ASSERT_FALSE(world.fits(name, meant->asks, meant->counts, notes_)) << static_cast<int>(what) << cards[c].uuid;
+          if (node_order{1'000'000, entry, n, c} >= bound || !apply(entry, name, c, world, node)) continue;
+          ASSERT_FALSE(world.fits(name, meant->asks, meant->counts, notes_))
+              << static_cast<int>(entry) << cards[c].uuid;
         }
       }
       if (node_order{1'000'000, kind::add_card, n, 0} < bound) {
@@ -605,22 +611,22 @@ TEST(explain_property, the_named_change_works_and_nothing_smaller_does) {
   std::map<kind, long> kinds;
   for (long number = 0; number < scenes; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", scene " + std::to_string(number));
-    scene one{seed * 1'000'003 + static_cast<unsigned long>(number)};
+    scene scene{seed * 1'000'003 + static_cast<unsigned long>(number)};
     for (int i = 0; i < 2; ++i) {
-      one.judge();
+      scene.judge();
       if (testing::Test::HasFatalFailure()) return;
     }
-    tried += one.tried, of_pods += one.of_pods, of_nodes += one.of_nodes;
-    for (const auto& [what, often] : one.kinds) kinds[what] += often;
+    tried += scene.tried, of_pods += scene.of_pods, of_nodes += scene.of_nodes;
+    for (const auto& [kind, often] : scene.kinds) kinds[kind] += often;
   }
   if (scenes < 1000) return;
   // The scenes have to be about something.
   EXPECT_GT(tried, scenes / 2);
   EXPECT_GT(of_pods, scenes / 5);
   EXPECT_GT(of_nodes, scenes / 20);
-  for (const auto what : {kind::amount, kind::free_cores, kind::free_memory, kind::free_counted, kind::uncordon_card,
-                          kind::heal_card, kind::empty_card, kind::add_card})
-    EXPECT_GT(kinds[what], 2) << static_cast<int>(what);
+  for (const auto entry : {kind::amount, kind::free_cores, kind::free_memory, kind::free_counted, kind::uncordon_card,
+                           kind::heal_card, kind::empty_card, kind::add_card})
+    EXPECT_GT(kinds[entry], 2) << static_cast<int>(entry);
 }
 
 }  // namespace

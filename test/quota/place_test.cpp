@@ -17,17 +17,17 @@ void* operator new(std::size_t size) {
   if (void* const got = std::malloc(size == 0 ? 1 : size)) return got;
   throw std::bad_alloc{};
 }
-void operator delete(void* of) noexcept { std::free(of); }
-void operator delete(void* of, std::size_t) noexcept { std::free(of); }
+void operator delete(void* pointer) noexcept { std::free(pointer); }
+void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
 
 namespace quota {
 namespace {
 
 using testing::ElementsAre;
 
-node with(mode of, std::vector<std::int64_t> memory_mib, int sharers = 16) {
+node with(mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
   node out{
-      .name = "n", .serves = {.modes = static_cast<std::uint16_t>(of)}, .cards = {}, .counts = {}, .placement = {}};
+      .name = "n", .serves = {.modes = static_cast<std::uint16_t>(mode)}, .cards = {}, .counts = {}, .placement = {}};
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
         {.uuid = "GPU-" + std::to_string(i), .model = {}, .memory_mib = memory_mib[i], .max_sharers = sharers});
@@ -40,38 +40,40 @@ constexpr mode shares_and_wholes{static_cast<std::uint16_t>(mode::hami) | static
 /// A node and its book.
 class bench : public testing::Test {
  protected:
-  explicit bench(node of = with(shares_and_wholes, {8192, 8192, 8192})) : name_(of.name) { ledger_.put(std::move(of)); }
+  explicit bench(node node = with(shares_and_wholes, {8192, 8192, 8192})) : name_(node.name) {
+    ledger_.put(std::move(node));
+  }
 
   static std::vector<amount> share(std::int64_t cores, std::int64_t blocks) {
     return {{"nvidia.com/gpucores", cores}, {"nvidia.com/gpumem", 256 * blocks}};
   }
   static std::vector<amount> whole(std::int64_t cards) { return {{"aliyun.com/gpu", cards}}; }
 
-  shortfall try_it(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
+  shortfall try_it(const std::vector<std::vector<amount>>& pod, policy strategy = policy::binpack) {
     const std::vector<limits> containers{pod.begin(), pod.end()};
     const auto view = *ledger_.view(name_);
-    EXPECT_FALSE(read(containers, view.what->serves, what_));
-    const auto said = place(what_, view, how, where_);
-    EXPECT_EQ(said.fits(), fit(what_, view).fits());
-    return said;
+    EXPECT_FALSE(read(containers, view.inventory->serves, demand_));
+    const auto result = place(demand_, view, strategy, placement_);
+    EXPECT_EQ(result.fits(), fit(demand_, view).fits());
+    return result;
   }
   /// The cards, in the order of the containers.
-  std::vector<int> cards(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
-    EXPECT_TRUE(try_it(pod, how).fits());
+  std::vector<int> cards(const std::vector<std::vector<amount>>& pod, policy strategy = policy::binpack) {
+    EXPECT_TRUE(try_it(pod, strategy).fits());
     std::vector<int> out;
-    for (const auto& one : where_.all()) out.push_back(one.card);
+    for (const auto& entry : placement_.all()) out.push_back(entry.card);
     return out;
   }
-  void run(const std::vector<std::vector<amount>>& pod, policy how = policy::binpack) {
-    ASSERT_TRUE(try_it(pod, how).fits());
-    const auto held = holding_of(what_, where_, *ledger_.view(name_)->what);
+  void run(const std::vector<std::vector<amount>>& pod, policy strategy = policy::binpack) {
+    ASSERT_TRUE(try_it(pod, strategy).fits());
+    const auto held = holding_of(demand_, placement_, *ledger_.view(name_)->inventory);
     ASSERT_EQ(ledger_.assume("pod-" + std::to_string(++made_), held, 1000), booked::done);
   }
 
   std::string name_;
   ledger ledger_;
-  demand what_;
-  placement where_;
+  demand demand_;
+  placement placement_;
   int made_ = 0;
 };
 
@@ -92,9 +94,9 @@ TEST_F(bench, binpack_keeps_a_card_nobody_uses_whole_even_where_it_would_fit_bet
 }
 
 TEST_F(bench, S61_the_nodes_own_placement_wins_over_the_callers) {
-  auto of = *ledger_.view(name_)->what;
-  of.placement = policy::spread;
-  ledger_.put(of);
+  auto node = *ledger_.view(name_)->inventory;
+  node.placement = policy::spread;
+  ledger_.put(node);
   run({share(10, 1)});
   EXPECT_THAT(cards({share(10, 1)}, policy::binpack), ElementsAre(1));
 }
@@ -103,15 +105,15 @@ TEST_F(bench, S8_a_shared_card_is_no_whole_card_and_a_whole_card_is_not_shared) 
   run({share(1, 1)});
   EXPECT_THAT(cards({whole(2)}), ElementsAre(1, 2));
   run({whole(2)});
-  EXPECT_EQ(try_it({whole(1)}), (shortfall{.why = reason::whole_cards, .needed = 1, .available = 0}));
+  EXPECT_EQ(try_it({whole(1)}), (shortfall{.code = reason::whole_cards, .needed = 1, .available = 0}));
   EXPECT_THAT(cards({share(99, 31)}), ElementsAre(0));
-  EXPECT_EQ(try_it({share(99, 32)}), (shortfall{.why = reason::memory, .needed = 8192, .available = 7936}));
+  EXPECT_EQ(try_it({share(99, 32)}), (shortfall{.code = reason::memory, .needed = 8192, .available = 7936}));
 }
 
 TEST_F(bench, containers_of_one_pod_are_placed_together_or_not_at_all) {
   EXPECT_THAT(cards({share(60, 4), whole(1), share(60, 4)}), ElementsAre(1, 0, 2));
-  EXPECT_EQ(try_it({share(60, 4), whole(1), share(60, 4), share(60, 4)}).why, reason::together);
-  EXPECT_TRUE(where_.all().empty());
+  EXPECT_EQ(try_it({share(60, 4), whole(1), share(60, 4), share(60, 4)}).code, reason::together);
+  EXPECT_TRUE(placement_.all().empty());
 }
 
 TEST_F(bench, a_way_that_the_first_try_misses_is_found) {
@@ -134,17 +136,17 @@ TEST_F(bench, memory_and_cores_on_different_cards_are_said_to_be_so) {
   ledger_.put(with(shares_and_wholes, {8192, 8192}));
   run({share(90, 1)});
   run({share(20, 30)});
-  EXPECT_EQ(try_it({share(50, 10)}).why, reason::one_card);
+  EXPECT_EQ(try_it({share(50, 10)}).code, reason::one_card);
 }
 
 TEST_F(bench, S15_cards_that_are_ill_cut_by_mig_or_taken_out_of_use_get_nothing) {
-  auto of = with(shares_and_wholes, {8192, 8192, 8192});
-  of.cards[0].healthy = false;
-  of.cards[1].mig = true;
-  of.cards[2].cordoned = true;
-  ledger_.put(of);
-  EXPECT_EQ(try_it({share(1, 1)}).why, reason::no_cards);
-  EXPECT_EQ(try_it({whole(1)}).why, reason::no_cards);
+  auto node = with(shares_and_wholes, {8192, 8192, 8192});
+  node.cards[0].healthy = false;
+  node.cards[1].mig = true;
+  node.cards[2].cordoned = true;
+  ledger_.put(node);
+  EXPECT_EQ(try_it({share(1, 1)}).code, reason::no_cards);
+  EXPECT_EQ(try_it({whole(1)}).code, reason::no_cards);
 }
 
 TEST_F(bench, of_a_node_whose_plugin_has_named_no_card_yet_nothing_is_known) {
@@ -156,19 +158,19 @@ TEST_F(bench, S52_a_card_has_no_more_sharers_than_it_may) {
   ledger_.put(with(shares_and_wholes, {8192}, 2));
   run({share(1, 1)});
   run({share(1, 1)});
-  EXPECT_EQ(try_it({share(1, 1)}).why, reason::sharers);
+  EXPECT_EQ(try_it({share(1, 1)}).code, reason::sharers);
 }
 
 TEST_F(bench, S50_several_slots_lie_on_different_cards_and_replicas_may_share_one) {
   ledger_.put(with(mode::hami, {8192, 8192}));
   const std::vector<amount> three{{"nvidia.com/gpu", 3}, {"nvidia.com/gpumem", 1000}};
-  EXPECT_EQ(try_it({three}), (shortfall{.why = reason::cards, .needed = 3, .available = 2}));
+  EXPECT_EQ(try_it({three}), (shortfall{.code = reason::cards, .needed = 3, .available = 2}));
   const std::vector<amount> half{{"nvidia.com/gpu", 2}, {"nvidia.com/gpumem-percentage", 50}};
   EXPECT_THAT(cards({half}), ElementsAre(0, 1));
-  EXPECT_EQ(where_.all()[1].memory_mib, 4096);
+  EXPECT_EQ(placement_.all()[1].memory_mib, 4096);
   const std::vector<amount> third{{"nvidia.com/gpu", 1}, {"nvidia.com/gpumem-percentage", 33}};
   EXPECT_THAT(cards({third}), ElementsAre(0));
-  EXPECT_EQ(where_.all()[0].memory_mib, 2703);  // 2703.36
+  EXPECT_EQ(placement_.all()[0].memory_mib, 2703);  // 2703.36
 
   ledger_.put(with(mode::share, {8192, 8192}, 2));
   EXPECT_THAT(cards({{{"nvidia.com/gpu", 3}}}), ElementsAre(0, 0, 1));
@@ -182,41 +184,41 @@ TEST_F(bench, S50_a_hundred_cores_are_a_card_alone_and_no_cores_need_some_left) 
   run({slot(100)});
   EXPECT_THAT(cards({slot(0)}), ElementsAre(1));
   run({slot(0)});
-  EXPECT_EQ(try_it({slot(100)}).why, reason::cores);
+  EXPECT_EQ(try_it({slot(100)}).code, reason::cores);
   run({slot(60)});
   run({slot(40)});
-  EXPECT_EQ(try_it({slot(0)}), (shortfall{.why = reason::cores, .needed = 1, .available = 0}));
+  EXPECT_EQ(try_it({slot(0)}), (shortfall{.code = reason::cores, .needed = 1, .available = 0}));
 }
 
 TEST_F(bench, S52_memory_is_lent_beyond_the_card_only_where_that_is_switched_on) {
-  auto of = with(shares_and_wholes, {8192});
-  ledger_.put(of);
-  EXPECT_EQ(try_it({share(10, 33)}), (shortfall{.why = reason::memory, .needed = 8448, .available = 8192}));
-  of.cards[0].memory_scale = 150;
-  ledger_.put(of);
+  auto node = with(shares_and_wholes, {8192});
+  ledger_.put(node);
+  EXPECT_EQ(try_it({share(10, 33)}), (shortfall{.code = reason::memory, .needed = 8448, .available = 8192}));
+  node.cards[0].memory_scale = 150;
+  ledger_.put(node);
   run({share(10, 33)});
-  EXPECT_EQ(try_it({share(10, 16)}), (shortfall{.why = reason::memory, .needed = 4096, .available = 3840}));
+  EXPECT_EQ(try_it({share(10, 16)}), (shortfall{.code = reason::memory, .needed = 4096, .available = 3840}));
   ledger_.put(with(shares_and_wholes, {8192}));
   EXPECT_EQ(ledger_.over_given("n"), 1U);
 }
 
 TEST_F(bench, counted_keys_are_counted_on_the_node) {
-  auto of = with(shares_and_wholes, {8192});
-  of.counts = {{"example.com/fpga", 2}};
-  ledger_.put(of);
+  auto node = with(shares_and_wholes, {8192});
+  node.counts = {{"example.com/fpga", 2}};
+  ledger_.put(node);
   run({{{"example.com/fpga", 1}}});
-  const auto said = try_it({{{"example.com/fpga", 2}}});
-  EXPECT_EQ(text_of(said), "too little of a counted resource left: example.com/fpga: needs 2, has 1");
-  EXPECT_EQ(try_it({{{"example.com/dsp", 1}}}).why, reason::counted);
+  const auto result = try_it({{{"example.com/fpga", 2}}});
+  EXPECT_EQ(text_of(result), "too little of a counted resource left: example.com/fpga: needs 2, has 1");
+  EXPECT_EQ(try_it({{{"example.com/dsp", 1}}}).code, reason::counted);
 }
 
 TEST(filter, S50_a_pod_is_judged_by_each_nodes_mode_and_scored_from_0_to_10) {
   ledger book;
   const std::vector<mode> kinds{mode::pgpu, mode::hami, mode::share, mode::vgpu};
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    auto of = with(kinds[i], {8192, 8192});
-    of.name = "n" + std::to_string(i);
-    book.put(of);
+    auto node = with(kinds[i], {8192, 8192});
+    node.name = "n" + std::to_string(i);
+    book.put(node);
   }
   ASSERT_EQ(book.assume("a", {.node = "n1", .grants = {{.memory_mib = 1, .card = "GPU-0"}}, .counts = {}}, 1),
             booked::done);
@@ -227,10 +229,10 @@ TEST(filter, S50_a_pod_is_judged_by_each_nodes_mode_and_scored_from_0_to_10) {
   std::vector<shortfall> out(nodes.size());
   filter(pod, nodes, out);
   EXPECT_TRUE(out[0].fits());
-  EXPECT_EQ(out[1].why, reason::cards);  // all memory of a card, and one card has lost a MiB
+  EXPECT_EQ(out[1].code, reason::cards);  // all memory of a card, and one card has lost a MiB
   EXPECT_TRUE(out[2].fits());
   EXPECT_EQ(text_of(out[3]), "resource not offered in the node's mode: nvidia.com/gpu");
-  EXPECT_EQ(out[4].why, reason::no_node);
+  EXPECT_EQ(out[4].code, reason::no_node);
 
   std::vector<std::uint8_t> full(nodes.size()), empty(nodes.size());
   score(pod, nodes, policy::binpack, full);
@@ -243,11 +245,11 @@ TEST(filter, allocates_nothing_whatever_the_number_of_nodes) {
   ledger book;
   std::vector<node_view> nodes;
   for (int i = 0; i < 500; ++i) {
-    auto of = with(i % 3 == 0 ? mode::pgpu : mode::vgpu, {8192, 8192, 4096, 4096});
-    of.name = "n" + std::to_string(i);
-    book.put(of);
+    auto node = with(i % 3 == 0 ? mode::pgpu : mode::vgpu, {8192, 8192, 4096, 4096});
+    node.name = "n" + std::to_string(i);
+    book.put(node);
     const holding held{
-        .node = of.name, .grants = {{.cores = i % 90, .memory_mib = 4096, .card = "GPU-0"}}, .counts = {}};
+        .node = node.name, .grants = {{.cores = i % 90, .memory_mib = 4096, .card = "GPU-0"}}, .counts = {}};
     ASSERT_EQ(book.assume("pod-" + std::to_string(i), held, 1), booked::done);
   }
   for (int i = 0; i < 500; ++i) nodes.push_back(*book.view("n" + std::to_string(i)));
@@ -264,11 +266,11 @@ TEST(filter, allocates_nothing_whatever_the_number_of_nodes) {
 
 TEST(filter, binpack_scores_a_started_card_above_a_new_one_and_spread_the_other_way) {
   ledger book;
-  auto of = with(mode::vgpu, {8192, 8192});
-  of.name = "empty";
-  book.put(of);
-  of.name = "started";
-  book.put(of);
+  auto node = with(mode::vgpu, {8192, 8192});
+  node.name = "empty";
+  book.put(node);
+  node.name = "started";
+  book.put(node);
   const holding half{.node = "started", .grants = {{.cores = 50, .memory_mib = 256, .card = "GPU-0"}}, .counts = {}};
   ASSERT_EQ(book.assume("a", half, 1), booked::done);
   const std::vector<node_view> nodes{*book.view("empty"), *book.view("started")};

@@ -51,22 +51,22 @@ class life {
         {"pgpu", "vgpu"},        {"hami"},         {"share"}, {"gpushare", "pgpu"},
         {"vgpu", "mps", "pgpu"}, {"hami", "vgpu"}, {"vgpu"},  {"pgpu"}};
     for (std::size_t i = 0; i < served.size(); ++i) add_node("n" + std::to_string(i), served[i]);
-    for (const auto& [name, one] : engine_) ledger_.put(one);
+    for (const auto& [name, node] : engine_) ledger_.put(node);
   }
 
   void step() {
-    const int what = below(100);
-    if (what < 50)
+    const int roll = below(100);
+    if (roll < 50)
       arrive();
-    else if (what < 65)
+    else if (roll < 65)
       confirm();
-    else if (what < 85)
+    else if (roll < 85)
       leave();
-    else if (what < 94)
+    else if (roll < 94)
       expire();
-    else if (what < 97)
+    else if (roll < 97)
       say_again();
-    else if (what < 99)
+    else if (roll < 99)
       change_a_node();
     else if (below(4) == 0)
       restart();
@@ -82,15 +82,15 @@ class life {
  private:
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
   template <class T>
-  T pick(std::initializer_list<T> of) {
-    return *(of.begin() + below(static_cast<int>(of.size())));
+  T pick(std::initializer_list<T> choices) {
+    return *(choices.begin() + below(static_cast<int>(choices.size())));
   }
 
   void add_node(const std::string& name, const std::set<std::string>& serves) {
     auto& node = world_.nodes[name];
     node.modes = serves;
     quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-    for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
+    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     if (below(3) == 0) same.placement = quota::policy::spread;
     node.pool = same.pool = pick({"", "red", "blue"});
     const int cards = 1 + below(serves.contains("vgpu") ? 6 : 4);
@@ -119,10 +119,10 @@ class life {
     engine_[name] = same;
   }
 
-  static std::vector<quota::link> links_of(const brute::node& of) {
+  static std::vector<quota::link> links_of(const brute::node& node) {
     std::vector<quota::link> out;
-    for (const auto& a : of.cards)
-      for (const auto& b : of.cards) {
+    for (const auto& a : node.cards)
+      for (const auto& b : node.cards) {
         if (a.slot.empty()) return {};
         auto digit = std::ranges::mismatch(a.slot, b.slot).in1 - a.slot.begin();
         out.push_back({.pci = static_cast<quota::path>(1 + digit)});
@@ -188,16 +188,16 @@ class life {
     std::vector<brute::request> pod;
     // Mostly in words the node knows, so that most tries are about room.
     for (int wanted = 1 + below(3), tries = 0; std::ssize(pod) < wanted && tries < 30; ++tries) {
-      auto one = container();
-      if (below(20) == 0 || brute::understand({one}, node.modes)) pod.push_back(std::move(one));
+      auto candidate = container();
+      if (below(20) == 0 || brute::understand({candidate}, node.modes)) pod.push_back(std::move(candidate));
     }
     std::vector<std::vector<quota::amount>> amounts;
-    for (auto& one : pod) {
-      if (one.erase("cpu") > 0)
+    for (auto& entry : pod) {
+      if (entry.erase("cpu") > 0)
         amounts.push_back({{"cpu", 2}});
       else
         amounts.emplace_back();
-      for (const auto& [key, value] : one) amounts.back().push_back({key, value});
+      for (const auto& [key, value] : entry) amounts.back().push_back({key, value});
     }
     const std::vector<quota::limits> limits{amounts.begin(), amounts.end()};
 
@@ -214,30 +214,30 @@ class life {
     quota::filter(limits, {&*view, 1}, {&by_filter, 1}, &wanted);
     if (no) {
       ++refused;
-      EXPECT_EQ(by_filter.why, quota::reason_of(*no));
+      EXPECT_EQ(by_filter.code, quota::reason_of(*no));
       return;
     }
-    quota::placement where;
-    const auto how = pick({quota::policy::binpack, quota::policy::spread});
-    const auto said = quota::place(demand, *view, {.how = how, .only = &wanted}, where);
+    quota::placement placement;
+    const auto policy = pick({quota::policy::binpack, quota::policy::spread});
+    const auto result = quota::place(demand, *view, {.default_policy = policy, .only = &wanted}, placement);
     const bool can = world_.fits(name, meant->asks, meant->counts, notes);
-    ASSERT_EQ(said.fits(), can) << quota::text_of(said);
+    ASSERT_EQ(result.fits(), can) << quota::text_of(result);
     ASSERT_EQ(by_filter.fits(), can);
-    ASSERT_NE(said.why, quota::reason::search_limit);
+    ASSERT_NE(result.code, quota::reason::search_limit);
     if (!can) {
       ++full;
-      ASSERT_TRUE(where.all().empty());
+      ASSERT_TRUE(placement.all().empty());
       return;
     }
     ++fitted;
-    const auto score = quota::score(where, *view, how);
+    const auto score = quota::score(placement, *view, policy);
     ASSERT_GE(score, 0);
     ASSERT_LE(score, 10);
-    const auto held = quota::holding_of(demand, where, engine_.at(name));
+    const auto held = quota::holding_of(demand, placement, engine_.at(name));
     brute::pod now{
         .node = name, .pieces = {}, .counts = meant->counts, .confirmed = false, .until = time_ + 1 + below(40)};
-    for (const auto& one : held.grants)
-      now.pieces.push_back({one.container, one.card, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
+    for (const auto& grant : held.grants)
+      now.pieces.push_back({grant.container, grant.card, grant.whole, grant.cores, grant.whole ? 0 : grant.memory_mib});
     ASSERT_TRUE(world_.accepts(name, now.pieces, now.counts)) << "the engine would over-commit";
     as_asked(now, meant->asks);
     as_wanted(now, meant->asks, notes);
@@ -251,15 +251,15 @@ class life {
   static void as_asked(const brute::pod& got, const std::vector<std::optional<brute::ask>>& asks) {
     std::vector<int> copies(asks.size());
     std::set<std::pair<int, std::string>> cards;
-    for (const auto& one : got.pieces) {
-      const auto& ask = asks.at(static_cast<std::size_t>(one.container));
+    for (const auto& piece : got.pieces) {
+      const auto& ask = asks.at(static_cast<std::size_t>(piece.container));
       ASSERT_TRUE(ask.has_value());
-      ++copies[static_cast<std::size_t>(one.container)];
-      ASSERT_TRUE(cards.emplace(one.container, one.card).second || !ask->apart);
-      ASSERT_EQ(one.whole, ask->whole);
+      ++copies[static_cast<std::size_t>(piece.container)];
+      ASSERT_TRUE(cards.emplace(piece.container, piece.card).second || !ask->apart);
+      ASSERT_EQ(piece.whole, ask->whole);
       if (ask->whole) continue;
-      ASSERT_EQ(one.cores, ask->cores);
-      if (ask->percent == 0) ASSERT_EQ(one.mib, ask->mib);
+      ASSERT_EQ(piece.cores, ask->cores);
+      if (ask->percent == 0) ASSERT_EQ(piece.mib, ask->mib);
     }
     for (std::size_t i = 0; i < asks.size(); ++i) ASSERT_EQ(copies[i], asks[i] ? asks[i]->copies : 0);
   }
@@ -268,49 +268,49 @@ class life {
   void as_wanted(const brute::pod& got, const std::vector<std::optional<brute::ask>>& asks, const brute::notes& notes) {
     const auto& node = world_.nodes.at(got.node);
     std::multiset<std::pair<int, std::string>> there, foretold;
-    for (const auto& one : got.pieces) {
-      const auto card = std::ranges::find(node.cards, one.card, &brute::card::uuid);
+    for (const auto& piece : got.pieces) {
+      const auto card = std::ranges::find(node.cards, piece.card, &brute::card::uuid);
       ASSERT_TRUE(card != node.cards.end() && brute::wanted(node, *card, notes));
-      const auto& ask = asks.at(static_cast<std::size_t>(one.container));
-      if (ask && ask->foretold) there.emplace(one.container, one.card);
+      const auto& ask = asks.at(static_cast<std::size_t>(piece.container));
+      if (ask && ask->foretold) there.emplace(piece.container, piece.card);
     }
     const auto model = world_.foretold(got.node, asks, notes);
     ASSERT_TRUE(model.has_value());
-    for (const auto& one : *model) foretold.emplace(one.container, one.card);
+    for (const auto& entry : *model) foretold.emplace(entry.container, entry.card);
     ASSERT_EQ(there, foretold);
     if (!there.empty()) ++followed;
     if (!notes.empty()) ++chosen;
   }
 
   auto somebody() {
-    auto at = world_.pods.begin();
-    std::advance(at, below(static_cast<int>(world_.pods.size())));
-    return at;
+    auto position = world_.pods.begin();
+    std::advance(position, below(static_cast<int>(world_.pods.size())));
+    return position;
   }
 
   void confirm() {
     if (world_.pods.empty()) return;
-    const auto at = somebody();
-    ASSERT_TRUE(ledger_.confirm(at->first));
-    at->second.confirmed = true;
+    const auto position = somebody();
+    ASSERT_TRUE(ledger_.confirm(position->first));
+    position->second.confirmed = true;
   }
 
   void leave() {
     ASSERT_FALSE(ledger_.release("nobody"));
     if (world_.pods.empty()) return;
-    const auto at = somebody();
-    const auto name = at->second.node;
-    ASSERT_TRUE(ledger_.release(at->first));
-    world_.pods.erase(at);
+    const auto position = somebody();
+    const auto name = position->second.node;
+    ASSERT_TRUE(ledger_.release(position->first));
+    world_.pods.erase(position);
     compare(name);
   }
 
   void expire() {
     time_ += 1 + below(20);
     std::vector<std::string> due;
-    std::erase_if(world_.pods, [&](const auto& one) {
-      const bool out = !one.second.confirmed && one.second.until <= time_;
-      if (out) due.push_back(one.first);
+    std::erase_if(world_.pods, [&](const auto& pod) {
+      const bool out = !pod.second.confirmed && pod.second.until <= time_;
+      if (out) due.push_back(pod.first);
       return out;
     });
     auto gone = ledger_.expire(time_);
@@ -321,14 +321,14 @@ class life {
   /// What was said before changes nothing, and another holding for the same pod is not taken.
   void say_again() {
     if (world_.pods.empty()) return;
-    const auto at = somebody();
-    auto held = ledger_.find(at->first)->held;
+    const auto position = somebody();
+    auto held = ledger_.find(position->first)->held;
     const long until = time_ + 1 + below(40);
-    ASSERT_EQ(ledger_.assume(at->first, held, until), quota::booked::already);
-    if (!at->second.confirmed) at->second.until = std::max(at->second.until, until);
+    ASSERT_EQ(ledger_.assume(position->first, held, until), quota::booked::already);
+    if (!position->second.confirmed) position->second.until = std::max(position->second.until, until);
     held.node = "elsewhere";
-    ASSERT_EQ(ledger_.assume(at->first, held, until), quota::booked::elsewhere);
-    compare(at->second.node);
+    ASSERT_EQ(ledger_.assume(position->first, held, until), quota::booked::elsewhere);
+    compare(position->second.node);
   }
 
   void change_a_node() {
@@ -336,14 +336,14 @@ class life {
     auto& node = engine_.at(name);
     auto& model = world_.nodes.at(name);
     std::ranges::shuffle(node.cards, random_);
-    std::ranges::sort(model.cards, {}, [&](const brute::card& one) {
-      return std::ranges::find(node.cards, one.uuid, &quota::card::uuid) - node.cards.begin();
+    std::ranges::sort(model.cards, {}, [&](const brute::card& card) {
+      return std::ranges::find(node.cards, card.uuid, &quota::card::uuid) - node.cards.begin();
     });
     node.links = links_of(model);
     auto& card = node.cards.front();
     (below(2) == 0 ? card.cordoned : card.healthy) ^= true;
-    for (auto& one : model.cards)
-      if (one.uuid == card.uuid) one.in_use_allowed = card.usable();
+    for (auto& entry : model.cards)
+      if (entry.uuid == card.uuid) entry.in_use_allowed = card.usable();
     if (below(4) == 0) ledger_.remove(name);
     ledger_.put(node);
     compare(name);
@@ -352,20 +352,20 @@ class life {
   /// Only what the API has survives; pods and nodes are listed in any order.
   void restart() {
     std::vector<std::pair<std::string, quota::holding>> known;
-    ledger_.for_each([&](const auto& uid, const auto& one) {
-      if (one.confirmed) known.emplace_back(uid, one.held);
+    ledger_.for_each([&](const auto& uid, const auto& entry) {
+      if (entry.confirmed) known.emplace_back(uid, entry.held);
     });
-    std::erase_if(world_.pods, [](const auto& one) { return !one.second.confirmed; });
+    std::erase_if(world_.pods, [](const auto& pod) { return !pod.second.confirmed; });
     std::ranges::sort(known, {}, &std::pair<std::string, quota::holding>::first);
     std::ranges::shuffle(known, random_);
     const quota::ledger before{ledger_};
     ledger_ = {};
     const bool nodes_first = below(2) == 0;
     if (nodes_first)
-      for (const auto& [name, one] : engine_) ledger_.put(one);
+      for (const auto& [name, node] : engine_) ledger_.put(node);
     for (const auto& [uid, held] : known)
       ASSERT_EQ(ledger_.record(uid, held), nodes_first ? quota::booked::done : quota::booked::no_node);
-    for (const auto& [name, one] : engine_) ledger_.put(one);
+    for (const auto& [name, node] : engine_) ledger_.put(node);
     for (const auto& [uid, held] : known) ASSERT_EQ(ledger_.record(uid, held), quota::booked::already);
     expect_same_entries(before, ledger_);
     ++restarts;
@@ -375,21 +375,21 @@ class life {
   void compare(const std::string& name) const {
     const auto view = ledger_.view(name);
     ASSERT_TRUE(view.has_value());
-    for (std::size_t i = 0; i < view->what->cards.size(); ++i) {
+    for (std::size_t i = 0; i < view->inventory->cards.size(); ++i) {
       quota::card_use want;
-      for (const auto& one : world_.on(view->what->cards[i].uuid)) {
-        if (one.whole) {
+      for (const auto& entry : world_.on(view->inventory->cards[i].uuid)) {
+        if (entry.whole) {
           ++want.wholes;
           continue;
         }
         ++want.sharers;
-        want.cores += one.cores;
-        want.memory_mib += one.mib;
+        want.cores += entry.cores;
+        want.memory_mib += entry.mib;
       }
       ASSERT_EQ(view->used[i], want) << name << " card " << i;
     }
-    for (std::size_t i = 0; i < view->what->counts.size(); ++i)
-      ASSERT_EQ(view->counts_used[i], world_.counted(name, view->what->counts[i].key));
+    for (std::size_t i = 0; i < view->inventory->counts.size(); ++i)
+      ASSERT_EQ(view->counts_used[i], world_.counted(name, view->inventory->counts[i].key));
     ASSERT_EQ(ledger_.over_given(name), 0U);
   }
 
@@ -407,14 +407,14 @@ TEST(quota_property, S8_S12_S70_no_over_commit_and_no_false_refusal_beside_a_mod
   // Many short lives: each has nodes of its own.
   for (long done = 0, number = 0; done < operations; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", life " + std::to_string(number));
-    life one{seed * 1'000'003 + static_cast<unsigned long>(number)};
+    life life{seed * 1'000'003 + static_cast<unsigned long>(number)};
     for (int i = 0; i < 500 && done < operations; ++i, ++done) {
-      one.step();
+      life.step();
       if (HasFatalFailure() || HasNonfatalFailure()) return;
     }
-    one.compare();
-    fitted += one.fitted, refused += one.refused, full += one.full;
-    followed += one.followed, chosen += one.chosen, restarts += one.restarts;
+    life.compare();
+    fitted += life.fitted, refused += life.refused, full += life.full;
+    followed += life.followed, chosen += life.chosen, restarts += life.restarts;
   }
   // The lives have to be about something: pods that find room, pods that find none, and wrong words.
   if (operations < 10'000) return;

@@ -16,13 +16,13 @@ using pairs = std::map<std::string, std::string>;
 const card v100{.uuid = "GPU-1", .model = "Tesla V100-SXM2-16GB", .memory_mib = 16160};
 const card a100{.uuid = "GPU-2", .model = "NVIDIA A100-PCIE-40GB", .memory_mib = 40536};
 
-std::string allowed(const pairs& by) {
-  const auto of = selector::of(by);
-  node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
-  on.pool = "red";
+std::string allowed(const pairs& pairs) {
+  const auto wanted = selector::of(pairs);
+  node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  node.pool = "red";
   std::string out;
-  for (const card& one : on.cards) out += of.allows(on, one) ? one.uuid.substr(4) : "";
-  EXPECT_EQ(of.problem(), "");
+  for (const card& card : node.cards) out += wanted.allows(node, card) ? card.uuid.substr(4) : "";
+  EXPECT_EQ(wanted.problem(), "");
   return out;
 }
 
@@ -51,43 +51,44 @@ TEST(selector, S60_labels_of_ack_and_of_models_and_pools_choose_too) {
 }
 
 TEST(selector, the_policy_of_the_pod_counts_on_nodes_of_hami) {
-  const auto of = selector::of(pairs{{"hami.io/gpu-scheduler-policy", "spread"}});
-  EXPECT_TRUE(of.nothing());
-  node on;
-  EXPECT_EQ(of.on(on, policy::binpack), policy::binpack);
-  on.serves.modes = static_cast<std::uint16_t>(mode::hami);
-  on.placement = policy::binpack;
-  EXPECT_EQ(of.on(on, policy::binpack), policy::spread);
+  const auto wanted = selector::of(pairs{{"hami.io/gpu-scheduler-policy", "spread"}});
+  EXPECT_TRUE(wanted.nothing());
+  node node;
+  EXPECT_EQ(wanted.on(node, policy::binpack), policy::binpack);
+  node.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  node.placement = policy::binpack;
+  EXPECT_EQ(wanted.on(node, policy::binpack), policy::spread);
 }
 
 TEST(selector, what_is_not_understood_is_said_in_one_line_and_passed_over) {
-  selector of;
-  EXPECT_FALSE(of.read("hami.io/gpu-scheduler-policy", "tightest"));
-  EXPECT_EQ(of.problem(), "hami.io/gpu-scheduler-policy is tightest; allowed: binpack, spread or topology-aware");
-  EXPECT_FALSE(of.read("aliyun.accelerator/nvidia_mem", "16Gi"));
-  EXPECT_FALSE(of.read("app", "web"));
-  EXPECT_TRUE(of.nothing());
+  selector selector;
+  EXPECT_FALSE(selector.read("hami.io/gpu-scheduler-policy", "tightest"));
+  EXPECT_EQ(selector.problem(), "hami.io/gpu-scheduler-policy is tightest; allowed: binpack, spread or topology-aware");
+  EXPECT_FALSE(selector.read("aliyun.accelerator/nvidia_mem", "16Gi"));
+  EXPECT_FALSE(selector.read("app", "web"));
+  EXPECT_TRUE(selector.nothing());
 }
 
 TEST(selector, placement_filter_and_explain_go_by_it) {
   ledger book;
-  node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
-  on.serves.modes = static_cast<std::uint16_t>(mode::hami);
-  book.put(on);
-  const std::vector<amount> one{{"nvidia.com/gpumem", 4096}};
-  const std::vector<limits> pod{one};
+  node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  node.serves.modes = static_cast<std::uint16_t>(mode::hami);
+  book.put(node);
+  const std::vector<amount> amounts{{"nvidia.com/gpumem", 4096}};
+  const std::vector<limits> pod{amounts};
   const auto a = selector::of(pairs{{"nvidia.com/use-gputype", "A100"}});
   const auto h = selector::of(pairs{{"nvidia.com/use-gputype", "H100"}});
   const std::vector<node_view> nodes{*book.view("n")};
-  demand what;
-  placement where;
-  ASSERT_FALSE(read(pod, on.serves, what));
-  ASSERT_TRUE(place(what, nodes[0], {.only = &a}, where).fits());
-  EXPECT_EQ(where.all()[0].card, 1);
-  EXPECT_EQ(text_of(place(what, nodes[0], {.only = &h}, where)), "no room on the cards the pod wants: needs 1, has 0");
+  demand demand;
+  placement placement;
+  ASSERT_FALSE(read(pod, node.serves, demand));
+  ASSERT_TRUE(place(demand, nodes[0], {.only = &a}, placement).fits());
+  EXPECT_EQ(placement.all()[0].card, 1);
+  EXPECT_EQ(text_of(place(demand, nodes[0], {.only = &h}, placement)),
+            "no room on the cards the pod wants: needs 1, has 0");
   std::vector<shortfall> out(1);
   filter(pod, nodes, out, &h);
-  EXPECT_EQ(out[0].why, reason::not_selected);
+  EXPECT_EQ(out[0].code, reason::not_selected);
   EXPECT_EQ(
       text_of(explain(pod, nodes, &h), nodes),
       "fits on 0 of 1 nodes: 1 no room on the cards the pod wants (container 0); nearest: node n; no single change "
@@ -105,30 +106,30 @@ TEST(selector, placement_filter_and_explain_go_by_it) {
 /// NVIDIA's plugin, and ACK's for whole cards, pick any free card of the node.
 TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other) {
   const auto two = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-1,GPU-2"}});
-  const auto one = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-2"}});
+  const auto single = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-2"}});
   const auto none = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-9"}});
-  const auto said = [&](mode as, const char* key, const selector& only, bool first_is_healthy = true) {
-    node on{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
-    on.serves.modes = static_cast<std::uint16_t>(as);
-    on.cards[0].healthy = first_is_healthy;
+  const auto judge = [&](mode mode, const char* key, const selector& only, bool first_is_healthy = true) {
+    node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+    node.serves.modes = static_cast<std::uint16_t>(mode);
+    node.cards[0].healthy = first_is_healthy;
     ledger book;
-    book.put(on);
+    book.put(node);
     const std::vector<amount> amounts{{key, 1}};
     const std::vector<limits> pod{amounts};
-    demand what;
-    EXPECT_FALSE(read(pod, on.serves, what));
-    placement where;
-    const auto placed = place(what, *book.view("n"), {.only = &only}, where).why;
-    EXPECT_EQ(fit(what, *book.view("n"), {.only = &only}).why, placed);
+    demand demand;
+    EXPECT_FALSE(read(pod, node.serves, demand));
+    placement placement;
+    const auto placed = place(demand, *book.view("n"), {.only = &only}, placement).code;
+    EXPECT_EQ(fit(demand, *book.view("n"), {.only = &only}).code, placed);
     return placed;
   };
-  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", two), reason::fits);
-  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", one), reason::not_steered);
-  EXPECT_EQ(said(mode::share, "nvidia.com/gpu", one), reason::not_steered);
-  EXPECT_EQ(said(mode::topology, "aliyun.com/gpu", one), reason::not_steered);
-  EXPECT_EQ(said(mode::hami, "nvidia.com/gpu", one), reason::fits) << "HAMi's plugin is told the card";
-  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", one, false), reason::fits) << "the other is given to nobody";
-  EXPECT_EQ(said(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
+  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", two), reason::fits);
+  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single), reason::not_steered);
+  EXPECT_EQ(judge(mode::share, "nvidia.com/gpu", single), reason::not_steered);
+  EXPECT_EQ(judge(mode::topology, "aliyun.com/gpu", single), reason::not_steered);
+  EXPECT_EQ(judge(mode::hami, "nvidia.com/gpu", single), reason::fits) << "HAMi's plugin is told the card";
+  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single, false), reason::fits) << "the other is given to nobody";
+  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ using pod = std::vector<brute::request>;
 
 /// Limits of a pod as the engine takes them; valid as long as this is.
 struct spoken {
-  explicit spoken(const pod& of) {
-    for (const auto& one : of) {
+  explicit spoken(const pod& pod) {
+    for (const auto& entry : pod) {
       amounts.emplace_back();
-      for (const auto& [key, value] : one) amounts.back().push_back({key, value});
+      for (const auto& [key, value] : entry) amounts.back().push_back({key, value});
     }
     limits.assign(amounts.begin(), amounts.end());
   }
@@ -38,8 +38,8 @@ class world {
 
   int below(int n) { return static_cast<int>(random_() % static_cast<unsigned long>(n)); }
   template <class T>
-  T pick(std::initializer_list<T> of) {
-    return *(of.begin() + below(static_cast<int>(of.size())));
+  T pick(std::initializer_list<T> choices) {
+    return *(choices.begin() + below(static_cast<int>(choices.size())));
   }
 
   void add_node(const std::string& name, const std::set<std::string>& serves, int cards) {
@@ -49,15 +49,15 @@ class world {
     auto& node = model.nodes[name];
     node.modes = serves;
     quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
-    for (const auto& one : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(one));
+    for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     for (int i = 0; i < cards; ++i) {
-      quota::card of{.uuid = name + "-" + std::to_string(i),
-                     .model = {},
-                     .memory_mib = pick<long>({1024, 2048, 4096}),
-                     .max_sharers = pick({2, 16, 16})};
-      of.cordoned = below(12) == 0;
-      node.cards.push_back({of.uuid, of.memory_mib, of.max_sharers, of.usable()});
-      same.cards.push_back(of);
+      quota::card card{.uuid = name + "-" + std::to_string(i),
+                       .model = {},
+                       .memory_mib = pick<long>({1024, 2048, 4096}),
+                       .max_sharers = pick({2, 16, 16})};
+      card.cordoned = below(12) == 0;
+      node.cards.push_back({card.uuid, card.memory_mib, card.max_sharers, card.usable()});
+      same.cards.push_back(card);
     }
     node.counts["example.com/fpga"] = 3;
     same.counts.push_back({"example.com/fpga", 3});
@@ -85,33 +85,34 @@ class world {
   pod make_pod(const std::string& name, int containers) {
     pod out;
     for (int tries = 0; std::ssize(out) < containers && tries < 40; ++tries)
-      if (auto one = container(); brute::understand({one}, model.nodes.at(name).modes)) out.push_back(std::move(one));
+      if (auto candidate = container(); brute::understand({candidate}, model.nodes.at(name).modes))
+        out.push_back(std::move(candidate));
     return out;
   }
 
-  bool fits(const brute::world& in, const pod& of, const std::string& name) const {
-    const auto meant = brute::understand(of, in.nodes.at(name).modes);
-    return meant && in.fits(name, meant->asks, meant->counts);
+  bool fits(const brute::world& world, const pod& pod, const std::string& name) const {
+    const auto meant = brute::understand(pod, world.nodes.at(name).modes);
+    return meant && world.fits(name, meant->asks, meant->counts);
   }
 
-  static brute::pod told(const quota::holding& of) {
-    brute::pod out{.node = of.node, .pieces = {}, .counts = {}};
-    for (const auto& one : of.grants)
-      out.pieces.push_back({one.container, one.card, one.whole, one.cores, one.whole ? 0 : one.memory_mib});
-    for (const auto& one : of.counts) out.counts[one.key] += one.amount;
+  static brute::pod told(const quota::holding& holding) {
+    brute::pod out{.node = holding.node, .pieces = {}, .counts = {}};
+    for (const auto& grant : holding.grants)
+      out.pieces.push_back({grant.container, grant.card, grant.whole, grant.cores, grant.whole ? 0 : grant.memory_mib});
+    for (const auto& count : holding.counts) out.counts[count.key] += count.amount;
     return out;
   }
 
   /// Places it where the engine would. False where it does not fit.
-  bool run(const std::string& uid, const pod& of, const std::string& name) {
+  bool run(const std::string& uid, const pod& pod, const std::string& name) {
     const auto view = book.view(name);
-    const spoken words{of};
-    quota::demand what;
-    quota::placement where;
-    if (!view || quota::read(words.limits, view->what->serves, what) ||
-        !quota::place(what, *view, pick({quota::policy::binpack, quota::policy::spread}), where).fits())
+    const spoken words{pod};
+    quota::demand demand;
+    quota::placement placement;
+    if (!view || quota::read(words.limits, view->inventory->serves, demand) ||
+        !quota::place(demand, *view, pick({quota::policy::binpack, quota::policy::spread}), placement).fits())
       return false;
-    const auto held = quota::holding_of(what, where, *view->what);
+    const auto held = quota::holding_of(demand, placement, *view->inventory);
     if (book.assume(uid, held, 1) != quota::booked::done) return false;
     model.pods[uid] = told(held);
     return true;

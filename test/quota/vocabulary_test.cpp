@@ -10,21 +10,21 @@
 namespace quota {
 namespace {
 
-service serving(mode of) { return {.modes = static_cast<std::uint16_t>(of)}; }
+service serving(mode mode) { return {.modes = static_cast<std::uint16_t>(mode)}; }
 
 /// One container with these limits; what it needs, or why not.
 struct outcome {
   std::optional<refusal> no;
-  demand what;
-  const need& only() const { return what.needs().front(); }
+  demand demanded;
+  const need& only() const { return demanded.needs().front(); }
 };
-outcome ask(const service& of, const std::vector<amount>& one) {
-  const std::vector<limits> pod{one};
+outcome ask(const service& service, const std::vector<amount>& amounts) {
+  const std::vector<limits> pod{amounts};
   outcome out;
-  out.no = read(pod, of, out.what);
+  out.no = read(pod, service, out.demanded);
   return out;
 }
-outcome ask(mode of, const std::vector<amount>& one) { return ask(serving(of), one); }
+outcome ask(mode mode, const std::vector<amount>& amounts) { return ask(serving(mode), amounts); }
 
 TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_valid_value) {
   for (std::int64_t core = 0; core <= 1000; ++core) {
@@ -33,7 +33,7 @@ TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_v
         ask(mode::vgpu, {{"tencent.com/vcuda-core", core}, {"tencent.com/vcuda-memory", core == 0 ? 0 : 4}});
     if (core == 0) {
       EXPECT_FALSE(got.no);
-      EXPECT_TRUE(got.what.nothing());
+      EXPECT_TRUE(got.demanded.nothing());
     } else if (core < 100) {
       ASSERT_FALSE(got.no);
       EXPECT_FALSE(got.only().whole);
@@ -45,7 +45,7 @@ TEST(vocabulary, S11_vcuda_core_from_0_to_1000_has_its_verdict_and_the_nearest_v
       EXPECT_EQ(got.only().cards, core / 100);
     } else {
       ASSERT_TRUE(got.no);
-      EXPECT_EQ(got.no->what, wrong::not_legal);
+      EXPECT_EQ(got.no->kind, wrong::not_legal);
       EXPECT_EQ(got.no->key, "tencent.com/vcuda-core");
       EXPECT_EQ(got.no->value, core);
       EXPECT_EQ(got.no->below, core / 100 * 100);
@@ -70,7 +70,7 @@ TEST(vocabulary, S11_the_message_names_key_value_and_the_nearest_valid_ones) {
 
 /// Key, value, partner; nearest below and above where it is refused, both -1 and legal otherwise.
 struct line {
-  mode of;
+  mode node_mode;
   std::vector<amount> limits;
   bool legal;
   std::int64_t below = -1, above = -1;
@@ -120,25 +120,25 @@ TEST(vocabulary, S49_S50_S60_S83_every_vocabulary_has_its_steps_and_says_the_nea
       {mode::pgpu, {{"example.com/fpga", INT64_MAX}}, false, 1'000'000'000},
       {mode::pgpu, {{"example.com/fpga", INT64_MIN}}, false, -1, 1},
   };
-  for (const auto& one : lines) {
-    const auto got = ask(one.of, one.limits);
-    SCOPED_TRACE(std::string{one.limits.back().key} + " " + std::to_string(one.limits.back().value));
-    ASSERT_EQ(!got.no, one.legal) << text_of(*got.no);
-    if (one.legal) continue;
-    EXPECT_EQ(got.no->what, wrong::not_legal);
-    EXPECT_EQ(got.no->below, one.below);
-    EXPECT_EQ(got.no->above, one.above);
+  for (const auto& line : lines) {
+    const auto got = ask(line.node_mode, line.limits);
+    SCOPED_TRACE(std::string{line.limits.back().key} + " " + std::to_string(line.limits.back().value));
+    ASSERT_EQ(!got.no, line.legal) << text_of(*got.no);
+    if (line.legal) continue;
+    EXPECT_EQ(got.no->kind, wrong::not_legal);
+    EXPECT_EQ(got.no->below, line.below);
+    EXPECT_EQ(got.no->above, line.above);
     // The nearest is a value that is legal by itself.
     if (!known(got.no->key)) continue;
     for (const auto nearest : {got.no->below, got.no->above})
-      if (nearest >= 0) EXPECT_FALSE(judge({got.no->key, nearest}, serving(one.of)));
+      if (nearest >= 0) EXPECT_FALSE(judge({got.no->key, nearest}, serving(line.node_mode)));
   }
 }
 
 TEST(vocabulary, a_share_is_refused_without_its_partner) {
-  const auto lonely = [](mode of, amount one) {
-    const auto got = ask(of, {one});
-    return got.no && got.no->what == wrong::needs_partner ? std::string{got.no->other} : "";
+  const auto lonely = [](mode mode, amount amount) {
+    const auto got = ask(mode, {amount});
+    return got.no && got.no->kind == wrong::needs_partner ? std::string{got.no->other} : "";
   };
   EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-core", 50}), "tencent.com/vcuda-memory");
   EXPECT_EQ(lonely(mode::vgpu, {"tencent.com/vcuda-memory", 4}), "tencent.com/vcuda-core");
@@ -166,29 +166,29 @@ TEST(vocabulary, S50_nvidia_com_gpu_is_a_card_a_slot_or_a_replica_by_the_nodes_m
   EXPECT_EQ(replica.memory_mib, 0);
   EXPECT_EQ(ask(mode::share, {{"nvidia.com/gpu.shared", 3}}).only().cards, 3U);
 
-  EXPECT_EQ(ask(mode::vgpu, two).no->what, wrong::not_served);
-  EXPECT_EQ(ask(mode::pgpu, {{"nvidia.com/gpu.shared", 1}}).no->what, wrong::not_served);
+  EXPECT_EQ(ask(mode::vgpu, two).no->kind, wrong::not_served);
+  EXPECT_EQ(ask(mode::pgpu, {{"nvidia.com/gpu.shared", 1}}).no->kind, wrong::not_served);
 }
 
 TEST(vocabulary, S50_S52_a_slot_takes_what_is_not_said_from_the_nodes_defaults) {
-  auto of = serving(mode::hami);
-  of.default_memory_mib = 5000;
-  of.default_cores = 10;
-  const auto bare = ask(of, {{"nvidia.com/gpualloc", 2}}).only();
+  auto service = serving(mode::hami);
+  service.default_memory_mib = 5000;
+  service.default_cores = 10;
+  const auto bare = ask(service, {{"nvidia.com/gpualloc", 2}}).only();
   EXPECT_EQ(bare.cards, 2U);
   EXPECT_EQ(bare.memory_mib, 5000);
   EXPECT_EQ(bare.cores, 10);
 
-  const auto said =
-      ask(of, {{"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}, {"nvidia.com/gpucores", 30}});
-  EXPECT_EQ(said.only().cards, 1U);
-  EXPECT_EQ(said.only().memory_mib, 3000);
-  EXPECT_EQ(said.only().memory_percent, 0);
-  EXPECT_EQ(said.only().cores, 30);
+  const auto full =
+      ask(service, {{"nvidia.com/gpumem", 3000}, {"nvidia.com/gpumem-percentage", 50}, {"nvidia.com/gpucores", 30}});
+  EXPECT_EQ(full.only().cards, 1U);
+  EXPECT_EQ(full.only().memory_mib, 3000);
+  EXPECT_EQ(full.only().memory_percent, 0);
+  EXPECT_EQ(full.only().cores, 30);
 
-  of.default_cards = 0;
-  EXPECT_EQ(ask(of, {{"nvidia.com/gpumem", 3000}}).no->what, wrong::needs_partner);
-  EXPECT_TRUE(ask(of, {{"nvidia.com/priority", 1}}).what.nothing());
+  service.default_cards = 0;
+  EXPECT_EQ(ask(service, {{"nvidia.com/gpumem", 3000}}).no->kind, wrong::needs_partner);
+  EXPECT_TRUE(ask(service, {{"nvidia.com/priority", 1}}).demanded.nothing());
 }
 
 TEST(vocabulary, S12_units_are_told_in_mib) {
@@ -213,7 +213,9 @@ TEST(vocabulary, S49_what_is_written_on_the_pod_is_a_whole_number_from_1) {
 }
 
 TEST(vocabulary, S49_what_is_written_on_the_pod_and_is_no_number_is_refused_in_words) {
-  const auto refused = [](mode of, const std::vector<amount>& limits) { return text_of(ask(of, limits).no.value()); };
+  const auto refused = [](mode mode, const std::vector<amount>& limits) {
+    return text_of(ask(mode, limits).no.value());
+  };
   EXPECT_EQ(refused(mode::vgpu, {{"tencent.com/vcuda-core", 20},
                                  {"tencent.com/vcuda-memory", 4},
                                  {"tencent.com/vcuda-core-limit", not_a_number}}),
@@ -248,41 +250,41 @@ TEST(vocabulary, S49_a_core_limit_is_carried_with_the_share) {
 
 TEST(vocabulary, two_vocabularies_in_one_container_are_refused_and_in_two_containers_are_not) {
   const auto both = serving(mode::pgpu).modes | serving(mode::vgpu).modes;
-  const service of{.modes = static_cast<std::uint16_t>(both)};
+  const service service{.modes = static_cast<std::uint16_t>(both)};
   const amount gpu{"nvidia.com/gpu", 1}, core{"tencent.com/vcuda-core", 100};
-  EXPECT_EQ(ask(of, {gpu, core}).no->what, wrong::mixed);
-  EXPECT_EQ(ask(mode::hami, {gpu, {"nvidia.com/gpualloc", 1}}).no->what, wrong::mixed);
+  EXPECT_EQ(ask(service, {gpu, core}).no->kind, wrong::mixed);
+  EXPECT_EQ(ask(mode::hami, {gpu, {"nvidia.com/gpualloc", 1}}).no->kind, wrong::mixed);
 
   const std::vector<amount> first{gpu}, second{core};
   const std::vector<limits> pod{first, second};
-  demand what;
-  ASSERT_FALSE(read(pod, of, what));
-  ASSERT_EQ(what.needs().size(), 2U);
-  EXPECT_EQ(what.needs()[1].container, 1);
+  demand demand;
+  ASSERT_FALSE(read(pod, service, demand));
+  ASSERT_EQ(demand.needs().size(), 2U);
+  EXPECT_EQ(demand.needs()[1].container, 1);
 }
 
 TEST(vocabulary, unknown_declared_keys_are_counted_over_containers_and_native_ones_are_passed_over) {
   const std::vector<amount> first{{"example.com/fpga", 2}, {"cpu", 4}, {"memory", INT64_MAX}};
   const std::vector<amount> second{{"example.com/fpga", 1}, {"example.com/dsp", 1}};
   const std::vector<limits> pod{first, second};
-  demand what;
-  ASSERT_FALSE(read(pod, serving(mode::pgpu), what));
-  ASSERT_EQ(what.counts().size(), 2U);
-  EXPECT_EQ(what.counts()[0].key, "example.com/fpga");
-  EXPECT_EQ(what.counts()[0].amount, 3);
+  demand demand;
+  ASSERT_FALSE(read(pod, serving(mode::pgpu), demand));
+  ASSERT_EQ(demand.counts().size(), 2U);
+  EXPECT_EQ(demand.counts()[0].key, "example.com/fpga");
+  EXPECT_EQ(demand.counts()[0].amount, 3);
   EXPECT_FALSE(known("example.com/fpga"));
   EXPECT_TRUE(known("nvidia.com/gpualloc"));
 }
 
 /// What a pod of these containers needs, as "whole cards + shares, fpga".
-std::string needed(mode on, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
+std::string needed(mode mode, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
   std::vector<limits> pod;
   for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
   demand out;
-  if (const auto no = read(pod, serving(on), out)) return text_of(*no);
+  if (const auto no = read(pod, serving(mode), out)) return text_of(*no);
   std::int64_t wholes = 0, shares = 0, fpga = 0;
-  for (const auto& one : out.needs()) (one.whole ? wholes : shares) += one.cards;
-  for (const auto& one : out.counts()) fpga += one.amount;
+  for (const auto& need : out.needs()) (need.whole ? wholes : shares) += need.cards;
+  for (const auto& count : out.counts()) fpga += count.amount;
   return std::to_string(wholes) + " + " + std::to_string(shares) + ", " + std::to_string(fpga);
 }
 
@@ -303,14 +305,14 @@ TEST(vocabulary, whole_cards_and_counts_of_init_containers_are_a_maximum_as_in_k
 }
 
 /// The shares a pod needs, as "MiB/cores".
-std::string shares_of(mode on, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
+std::string shares_of(mode mode, const std::vector<std::pair<bool, std::vector<amount>>>& containers) {
   std::vector<limits> pod;
   for (const auto& [init, amounts] : containers) pod.emplace_back(amounts).init = init;
   demand out;
-  if (const auto no = read(pod, serving(on), out)) return text_of(*no);
+  if (const auto no = read(pod, serving(mode), out)) return text_of(*no);
   std::string text;
-  for (const auto& one : out.needs())
-    text += (text.empty() ? "" : " ") + std::to_string(one.memory_mib) + "/" + std::to_string(one.cores);
+  for (const auto& need : out.needs())
+    text += (text.empty() ? "" : " ") + std::to_string(need.memory_mib) + "/" + std::to_string(need.cores);
   return text;
 }
 
@@ -354,12 +356,12 @@ TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_can_lend
 }
 
 TEST(vocabulary, more_containers_than_are_looked_at_are_refused) {
-  const std::vector<amount> one{{"nvidia.com/gpu", 1}};
-  const std::vector<limits> pod(demand::max_needs + 1, one);
-  demand what;
-  const auto no = read(pod, serving(mode::pgpu), what);
+  const std::vector<amount> amounts{{"nvidia.com/gpu", 1}};
+  const std::vector<limits> pod(demand::max_needs + 1, amounts);
+  demand demand;
+  const auto no = read(pod, serving(mode::pgpu), demand);
   ASSERT_TRUE(no);
-  EXPECT_EQ(no->what, wrong::too_many);
+  EXPECT_EQ(no->kind, wrong::too_many);
 }
 
 }  // namespace

@@ -28,10 +28,10 @@ std::string text_of(const std::filesystem::path& path) {
 
 /// The template without its expressions: rules hold none.
 std::vector<YAML::Node> documents_of(const std::filesystem::path& path) {
-  std::istringstream in(text_of(path));
+  std::istringstream stream(text_of(path));
   std::string plain;
   bool comment = false;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; std::getline(stream, line);) {
     comment = comment || line.starts_with("{{- /*");
     if (!comment && line.find("{{") == std::string::npos) plain += line + "\n";
     if (line.find("*/}}") != std::string::npos) comment = false;
@@ -53,7 +53,7 @@ std::set<right> rights_in(const char* file, const std::map<std::string, std::str
       for (const auto& group : rule["apiGroups"].as<std::vector<std::string>>())
         for (const auto& resource : rule["resources"].as<std::vector<std::string>>())
           for (const auto& verb : rule["verbs"].as<std::vector<std::string>>())
-            for (const auto& one : names) out.insert({scope, group + "/" + resource, verb, one});
+            for (const auto& entry : names) out.insert({scope, group + "/" + resource, verb, entry});
     }
   }
   return out;
@@ -92,8 +92,8 @@ TEST(chart, gives_no_right_that_would_let_us_do_harm) {
 
 TEST(chart, S2_names_every_object_of_the_catalogue) {
   const auto rights = chart_rights();
-  for (const auto& of : modules::catalogue()) {
-    for (const auto& made : modules::intents_of(of, {}, {"quartermaster", "x", "default", ""})) {
+  for (const auto& entry : modules::catalogue()) {
+    for (const auto& made : modules::intents_of(entry, {}, {"quartermaster", "x", "default", ""})) {
       const auto resource = std::string(made.type->group) + "/" + std::string(made.type->plural);
       for (const auto* verb : {"get", "create", "patch", "delete"})
         EXPECT_TRUE(rights.contains({"own", resource, verb, made.key.name}) ||
@@ -105,11 +105,11 @@ TEST(chart, S2_names_every_object_of_the_catalogue) {
 
 TEST(chart, S24_names_the_webhooks_and_paths_of_the_program) {
   const auto webhooks = text_of(chart / "templates/webhook.yaml");
-  for (const auto& one : {mutate_pods_route, compatibility_route}) {
-    const auto at = webhooks.find("name: " + std::string(one.webhook));
-    ASSERT_NE(at, std::string::npos) << one.webhook;
-    const auto path = webhooks.find("(list . \"", at) + 9;
-    EXPECT_EQ(webhooks.substr(path, webhooks.find('"', path) - path), one.path) << one.webhook;
+  for (const auto& entry : {mutate_pods_route, compatibility_route}) {
+    const auto position = webhooks.find("name: " + std::string(entry.webhook));
+    ASSERT_NE(position, std::string::npos) << entry.webhook;
+    const auto path = webhooks.find("(list . \"", position) + 9;
+    EXPECT_EQ(webhooks.substr(path, webhooks.find('"', path) - path), entry.path) << entry.webhook;
   }
 }
 
@@ -122,7 +122,8 @@ TEST(chart, leaves_out_the_namespaces_that_the_program_leaves_out) {
 TEST(chart, the_crds_know_the_modules_of_the_catalogue) {
   const auto policy = text_of(root / "crds/acceleratorpolicies.quartermaster.io.yaml");
   std::string list = "[";
-  for (const auto& of : modules::catalogue()) list += (list.size() > 1 ? ", '" : "'") + std::string(of.name) + "'";
+  for (const auto& entry : modules::catalogue())
+    list += (list.size() > 1 ? ", '" : "'") + std::string(entry.name) + "'";
   EXPECT_THAT(policy, testing::HasSubstr("name in " + list + "]"));
   EXPECT_THAT(policy, testing::HasSubstr("the modules are " + modules::names_for_people()));
 }

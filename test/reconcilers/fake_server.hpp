@@ -37,8 +37,8 @@ class fake_server {
 
   /// By another hand: a new object, or a new content.
   const json& put(const std::string& path, json object) {
-    const auto at = objects.find(path);
-    return store(path, at == objects.end() ? json() : at->second, std::move(object));
+    const auto match = objects.find(path);
+    return store(path, match == objects.end() ? json() : match->second, std::move(object));
   }
   void erase(const std::string& path) {
     const auto last = objects.at(path);
@@ -96,12 +96,12 @@ class fake_server {
     object["metadata"].erase("resourceVersion");
     return object;
   }
-  static void merge(json& into, const json& from) {
-    for (const auto& [key, value] : from.items()) {
-      if (value.is_object() && into.contains(key) && into[key].is_object())
-        merge(into[key], value);
+  static void merge(json& object, const json& patch) {
+    for (const auto& [key, value] : patch.items()) {
+      if (value.is_object() && object.contains(key) && object[key].is_object())
+        merge(object[key], value);
       else
-        into[key] = value;
+        object[key] = value;
     }
   }
 
@@ -109,8 +109,8 @@ class fake_server {
     auto path = path_of_target(request.target);
     const bool status = path.ends_with("/status");
     if (status) path.resize(path.size() - 7);
-    const auto at = objects.find(path);
-    const auto before = at == objects.end() ? json() : at->second;
+    const auto match = objects.find(path);
+    const auto before = match == objects.end() ? json() : match->second;
     if (before.is_null() && (verb_of(request) != "apply" || status || request.verb == kube::method::get))
       return recording_transport::refused(404, "NotFound");
     if (request.verb == kube::method::get) return recording_transport::answered(200, before);
@@ -151,9 +151,9 @@ class fake_server {
   /// The API server takes `test` for null of an absent member as true; nlohmann does not.
   static json with_null_tests(const json& patch, const json& object) {
     auto out = json::array();
-    for (const auto& one : patch) {
-      const bool null_test = one["op"] == "test" && one["value"].is_null();
-      if (!null_test || object.contains(json::json_pointer(one["path"].get<std::string>()))) out.push_back(one);
+    for (const auto& entry : patch) {
+      const bool null_test = entry["op"] == "test" && entry["value"].is_null();
+      if (!null_test || object.contains(json::json_pointer(entry["path"].get<std::string>()))) out.push_back(entry);
     }
     return out;
   }

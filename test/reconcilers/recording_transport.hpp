@@ -25,9 +25,9 @@ class recording_transport final : public kube::transport {
   /// Without one every request is answered 200 with an empty object.
   answerer answer;
 
-  kube::task<kube::response> send(kube::request what) override {
-    sent.push_back(what);
-    co_return answer ? answer(what) : kube::result<kube::response>(answered(200, nlohmann::json::object()));
+  kube::task<kube::response> send(kube::request request) override {
+    sent.push_back(request);
+    co_return answer ? answer(request) : kube::result<kube::response>(answered(200, nlohmann::json::object()));
   }
   kube::task<kube::response> stream(kube::request, kube::chunk_sink) override {
     co_return std::unexpected(kube::error{kube::errc::cancelled, 0, "no streams here", std::nullopt});
@@ -54,11 +54,11 @@ class recording_transport final : public kube::transport {
 /// Runs a task to its end on a loop of its own and gives back its result; a task that waits for something nobody does
 /// is an error.
 template <class T>
-kube::result<T> run(kube::task<T> what) {
+kube::result<T> run(kube::task<T> task) {
   boost::asio::io_context loop(1);
   std::optional<kube::result<T>> out;
   std::exception_ptr thrown;
-  boost::asio::co_spawn(loop, std::move(what), [&](std::exception_ptr e, kube::result<T> result) {
+  boost::asio::co_spawn(loop, std::move(task), [&](std::exception_ptr e, kube::result<T> result) {
     thrown = e;
     out = std::move(result);
   });

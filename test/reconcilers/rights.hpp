@@ -35,16 +35,16 @@ inline std::vector<right> needed_by(const kube::request& request, const std::str
   std::vector<std::string> parts;
   std::istringstream path(fake_server::path_of_target(request.target).substr(1));
   for (std::string part; std::getline(path, part, '/');) parts.push_back(part);
-  std::size_t at = parts[0] == "api" ? 2 : 3;
+  std::size_t index = parts[0] == "api" ? 2 : 3;
   const std::string group = parts[0] == "api" ? "" : parts[1];
   std::string scope = "cluster";
-  if (parts[at] == "namespaces" && parts.size() > at + 2) {
-    scope = parts[at + 1] == own ? "own" : "declared";
-    at += 2;
+  if (parts[index] == "namespaces" && parts.size() > index + 2) {
+    scope = parts[index + 1] == own ? "own" : "declared";
+    index += 2;
   }
-  const std::string name = parts.size() > at + 1 ? parts[at + 1] : "*";
-  const bool part_of = parts.size() > at + 2;
-  const auto resource = group + "/" + parts[at] + (part_of ? "/" + parts[at + 2] : "");
+  const std::string name = parts.size() > index + 1 ? parts[index + 1] : "*";
+  const bool part_of = parts.size() > index + 2;
+  const auto resource = group + "/" + parts[index] + (part_of ? "/" + parts[index + 2] : "");
   const auto verb = fake_server::verb_of(request);
   if (request.verb == kube::method::get) return {{scope, resource, name == "*" ? "list" : "get", name}};
   if (verb == "apply" && !part_of) return {{scope, resource, "patch", name}, {scope, resource, "create", name}};
@@ -57,12 +57,12 @@ inline std::vector<right> not_listed(const std::vector<kube::request>& requests,
   const auto listed = golden_rights();
   std::vector<right> out;
   for (const auto& request : requests) {
-    for (const auto& one : needed_by(request, own)) {
-      auto any = one;
+    for (const auto& entry : needed_by(request, own)) {
+      auto any = entry;
       std::get<3>(any) = "*";
       auto anywhere = any;
       std::get<0>(anywhere) = "cluster";
-      if (!listed.contains(one) && !listed.contains(any) && !listed.contains(anywhere)) out.push_back(one);
+      if (!listed.contains(entry) && !listed.contains(any) && !listed.contains(anywhere)) out.push_back(entry);
     }
   }
   return out;

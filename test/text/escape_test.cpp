@@ -6,27 +6,27 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string out;
-  controller::append_escaped(out, text);
+  text::append_escaped(out, text);
   return out;
 }
 
 TEST(text, cuts_on_a_character_edge) {
-  EXPECT_EQ(controller::utf8_clean("abcdef", 3), "abc");
-  EXPECT_EQ(controller::utf8_clean("声明无效", 7), "声明");
-  EXPECT_EQ(controller::utf8_clean("声明无效", 12), "声明无效");
-  EXPECT_EQ(controller::utf8_clean("😀😀", 7), "😀");
-  EXPECT_EQ(controller::utf8_clean("x", 0), "");
+  EXPECT_EQ(text::utf8_clean("abcdef", 3), "abc");
+  EXPECT_EQ(text::utf8_clean("声明无效", 7), "声明");
+  EXPECT_EQ(text::utf8_clean("声明无效", 12), "声明无效");
+  EXPECT_EQ(text::utf8_clean("😀😀", 7), "😀");
+  EXPECT_EQ(text::utf8_clean("x", 0), "");
 }
 
 TEST(text, F37_replaces_what_is_not_utf8) {
-  EXPECT_EQ(controller::utf8_clean("a\xff"
-                                   "b"),
+  EXPECT_EQ(text::utf8_clean("a\xff"
+                             "b"),
             "a\xef\xbf\xbd"
             "b");
-  EXPECT_EQ(controller::utf8_clean("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "overlong";
-  EXPECT_EQ(controller::utf8_clean("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "surrogate";
-  EXPECT_EQ(controller::utf8_clean("\xe5\xa3"), "\xef\xbf\xbd\xef\xbf\xbd") << "cut short";
-  EXPECT_EQ(controller::utf8_clean("\xf4\x90\x80\x80").size(), 12U) << "beyond Unicode";
+  EXPECT_EQ(text::utf8_clean("\xc0\xaf"), "\xef\xbf\xbd\xef\xbf\xbd") << "overlong";
+  EXPECT_EQ(text::utf8_clean("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd") << "surrogate";
+  EXPECT_EQ(text::utf8_clean("\xe5\xa3"), "\xef\xbf\xbd\xef\xbf\xbd") << "cut short";
+  EXPECT_EQ(text::utf8_clean("\xf4\x90\x80\x80").size(), 12U) << "beyond Unicode";
 }
 
 TEST(text, F37_escapes_what_would_change_a_log_line) {

@@ -5,7 +5,7 @@
 #include "text/nearest.hpp"
 #include "text/resource_name.hpp"
 
-namespace reconcilers::crl {
+namespace text {
 namespace {
 
 TEST(shown, leaves_plain_text_of_any_language_alone) {
@@ -86,4 +86,4 @@ TEST(extended_resource, says_what_is_wrong) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace text

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <optional>
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 namespace {
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -111,4 +111,4 @@ std::string canonical_plain(std::string_view text) {
   return std::string(text);
 }
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

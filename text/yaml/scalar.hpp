@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 
 enum class type : std::uint8_t { null, text, boolean, integer, real };
 type type_of_plain(std::string_view text);
@@ -15,4 +15,4 @@ type type_of_plain(std::string_view text);
 /// stay as they are written.
 std::string canonical_plain(std::string_view text);
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

@@ -23,7 +23,7 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 namespace {
 
 constexpr std::size_t max_merged = 1'000'000;
@@ -38,28 +38,28 @@ class locator {
   place operator()(const YAML::Mark& mark) {
     if (mark.is_null()) return last_;
     const auto end = std::min(text_.size(), static_cast<std::size_t>(mark.pos));
-    if (mark.line + 1 != last_.line || end < at_) {
+    if (mark.line + 1 != last_.line || end < position_) {
       last_ = {mark.line + 1, 1};
-      at_ = end - std::min(end, static_cast<std::size_t>(mark.column));
+      position_ = end - std::min(end, static_cast<std::size_t>(mark.column));
     }
-    for (; at_ < end; ++at_) last_.column += (static_cast<unsigned char>(text_[at_]) & 0xc0) != 0x80;
+    for (; position_ < end; ++position_) last_.column += (static_cast<unsigned char>(text_[position_]) & 0xc0) != 0x80;
     return last_;
   }
 
  private:
   const std::string& text_;
   place last_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
-std::string located(const std::string& name, place at, std::string_view what) {
-  return name + ":" + std::to_string(at.line) + ":" + std::to_string(at.column) + ": " + std::string(what);
+std::string located(const std::string& name, place place, std::string_view message) {
+  return name + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + std::string(message);
 }
 
 /// Makes the tree out of the parser's events.
 class builder final : public YAML::EventHandler {
  public:
-  builder(std::string_view text, locator& where, source& into) : text_(text), where_(where), into_(into) {}
+  builder(std::string_view text, locator& locator, source& source) : text_(text), locator_(locator), source_(source) {}
 
   /// The parser takes whatever is left over for the next document; what is none by its looks is a slip of the hand.
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -78,9 +78,9 @@ class builder final : public YAML::EventHandler {
     add(remember(make(mark, node::shape::null), anchor));
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto at = anchors_.find(anchor);
-    if (at == anchors_.end()) throw YAML::ParserException(mark, "an alias inside of what it stands for");
-    add(at->second);
+    const auto match = anchors_.find(anchor);
+    if (match == anchors_.end()) throw YAML::ParserException(mark, "an alias inside of what it stands for");
+    add(match->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -126,10 +126,10 @@ class builder final : public YAML::EventHandler {
     return text_.substr(std::min(text_.size(), static_cast<std::size_t>(std::max(mark.pos, 0))));
   }
   node* make(const YAML::Mark& mark, node::shape is, YAML::EmitterStyle::value style = YAML::EmitterStyle::Default) {
-    auto& made = into_.nodes.emplace_back();
+    auto& made = source_.nodes.emplace_back();
     made.is = is;
-    made.at = where_(mark);
-    made.from = mark.is_null() ? text_.size() : text_.size() - from(mark).size();
+    made.location = locator_(mark);
+    made.offset = mark.is_null() ? text_.size() : text_.size() - from(mark).size();
     made.flow = style == YAML::EmitterStyle::Flow;
     return &made;
   }
@@ -139,17 +139,17 @@ class builder final : public YAML::EventHandler {
   }
   void add(const node* made) {
     if (open_.empty()) {
-      if (made->is != node::shape::null) into_.documents.push_back(made);
+      if (made->is != node::shape::null) source_.documents.push_back(made);
       return;
     }
-    auto& to = open_.back();
-    if (to.made->sequence()) {
-      to.made->items.push_back(made);
-    } else if (!to.key) {
-      to.key = made;
+    auto& parent = open_.back();
+    if (parent.made->sequence()) {
+      parent.made->items.push_back(made);
+    } else if (!parent.key) {
+      parent.key = made;
     } else {
-      to.made->entries.push_back({to.key, made});
-      to.key = nullptr;
+      parent.made->entries.push_back({parent.key, made});
+      parent.key = nullptr;
     }
   }
   void close() {
@@ -159,39 +159,39 @@ class builder final : public YAML::EventHandler {
   }
 
   /// `<<: *other`: what stands in the mapping itself wins, then the first that is merged.
-  void merge(node& into) {
-    const auto is_merge = [](const node::entry& of) {
-      return of.key->scalar() && !of.key->quoted && of.key->text == "<<";
+  void merge(node& target) {
+    const auto is_merge = [](const node::entry& entry) {
+      return entry.key->scalar() && !entry.key->quoted && entry.key->text == "<<";
     };
-    if (std::ranges::none_of(into.entries, is_merge)) return;
-    std::vector<const node*> from;
-    for (const auto& one : into.entries) {
-      if (!is_merge(one)) continue;
-      if (one.value->sequence())
-        from.insert(from.end(), one.value->items.begin(), one.value->items.end());
+    if (std::ranges::none_of(target.entries, is_merge)) return;
+    std::vector<const node*> nodes;
+    for (const auto& entry : target.entries) {
+      if (!is_merge(entry)) continue;
+      if (entry.value->sequence())
+        nodes.insert(nodes.end(), entry.value->items.begin(), entry.value->items.end());
       else
-        from.push_back(one.value);
+        nodes.push_back(entry.value);
     }
-    std::erase_if(into.entries, is_merge);
+    std::erase_if(target.entries, is_merge);
     std::unordered_map<std::string_view, const node*> there;
-    for (const auto& one : into.entries) there.emplace(one.key->text, one.key);
-    const auto own = into.entries.size();
-    for (const auto* other : from) {
+    for (const auto& entry : target.entries) there.emplace(entry.key->text, entry.key);
+    const auto own = target.entries.size();
+    for (const auto* other : nodes) {
       if ((merged_ += other->entries.size()) > max_merged) throw YAML::ParserException(YAML::Mark(), "too many merges");
-      for (const auto& one : other->entries) {
-        const auto [at, absent] = there.emplace(one.key->text, one.key);
+      for (const auto& entry : other->entries) {
+        const auto [match, absent] = there.emplace(entry.key->text, entry.key);
         if (absent)
-          into.entries.push_back(one);
+          target.entries.push_back(entry);
         else
-          into.overridden = at->second;
+          target.overridden = match->second;
       }
     }
-    into.merged = into.entries.size() - own;
+    target.merged = target.entries.size() - own;
   }
 
   std::string_view text_;
-  locator& where_;
-  source& into_;
+  locator& locator_;
+  source& source_;
   bool any_ = false;  // a document was begun
   std::size_t document_ = 0;
   std::optional<YAML::Mark> last_quoted_;
@@ -202,98 +202,98 @@ class builder final : public YAML::EventHandler {
 
 /// The first character kubectl would refuse; libyaml's rule, reader.c.
 std::optional<std::pair<place, std::string>> illegal_character(std::string_view text) {
-  place at;
+  place place;
   while (!text.empty()) {
-    const auto c = crl::take_character(text);
-    if (c == crl::not_utf8) return std::pair(at, "not UTF-8");
+    const auto c = text::take_character(text);
+    if (c == text::not_utf8) return std::pair(place, "not UTF-8");
     const bool legal = c == 0x09 || c == 0x0a || c == 0x0d || c == 0x85 || (c >= 0x20 && c <= 0x7e) ||
                        (c >= 0xa0 && c <= 0xd7ff) || (c >= 0xe000 && c <= 0xfffd && c != 0xfeff) || c >= 0x10000;
-    if (!legal) return std::pair(at, "control characters are not allowed");
+    if (!legal) return std::pair(place, "control characters are not allowed");
     if (c == '\n')
-      ++at.line, at.column = 1;
+      ++place.line, place.column = 1;
     else
-      ++at.column;
+      ++place.column;
   }
   return std::nullopt;
 }
 
 /// JSON writes a character beyond U+FFFF as two \u escapes, YAML as one \U.
 std::string without_surrogates(std::string_view text) {
-  const auto unit = [&](std::size_t at) -> unsigned {
-    if (at + 6 > text.size() || text[at] != '\\' || text[at + 1] != 'u') return 0;
+  const auto unit = [&](std::size_t index) -> unsigned {
+    if (index + 6 > text.size() || text[index] != '\\' || text[index + 1] != 'u') return 0;
     unsigned value = 0;
-    const auto* const end = text.data() + at + 6;
-    const auto [stopped, wrong] = std::from_chars(text.data() + at + 2, end, value, 16);
+    const auto* const end = text.data() + index + 6;
+    const auto [stopped, wrong] = std::from_chars(text.data() + index + 2, end, value, 16);
     return wrong == std::errc{} && stopped == end ? value : 0;
   };
   std::string out;
   std::size_t done = 0;
-  for (std::size_t at = text.find('\\'); at < text.size(); at = text.find('\\', at)) {
-    const auto high = unit(at), low = unit(at + 6);
+  for (std::size_t index = text.find('\\'); index < text.size(); index = text.find('\\', index)) {
+    const auto high = unit(index), low = unit(index + 6);
     if (high < 0xd800 || high >= 0xdc00 || low < 0xdc00 || low >= 0xe000) {
-      at += 2;
+      index += 2;
       continue;
     }
     std::array<char, 16> joined{};
     std::snprintf(joined.data(), joined.size(), "\\U%08x", 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00));
-    out += text.substr(done, at - done);
+    out += text.substr(done, index - done);
     out += joined.data();
-    done = at += 12;
+    done = index += 12;
   }
   return out += text.substr(done);
 }
 
-void add_json(const node& of, nlohmann::json& to, std::size_t& left, int depth = 0) {
+void add_json(const node& node, nlohmann::json& output, std::size_t& left, int depth = 0) {
   if (depth > max_depth) left = 0;
   if (left == 0) return;
   --left;
-  switch (of.is) {
+  switch (node.is) {
     case node::shape::null:
-      to = nullptr;
+      output = nullptr;
       return;
     case node::shape::sequence:
-      to = nlohmann::json::array();
-      for (const auto* item : of.items) add_json(*item, to.emplace_back(), left, depth + 1);
+      output = nlohmann::json::array();
+      for (const auto* item : node.items) add_json(*item, output.emplace_back(), left, depth + 1);
       return;
     case node::shape::mapping:
-      to = nlohmann::json::object();
-      for (const auto& [key, value] : of.entries)
-        add_json(*value, to[key->scalar() ? canonical(*key) : "?"], left, depth + 1);
+      output = nlohmann::json::object();
+      for (const auto& [key, value] : node.entries)
+        add_json(*value, output[key->scalar() ? canonical(*key) : "?"], left, depth + 1);
       return;
     case node::shape::scalar:
       break;
   }
-  switch (type_of(of)) {
+  switch (type_of(node)) {
     case type::null:
-      to = nullptr;
+      output = nullptr;
       return;
     case type::boolean:
-      to = canonical(of) == "true";
+      output = canonical(node) == "true";
       return;
     case type::integer: {
-      const auto digits = canonical(of);
+      const auto digits = canonical(node);
       errno = 0;
       const auto value = std::strtoll(digits.c_str(), nullptr, 10);
       if (errno == 0)
-        to = value;
+        output = value;
       else
-        to = digits;
+        output = digits;
       return;
     }
     case type::text:
     case type::real:
-      to = of.text;
+      output = node.text;
   }
 }
 
 /// One byte more than is allowed at most, so that /dev/zero ends too.
-std::string slurp(std::istream& in) {
+std::string slurp(std::istream& input) {
   std::string out(1u << 16, '\0');
   std::size_t size = 0;
-  while (in && size <= max_bytes) {
+  while (input && size <= max_bytes) {
     if (out.size() - size < out.size() / 2) out.resize(out.size() * 2);
-    in.read(out.data() + size, static_cast<std::streamsize>(out.size() - size));
-    size += static_cast<std::size_t>(in.gcount());
+    input.read(out.data() + size, static_cast<std::streamsize>(out.size() - size));
+    size += static_cast<std::size_t>(input.gcount());
   }
   out.resize(size);
   return out;
@@ -306,48 +306,48 @@ type type_of(const node& scalar) {
   return scalar.quoted ? type::text : type_of_plain(scalar.text);
 }
 
-std::string canonical(const node& of) {
-  if (of.is == node::shape::null) return {};
-  if (of.scalar()) return of.quoted ? of.text : canonical_plain(of.text);
-  const auto json = to_json(of, 512);
+std::string canonical(const node& node) {
+  if (node.is == node::shape::null) return {};
+  if (node.scalar()) return node.quoted ? node.text : canonical_plain(node.text);
+  const auto json = to_json(node, 512);
   auto out = json ? json->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : std::string();
   return out.size() > 65'536 ? std::string() : out;
 }
 
-const node::entry* find_entry(const node* in, std::string_view key) {
-  if (!in || !in->mapping()) return nullptr;
+const node::entry* find_entry(const node* parent, std::string_view key) {
+  if (!parent || !parent->mapping()) return nullptr;
   const node::entry* out = nullptr;
-  for (const auto& one : in->entries) {
-    if (one.key->scalar() && one.key->text == key) out = &one;
+  for (const auto& entry : parent->entries) {
+    if (entry.key->scalar() && entry.key->text == key) out = &entry;
   }
   return out;
 }
 
-const node* find(const node* in, std::string_view key) {
-  const auto* entry = find_entry(in, key);
+const node* find(const node* parent, std::string_view key) {
+  const auto* entry = find_entry(parent, key);
   return entry ? entry->value : nullptr;
 }
 
-std::string_view text_at(const node* in, std::string_view key) {
-  const auto* value = find(in, key);
+std::string_view text_at(const node* node, std::string_view key) {
+  const auto* value = find(node, key);
   return value && value->scalar() ? std::string_view(value->text) : std::string_view();
 }
 
-std::vector<const node*> repeated_keys(const node* in) {
+std::vector<const node*> repeated_keys(const node* parent) {
   std::vector<const node*> out;
-  if (!in || !in->mapping()) return out;
+  if (!parent || !parent->mapping()) return out;
   std::unordered_set<std::string_view> later;
-  for (auto at = in->entries.rbegin(); at != in->entries.rend(); ++at) {
-    if (at->key->scalar() && !later.insert(at->key->text).second) out.push_back(at->key);
+  for (auto position = parent->entries.rbegin(); position != parent->entries.rend(); ++position) {
+    if (position->key->scalar() && !later.insert(position->key->text).second) out.push_back(position->key);
   }
   std::ranges::reverse(out);
   return out;
 }
 
-std::optional<nlohmann::json> to_json(const node& of, std::size_t most) {
+std::optional<nlohmann::json> to_json(const node& node, std::size_t most) {
   nlohmann::json out;
   std::size_t left = most;
-  add_json(of, out, left);
+  add_json(node, out, left);
   if (left == 0) return std::nullopt;
   return out;
 }
@@ -360,8 +360,8 @@ std::expected<source, fault> parse(std::string text) {
   if (first != text.npos && (text[first] == '{' || text[first] == '[')) text = without_surrogates(text);
   source out;
   out.text = std::move(text);
-  locator where(out.text);
-  builder events(out.text, where, out);
+  locator locator(out.text);
+  builder events(out.text, locator, out);
   try {
     std::istringstream stream(out.text);
     YAML::Parser parser(stream);
@@ -370,16 +370,16 @@ std::expected<source, fault> parse(std::string text) {
     events.end();
   } catch (const YAML::DeepRecursion& wrong) {
     const auto levels = std::to_string(wrong.depth());
-    return std::unexpected(fault{where(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"});
+    return std::unexpected(fault{locator(wrong.mark), "nested " + levels + " levels deep; allowed are fewer"});
   } catch (const YAML::Exception& wrong) {
-    return std::unexpected(fault{where(wrong.mark), wrong.msg});
+    return std::unexpected(fault{locator(wrong.mark), wrong.msg});
   }
   return out;
 }
 
 std::expected<source, std::string> read(std::string name, std::string text) {
   auto out = parse(std::move(text));
-  if (!out) return std::unexpected(located(name, out.error().at, out.error().what));
+  if (!out) return std::unexpected(located(name, out.error().location, out.error().message));
   out->name = std::move(name);
   return std::move(*out);
 }
@@ -390,9 +390,9 @@ std::expected<std::string, std::string> read_bytes(const std::string& path, std:
   if (std::filesystem::is_directory(path, ignored))
     return std::unexpected(path + ": a directory; name the files in it, for example " + path + "/*.yaml");
   errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));
-  return slurp(in);
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) return std::unexpected(path + ": " + std::strerror(errno != 0 ? errno : EIO));
+  return slurp(stream);
 }
 
 std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input) {
@@ -401,4 +401,4 @@ std::expected<source, std::string> read_file(const std::string& path, std::istre
   return read(path == "-" ? "<stdin>" : path, std::move(*bytes));
 }
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

@@ -15,7 +15,7 @@
 
 #include "text/yaml/scalar.hpp"
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 
 /// Both from 1; columns count characters, not bytes.
 struct place {
@@ -34,9 +34,9 @@ struct node {
   shape is = shape::null;
   bool quoted = false;  ///< text whatever it looks like: in quotes, a block, !!str
   bool flow = false;    ///< a list or mapping in brackets
-  place at;
-  std::size_t from = 0;  ///< its first byte in source::text: that of its anchor or tag, where it has one
-  std::string text;      ///< of a scalar, as it was written
+  place location;
+  std::size_t offset = 0;  ///< its first byte in source::text: that of its anchor or tag, where it has one
+  std::string text;        ///< of a scalar, as it was written
   std::vector<const node*> items;
   std::vector<entry> entries;        ///< in the order of the file, merged ones last
   std::size_t merged = 0;            ///< how many of them came by <<
@@ -50,19 +50,19 @@ struct node {
 type type_of(const node& scalar);
 
 /// The text Kubernetes would see (scalar.hpp); a list or mapping as a line of JSON of at most 64 KiB.
-std::string canonical(const node& of);
+std::string canonical(const node& node);
 
 /// The last entry of that name, as kubectl takes it; null when there is none or `in` is no mapping.
-const node::entry* find_entry(const node* in, std::string_view key);
-const node* find(const node* in, std::string_view key);
+const node::entry* find_entry(const node* parent, std::string_view key);
+const node* find(const node* parent, std::string_view key);
 /// The text of a scalar under `key`, empty where there is none.
-std::string_view text_at(const node* in, std::string_view key);
+std::string_view text_at(const node* node, std::string_view key);
 /// Keys that a later entry of the same mapping repeats.
-std::vector<const node*> repeated_keys(const node* in);
+std::vector<const node*> repeated_keys(const node* parent);
 
 /// The tree as JSON: whole numbers as numbers, fractions as text. Empty when it would be more than `most` values
 /// (aliases multiply).
-std::optional<nlohmann::json> to_json(const node& of, std::size_t most = 200'000);
+std::optional<nlohmann::json> to_json(const node& node, std::size_t most = 200'000);
 
 /// One file. Nodes live as long as it does, and stay where they are when it is moved.
 struct source {
@@ -79,8 +79,8 @@ struct source {
 inline constexpr std::size_t max_bytes = 32u << 20;
 
 struct fault {
-  place at;
-  std::string what;
+  place location;
+  std::string message;
 };
 std::expected<source, fault> parse(std::string text);
 /// The error is one line: "NAME:LINE:COLUMN: what".
@@ -91,4 +91,4 @@ std::expected<std::string, std::string> read_bytes(const std::string& path, std:
 /// The same, parsed.
 std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input);
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

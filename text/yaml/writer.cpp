@@ -5,7 +5,7 @@
 
 #include "text/yaml/scalar.hpp"
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -25,22 +25,22 @@ std::string scalar(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);  // {} and [] too
 }
 
-void write(const json& value, std::size_t indent, std::string& to) {
+void write(const json& value, std::size_t indent, std::string& output) {
   const std::string margin(indent, ' ');
   const bool list = value.is_array();
   std::size_t count = 0;
   for (const auto& [key, member] : value.items()) {
     // The first line of an item of a list stands behind its dash.
-    const bool after_dash = count++ == 0 && to.ends_with("- ");
-    if (!after_dash) to += margin;
-    to += list ? "- " : plain_or_quoted(key) + ":";
+    const bool after_dash = count++ == 0 && output.ends_with("- ");
+    if (!after_dash) output += margin;
+    output += list ? "- " : plain_or_quoted(key) + ":";
     if (!member.is_structured() || member.empty()) {
-      to += (list ? "" : " ") + scalar(member) + "\n";
+      output += (list ? "" : " ") + scalar(member) + "\n";
     } else if (list) {
-      write(member, indent + 2, to);
+      write(member, indent + 2, output);
     } else {
-      to += "\n";
-      write(member, indent + 2, to);
+      output += "\n";
+      write(member, indent + 2, output);
     }
   }
 }
@@ -59,4 +59,4 @@ std::string write(const json& value) {
   return out;
 }
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

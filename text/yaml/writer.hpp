@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 
 /// A scalar of one line: plain where that is safe, otherwise in double quotes. Bytes that are not UTF-8 are replaced.
 std::string plain_or_quoted(std::string_view text);
@@ -14,4 +14,4 @@ std::string plain_or_quoted(std::string_view text);
 /// Block style, two blanks a level, ends with a line end.
 std::string write(const nlohmann::ordered_json& value);
 
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

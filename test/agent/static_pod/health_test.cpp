@@ -43,9 +43,9 @@ TEST(static_pod_health, the_others_have_to_be_ready) {
 }
 
 TEST(static_pod_health, a_row_is_read_as_it_was_written) {
-  const row of{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\"", "00c0ffee00c0ffee"};
-  EXPECT_EQ(read_row(write(of)), of);
-  EXPECT_TRUE(between(of));
+  const row original{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\"", "00c0ffee00c0ffee"};
+  EXPECT_EQ(read_row(write(original)), original);
+  EXPECT_TRUE(between(original));
   EXPECT_FALSE(between(read_row("{\"state\":\"Applied\"}")));
   EXPECT_EQ(read_row("nonsense"), row());
   EXPECT_EQ(read_row("{\"state\":1}"), row());
@@ -63,27 +63,27 @@ TEST(static_pod_health, what_one_master_was_rolled_back_from_no_other_tries) {
 }
 
 TEST(static_pod_health, a_lease_beats_when_it_was_seen_to_change) {
-  pulse of;
-  of.see("a", 0ms);
-  EXPECT_FALSE(of.beats(0ms)) << "one look shows nothing";
-  of.see("b", 2s);
-  EXPECT_TRUE(of.beats(22s));
-  EXPECT_FALSE(of.beats(22001ms));
-  of.see(std::nullopt, 30s);
-  of.see("c", 31s);
-  EXPECT_FALSE(of.beats(31s));
+  pulse pulse;
+  pulse.see("a", 0ms);
+  EXPECT_FALSE(pulse.beats(0ms)) << "one look shows nothing";
+  pulse.see("b", 2s);
+  EXPECT_TRUE(pulse.beats(22s));
+  EXPECT_FALSE(pulse.beats(22001ms));
+  pulse.see(std::nullopt, 30s);
+  pulse.see("c", 31s);
+  EXPECT_FALSE(pulse.beats(31s));
 }
 
 TEST(static_pod_health, a_process_that_follows_another_between_two_looks_has_not_worked_for_long) {
-  uptime of;
-  EXPECT_EQ(of.see(true, "m1 a", 1s), 0s);
-  EXPECT_EQ(of.see(true, "m1 a", 12s), 11s);
-  EXPECT_EQ(of.see(true, "m2 b", 13s), 0s) << "of another manifest";
-  EXPECT_EQ(of.see(true, "m2 b", 15s), 2s);
-  EXPECT_EQ(of.see(true, "m2 c", 16s), 0s) << "it ended and came again";
-  EXPECT_EQ(of.see(false, "m2 c", 17s), 0s);
-  EXPECT_EQ(of.see(true, "m2 c", 18s), 0s) << "a break";
-  EXPECT_EQ(of.see(true, "m2 c", 20s), 2s);
+  uptime uptime;
+  EXPECT_EQ(uptime.see(true, "m1 a", 1s), 0s);
+  EXPECT_EQ(uptime.see(true, "m1 a", 12s), 11s);
+  EXPECT_EQ(uptime.see(true, "m2 b", 13s), 0s) << "of another manifest";
+  EXPECT_EQ(uptime.see(true, "m2 b", 15s), 2s);
+  EXPECT_EQ(uptime.see(true, "m2 c", 16s), 0s) << "it ended and came again";
+  EXPECT_EQ(uptime.see(false, "m2 c", 17s), 0s);
+  EXPECT_EQ(uptime.see(true, "m2 c", 18s), 0s) << "a break";
+  EXPECT_EQ(uptime.see(true, "m2 c", 20s), 2s);
 }
 
 TEST(static_pod_health, another_manifest_or_another_container_is_another_run) {

@@ -16,19 +16,19 @@
 namespace agent::static_pod {
 
 inline const texts bare{std::nullopt, "spec: {}\n"};
-inline const texts ours{"extenders: [ours]\n", "spec: {command: [--config]}\n"};
+inline const texts extended{"extenders: [ours]\n", "spec: {command: [--config]}\n"};
 
 class master {
  public:
-  explicit master(std::filesystem::path at = {}) {
-    if (at.empty()) {
+  explicit master(std::filesystem::path path = {}) {
+    if (path.empty()) {
       // Memory, where there is such a folder: thousands of syncs are made.
       std::string name =
           (std::filesystem::exists("/dev/shm") ? std::string("/dev/shm/") : testing::TempDir()) + "static_pod_XXXXXX";
-      at = ::mkdtemp(name.data());
-      owned_ = at;
+      path = ::mkdtemp(name.data());
+      owned_ = path;
     }
-    root = at;
+    root = path;
     std::filesystem::create_directories(root / "manifests");
     put(root / "manifests/kube-scheduler.yaml", *bare.manifest, 0600);
     put(root / "scheduler.conf", "conf\n", 0640);
@@ -64,8 +64,8 @@ class master {
   /// What a kubelet would read.
   std::vector<std::string> manifests() const {
     std::vector<std::string> out;
-    for (const auto& one : std::filesystem::directory_iterator(root / "manifests")) {
-      if (const auto name = one.path().filename().string(); !name.starts_with('.')) out.push_back(name);
+    for (const auto& entry : std::filesystem::directory_iterator(root / "manifests")) {
+      if (const auto name = entry.path().filename().string(); !name.starts_with('.')) out.push_back(name);
     }
     return out;
   }
@@ -75,29 +75,29 @@ class master {
     const files layer(root);
     const auto seen = layer.look();
     if (!seen) return std::unexpected(seen.error());
-    facts of;
-    of.now = seen->now;
-    of.kept = seen->kept;
-    of.asked_for = asked_for;
-    of.wanted = asked_for ? ours : bare;
-    of.generation = (seen->kept ? seen->kept->generation : 0) + 1;
-    of.down = works && (*of.now.manifest != *ours.manifest || ours_works) ? "" : "it does not work";
-    of.up_for = of.watched_for = of.since_manifest = std::chrono::hours(1);
-    auto chosen = next(of);
+    facts facts;
+    facts.now = seen->now;
+    facts.kept = seen->kept;
+    facts.asked_for = asked_for;
+    facts.wanted = asked_for ? extended : bare;
+    facts.generation = (seen->kept ? seen->kept->generation : 0) + 1;
+    facts.down = works && (*facts.now.manifest != *extended.manifest || ours_works) ? "" : "it does not work";
+    facts.up_for = facts.watched_for = facts.since_manifest = std::chrono::hours(1);
+    auto chosen = next(facts);
     const auto done = layer.take(chosen, seen->now);
     if (!done) return std::unexpected(done.error());
     return chosen;
   }
   /// Until there is nothing to do or an error; `why` is what was said then.
-  state settle(bool asked_for, std::string* why = nullptr) {
+  state settle(bool asked_for, std::string* reason = nullptr) {
     for (int i = 0; i < 30; ++i) {
       const auto did = turn(asked_for);
       if (!did) {
-        if (why) *why = did.error();
+        if (reason) *reason = did.error();
         return state::stopped;
       }
-      if (did->what == action::rest || did->what == action::wait || did->what == action::stop) {
-        if (why) *why = did->why;
+      if (did->kind == action::rest || did->kind == action::wait || did->kind == action::stop) {
+        if (reason) *reason = did->reason;
         return did->is;
       }
     }

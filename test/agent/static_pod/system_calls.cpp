@@ -23,13 +23,13 @@ bool fails() {
 
 namespace system_calls {
 
-void fail(int at, int with) {
+void fail(int index, int error_code) {
   count = 0;
-  nth = at;
-  number = with;
+  nth = index;
+  number = error_code;
   armed = true;
 }
-void kill_at(int at) { fail(at, 0); }
+void kill_at(int index) { fail(index, 0); }
 int stop() {
   armed = false;
   return count;
@@ -62,8 +62,8 @@ ssize_t __wrap_write(int file, const void* bytes, size_t size) {
 }
 int __wrap_fsync(int file) { return fails() ? -1 : __real_fsync(file); }
 int __wrap_fchmod(int file, mode_t mode) { return fails() ? -1 : __real_fchmod(file, mode); }
-int __wrap_renameat(int from, const char* old, int to, const char* name) {
-  return fails() ? -1 : __real_renameat(from, old, to, name);
+int __wrap_renameat(int old_folder, const char* old, int new_folder, const char* name) {
+  return fails() ? -1 : __real_renameat(old_folder, old, new_folder, name);
 }
 int __wrap_unlinkat(int folder, const char* name, int flags) {
   return fails() ? -1 : __real_unlinkat(folder, name, flags);

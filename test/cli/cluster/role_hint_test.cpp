@@ -9,8 +9,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(role_hint, a_refused_read_names_the_role_that_allows_it) {
-  const auto hint = [](kube::errc code, std::string what) {
-    return role_hint({code, 403, std::move(what), std::nullopt});
+  const auto hint = [](kube::errc code, std::string message) {
+    return role_hint({code, 403, std::move(message), std::nullopt});
   };
   EXPECT_THAT(hint(kube::errc::forbidden, "list nodes: 403 Forbidden"), HasSubstr("ClusterRole quartermaster-user"));
   EXPECT_THAT(hint(kube::errc::forbidden, "get nodes gpu-1: 403 Forbidden"),

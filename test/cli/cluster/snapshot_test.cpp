@@ -42,8 +42,8 @@ struct snapshot_test : testing::Test {
     there["spec"]["containers"][0]["image"] = "hidden";
     lists["/api/v1/nodes"] = json::array({node_named("a")});
     lists["/api/v1/pods"] = {there, extender_test::document(share("p", 60, 8))};
-    transport.answer = [this](const kube::request& asked) -> kube::result<kube::response> {
-      const auto path = asked.target.substr(0, asked.target.find('?'));
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
+      const auto path = request.target.substr(0, request.target.find('?'));
       using server = reconcilers::recording_transport;
       if (path.contains("resourcerules")) return server::refused(404, "NotFound");
       if (path.contains("kube-system")) return server::refused(403, "Forbidden");
@@ -55,19 +55,19 @@ struct snapshot_test : testing::Test {
   }
   void take() {
     const auto done = reconcilers::run(take_snapshot(transport, taken));
-    ASSERT_TRUE(done) << done.error().what;
+    ASSERT_TRUE(done) << done.error().message;
   }
 };
 
 TEST_F(snapshot_test, what_is_saved_is_judged_as_the_cluster_was) {
   take();
-  placements in;
-  const auto read = read_snapshot(taken.dump(), in);
+  placements placements;
+  const auto read = read_snapshot(taken.dump(), placements);
   ASSERT_TRUE(read) << read.error();
   std::ostringstream out, err;
-  EXPECT_EQ(explain_pod(in, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
+  EXPECT_EQ(explain_pod(placements, {"lab", "p"}, {}, out, err), 3) << out.str() << err.str();
   EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
-  EXPECT_EQ(explain_pod(in, {"lab", "there"}, {}, out, err), 0);
+  EXPECT_EQ(explain_pod(placements, {"lab", "there"}, {}, out, err), 0);
   EXPECT_THAT(out.str(), HasSubstr("60 cores, 2048 MiB"));
 }
 
@@ -78,21 +78,21 @@ TEST_F(snapshot_test, nothing_is_saved_that_placements_do_not_need) {
 
 TEST_F(snapshot_test, a_file_that_is_none_is_refused_with_the_place) {
   take();
-  const auto said = [](const nlohmann::ordered_json& of) {
-    placements in;
-    const auto read = read_snapshot(of.dump(), in);
+  const auto read_error = [](const nlohmann::ordered_json& object) {
+    placements placements;
+    const auto read = read_snapshot(object.dump(), placements);
     return read ? std::string() : read.error();
   };
-  EXPECT_THAT(said("text"), HasSubstr("no Snapshot of quartermaster.io/v1alpha1"));
+  EXPECT_THAT(read_error("text"), HasSubstr("no Snapshot of quartermaster.io/v1alpha1"));
   auto broken = taken;
   broken["nodes"] = 3;
-  EXPECT_EQ(said(broken), "nodes is no list");
+  EXPECT_EQ(read_error(broken), "nodes is no list");
   broken = taken;
   broken["pods"].push_back(nlohmann::ordered_json::object());
-  EXPECT_EQ(said(broken), "pods[2]: pod : no name");
+  EXPECT_EQ(read_error(broken), "pods[2]: pod : no name");
   broken = taken;
   broken["nodes"][0]["metadata"] = "odd";
-  EXPECT_THAT(said(broken), HasSubstr("nodes[0]: "));
+  EXPECT_THAT(read_error(broken), HasSubstr("nodes[0]: "));
 }
 
 }  // namespace

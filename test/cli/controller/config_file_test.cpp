@@ -29,28 +29,28 @@ class config_file : public testing::Test {
 TEST_F(config_file, its_flags_stand_beside_those_of_the_command_line_which_win) {
   write("# what we want\n\n log-level = debug \nlog-format=json\nnamespace=a\n");
   const auto got = read({"--log-format=text", "-n", "b"});
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   EXPECT_THAT(
       *got, ElementsAre("controller", "--log-level=debug", "--config", file.string(), "--log-format=text", "-n", "b"));
 }
 
 TEST_F(config_file, O7_says_which_line_is_wrong) {
   write("log-level=debug\nbogus=1\n");
-  EXPECT_THAT(read().error().what, HasSubstr(":2: no flag \"bogus\""));
+  EXPECT_THAT(read().error().message, HasSubstr(":2: no flag \"bogus\""));
   write("log-level\n");
-  EXPECT_THAT(read().error().what, HasSubstr(":1: \"log-level\" is not flag=value"));
+  EXPECT_THAT(read().error().message, HasSubstr(":1: \"log-level\" is not flag=value"));
   write("log-level=debug\nlog-level=info\n");
-  EXPECT_THAT(read().error().what, HasSubstr(":2: log-level is set twice"));
+  EXPECT_THAT(read().error().message, HasSubstr(":2: log-level is set twice"));
   write("config=other\n");
-  EXPECT_THAT(read().error().what, HasSubstr("no flag \"config\""));
+  EXPECT_THAT(read().error().message, HasSubstr("no flag \"config\""));
 }
 
 TEST_F(config_file, O7_a_file_that_cannot_be_read_is_one_line) {
-  EXPECT_THAT(read().error().what, HasSubstr("cannot read"));
+  EXPECT_THAT(read().error().message, HasSubstr("cannot read"));
   const auto folder = with_config_file({"controller", "--config", "/"}, known);
-  EXPECT_THAT(folder.error().what, HasSubstr("cannot read /"));
+  EXPECT_THAT(folder.error().message, HasSubstr("cannot read /"));
   const auto endless = with_config_file({"controller", "--config", "/dev/zero"}, known);
-  EXPECT_THAT(endless.error().what, HasSubstr("larger than"));
+  EXPECT_THAT(endless.error().message, HasSubstr("larger than"));
 }
 
 TEST_F(config_file, without_one_the_words_are_as_they_were) {

@@ -18,7 +18,7 @@
 namespace cli {
 namespace {
 
-namespace compat = reconcilers::compat;
+namespace cuda = reconcilers::cuda;
 using reconcilers::recording_transport;
 using testing::HasSubstr;
 
@@ -28,9 +28,9 @@ struct said {
 };
 said error(std::vector<std::string> words, const std::string& language = "en", const std::string& output = "text",
            const std::string& input = {}) {
-  std::istringstream in(input);
+  std::istringstream stream(input);
   std::ostringstream out, err;
-  const int rc = run_explain_error({std::move(words), language, output}, in, out, err);
+  const int rc = run_explain_error({std::move(words), language, output}, stream, out, err);
   return {rc, out.str(), err.str()};
 }
 said compat_of(explain_compat_options options, const std::optional<kube::node>& node = {}) {
@@ -75,11 +75,12 @@ void compare(const std::string& name, const std::string& is) {
 TEST(explain, S31_every_error_is_explained_in_both_languages) {
   for (const std::string language : {"en", "zh"}) {
     std::string all;
-    for (const auto& one : compat::known_errors()) {
-      const auto got = error({std::string(one.id)}, language);
+    for (const auto& known_error : cuda::known_errors()) {
+      const auto got = error({std::string(known_error.id)}, language);
       EXPECT_EQ(got.rc, 0) << got.err;
       EXPECT_EQ(got.err, "");
-      all += "$ quartermaster explain error " + std::string(one.id) + " --lang " + language + "\n" + got.out + "\n";
+      all += "$ quartermaster explain error " + std::string(known_error.id) + " --lang " + language + "\n" + got.out +
+             "\n";
     }
     compare("errors." + language + ".txt", all);
   }
@@ -186,22 +187,22 @@ TEST(explain, reads_one_node_and_nothing_else) {
   protozero::pbf_writer(node).add_message(1, meta);
   std::string envelope("k8s\0", 4);
   protozero::pbf_writer(envelope).add_string(2, node);
-  recording_transport over;
-  over.answer = [&](const kube::request&) {
+  recording_transport transport;
+  transport.answer = [&](const kube::request&) {
     kube::response out;
     out.status = 200;
     out.body = envelope;
     return out;
   };
-  const auto got = reconcilers::run(read_node(over, "gpu-1"));
-  ASSERT_TRUE(got) << got.error().what;
-  EXPECT_EQ(compat::facts_of(*got).product, "Tesla-T4");
-  ASSERT_EQ(over.sent.size(), 1U);
-  EXPECT_EQ(over.sent[0].target, "/api/v1/nodes/gpu-1");
-  over.answer = [](const kube::request&) {
+  const auto got = reconcilers::run(read_node(transport, "gpu-1"));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(cuda::facts_of(*got).product, "Tesla-T4");
+  ASSERT_EQ(transport.sent.size(), 1U);
+  EXPECT_EQ(transport.sent[0].target, "/api/v1/nodes/gpu-1");
+  transport.answer = [](const kube::request&) {
     return recording_transport::refused(404, "NotFound", "nodes \"gpu-1\" not found");
   };
-  EXPECT_THAT(reconcilers::run(read_node(over, "gpu-1")).error().what, HasSubstr("get nodes gpu-1"));
+  EXPECT_THAT(reconcilers::run(read_node(transport, "gpu-1")).error().message, HasSubstr("get nodes gpu-1"));
 }
 
 }  // namespace

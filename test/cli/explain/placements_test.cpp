@@ -20,39 +20,43 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 struct placements_test : testing::Test {
-  placements in;
+  placements cluster;
   std::ostringstream out, err;
 
   placements_test() {
     const auto begin = [](auto&... stores) { (stores.begin(), ...); };
-    begin(in.pods, in.nodes, in.policies, in.rules, in.quotas, in.old_quotas, in.cards);
-    in.nodes.put(vgpu_node("a", 1));
-    in.nodes.put(vgpu_node("b", 1));
+    begin(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
+          cluster.cards);
+    cluster.nodes.put(vgpu_node("a", 1));
+    cluster.nodes.put(vgpu_node("b", 1));
   }
   int explain(const std::string& name, const std::string& output = "text", const std::string& language = "en") {
-    if (!in.book) finish();
-    return explain_pod(in, *pod_named(name, ""), {output, language}, out, err);
+    if (!cluster.book) finish();
+    return explain_pod(cluster, *pod_named(name, ""), {output, language}, out, err);
   }
-  static tried_pod tried(kube::pod of, const json& spec = json::object()) { return {std::move(of), node_rules(spec)}; }
+  static tried_pod tried(kube::pod pod, const json& spec = json::object()) {
+    return {std::move(pod), node_rules(spec)};
+  }
   /// The pods of a file.
   static std::vector<tried_pod> in_file(const std::string& text, const std::string& ns = "") {
     std::vector<tried_pod> all;
-    const auto file = yaml::read("pods.yaml", text);
+    const auto file = text::yaml::read("pods.yaml", text);
     EXPECT_TRUE(file);
-    for (const auto& one : manifests_in(*file)) EXPECT_EQ(add_pods(one, ns, all), "");
+    for (const auto& entry : manifests_in(*file)) EXPECT_EQ(add_pods(entry, ns, all), "");
     return all;
   }
   void finish() {
     const auto commit = [](auto&... stores) { (stores.commit(), ...); };
-    commit(in.pods, in.nodes, in.policies, in.rules, in.quotas, in.old_quotas, in.cards);
-    in.finish();
+    commit(cluster.pods, cluster.nodes, cluster.policies, cluster.rules, cluster.quotas, cluster.old_quotas,
+           cluster.cards);
+    cluster.finish();
   }
 };
 
 TEST_F(placements_test, a_waiting_pod_is_explained_with_the_smallest_change) {
-  in.pods.put(share("there", 90, 60, "a"));
-  in.pods.put(share("there2", 90, 60, "b"));
-  in.pods.put(share("p", 20, 4));
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("there2", 90, 60, "b"));
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 3);
   EXPECT_THAT(out.str(), HasSubstr("Pod lab/p waits: its cards fit on 0 of 2 nodes with cards."));
   EXPECT_THAT(out.str(), HasSubstr("no card with enough cores left"));
@@ -66,8 +70,8 @@ TEST_F(placements_test, what_the_old_config_map_of_quotas_refuses_is_shown_where
   kube::config_map old;
   old.key = {"kube-system", "gpuquota"};
   old.data = kube::packed_map::of({{"gpu_quota", R"({"lab": {"quota": {"Tesla-T4": 0}}})"}});
-  in.old_quotas.put(old);
-  in.pods.put(share("p", 20, 4));
+  cluster.old_quotas.put(old);
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 3);
   EXPECT_THAT(out.str(), HasSubstr("kubectl get configmap -n kube-system gpuquota -o yaml"));
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("acceleratorquota")));
@@ -77,8 +81,8 @@ TEST_F(placements_test, an_old_config_map_of_quotas_that_cannot_be_read_is_said)
   kube::config_map old;
   old.key = {"kube-system", "gpuquota"};
   old.data = kube::packed_map::of({{"gpu_quota", R"({"lab": 3})"}});
-  in.old_quotas.put(old);
-  in.pods.put(share("p", 20, 4));
+  cluster.old_quotas.put(old);
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 0);
   EXPECT_THAT(err.str(), HasSubstr("kube-system/gpuquota does not count: lab is no object; allowed is"));
 }
@@ -87,11 +91,11 @@ TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {
   auto urgent = share("urgent", 90, 8);
   urgent.nominated_node = {"a"};
   urgent.priority = 7;
-  in.pods.put(urgent);
-  in.pods.put(share("p", 20, 4));
+  cluster.pods.put(urgent);
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p"), 0) << "there is node b";
   EXPECT_THAT(out.str(), HasSubstr("kube-scheduler has made room for another pod: node a is kept for pod lab/urgent"));
-  in.nodes.erase(vgpu_node("b", 1));
+  cluster.nodes.erase(vgpu_node("b", 1));
   out.str("");
   EXPECT_EQ(explain("lab/p"), 3);
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("Cards are not what it waits for")));
@@ -101,9 +105,9 @@ TEST_F(placements_test, room_that_is_kept_for_a_nominated_pod_is_named) {
 }
 
 TEST_F(placements_test, as_json_the_same) {
-  in.pods.put(share("there", 90, 60, "a"));
-  in.pods.put(share("there2", 90, 60, "b"));
-  in.pods.put(share("p", 20, 4));
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("there2", 90, 60, "b"));
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p", "json"), 3);
   const auto read = json::parse(out.str());
   EXPECT_EQ(read["waits"], true);
@@ -114,7 +118,7 @@ TEST_F(placements_test, as_json_the_same) {
 }
 
 TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
-  in.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("there", 90, 60, "a"));
   EXPECT_EQ(explain("lab/there"), 0);
   EXPECT_THAT(out.str(), HasSubstr("a/0"));
   EXPECT_THAT(out.str(), HasSubstr("90 cores, 15360 MiB"));
@@ -124,15 +128,15 @@ TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
 }
 
 TEST_F(placements_test, a_card_with_more_given_out_than_it_has_is_named) {
-  in.pods.put(share("there", 90, 60, "a"));
-  in.pods.put(share("forced", 90, 60, "a"));
+  cluster.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("forced", 90, 60, "a"));
   EXPECT_EQ(explain("lab/there"), 0);
   EXPECT_THAT(out.str(), HasSubstr("More than there is: card a/0: 30720 MiB of 16384 are given out"));
 }
 
 TEST_F(placements_test, what_is_not_cards_is_said_to_be_the_schedulers) {
-  in.pods.put(pod("plain", {container("main", {})}));
-  in.pods.put(share("p", 20, 4));
+  cluster.pods.put(pod("plain", {container("main", {})}));
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/plain"), 0);
   EXPECT_THAT(out.str(), HasSubstr("kubectl describe pod -n lab plain"));
   EXPECT_EQ(explain("lab/p"), 0);
@@ -142,11 +146,11 @@ TEST_F(placements_test, what_is_not_cards_is_said_to_be_the_schedulers) {
 }
 
 TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
-  in.pods.put(share("there", 60, 8, "a"));
+  cluster.pods.put(share("there", 60, 8, "a"));
   finish();
   const tried_pod list[] = {tried(share("x", 60, 8)), tried(share("y", 60, 8)),
                             tried(pod("z", {container("main", {})}))};
-  EXPECT_EQ(simulate(in, list, {"json"}, out), 3);
+  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 3);
   const auto read = json::parse(out.str());
   EXPECT_EQ(read["pods"][0]["node"], "b");
   EXPECT_EQ(read["pods"][0]["holds"][0]["card"], "b/0");
@@ -155,7 +159,7 @@ TEST_F(placements_test, pods_are_simulated_one_after_the_other) {
   EXPECT_EQ(read["pods"][2]["asks"], false);
   std::ostringstream table;
   const tried_pod more[] = {tried(share("v", 10, 8)), tried(share("w", 60, 8))};
-  simulate(in, more, {}, table);
+  simulate(cluster, more, {}, table);
   EXPECT_THAT(table.str(), HasSubstr("1 of 2 pods fit."));
 }
 
@@ -163,7 +167,7 @@ TEST_F(placements_test, new_pods_tolerate_what_admission_lets_them_tolerate) {
   for (const auto* name : {"a", "b"}) {
     auto node = vgpu_node(name, 1);
     node.taints.push_back({"quartermaster.io/accelerator", "", "NoSchedule"});
-    in.nodes.put(node);
+    cluster.nodes.put(node);
   }
   finish();
   auto text = [made = 0](const std::string& more, const std::string& labels) mutable {
@@ -172,73 +176,73 @@ TEST_F(placements_test, new_pods_tolerate_what_admission_lets_them_tolerate) {
            "  containers:\n  - name: main\n    resources: {limits: {tencent.com/vcuda-core: 20, "
            "tencent.com/vcuda-memory: 4}}\n";
   };
-  EXPECT_EQ(simulate(in, in_file(text("", "")), {"json", "en"}, out), 0) << out.str();
-  EXPECT_EQ(simulate(in, in_file(text("  schedulerName: quartermaster\n", "")), {"json", "en"}, out), 0);
-  EXPECT_NE(simulate(in, in_file(text("  schedulerName: other\n", "")), {"json", "en"}, out), 0);
-  EXPECT_NE(simulate(in, in_file(text("", "quartermaster.io/scheduler: ignore")), {"json", "en"}, out), 0);
+  EXPECT_EQ(simulate(cluster, in_file(text("", "")), {"json", "en"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, in_file(text("  schedulerName: quartermaster\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, in_file(text("  schedulerName: other\n", "")), {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, in_file(text("", "quartermaster.io/scheduler: ignore")), {"json", "en"}, out), 0);
 }
 
 TEST_F(placements_test, a_node_of_another_mode_is_no_invalid_request) {
   finish();
   const std::vector<tried_pod> pods{tried(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}))};
-  EXPECT_NE(simulate(in, pods, {"json", "en"}, out), 0);
+  EXPECT_NE(simulate(cluster, pods, {"json", "en"}, out), 0);
   EXPECT_THAT(out.str(), HasSubstr("2 nodes: mode vgpu, which does not offer nvidia.com/gpu"));
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("not valid")));
 }
 
 TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
   const json spec{{"hard", {{{"units", "cards"}, {"max", 1}}}}};
-  in.quotas.put(*reconcilers::accelerator_quota::decode(
+  cluster.quotas.put(*reconcilers::accelerator_quota::decode(
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(share("x", 10, 8)), tried(share("y", 10, 8))};
-  EXPECT_EQ(simulate(in, list, {}, out), 3);
+  EXPECT_EQ(simulate(cluster, list, {}, out), 3);
   EXPECT_THAT(out.str(), HasSubstr("1 of 2 pods fit."));
   EXPECT_THAT(out.str(), HasSubstr("cards"));
 }
 
 TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   const auto put = [&](const char* is) {
-    in.quotas.put(*reconcilers::accelerator_quota::decode(
+    cluster.quotas.put(*reconcilers::accelerator_quota::decode(
         json{{"metadata", {{"name", "q"}, {"namespace", "lab"}, {"uid", "q"}}},
              {"spec", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}},
              {"status", {{"conditions", {{{"type", "Enforced"}, {"status", is}, {"message", "nobody asks"}}}}}}}
             .dump()));
   };
-  const auto said = [&](const std::set<std::string>& namespaces) {
+  const auto print_doubts = [&](const std::set<std::string>& namespaces) {
     std::ostringstream text;
-    say_doubts(in, namespaces, text);
+    say_doubts(cluster, namespaces, text);
     return text.str();
   };
   put("False");
   finish();
-  EXPECT_EQ(said({"lab"}),
+  EXPECT_EQ(print_doubts({"lab"}),
             "quartermaster: AcceleratorQuota lab/q counts in this answer and is not enforced: nobody asks\n");
-  EXPECT_EQ(said({"other"}), "");
+  EXPECT_EQ(print_doubts({"other"}), "");
   put("True");
-  EXPECT_EQ(said({"lab"}), "");
+  EXPECT_EQ(print_doubts({"lab"}), "");
 }
 
 TEST_F(placements_test, a_key_that_no_node_offers_and_nobody_declares_fits_nowhere) {
-  in.nodes.put(extender_test::node("c", {}, {{"nvidia.com/gpu", 1}, {"rdma/hca", 4}}));
-  in.pods.put(pod("typo", {container("main", {{"nvidia.com/gpus", 1}})}));
+  cluster.nodes.put(extender_test::node("c", {}, {{"nvidia.com/gpu", 1}, {"rdma/hca", 4}}));
+  cluster.pods.put(pod("typo", {container("main", {{"nvidia.com/gpus", 1}})}));
   EXPECT_EQ(explain("lab/typo"), 3);
-  const std::string said = "nvidia.com/gpus: no node offers it and nobody declares it. Did you mean nvidia.com/gpu?";
-  EXPECT_THAT(out.str(), HasSubstr("Pod lab/typo fits on no node: " + said));
+  const std::string message = "nvidia.com/gpus: no node offers it and nobody declares it. Did you mean nvidia.com/gpu?";
+  EXPECT_THAT(out.str(), HasSubstr("Pod lab/typo fits on no node: " + message));
   std::ostringstream as_json;
   const tried_pod list[] = {tried(pod("x", {container("main", {{"nvidia.com/gpus", 1}})})),
                             tried(pod("y", {container("main", {{"tencent.com/vcuda-cores", 10}})})),
                             tried(pod("z", {container("main", {{"rdma/hca", 1}})})),
                             tried(pod("none", {container("main", {{"nvidia.com/gpus", 0}})}))};
-  EXPECT_EQ(simulate(in, list, {"json"}, as_json), 3);
+  EXPECT_EQ(simulate(cluster, list, {"json"}, as_json), 3);
   const auto read = json::parse(as_json.str());
   EXPECT_EQ(read["fitting"], 2) << "what a node offers is the scheduler's to judge";
-  EXPECT_EQ(read["pods"][0]["why"], said);
+  EXPECT_EQ(read["pods"][0]["why"], message);
   EXPECT_THAT(read["pods"][1]["why"].get<std::string>(), HasSubstr("Did you mean tencent.com/vcuda-core?"));
 }
 
 TEST_F(placements_test, pods_that_run_are_not_tried_again) {
-  in.pods.put(share("there", 90, 60, "a"));
+  cluster.pods.put(share("there", 90, 60, "a"));
   finish();
   const auto list = in_file(R"(
 apiVersion: v1
@@ -251,7 +255,7 @@ items:
 - {apiVersion: v1, kind: Pod, metadata: {name: waits, namespace: lab}, spec: {containers: [
     {name: main, resources: {limits: {tencent.com/vcuda-core: "90", tencent.com/vcuda-memory: "60"}}}]}, status: {phase: Pending}}
 )");
-  EXPECT_EQ(simulate(in, list, {}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, list, {}, out), 0) << out.str();
   EXPECT_THAT(out.str(), HasSubstr("is there already"));
   EXPECT_THAT(out.str(), HasSubstr("2 of 2 pods fit."));
 }
@@ -260,20 +264,20 @@ TEST_F(placements_test, a_limit_of_one_model_does_not_hide_the_nodes_of_another)
   const auto of_model = [](const std::string& name, const std::string& model) {
     return extender_test::node(name, {{"nvidia.com/gpu.product", model}}, {{"nvidia.com/gpu", 1}});
   };
-  in.nodes.put(of_model("t", "T4"));
-  in.nodes.put(of_model("u", "A100"));
+  cluster.nodes.put(of_model("t", "T4"));
+  cluster.nodes.put(of_model("u", "A100"));
   const json spec{{"hard", {{{"units", "cores"}, {"model", "T4"}, {"max", 0}}}}};
-  in.quotas.put(*reconcilers::accelerator_quota::decode(
+  cluster.quotas.put(*reconcilers::accelerator_quota::decode(
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(pod("x", {container("main", {{"nvidia.com/gpu", 1}})}))};
-  EXPECT_EQ(simulate(in, list, {"json"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 0) << out.str();
   EXPECT_EQ(json::parse(out.str())["pods"][0]["node"], "u");
 }
 
 TEST_F(placements_test, S60_labels_of_a_pod_in_a_file_count) {
-  in.nodes.put(extender_test::node("g", {{"ack.node.gpu.schedule", "share"}},
-                                   {{"aliyun.com/gpu-mem", 32}, {"aliyun.com/gpu-count", 2}}));
+  cluster.nodes.put(extender_test::node("g", {{"ack.node.gpu.schedule", "share"}},
+                                        {{"aliyun.com/gpu-mem", 32}, {"aliyun.com/gpu-count", 2}}));
   finish();
   const auto list = in_file(R"(
 apiVersion: apps/v1
@@ -282,16 +286,16 @@ metadata: {name: two, namespace: lab}
 spec: {replicas: 1, template: {metadata: {labels: {aliyun.com/gpu-count: "2"}}, spec: {containers: [
     {name: main, resources: {limits: {aliyun.com/gpu-mem: "20"}}}]}}}
 )");
-  EXPECT_EQ(simulate(in, list, {"json"}, out), 0) << out.str();
+  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 0) << out.str();
   EXPECT_EQ(json::parse(out.str())["pods"][0]["holds"].size(), 2u);
 }
 
 TEST_F(placements_test, node_selectors_affinity_and_taints_are_held) {
   auto tainted = vgpu_node("c", 1);
   tainted.taints = {{"dedicated", "gpu", "NoSchedule"}, {"soft", "", "PreferNoSchedule"}};
-  in.nodes.put(tainted);
+  cluster.nodes.put(tainted);
   finish();
-  const auto of = [&](const char* name, const json& spec) { return tried(share(name, 10, 8), spec); };
+  const auto attempt = [&](const char* name, const json& spec) { return tried(share(name, 10, 8), spec); };
   const auto match = [](const json& requirement) {
     return json{{"affinity",
                  {{"nodeAffinity",
@@ -299,19 +303,19 @@ TEST_F(placements_test, node_selectors_affinity_and_taints_are_held) {
                      {{"nodeSelectorTerms", json::array({{{"matchExpressions", json::array({requirement})}}})}}}}}}}};
   };
   const tried_pod list[] = {
-      of("nowhere", {{"nodeSelector", {{"kubernetes.io/hostname", "nowhere"}}}}),
-      of("affinity", match({{"key", "quartermaster.io/module"}, {"operator", "NotIn"}, {"values", {"vgpu"}}})),
-      of("to-c", {{"nodeName", "c"}}),
-      of("tolerates",
-         {{"nodeName", "c"}, {"tolerations", {{{"key", "dedicated"}, {"operator", "Equal"}, {"value", "gpu"}}}}}),
-      of("matches", match({{"key", "quartermaster.io/module"}, {"operator", "Exists"}})),
+      attempt("nowhere", {{"nodeSelector", {{"kubernetes.io/hostname", "nowhere"}}}}),
+      attempt("affinity", match({{"key", "quartermaster.io/module"}, {"operator", "NotIn"}, {"values", {"vgpu"}}})),
+      attempt("to-c", {{"nodeName", "c"}}),
+      attempt("tolerates",
+              {{"nodeName", "c"}, {"tolerations", {{{"key", "dedicated"}, {"operator", "Equal"}, {"value", "gpu"}}}}}),
+      attempt("matches", match({{"key", "quartermaster.io/module"}, {"operator", "Exists"}})),
   };
-  EXPECT_EQ(simulate(in, list, {"json"}, out), 3);
+  EXPECT_EQ(simulate(cluster, list, {"json"}, out), 3);
   const auto read = json::parse(out.str())["pods"];
-  const auto why = [&](std::size_t i) { return read[i].value("why", ""); };
-  EXPECT_EQ(why(0), "3 nodes: nodeSelector wants label kubernetes.io/hostname=nowhere");
-  EXPECT_EQ(why(1), "3 nodes: node affinity does not match its labels");
-  EXPECT_THAT(why(2), HasSubstr("1 node: taint dedicated=gpu:NoSchedule is not tolerated"));
+  const auto reason = [&](std::size_t i) { return read[i].value("why", ""); };
+  EXPECT_EQ(reason(0), "3 nodes: nodeSelector wants label kubernetes.io/hostname=nowhere");
+  EXPECT_EQ(reason(1), "3 nodes: node affinity does not match its labels");
+  EXPECT_THAT(reason(2), HasSubstr("1 node: taint dedicated=gpu:NoSchedule is not tolerated"));
   EXPECT_EQ(read[3]["node"], "c");
   EXPECT_EQ(read[4]["node"], "a");
 }
@@ -332,8 +336,8 @@ TEST_F(placements_test, a_pod_is_named_as_kubectl_has_it) {
 }
 
 TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_left_out_in_silence) {
-  in.nodes.put(extender_test::node("plain", {}, {}));
-  in.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
+  cluster.nodes.put(extender_test::node("plain", {}, {}));
+  cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
   EXPECT_EQ(explain("lab/p", "wide"), 3);
   EXPECT_THAT(out.str(), HasSubstr("mode vgpu, which does not offer nvidia.com/gpu"));
   EXPECT_THAT(out.str(),
@@ -341,7 +345,7 @@ TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_
 }
 
 TEST_F(placements_test, every_form_of_output_and_both_languages_are_there) {
-  in.pods.put(share("p", 20, 4));
+  cluster.pods.put(share("p", 20, 4));
   EXPECT_EQ(explain("lab/p", "yaml"), 0);
   EXPECT_THAT(out.str(), HasSubstr("pod: lab/p"));
   out.str("");
@@ -349,7 +353,7 @@ TEST_F(placements_test, every_form_of_output_and_both_languages_are_there) {
   EXPECT_THAT(out.str(), HasSubstr("Pod lab/p 在等待：2 个有卡的节点中有 2 个能放下。"));
   out.str("");
   const tried_pod list[] = {tried(share("x", 10, 8))};
-  EXPECT_EQ(simulate(in, list, {"wide", "zh"}, out), 0);
+  EXPECT_EQ(simulate(cluster, list, {"wide", "zh"}, out), 0);
   EXPECT_THAT(out.str(), HasSubstr("10 cores, 2048 MiB"));
   EXPECT_THAT(out.str(), HasSubstr("1 个 Pod 中有 1 个能放下。"));
 }

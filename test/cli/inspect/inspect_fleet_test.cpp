@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/output/yaml.hpp"
 #include "cli/verbs.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
@@ -18,14 +18,14 @@ using testing::HasSubstr;
 using texts = std::map<std::string, std::string>;
 
 std::string file(const std::string& name) {
-  std::ifstream in(TEST_DATA "/golden/inspect/" + name);
+  std::ifstream ifstream(TEST_DATA "/golden/inspect/" + name);
   std::stringstream out;
-  out << in.rdbuf();
+  out << ifstream.rdbuf();
   return out.str();
 }
 
-kube::packed_map packed(const texts& of) {
-  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+kube::packed_map packed(const texts& texts) {
+  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
   return kube::packed_map::of(entries);
 }
 
@@ -42,17 +42,17 @@ listed_node node(const std::string& name, const texts& labels, const kube::quant
   return out;
 }
 
-kube::pod pod(const std::string& ns, const std::string& name, const std::string& on, const kube::quantities& asks,
-              const texts& annotations = {}) {
+kube::pod pod(const std::string& ns, const std::string& name, const std::string& node_name,
+              const kube::quantities& asks, const texts& annotations = {}) {
   kube::pod out;
   out.key = {ns, name};
-  out.node_name = on;
-  out.phase = on.empty() ? kube::pod_phase::pending : kube::pod_phase::running;
+  out.node_name = node_name;
+  out.phase = node_name.empty() ? kube::pod_phase::pending : kube::pod_phase::running;
   out.annotations = packed(annotations);
-  kube::container one;
-  one.name = "main";
-  one.limits = asks;
-  out.containers.push_back(std::move(one));
+  kube::container container;
+  container.name = "main";
+  container.limits = asks;
+  out.containers.push_back(std::move(container));
   return out;
 }
 
@@ -123,36 +123,36 @@ fleet small_fleet() {
 
 template <class Rows>
 std::string printed(const Rows& rows, const std::string& language, const std::string& output = "table") {
-  look_options how;
-  how.language = language;
-  how.output = output;
+  look_options options;
+  options.language = language;
+  options.output = output;
   std::ostringstream out;
-  print(rows, how, out);
+  print(rows, options, out);
   return out.str();
 }
 
 TEST(inspect_fleet, S3_S63_golden_tables_in_both_languages) {
-  const auto of = small_fleet();
+  const auto cluster = small_fleet();
   for (const std::string language : {"en", "zh"}) {
     for (const std::string output : {"table", "wide"}) {
       const auto suffix = "." + output + "." + language + ".txt";
-      EXPECT_EQ(printed(node_rows(of), language, output), file("nodes" + suffix)) << suffix;
-      EXPECT_EQ(printed(pod_rows(of), language, output), file("pods" + suffix)) << suffix;
-      auto built_in = module_rows(of);
+      EXPECT_EQ(printed(node_rows(cluster), language, output), file("nodes" + suffix)) << suffix;
+      EXPECT_EQ(printed(pod_rows(cluster), language, output), file("pods" + suffix)) << suffix;
+      auto built_in = module_rows(cluster);
       std::erase_if(built_in,
-                    [](const auto& one) { return one.name != "pgpu" && one.name != "vgpu" && one.name != "mps"; });
+                    [](const auto& row) { return row.name != "pgpu" && row.name != "vgpu" && row.name != "mps"; });
       EXPECT_EQ(printed(built_in, language, output), file("modules" + suffix)) << suffix;
     }
   }
 }
 
 TEST(inspect_fleet, json_is_stable_and_yaml_says_the_same) {
-  const auto of = small_fleet();
-  EXPECT_EQ(printed(node_rows(of), "en", "json"), file("nodes.json"));
-  EXPECT_EQ(printed(pod_rows(of), "zh", "json"), file("pods.json"));
-  const auto yaml = yaml::read("f", printed(node_rows(of), "zh", "yaml"));
+  const auto cluster = small_fleet();
+  EXPECT_EQ(printed(node_rows(cluster), "en", "json"), file("nodes.json"));
+  EXPECT_EQ(printed(pod_rows(cluster), "zh", "json"), file("pods.json"));
+  const auto yaml = text::yaml::read("f", printed(node_rows(cluster), "zh", "yaml"));
   ASSERT_TRUE(yaml) << yaml.error();
-  EXPECT_EQ(*yaml::to_json(*yaml->documents.at(0)), nlohmann::json::parse(file("nodes.json")));
+  EXPECT_EQ(*text::yaml::to_json(*yaml->documents.at(0)), nlohmann::json::parse(file("nodes.json")));
 }
 
 TEST(inspect_fleet, every_module_of_the_catalogue_has_a_row) {
@@ -160,11 +160,11 @@ TEST(inspect_fleet, every_module_of_the_catalogue_has_a_row) {
 }
 
 TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
-  auto of = small_fleet();
-  auto& cards = of.accelerators.at("gpu-1").cards;
+  auto cluster = small_fleet();
+  auto& cards = cluster.accelerators.at("gpu-1").cards;
   cards.push_back({"GPU-1f", "NVIDIA-A10", "8.6", "Healthy", 0, 23028});
   cards.push_back({"GPU-2e", "NVIDIA-A10", "8.6", "Xid 79", 1, 23028});
-  const auto rows = node_rows(of, {"gpu-1"});
+  const auto rows = node_rows(cluster, {"gpu-1"});
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.front().cards, 2);
   EXPECT_EQ(rows.front().model, "NVIDIA-A10");
@@ -179,13 +179,13 @@ TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
   EXPECT_EQ(node_rows(all).at(0).cards, 4);
   EXPECT_FALSE(node_rows(all).at(0).unhealthy);
   std::ostringstream out;
-  look_options how;
-  how.output = "wide";
-  print(node_rows(all), how, out);
+  look_options options;
+  options.output = "wide";
+  print(node_rows(all), options, out);
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("ok")));
-  how.output = "json";
+  options.output = "json";
   out.str("");
-  print(node_rows(all), how, out);
+  print(node_rows(all), options, out);
   EXPECT_TRUE(nlohmann::json::parse(out.str())["nodes"][0]["unhealthyCards"].is_null());
 
   listed_accelerator agent = anode("gpu-9", "none", "none", "", "", "");
@@ -230,29 +230,29 @@ TEST(inspect_fleet, cards_of_a_pod_by_whoever_wrote_them) {
 // --- the table of kubectl inspect cgpu
 
 /// A node of gpushare: cards of one size, and pods that have GiB of them by the card's number.
-void add_gpushare(fleet& to, const std::string& name, const std::string& address, std::int64_t cards,
+void add_gpushare(fleet& fleet, const std::string& name, const std::string& address, std::int64_t cards,
                   std::int64_t gib_a_card, const std::vector<std::int64_t>& used) {
-  to.nodes.push_back(node(name, {}, {{"aliyun.com/gpu-count", cards}, {"aliyun.com/gpu-mem", cards * gib_a_card}}));
-  to.nodes.back().address = address;
+  fleet.nodes.push_back(node(name, {}, {{"aliyun.com/gpu-count", cards}, {"aliyun.com/gpu-mem", cards * gib_a_card}}));
+  fleet.nodes.back().address = address;
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (used[i] > 0)
-      to.pods.push_back(pod("default", "binpack-" + std::to_string(i), name, {{"aliyun.com/gpu-mem", used[i]}},
-                            {{"ALIYUN_COM_GPU_MEM_IDX", std::to_string(i)}}));
+      fleet.pods.push_back(pod("default", "binpack-" + std::to_string(i), name, {{"aliyun.com/gpu-mem", used[i]}},
+                               {{"ALIYUN_COM_GPU_MEM_IDX", std::to_string(i)}}));
   }
 }
 
-std::string cgpu(const fleet& of, bool details = false) {
+std::string cgpu(const fleet& fleet, bool details = false) {
   std::ostringstream out;
-  print_cgpu(of, {}, details, out);
+  print_cgpu(fleet, {}, details, out);
   return out.str();
 }
 
 TEST(inspect_cgpu, S63_equal_byte_for_byte_to_the_published_outputs) {
-  fleet empty, one, fourteen, two, eight;
+  fleet empty, fleet, fourteen, two, eight;
   add_gpushare(empty, "cn-shanghai.192.168.6.104", "192.168.6.104", 1, 15, {});
   EXPECT_EQ(cgpu(empty), file("cgpu-1-card-empty.txt"));
-  add_gpushare(one, "cn-hangzhou.10.207.173.253", "10.207.173.253", 1, 15, {3});
-  EXPECT_EQ(cgpu(one), file("cgpu-1-card.txt"));
+  add_gpushare(fleet, "cn-hangzhou.10.207.173.253", "10.207.173.253", 1, 15, {3});
+  EXPECT_EQ(cgpu(fleet), file("cgpu-1-card.txt"));
   add_gpushare(fourteen, "cn-beijing.192.168.1.105", "192.168.1.105", 1, 14, {3});
   EXPECT_EQ(cgpu(fourteen), file("cgpu-1-card-14.txt"));
   add_gpushare(two, "cn-shanghai.192.168.0.4", "192.168.0.4", 2, 7, {});
@@ -287,17 +287,17 @@ TEST(inspect_cgpu, S63_equal_word_for_word_to_the_published_four_card_samples) {
 }
 
 TEST(inspect_cgpu, S63_who_has_the_memory_and_what_no_card_is_known_of) {
-  fleet of;
-  add_gpushare(of, "node5", "10.202.115.1", 1, 7, {3});
-  of.pods.push_back(pod("default", "new", "node5", {{"aliyun.com/gpu-mem", 2}}));
-  EXPECT_EQ(cgpu(of),
+  fleet fleet;
+  add_gpushare(fleet, "node5", "10.202.115.1", 1, 7, {3});
+  fleet.pods.push_back(pod("default", "new", "node5", {{"aliyun.com/gpu-mem", 2}}));
+  EXPECT_EQ(cgpu(fleet),
             "NAME   IPADDRESS     GPU0(Allocated/Total)  PENDING(Allocated)  GPU Memory(GiB)\n"
             "node5  10.202.115.1  3/7                    2                   5/7\n" +
                 std::string(29 + 20, '-') +
                 "\n"
                 "Allocated/Total GPU Memory In Cluster:\n"
                 "5/7 (71%)\n");
-  EXPECT_EQ(cgpu(of, true),
+  EXPECT_EQ(cgpu(fleet, true),
             "\n"
             "NAME:       node5\n"
             "IPADDRESS:  10.202.115.1\n"
@@ -313,13 +313,13 @@ TEST(inspect_cgpu, S63_who_has_the_memory_and_what_no_card_is_known_of) {
 }
 
 TEST(inspect_cgpu, S63_our_shared_modes_are_in_it_in_gib) {
-  auto of = small_fleet();
-  of.accelerators.at("gpu-1").cards = {{"GPU-0a", "T4", "7.5", "Healthy", 0, 15360},
-                                       {"GPU-1f", "T4", "7.5", "Healthy", 1, 15360},
-                                       {"GPU-2e", "T4", "7.5", "Healthy", 2, 15360},
-                                       {"GPU-3d", "T4", "7.5", "Healthy", 3, 15360}};
-  EXPECT_THAT(cgpu(of), HasSubstr("gpu-1  192.0.2.1  0/15                   2/15                   2/15"));
-  EXPECT_THAT(cgpu(of), HasSubstr("\n4/60 (6%)\n"));
+  auto cluster = small_fleet();
+  cluster.accelerators.at("gpu-1").cards = {{"GPU-0a", "T4", "7.5", "Healthy", 0, 15360},
+                                            {"GPU-1f", "T4", "7.5", "Healthy", 1, 15360},
+                                            {"GPU-2e", "T4", "7.5", "Healthy", 2, 15360},
+                                            {"GPU-3d", "T4", "7.5", "Healthy", 3, 15360}};
+  EXPECT_THAT(cgpu(cluster), HasSubstr("gpu-1  192.0.2.1  0/15                   2/15                   2/15"));
+  EXPECT_THAT(cgpu(cluster), HasSubstr("\n4/60 (6%)\n"));
   EXPECT_EQ(cgpu(fleet()), "NAME  IPADDRESS  GPU Memory(GiB)\n\nAllocated/Total GPU Memory In Cluster:\n0/0 (0%)\n");
 }
 

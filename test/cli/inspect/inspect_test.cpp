@@ -8,8 +8,8 @@
 #include <protozero/pbf_writer.hpp>
 #include <sstream>
 
-#include "cli/output/yaml.hpp"
 #include "test/reconcilers/recording_transport.hpp"
+#include "text/yaml/source.hpp"
 
 namespace cli {
 namespace {
@@ -21,37 +21,37 @@ using texts = std::map<std::string, std::string>;
 // --- the API server's protobuf, by field number
 std::string entry(const std::string& key, const std::string& value) {
   std::string out;
-  protozero::pbf_writer to(out);
-  to.add_string(1, key);
-  to.add_string(2, value);
+  protozero::pbf_writer writer(out);
+  writer.add_string(1, key);
+  writer.add_string(2, value);
   return out;
 }
 std::string metadata(const std::string& ns, const std::string& name, const texts& labels = {},
                      const texts& annotations = {}) {
   std::string out;
-  protozero::pbf_writer to(out);
-  to.add_string(1, name);
-  to.add_string(3, ns);
-  to.add_string(6, "7");
-  for (const auto& [key, value] : labels) to.add_message(11, entry(key, value));
-  for (const auto& [key, value] : annotations) to.add_message(12, entry(key, value));
+  protozero::pbf_writer writer(out);
+  writer.add_string(1, name);
+  writer.add_string(3, ns);
+  writer.add_string(6, "7");
+  for (const auto& [key, value] : labels) writer.add_message(11, entry(key, value));
+  for (const auto& [key, value] : annotations) writer.add_message(12, entry(key, value));
   return out;
 }
 std::string config_map(const std::string& name, const texts& labels, const texts& data) {
   std::string out;
-  protozero::pbf_writer to(out);
-  to.add_message(1, metadata("kube-public", name, labels));
-  for (const auto& [key, value] : data) to.add_message(2, entry(key, value));
+  protozero::pbf_writer writer(out);
+  writer.add_message(1, metadata("kube-public", name, labels));
+  for (const auto& [key, value] : data) writer.add_message(2, entry(key, value));
   return out;
 }
-std::string amounts(const std::map<std::string, int>& of) {
+std::string amounts(const std::map<std::string, int>& quantities) {
   std::string out;
-  protozero::pbf_writer to(out);
-  for (const auto& [key, amount] : of) {
+  protozero::pbf_writer writer(out);
+  for (const auto& [key, amount] : quantities) {
     std::string quantity;
     protozero::pbf_writer(quantity).add_string(1, std::to_string(amount));
-    to.add_message(1, entry(key, quantity));
-    to.add_message(2, entry(key, quantity));
+    writer.add_message(1, entry(key, quantity));
+    writer.add_message(2, entry(key, quantity));
   }
   return out;
 }
@@ -62,19 +62,19 @@ std::string pod(const std::string& ns, const std::string& name, const std::map<s
   protozero::pbf_writer(container).add_message(8, amounts(limits));
   protozero::pbf_writer(spec).add_message(2, container);
   protozero::pbf_writer(status).add_string(1, phase);
-  protozero::pbf_writer to(out);
-  to.add_message(1, metadata(ns, name, {}, annotations));
-  to.add_message(2, spec);
-  to.add_message(3, status);
+  protozero::pbf_writer writer(out);
+  writer.add_message(1, metadata(ns, name, {}, annotations));
+  writer.add_message(2, spec);
+  writer.add_message(3, status);
   return out;
 }
 kube::response list_of(const std::vector<std::string>& items, const std::string& next = "") {
   std::string meta, body;
   protozero::pbf_writer(meta).add_string(2, "100");
   if (!next.empty()) protozero::pbf_writer(meta).add_string(3, next);
-  protozero::pbf_writer to(body);
-  to.add_message(1, meta);
-  for (const auto& item : items) to.add_message(2, item);
+  protozero::pbf_writer writer(body);
+  writer.add_message(1, meta);
+  for (const auto& item : items) writer.add_message(2, item);
   kube::response out;
   out.status = 200;
   out.content_type = "application/vnd.kubernetes.protobuf";
@@ -88,20 +88,20 @@ texts labels(const std::string& domain, const std::string& group) {
 
 /// A cluster with the manual's two declarations, one of today with an error, and some pods.
 struct cluster {
-  recording_transport over;
+  recording_transport transport;
   std::vector<std::string> pods;
   kube::response rules = recording_transport::refused(404, "NotFound"), policy = rules;
   std::optional<kube::response> pods_answer;
 
   cluster() {
-    over.answer = [this](const kube::request& what) -> kube::result<kube::response> { return answer(what); };
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> { return answer(request); };
   }
 
-  kube::response answer(const kube::request& what) {
-    const auto& target = what.target;
+  kube::response answer(const kube::request& request) {
+    const auto& target = request.target;
     if (target.contains("/configmaps")) {
       if (target.contains("%21%3D")) {
-        EXPECT_THAT(what.accept, HasSubstr("as=PartialObjectMetadataList"));
+        EXPECT_THAT(request.accept, HasSubstr("as=PartialObjectMetadataList"));
         return list_of({config_map("cf-crl-lab-dsp", {}, {}), config_map("kube-root-ca.crt", {}, {})});
       }
       if (target.contains("features.alauda.io")) return list_of({vcuda("core"), vcuda("memory")});
@@ -143,24 +143,24 @@ struct cluster {
                        {"requests", "fromLimits"}});
   }
   inspection look() {
-    auto out = reconcilers::run(inspect_resources(over, "kube-public"));
-    EXPECT_TRUE(out) << out.error().what;
+    auto out = reconcilers::run(inspect_resources(transport, "kube-public"));
+    EXPECT_TRUE(out) << out.error().message;
     return out ? std::move(*out) : inspection();
   }
 };
 
-std::string printed(const inspection& what, const std::string& language, const std::string& output = "table") {
-  inspect_options how;
-  how.language = language;
-  how.output = output;
+std::string printed(const inspection& inspection, const std::string& language, const std::string& output = "table") {
+  inspect_options options;
+  options.language = language;
+  options.output = output;
   std::ostringstream out;
-  print(what, how, out);
+  print(inspection, options, out);
   return out.str();
 }
 
 TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
-  cluster one;
-  const auto found = one.look();
+  cluster cluster;
+  const auto found = cluster.look();
   EXPECT_EQ(
       printed(found, "zh"),
       "资源名                    名称  组           单位  默认值  LIMITS    REQUESTS    启用  结论    CONFIGMAP\n"
@@ -180,12 +180,12 @@ TEST(inspect, S26_shows_every_declared_key_in_both_languages) {
   EXPECT_THAT(en, HasSubstr("Laboratory"));
   EXPECT_THAT(en, HasSubstr("refused"));
   EXPECT_THAT(en, HasSubstr("cf-crl-gpu-manager-vcuda-core    虚拟核心\n")) << "the other language as fallback";
-  for (const auto& request : one.over.sent) EXPECT_EQ(request.verb, kube::method::get);
+  for (const auto& request : cluster.transport.sent) EXPECT_EQ(request.verb, kube::method::get);
 }
 
 TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
-  cluster one;
-  const auto found = one.look();
+  cluster cluster;
+  const auto found = cluster.look();
   const auto json = nlohmann::json::parse(printed(found, "en", "json"));
   ASSERT_EQ(json.at("resources").size(), 3U);
   const auto& fpga = json.at("resources").at(0);
@@ -201,28 +201,28 @@ TEST(inspect, json_and_yaml_have_both_languages_and_all_findings) {
   EXPECT_EQ(json.at("resources").at(1).at("default"), 20);
   EXPECT_EQ(json.at("notSelected").at(0).at("name"), "cf-crl-lab-dsp");
   EXPECT_EQ(json.at("audit").at("podsRefused"), 0);
-  const auto yaml = yaml::read("f", printed(found, "en", "yaml"));
+  const auto yaml = text::yaml::read("f", printed(found, "en", "yaml"));
   ASSERT_TRUE(yaml) << yaml.error();
-  EXPECT_EQ(*yaml::to_json(*yaml->documents.at(0)), json);
+  EXPECT_EQ(*text::yaml::to_json(*yaml->documents.at(0)), json);
 }
 
 TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
-  cluster one;
+  cluster cluster;
   for (int i = 0; i < 25; ++i)
-    one.pods.push_back(pod("team", "share-" + std::to_string(10 + i), {{"tencent.com/vcuda-core", 20}}));
-  one.pods.push_back(pod("team", "whole", {{"tencent.com/vcuda-core", 200}}));
-  one.pods.push_back(pod("team", "done", {{"tencent.com/vcuda-core", 20}}, "Succeeded"));
-  one.pods.push_back(
+    cluster.pods.push_back(pod("team", "share-" + std::to_string(10 + i), {{"tencent.com/vcuda-core", 20}}));
+  cluster.pods.push_back(pod("team", "whole", {{"tencent.com/vcuda-core", 200}}));
+  cluster.pods.push_back(pod("team", "done", {{"tencent.com/vcuda-core", 20}}, "Succeeded"));
+  cluster.pods.push_back(
       pod("team", "static", {{"tencent.com/vcuda-core", 20}}, "Running", {{"kubernetes.io/config.mirror", "x"}}));
-  one.pods.push_back(pod("kube-system", "system", {{"tencent.com/vcuda-core", 20}}));
-  one.pods.push_back(pod("team", "none", {}));
-  one.rules = recording_transport::answered(
+  cluster.pods.push_back(pod("kube-system", "system", {{"tencent.com/vcuda-core", 20}}));
+  cluster.pods.push_back(pod("team", "none", {}));
+  cluster.rules = recording_transport::answered(
       200, {{"spec",
              {{"keys", {"tencent.com/vcuda-core"}},
               {"rules", {{"tencent.com/vcuda-core", {{"source", "kube-public/cf-crl-gpu-manager-vcuda-core"}}}}},
               {"groups", nlohmann::json::object()}}}});
-  one.policy = recording_transport::answered(200, {{"spec", {{"customResources", {{"enforcement", "Deny"}}}}}});
-  const auto found = one.look();
+  cluster.policy = recording_transport::answered(200, {{"spec", {{"customResources", {{"enforcement", "Deny"}}}}}});
+  const auto found = cluster.look();
   const auto text = printed(found, "en");
   EXPECT_THAT(text,
               HasSubstr("Audit (enforcement: Deny): 25 of 27 pods would be refused if they were made now; they are "
@@ -239,18 +239,18 @@ TEST(inspect, S24_audits_running_pods_page_by_page_and_names_twenty) {
 }
 
 TEST(inspect, without_rules_in_the_cluster_those_of_the_config_maps_are_audited) {
-  cluster one;
-  one.pods = {pod("team", "a", {{"tencent.com/vcuda-core", 150}}), pod("team", "b", {{"example.com/fpga", 1}})};
-  const auto found = one.look();
+  cluster cluster;
+  cluster.pods = {pod("team", "a", {{"tencent.com/vcuda-core", 150}}), pod("team", "b", {{"example.com/fpga", 1}})};
+  const auto found = cluster.look();
   ASSERT_TRUE(found.audited);
   EXPECT_EQ(found.audited->refused.size(), 1U) << "the refused declaration of fpga holds nobody to anything";
   EXPECT_THAT(printed(found, "en"), HasSubstr("nothing is enforced): 1 of 2 pods"));
 }
 
 TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
-  cluster one;
-  one.pods_answer = recording_transport::refused(403, "Forbidden", "pods is forbidden: User \"x\" cannot list");
-  const auto found = one.look();
+  cluster cluster;
+  cluster.pods_answer = recording_transport::refused(403, "Forbidden", "pods is forbidden: User \"x\" cannot list");
+  const auto found = cluster.look();
   EXPECT_FALSE(found.audited);
   EXPECT_THAT(found.left_out, HasSubstr("the audit of running pods is left out: list pods: "));
   EXPECT_EQ(std::ranges::count(found.left_out, '\n'), 0);
@@ -260,33 +260,33 @@ TEST(inspect, what_may_not_be_read_is_left_out_and_said) {
 }
 
 TEST(inspect, a_policy_that_may_not_be_read_is_not_taken_for_off) {
-  cluster one;
-  one.policy = recording_transport::refused(403, "Forbidden");
-  EXPECT_THAT(printed(one.look(), "en"), HasSubstr("Audit (enforcement: unknown): 0 of 0 pods"));
+  cluster cluster;
+  cluster.policy = recording_transport::refused(403, "Forbidden");
+  EXPECT_THAT(printed(cluster.look(), "en"), HasSubstr("Audit (enforcement: unknown): 0 of 0 pods"));
 }
 
 TEST(inspect, config_maps_that_may_not_be_read_are_an_error) {
-  recording_transport over;
-  over.answer = [](const kube::request&) -> kube::result<kube::response> {
+  recording_transport transport;
+  transport.answer = [](const kube::request&) -> kube::result<kube::response> {
     return recording_transport::refused(403, "Forbidden", "no");
   };
-  const auto out = reconcilers::run(inspect_resources(over, "kube-public"));
+  const auto out = reconcilers::run(inspect_resources(transport, "kube-public"));
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code, kube::errc::forbidden);
 }
 
 TEST(inspect, waits_where_the_server_says_when) {
-  cluster one;
+  cluster cluster;
   int refusals = 2;
-  one.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
+  cluster.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
     if (refusals-- > 0) {
       auto busy = recording_transport::refused(429, "TooManyRequests");
       busy.retry_after = std::chrono::seconds(0);
       return busy;
     }
-    return one.answer(what);
+    return cluster.answer(request);
   };
-  EXPECT_EQ(one.look().resources.size(), 3U);
+  EXPECT_EQ(cluster.look().resources.size(), 3U);
 }
 
 TEST(inspect, an_empty_cluster_says_so) {

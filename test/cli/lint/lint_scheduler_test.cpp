@@ -22,15 +22,15 @@ struct outcome {
   std::string out, err;
 };
 outcome lint(const lint_scheduler_options& options, const std::string& input = "") {
-  std::istringstream in(input);
+  std::istringstream stream(input);
   std::ostringstream out, err;
-  const int rc = run_lint_scheduler(options, in, out, err);
+  const int rc = run_lint_scheduler(options, stream, out, err);
   return {rc, out.str(), err.str()};
 }
 outcome render(const render_scheduler_options& options) {
-  std::istringstream in;
+  std::istringstream input;
   std::ostringstream out, err;
-  const int rc = run_render_scheduler(options, in, out, err);
+  const int rc = run_render_scheduler(options, input, out, err);
   return {rc, out.str(), err.str()};
 }
 
@@ -40,10 +40,10 @@ class scheduler_verbs : public testing::Test {
   void SetUp() override {
     folder_ = std::filesystem::temp_directory_path() / ("scheduler_verbs." + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
-    const controller::x509::validity when{0, 4'000'000'000};
-    const auto authority = controller::x509::make_authority("test", when);
+    const controller::x509::validity validity{0, 4'000'000'000};
+    const auto authority = controller::x509::make_authority("test", validity);
     const std::vector<std::string> names{"localhost"};
-    const auto pair = controller::x509::issue(authority, "scheduler", names, when);
+    const auto pair = controller::x509::issue(authority, "scheduler", names, validity);
     ASSERT_TRUE(pair);
     write("ca.crt", authority.certificate);
     write("tls.crt", pair->certificate);
@@ -107,7 +107,7 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
       "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}\n";
   const std::string other = "extenders: [{urlPrefix: 'http://10.0.0.9:1', filterVerb: f";
-  const auto said = [&](const std::string& extenders) {
+  const auto warns = [&](const std::string& extenders) {
     lint_scheduler_options options;
     options.files = {"-"};
     const auto got = lint(options, begin + extenders);
@@ -119,11 +119,11 @@ TEST(lint_scheduler, says_that_no_extender_is_asked_about_cards) {
     EXPECT_EQ(got.err.contains("; no extender is asked about cards"), zh.contains("；没有扩展会被询问加速卡"));
     return got.err.contains("; no extender is asked about cards");
   };
-  EXPECT_TRUE(said(""));
-  EXPECT_TRUE(said("extenders: []\n"));
-  EXPECT_TRUE(said(other + ", managedResources: [{name: example.com/disk}]}]\n"));
-  EXPECT_FALSE(said(other + ", managedResources: [{name: example.com/disk}, {name: nvidia.com/gpu}]}]\n"));
-  EXPECT_FALSE(said(other + "}]\n")) << "asked about every pod";
+  EXPECT_TRUE(warns(""));
+  EXPECT_TRUE(warns("extenders: []\n"));
+  EXPECT_TRUE(warns(other + ", managedResources: [{name: example.com/disk}]}]\n"));
+  EXPECT_FALSE(warns(other + ", managedResources: [{name: example.com/disk}, {name: nvidia.com/gpu}]}]\n"));
+  EXPECT_FALSE(warns(other + "}]\n")) << "asked about every pod";
   lint_scheduler_options options;
   options.files = {golden + "mistakes/01-v1beta2.yaml"};
   EXPECT_THAT(lint(options).err, testing::Not(HasSubstr("no extender"))) << "it does not start at all";
@@ -218,25 +218,25 @@ TEST_F(scheduler_verbs, S7_render_a_file_that_lint_has_nothing_against) {
 }
 
 TEST_F(scheduler_verbs, S7_merge_and_give_back) {
-  options_.into = golden + "corpus/05-comments-everywhere.yaml";
+  options_.merge = golden + "corpus/05-comments-everywhere.yaml";
   const auto merged = render(options_);
   ASSERT_EQ(merged.rc, 0) << merged.err;
   write("merged.yaml", merged.out);
   render_scheduler_options back;
   back.unmerge = path("merged.yaml");
   std::stringstream before;
-  before << std::ifstream(options_.into, std::ios::binary).rdbuf();
+  before << std::ifstream(options_.merge, std::ios::binary).rdbuf();
   EXPECT_EQ(render(back).out, before.str());
 }
 
 TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
-  options_.into = golden + "corpus/01-kubeadm-minimal.yaml";
+  options_.merge = golden + "corpus/01-kubeadm-minimal.yaml";
   options_.scheduler_name = "cards";
   auto text = render(options_).out;
-  const auto change = [&](const std::string& from, const std::string& to) {
-    const auto at = text.find(from);
-    ASSERT_NE(at, text.npos) << from;
-    text.replace(at, from.size(), to);
+  const auto change = [&](const std::string& before, const std::string& after) {
+    const auto match = text.find(before);
+    ASSERT_NE(match, text.npos) << before;
+    text.replace(match, before.size(), after);
   };
   change("weight: 10\n", "weight: 5\n    ignorable: true\n");
   change("    httpTimeout: \"5s\"\n", "    # slow\n    httpTimeout: 30s  # very\n");
@@ -248,11 +248,11 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   write("edited.yaml", text);
   render_scheduler_options back;
   back.unmerge = path("edited.yaml");
-  const auto notes = [&](const outcome& of) {
-    EXPECT_EQ(of.rc, 0) << of.err;
-    EXPECT_THAT(of.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is nobody's to read";
+  const auto notes = [&](const outcome& outcome) {
+    EXPECT_EQ(outcome.rc, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is nobody's to read";
     std::vector<std::string> out;
-    std::istringstream lines(of.err);
+    std::istringstream lines(outcome.err);
     const auto begin = "quartermaster: " + path("edited.yaml") + ":";
     for (std::string line; std::getline(lines, line);) {
       EXPECT_THAT(line, StartsWith(begin));
@@ -277,7 +277,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   EXPECT_EQ(given_back.out, before.str());
 
   // Written anew: what is given now is known, so the key and the resource that went are told too.
-  options_.into = path("edited.yaml");
+  options_.merge = path("edited.yaml");
   auto again = common;
   again.push_back("extenders[0].tlsConfig.keyData was another (not shown), where we write what is given");
   again.push_back(
@@ -290,7 +290,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
 }
 
 TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
-  options_.into = golden + "corpus/10-json-pretty.json";
+  options_.merge = golden + "corpus/10-json-pretty.json";
   const auto merged = render(options_);
   ASSERT_EQ(merged.rc, 0) << merged.err;
   write("merged.json", merged.out);
@@ -312,17 +312,17 @@ TEST_F(scheduler_verbs, S7_give_back_in_brackets_by_the_address) {
 }
 
 TEST_F(scheduler_verbs, render_says_that_an_IP_address_is_in_no_certificate) {
-  const auto said = [&](const std::string& address, const std::string& server_name) {
+  const auto warns = [&](const std::string& address, const std::string& server_name) {
     options_.address = address;
     options_.server_name = server_name;
     const auto got = render(options_);
     EXPECT_EQ(got.rc, 0) << got.err;
     return got.err.contains("note: the extender's certificate has no IP address: say --server-name");
   };
-  EXPECT_TRUE(said("https://10.96.0.77", ""));
-  EXPECT_TRUE(said("https://[fd00::7]:443", ""));
-  EXPECT_FALSE(said("https://10.96.0.77", "localhost"));
-  EXPECT_FALSE(said("https://extender.example:443", ""));
+  EXPECT_TRUE(warns("https://10.96.0.77", ""));
+  EXPECT_TRUE(warns("https://[fd00::7]:443", ""));
+  EXPECT_FALSE(warns("https://10.96.0.77", "localhost"));
+  EXPECT_FALSE(warns("https://extender.example:443", ""));
 }
 
 TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
@@ -337,10 +337,10 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   EXPECT_THAT(refused([](auto& o) { o.address = "10.0.0.1"; }), HasSubstr("--address"));
   for (const auto* address : {"https://[::1", "https://10.0.0.1:99999", "https://10.0.0.1:0", "https://:443",
                               "https://", "https://a b", "https://10.0.0.256", "https://a?b", "http://a"}) {
-    const auto said = refused([&](auto& o) { o.address = address; });
-    EXPECT_THAT(said,
+    const auto message = refused([&](auto& o) { o.address = address; });
+    EXPECT_THAT(message,
                 StartsWith("quartermaster: --address: \"" + std::string(address) + "\" is no address of an extender"));
-    EXPECT_THAT(said, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
+    EXPECT_THAT(message, testing::EndsWith("; write https://HOST:PORT, as in https://10.96.0.77:443\n"));
   }
   EXPECT_THAT(refused([](auto& o) { o.address = "https://10.0.0.1:0"; }),
               HasSubstr(": the port is none of 1 to 65535; write"));
@@ -355,9 +355,9 @@ TEST_F(scheduler_verbs, refuse_in_one_line_that_says_what_to_write) {
   EXPECT_THAT(refused([](auto& o) { o.kubernetes = "1.9"; }), HasSubstr("write 1.30 or newer"));
   EXPECT_THAT(refused([](auto& o) { o.resources = {"gpu"}; }), HasSubstr("\"gpu\" is no extended resource"));
   EXPECT_THAT(refused([](auto& o) { o.ca = o.key; }), HasSubstr("--ca"));
-  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/01-v1beta2.yaml"; }),
+  EXPECT_THAT(refused([](auto& o) { o.merge = golden + "mistakes/01-v1beta2.yaml"; }),
               HasSubstr("01-v1beta2.yaml:1:1: apiVersion is"));
-  EXPECT_THAT(refused([](auto& o) { o.into = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
+  EXPECT_THAT(refused([](auto& o) { o.merge = golden + "mistakes/19-sound.yaml"; }), HasSubstr("[managed_by_another]"));
   auto options = options_;
   options.ca = "/nowhere";
   EXPECT_EQ(render(options).rc, 1);

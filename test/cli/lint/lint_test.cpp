@@ -21,14 +21,14 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
+namespace declarations = reconcilers::declarations;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
 const std::filesystem::path golden = std::filesystem::path(TEST_DATA) / "golden";
 
 std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file);
+  std::ifstream stream(file);
   std::stringstream out;
-  out << in.rdbuf();
+  out << stream.rdbuf();
   return out.str();
 }
 
@@ -43,9 +43,9 @@ outcome run(std::vector<std::string> files, const std::string& language = "en", 
   options.language = language;
   options.output = output;
   options.strict = strict;
-  std::istringstream in(input);
+  std::istringstream stream(input);
   std::ostringstream out, err;
-  const int rc = run_lint(options, in, out, err);
+  const int rc = run_lint(options, stream, out, err);
   return {rc, out.str(), err.str()};
 }
 
@@ -57,9 +57,9 @@ std::vector<std::string> codes_of(const std::string& file) {
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> out;
-  for (const auto& one : std::filesystem::directory_iterator(folder)) {
-    const auto kind = one.path().extension();
-    if (kind == ".yaml" || kind == ".yml") out.push_back(one.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const auto kind = entry.path().extension();
+    if (kind == ".yaml" || kind == ".yml") out.push_back(entry.path());
   }
   std::ranges::sort(out);
   return out;
@@ -67,8 +67,8 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
 
 std::string expected_in(const std::filesystem::path& file) {
   std::string line;
-  std::ifstream in(file);
-  std::getline(in, line);
+  std::ifstream stream(file);
+  std::getline(stream, line);
   const std::string head = "# expect: ";
   return line.starts_with(head) ? line.substr(head.size()) : "";
 }
@@ -76,8 +76,8 @@ std::string expected_in(const std::filesystem::path& file) {
 /// "# runtime classes of the cluster: kata, nvidia" on the second line: judged as beside a cluster that has these.
 std::optional<std::set<std::string, std::less<>>> runtime_classes_in(const std::filesystem::path& file) {
   std::string line;
-  std::ifstream in(file);
-  std::getline(in, line), std::getline(in, line);
+  std::ifstream stream(file);
+  std::getline(stream, line), std::getline(stream, line);
   const std::string head = "# runtime classes of the cluster: ";
   if (!line.starts_with(head)) return std::nullopt;
   std::set<std::string, std::less<>> out;
@@ -86,14 +86,14 @@ std::optional<std::set<std::string, std::less<>>> runtime_classes_in(const std::
   return out;
 }
 
-std::vector<lint_finding> findings_in(const std::filesystem::path& file, crl::language in = crl::language::en) {
-  declared cluster;
+std::vector<lint_finding> findings_in(const std::filesystem::path& file, text::language locale = text::language::en) {
+  declared_resources cluster;
   cluster.runtime_classes = runtime_classes_in(file);
   lint_settings settings;
-  settings.in = in;
+  settings.locale = locale;
   if (cluster.runtime_classes) settings.cluster = &cluster;
-  std::vector<yaml::source> files;
-  files.push_back(*yaml::read(file.filename().string(), slurp(file)));
+  std::vector<text::yaml::source> files;
+  files.push_back(*text::yaml::read(file.filename().string(), slurp(file)));
   return lint(files, settings).findings;
 }
 
@@ -113,14 +113,14 @@ TEST(lint, S23_S24_in_a_cluster_each_mistake_is_one_finding_too) {
   std::size_t judged = 0;
   for (const auto& file : files_in(golden / "lint/broken")) {
     const auto known = [&](const auto& row) { return row.name == expected_in(file); };
-    if (std::ranges::none_of(crl::all_texts(), known)) continue;  // YAML that no cluster takes
-    const auto source = yaml::read("f", slurp(file));
-    crl::registry all;
+    if (std::ranges::none_of(declarations::all_texts(), known)) continue;  // YAML that no cluster takes
+    const auto source = text::yaml::read("f", slurp(file));
+    declarations::registry all;
     all.set_runtime_classes(runtime_classes_in(file));
-    for (const auto& one : manifests_in(*source)) all.put(read_config_map(one).view());
+    for (const auto& entry : manifests_in(*source)) all.put(read_config_map(entry).view());
     std::vector<std::string> codes;
-    for (const auto& one : all.judge_all()) {
-      for (const auto& f : one.findings) codes.emplace_back(to_string(f.what));
+    for (const auto& entry : all.judge_all()) {
+      for (const auto& f : entry.findings) codes.emplace_back(to_string(f.kind));
     }
     EXPECT_THAT(codes, ElementsAre(expected_in(file))) << file;
     ++judged;
@@ -131,9 +131,9 @@ TEST(lint, S23_S24_in_a_cluster_each_mistake_is_one_finding_too) {
 TEST(lint, S26_each_broken_declaration_is_told_in_both_languages) {
   std::string got;
   for (const auto& file : files_in(golden / "lint/broken")) {
-    for (const auto in : {crl::language::en, crl::language::zh}) {
+    for (const auto entry : {text::language::en, text::language::zh}) {
       std::ostringstream line;
-      print_text(findings_in(file, in), in, line);
+      print_text(findings_in(file, entry), entry, line);
       got += line.str();
     }
   }
@@ -147,7 +147,7 @@ TEST(lint, the_broken_declarations_cover_every_finding_a_file_can_have) {
   std::set<std::string, std::less<>> seen;
   for (const auto& file : files_in(golden / "lint/broken")) seen.insert(expected_in(file));
   const std::set<std::string_view> elsewhere{"more_unknown_fields"};  // nine unknown fields are nine mistakes
-  for (const auto& row : crl::all_texts()) {
+  for (const auto& row : declarations::all_texts()) {
     if (!elsewhere.contains(row.name)) EXPECT_TRUE(seen.contains(row.name)) << row.name;
   }
 }
@@ -193,9 +193,9 @@ TEST(lint, S21_S25_the_published_declarations_of_both_dialects_pass_unchanged) {
     const auto name = file.stem().string();
     if (!name.starts_with("platform-") && name != "manual-vcuda" && name != "both-dialects-together") continue;
     if (name == "platform-two-npu-configs") continue;
-    const auto said = run({file.string()});
-    EXPECT_EQ(said.rc, 0) << file;
-    EXPECT_EQ(said.out, "") << file;
+    const auto result = run({file.string()});
+    EXPECT_EQ(result.rc, 0) << file;
+    EXPECT_EQ(result.out, "") << file;
     ++count;
   }
   EXPECT_EQ(count, 5U);
@@ -260,10 +260,11 @@ TEST(lint, judges_files_together_wherever_the_declarations_stand) {
   const std::string pod =
       "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {tencent.com/vcuda-core: "
       "20}}}]}\n";
-  const auto with = run({"-", rules}, "en", "text", false, pod);
-  EXPECT_EQ(with.rc, 3);
-  EXPECT_THAT(with.out, HasSubstr("<stdin>:3:52: error: Pod a: container m: tencent.com/vcuda-core is 20, a share of a "
-                                  "card, and needs tencent.com/vcuda-memory beside it"));
+  const auto together = run({"-", rules}, "en", "text", false, pod);
+  EXPECT_EQ(together.rc, 3);
+  EXPECT_THAT(together.out,
+              HasSubstr("<stdin>:3:52: error: Pod a: container m: tencent.com/vcuda-core is 20, a share of a "
+                        "card, and needs tencent.com/vcuda-memory beside it"));
   const auto alone = run({"-"}, "en", "text", false, pod);
   EXPECT_EQ(alone.rc, 0);
   EXPECT_THAT(alone.err, HasSubstr("no declaration (ConfigMap) among the inputs"));
@@ -272,9 +273,9 @@ TEST(lint, judges_files_together_wherever_the_declarations_stand) {
 TEST(lint, finds_what_is_in_lists_of_lists) {
   const std::string pod =
       "{kind: Pod, metadata: {name: a}, spec: {containers: [{name: m, resources: {limits: {gpu: 1}}}]}}";
-  const auto said = [](const std::string& text) { return run({"-"}, "en", "text", false, text).err; };
+  const auto summarize = [](const std::string& text) { return run({"-"}, "en", "text", false, text).err; };
   EXPECT_THAT(
-      said("kind: List\nitems:\n- kind: List\n  items: [" + pod + "]\n- kind: PodList\n  items: [" + pod + "]\n"),
+      summarize("kind: List\nitems:\n- kind: List\n  items: [" + pod + "]\n- kind: PodList\n  items: [" + pod + "]\n"),
       HasSubstr("2 workloads: 2 errors"));
   std::string bomb = "x0: &l0 {kind: List, items: [" + pod + "]}\n";
   for (int i = 1; i <= 20; ++i) {
@@ -283,7 +284,7 @@ TEST(lint, finds_what_is_in_lists_of_lists) {
     for (int j = 0; j < 9; ++j) bomb += ", " + below;
     bomb += "]}\n";
   }
-  EXPECT_THAT(said(bomb + "kind: List\nitems: [*l20]\n"), HasSubstr("1 workload: 1 error"));
+  EXPECT_THAT(summarize(bomb + "kind: List\nitems: [*l20]\n"), HasSubstr("1 workload: 1 error"));
 }
 
 TEST(lint, S49_an_amount_on_the_pod_is_found_where_it_is_written) {
@@ -322,9 +323,9 @@ TEST(lint, nobody_is_held_to_the_rules_in_system_namespaces) {
 
 TEST(lint, what_follows_from_another_finding_is_not_said) {
   auto text = slurp(golden / "crl/platform-hami-nvidia.yaml");
-  const auto break_one = [&](const std::string& from, const std::string& to) {
+  const auto break_one = [&](const std::string& before, const std::string& after) {
     auto broken = text;
-    broken.replace(broken.find(from), from.size(), to);
+    broken.replace(broken.find(before), before.size(), after);
     std::vector<std::string> out;
     for (const auto& f : nlohmann::json::parse(run({"-"}, "en", "json", false, broken).out))
       out.push_back(f.at("code"));
@@ -346,31 +347,31 @@ TEST(lint, declarations_of_a_cluster_count_beside_those_in_files) {
                                      {"group", "lab"},
                                      {"limits", "disabled"},
                                      {"requests", "disabled"}});
-  declared cluster;
+  declared_resources cluster;
   cluster.config_maps.push_back(there);
   cluster.runtime_classes.emplace().insert("nvidia");
   lint_settings settings;
   settings.cluster = &cluster;
-  const auto said = [&](const std::string& text) {
-    std::vector<yaml::source> files;
-    files.push_back(*yaml::read("f", text));
+  const auto find_codes = [&](const std::string& text) {
+    std::vector<text::yaml::source> files;
+    files.push_back(*text::yaml::read("f", text));
     std::vector<std::string> out;
     for (const auto& f : lint(files, settings).findings) out.push_back(f.code);
     return out;
   };
   EXPECT_THAT(
-      said("kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {example.com/fpga: "
-           "1}}}]}"),
+      find_codes("kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, resources: {limits: {example.com/fpga: "
+                 "1}}}]}"),
       ElementsAre("resource_forbidden"));
   const std::string again =
       "kind: ConfigMap\nmetadata: {name: cf-crl-lab-2, namespace: kube-public, labels: {features.cpaas.io/type: "
       "CustomResourceLimitation, features.cpaas.io/group: lab, features.cpaas.io/enabled: 'true'}}\n"
       "data: {key: example.com/fpga, dataType: integer, group: lab, limits: optional, requests: disabled, "
       "runtimeClassName: nvidai}\n";
-  EXPECT_THAT(said(again), testing::UnorderedElementsAre("duplicate_key", "runtime_class_unknown"));
+  EXPECT_THAT(find_codes(again), testing::UnorderedElementsAre("duplicate_key", "runtime_class_unknown"));
   auto same_name = again;
   same_name.replace(same_name.find("cf-crl-lab-2"), 12, "cf-crl-lab-fpga");
-  EXPECT_THAT(said(same_name), ElementsAre("runtime_class_unknown")) << "it takes the place of its namesake";
+  EXPECT_THAT(find_codes(same_name), ElementsAre("runtime_class_unknown")) << "it takes the place of its namesake";
 }
 
 TEST(lint, F35_files_of_any_bytes_are_judged_or_refused_in_one_line) {
@@ -383,24 +384,24 @@ TEST(lint, F35_files_of_any_bytes_are_judged_or_refused_in_one_line) {
     for (int i = 0; i < 150; ++i) {
       auto text = sound;
       for (auto changes = 1 + any(6); changes > 0; --changes) {
-        const auto at = any(text.size());
-        const auto how = any(4);
-        if (how == 0)
-          text[at] = marks[any(marks.size())];
-        else if (how == 1)
-          text.insert(at, 1 + any(3), marks[any(marks.size())]);
-        else if (how == 2)
-          text.erase(at, 1 + any(40));
+        const auto position = any(text.size());
+        const auto mutation = any(4);
+        if (mutation == 0)
+          text[position] = marks[any(marks.size())];
+        else if (mutation == 1)
+          text.insert(position, 1 + any(3), marks[any(marks.size())]);
+        else if (mutation == 2)
+          text.erase(position, 1 + any(40));
         else
-          text.insert(any(text.size()), text.substr(at, any(200)));
+          text.insert(any(text.size()), text.substr(position, any(200)));
       }
-      const auto said = run({"-"}, i % 2 == 0 ? "en" : "zh", "json", false, text);
-      ++(said.rc == 1 ? refused : judged);
-      if (said.rc == 1) {
-        EXPECT_THAT(said.err, testing::StartsWith("<stdin>:"));
-        EXPECT_EQ(std::ranges::count(said.err, '\n'), 1) << said.err;
+      const auto result = run({"-"}, i % 2 == 0 ? "en" : "zh", "json", false, text);
+      ++(result.rc == 1 ? refused : judged);
+      if (result.rc == 1) {
+        EXPECT_THAT(result.err, testing::StartsWith("<stdin>:"));
+        EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
       } else {
-        EXPECT_TRUE(nlohmann::json::parse(said.out).is_array());
+        EXPECT_TRUE(nlohmann::json::parse(result.out).is_array());
       }
     }
   }
@@ -421,8 +422,8 @@ TEST(lint, help_teaches_and_wrong_usage_is_refused) {
   std::string text;
   std::istringstream lines(help.substr(begin, end - begin));
   for (std::string line; std::getline(lines, line);) text += line.substr(line.starts_with("  ") ? 2 : 0) + "\n";
-  const auto said = run({"-"}, "en", "text", false, text).out;
-  EXPECT_EQ(help.substr(answer + 11, help.find('\n', answer) - answer - 10), said.substr(7)) << said;
+  const auto output = run({"-"}, "en", "text", false, text).out;
+  EXPECT_EQ(help.substr(answer + 11, help.find('\n', answer) - answer - 10), output.substr(7)) << output;
   CLI::App bare{"x", "quartermaster"};
   add_lint(bare, rc);
   EXPECT_THROW(bare.parse("lint", false), CLI::RequiredError);

@@ -8,18 +8,18 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
+namespace declarations = reconcilers::declarations;
 using testing::ElementsAre, testing::HasSubstr, testing::IsEmpty;
 
-std::vector<lint_finding> findings(const std::string& text, crl::language in = crl::language::en,
+std::vector<lint_finding> findings(const std::string& text, text::language locale = text::language::en,
                                    const known_cluster* known = nullptr) {
-  static std::vector<yaml::source> kept;
-  auto file = yaml::read("f", text);
+  static std::vector<text::yaml::source> kept;
+  auto file = text::yaml::read("f", text);
   EXPECT_TRUE(file) << file.error();
   kept.push_back(std::move(*file));
   std::vector<lint_finding> out;
-  for (const auto& one : manifests_in(kept.back())) {
-    if (!pod_spec_path(one.kind).empty()) lint_workload(one, {}, in, out, known);
+  for (const auto& entry : manifests_in(kept.back())) {
+    if (!pod_spec_path(entry.kind).empty()) lint_workload(entry, {}, locale, out, known);
   }
   return out;
 }
@@ -41,7 +41,7 @@ struct row {
   std::string_view name;
   std::string limit, request, code;
 };
-void PrintTo(const row& of, std::ostream* out) { *out << of.name; }
+void PrintTo(const row& row, std::ostream* out) { *out << row.name; }
 class extended_resource : public testing::TestWithParam<row> {};
 
 TEST_P(extended_resource, is_held_to_kubernetes_own_rule) {
@@ -51,7 +51,7 @@ TEST_P(extended_resource, is_held_to_kubernetes_own_rule) {
   EXPECT_EQ(codes(got), expected);
   for (const auto& f : got) {
     EXPECT_THAT(f.message, HasSubstr(f.field));
-    EXPECT_EQ(f.level, crl::severity::error);
+    EXPECT_EQ(f.level, text::severity::error);
   }
   const auto plain = findings(pod(want.limit, want.request, "cpu"));
   EXPECT_THAT(codes(plain), IsEmpty()) << "cpu may be requested, split and oversold";
@@ -89,10 +89,10 @@ TEST(lint_workload, S72_says_it_in_words) {
       "spec.containers[0].resources.requests[nvidia.com/gpu] is \"1\", the limit is \"2\": Kubernetes never "
       "oversells nvidia.com/gpu, so both must be equal; allowed: limits alone, or requests equal to limits; leave "
       "the request out");
-  EXPECT_EQ(all[0].at, (yaml::place{11, 9}));
-  EXPECT_THAT(findings(pod("2", "1"), crl::language::zh).at(0).message, HasSubstr("不允许超卖 nvidia.com/gpu"));
+  EXPECT_EQ(all[0].location, (text::yaml::place{11, 9}));
+  EXPECT_THAT(findings(pod("2", "1"), text::language::zh).at(0).message, HasSubstr("不允许超卖 nvidia.com/gpu"));
   const auto fraction = findings(pod("500m", ""));
-  EXPECT_EQ(fraction.at(0).at, (yaml::place{9, 9}));
+  EXPECT_EQ(fraction.at(0).location, (text::yaml::place{9, 9}));
   EXPECT_THAT(fraction.at(0).message, HasSubstr("counts nvidia.com/gpu in whole units and refuses fractions"));
 }
 
@@ -106,13 +106,13 @@ TEST(lint_workload, S72_names_that_are_no_resource) {
 
 TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   const known_cluster cluster{{{"nvidia.com/gpu", "rdma/hca"}, {"example.com/fpga"}}, {}};
-  const auto got = findings(pod("1", "1", "nvidia.com/gpus"), crl::language::en, &cluster);
+  const auto got = findings(pod("1", "1", "nvidia.com/gpus"), text::language::en, &cluster);
   ASSERT_THAT(codes(got), ElementsAre("unknown_resource"));
-  EXPECT_EQ(got[0].level, crl::severity::warning);
+  EXPECT_EQ(got[0].level, text::severity::warning);
   EXPECT_THAT(got[0].message, HasSubstr("no node offers it and nobody declares it"));
   EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
   for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
-    EXPECT_THAT(findings(pod("1", "", key), crl::language::en, &cluster), IsEmpty()) << key;
+    EXPECT_THAT(findings(pod("1", "", key), text::language::en, &cluster), IsEmpty()) << key;
   EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster nobody knows";
 }
 
@@ -125,7 +125,7 @@ TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
   };
   const auto paddle = deployment("paddle:2.6", "", "tencent.com/vcuda-core: 20");
   ASSERT_THAT(codes(paddle), ElementsAre("compatibility"));
-  EXPECT_EQ(paddle[0].level, crl::severity::warning);
+  EXPECT_EQ(paddle[0].level, text::severity::warning);
   EXPECT_EQ(paddle[0].field, "spec.template.spec");
   EXPECT_THAT(paddle[0].message, HasSubstr("set FLAGS_allocator_strategy=naive_best_fit"));
   EXPECT_THAT(deployment("paddle:2.6", "", "tencent.com/vcuda-core: 100"), IsEmpty()) << "a whole card";
@@ -141,7 +141,7 @@ TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
   const known_cluster cluster{{{"nvidia.com/gpu"}, {}}, {&old}};
   const std::string pod = "kind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: m, env: [" + cuda +
                           "], resources: {limits: {nvidia.com/gpu: 1}}}]}\n";
-  const auto on_nodes = findings(pod, crl::language::en, &cluster);
+  const auto on_nodes = findings(pod, text::language::en, &cluster);
   ASSERT_THAT(codes(on_nodes), ElementsAre("compatibility"));
   EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu has what the pod needs"));
   EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster nobody knows";
@@ -152,16 +152,16 @@ TEST(lint_workload, finds_the_pods_of_every_kind) {
       "{initContainers: [{name: i, resources: {limits: {a.b/c: 0.5}}}], containers: [{name: m, resources: {requests: "
       "{a.b/c: "
       "1}}}]}";
-  const auto one = [&](const std::string& kind, const std::string& before, const std::string& after) {
+  const auto check = [&](const std::string& kind, const std::string& before, const std::string& after) {
     return findings("kind: " + kind + "\nmetadata: {name: a}\n" + before + containers + after);
   };
   for (const auto* kind : {"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"}) {
-    const auto all = one(kind, "spec: {template: {spec: ", "}}");
+    const auto all = check(kind, "spec: {template: {spec: ", "}}");
     EXPECT_THAT(codes(all), ElementsAre("amount_fraction", "request_without_limit")) << kind;
     EXPECT_EQ(all.at(0).field, "spec.template.spec.initContainers[0].resources.limits[a.b/c]");
   }
-  EXPECT_EQ(one("Pod", "spec: ", "").size(), 2U);
-  EXPECT_EQ(one("CronJob", "spec: {jobTemplate: {spec: {template: {spec: ", "}}}}").size(), 2U);
+  EXPECT_EQ(check("Pod", "spec: ", "").size(), 2U);
+  EXPECT_EQ(check("CronJob", "spec: {jobTemplate: {spec: {template: {spec: ", "}}}}").size(), 2U);
 }
 
 TEST(lint_workload, says_what_is_no_pod_spec) {

@@ -21,11 +21,11 @@ TEST(table, counts_the_cells_a_terminal_gives_a_text) {
 }
 
 TEST(table, lines_up_whatever_the_script) {
-  table of({"资源名", "LABEL", "NOTE"});
-  of.add({"a.b/c", "核心数", "x"});
-  of.add({"example.com/fpga", "", "很长"});
+  table table({"资源名", "LABEL", "NOTE"});
+  table.add({"a.b/c", "核心数", "x"});
+  table.add({"example.com/fpga", "", "很长"});
   std::ostringstream out;
-  of.print(out);
+  table.print(out);
   EXPECT_EQ(out.str(),
             "资源名            LABEL   NOTE\n"
             "a.b/c             核心数  x\n"

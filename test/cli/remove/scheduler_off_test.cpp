@@ -46,21 +46,21 @@ json with_template(json owner, const std::string& scheduler) {
   owner["spec"]["template"]["spec"]["schedulerName"] = scheduler;
   return owner;
 }
-std::string stays(const json& of, const std::vector<json>& owners, const std::string& unread = "") {
-  return judge_stranded(of, owners, unread).stays;
+std::string stays(const json& object, const std::vector<json>& owners, const std::string& unread = "") {
+  return judge_stranded(object, owners, unread).stays;
 }
 
 TEST(stranded, a_pod_waits_that_names_our_scheduler_and_has_no_node) {
-  auto one = pod("a");
-  EXPECT_TRUE(waits(one));
-  one["spec"]["nodeName"] = "gpu-1";
-  EXPECT_FALSE(waits(one));
-  one = pod("a");
-  one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
-  EXPECT_FALSE(waits(one));
-  one = pod("a");
-  one["spec"]["schedulerName"] = "default-scheduler";
-  EXPECT_FALSE(waits(one));
+  auto candidate = pod("a");
+  EXPECT_TRUE(waits(candidate));
+  candidate["spec"]["nodeName"] = "gpu-1";
+  EXPECT_FALSE(waits(candidate));
+  candidate = pod("a");
+  candidate["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
+  EXPECT_FALSE(waits(candidate));
+  candidate = pod("a");
+  candidate["spec"]["schedulerName"] = "default-scheduler";
+  EXPECT_FALSE(waits(candidate));
 }
 
 TEST(stranded, only_pods_whose_owner_makes_them_anew_for_another_scheduler_are_deleted) {
@@ -110,7 +110,7 @@ TEST(stranded, a_job_that_a_deletion_would_end_keeps_its_pod) {
 
 /// An API server with the policy, the rules, the lease, pods and their owners.
 struct server {
-  recording_transport over;
+  recording_transport transport;
   std::string mode = "Dedicated", label = "Dedicated";
   std::map<std::string, json> pods, owners;  ///< by name; by path
   std::vector<std::string> removed;
@@ -120,34 +120,34 @@ struct server {
   std::function<void()> at_conflict = [] {};
 
   server() {
-    over.answer = [this](const kube::request& what) -> kube::result<kube::response> { return answer(what); };
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> { return answer(request); };
   }
   static std::string message(const std::function<void(protozero::pbf_writer&)>& fill) {
     std::string out;
-    protozero::pbf_writer to(out);
-    fill(to);
+    protozero::pbf_writer writer(out);
+    fill(writer);
     return out;
   }
   kube::response lease() {
-    const auto meta = message([](auto& to) {
-      to.add_string(1, "quartermaster");
-      to.add_string(3, "system");
-      to.add_string(6, "7");
+    const auto meta = message([](auto& writer) {
+      writer.add_string(1, "quartermaster");
+      writer.add_string(3, "system");
+      writer.add_string(6, "7");
     });
-    const auto spec = message([this](auto& to) {
-      to.add_string(1, "one");
-      to.add_int32(2, 15);
-      to.add_message(4, message([this](auto& time) { time.add_int64(1, operator_works ? ++renewals : 1); }));
+    const auto spec = message([this](auto& writer) {
+      writer.add_string(1, "one");
+      writer.add_int32(2, 15);
+      writer.add_message(4, message([this](auto& time) { time.add_int64(1, operator_works ? ++renewals : 1); }));
     });
     kube::response out;
     out.status = 200;
     out.content_type = "application/vnd.kubernetes.protobuf";
-    out.body = message([&](auto& to) {
-      to.add_message(1, message([](auto& list) { list.add_string(2, "100"); }));
-      to.add_message(2, message([&](auto& item) {
-                       item.add_message(1, meta);
-                       item.add_message(2, spec);
-                     }));
+    out.body = message([&](auto& writer) {
+      writer.add_message(1, message([](auto& list) { list.add_string(2, "100"); }));
+      writer.add_message(2, message([&](auto& item) {
+                           item.add_message(1, meta);
+                           item.add_message(2, spec);
+                         }));
     });
     return out;
   }
@@ -163,22 +163,22 @@ struct server {
           {{"type", "SchedulerReady"}, {"reason", mode == "None" ? "PodsWait" : "Dedicated"}, {"message", "so"}}};
     return out;
   }
-  kube::response answer(const kube::request& what) {
-    const auto& at = what.target;
-    if (what.verb == kube::method::patch) {
-      mode = json::parse(what.body).at("/spec/scheduler/mode"_json_pointer);
+  kube::response answer(const kube::request& request) {
+    const auto& position = request.target;
+    if (request.verb == kube::method::patch) {
+      mode = json::parse(request.body).at("/spec/scheduler/mode"_json_pointer);
       return recording_transport::answered(200, policy());
     }
-    if (at.contains("/acceleratorpolicies/")) return recording_transport::answered(200, policy());
-    if (at.contains("/resourcerules/"))
+    if (position.contains("/acceleratorpolicies/")) return recording_transport::answered(200, policy());
+    if (position.contains("/resourcerules/"))
       return recording_transport::answered(200, {{"metadata", {{"labels", {{"quartermaster.io/scheduler", label}}}}}});
-    if (at.contains("/leases")) return lease();
-    const auto name = at.substr(at.rfind('/') + 1);
-    if (at.contains("/pods/")) {
+    if (position.contains("/leases")) return lease();
+    const auto name = position.substr(position.rfind('/') + 1);
+    if (position.contains("/pods/")) {
       const auto found = pods.find(name);
       if (found == pods.end()) return recording_transport::refused(404, "NotFound");
-      if (what.verb != kube::method::del) return recording_transport::answered(200, found->second);
-      const auto only_if = json::parse(what.body).at("preconditions");
+      if (request.verb != kube::method::del) return recording_transport::answered(200, found->second);
+      const auto only_if = json::parse(request.body).at("preconditions");
       EXPECT_EQ(only_if.at("uid"), "uid-" + name);
       if (conflicts-- > 0) {
         found->second["metadata"]["resourceVersion"] = "2";
@@ -190,9 +190,9 @@ struct server {
       pods.erase(found);
       return recording_transport::answered(200, json::object());
     }
-    if (at.contains("/pods")) {
+    if (position.contains("/pods")) {
       auto items = json::array();
-      for (const auto& [key, one] : pods) items.push_back(one);
+      for (const auto& [key, pod] : pods) items.push_back(pod);
       return recording_transport::answered(200, {{"metadata", json::object()}, {"items", items}});
     }
     const auto found = owners.find(name);
@@ -204,136 +204,137 @@ struct server {
     std::string out, error;
   };
   ended off(bool recreate, std::chrono::seconds timeout = 1s) {
-    scheduler_off_options how;
-    how.recreate_owned = recreate;
-    how.yes = true;
-    how.timeout = timeout;
-    how.learn = 20ms;
-    how.look_every = 5ms;
-    how.lease_patience = 1s;
+    scheduler_off_options options;
+    options.recreate_owned = recreate;
+    options.yes = true;
+    options.timeout = timeout;
+    options.learn = 20ms;
+    options.look_every = 5ms;
+    options.lease_patience = 1s;
     ended out;
-    std::ostringstream said;
-    const auto done = reconcilers::run(switch_scheduler_off(over, how, said, out.rc));
-    out.out = said.str();
-    if (!done) out.error = done.error().what;
+    std::ostringstream output;
+    const auto done = reconcilers::run(switch_scheduler_off(transport, options, output, out.rc));
+    out.out = output.str();
+    if (!done) out.error = done.error().message;
     return out;
   }
 };
 
 TEST(scheduler_off, is_off_when_nobody_waits_and_says_so_when_called_again) {
-  server one;
-  auto said = one.off(false);
-  EXPECT_EQ(said.error, "");
-  EXPECT_EQ(said.rc, 0);
-  EXPECT_EQ(one.mode, "None");
-  EXPECT_THAT(said.out, HasSubstr("it is off: nothing of it is left"));
-  said = one.off(true);
-  EXPECT_EQ(said.rc, 0);
-  EXPECT_THAT(said.out, HasSubstr("it is off: spec.scheduler.mode is None"));
+  server server;
+  auto result = server.off(false);
+  EXPECT_EQ(result.error, "");
+  EXPECT_EQ(result.rc, 0);
+  EXPECT_EQ(server.mode, "None");
+  EXPECT_THAT(result.out, HasSubstr("it is off: nothing of it is left"));
+  result = server.off(true);
+  EXPECT_EQ(result.rc, 0);
+  EXPECT_THAT(result.out, HasSubstr("it is off: spec.scheduler.mode is None"));
 }
 
 TEST(scheduler_off, without_the_flag_pods_that_wait_are_listed_by_owner_and_left_alone) {
-  server one;
-  one.pods = {{"bare", pod("bare")}, {"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))}};
-  one.owners["w"] = object("ReplicaSet", "w");
-  const auto said = one.off(false);
-  EXPECT_EQ(said.rc, 3);
-  EXPECT_THAT(one.removed, IsEmpty());
-  EXPECT_THAT(said.out, HasSubstr("  no owner: 1 pod (lab/bare): nothing would make it anew"));
-  EXPECT_THAT(said.out, HasSubstr("  ReplicaSet lab/w: 1 pod (lab/w-1): --recreate-owned lets its owner make it anew"));
+  server server;
+  server.pods = {{"bare", pod("bare")}, {"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))}};
+  server.owners["w"] = object("ReplicaSet", "w");
+  const auto result = server.off(false);
+  EXPECT_EQ(result.rc, 3);
+  EXPECT_THAT(server.removed, IsEmpty());
+  EXPECT_THAT(result.out, HasSubstr("  no owner: 1 pod (lab/bare): nothing would make it anew"));
+  EXPECT_THAT(result.out,
+              HasSubstr("  ReplicaSet lab/w: 1 pod (lab/w-1): --recreate-owned lets its owner make it anew"));
 }
 
 TEST(scheduler_off, with_the_flag_each_is_deleted_once_after_no_more_are_sent) {
-  server one;
-  one.pods = {{"bare", pod("bare")}, {"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))}};
-  one.owners["w"] = object("ReplicaSet", "w");
-  const auto usual = one.over.answer;
-  one.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
-    if (what.verb == kube::method::del) EXPECT_EQ(one.label, "None") << "the next pod would be sent there, too";
-    auto answered = usual(what);
+  server server;
+  server.pods = {{"bare", pod("bare")}, {"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))}};
+  server.owners["w"] = object("ReplicaSet", "w");
+  const auto usual = server.transport.answer;
+  server.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    if (request.verb == kube::method::del) EXPECT_EQ(server.label, "None") << "the next pod would be sent there, too";
+    auto answered = usual(request);
     // Somebody writes our name into the next pod all the same: it is not deleted again and again.
-    if (what.verb == kube::method::del) one.pods["w-2"] = pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"));
+    if (request.verb == kube::method::del) server.pods["w-2"] = pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"));
     return answered;
   };
-  const auto said = one.off(true);
-  EXPECT_EQ(said.rc, 3);
-  EXPECT_THAT(one.removed, ElementsAre("w-1"));
-  EXPECT_THAT(said.out, HasSubstr("1 pod was deleted: its owner makes it anew"));
-  EXPECT_TRUE(one.pods.contains("bare"));
+  const auto result = server.off(true);
+  EXPECT_EQ(result.rc, 3);
+  EXPECT_THAT(server.removed, ElementsAre("w-1"));
+  EXPECT_THAT(result.out, HasSubstr("1 pod was deleted: its owner makes it anew"));
+  EXPECT_TRUE(server.pods.contains("bare"));
 }
 
 TEST(scheduler_off, a_pod_that_changed_is_looked_at_again_and_one_that_got_a_node_stays) {
-  server one;
-  one.pods["w-1"] = pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"));
-  one.owners["w"] = object("ReplicaSet", "w");
-  one.conflicts = 1;
-  EXPECT_EQ(one.off(true).rc, 0);
-  EXPECT_THAT(one.removed, ElementsAre("w-1"));
+  server changed;
+  changed.pods["w-1"] = pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"));
+  changed.owners["w"] = object("ReplicaSet", "w");
+  changed.conflicts = 1;
+  EXPECT_EQ(changed.off(true).rc, 0);
+  EXPECT_THAT(changed.removed, ElementsAre("w-1"));
 
   server bound;
   bound.pods["w-1"] = pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"));
   bound.owners["w"] = object("ReplicaSet", "w");
   bound.conflicts = 1;
   bound.at_conflict = [&] { bound.pods["w-1"]["spec"]["nodeName"] = "gpu-1"; };
-  const auto said = bound.off(true);
+  const auto result = bound.off(true);
   EXPECT_THAT(bound.removed, IsEmpty());
-  EXPECT_THAT(said.out, HasSubstr("it got a node meanwhile"));
+  EXPECT_THAT(result.out, HasSubstr("it got a node meanwhile"));
 }
 
 TEST(scheduler_off, a_pod_that_may_not_be_deleted_does_not_keep_the_others) {
-  server one;
-  one.pods = {{"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))},
-              {"w-2", pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"))}};
-  one.owners["w"] = object("ReplicaSet", "w");
-  const auto usual = one.over.answer;
-  one.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
-    const bool kept = what.verb == kube::method::del && what.target.contains("w-1");
-    return kept ? recording_transport::refused(403, "Forbidden", "kept by a policy") : usual(what);
+  server server;
+  server.pods = {{"w-1", pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"))},
+                 {"w-2", pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"))}};
+  server.owners["w"] = object("ReplicaSet", "w");
+  const auto usual = server.transport.answer;
+  server.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    const bool kept = request.verb == kube::method::del && request.target.contains("w-1");
+    return kept ? recording_transport::refused(403, "Forbidden", "kept by a policy") : usual(request);
   };
-  const auto said = one.off(true);
-  EXPECT_THAT(one.removed, ElementsAre("w-2"));
-  EXPECT_THAT(said.out, HasSubstr("(lab/w-1): it may not be deleted: "));
+  const auto result = server.off(true);
+  EXPECT_THAT(server.removed, ElementsAre("w-2"));
+  EXPECT_THAT(result.out, HasSubstr("(lab/w-1): it may not be deleted: "));
 }
 
 TEST(scheduler_off, a_job_loses_no_more_pods_than_it_may) {
-  server one;
-  for (const auto* name : {"a", "b", "c"}) one.pods[name] = pod(name, owned_by("batch/v1", "Job", "train"));
-  one.owners["train"] = object("Job", "train");
-  one.owners["train"]["spec"]["backoffLimit"] = 2;
-  const auto said = one.off(true);
-  EXPECT_THAT(one.removed, ElementsAre("a", "b"));
-  EXPECT_THAT(said.out, HasSubstr("Job lab/train: 1 pod (lab/c): one more deletion would count as a failure"));
+  server server;
+  for (const auto* name : {"a", "b", "c"}) server.pods[name] = pod(name, owned_by("batch/v1", "Job", "train"));
+  server.owners["train"] = object("Job", "train");
+  server.owners["train"]["spec"]["backoffLimit"] = 2;
+  const auto result = server.off(true);
+  EXPECT_THAT(server.removed, ElementsAre("a", "b"));
+  EXPECT_THAT(result.out, HasSubstr("Job lab/train: 1 pod (lab/c): one more deletion would count as a failure"));
 }
 
 TEST(scheduler_off, owners_that_cannot_be_judged_keep_their_pods) {
-  server one;
-  one.pods = {{"gone", pod("gone", owned_by("apps/v1", "ReplicaSet", "away"))},
-              {"flow", pod("flow", owned_by("argoproj.io/v1alpha1", "Workflow", "steps"))}};
-  const auto said = one.off(true);
-  EXPECT_THAT(one.removed, IsEmpty());
-  EXPECT_THAT(said.out, HasSubstr("ReplicaSet lab/away: 1 pod (lab/gone): its ReplicaSet is gone"));
-  EXPECT_THAT(said.out,
+  server server;
+  server.pods = {{"gone", pod("gone", owned_by("apps/v1", "ReplicaSet", "away"))},
+                 {"flow", pod("flow", owned_by("argoproj.io/v1alpha1", "Workflow", "steps"))}};
+  const auto result = server.off(true);
+  EXPECT_THAT(server.removed, IsEmpty());
+  EXPECT_THAT(result.out, HasSubstr("ReplicaSet lab/away: 1 pod (lab/gone): its ReplicaSet is gone"));
+  EXPECT_THAT(result.out,
               HasSubstr("Workflow lab/steps: 1 pod (lab/flow): whether a Workflow makes it anew is not known"));
 }
 
 TEST(scheduler_off, says_which_masters_still_have_it_and_who_takes_it_out) {
-  server one;
-  one.mode = "StaticPod";
-  one.masters = {{{"name", "cp-1"}, {"mode", "StaticPod"}, {"reason", "NoAgent"}, {"message", "no agent runs"}},
-                 {{"name", "cp-2"}, {"mode", "StaticPod"}, {"reason", "Applied"}}};
-  const auto said = one.off(false);
-  EXPECT_EQ(said.rc, 3);
-  EXPECT_THAT(said.out, Not(HasSubstr("0 pods wait still")));
-  EXPECT_THAT(said.out, HasSubstr("still there: kube-scheduler cp-1 (StaticPod): NoAgent: no agent runs\n"));
-  EXPECT_THAT(said.out, HasSubstr("still there: kube-scheduler cp-2 (StaticPod): Applied\n"));
-  EXPECT_THAT(said.out, HasSubstr("DaemonSet quartermaster-static-pod"));
+  server server;
+  server.mode = "StaticPod";
+  server.masters = {{{"name", "cp-1"}, {"mode", "StaticPod"}, {"reason", "NoAgent"}, {"message", "no agent runs"}},
+                    {{"name", "cp-2"}, {"mode", "StaticPod"}, {"reason", "Applied"}}};
+  const auto result = server.off(false);
+  EXPECT_EQ(result.rc, 3);
+  EXPECT_THAT(result.out, Not(HasSubstr("0 pods wait still")));
+  EXPECT_THAT(result.out, HasSubstr("still there: kube-scheduler cp-1 (StaticPod): NoAgent: no agent runs\n"));
+  EXPECT_THAT(result.out, HasSubstr("still there: kube-scheduler cp-2 (StaticPod): Applied\n"));
+  EXPECT_THAT(result.out, HasSubstr("DaemonSet quartermaster-static-pod"));
 }
 
 TEST(scheduler_off, several_pods_of_one_owner_are_told_of_each) {
-  server one;
-  for (const auto* name : {"w-1", "w-2"}) one.pods[name] = pod(name, owned_by("apps/v1", "ReplicaSet", "w"));
-  one.owners["w"] = object("ReplicaSet", "w");
-  EXPECT_THAT(one.off(true).out, HasSubstr("2 pods (lab/w-1, lab/w-2), each: it is deleted once no more are sent"));
+  server server;
+  for (const auto* name : {"w-1", "w-2"}) server.pods[name] = pod(name, owned_by("apps/v1", "ReplicaSet", "w"));
+  server.owners["w"] = object("ReplicaSet", "w");
+  EXPECT_THAT(server.off(true).out, HasSubstr("2 pods (lab/w-1, lab/w-2), each: it is deleted once no more are sent"));
 }
 
 TEST(scheduler_off, help_names_the_documents_of_schedulers) {
@@ -347,13 +348,13 @@ TEST(scheduler_off, help_names_the_documents_of_schedulers) {
 }
 
 TEST(scheduler_off, without_an_operator_nothing_is_switched_off_and_no_pod_deleted) {
-  server one;
-  one.operator_works = false;
-  one.pods["w-1"] = pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"));
-  one.owners["w"] = object("ReplicaSet", "w");
-  const auto said = one.off(true, 20s);
-  EXPECT_THAT(said.error, HasSubstr("no operator renews the lease"));
-  EXPECT_THAT(one.removed, IsEmpty());
+  server server;
+  server.operator_works = false;
+  server.pods["w-1"] = pod("w-1", owned_by("apps/v1", "ReplicaSet", "w"));
+  server.owners["w"] = object("ReplicaSet", "w");
+  const auto result = server.off(true, 20s);
+  EXPECT_THAT(result.error, HasSubstr("no operator renews the lease"));
+  EXPECT_THAT(server.removed, IsEmpty());
 }
 
 }  // namespace

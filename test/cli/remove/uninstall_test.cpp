@@ -39,9 +39,9 @@ kube::taint taint_named(std::string key) {
 TEST(uninstall, an_answer_without_name_or_uid_deletes_nothing) {
   boost::asio::io_context loop;
   kube_test::scripted_transport api;
-  kube::client to(api);
+  kube::client client(api);
   for (const auto& answer : {json::object(), json{{"metadata", {{"uid", "u-1"}}}}, json{{"metadata", {{"name", "x"}}}}})
-    EXPECT_FALSE(kube_test::run(loop, remove_seen(to, kube::resources::daemon_sets, answer))) << answer;
+    EXPECT_FALSE(kube_test::run(loop, remove_seen(client, kube::resources::daemon_sets, answer))) << answer;
   EXPECT_TRUE(api.seen().empty());
 }
 
@@ -91,22 +91,22 @@ TEST(uninstall, cuda_labels_that_somebody_changed_since_are_theirs) {
   EXPECT_EQ(patch[1]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
 }
 
-kube::task<void> read_into(kube::transport& over, written_objects& into) {
-  auto found = co_await read_written(over);
+kube::task<void> read_into(kube::transport& transport, written_objects& written_objects) {
+  auto found = co_await read_written(transport);
   if (!found) co_return std::unexpected(found.error());
-  into = std::move(*found);
+  written_objects = std::move(*found);
   co_return kube::result<void>();
 }
 
 TEST(uninstall, names_every_quota_that_people_wrote_by_namespace) {
   reconcilers::recording_transport server;
-  server.answer = [](const kube::request& asked) -> kube::result<kube::response> {
+  server.answer = [](const kube::request& request) -> kube::result<kube::response> {
     const auto object = [](const char* ns, const char* name) -> json {
       return {{"metadata", {{"namespace", ns}, {"name", name}, {"uid", uid}, {"resourceVersion", "1"}}},
               {"spec", json::object()}};
     };
     auto items = json::array({object("", "default")});
-    if (asked.target.contains("acceleratorquotas"))
+    if (request.target.contains("acceleratorquotas"))
       items = json::array({object("research", "team"), object("lab", "team"), object("lab", "batch")});
     return reconcilers::recording_transport::answered(
         200, {{"kind", "List"}, {"metadata", {{"resourceVersion", "9"}}}, {"items", std::move(items)}});
@@ -140,7 +140,7 @@ std::string said_of(const std::string& text) {
   const std::string file = testing::TempDir() + "policy.yaml";
   std::ofstream(file) << text;
   const auto read = read_policy_file(file);
-  return read ? read->dump() : read.error().what.substr(file.size() + std::string("--policy ").size());
+  return read ? read->dump() : read.error().message.substr(file.size() + std::string("--policy ").size());
 }
 
 TEST(policy_file, is_one_policy_that_counts) {

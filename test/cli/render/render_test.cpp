@@ -12,7 +12,7 @@
 namespace cli {
 namespace {
 
-namespace crl = reconcilers::crl;
+namespace declarations = reconcilers::declarations;
 using testing::HasSubstr, testing::StartsWith;
 
 struct outcome {
@@ -77,27 +77,27 @@ TEST(render, S21_S23_what_it_writes_is_read_as_it_was_meant) {
   options.ignore_node_check = options.disabled = true;
   const auto got = render(options);
   ASSERT_EQ(got.rc, 0) << got.err;
-  const auto file = yaml::read("f", got.out);
+  const auto file = text::yaml::read("f", got.out);
   ASSERT_TRUE(file) << file.error();
   const auto manifests = manifests_in(*file);
   const auto map = read_config_map(manifests.at(0));
-  const auto [what, findings] = crl::parse(map.view());
+  const auto [declaration, findings] = declarations::parse(map.view());
   EXPECT_TRUE(findings.empty());
-  EXPECT_EQ(what.config_map.name, "cf-crl-hami-ascend-vnpu-ascend310p");
-  EXPECT_EQ(what.written_in, crl::dialect::alauda);
-  EXPECT_EQ(what.key, options.key);
-  EXPECT_EQ(what.limits, crl::use::required);
-  EXPECT_EQ(what.requests, crl::use::from_limits);
-  EXPECT_EQ(what.default_value, 20);
-  EXPECT_EQ(what.unit, "%");
-  EXPECT_EQ(what.label_en, "on");
-  EXPECT_EQ(what.label_zh, "\"引号\": #");
-  EXPECT_EQ(what.description_en, "two lines: - {a}") << "shown in one line";
-  EXPECT_EQ(what.description_zh, "~");
-  EXPECT_EQ(what.related.size() + what.excluded.size(), 3U);
-  EXPECT_EQ(what.runtime_class, "ascend");
-  EXPECT_TRUE(what.ignore_node_check);
-  EXPECT_FALSE(what.enabled);
+  EXPECT_EQ(declaration.config_map.name, "cf-crl-hami-ascend-vnpu-ascend310p");
+  EXPECT_EQ(declaration.written_in, declarations::dialect::alauda);
+  EXPECT_EQ(declaration.key, options.key);
+  EXPECT_EQ(declaration.limits, declarations::use::required);
+  EXPECT_EQ(declaration.requests, declarations::use::from_limits);
+  EXPECT_EQ(declaration.default_value, 20);
+  EXPECT_EQ(declaration.unit, "%");
+  EXPECT_EQ(declaration.label_en, "on");
+  EXPECT_EQ(declaration.label_zh, "\"引号\": #");
+  EXPECT_EQ(declaration.description_en, "two lines: - {a}") << "shown in one line";
+  EXPECT_EQ(declaration.description_zh, "~");
+  EXPECT_EQ(declaration.related.size() + declaration.excluded.size(), 3U);
+  EXPECT_EQ(declaration.runtime_class, "ascend");
+  EXPECT_TRUE(declaration.ignore_node_check);
+  EXPECT_FALSE(declaration.enabled);
 }
 
 TEST(render, S24_refuses_an_illegal_value_in_one_line) {
@@ -138,8 +138,8 @@ TEST(render, S24_refuses_an_illegal_value_in_one_line) {
 /// that cannot be seen from here.
 TEST(render, S24_whatever_it_writes_passes_lint) {
   std::mt19937 random(4);
-  const auto any = [&](std::initializer_list<const char*> of) {
-    return std::string(*(of.begin() + static_cast<std::ptrdiff_t>(random() % of.size())));
+  const auto any = [&](std::initializer_list<const char*> choices) {
+    return std::string(*(choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size())));
   };
   const auto text = [&] {
     return any({"",        "",  "FPGA", "卡",   "on",         "1",          "~",  "null", "- a",
@@ -172,11 +172,11 @@ TEST(render, S24_whatever_it_writes_passes_lint) {
       continue;
     }
     ++written;
-    lint_options how;
-    how.files = {"-"};
-    std::istringstream in(got.out);
+    lint_options lint_options;
+    lint_options.files = {"-"};
+    std::istringstream input(got.out);
     std::ostringstream out, err;
-    EXPECT_EQ(run_lint(how, in, out, err), 0) << got.out << out.str() << err.str();
+    EXPECT_EQ(run_lint(lint_options, input, out, err), 0) << got.out << out.str() << err.str();
     std::istringstream lines(out.str());
     for (std::string line; std::getline(lines, line);)
       EXPECT_TRUE(line.ends_with("[related_unknown]") || line.ends_with("[unusable]")) << line << "\n" << got.out;

@@ -23,12 +23,12 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
-kube::error lost(kube::errc code, const char* what) { return {code, 0, what, std::nullopt}; }
+kube::error lost(kube::errc code, const char* message) { return {code, 0, message, std::nullopt}; }
 
 /// An API server for one pod.
 struct one_pod {
   using answer = kube::result<kube::response>;
-  recording_transport over;
+  recording_transport transport;
   std::string name;    ///< that it was to have; empty: none was asked for
   bool there = false;  ///< it is
   int looked = 0;
@@ -42,14 +42,14 @@ struct one_pod {
   std::function<void()> at_look = [] {};
 
   one_pod() {
-    over.answer = [this](const kube::request& what) -> answer {
-      if (what.verb == kube::method::post) {
-        name = json::parse(what.body).at("/metadata/name"_json_pointer);
+    transport.answer = [this](const kube::request& request) -> answer {
+      if (request.verb == kube::method::post) {
+        name = json::parse(request.body).at("/metadata/name"_json_pointer);
         return at_post();
       }
-      if (what.verb == kube::method::del) {
-        EXPECT_TRUE(what.target.ends_with("/" + name)) << what.target;
-        removed_only = what.body;
+      if (request.verb == kube::method::del) {
+        EXPECT_TRUE(request.target.ends_with("/" + name)) << request.target;
+        removed_only = request.body;
         there = false;
         return recording_transport::answered(200, json::object());
       }
@@ -62,7 +62,7 @@ struct one_pod {
   json seen() const { return {{"metadata", {{"name", name}, {"uid", "u-1"}}}}; }
   std::string by_hand() const { return "kubectl delete pod -n team " + name; }
 
-  kube::result<trial> tried() { return tried(over); }
+  kube::result<trial> tried() { return tried(transport); }
   kube::result<trial> tried(kube::transport& way) {
     const pod_look look = [this](const json&) { return look_at(); };
     return reconcilers::run(try_pod(way, "team", test_pod("image", "", 1s), 10s, 1ms, look));
@@ -73,20 +73,20 @@ struct one_pod {
 /// A way to the server that takes its time, so that a signal is seen before the answer.
 class slow_transport final : public kube::transport {
  public:
-  slow_transport(kube::transport& over, std::function<void(const kube::request&)> at_send)
-      : over_(over), at_send_(std::move(at_send)) {}
-  kube::task<kube::response> send(kube::request what) override {
-    at_send_(what);
+  slow_transport(kube::transport& transport, std::function<void(const kube::request&)> at_send)
+      : transport_(transport), at_send_(std::move(at_send)) {}
+  kube::task<kube::response> send(kube::request request) override {
+    at_send_(request);
     boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, 20ms);
     co_await pause.async_wait(boost::asio::use_awaitable);
-    co_return co_await over_.send(std::move(what));
+    co_return co_await transport_.send(std::move(request));
   }
-  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override {
-    return over_.stream(std::move(what), std::move(sink));
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override {
+    return transport_.stream(std::move(request), std::move(sink));
   }
 
  private:
-  kube::transport& over_;
+  kube::transport& transport_;
   std::function<void(const kube::request&)> at_send_;
 };
 
@@ -97,7 +97,7 @@ TEST(test_pod, has_a_name_of_its_own_before_it_is_made) {
     EXPECT_TRUE(server.tried());
     EXPECT_THAT(server.name, testing::MatchesRegex("quartermaster-verify-[a-z0-9]+"));
     EXPECT_THAT(server.removed_only, HasSubstr("u-1"));
-    for (const auto& request : server.over.sent) EXPECT_THAT(request.body, Not(HasSubstr("generateName")));
+    for (const auto& request : server.transport.sent) EXPECT_THAT(request.body, Not(HasSubstr("generateName")));
     names.insert(server.name);
   }
   EXPECT_EQ(names.size(), 3U);
@@ -111,15 +111,15 @@ TEST(test_pod, one_whose_creation_was_not_answered_is_looked_up_and_removed) {
       recording_transport::refused(409, "AlreadyExists"),
       kube::response{200, "<html>", "text/html", {}, {}},
   };
-  for (const auto& said : table) {
+  for (const auto& entry : table) {
     one_pod server;
     server.at_post = [&] {
       server.there = true;
-      return said;
+      return entry;
     };
     const auto out = server.tried();
     ASSERT_FALSE(out);
-    EXPECT_THAT(out.error().what, EndsWith("the test pod was made all the same, and is removed"));
+    EXPECT_THAT(out.error().message, EndsWith("the test pod was made all the same, and is removed"));
     EXPECT_THAT(server.removed_only, HasSubstr("u-1"));
     EXPECT_FALSE(server.there);
   }
@@ -144,17 +144,17 @@ TEST(test_pod, one_that_cannot_be_looked_up_is_named_with_the_command_that_remov
   };
   auto out = server.tried();
   ASSERT_FALSE(out);
-  EXPECT_THAT(out.error().what, HasSubstr("no answer within 30000 ms; the test pod may be there (get pods team/"));
-  EXPECT_THAT(out.error().what, EndsWith(server.by_hand()));
+  EXPECT_THAT(out.error().message, HasSubstr("no answer within 30000 ms; the test pod may be there (get pods team/"));
+  EXPECT_THAT(out.error().message, EndsWith(server.by_hand()));
 
   const one_pod::answer table[] = {std::unexpected(lost(kube::errc::timeout, "no answer within 30000 ms")),
                                    recording_transport::refused(502, "", "bad gateway")};
-  for (const auto& said : table) {
+  for (const auto& entry : table) {
     one_pod absent;
-    absent.at_post = [&] { return said; };
+    absent.at_post = [&] { return entry; };
     out = absent.tried();
     ASSERT_FALSE(out);
-    EXPECT_THAT(out.error().what, EndsWith("not there yet; should it come: " + absent.by_hand()));
+    EXPECT_THAT(out.error().message, EndsWith("not there yet; should it come: " + absent.by_hand()));
   }
 }
 
@@ -184,51 +184,52 @@ TEST(test_pod, only_what_is_refused_for_its_content_is_refused) {
     one_pod server;
     std::string text = message;
     server.at_post = [&] {
-      if (const auto at = text.find("{name}"); at != std::string::npos) text.replace(at, 6, server.name);
+      if (const auto position = text.find("{name}"); position != std::string::npos)
+        text.replace(position, 6, server.name);
       return recording_transport::refused(status, reason, text);
     };
     const auto out = server.tried();
-    const auto& why = out ? out->refused : std::optional(out.error());
+    const auto& error = out ? out->refused : std::optional(out.error());
     EXPECT_EQ(out.has_value(), content) << message;
-    ASSERT_TRUE(why) << message;
-    EXPECT_THAT(why->what, HasSubstr(text));
-    EXPECT_THAT(why->what, Not(HasSubstr("kubectl"))) << "it is not there";
+    ASSERT_TRUE(error) << message;
+    EXPECT_THAT(error->message, HasSubstr(text));
+    EXPECT_THAT(error->message, Not(HasSubstr("kubectl"))) << "it is not there";
   }
 }
 
 TEST(test_pod, is_not_asked_for_where_the_server_cannot_be_reached_or_read) {
   for (const bool answers : {false, true}) {
     one_pod server;
-    server.over.answer = [&](const kube::request&) -> one_pod::answer {
+    server.transport.answer = [&](const kube::request&) -> one_pod::answer {
       if (answers) return recording_transport::refused(403, "Forbidden", R"(User "u" cannot get resource "pods")");
       return std::unexpected(lost(kube::errc::connect, "connection refused: is the API server up?"));
     };
     const auto out = server.tried();
     ASSERT_FALSE(out);
-    EXPECT_THAT(out.error().what, Not(HasSubstr("kubectl")));
-    EXPECT_EQ(server.over.sent.size(), 1U);
+    EXPECT_THAT(out.error().message, Not(HasSubstr("kubectl")));
+    EXPECT_EQ(server.transport.sent.size(), 1U);
   }
 }
 
 TEST(test_pod, is_removed_on_every_signal_that_asks_for_an_end_and_outlives_a_broken_pipe) {
   std::signal(SIGHUP, SIG_DFL);
-  for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     one_pod server;
-    server.at_look = [one] { std::raise(one); };
+    server.at_look = [signal] { std::raise(signal); };
     const auto out = server.tried();
-    ASSERT_TRUE(out) << out.error().what;
-    EXPECT_TRUE(out->stopped) << one;
-    EXPECT_FALSE(server.there) << one;
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_TRUE(out->stopped) << signal;
+    EXPECT_FALSE(server.there) << signal;
   }
   std::signal(SIGHUP, SIG_IGN);  // nohup
-  for (const int one : {SIGPIPE, SIGHUP}) {
+  for (const int signal : {SIGPIPE, SIGHUP}) {
     one_pod server;
-    server.at_look = [one] { std::raise(one); };
+    server.at_look = [signal] { std::raise(signal); };
     const auto out = server.tried();
-    ASSERT_TRUE(out) << out.error().what;
-    EXPECT_TRUE(out->over);
-    EXPECT_FALSE(out->stopped) << one;
-    EXPECT_FALSE(server.there) << one;
+    ASSERT_TRUE(out) << out.error().message;
+    EXPECT_TRUE(out->finished);
+    EXPECT_FALSE(out->stopped) << signal;
+    EXPECT_FALSE(server.there) << signal;
   }
   std::signal(SIGHUP, SIG_DFL);
 }
@@ -247,15 +248,15 @@ TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
 
   one_pod refused;
   refused.at_post = [] { return recording_transport::refused(422, "Invalid", "no"); };
-  slow_transport slow(refused.over, [](const kube::request& what) {
-    if (what.verb == kube::method::post) std::raise(SIGINT);
+  slow_transport slow(refused.transport, [](const kube::request& request) {
+    if (request.verb == kube::method::post) std::raise(SIGINT);
   });
   out = refused.tried(slow);
   ASSERT_FALSE(out) << "who stops it is told nothing of the pod";
-  EXPECT_THAT(out.error().what, HasSubstr("stopped before"));
+  EXPECT_THAT(out.error().message, HasSubstr("stopped before"));
 
   one_pod unasked;
-  slow_transport early(unasked.over, [](const kube::request&) { std::raise(SIGINT); });
+  slow_transport early(unasked.transport, [](const kube::request&) { std::raise(SIGINT); });
   out = unasked.tried(early);
   ASSERT_FALSE(out);
   EXPECT_EQ(unasked.name, "") << "it is not even made";

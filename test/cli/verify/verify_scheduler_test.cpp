@@ -14,11 +14,11 @@ namespace {
 using namespace std::chrono_literals;
 using nlohmann::json;
 using reconcilers::recording_transport;
-using reconcilers::crl::language;
 using reconcilers::verify::outcome;
 using reconcilers::verify::step;
 using testing::HasSubstr;
 using testing::Not;
+using text::language;
 
 /// A test pod of which a scheduler has said this.
 json pod_with(const std::string& reason, const std::string& message) {
@@ -28,23 +28,23 @@ json pod_with(const std::string& reason, const std::string& message) {
         {{"type", "PodScheduled"}, {"status", "False"}, {"reason", reason}, {"message", message}}};
   return pod;
 }
-json event_by(const std::string& who, const std::string& note) {
+json event_by(const std::string& reporter, const std::string& note) {
   return {{"reason", "FailedScheduling"},
           {"note", note},
-          {"reportingController", who},
-          {"reportingInstance", who + "-host"}};
+          {"reportingController", reporter},
+          {"reportingInstance", reporter + "-host"}};
 }
 std::string code_of(const json& pod, bool late = true, const std::string& resource = "") {
-  scheduler_test_options with;
-  with.resource = resource;
-  const auto found = judge_scheduling(pod, {}, with, 5s, late);
+  scheduler_test_options options;
+  options.resource = resource;
+  const auto found = judge_scheduling(pod, {}, options, 5s, late);
   if (!found) return "wait";
-  return found->is == outcome::good ? "asked" : std::string(to_string(found->why));
+  return found->is == outcome::good ? "asked" : std::string(to_string(found->cause));
 }
 
 TEST(verify_scheduler, the_pod_passes_every_filter_but_the_extenders_and_never_runs) {
-  scheduler_test_options with;
-  auto pod = extender_pod(with);
+  scheduler_test_options options;
+  auto pod = extender_pod(options);
   EXPECT_FALSE(pod.at("spec").contains("schedulerName")) << "as people write pods";
   EXPECT_FALSE(pod.at("/metadata/labels"_json_pointer).contains("quartermaster.io/scheduler")) << "it may be sent";
   const auto& container = pod.at("/spec/containers/0"_json_pointer);
@@ -52,9 +52,9 @@ TEST(verify_scheduler, the_pod_passes_every_filter_but_the_extenders_and_never_r
   EXPECT_EQ(container.at("imagePullPolicy"), "Never");
   EXPECT_EQ(pod.at("/spec/tolerations"_json_pointer), json::array({{{"operator", "Exists"}}}));
   EXPECT_TRUE(pod.at("/metadata/annotations"_json_pointer).contains("nvidia.com/use-gpuuuid"));
-  with.name = "mine";
-  with.resource = "nvidia.com/gpu";
-  pod = extender_pod(with);
+  options.name = "mine";
+  options.resource = "nvidia.com/gpu";
+  pod = extender_pod(options);
   EXPECT_EQ(pod.at("/spec/schedulerName"_json_pointer), "mine");
   EXPECT_EQ(pod.at("/metadata/labels/quartermaster.io~1scheduler"_json_pointer), "ignore")
       << "it is not sent elsewhere";
@@ -96,7 +96,8 @@ TEST(verify_scheduler, tells_by_the_schedulers_words_who_was_asked) {
     const std::vector<json> events{event_by("quartermaster", message)};
     const auto found = judge_scheduling(pod_with("", ""), events, {}, 5s, true);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->is == outcome::good ? "asked" : to_string(found->why), late) << "by the event alone: " << message;
+    EXPECT_EQ(found->is == outcome::good ? "asked" : to_string(found->cause), late)
+        << "by the event alone: " << message;
   }
   const auto full = pod_with("Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpu.");
   EXPECT_EQ(code_of(full, true, "nvidia.com/gpu"), "scheduler_found_no_node") << "nodes offer it, and are full";
@@ -125,38 +126,38 @@ TEST(verify_scheduler, says_who_asked_by_the_event_and_waits_for_it_a_little) {
 TEST(verify_scheduler, every_outcome_has_words_and_a_remedy_in_both_languages) {
   using reconcilers::verify::code;
   for (auto i = static_cast<std::size_t>(code::scheduler_unseen); i < reconcilers::verify::code_count; ++i) {
-    const step one{reconcilers::verify::stage::extender, outcome::wrong, static_cast<code>(i), "v", "o", {}};
-    for (const auto in : {language::en, language::zh}) {
-      EXPECT_NE(text_of(one, in), "");
-      EXPECT_NE(remedy_of(one, "", in), "");
-      EXPECT_THAT(text_of(one, in) + remedy_of(one, "", in), Not(HasSubstr("{")));
+    const step step{reconcilers::verify::stage::extender, outcome::wrong, static_cast<code>(i), "v", "o", {}};
+    for (const auto entry : {language::en, language::zh}) {
+      EXPECT_NE(text_of(step, entry), "");
+      EXPECT_NE(remedy_of(step, "", entry), "");
+      EXPECT_THAT(text_of(step, entry) + remedy_of(step, "", entry), Not(HasSubstr("{")));
     }
   }
 }
 
 /// An API server for one pod, of which the scheduler says these things one after the other.
 struct one_pod {
-  recording_transport over;
+  recording_transport transport;
   std::vector<json> looks;
   std::size_t looked = 0;
   kube::response made = recording_transport::answered(201, {{"metadata", {{"name", "v-1"}, {"uid", "u-1"}}}});
-  bool asked = false, removed = false, sees_events = true;
+  bool created = false, removed = false, sees_events = true;
   std::function<void()> at_look = [] {};
 
   one_pod() {
-    over.answer = [this](const kube::request& what) -> kube::result<kube::response> {
-      if (what.verb == kube::method::post) {
-        asked = true;
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
+      if (request.verb == kube::method::post) {
+        created = true;
         return made;
       }
-      if (!asked) return recording_transport::refused(404, "NotFound");
-      if (what.verb == kube::method::del) {
-        EXPECT_THAT(what.body, HasSubstr("u-1"));
+      if (!created) return recording_transport::refused(404, "NotFound");
+      if (request.verb == kube::method::del) {
+        EXPECT_THAT(request.body, HasSubstr("u-1"));
         removed = true;
         return recording_transport::answered(200, json::object());
       }
-      if (what.target.contains("/events")) {
-        EXPECT_THAT(what.target, HasSubstr("regarding.uid%3Du-1"));
+      if (request.target.contains("/events")) {
+        EXPECT_THAT(request.target, HasSubstr("regarding.uid%3Du-1"));
         if (!sees_events) return recording_transport::refused(403, "Forbidden");
         return recording_transport::answered(200, {{"metadata", json::object()}, {"items", json::array()}});
       }
@@ -166,10 +167,10 @@ struct one_pod {
     };
   }
   kube::result<step> tested() {
-    scheduler_test_options with;
-    with.look_every = 1ms;
-    with.patience = 1s;
-    return reconcilers::run(test_scheduler(over, with));
+    scheduler_test_options options;
+    options.look_every = 1ms;
+    options.patience = 1s;
+    return reconcilers::run(test_scheduler(transport, options));
   }
 };
 
@@ -178,8 +179,8 @@ TEST(verify_scheduler, looks_until_the_scheduler_has_spoken_and_removes_the_pod)
   server.looks = {pod_with("", ""), pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)"),
                   pod_with("Unschedulable", "0/3 nodes are available: 3 Insufficient nvidia.com/gpucores.")};
   const auto found = server.tested();
-  ASSERT_TRUE(found) << found.error().what;
-  EXPECT_EQ(to_string(found->why), "scheduler_looks_itself");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(to_string(found->cause), "scheduler_looks_itself");
   EXPECT_TRUE(server.removed);
 }
 
@@ -188,8 +189,8 @@ TEST(verify_scheduler, without_the_right_to_read_events_the_rest_is_told) {
   server.sees_events = false;
   server.looks = {pod_with("SchedulerError", R"(Post "https://10.96.0.7": x509: no)")};
   const auto found = server.tested();
-  ASSERT_TRUE(found) << found.error().what;
-  EXPECT_EQ(to_string(found->why), "extender_untrusted");
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(to_string(found->cause), "extender_untrusted");
   EXPECT_TRUE(server.removed);
 }
 
@@ -199,7 +200,7 @@ TEST(verify_scheduler, a_pod_that_may_not_be_made_is_a_finding) {
       403, "Forbidden", R"(admission webhook "w" denied the request: write schedulerName: quartermaster)");
   const auto found = server.tested();
   ASSERT_TRUE(found);
-  EXPECT_EQ(to_string(found->why), "test_pod_refused");
+  EXPECT_EQ(to_string(found->cause), "test_pod_refused");
   EXPECT_THAT(found->value, HasSubstr("write schedulerName"));
 }
 
@@ -211,12 +212,12 @@ TEST(verify_scheduler, a_signal_and_a_pod_that_is_taken_away_are_no_answer) {
   };
   auto found = stopped.tested();
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().what, HasSubstr("stopped before"));
+  EXPECT_THAT(found.error().message, HasSubstr("stopped before"));
   EXPECT_TRUE(stopped.removed);
   one_pod gone;
   found = gone.tested();
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().what, HasSubstr("somebody else"));
+  EXPECT_THAT(found.error().message, HasSubstr("somebody else"));
 }
 
 }  // namespace

@@ -29,84 +29,84 @@ using amounts = std::map<std::string, int>;
 // --- the API server's protobuf, by field number
 std::string message(const std::function<void(protozero::pbf_writer&)>& fill) {
   std::string out;
-  protozero::pbf_writer to(out);
-  fill(to);
+  protozero::pbf_writer writer(out);
+  fill(writer);
   return out;
 }
 std::string pair(const std::string& key, const std::string& value) {
-  return message([&](auto& to) {
-    to.add_string(1, key);
-    to.add_string(2, value);
+  return message([&](auto& writer) {
+    writer.add_string(1, key);
+    writer.add_string(2, value);
   });
 }
 std::string metadata(const std::string& ns, const std::string& name, const texts& labels) {
-  return message([&](auto& to) {
-    to.add_string(1, name);
-    to.add_string(3, ns);
-    to.add_string(6, "7");
-    for (const auto& [key, value] : labels) to.add_message(11, pair(key, value));
+  return message([&](auto& writer) {
+    writer.add_string(1, name);
+    writer.add_string(3, ns);
+    writer.add_string(6, "7");
+    for (const auto& [key, value] : labels) writer.add_message(11, pair(key, value));
   });
 }
-void add_amounts(protozero::pbf_writer& to, std::uint32_t field, const amounts& of) {
-  for (const auto& [key, amount] : of) {
+void add_amounts(protozero::pbf_writer& pbf_writer, std::uint32_t field, const amounts& amounts) {
+  for (const auto& [key, amount] : amounts) {
     const auto quantity = message([&](auto& q) { q.add_string(1, std::to_string(amount)); });
-    to.add_message(field, pair(key, quantity));
+    pbf_writer.add_message(field, pair(key, quantity));
   }
 }
 std::string node(const std::string& name, const texts& labels, const amounts& has) {
-  const auto status = message([&](auto& to) {
-    add_amounts(to, 1, has);
-    add_amounts(to, 2, has);
-    to.add_message(4, pair("Ready", "True"));
-    to.add_message(5, pair("Hostname", name));
-    to.add_message(5, pair("InternalIP", "192.0.2.7"));
-    to.add_message(7, message([&](auto& info) {
-                     info.add_string(6, "containerd://2.1.4");
-                     info.add_string(7, "v1.36.3");
-                     info.add_string(9, "linux");
-                     info.add_string(10, "amd64");
-                   }));
+  const auto status = message([&](auto& writer) {
+    add_amounts(writer, 1, has);
+    add_amounts(writer, 2, has);
+    writer.add_message(4, pair("Ready", "True"));
+    writer.add_message(5, pair("Hostname", name));
+    writer.add_message(5, pair("InternalIP", "192.0.2.7"));
+    writer.add_message(7, message([&](auto& info) {
+                         info.add_string(6, "containerd://2.1.4");
+                         info.add_string(7, "v1.36.3");
+                         info.add_string(9, "linux");
+                         info.add_string(10, "amd64");
+                       }));
   });
-  return message([&](auto& to) {
-    to.add_message(1, metadata("", name, labels));
-    to.add_message(3, status);
+  return message([&](auto& writer) {
+    writer.add_message(1, metadata("", name, labels));
+    writer.add_message(3, status);
   });
 }
-std::string pod(const std::string& ns, const std::string& name, const std::string& on, const texts& labels,
+std::string pod(const std::string& ns, const std::string& name, const std::string& node_name, const texts& labels,
                 const amounts& asks, bool ready) {
-  const auto container = message([&](auto& to) {
-    to.add_string(1, "main");
-    to.add_message(8, message([&](auto& resources) {
-                     add_amounts(resources, 1, asks);
-                     add_amounts(resources, 2, asks);
-                   }));
+  const auto container = message([&](auto& writer) {
+    writer.add_string(1, "main");
+    writer.add_message(8, message([&](auto& resources) {
+                         add_amounts(resources, 1, asks);
+                         add_amounts(resources, 2, asks);
+                       }));
   });
-  return message([&](auto& to) {
-    to.add_message(1, metadata(ns, name, labels));
-    to.add_message(2, message([&](auto& spec) {
-                     spec.add_message(2, container);
-                     spec.add_string(10, on);
-                   }));
-    to.add_message(3, message([&](auto& status) {
-                     status.add_string(1, "Running");
-                     status.add_message(2, pair("Ready", ready ? "True" : "False"));
-                   }));
+  return message([&](auto& writer) {
+    writer.add_message(1, metadata(ns, name, labels));
+    writer.add_message(2, message([&](auto& spec) {
+                         spec.add_message(2, container);
+                         spec.add_string(10, node_name);
+                       }));
+    writer.add_message(3, message([&](auto& status) {
+                         status.add_string(1, "Running");
+                         status.add_message(2, pair("Ready", ready ? "True" : "False"));
+                       }));
   });
 }
 kube::response listed(const std::vector<std::string>& items) {
   kube::response out;
   out.status = 200;
   out.content_type = "application/vnd.kubernetes.protobuf";
-  out.body = message([&](auto& to) {
-    to.add_message(1, message([](auto& meta) { meta.add_string(2, "100"); }));
-    for (const auto& item : items) to.add_message(2, item);
+  out.body = message([&](auto& writer) {
+    writer.add_message(1, message([](auto& meta) { meta.add_string(2, "100"); }));
+    for (const auto& item : items) writer.add_message(2, item);
   });
   return out;
 }
 
 /// A cluster with one good vgpu node, as the API server tells it.
 struct cluster {
-  recording_transport over;
+  recording_transport transport;
   bool types = true, sees_config_maps = true;
   std::string lease_holder = "quartermaster-1";
   std::vector<std::string> pods{
@@ -115,7 +115,9 @@ struct cluster {
   json preflight = json::array();
 
   cluster() {
-    over.answer = [this](const kube::request& what) -> kube::result<kube::response> { return answer(what.target); };
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
+      return answer(request.target);
+    };
   }
   static kube::response items(const json& list) {
     return recording_transport::answered(200, {{"metadata", {{"resourceVersion", "9"}}}, {"items", list}});
@@ -157,62 +159,63 @@ struct cluster {
       return listed(all);
     }
     if (target.contains("/daemonsets")) {
-      const auto status = message([](auto& to) {
-        for (const auto field : {1, 3, 4, 6, 7}) to.add_int32(static_cast<std::uint32_t>(field), 1);
+      const auto status = message([](auto& writer) {
+        for (const auto field : {1, 3, 4, 6, 7}) writer.add_int32(static_cast<std::uint32_t>(field), 1);
       });
-      return listed({message([&](auto& to) {
-        to.add_message(1, metadata("quartermaster", "gpu-manager-daemonset", {{"quartermaster.io/module", "vgpu"}}));
-        to.add_message(3, status);
+      return listed({message([&](auto& writer) {
+        writer.add_message(1,
+                           metadata("quartermaster", "gpu-manager-daemonset", {{"quartermaster.io/module", "vgpu"}}));
+        writer.add_message(3, status);
       })});
     }
     if (target.contains("/leases")) {
       const auto now =
           std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-      const auto spec = message([&](auto& to) {
-        to.add_string(1, lease_holder);
-        to.add_int32(2, 15);
-        to.add_message(4, message([&](auto& time) { time.add_int64(1, now); }));
+      const auto spec = message([&](auto& writer) {
+        writer.add_string(1, lease_holder);
+        writer.add_int32(2, 15);
+        writer.add_message(4, message([&](auto& time) { time.add_int64(1, now); }));
       });
-      return listed({message([&](auto& to) {
-        to.add_message(1, metadata("quartermaster", "quartermaster", {}));
-        to.add_message(2, spec);
+      return listed({message([&](auto& writer) {
+        writer.add_message(1, metadata("quartermaster", "quartermaster", {}));
+        writer.add_message(2, spec);
       })});
     }
     if (target.contains("/pods")) return listed(pods);
     if (target.contains("/configmaps")) {
       if (!sees_config_maps) return recording_transport::refused(403, "Forbidden");
-      return listed({message([](auto& to) {
-        to.add_message(1, metadata("kube-public", "cards", {{"device-plugin.cpaas.io/config", "true"}}));
-        to.add_message(2, pair("deviceName", "vGPU"));
-        to.add_message(2, pair("nodeLabelKey", "cards"));
-        to.add_message(2, pair("nodeLabelValue", "yes"));
+      return listed({message([](auto& writer) {
+        writer.add_message(1, metadata("kube-public", "cards", {{"device-plugin.cpaas.io/config", "true"}}));
+        writer.add_message(2, pair("deviceName", "vGPU"));
+        writer.add_message(2, pair("nodeLabelKey", "cards"));
+        writer.add_message(2, pair("nodeLabelValue", "yes"));
       })});
     }
     return recording_transport::refused(404, "NotFound");
   }
   fleet read(const std::string& node_name = "") {
-    fleet_options what;
-    what.node = node_name;
-    auto out = reconcilers::run(read_fleet(over, what));
-    EXPECT_TRUE(out) << out.error().what;
+    fleet_options options;
+    options.node = node_name;
+    auto out = reconcilers::run(read_fleet(transport, options));
+    EXPECT_TRUE(out) << out.error().message;
     return out ? std::move(*out) : fleet();
   }
   reconcilers::verify::report walked() { return walk(view_of(read(), {}, std::chrono::system_clock::now())); }
 };
 
-std::string printed(const reconcilers::verify::report& what, const std::string& language,
+std::string printed(const reconcilers::verify::report& report, const std::string& language,
                     const std::string& output = "table") {
-  verify_options how;
-  how.language = language;
-  how.output = output;
+  verify_options options;
+  options.language = language;
+  options.output = output;
   std::ostringstream out;
-  print(what, how, out);
+  print(report, options, out);
   return out.str();
 }
 
 TEST(fleet, reads_nodes_pods_policy_and_lease_and_writes_nothing) {
-  cluster one;
-  const auto found = one.read();
+  cluster cluster;
+  const auto found = cluster.read();
   ASSERT_EQ(found.nodes.size(), 2U);
   EXPECT_EQ(found.nodes.front().address, "192.0.2.7");
   EXPECT_EQ(found.nodes.front().container_runtime, "containerd://2.1.4");
@@ -223,35 +226,35 @@ TEST(fleet, reads_nodes_pods_policy_and_lease_and_writes_nothing) {
   EXPECT_EQ(found.pods.size(), 2U);
   EXPECT_EQ(found.accelerators.at("gpu-1").cards.size(), 1U);
   EXPECT_EQ(facts_of(found, found.nodes.front()).driver, "550.144.03") << "as the agent says";
-  for (const auto& request : one.over.sent) EXPECT_EQ(request.verb, kube::method::get);
+  for (const auto& request : cluster.transport.sent) EXPECT_EQ(request.verb, kube::method::get);
 }
 
 TEST(fleet, knows_the_labels_of_device_configurations_where_it_may_see_them) {
-  cluster one;
-  const auto found = one.read();
+  cluster cluster;
+  const auto found = cluster.read();
   ASSERT_EQ(found.declared.size(), 1U);
   EXPECT_EQ(found.declared[0], (reconcilers::label_alias{"cards", "yes", "vgpu"}));
   EXPECT_EQ(view_of(found, {}, std::chrono::system_clock::now()).declared, found.declared);
-  one.sees_config_maps = false;
-  EXPECT_TRUE(one.read().declared.empty()) << "that they may not be seen is no reason to see nothing";
+  cluster.sees_config_maps = false;
+  EXPECT_TRUE(cluster.read().declared.empty()) << "that they may not be seen is no reason to see nothing";
 }
 
 TEST(fleet, one_node_and_its_pods_only) {
-  cluster one;
-  EXPECT_EQ(one.read("gpu-1").nodes.size(), 1U);
-  EXPECT_TRUE(std::ranges::any_of(one.over.sent, [](const auto& what) {
-    return what.target.contains("/pods?") && what.target.contains("spec.nodeName%3Dgpu-1");
+  cluster cluster;
+  EXPECT_EQ(cluster.read("gpu-1").nodes.size(), 1U);
+  EXPECT_TRUE(std::ranges::any_of(cluster.transport.sent, [](const auto& request) {
+    return request.target.contains("/pods?") && request.target.contains("spec.nodeName%3Dgpu-1");
   }));
   fleet_options gone;
   gone.node = "gone";
-  const auto none = reconcilers::run(read_fleet(one.over, gone));
+  const auto none = reconcilers::run(read_fleet(cluster.transport, gone));
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().what, "there is no node gone");
+  EXPECT_EQ(none.error().message, "there is no node gone");
 }
 
 TEST(verify_verb, S4_a_healthy_cluster_is_told_in_a_line_each) {
-  cluster one;
-  const auto found = one.walked();
+  cluster cluster;
+  const auto found = cluster.walked();
   EXPECT_EQ(printed(found, "en"), "cluster: nothing wrong\ngpu-1 (vgpu): nothing wrong\n");
   EXPECT_EQ(printed(found, "zh"), "集群：没有问题\ngpu-1 (vgpu)：没有问题\n");
   EXPECT_THAT(printed(found, "en", "wide"),
@@ -260,12 +263,12 @@ TEST(verify_verb, S4_a_healthy_cluster_is_told_in_a_line_each) {
 }
 
 TEST(verify_verb, S4_what_is_wrong_comes_with_what_to_do) {
-  cluster one;
-  one.pods.front() =
+  cluster cluster;
+  cluster.pods.front() =
       pod("quartermaster", "gpu-manager-daemonset-x", "gpu-1", {{"quartermaster.io/module", "vgpu"}}, {}, false);
-  one.lease_holder.clear();
-  one.preflight = {{{"check", "container_toolkit"}, {"ok", false}, {"found", "1.6.0"}}};
-  const auto found = one.walked();
+  cluster.lease_holder.clear();
+  cluster.preflight = {{{"check", "container_toolkit"}, {"ok", false}, {"found", "1.6.0"}}};
+  const auto found = cluster.walked();
   const auto text = printed(found, "en");
   EXPECT_THAT(text, HasSubstr("cluster: 1 problem\n  WRONG   leader         no operator leads"));
   EXPECT_THAT(text,
@@ -287,8 +290,8 @@ TEST(verify_verb, texts_of_the_cluster_neither_break_a_line_nor_reach_the_termin
                            "cp-1\x1b[2J",
                            "no\nquartermaster: all is well\x1b]0;x\x07",
                            {}});
-  for (const auto* in : {"en", "zh"}) {
-    const auto text = printed(found, in);
+  for (const auto* entry : {"en", "zh"}) {
+    const auto text = printed(found, entry);
     EXPECT_THAT(text, HasSubstr("no quartermaster: all is well\\u{1b}]0;x\\u{7}"));
     EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "the remedy names the node too";
     EXPECT_EQ(std::ranges::count(text, '\n'), 4) << "the title, what is wrong, what to do, no node";
@@ -307,9 +310,9 @@ TEST(verify_verb, a_namespace_that_can_be_none_is_wrong_usage) {
 }
 
 TEST(verify_verb, without_our_types_that_is_what_is_wrong) {
-  cluster one;
-  one.types = false;
-  const auto text = printed(one.walked(), "en");
+  cluster cluster;
+  cluster.types = false;
+  const auto text = printed(cluster.walked(), "en");
   EXPECT_THAT(text, HasSubstr("does not know acceleratorpolicies, acceleratornodes, resourcerules"));
   EXPECT_THAT(text, Not(HasSubstr("leader")));
 }
@@ -318,7 +321,7 @@ TEST(verify_verb, without_our_types_that_is_what_is_wrong) {
 
 /// An API server for one pod: what it is at each look, its log, and whether it was removed.
 struct one_pod {
-  recording_transport over;
+  recording_transport transport;
   std::vector<json> looks;  ///< the last one stays
   std::size_t looked = 0;
   kube::response log = recording_transport::answered(200, json("x")),
@@ -329,18 +332,18 @@ struct one_pod {
 
   one_pod() {
     log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nGPU 0: Tesla T4 (UUID: GPU-1f)\n";
-    over.answer = [this](const kube::request& what) -> kube::result<kube::response> {
-      if (what.verb == kube::method::post) {
-        created = json::parse(what.body);
+    transport.answer = [this](const kube::request& request) -> kube::result<kube::response> {
+      if (request.verb == kube::method::post) {
+        created = json::parse(request.body);
         return made;
       }
-      if (what.verb == kube::method::del) {
-        EXPECT_THAT(what.body, HasSubstr("u-1"));
+      if (request.verb == kube::method::del) {
+        EXPECT_THAT(request.body, HasSubstr("u-1"));
         removed = true;
         return recording_transport::answered(200, json::object());
       }
       if (created.is_null()) return recording_transport::refused(404, "NotFound");
-      if (what.target.contains("/log")) return log;
+      if (request.target.contains("/log")) return log;
       if (at_look) at_look();
       if (looks.empty()) return recording_transport::refused(404, "NotFound");
       return recording_transport::answered(200, looks.at(std::min(looked++, looks.size() - 1)));
@@ -352,15 +355,15 @@ struct one_pod {
     node.node.key.name = "gpu-1";
     node.node.allocatable = {{"tencent.com/vcuda-core", free}, {"tencent.com/vcuda-memory", free}};
     node.claims = {{"team/a", {{"tencent.com/vcuda-core", 20}}}};
-    allocate_options with;
-    with.look_every = std::chrono::milliseconds(1);
-    with.silent_run = silent;
-    with.timeout_seconds = 1;
-    return reconcilers::run(try_allocation(over, node, reconcilers::modules::vgpu, with));
+    allocate_options options;
+    options.look_every = std::chrono::milliseconds(1);
+    options.silent_run = silent;
+    options.timeout_seconds = 1;
+    return reconcilers::run(try_allocation(transport, node, reconcilers::modules::vgpu, options));
   }
   reconcilers::verify::step tried(std::int64_t free = 100) {
     auto out = attempt(free);
-    EXPECT_TRUE(out) << out.error().what;
+    EXPECT_TRUE(out) << out.error().message;
     return out ? std::move(*out) : reconcilers::verify::step();
   }
 };
@@ -402,7 +405,7 @@ TEST(verify_allocate, S4_a_pod_that_was_given_a_card_and_sees_none_is_a_finding)
   server.log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nno card is visible\n";
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
-  EXPECT_EQ(step.why, code::allocation_sees_nothing);
+  EXPECT_EQ(step.cause, code::allocation_sees_nothing);
   EXPECT_TRUE(server.removed);
 }
 
@@ -418,13 +421,13 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
       {{{"phase", "Failed"}, {"reason", "UnexpectedAdmissionError"}, {"message", "Allocate failed"}},
        "UnexpectedAdmissionError: Allocate failed"},
   };
-  for (const auto& [status, why] : table) {
+  for (const auto& [status, reason] : table) {
     one_pod server;
     server.looks = {{{"status", status}}};
     const auto step = server.tried();
     EXPECT_EQ(step.is, outcome::wrong);
-    EXPECT_EQ(step.why, code::allocation_failed);
-    EXPECT_EQ(step.value, why);
+    EXPECT_EQ(step.cause, code::allocation_failed);
+    EXPECT_EQ(step.value, reason);
     EXPECT_TRUE(server.removed);
   }
 }
@@ -442,7 +445,7 @@ TEST(verify_allocate, C174_a_full_node_is_not_asked_for_a_card) {
   one_pod server;
   const auto step = server.tried(20);
   EXPECT_EQ(step.is, outcome::skipped);
-  EXPECT_TRUE(server.over.sent.empty());
+  EXPECT_TRUE(server.transport.sent.empty());
 }
 
 TEST(verify_allocate, removes_the_pod_on_control_c) {
@@ -453,26 +456,26 @@ TEST(verify_allocate, removes_the_pod_on_control_c) {
   };
   const auto step = server.attempt();
   ASSERT_FALSE(step) << "nothing is known of the node";
-  EXPECT_EQ(step.error().what, "stopped; the test pod is removed");
+  EXPECT_EQ(step.error().message, "stopped; the test pod is removed");
   EXPECT_TRUE(server.removed);
 }
 
 TEST(verify_allocate, removes_the_pod_when_the_server_goes_away_and_names_it_when_it_cannot) {
   one_pod server;
   server.looks = {one_pod::in("Pending")};
-  const auto usual = server.over.answer;
-  server.over.answer = [&](const kube::request& what) -> kube::result<kube::response> {
-    if (what.verb == kube::method::del) return recording_transport::refused(403, "Forbidden", "may not");
-    return usual(what);
+  const auto usual = server.transport.answer;
+  server.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    if (request.verb == kube::method::del) return recording_transport::refused(403, "Forbidden", "may not");
+    return usual(request);
   };
   reconcilers::verify::node_view node;
   node.node.allocatable = {{"tencent.com/vcuda-core", 1}, {"tencent.com/vcuda-memory", 1}};
-  allocate_options with;
-  with.look_every = std::chrono::milliseconds(1);
-  with.timeout_seconds = 1;
-  const auto out = reconcilers::run(try_allocation(server.over, node, reconcilers::modules::vgpu, with));
+  allocate_options options;
+  options.look_every = std::chrono::milliseconds(1);
+  options.timeout_seconds = 1;
+  const auto out = reconcilers::run(try_allocation(server.transport, node, reconcilers::modules::vgpu, options));
   ASSERT_FALSE(out);
-  EXPECT_THAT(out.error().what, HasSubstr("kubectl delete pod -n default quartermaster-verify-"));
+  EXPECT_THAT(out.error().message, HasSubstr("kubectl delete pod -n default quartermaster-verify-"));
 }
 
 TEST(verify_allocate, S4_the_smallest_unit_of_each_module) {

@@ -29,19 +29,19 @@ struct admission_server_test : testing::Test {
   }
   void make() { server = std::make_unique<admission_server>(policies, rules, "quartermaster", metrics); }
   void enforce(const std::string& mode) {
-    accelerator_policy one;
-    one.key.name = "default";
-    one.resource_version = ++version;
-    one.resources.enforcement = mode;
-    policies.put(one);
+    accelerator_policy policy;
+    policy.key.name = "default";
+    policy.resource_version = ++version;
+    policy.resources.enforcement = mode;
+    policies.put(policy);
   }
-  void hold_to(const std::vector<crl::config_map_text>& declared, const std::string& name = "default") {
-    crl::registry all;
-    for (const auto& one : declared) all.put(one.view());
+  void hold_to(const std::vector<declarations::config_map_text>& declared, const std::string& name = "default") {
+    declarations::registry all;
+    for (const auto& entry : declared) all.put(entry.view());
     compiled_rules object;
     object.key.name = name;
     object.resource_version = ++version;
-    object.spec = crl::spec_of(all.compile()).dump();
+    object.spec = declarations::spec_of(all.compile()).dump();
     rules.put(object);
   }
   static std::string review() {
@@ -68,25 +68,25 @@ TEST_F(admission_server_test, before_its_caches_are_filled_it_does_not_answer) {
 }
 
 TEST_F(admission_server_test, S24_follows_rules_and_policy_without_a_restart) {
-  const auto memory = crl::sound("example.com/mem").with("limits", "required").with("defaultValue", "8");
-  const auto optional = crl::sound("example.com/mem").without("defaultValue");
+  const auto memory = declarations::sound("example.com/mem").with("limits", "required").with("defaultValue", "8");
+  const auto optional = declarations::sound("example.com/mem").without("defaultValue");
   synced();
-  hold_to({crl::sound(), memory});  // there before it was made
+  hold_to({declarations::sound(), memory});  // there before it was made
   make();
   EXPECT_EQ(filled(), "allowed") << "no policy";
   enforce("Warn");
   EXPECT_EQ(filled(), "allowed");
   enforce("Deny");
   EXPECT_EQ(filled(), "filled");
-  hold_to({crl::sound(), optional});
+  hold_to({declarations::sound(), optional});
   EXPECT_EQ(filled(), "allowed");
-  hold_to({crl::sound(), memory}, "other");
+  hold_to({declarations::sound(), memory}, "other");
   EXPECT_EQ(filled(), "allowed") << "only the object named default counts";
-  hold_to({crl::sound(), memory});
+  hold_to({declarations::sound(), memory});
   EXPECT_EQ(filled(), "filled");
   rules.erase(*rules.find({{}, "default"}));
   EXPECT_EQ(filled(), "allowed");
-  hold_to({crl::sound(), memory});
+  hold_to({declarations::sound(), memory});
   enforce("Off");
   EXPECT_EQ(filled(), "allowed");
 }

@@ -18,15 +18,15 @@
 namespace reconcilers {
 namespace {
 
-using crl::sound;
+using declarations::sound;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 
 /// A card, which is optional, needs a share of memory, which has a default, and excludes a chip.
-crl::rule_set lab_rules() {
-  crl::registry declared;
+declarations::rule_set lab_rules() {
+  declarations::registry declared;
   auto memory = sound("example.com/mem").with("limits", "required").with("defaultValue", "8");
   auto card = sound("example.com/fpga").with("excludeResources", "example.com/chip").with("runtimeClassName", "lab");
   declared.put(card.view());
@@ -36,7 +36,7 @@ crl::rule_set lab_rules() {
 }
 
 struct admission : testing::Test {
-  const crl::rule_set rules = lab_rules();
+  const declarations::rule_set rules = lab_rules();
 
   static json container(const std::string& name, json limits) {
     return {{"name", name}, {"image", "x"}, {"resources", {{"limits", limits}, {"requests", limits}}}};
@@ -65,8 +65,8 @@ struct admission : testing::Test {
   }
 
   using route = review_answer (*)(std::string_view, const pod_admission&);
-  json answered(route by, const json& review, enforcement mode = enforcement::deny) const {
-    const auto answer = by(review.dump(), {rules, mode, "quartermaster"});
+  json answered(route route, const json& review, enforcement mode = enforcement::deny) const {
+    const auto answer = route(review.dump(), {rules, mode, "quartermaster"});
     EXPECT_EQ(answer.status, 200) << answer.body;
     const auto body = json::parse(answer.body);
     EXPECT_EQ(body["apiVersion"], "admission.k8s.io/v1");
@@ -104,7 +104,7 @@ TEST_F(admission, S24_fills_the_container_that_uses_the_group) {
   auto pod = pod_of(json::array({container("idle", json::object()), container("main", {{"example.com/fpga", 2}})}));
   pod["spec"]["initContainers"] = json::array({container("fetch", {{"example.com/fpga", "1"}})});
   std::vector<std::string> paths;
-  for (const auto& one : patch_in(mutated(review_of(pod)))) paths.push_back(one["path"]);
+  for (const auto& entry : patch_in(mutated(review_of(pod)))) paths.push_back(entry["path"]);
   EXPECT_THAT(paths, ElementsAre("/spec/initContainers/0/resources/limits/example.com~1mem",
                                  "/spec/containers/1/resources/limits/example.com~1mem",
                                  "/spec/initContainers/0/resources/requests/example.com~1mem",
@@ -114,17 +114,18 @@ TEST_F(admission, S24_fills_the_container_that_uses_the_group) {
 /// As test/dedicated has it for the chart's policy of the same effect.
 TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
   const json name = json::parse(R"({"op":"add","path":"/spec/schedulerName","value":"quartermaster"})");
-  const json one = json::parse(R"({"key":"quartermaster.io/accelerator","operator":"Exists","effect":"NoSchedule"})");
-  const json first = {{"op", "add"}, {"path", "/spec/tolerations"}, {"value", json::array({one})}};
-  const json next = {{"op", "add"}, {"path", "/spec/tolerations/-"}, {"value", one}};
+  const json toleration =
+      json::parse(R"({"key":"quartermaster.io/accelerator","operator":"Exists","effect":"NoSchedule"})");
+  const json first = {{"op", "add"}, {"path", "/spec/tolerations"}, {"value", json::array({toleration})}};
+  const json next = {{"op", "add"}, {"path", "/spec/tolerations/-"}, {"value", toleration}};
   const auto patch = [&](const json& review, bool sends = true) {
-    const auto answer = mutate_pod(review.dump(), {rules, enforcement::off, "quartermaster", sends});
+    const auto answer = mutate_pod(review.dump(), {rules, enforcement::disabled, "quartermaster", sends});
     EXPECT_EQ(answer.status, 200) << answer.body;
     const auto response = json::parse(answer.body)["response"];
     EXPECT_EQ(response["allowed"], true);
     return response.contains("patch") ? patch_in(response) : json::array();
   };
-  const auto of = [&](const std::function<void(json & pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
+  const auto patch_pod = [&](const std::function<void(json & pod)>& change, json limits = {{"nvidia.com/gpu", "1"}}) {
     auto pod = pod_with(std::move(limits));
     change(pod);
     return patch(review_of(pod));
@@ -133,30 +134,32 @@ TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
   const auto review = review_of(pod_with({{"nvidia.com/gpu", "1"}}));
   EXPECT_EQ(patch(review), json::array({name, first}));
   EXPECT_EQ(patch(review, false), json::array());
-  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "default-scheduler"; }), json::array({name, first}));
-  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "quartermaster"; }), json::array({first}));
-  EXPECT_EQ(of([](json& pod) { pod["spec"]["schedulerName"] = "volcano"; }), json::array());
-  EXPECT_EQ(of([](json& pod) { pod["spec"]["nodeName"] = "gpu-1"; }), json::array());
-  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "ignore"; }), json::array());
-  EXPECT_EQ(of([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "x"; }),
+  EXPECT_EQ(patch_pod([](json& pod) { pod["spec"]["schedulerName"] = "default-scheduler"; }),
             json::array({name, first}));
-  EXPECT_EQ(of([](json& pod) { pod["spec"]["tolerations"] = json::array(); }), json::array({name, next}));
+  EXPECT_EQ(patch_pod([](json& pod) { pod["spec"]["schedulerName"] = "quartermaster"; }), json::array({first}));
+  EXPECT_EQ(patch_pod([](json& pod) { pod["spec"]["schedulerName"] = "volcano"; }), json::array());
+  EXPECT_EQ(patch_pod([](json& pod) { pod["spec"]["nodeName"] = "gpu-1"; }), json::array());
+  EXPECT_EQ(patch_pod([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "ignore"; }),
+            json::array());
+  EXPECT_EQ(patch_pod([](json& pod) { pod["metadata"]["labels"]["quartermaster.io/scheduler"] = "x"; }),
+            json::array({name, first}));
+  EXPECT_EQ(patch_pod([](json& pod) { pod["spec"]["tolerations"] = json::array(); }), json::array({name, next}));
   for (const auto* enough :
        {R"({"operator":"Exists"})", R"({"operator":"Exists","key":"quartermaster.io/accelerator"})"})
-    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(enough)}); }),
+    EXPECT_EQ(patch_pod([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(enough)}); }),
               json::array({name}))
         << enough;
   for (const auto* other :
        {R"({"operator":"Exists","key":"x"})", R"({"key":"quartermaster.io/accelerator","value":"y"})",
         R"({"operator":"Exists","effect":"NoExecute"})"})
-    EXPECT_EQ(of([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(other)}); }),
+    EXPECT_EQ(patch_pod([&](json& pod) { pod["spec"]["tolerations"] = json::array({json::parse(other)}); }),
               json::array({name, next}))
         << other;
-  EXPECT_EQ(of(as_it_is, {{"nvidia.com/gpu", "0"}}), json::array());
-  EXPECT_EQ(of(as_it_is, {{"cpu", "1"}}), json::array());
-  EXPECT_EQ(of(as_it_is, {{"example.com/unknown", "1"}}), json::array());
-  EXPECT_EQ(of(as_it_is, {{"example.com/fpga", "1"}}), json::array({name, first})) << "a declared key";
-  EXPECT_EQ(of([](json& pod) {
+  EXPECT_EQ(patch_pod(as_it_is, {{"nvidia.com/gpu", "0"}}), json::array());
+  EXPECT_EQ(patch_pod(as_it_is, {{"cpu", "1"}}), json::array());
+  EXPECT_EQ(patch_pod(as_it_is, {{"example.com/unknown", "1"}}), json::array());
+  EXPECT_EQ(patch_pod(as_it_is, {{"example.com/fpga", "1"}}), json::array({name, first})) << "a declared key";
+  EXPECT_EQ(patch_pod([](json& pod) {
               pod["spec"]["initContainers"] = pod["spec"]["containers"];
               pod["spec"]["containers"] = json::array({container("main", json::object())});
             }),
@@ -181,7 +184,7 @@ TEST_F(admission, S24_off_and_what_is_not_ours_goes_through_untouched) {
   const auto asking = pod_with({{"example.com/fpga", "1"}});
   auto review = review_of(asking);
   EXPECT_TRUE(mutated(review).contains("patch"));
-  EXPECT_FALSE(mutated(review, enforcement::off).contains("patch"));
+  EXPECT_FALSE(mutated(review, enforcement::disabled).contains("patch"));
   for (const auto* ns : {"kube-system", "kube-public", "kube-node-lease", "quartermaster"}) {
     review["request"]["namespace"] = ns;
     EXPECT_EQ(untouched(review), "") << ns;
@@ -214,13 +217,13 @@ TEST_F(admission, members_may_come_in_any_order) {
 
 TEST_F(admission, F38_a_review_that_is_none_is_a_400_of_one_line) {
   const auto good = review_of(pod_with({{"example.com/fpga", "1"}}));
-  const auto without = [&](const char* pointer) {
+  const auto drop = [&](const char* pointer) {
     auto out = good;
-    const json::json_pointer at(pointer);
-    out[at.parent_pointer()].erase(at.back());
+    const json::json_pointer location(pointer);
+    out[location.parent_pointer()].erase(location.back());
     return out.dump();
   };
-  const auto with = [&](const char* pointer, json value) {
+  const auto replace = [&](const char* pointer, json value) {
     auto out = good;
     out[json::json_pointer(pointer)] = std::move(value);
     return out.dump();
@@ -247,21 +250,21 @@ TEST_F(admission, F38_a_review_that_is_none_is_a_400_of_one_line) {
       {bad_utf8, "UTF-8"},
       {twice, "request.uid is there twice"},
       {request_twice, "request is there twice"},
-      {without("/request"), "no request"},
-      {without("/request/uid"), "request.uid is missing"},
-      {with("/request/uid", nullptr), "request.uid is missing"},
-      {with("/request/uid", 7), "request.uid is missing"},
-      {with("/request/uid", std::string(300, 'u')), "256"},
-      {with("/apiVersion", "admission.k8s.io/v1beta1"), "admission.k8s.io/v1beta1"},
-      {with("/kind", "Pod\n\x1b[2J"), "wanted"},
-      {with("/request/kind/kind", "ConfigMap"), "judges Pod"},
-      {without("/request/object"), "request.object is missing"},
-      {with("/request/object", nullptr), "request.object is missing"},
-      {with("/request/object", "text"), ""},
-      {with("/request/object/spec", 7), ""},
-      {with("/request/object/spec/containers", "text"), ""},
-      {with("/request/object/spec/containers/0", 1), ""},
-      {with("/request/object/spec/containers/0/resources/limits", json::array({1})), ""},
+      {drop("/request"), "no request"},
+      {drop("/request/uid"), "request.uid is missing"},
+      {replace("/request/uid", nullptr), "request.uid is missing"},
+      {replace("/request/uid", 7), "request.uid is missing"},
+      {replace("/request/uid", std::string(300, 'u')), "256"},
+      {replace("/apiVersion", "admission.k8s.io/v1beta1"), "admission.k8s.io/v1beta1"},
+      {replace("/kind", "Pod\n\x1b[2J"), "wanted"},
+      {replace("/request/kind/kind", "ConfigMap"), "judges Pod"},
+      {drop("/request/object"), "request.object is missing"},
+      {replace("/request/object", nullptr), "request.object is missing"},
+      {replace("/request/object", "text"), ""},
+      {replace("/request/object/spec", 7), ""},
+      {replace("/request/object/spec/containers", "text"), ""},
+      {replace("/request/object/spec/containers/0", 1), ""},
+      {replace("/request/object/spec/containers/0/resources/limits", json::array({1})), ""},
       {old_only.dump(), "request.object is missing"},
   };
   for (const auto& [review, says] : cases) {
@@ -269,7 +272,7 @@ TEST_F(admission, F38_a_review_that_is_none_is_a_400_of_one_line) {
     EXPECT_EQ(answer.status, 400) << review.substr(0, 200) << " -> " << answer.body;
     EXPECT_THAT(answer.body, HasSubstr(says)) << review.substr(0, 200);
     EXPECT_EQ(answer.body.find('\n'), answer.body.size() - 1) << answer.body;
-    EXPECT_TRUE(crl::is_plain_text(answer.body)) << answer.body;
+    EXPECT_TRUE(text::is_plain_text(answer.body)) << answer.body;
   }
 }
 
@@ -312,18 +315,18 @@ TEST_F(admission, F38_size_depth_and_number_cost_milliseconds) {
 TEST_F(admission, F38_the_worst_pod_the_limits_allow_does_not_hold_the_loop) {
   // Groups of 8 keys, each a must with a default, each excluding 64 others; 256 containers that use 8 of them.
   constexpr int keys = 72;
-  crl::rule_set heavy;
+  declarations::rule_set heavy;
   for (int i = 0; i < keys; ++i) {
-    crl::rule one;
-    one.key = "example.com/k" + std::to_string(1000 + i);
-    one.group = "g" + std::to_string(i / 8);
-    one.must = true;
-    one.fill = 1;
-    for (int j = 0; j < 64; ++j) one.excluded.push_back("example.com/k" + std::to_string(1000 + (i + j + 1) % keys));
-    std::ranges::sort(one.excluded);
-    if (i % 8 == 0) heavy.groups.push_back({one.group, {}});
-    heavy.groups.back().members.push_back(one.key);
-    heavy.rules.push_back(one);
+    declarations::rule rule;
+    rule.key = "example.com/k" + std::to_string(1000 + i);
+    rule.group = "g" + std::to_string(i / 8);
+    rule.must = true;
+    rule.fill = 1;
+    for (int j = 0; j < 64; ++j) rule.excluded.push_back("example.com/k" + std::to_string(1000 + (i + j + 1) % keys));
+    std::ranges::sort(rule.excluded);
+    if (i % 8 == 0) heavy.groups.push_back({rule.group, {}});
+    heavy.groups.back().members.push_back(rule.key);
+    heavy.rules.push_back(rule);
   }
   auto containers = json::array();
   for (int i = 0; i < 256; ++i) {
@@ -350,14 +353,14 @@ TEST(review_answers, F37_what_people_wrote_is_safe_to_show_and_bounded) {
   std::size_t bytes = 0;
   for (const auto& text : warnings) {
     EXPECT_LE(text.size(), 256U);
-    EXPECT_TRUE(crl::is_plain_text(text)) << text;
+    EXPECT_TRUE(text::is_plain_text(text)) << text;
     bytes += text.size();
   }
   EXPECT_LE(bytes, 4096U);
   EXPECT_THAT(warnings.front(), testing::StartsWith("a \\u{1b}[2J\\u{202e}\"\\"));
   EXPECT_THAT(warnings.back(), HasSubstr(" more"));
   EXPECT_LE(reviews::joined(texts).size(), 4000U);
-  EXPECT_TRUE(crl::is_plain_text(reviews::joined(texts)));
+  EXPECT_TRUE(text::is_plain_text(reviews::joined(texts)));
 }
 
 TEST(fills_pods, is_read_from_what_the_server_offers) {
@@ -374,7 +377,7 @@ TEST(fills_pods, is_read_from_what_the_server_offers) {
 TEST(enforcement, is_read_from_the_words_of_the_policy) {
   EXPECT_EQ(enforcement_of("Deny"), enforcement::deny);
   EXPECT_EQ(enforcement_of("Warn"), enforcement::warn);
-  EXPECT_EQ(enforcement_of("deny"), enforcement::off);
+  EXPECT_EQ(enforcement_of("deny"), enforcement::disabled);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ const std::string secret_path = "/api/v1/namespaces/quartermaster/secrets/quarte
 const std::string group = "/apis/admissionregistration.k8s.io/v1/";
 const std::string mutating_path = group + "mutatingwebhookconfigurations/quartermaster";
 
-std::string decoded(const json& of) { return kube::base64_decode(of.get<std::string>()).value_or(""); }
+std::string decoded(const json& object) { return kube::base64_decode(object.get<std::string>()).value_or(""); }
 
 template <class T>
 T head_of(const json& object) {
@@ -51,8 +51,8 @@ webhook_secret secret_of(const json& object) {
   auto out = head_of<webhook_secret>(object);
   const auto data = object.value("data", std::map<std::string, std::string>());
   const auto value = [&](std::string_view name) {
-    const auto at = data.find(std::string(name));
-    return at == data.end() ? std::string() : kube::base64_decode(at->second).value_or("");
+    const auto match = data.find(std::string(name));
+    return match == data.end() ? std::string() : kube::base64_decode(match->second).value_or("");
   };
   out.keys = {value("ca.crt"), value("ca.key"), {value("tls.crt"), value("tls.key")}};
   return out;
@@ -61,10 +61,10 @@ webhook_secret secret_of(const json& object) {
 template <class T>
 T configuration_of(const json& object) {
   auto out = head_of<T>(object);
-  for (const auto& one : object["webhooks"]) {
-    const auto& client = one["clientConfig"];
+  for (const auto& entry : object["webhooks"]) {
+    const auto& client = entry["clientConfig"];
     out.webhooks.push_back(
-        {one["name"], kube::base64_decode(client.value("caBundle", "")).value_or(""), client.value("url", "")});
+        {entry["name"], kube::base64_decode(client.value("caBundle", "")).value_or(""), client.value("url", "")});
   }
   return out;
 }
@@ -76,7 +76,7 @@ struct webhook_config_test : controller_test::rig {
   controller::store<mutating_webhooks> mutating;
   milliseconds now{1'000'000};
   std::int64_t wall = 1'800'000'000;
-  webhook_settings how{"quartermaster", "", [this] { return now; }, [this] { return wall; }};
+  webhook_settings settings{"quartermaster", "", [this] { return now; }, [this] { return wall; }};
   std::unique_ptr<webhook_config> leader;
   controller::http_server_metrics serving{metrics};
   std::unique_ptr<controller::http_server> front;
@@ -96,19 +96,22 @@ struct webhook_config_test : controller_test::rig {
     make();
   }
   void make() {
-    leader = std::make_unique<webhook_config>(webhook_stores{secrets, mutating}, client, how);
-    replica = std::make_unique<webhook_certificate>(webhook_stores{secrets, mutating}, how, *front);
+    leader = std::make_unique<webhook_config>(webhook_stores{secrets, mutating}, client, settings);
+    replica = std::make_unique<webhook_certificate>(webhook_stores{secrets, mutating}, settings, *front);
   }
   void hand_out(const std::string& path, const json& is, const json& was) {
-    const auto feed = [&](auto& store, auto of) { is.is_null() ? store.erase(of(was)) : store.put(of(is)); };
+    const auto feed = [&](auto& store, auto convert) {
+      is.is_null() ? store.erase(convert(was)) : store.put(convert(is));
+    };
     if (path == secret_path) feed(secrets, secret_of);
     if (path == mutating_path) feed(mutating, configuration_of<mutating_webhooks>);
   }
   void install() {
-    const auto entry = [](const webhook_route& of) -> json {
-      return {{"name", of.webhook},
+    const auto entry = [](const webhook_route& webhook_route) -> json {
+      return {{"name", webhook_route.webhook},
               {"clientConfig",
-               {{"service", {{"name", "quartermaster-webhook"}, {"namespace", "quartermaster"}, {"path", of.path}}}}}};
+               {{"service",
+                 {{"name", "quartermaster-webhook"}, {"namespace", "quartermaster"}, {"path", webhook_route.path}}}}}};
     };
     server.put(mutating_path, {{"metadata", {{"name", "quartermaster"}}},
                                {"webhooks", {entry(mutate_pods_route), entry(compatibility_route)}}});
@@ -118,17 +121,17 @@ struct webhook_config_test : controller_test::rig {
   void settle_leader() {
     for (int i = 0; i < 20; ++i) {
       const auto done = once();
-      ASSERT_TRUE(done) << done.error().what;
+      ASSERT_TRUE(done) << done.error().message;
       if (!done->again_in || *done->again_in >= std::chrono::hours(1)) return;
       now += *done->again_in;
     }
     ADD_FAILURE() << "it never settles";
   }
-  json client_config(const std::string& path, int at) {
-    return server.objects.at(path)["webhooks"][at]["clientConfig"];
+  json client_config(const std::string& path, int index) {
+    return server.objects.at(path)["webhooks"][index]["clientConfig"];
   }
-  std::string bundle(const std::string& path, int at) {
-    return decoded(client_config(path, at).value("caBundle", json("")));
+  std::string bundle(const std::string& path, int index) {
+    return decoded(client_config(path, index).value("caBundle", json("")));
   }
   controller::pem_pair stored_leaf() { return secret_of(server.objects.at(secret_path)).keys.leaf; }
   double rejected() const { return metric(R"(quartermaster_certificate_rejected{server="webhook"})"); }
@@ -149,7 +152,7 @@ TEST_F(webhook_config_test, F23_stores_then_tells_then_signs_then_shows) {
   settle_leader();
   EXPECT_THAT(server.writes(), ElementsAre("apply " + secret_path, "patch " + mutating_path, "apply " + secret_path));
   const auto authorities = decoded(server.objects.at(secret_path)["data"]["ca.crt"]);
-  for (const auto& told : {bundle(mutating_path, 0), bundle(mutating_path, 1)}) EXPECT_EQ(told, authorities);
+  for (const auto& entry : {bundle(mutating_path, 0), bundle(mutating_path, 1)}) EXPECT_EQ(entry, authorities);
   EXPECT_TRUE(client_config(mutating_path, 0).contains("service"));
   const auto leaf = controller::x509::read(stored_leaf().certificate).at(0);
   EXPECT_THAT(leaf.names, ElementsAre("quartermaster-webhook.quartermaster.svc",
@@ -170,7 +173,7 @@ TEST_F(webhook_config_test, the_rights_of_the_chart_are_enough) {
 }
 
 TEST_F(webhook_config_test, outside_a_cluster_callers_are_given_a_url) {
-  how.url = "https://127.0.0.1:8443";
+  settings.url = "https://127.0.0.1:8443";
   make();
   install();
   settle_leader();
@@ -298,22 +301,22 @@ TEST(webhook_objects, are_read_from_protobuf) {
   whole.add_message(1, metadata);
   whole.add_message(2, entry);
   const auto read = webhook_secret::decode(secret);
-  ASSERT_TRUE(read) << read.error().what;
+  ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->key.name, "quartermaster-webhook");
   EXPECT_EQ(read->keys.leaf.certificate, "certificate");
 
   std::string called, webhook, configuration;
-  protozero::pbf_writer to(called);
-  to.add_string(2, "bundle");
-  to.add_string(3, "https://a/b");
-  protozero::pbf_writer one(webhook);
-  one.add_string(1, "a.example.com");
-  one.add_message(2, called);
+  protozero::pbf_writer client_config(called);
+  client_config.add_string(2, "bundle");
+  client_config.add_string(3, "https://a/b");
+  protozero::pbf_writer item(webhook);
+  item.add_string(1, "a.example.com");
+  item.add_message(2, called);
   protozero::pbf_writer all(configuration);
   all.add_message(1, metadata);
   all.add_message(2, webhook);
   const auto found = mutating_webhooks::decode(configuration);
-  ASSERT_TRUE(found) << found.error().what;
+  ASSERT_TRUE(found) << found.error().message;
   EXPECT_THAT(found->webhooks, ElementsAre(webhook_entry{"a.example.com", "bundle", "https://a/b"}));
   EXPECT_FALSE(mutating_webhooks::decode("\x0a\xff"));
   EXPECT_FALSE(webhook_secret::decode(""));

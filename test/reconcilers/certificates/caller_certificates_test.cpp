@@ -24,9 +24,9 @@ struct caller_certificates_test : controller_test::rig {
   controller::store<accelerator_policy> policies;
   controller::pem_pair authority = x509::make_authority("callers", {start - year, start + 10 * year});
   std::int64_t wall = start;
-  int told = 0;
+  int reported = 0;
   caller_certificates callers{
-      policies, events, metrics, {.wall = [this] { return wall; }, .on_state = [this] { ++told; }}};
+      policies, events, metrics, {.wall = [this] { return wall; }, .on_state = [this] { ++reported; }}};
 
   caller_certificates_test() {
     accelerator_policy policy;
@@ -36,8 +36,8 @@ struct caller_certificates_test : controller_test::rig {
     policies.put(policy);
     policies.commit();
   }
-  x509::info leaf(const std::string& name, std::int64_t until, std::int64_t from = start - year) const {
-    return x509::read(x509::issue(authority, name, {}, {from, until}, x509::usage::client)->certificate).at(0);
+  x509::info leaf(const std::string& name, std::int64_t until, std::int64_t not_before = start - year) const {
+    return x509::read(x509::issue(authority, name, {}, {not_before, until}, x509::usage::client)->certificate).at(0);
   }
   /// "status reason" of what the leader says; empty: nothing.
   std::string said() {
@@ -75,13 +75,13 @@ TEST_F(caller_certificates_test, says_sixty_days_ahead_who_is_going_to_be_refuse
   EXPECT_EQ(events.events[0].reason, "CallerCertificateExpiring");
   EXPECT_EQ(events.events[0].type, controller::event_type::warning);
   EXPECT_EQ(events.events[0].note, message);
-  const auto before = told;
+  const auto before = reported;
   for (int i = 0; i < 10; ++i, wall += 3600) {
     callers.note(by_hand);
     EXPECT_EQ(said(), "False ExpiringSoon");
   }
   EXPECT_THAT(events.events, SizeIs(1)) << "once";
-  EXPECT_EQ(told, before) << "nothing to write";
+  EXPECT_EQ(reported, before) << "nothing to write";
 }
 
 TEST_F(caller_certificates_test, forgets_a_certificate_a_day_after_its_last_call) {
@@ -104,7 +104,7 @@ TEST_F(caller_certificates_test, says_nothing_on_a_first_day_without_callers_and
   EXPECT_EQ(said(), "");
   ++wall;
   EXPECT_EQ(said(), "Unknown NoneSeen");
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(reported, 1);
   EXPECT_THAT(events.events, IsEmpty());
 }
 

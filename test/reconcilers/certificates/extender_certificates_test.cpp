@@ -77,7 +77,7 @@ struct extender_certificates_test : controller_test::rig {
   controller::store<kube::deployment> deployments;
   milliseconds now{1'000'000};
   std::int64_t wall = 1'800'000'000;
-  std::optional<std::vector<extender_master>> masters = std::vector<extender_master>();
+  std::optional<std::vector<extender_scheduler>> masters = std::vector<extender_scheduler>();
   std::unique_ptr<extender_certificates> leader;
   int made = 0;
   std::vector<std::unique_ptr<controller::registry>> registries;
@@ -98,9 +98,9 @@ struct extender_certificates_test : controller_test::rig {
   }
   void lead() {
     registries.push_back(std::make_unique<controller::registry>());
-    auto& into = registries.size() == 1 ? metrics : *registries.back();
+    auto& registry = registries.size() == 1 ? metrics : *registries.back();
     leader = std::make_unique<extender_certificates>(
-        extender_certificates::stores{{authority, served, called}, policies, deployments}, client, events, into,
+        extender_certificates::stores{{authority, served, called}, policies, deployments}, client, events, registry,
         extender_certificates::settings{.ns = "quartermaster",
                                         .masters = [this] { return masters; },
                                         .now = [this] { return now; },
@@ -120,8 +120,8 @@ struct extender_certificates_test : controller_test::rig {
     const auto ca = x509::make_authority("helm", {wall, wall + 10 * year});
     const auto leaf = *x509::issue(ca, "s", names, {wall, wall + year});
     const auto caller = *x509::issue(ca, "kube-scheduler", {}, {wall, wall + year}, x509::usage::client);
-    const auto pair = [&](const controller::pem_pair& of) {
-      return json{{"ca.crt", ca.certificate}, {"tls.crt", of.certificate}, {"tls.key", of.key}};
+    const auto pair = [&](const controller::pem_pair& pem_pair) {
+      return json{{"ca.crt", ca.certificate}, {"tls.crt", pem_pair.certificate}, {"tls.key", pem_pair.key}};
     };
     put(server_path, "kubernetes.io/tls", pair(leaf));
     put(client_path, "kubernetes.io/tls", pair(caller));
@@ -153,7 +153,7 @@ struct extender_certificates_test : controller_test::rig {
   controller::action settle() {
     for (int i = 0; i < 30; ++i) {
       const auto done = once();
-      EXPECT_TRUE(done) << (done ? "" : done.error().what);
+      EXPECT_TRUE(done) << (done ? "" : done.error().message);
       if (!done || !done->again_in || *done->again_in > 10s) return done.value_or(controller::action());
       pass(*done->again_in);
     }
@@ -166,11 +166,11 @@ struct extender_certificates_test : controller_test::rig {
   }
   std::vector<std::string> reasons() const {
     std::vector<std::string> out;
-    for (const auto& one : events.events) out.push_back(one.reason);
+    for (const auto& event : events.events) out.push_back(event.reason);
     return out;
   }
-  double expiry(const std::string& of) const {
-    return metric("quartermaster_extender_certificate_expiry_seconds{certificate=\"" + of + "\"}");
+  double expiry(const std::string& name) const {
+    return metric("quartermaster_extender_certificate_expiry_seconds{certificate=\"" + name + "\"}");
   }
 };
 
@@ -254,11 +254,11 @@ TEST_F(extender_certificates_test, makes_all_of_them_where_there_is_a_policy) {
   };
   const auto authority_is = x509::read(decoded(server.objects.at(authority_path), "ca.crt"));
   ASSERT_THAT(authority_is, SizeIs(1));
-  const auto shown = x509::leaf_of(pair_of(server_path)), caller = x509::leaf_of(pair_of(client_path));
-  ASSERT_TRUE(shown && caller);
-  EXPECT_TRUE(shown->server && x509::signed_by(*shown, authority_is[0]));
+  const auto leaf = x509::leaf_of(pair_of(server_path)), caller = x509::leaf_of(pair_of(client_path));
+  ASSERT_TRUE(leaf && caller);
+  EXPECT_TRUE(leaf->server && x509::signed_by(*leaf, authority_is[0]));
   EXPECT_TRUE(caller->client && x509::signed_by(*caller, authority_is[0]));
-  EXPECT_THAT(shown->names, testing::UnorderedElementsAreArray(names));
+  EXPECT_THAT(leaf->names, testing::UnorderedElementsAreArray(names));
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
 }
 
@@ -326,7 +326,7 @@ struct damage {
   std::function<void(json& data)> done = [](json&) {};
   std::int64_t age = 0;  ///< of the certificates, in seconds
 };
-void PrintTo(const damage& of, std::ostream* out) { *out << of.name; }
+void PrintTo(const damage& damage, std::ostream* out) { *out << damage.name; }
 
 struct damaged_certificates_test : shown_certificates_test, testing::WithParamInterface<damage> {};
 
@@ -365,15 +365,15 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(extender_certificates_test, an_authority_of_somebody_else_is_taken_out_and_the_event_names_it) {
   install();
   settle();
-  const auto ours = decoded(server.objects.at(client_path), "ca.crt");
+  const auto own_ca = decoded(server.objects.at(client_path), "ca.crt");
   const auto other = x509::make_authority("corporate root", {wall, wall + year});
   json object = server.objects.at(client_path);
-  object["data"]["ca.crt"] = kube::base64_encode(other.certificate + ours);
+  object["data"]["ca.crt"] = kube::base64_encode(other.certificate + own_ca);
   server.put(client_path, object);
   server.forget();
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("patch " + client_path));
-  EXPECT_EQ(decoded(server.objects.at(client_path), "ca.crt"), ours);
+  EXPECT_EQ(decoded(server.objects.at(client_path), "ca.crt"), own_ca);
   ASSERT_THAT(reasons(), ElementsAre("CertificatesWritten"));
   EXPECT_THAT(events.events.back().note, HasSubstr("Secret quartermaster/quartermaster-extender-client: "));
   EXPECT_THAT(events.events.back().note,
@@ -396,7 +396,7 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
   masters.reset();
   once();
   EXPECT_THAT(server.writes(), IsEmpty());
-  masters = std::vector<extender_master>{{"m1", "Applied", "of before"}};
+  masters = std::vector<extender_scheduler>{{"m1", "Applied", "of before"}};
   settle();
   server.forget();
   pass(40 * 24h);
@@ -418,7 +418,7 @@ TEST_F(extender_certificates_test, people_are_told_every_day_and_no_key_is_in_th
   EXPECT_EQ(events.events.size(), before + 2);
   EXPECT_THAT(events.events.back().note, HasSubstr("started anew before"));
   for (const auto& line : log.lines()) EXPECT_THAT(line, Not(HasSubstr("BEGIN")));
-  for (const auto& one : events.events) EXPECT_THAT(one.note, Not(HasSubstr("BEGIN")));
+  for (const auto& event : events.events) EXPECT_THAT(event.note, Not(HasSubstr("BEGIN")));
 }
 
 // Field numbers of k8s.io/api: Secret.data 2.
@@ -432,7 +432,7 @@ TEST(extender_secret, is_read_from_protobuf) {
   whole.add_message(1, metadata);
   whole.add_message(2, entry);
   const auto read = extender_secret::decode(secret);
-  ASSERT_TRUE(read) << read.error().what;
+  ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->key.name, "quartermaster-extender-authority");
   EXPECT_EQ(read->older_key, "a key");
   EXPECT_NE(read->content, 0U);

@@ -10,7 +10,7 @@
 #include "node.hpp"
 #include "reconcilers/cuda/affinity.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using nlohmann::json;
@@ -25,8 +25,8 @@ struct world {
   }
   admission admit(const json& pod, enforcement mode, bool paddle = false) const {
     std::vector<const kube::node*> all;
-    for (const auto& one : nodes) all.push_back(&one);
-    return compat::admit(pod, all, {.mode = mode, .paddle_allocator = paddle});
+    for (const auto& node : nodes) all.push_back(&node);
+    return cuda::admit(pod, all, {.mode = mode, .paddle_allocator = paddle});
   }
 };
 
@@ -44,106 +44,106 @@ json pod_with(const json& annotations, const json& env = json(), const json& lim
   if (!env.is_null()) container["env"] = env;
   return {{"metadata", {{"name", "pod"}, {"annotations", annotations}}}, {"spec", {{"containers", {container}}}}};
 }
-json env(std::initializer_list<std::pair<const char*, const char*>> of) {
+json env(std::initializer_list<std::pair<const char*, const char*>> pairs) {
   json out = json::array();
-  for (const auto& [name, value] : of) out.push_back({{"name", name}, {"value", value}});
+  for (const auto& [name, value] : pairs) out.push_back({{"name", name}, {"value", value}});
   return out;
 }
 json needing(const char* cuda) { return pod_with({{"quartermaster.io/cuda", cuda}}); }
 
 /// Nodes that the pod may go to once the patch is applied.
-std::vector<std::string> let_on(const world& in, json pod, const admission& by) {
-  pod = pod.patch(by.patch);
+std::vector<std::string> let_on(const world& world, json pod, const admission& admission) {
+  pod = pod.patch(admission.patch);
   const auto list = pod.value(
       "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"_json_pointer,
       json::array());
   std::vector<std::string> out;
-  for (const auto& node : in.nodes) {
-    bool on = list.empty();
-    for (const auto& one : list) {
+  for (const auto& node : world.nodes) {
+    bool matched = list.empty();
+    for (const auto& entry : list) {
       term all;
-      for (const auto& each : one.value("matchExpressions", json::array()))
+      for (const auto& each : entry.value("matchExpressions", json::array()))
         all.push_back({each.at("key"), each.at("operator"), each.value("values", std::vector<std::string>())});
-      on = on || matches(all, node.labels);
+      matched = matched || matches(all, node.labels);
     }
-    if (on) out.push_back(node.key.name);
+    if (matched) out.push_back(node.key.name);
   }
   return out;
 }
 
 TEST(compatibility, S30_an_annotation_becomes_affinity_that_compares_pairs) {
-  const auto in = three();
+  const auto world = three();
   for (const auto mode : {enforcement::warn, enforcement::deny}) {
-    const auto on = [&](const char* cuda) { return let_on(in, needing(cuda), in.admit(needing(cuda), mode)); };
-    EXPECT_THAT(on(">=12.2"), ElementsAre("middle", "new")) << "13.0 though its minor is not above 2";
-    EXPECT_THAT(on(">=12.4"), ElementsAre("middle", "new"));
-    EXPECT_THAT(on(">=12.5"), ElementsAre("new"));
-    EXPECT_THAT(on(">=11.0"), ElementsAre("old", "middle", "new"));
-    EXPECT_THAT(on("<12"), ElementsAre("old"));
-    EXPECT_THAT(on(">=12.4,<13"), ElementsAre("middle"));
+    const auto allow = [&](const char* cuda) { return let_on(world, needing(cuda), world.admit(needing(cuda), mode)); };
+    EXPECT_THAT(allow(">=12.2"), ElementsAre("middle", "new")) << "13.0 though its minor is not above 2";
+    EXPECT_THAT(allow(">=12.4"), ElementsAre("middle", "new"));
+    EXPECT_THAT(allow(">=12.5"), ElementsAre("new"));
+    EXPECT_THAT(allow(">=11.0"), ElementsAre("old", "middle", "new"));
+    EXPECT_THAT(allow("<12"), ElementsAre("old"));
+    EXPECT_THAT(allow(">=12.4,<13"), ElementsAre("middle"));
   }
-  EXPECT_THAT(in.admit(needing(">=12.4"), enforcement::warn).warnings, IsEmpty());
-  EXPECT_THAT(in.admit(needing(">=12.4"), enforcement::off).patch, json::array());
+  EXPECT_THAT(world.admit(needing(">=12.4"), enforcement::warn).warnings, IsEmpty());
+  EXPECT_THAT(world.admit(needing(">=12.4"), enforcement::disabled).patch, json::array());
 }
 
 TEST(compatibility, S32_a_compute_capability_keeps_volta_and_turing_away_or_says_what_there_is) {
-  world in;
-  in.add("v100", discovered("12.4", "550.54.14", "7.0", "Tesla-V100-SXM2-32GB"));
-  in.add("t4", discovered("12.4", "550.54.14", "7.5", "Tesla-T4"));
-  in.add("a100", discovered("12.4", "550.54.14", "8.0", "NVIDIA-A100-SXM4-40GB"));
-  in.add("h100", discovered("12.4", "550.54.14", "9.0", "NVIDIA-H100-80GB-HBM3"));
+  world world;
+  world.add("v100", discovered("12.4", "550.54.14", "7.0", "Tesla-V100-SXM2-32GB"));
+  world.add("t4", discovered("12.4", "550.54.14", "7.5", "Tesla-T4"));
+  world.add("a100", discovered("12.4", "550.54.14", "8.0", "NVIDIA-A100-SXM4-40GB"));
+  world.add("h100", discovered("12.4", "550.54.14", "9.0", "NVIDIA-H100-80GB-HBM3"));
   const auto pod = pod_with({{"quartermaster.io/compute-capability", ">=8.0"}});
-  EXPECT_THAT(let_on(in, pod, in.admit(pod, enforcement::warn)), ElementsAre("a100", "h100"));
-  in.nodes.resize(2);
-  const auto refused = in.admit(pod, enforcement::deny);
+  EXPECT_THAT(let_on(world, pod, world.admit(pod, enforcement::warn)), ElementsAre("a100", "h100"));
+  world.nodes.resize(2);
+  const auto refused = world.admit(pod, enforcement::deny);
   EXPECT_EQ(
       refused.refusal,
       "no node that offers nvidia.com/gpu has what the pod needs (annotation quartermaster.io/compute-capability: "
       "\">=8.0\"); they have CUDA 12.4, driver 550.54.14, compute capability 7.0, Tesla-V100-SXM2-32GB: v100; "
       "CUDA 12.4, driver 550.54.14, compute capability 7.5, Tesla-T4: t4");
   EXPECT_EQ(refused.patch, json::array());
-  const auto warned = in.admit(pod, enforcement::warn);
+  const auto warned = world.admit(pod, enforcement::warn);
   EXPECT_EQ(warned.refusal, "");
   EXPECT_THAT(warned.warnings, ElementsAre(refused.refusal));
 }
 
 TEST(compatibility, S78_what_the_runtime_would_refuse_is_caught_before_it) {
-  const auto in = three();
+  const auto world = three();
   const auto legacy = pod_with(json::object(), env({{"CUDA_VERSION", "12.4.1"}}));
-  EXPECT_THAT(let_on(in, legacy, in.admit(legacy, enforcement::deny)), ElementsAre("middle", "new"));
+  EXPECT_THAT(let_on(world, legacy, world.admit(legacy, enforcement::deny)), ElementsAre("middle", "new"));
   const auto image = pod_with(
       json::object(),
       env({{"NVIDIA_REQUIRE_CUDA", "cuda>=13.0 brand=tesla,driver>=550,driver<551"}, {"CUDA_VERSION", "13.0.0"}}));
-  EXPECT_THAT(let_on(in, image, in.admit(image, enforcement::deny)), ElementsAre("middle", "new"));
+  EXPECT_THAT(let_on(world, image, world.admit(image, enforcement::deny)), ElementsAre("middle", "new"));
   const auto newer = pod_with(json::object(), env({{"CUDA_VERSION", "13.1.0"}}));
   EXPECT_THAT(
-      in.admit(newer, enforcement::deny).refusal,
+      world.admit(newer, enforcement::deny).refusal,
       AllOf(HasSubstr("env CUDA_VERSION of container main: \"13.1.0\""), HasSubstr("CUDA 13.0"), HasSubstr(": new")));
   const auto unchecked =
       pod_with(json::object(), env({{"CUDA_VERSION", "13.1.0"}, {"NVIDIA_DISABLE_REQUIRE", "true"}}));
-  const auto limited = in.admit(unchecked, enforcement::deny);
-  EXPECT_THAT(let_on(in, unchecked, limited), ElementsAre("new")) << "minor version compatibility";
+  const auto limited = world.admit(unchecked, enforcement::deny);
+  EXPECT_THAT(let_on(world, unchecked, limited), ElementsAre("new")) << "minor version compatibility";
   EXPECT_THAT(limited.warnings, ElementsAre(HasSubstr("by minor version compatibility only")));
 }
 
 TEST(compatibility, S78_what_nobody_asked_us_for_is_only_said_while_warning) {
-  const auto in = three();
+  const auto world = three();
   const auto pod = pod_with(json::object(), env({{"CUDA_VERSION", "12.4.1"}}));
-  const auto is = in.admit(pod, enforcement::warn);
+  const auto is = world.admit(pod, enforcement::warn);
   EXPECT_EQ(is.patch, json::array());
   EXPECT_THAT(is.warnings, ElementsAre(AllOf(HasSubstr("on 1 of 3 nodes that offer nvidia.com/gpu it would not start"),
                                              HasSubstr(": old"), HasSubstr("The annotation quartermaster.io/cuda"))));
 }
 
 TEST(compatibility, pods_without_an_accelerator_or_a_need_are_let_be) {
-  const auto in = three();
+  const auto world = three();
   for (const auto& pod :
        {json(), json::array(), json::object(), json{{"spec", 7}}, json{{"spec", {{"containers", {1, "x", nullptr}}}}},
         pod_with(json::object()), pod_with({{"quartermaster.io/cuda", ">=99"}}, json(), {{"cpu", 1}}),
         pod_with({{"quartermaster.io/cuda", ">=99"}}, json(), {{"nvidia.com/gpu", 0}}),
         pod_with(json::object(), env({{"CUDA_VERSION", ""}})),
         pod_with(json::object(), json::array({1, nullptr, {{"name", 3}}}))}) {
-    const auto is = in.admit(pod, enforcement::deny);
+    const auto is = world.admit(pod, enforcement::deny);
     EXPECT_EQ(is.refusal, "") << pod;
     EXPECT_THAT(is.warnings, IsEmpty()) << pod;
     EXPECT_EQ(is.patch, json::array()) << pod;
@@ -190,7 +190,7 @@ TEST(compatibility, contradictions_are_refused) {
 }
 
 TEST(compatibility, the_patch_fits_wherever_the_pods_affinity_begins) {
-  const auto in = three();
+  const auto world = three();
   for (const auto* affinity :
        {"null", "{}", R"({"podAffinity":{}})", R"({"nodeAffinity":null})", R"({"nodeAffinity":{}})",
         R"({"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":null}})",
@@ -198,12 +198,12 @@ TEST(compatibility, the_patch_fits_wherever_the_pods_affinity_begins) {
                                    {"matchExpressions":[{"key":"cuda-major-version","operator":"Exists"}]}]}}})"}) {
     auto pod = needing(">=12.5");
     pod["spec"]["affinity"] = json::parse(affinity);
-    const auto is = in.admit(pod, enforcement::deny);
-    EXPECT_THAT(let_on(in, pod, is), ElementsAre("new")) << affinity;
+    const auto is = world.admit(pod, enforcement::deny);
+    EXPECT_THAT(let_on(world, pod, is), ElementsAre("new")) << affinity;
     const auto patched = pod.patch(is.patch);
     if (pod["spec"]["affinity"].contains("podAffinity"))
       EXPECT_TRUE(patched["spec"]["affinity"].contains("podAffinity"));
-    EXPECT_EQ(in.admit(patched, enforcement::deny).patch, json::array()) << "asked again, it has nothing to add";
+    EXPECT_EQ(world.admit(patched, enforcement::deny).patch, json::array()) << "asked again, it has nothing to add";
   }
 }
 
@@ -224,33 +224,33 @@ json share(const char* runtime, int cores = 20) {
 }
 
 TEST(compatibility, S15_S29_a_share_of_a_card_needs_a_library_that_knows_the_runtime) {
-  world in;
-  in.add("old", labelled("12.2"), "tencent.com/vcuda-core");
-  in.add("middle", labelled("12.8"), "tencent.com/vcuda-core");
-  in.add("new", labelled("13.0"), "tencent.com/vcuda-core");
-  EXPECT_THAT(let_on(in, share("12.4.0"), in.admit(share("12.4.0"), enforcement::deny)), ElementsAre("middle"))
+  world world;
+  world.add("old", labelled("12.2"), "tencent.com/vcuda-core");
+  world.add("middle", labelled("12.8"), "tencent.com/vcuda-core");
+  world.add("new", labelled("13.0"), "tencent.com/vcuda-core");
+  EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("middle"))
       << "majors must be the same";
-  EXPECT_THAT(in.admit(share("12.8.0"), enforcement::deny).refusal,
+  EXPECT_THAT(world.admit(share("12.8.0"), enforcement::deny).refusal,
               AllOf(HasSubstr("container main asks for a share of a card (tencent.com/vcuda-core) and CUDA 12.8"),
                     HasSubstr("12.0 to 12.4")));
-  EXPECT_THAT(in.admit(share("11.8.0"), enforcement::deny).refusal, HasSubstr("12.0 to 12.4"));
-  EXPECT_EQ(in.admit(share("12.8.0", 100), enforcement::deny).refusal, "") << "whole cards do not go through it";
-  EXPECT_THAT(in.admit(share("12.8.0"), enforcement::warn).warnings, ElementsAre(HasSubstr("12.0 to 12.4")));
+  EXPECT_THAT(world.admit(share("11.8.0"), enforcement::deny).refusal, HasSubstr("12.0 to 12.4"));
+  EXPECT_EQ(world.admit(share("12.8.0", 100), enforcement::deny).refusal, "") << "whole cards do not go through it";
+  EXPECT_THAT(world.admit(share("12.8.0"), enforcement::warn).warnings, ElementsAre(HasSubstr("12.0 to 12.4")));
 }
 
 TEST(compatibility, S15_a_share_of_a_card_that_is_cut_by_mig_is_refused) {
-  world in;
+  world world;
   auto cut = labelled("12.4");
   cut.emplace_back("nvidia.com/mig.strategy", "single");
-  in.add("cut", cut, "tencent.com/vcuda-core");
+  world.add("cut", cut, "tencent.com/vcuda-core");
   const auto plain = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}});
-  EXPECT_THAT(in.admit(plain, enforcement::deny).refusal,
+  EXPECT_THAT(world.admit(plain, enforcement::deny).refusal,
               AllOf(HasSubstr("a card that is not cut by MIG"), HasSubstr("cut by MIG: cut")));
-  in.add("whole", labelled("12.4"), "tencent.com/vcuda-core");
-  EXPECT_EQ(in.admit(plain, enforcement::deny).refusal, "");
-  EXPECT_THAT(let_on(in, share("12.4.0"), in.admit(share("12.4.0"), enforcement::deny)), ElementsAre("whole"));
+  world.add("whole", labelled("12.4"), "tencent.com/vcuda-core");
+  EXPECT_EQ(world.admit(plain, enforcement::deny).refusal, "");
+  EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("whole"));
   const auto both = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}, {"nvidia.com/mig-1g.5gb", 1}});
-  EXPECT_THAT(in.admit(both, enforcement::deny).refusal, HasSubstr("beside a MIG device"));
+  EXPECT_THAT(world.admit(both, enforcement::deny).refusal, HasSubstr("beside a MIG device"));
 }
 
 TEST(compatibility, S33_paddle_on_a_share_gets_a_warning_or_its_allocator) {
@@ -260,31 +260,33 @@ TEST(compatibility, S33_paddle_on_a_share_gets_a_warning_or_its_allocator) {
     out["spec"]["containers"][0]["image"] = image;
     return out;
   };
-  const world in;
-  EXPECT_THAT(in.admit(paddle(20), enforcement::warn).warnings,
+  const world world;
+  EXPECT_THAT(world.admit(paddle(20), enforcement::warn).warnings,
               ElementsAre(HasSubstr("its default allocator fails; set FLAGS_allocator_strategy=naive_best_fit")));
-  EXPECT_EQ(in.admit(paddle(20), enforcement::warn).patch, json::array());
+  EXPECT_EQ(world.admit(paddle(20), enforcement::warn).patch, json::array());
   for (const auto& variables : {json(), json::array(), env({{"A", "b"}})}) {
     const auto pod = paddle(20, variables);
-    const auto is = in.admit(pod, enforcement::warn, true);
+    const auto is = world.admit(pod, enforcement::warn, true);
     const auto patched = pod.patch(is.patch);
     EXPECT_EQ(patched["spec"]["containers"][0]["env"].back(),
               json({{"name", "FLAGS_allocator_strategy"}, {"value", "naive_best_fit"}}));
     EXPECT_THAT(is.warnings, ElementsAre(HasSubstr("was written")));
-    EXPECT_EQ(in.admit(patched, enforcement::warn, true).patch, json::array());
+    EXPECT_EQ(world.admit(patched, enforcement::warn, true).patch, json::array());
   }
-  EXPECT_THAT(in.admit(paddle(100), enforcement::warn, true).warnings, IsEmpty()) << "a whole card";
-  EXPECT_THAT(in.admit(paddle(20, json(), "pytorch"), enforcement::warn, true).warnings, IsEmpty());
-  EXPECT_THAT(in.admit(paddle(20, env({{"FLAGS_allocator_strategy", "naive_best_fit"}})), enforcement::warn).warnings,
-              IsEmpty());
+  EXPECT_THAT(world.admit(paddle(100), enforcement::warn, true).warnings, IsEmpty()) << "a whole card";
+  EXPECT_THAT(world.admit(paddle(20, json(), "pytorch"), enforcement::warn, true).warnings, IsEmpty());
+  EXPECT_THAT(
+      world.admit(paddle(20, env({{"FLAGS_allocator_strategy", "naive_best_fit"}})), enforcement::warn).warnings,
+      IsEmpty());
   const auto elsewhere =
       json::array({{{"name", "FLAGS_allocator_strategy"}, {"valueFrom", {{"configMapKeyRef", {{"name", "x"}}}}}}});
-  EXPECT_EQ(in.admit(paddle(20, elsewhere), enforcement::warn, true).patch, json::array())
+  EXPECT_EQ(world.admit(paddle(20, elsewhere), enforcement::warn, true).patch, json::array())
       << "what it is cannot be seen";
-  auto from = paddle(20);
-  from["spec"]["containers"][0]["envFrom"] = json::array({{{"configMapRef", {{"name", "x"}}}}});
-  EXPECT_EQ(in.admit(from, enforcement::warn, true).patch, json::array()) << "it may stand there";
-  const auto chosen = in.admit(paddle(20, env({{"FLAGS_allocator_strategy", "auto_growth"}})), enforcement::warn, true);
+  auto pod = paddle(20);
+  pod["spec"]["containers"][0]["envFrom"] = json::array({{{"configMapRef", {{"name", "x"}}}}});
+  EXPECT_EQ(world.admit(pod, enforcement::warn, true).patch, json::array()) << "it may stand there";
+  const auto chosen =
+      world.admit(paddle(20, env({{"FLAGS_allocator_strategy", "auto_growth"}})), enforcement::warn, true);
   EXPECT_THAT(chosen.warnings, ElementsAre(HasSubstr("FLAGS_allocator_strategy=auto_growth fails")))
       << "what a person wrote is not changed";
   EXPECT_EQ(chosen.patch, json::array());
@@ -295,25 +297,25 @@ TEST(compatibility, S28_brute_force_pods_go_exactly_where_the_verdict_says) {
   const auto up_to = [&](int n) { return std::uniform_int_distribution<int>(0, n)(dice); };
   int refused = 0, placed = 0;
   for (int round = 0; round < 600; ++round) {
-    world in;
+    world world;
     for (int i = up_to(6); i >= 0; --i) {
       const auto cuda = std::to_string(11 + up_to(2)) + "." + std::to_string(up_to(8));
-      in.add("gpu-" + std::to_string(i),
-             up_to(1) ? labelled(cuda, "", "8.0") : discovered(cuda, "", std::to_string(7 + up_to(2)) + ".0"));
+      world.add("gpu-" + std::to_string(i),
+                up_to(1) ? labelled(cuda, "", "8.0") : discovered(cuda, "", std::to_string(7 + up_to(2)) + ".0"));
     }
     const version needs_cuda{11 + up_to(2), up_to(8)};
     const version needs_card{7 + up_to(2), 0};
     const auto pod = pod_with({{"quartermaster.io/cuda", ">=" + to_string(needs_cuda)},
                                {"quartermaster.io/compute-capability", ">=" + to_string(needs_card)}});
-    const auto is = in.admit(pod, enforcement::deny);
+    const auto is = world.admit(pod, enforcement::deny);
     std::vector<std::string> right;
-    for (const auto& one : in.nodes) {
-      const auto facts = facts_of(one);
-      if (facts.cuda >= needs_cuda && facts.capability >= needs_card) right.push_back(one.key.name);
+    for (const auto& node : world.nodes) {
+      const auto facts = facts_of(node);
+      if (facts.cuda >= needs_cuda && facts.capability >= needs_card) right.push_back(node.key.name);
     }
     EXPECT_EQ(!is.refusal.empty(), right.empty()) << pod;
     (right.empty() ? refused : placed) += 1;
-    if (!right.empty()) EXPECT_EQ(let_on(in, pod, is), right) << pod;
+    if (!right.empty()) EXPECT_EQ(let_on(world, pod, is), right) << pod;
   }
   EXPECT_GT(refused, 50);
   EXPECT_GT(placed, 50);
@@ -333,9 +335,9 @@ std::string review_of(const json& pod, const char* ns = "team", const char* oper
 }
 
 TEST(compatibility, a_review_is_answered_with_patch_warning_or_refusal) {
-  const auto in = three();
+  const auto world = three();
   std::vector<const kube::node*> nodes;
-  for (const auto& one : in.nodes) nodes.push_back(&one);
+  for (const auto& node : world.nodes) nodes.push_back(&node);
   const auto ask = [&](const std::string& review) {
     return admit_review(review, nodes, {.mode = enforcement::deny}, "own");
   };
@@ -358,10 +360,10 @@ TEST(compatibility, a_review_is_answered_with_patch_warning_or_refusal) {
 
 /// Warnings of pods go to the controller that makes them; who writes its template reads them here.
 TEST(compatibility, S33_S78_the_author_of_a_template_is_told) {
-  const auto in = three();
+  const auto world = three();
   std::vector<const kube::node*> nodes;
-  for (const auto& node : in.nodes) nodes.push_back(&node);
-  const auto told = [&](const json& pod, const char* kind, const char* operation, bool paddle = false) {
+  for (const auto& node : world.nodes) nodes.push_back(&node);
+  const auto find_warning = [&](const json& pod, const char* kind, const char* operation, bool paddle = false) {
     json object = {{"spec", {{"template", pod}}}};
     if (std::string_view(kind) == "CronJob") object = {{"spec", {{"jobTemplate", object}}}};
     const auto answer = admit_review(review_of(object, "team", operation, kind), nodes,
@@ -376,15 +378,16 @@ TEST(compatibility, S33_S78_the_author_of_a_template_is_told) {
   auto paddle = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}});
   paddle["spec"]["containers"][0]["image"] = "paddle:2.6";
   for (const auto* kind : {"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"}) {
-    EXPECT_THAT(told(paddle, kind, "CREATE"), HasSubstr("set FLAGS_allocator_strategy")) << kind;
-    EXPECT_THAT(told(needing(">=99.0"), kind, "UPDATE"), HasSubstr("its pods would be refused: no node")) << kind;
-    EXPECT_EQ(told(needing(">=12.4"), kind, "DELETE"), "") << kind;
+    EXPECT_THAT(find_warning(paddle, kind, "CREATE"), HasSubstr("set FLAGS_allocator_strategy")) << kind;
+    EXPECT_THAT(find_warning(needing(">=99.0"), kind, "UPDATE"), HasSubstr("its pods would be refused: no node"))
+        << kind;
+    EXPECT_EQ(find_warning(needing(">=12.4"), kind, "DELETE"), "") << kind;
   }
-  EXPECT_EQ(told(paddle, "Deployment", "CREATE", true), "") << "its pods get it written";
+  EXPECT_EQ(find_warning(paddle, "Deployment", "CREATE", true), "") << "its pods get it written";
   EXPECT_EQ(
       admit_review(review_of(paddle, "team", "CREATE", "ReplicaSet"), nodes, {.mode = enforcement::deny}, "own").status,
       400);
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -8,30 +8,31 @@
 
 #include "node.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using nlohmann::json;
 using kind = merge::kind;
 using testing::HasSubstr;
 
-std::string shape(const std::optional<terms>& of) {
-  if (!of) return "too many";
+std::string shape(const std::optional<terms>& terms) {
+  if (!terms) return "too many";
   std::string out;
-  for (const auto& all : *of) {
+  for (const auto& all : *terms) {
     out += out.empty() ? "" : " | ";
     for (std::size_t i = 0; i < all.size(); ++i) {
-      out += (i == 0 ? "" : " & ") + all[i].key + " " + all[i].how;
+      out += (i == 0 ? "" : " & ") + all[i].key + " " + all[i].op;
       for (const auto& value : all[i].values) out += " " + value;
     }
   }
   return out;
 }
 
-std::optional<terms> of_annotation(std::string_view text, property about = property::cuda, const vocabulary& by = {}) {
+std::optional<terms> of_annotation(std::string_view text, property about = property::cuda,
+                                   const vocabulary& vocabulary = {}) {
   const auto needed = parse_annotation(text, about);
   if (!needed) return std::nullopt;
-  return terms_of({&*needed, 1}, by);
+  return terms_of({&*needed, 1}, vocabulary);
 }
 
 TEST(affinity, S30_pairs_take_two_alternatives) {
@@ -87,13 +88,13 @@ TEST(affinity, S28_brute_force_terms_match_exactly_where_the_requirement_is_met)
   };
   const std::array operators{">=", ">", "<=", "<", "=", "!="};
   const auto condition_text = [&] {
-    const auto of = any_of(std::array{"cuda", "cuda", "arch", "driver", "brand"});
-    if (std::string_view(of) == "brand") return std::string("brand=tesla");
-    std::string value = std::to_string(std::string_view(of) == "driver" ? 524 + throw_up_to(3) : throw_up_to(4));
+    const auto any = any_of(std::array{"cuda", "cuda", "arch", "driver", "brand"});
+    if (std::string_view(any) == "brand") return std::string("brand=tesla");
+    std::string value = std::to_string(std::string_view(any) == "driver" ? 524 + throw_up_to(3) : throw_up_to(4));
     if (throw_up_to(4) > 0) value += "." + std::to_string(throw_up_to(3));
-    if (std::string_view(of) == "driver" && value.contains('.') && throw_up_to(1))
+    if (std::string_view(any) == "driver" && value.contains('.') && throw_up_to(1))
       value += "." + std::to_string(throw_up_to(11));
-    return of + std::string(any_of(operators)) + value;
+    return any + std::string(any_of(operators)) + value;
   };
   int judged = 0, met = 0;
   for (int round = 0; round < 1500; ++round) {
@@ -104,13 +105,13 @@ TEST(affinity, S28_brute_force_terms_match_exactly_where_the_requirement_is_met)
         for (int factors = throw_up_to(2); factors >= 0; --factors)
           text += condition_text() + (factors > 0 ? "," : " ");
       }
-      auto one = parse_requirement(text);
-      ASSERT_TRUE(one) << text;
-      one->text = text;
-      needed.push_back(std::move(*one));
+      auto requirement = parse_requirement(text);
+      ASSERT_TRUE(requirement) << text;
+      requirement->text = text;
+      needed.push_back(std::move(*requirement));
     }
-    const auto asked = terms_of(needed, {.manual = true, .found = true});
-    if (!asked) continue;
+    const auto terms = terms_of(needed, {.manual = true, .found = true});
+    if (!terms) continue;
     for (int i = 0; i < 12; ++i) {
       const auto some = [&](int most) {
         return std::to_string(throw_up_to(most)) + "." + std::to_string(throw_up_to(4));
@@ -120,13 +121,13 @@ TEST(affinity, S28_brute_force_terms_match_exactly_where_the_requirement_is_met)
       auto labels =
           discovered(throw_up_to(2) ? some(5) : "", throw_up_to(3) ? driver : "", throw_up_to(3) ? some(5) : "");
       if (throw_up_to(1)) {
-        for (auto& one : labelled(some(5))) labels.push_back(std::move(one));
+        for (auto& entry : labelled(some(5))) labels.push_back(std::move(entry));
       }
       const auto node = node_with(labels);
-      const bool is = matches(*asked, node.labels);
+      const bool is = matches(*terms, node.labels);
       const bool should = meets(facts_of(node), needed) == fit::yes;
       ASSERT_EQ(is, should) << needed.front().text << " / " << needed.back().text << "\n"
-                            << shape(asked) << "\n"
+                            << shape(terms) << "\n"
                             << describe(facts_of(node));
       ++judged;
       met += should;
@@ -145,26 +146,26 @@ json own_terms() {
 }
 
 TEST(affinity, a_pods_own_terms_are_multiplied) {
-  const auto ours = *of_annotation(">=12.4");
-  EXPECT_EQ(merged(json(), ours).terms.size(), 2U);
-  const auto both = merged(own_terms(), ours);
+  const auto needed = *of_annotation(">=12.4");
+  EXPECT_EQ(merged(json(), needed).terms.size(), 2U);
+  const auto both = merged(own_terms(), needed);
   ASSERT_EQ(both.is, kind::changed);
   ASSERT_EQ(both.terms.size(), 4U) << both.terms.dump(1);
   EXPECT_EQ(both.terms[0], json::parse(R"({"matchExpressions":[{"key":"zone","operator":"In","values":["a"]},
       {"key":"cuda-major-version","operator":"Gt","values":["12"]}]})"));
   EXPECT_EQ(both.terms[2]["matchFields"], own_terms()[1]["matchFields"]);
-  EXPECT_EQ(merged(both.terms, ours).is, kind::unchanged) << "the webhook may be asked again";
+  EXPECT_EQ(merged(both.terms, needed).is, kind::unchanged) << "the webhook may be asked again";
 }
 
 TEST(affinity, terms_that_match_nothing_stay_so) {
-  const auto ours = *of_annotation(">=12.4");
+  const auto needed = *of_annotation(">=12.4");
   auto own = own_terms();
   own.push_back(json::object());
-  EXPECT_EQ(merged(own, ours).terms.size(), 4U);
-  EXPECT_EQ(merged(json::parse("[{}]"), ours).is, kind::contradiction);
+  EXPECT_EQ(merged(own, needed).terms.size(), 4U);
+  EXPECT_EQ(merged(json::parse("[{}]"), needed).is, kind::contradiction);
   EXPECT_EQ(
       merged(json::parse(R"([{"matchExpressions":[{"key":"cuda-major-version","operator":"In","values":["11"]}]}])"),
-             ours)
+             needed)
           .is,
       kind::contradiction);
   EXPECT_EQ(merged(own_terms(), terms()).is, kind::contradiction);
@@ -194,7 +195,7 @@ TEST(affinity, S30_the_manuals_own_affinity_shuts_out_13_and_the_first_of_12) {
       {"key":"cuda-minor-version","operator":"Gt","values":["2"]}]}])"));
   ASSERT_TRUE(manual);
   EXPECT_EQ(manual->versions, "13.x and 12.0-12.2");
-  EXPECT_EQ(manual->from, (version{12, 3}));
+  EXPECT_EQ(manual->oldest, (version{12, 3}));
   EXPECT_THAT(text_of(*manual), HasSubstr("(major Gt 12) or (major In [12] and minor Gt 2)"));
   EXPECT_THAT(text_of(*manual), HasSubstr("quartermaster.io/cuda: \">=12.3\""));
 }
@@ -217,9 +218,9 @@ TEST(affinity, one_that_compares_pairs_is_let_be) {
       {"matchExpressions":[{"key":"cuda-major-version","operator":"Gt","values":["12"]}]},
       {"matchExpressions":[{"key":"cuda-major-version","operator":"In","values":["12"]},
                            {"key":"cuda-minor-version","operator":"Gt","values":["2"]}]}])")));
-  const auto ours = merged(json(), *of_annotation(">=12.3"));
-  EXPECT_FALSE(judge_affinity(pod_with(ours.terms.dump().c_str())));
+  const auto needed = merged(json(), *of_annotation(">=12.3"));
+  EXPECT_FALSE(judge_affinity(pod_with(needed.terms.dump().c_str())));
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -7,7 +7,7 @@
 #include <sstream>
 #include <string>
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 bool refused(const std::string& line) {
@@ -50,15 +50,15 @@ TEST(claims, the_table_tells_what_ran_in_part_and_of_which_commit_it_is) {
                                       << R"(<testcase name="kube.a.S3_none" status="disabled">)" << "\n"
                                       << R"(<testcase name="kube.a.S4_good" status="run">)" << "\n"
                                       << R"(<testcase name="kube.a.S4_bad" status="fail">)" << "\n";
-  const auto into = folder / "table.md";
+  const auto output = folder / "table.md";
   const auto command = std::string(SOURCE_ROOT) + "/test/claims.sh " + (folder / "junit.xml").string() + " " +
-                       into.string() + " >/dev/null";
+                       output.string() + " >/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);  // NOLINT: our own script
-  const auto table = text_of(into);
+  const auto table = text_of(output);
   for (const auto* part : {"Commit ", "| S1 | `kube.a.S1_all` | passed (1) |", "| partly run (1 of 2) |",
                            "| `kube.a.S3_none` | not run |", "| `kube.a.S4_good`<br>`kube.a.S4_bad` | FAILED |"})
     EXPECT_NE(table.find(part), std::string::npos) << part << " in\n" << table;
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

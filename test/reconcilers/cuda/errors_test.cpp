@@ -12,16 +12,16 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
-using crl::language;
 using testing::ElementsAre;
+using text::language;
 using ids = std::vector<std::string>;
 
 ids named(std::string_view text) {
   ids out;
-  for (const auto* one : errors_in(text)) out.emplace_back(one->id);
+  for (const auto* entry : errors_in(text)) out.emplace_back(entry->id);
   return out;
 }
 
@@ -119,32 +119,33 @@ TEST(errors, what_is_none_is_not_found) {
 TEST(errors, ids_codes_and_both_languages_are_whole) {
   std::set<std::string_view> seen;
   std::set<int> codes;
-  for (const auto& one : known_errors()) {
-    EXPECT_TRUE(seen.insert(one.id).second) << one.id;
-    if (one.code != 0) EXPECT_TRUE(codes.insert(one.code).second) << one.code;
-    EXPECT_EQ(std::string(one.phrases), crl::lower_case(one.phrases));
-    EXPECT_FALSE(one.source.empty());
-    for (const auto in : {language::en, language::zh}) {
-      for (const auto& text : {one.in(in).title, one.in(in).symptom, one.in(in).check, one.in(in).cure}) {
-        EXPECT_FALSE(text.empty()) << one.id;
-        EXPECT_EQ(crl::has_cjk(text), in == language::zh) << one.id << ": " << text;
+  for (const auto& known_error : known_errors()) {
+    EXPECT_TRUE(seen.insert(known_error.id).second) << known_error.id;
+    if (known_error.code != 0) EXPECT_TRUE(codes.insert(known_error.code).second) << known_error.code;
+    EXPECT_EQ(std::string(known_error.phrases), text::lower_case(known_error.phrases));
+    EXPECT_FALSE(known_error.source.empty());
+    for (const auto entry : {language::en, language::zh}) {
+      for (const auto& text : {known_error.in(entry).title, known_error.in(entry).symptom, known_error.in(entry).check,
+                               known_error.in(entry).cure}) {
+        EXPECT_FALSE(text.empty()) << known_error.id;
+        EXPECT_EQ(text::has_cjk(text), entry == language::zh) << known_error.id << ": " << text;
       }
     }
   }
 }
 
 TEST(errors, S31_every_section_of_the_troubleshooting_pages_is_one_of_them) {
-  for (const auto& [name, in] :
+  for (const auto& [name, lang] :
        {std::pair("docs/troubleshooting.md", language::en), {"docs/troubleshooting.zh.md", language::zh}}) {
     std::ostringstream read;
     read << std::ifstream(std::filesystem::path(SOURCE_ROOT) / name).rdbuf();
     const auto page = read.str();
     std::vector<std::string> headings, titles;
-    for (auto at = page.find("\n## "); at != page.npos; at = page.find("\n## ", at + 1))
-      headings.push_back(page.substr(at + 4, page.find('\n', at + 1) - at - 4));
-    for (const auto& one : known_errors()) titles.push_back(one.in(in).title);
+    for (auto position = page.find("\n## "); position != page.npos; position = page.find("\n## ", position + 1))
+      headings.push_back(page.substr(position + 4, page.find('\n', position + 1) - position - 4));
+    for (const auto& known_error : known_errors()) titles.push_back(known_error.in(lang).title);
     EXPECT_THAT(headings, testing::UnorderedElementsAreArray(titles)) << name;
-    for (const auto& one : known_errors()) EXPECT_TRUE(page.contains(one.source)) << one.id;
+    for (const auto& known_error : known_errors()) EXPECT_TRUE(page.contains(known_error.source)) << known_error.id;
   }
 }
 
@@ -158,4 +159,4 @@ TEST(errors, steps_are_one_per_line_without_the_marks_of_the_list) {
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -7,7 +7,7 @@
 
 #include "node.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using nlohmann::json;
@@ -33,11 +33,11 @@ TEST(labels, S30_are_written_where_nobody_else_wrote_them) {
 }
 
 TEST(labels, S30_of_somebody_else_are_never_touched) {
-  const auto theirs = together(discovered("13.0", "", ""), labelled("12.4"));
-  const auto step = labels_for(node_with(theirs));
+  const auto foreign = together(discovered("13.0", "", ""), labelled("12.4"));
+  const auto step = labels_for(node_with(foreign));
   EXPECT_TRUE(step.idle());
   EXPECT_THAT(step.disagreement, HasSubstr("say CUDA 12.4, and nvidia.com/cuda.runtime-version.* says 13.0"));
-  EXPECT_EQ(patch_of(node_with(theirs), step), json::array());
+  EXPECT_EQ(patch_of(node_with(foreign), step), json::array());
   EXPECT_TRUE(labels_for(node_with(labelled("12.4"))).disagreement.empty()) << "nothing was found to contradict it";
   EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")))).idle());
   const auto half = labels_for(node_with(together(discovered("12.4", "", ""), {{"cuda-major-version", "12"}})));
@@ -46,15 +46,15 @@ TEST(labels, S30_of_somebody_else_are_never_touched) {
 }
 
 TEST(labels, ours_follow_the_driver_and_go_with_the_facts) {
-  const pairs ours{{"quartermaster.io/cuda-labels", "12.4"}};
-  const auto upgraded = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.4")), "gpu-1", ours));
+  const pairs pairs{{"quartermaster.io/cuda-labels", "12.4"}};
+  const auto upgraded = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.4")), "gpu-1", pairs));
   EXPECT_EQ(upgraded.write, (version{13, 0}));
-  EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")), "gpu-1", ours)).idle());
-  const auto gone = node_with(labelled("12.4"), "gpu-1", ours);
+  EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")), "gpu-1", pairs)).idle());
+  const auto gone = node_with(labelled("12.4"), "gpu-1", pairs);
   EXPECT_TRUE(labels_for(gone).take_back);
   EXPECT_EQ(patch_of(gone, labels_for(gone)).size(), 6U);
   // Somebody corrected ours: theirs now.
-  const auto corrected = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.8")), "gpu-1", ours));
+  const auto corrected = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.8")), "gpu-1", pairs));
   EXPECT_TRUE(corrected.idle());
   EXPECT_FALSE(corrected.disagreement.empty());
 }
@@ -68,4 +68,4 @@ TEST(labels, a_node_nothing_is_known_of_is_left_alone) {
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

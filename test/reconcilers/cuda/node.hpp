@@ -8,7 +8,7 @@
 #include "kube/projections/node.hpp"
 #include "reconcilers/cuda/facts.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 
 using pairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -55,4 +55,4 @@ inline pairs labelled(std::string_view cuda, std::string_view driver = {}, std::
   return out;
 }
 
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -5,15 +5,15 @@
 
 #include "node.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using testing::HasSubstr;
 
-std::string shape(const std::expected<requirement, std::string>& of) {
-  if (!of) return "error: " + of.error();
+std::string shape(const std::expected<requirement, std::string>& requirement) {
+  if (!requirement) return "error: " + requirement.error();
   std::string out;
-  for (const auto& all : of->any_of) {
+  for (const auto& all : requirement->any_of) {
     out += out.empty() ? "" : " | ";
     for (std::size_t i = 0; i < all.size(); ++i) out += (i == 0 ? "" : " & ") + to_string(all[i]);
   }
@@ -103,7 +103,7 @@ TEST(requirement, S32_nodes_are_listed_with_what_they_have_and_bounded) {
   for (int i = 0; i < 2000; ++i)
     nodes.push_back(facts_of(node_with(discovered("11." + std::to_string(i), "", "7.0"), "old-" + std::to_string(i))));
   std::vector<const node_facts*> all;
-  for (const auto& one : nodes) all.push_back(&one);
+  for (const auto& node : nodes) all.push_back(&node);
   const auto text = describe(all);
   EXPECT_THAT(text, HasSubstr("CUDA 12.2, compute capability 7.5, Tesla-T4: t4-0, t4-1, t4-2 and 3 more"));
   EXPECT_THAT(text, HasSubstr("; and 1993 more of other kinds"));
@@ -111,4 +111,4 @@ TEST(requirement, S32_nodes_are_listed_with_what_they_have_and_bounded) {
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -6,7 +6,7 @@
 #include "node.hpp"
 #include "reconcilers/admission/admission_server.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using nlohmann::json;
@@ -28,7 +28,7 @@ struct compatibility_server : testing::Test {
         json({{"metadata", {{"name", "default"}, {"resourceVersion", std::to_string(++version)}}},
               {"spec", json::parse(spec)}})
             .dump());
-    ASSERT_TRUE(read) << read.error().what;
+    ASSERT_TRUE(read) << read.error().message;
     policies.put(*read);
   }
   void node(const char* cuda) {
@@ -86,4 +86,4 @@ TEST(compatibility_policy, says_whether_paddle_gets_its_allocator) {
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

@@ -7,12 +7,12 @@
 
 #include "text/text.hpp"
 
-namespace reconcilers::compat {
+namespace reconcilers::cuda {
 namespace {
 
 using enum outcome;
-using crl::language;
 using testing::HasSubstr;
+using text::language;
 
 machine of_driver(std::string_view driver, card_class card = card_class::data_centre,
                   std::string_view capability = "8.0") {
@@ -64,7 +64,7 @@ TEST(verdict, S28_S78_matrix_of_drivers_and_runtimes) {
   struct row {
     std::string_view driver, runtime;
     outcome is;
-    rule why;
+    rule reason;
     std::string_view source;
   };
   const row table[] = {
@@ -95,27 +95,27 @@ TEST(verdict, S28_S78_matrix_of_drivers_and_runtimes) {
       {"390.30", "11.0", forward_package, rule::forward_package, sources::forward},
       {"390.30", "9.0", unknown, rule::nothing_known, ""},
   };
-  for (const auto& one : table) {
-    const auto is = judge(*parse_version(one.runtime), of_driver(one.driver));
-    EXPECT_EQ(is.is, one.is) << one.driver << " " << one.runtime << " " << to_string(is.is);
-    EXPECT_EQ(is.why, one.why) << one.driver << " " << one.runtime << " " << name_of(is.why);
-    EXPECT_EQ(source_of(is), one.source);
+  for (const auto& entry : table) {
+    const auto is = judge(*parse_version(entry.runtime), of_driver(entry.driver));
+    EXPECT_EQ(is.is, entry.is) << entry.driver << " " << entry.runtime << " " << to_string(is.is);
+    EXPECT_EQ(is.reason, entry.reason) << entry.driver << " " << entry.runtime << " " << name_of(is.reason);
+    EXPECT_EQ(source_of(is), entry.source);
   }
 }
 
 TEST(verdict, S28_the_package_is_for_data_centre_cards_only) {
-  const auto with = [](card_class card) { return judge({12, 4}, of_driver("470.82.01", card)); };
-  EXPECT_EQ(with(card_class::data_centre).is, forward_package);
-  EXPECT_EQ(with(card_class::unknown).why, rule::forward_package_if_data_centre);
-  EXPECT_EQ(with(card_class::other).is, fails);
-  EXPECT_THAT(text_of(with(card_class::other), language::en), HasSubstr("550.54.14"));
-  EXPECT_THAT(text_of(with(card_class::data_centre), language::en), HasSubstr("cuda-compat-12-4"));
+  const auto judge_card = [](card_class card) { return judge({12, 4}, of_driver("470.82.01", card)); };
+  EXPECT_EQ(judge_card(card_class::data_centre).is, forward_package);
+  EXPECT_EQ(judge_card(card_class::unknown).reason, rule::forward_package_if_data_centre);
+  EXPECT_EQ(judge_card(card_class::other).is, fails);
+  EXPECT_THAT(text_of(judge_card(card_class::other), language::en), HasSubstr("550.54.14"));
+  EXPECT_THAT(text_of(judge_card(card_class::data_centre), language::en), HasSubstr("cuda-compat-12-4"));
 }
 
 TEST(verdict, S28_cuda_13_has_no_code_for_volta) {
   const auto volta = judge({13, 0}, of_driver("580.65.06", card_class::data_centre, "7.0"));
   EXPECT_EQ(volta.is, fails);
-  EXPECT_EQ(volta.why, rule::capability_removed);
+  EXPECT_EQ(volta.reason, rule::capability_removed);
   EXPECT_EQ(judge({12, 9}, of_driver("580.65.06", card_class::data_centre, "7.0")).is, works);
   EXPECT_EQ(judge({13, 0}, of_driver("580.65.06", card_class::data_centre, "7.5")).is, works);
 }
@@ -123,7 +123,7 @@ TEST(verdict, S28_cuda_13_has_no_code_for_volta) {
 TEST(verdict, an_image_older_than_the_card_needs_ptx) {
   const auto hopper = judge({11, 4}, of_driver("550.54.14", card_class::data_centre, "9.0"));
   EXPECT_EQ(hopper.is, works);
-  EXPECT_EQ(hopper.why, rule::backward_by_ptx);
+  EXPECT_EQ(hopper.reason, rule::backward_by_ptx);
   EXPECT_THAT(text_of(hopper, language::en), HasSubstr("11.8"));
 }
 
@@ -139,7 +139,7 @@ TEST(verdict, S29_S15_through_a_sharing_library) {
     std::string_view cuda, runtime;
     bool mig;
     outcome is;
-    rule why;
+    rule reason;
   };
   const row table[] = {
       {"12.4", "12.4", false, works, rule::shim_covers},
@@ -156,11 +156,11 @@ TEST(verdict, S29_S15_through_a_sharing_library) {
   };
   const auto* row_of_vgpu = shim_of("vgpu");
   ASSERT_NE(row_of_vgpu, nullptr);
-  for (const auto& one : table) {
-    const machine on{parse_version(one.cuda), {}, {}, card_class::other, one.mig};
-    const auto is = judge_shared(*parse_version(one.runtime), on, *row_of_vgpu);
-    EXPECT_EQ(is.is, one.is) << one.cuda << " " << one.runtime;
-    EXPECT_EQ(is.why, one.why) << one.cuda << " " << one.runtime << " " << name_of(is.why);
+  for (const auto& entry : table) {
+    const machine machine{parse_version(entry.cuda), {}, {}, card_class::other, entry.mig};
+    const auto is = judge_shared(*parse_version(entry.runtime), machine, *row_of_vgpu);
+    EXPECT_EQ(is.is, entry.is) << entry.cuda << " " << entry.runtime;
+    EXPECT_EQ(is.reason, entry.reason) << entry.cuda << " " << entry.runtime << " " << name_of(is.reason);
   }
   EXPECT_EQ(shim_of("pgpu"), nullptr);
 }
@@ -171,14 +171,14 @@ TEST(verdict, every_sentence_is_whole_in_both_languages) {
       for (const auto card : {card_class::unknown, card_class::data_centre, card_class::other}) {
         for (const auto* capability : {"", "7.0", "9.0"}) {
           for (const bool mig : {false, true}) {
-            auto on = of_driver(driver, card, capability);
-            on.mig = mig;
-            for (const auto& is : {judge(row.cuda, on), judge_shared(row.cuda, on, *shim_of("vgpu"))}) {
-              for (const auto in : {language::en, language::zh}) {
-                const auto text = text_of(is, in);
+            auto machine = of_driver(driver, card, capability);
+            machine.mig = mig;
+            for (const auto& is : {judge(row.cuda, machine), judge_shared(row.cuda, machine, *shim_of("vgpu"))}) {
+              for (const auto entry : {language::en, language::zh}) {
+                const auto text = text_of(is, entry);
                 EXPECT_FALSE(text.empty());
                 EXPECT_EQ(text.find('{'), std::string::npos) << text;
-                EXPECT_EQ(crl::has_cjk(text), in == language::zh) << text;
+                EXPECT_EQ(text::has_cjk(text), entry == language::zh) << text;
               }
             }
           }
@@ -189,4 +189,4 @@ TEST(verdict, every_sentence_is_whole_in_both_languages) {
 }
 
 }  // namespace
-}  // namespace reconcilers::compat
+}  // namespace reconcilers::cuda

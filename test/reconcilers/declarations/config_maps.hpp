@@ -10,7 +10,7 @@
 
 #include "reconcilers/declarations/registry.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 
 struct config_map_text {
   kube::object_key key{"kube-public", "cf-crl-lab-fpga"};
@@ -80,21 +80,23 @@ inline std::vector<config_map_text> read_config_maps(const std::filesystem::path
     return entries;
   };
   for (const auto& document : YAML::LoadAllFromFile(file.string())) {
-    auto& to = out.emplace_back();
+    auto& text = out.emplace_back();
     const auto metadata = document["metadata"];
-    to.key = {metadata["namespace"].as<std::string>(), metadata["name"].as<std::string>()};
-    to.labels = map_of(metadata["labels"]);
-    to.data = map_of(document["data"]);
+    text.key = {metadata["namespace"].as<std::string>(), metadata["name"].as<std::string>()};
+    text.labels = map_of(metadata["labels"]);
+    text.data = map_of(document["data"]);
   }
   return out;
 }
 
 inline std::vector<judgement> judge_together(const std::vector<config_map_text>& config_maps) {
   std::vector<config_map_view> views;
-  for (const auto& one : config_maps) views.push_back(one.view());
+  for (const auto& config_map : config_maps) views.push_back(config_map.view());
   return judge_all(views);
 }
 
-inline std::vector<finding> findings_of(const config_map_text& of) { return parse(of.view()).findings; }
+inline std::vector<finding> findings_of(const config_map_text& config_map_text) {
+  return parse(config_map_text.view()).findings;
+}
 
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

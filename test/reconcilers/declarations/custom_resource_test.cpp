@@ -15,15 +15,15 @@
 namespace reconcilers {
 namespace {
 
-using crl::config_map_text;
-using crl::sound;
+using declarations::config_map_text;
+using declarations::sound;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-kube::packed_map packed(const std::map<std::string, std::string>& from) {
-  std::vector<kube::packed_map::entry> entries(from.begin(), from.end());
+kube::packed_map packed(const std::map<std::string, std::string>& values) {
+  std::vector<kube::packed_map::entry> entries(values.begin(), values.end());
   return kube::packed_map::of(entries);
 }
 
@@ -57,15 +57,15 @@ class api_server {
   }
 
   /// The ResourceRules object has a rule of each of these.
-  std::vector<kube::object_key> compile(const std::vector<config_map_text>& from) {
-    crl::registry all;
-    for (const auto& one : from) all.put(one.view());
+  std::vector<kube::object_key> compile(const std::vector<config_map_text>& config_map_texts) {
+    declarations::registry all;
+    for (const auto& config_map_text : config_map_texts) all.put(config_map_text.view());
     const auto* now = compiled.find(compiled_rules::only());
     const auto before = now ? std::optional(*now) : std::nullopt;
     compiled_rules after;
     after.key = compiled_rules::only();
     after.resource_version = ++version;
-    after.spec = crl::spec_of(all.compile()).dump();
+    after.spec = declarations::spec_of(all.compile()).dump();
     compiled.put(after);
     return judge.affected_by(before ? &*before : nullptr, &after);
   }
@@ -102,20 +102,22 @@ class api_server {
                ? json::parse(std::string(all["quartermaster.io/verdict"]))["verdict"]
                : "none";
   }
-  kube::result<controller::action> reconcile(const config_map_text& of) { return run(judge.reconcile(of.key)); }
+  kube::result<controller::action> reconcile(const config_map_text& config_map_text) {
+    return run(judge.reconcile(config_map_text.key));
+  }
   std::size_t writes() const { return transport.sent.size(); }
 
  private:
-  static kube::config_map projection(const config_map& of) {
+  static kube::config_map projection(const config_map& source) {
     kube::config_map out;
-    out.key = of.text.key;
-    out.id = kube::uid::parse(of.metadata["uid"].get<std::string>());
-    out.resource_version = std::stoull(of.metadata["resourceVersion"].get<std::string>());
-    out.created = of.text.created;
-    out.labels = packed(of.text.labels);
-    out.data = packed(of.text.data);
+    out.key = source.text.key;
+    out.id = kube::uid::parse(source.metadata["uid"].get<std::string>());
+    out.resource_version = std::stoull(source.metadata["resourceVersion"].get<std::string>());
+    out.created = source.text.created;
+    out.labels = packed(source.text.labels);
+    out.data = packed(source.text.data);
     std::map<std::string, std::string> kept;
-    for (const auto& [name, value] : of.metadata.value("annotations", json::object()).items()) {
+    for (const auto& [name, value] : source.metadata.value("annotations", json::object()).items()) {
       if (name.starts_with("quartermaster.io/")) kept[name] = value;
     }
     out.annotations = packed(kept);
@@ -127,8 +129,8 @@ class api_server {
   }
   void hand_out(const config_map& object) {
     const auto is = [&](const char* label, const char* value) {
-      const auto at = object.text.labels.find(label);
-      return at != object.text.labels.end() && at->second == value;
+      const auto match = object.text.labels.find(label);
+      return match != object.text.labels.end() && match->second == value;
     };
     if (is("features.alauda.io/type", "CustomResourceLimitation")) alauda.put(projection(object));
     if (is("features.cpaas.io/type", "CustomResourceLimitation")) cpaas.put(projection(object));
@@ -141,16 +143,16 @@ class api_server {
     const std::string prefix = "/api/v1/namespaces/kube-public/configmaps/";
     EXPECT_TRUE(request.target.starts_with(prefix)) << request.target;
     const auto name = request.target.substr(prefix.size(), request.target.find('?') - prefix.size());
-    const auto at = objects.find(name);
-    if (at == objects.end()) return recording_transport::refused(404, "NotFound");
-    json document{{"metadata", at->second.metadata}};
+    const auto match = objects.find(name);
+    if (match == objects.end()) return recording_transport::refused(404, "NotFound");
+    json document{{"metadata", match->second.metadata}};
     try {
       document = document.patch(null_tests_resolved(json::parse(request.body), document));
     } catch (const json::exception& wrong) {
       return recording_transport::refused(422, "Invalid", wrong.what());
     }
-    at->second.metadata = document["metadata"];
-    changed(at->second);
+    match->second.metadata = document["metadata"];
+    changed(match->second);
     return recording_transport::answered(200, document);
   }
   /// evanphx/json-patch: a test for null holds where the member is absent. RFC 6902 and nlohmann say it fails.
@@ -191,26 +193,26 @@ TEST(custom_resource, S23_writes_the_verdict_and_one_event_and_then_nothing_more
 TEST(custom_resource, F36_a_refused_one_says_whether_what_was_accepted_last_stays_in_force) {
   api_server server;
   const auto good = sound(), bad = sound().with("limits", "requried");
-  const auto said = [&] {
+  const auto read_meanwhile = [&] {
     return json::parse(std::string(server.annotations(good.key.name)["quartermaster.io/verdict"]))
         .value("meanwhile", "");
   };
   server.put(good);
   EXPECT_THAT(server.compile({good}), ElementsAre(good.key));
   ASSERT_TRUE(server.reconcile(good));
-  EXPECT_EQ(said(), "");
+  EXPECT_EQ(read_meanwhile(), "");
   server.put(bad);
   ASSERT_TRUE(server.reconcile(bad));
   EXPECT_EQ(server.verdict(bad.key.name), "refused");
-  EXPECT_EQ(said(), "the content that was accepted last stays in force");
+  EXPECT_EQ(read_meanwhile(), "the content that was accepted last stays in force");
   EXPECT_THAT(server.recorder.events.back().note, HasSubstr("accepted last stays in force"));
   EXPECT_THAT(server.compile({}), ElementsAre(good.key)) << "the policy was deleted";
   ASSERT_TRUE(server.reconcile(bad));
-  EXPECT_EQ(said(), "") << "nothing is in force any more";
+  EXPECT_EQ(read_meanwhile(), "") << "nothing is in force any more";
   server.compile({good});
   server.put(bad.labelled("features.cpaas.io/enabled", "false"));
   ASSERT_TRUE(server.reconcile(bad));
-  EXPECT_EQ(said(), "") << "switched off: the rule is about to go";
+  EXPECT_EQ(read_meanwhile(), "") << "switched off: the rule is about to go";
   EXPECT_THAT(server.compile({good}), IsEmpty()) << "the same rules";
 }
 
@@ -327,10 +329,10 @@ TEST(custom_resource, a_partner_that_never_comes_is_said_all_the_same) {
 
 TEST(custom_resource, a_persons_declaration_is_judged_at_once) {
   api_server server;
-  const auto theirs = published("example.com/cores", "example.com/memory").unlabelled("app.kubernetes.io/managed-by");
-  server.put(theirs, {{"team", "lab"}});
-  ASSERT_TRUE(server.reconcile(theirs));
-  EXPECT_EQ(server.verdict(theirs.key.name), "warning");
+  const auto foreign = published("example.com/cores", "example.com/memory").unlabelled("app.kubernetes.io/managed-by");
+  server.put(foreign, {{"team", "lab"}});
+  ASSERT_TRUE(server.reconcile(foreign));
+  EXPECT_EQ(server.verdict(foreign.key.name), "warning");
 }
 
 TEST(custom_resource, puts_its_verdict_back_when_someone_edits_it) {
@@ -339,7 +341,7 @@ TEST(custom_resource, puts_its_verdict_back_when_someone_edits_it) {
   ASSERT_TRUE(server.reconcile(sound()));
   EXPECT_EQ(server.writes(), 1U);
   EXPECT_EQ(server.annotations(sound().key.name)["quartermaster.io/verdict"],
-            crl::annotation_of(server.judge.judge(sound().key)));
+            declarations::annotation_of(server.judge.judge(sound().key)));
 }
 
 TEST(custom_resource, S22_an_object_with_both_labels_is_judged_once) {
@@ -393,19 +395,19 @@ TEST(custom_resource, writes_nothing_before_every_store_has_its_list) {
   custom_resource::config_maps first, second;
   custom_resource judge({&first, &second}, client, recorder);
   first.begin();
-  kube::config_map one;
-  one.key = sound().key;
-  one.labels = packed(sound().labels);
-  one.data = packed(sound().data);
-  first.put(one);
+  kube::config_map config_map;
+  config_map.key = sound().key;
+  config_map.labels = packed(sound().labels);
+  config_map.data = packed(sound().data);
+  first.put(config_map);
   first.commit();
-  const auto waiting = run(judge.reconcile(one.key));
+  const auto waiting = run(judge.reconcile(config_map.key));
   ASSERT_TRUE(waiting);
   EXPECT_TRUE(waiting->again_in);
   EXPECT_THAT(transport.sent, IsEmpty());
   second.begin();
   second.commit();
-  ASSERT_TRUE(run(judge.reconcile(one.key)));
+  ASSERT_TRUE(run(judge.reconcile(config_map.key)));
   EXPECT_EQ(transport.sent.size(), 1U);
 }
 
@@ -435,7 +437,7 @@ TEST(custom_resource, S25_a_change_brings_its_neighbours_back) {
 TEST(custom_resource, offers_the_rules_and_the_device_labels) {
   api_server server;
   server.put(sound());
-  server.put(crl::device());
+  server.put(declarations::device());
   ASSERT_EQ(server.judge.registry().compile().rules.size(), 1U);
   ASSERT_EQ(server.judge.devices().size(), 1U);
   EXPECT_EQ(server.judge.devices()[0].label_key, "gpu");

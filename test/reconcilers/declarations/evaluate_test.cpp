@@ -14,7 +14,7 @@
 #include "reconcilers/declarations/vocabulary.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 using testing::ElementsAre;
@@ -22,26 +22,26 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using role = kube::container::role;
 
-kube::container box(std::string name, kube::quantities limits, role as = role::main) {
+kube::container box(std::string name, kube::quantities limits, role kind = role::main) {
   kube::container out;
   out.name = std::move(name);
-  out.as = as;
+  out.kind = kind;
   out.limits = limits;
   out.requests = std::move(limits);
   return out;
 }
 
-rule_set rules_from(const std::vector<config_map_text>& config_maps, const compile_options& how = {}) {
+rule_set rules_from(const std::vector<config_map_text>& config_maps, const compile_options& options = {}) {
   registry all;
-  for (const auto& one : config_maps) all.put(one.view());
-  return all.compile(how);
+  for (const auto& config_map : config_maps) all.put(config_map.view());
+  return all.compile(options);
 }
 
 const auto core = sound("tencent.com/vcuda-core", "gpu-manager").with("defaultValue", "20");
 const auto memory = sound("tencent.com/vcuda-memory", "gpu-manager").with("defaultValue", "10");
 
-ruling judge_one(const rule_set& rules, const kube::container& only, const evaluation& how = {}) {
-  return evaluate(rules, std::span(&only, 1), "", how);
+ruling judge_one(const rule_set& rules, const kube::container& only, const evaluation& evaluation = {}) {
+  return evaluate(rules, std::span(&only, 1), "", evaluation);
 }
 
 TEST(evaluate, a_pod_that_names_no_declared_key_is_left_alone) {
@@ -57,16 +57,16 @@ TEST(evaluate, S24_a_disabled_key_must_not_be_set) {
 }
 
 TEST(evaluate, S24_S25_a_required_key_is_filled_where_it_has_a_default_and_refused_otherwise) {
-  const auto with = rules_from({core, memory.with("limits", "required")});
-  const auto filled_in = judge_one(with, box("main", {{"tencent.com/vcuda-core", 30}}));
+  const auto rules = rules_from({core, memory.with("limits", "required")});
+  const auto filled_in = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
   EXPECT_TRUE(filled_in.allowed());
-  EXPECT_THAT(filled_in.fills, ElementsAre(filled{0, "tencent.com/vcuda-memory", 10}));
+  EXPECT_THAT(filled_in.fills, ElementsAre(default_amount{0, "tencent.com/vcuda-memory", 10}));
 
   const auto a = sound("example.com/a", "g");
   const auto b = sound("example.com/b", "g").with("limits", "required").without("defaultValue");
-  const auto without = judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}}));
-  EXPECT_THAT(without.fills, IsEmpty());
-  EXPECT_EQ(texts_of(without.refused),
+  const auto unfilled = judge_one(rules_from({a, b}), box("main", {{"example.com/a", 1}}));
+  EXPECT_THAT(unfilled.fills, IsEmpty());
+  EXPECT_EQ(texts_of(unfilled.refused),
             "container main: example.com/b must be set to 1 or more beside example.com/a (ConfigMap "
             "kube-public/cf-crl-g-b)");
 }
@@ -103,16 +103,16 @@ TEST(evaluate, S24_what_a_person_wrote_is_never_changed) {
 }
 
 TEST(evaluate, S24_what_a_warning_says_is_not_filled_in) {
-  evaluation how;
-  how.fill = false;
+  evaluation evaluation;
+  evaluation.fill = false;
   const auto rules = rules_from({core, memory.with("limits", "required")});
-  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 100}}), how);
+  const auto got = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 100}}), evaluation);
   EXPECT_TRUE(got.allowed()) << "a whole card";
-  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}), how);
+  const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}), evaluation);
   EXPECT_THAT(share.fills, IsEmpty());
   ASSERT_EQ(share.refused.size(), 2U);
-  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
-  EXPECT_EQ(share.refused[1].what, objected::missing);
+  EXPECT_EQ(share.refused[0].kind, objection_kind::needs_partner);
+  EXPECT_EQ(share.refused[1].kind, objection_kind::missing);
 }
 
 TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
@@ -123,10 +123,10 @@ TEST(evaluate, S25_whole_cards_need_no_memory_and_get_none) {
 /// The table that the API server's form is held to as well (test/admission).
 TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
   const auto rules = rules_from({core, memory});
-  const auto verdict = [](const ruling& of) {
-    if (of.allowed()) return "allowed";
-    if (of.refused.size() == 1 && of.refused[0].what == objected::not_legal) return "not_legal";
-    return of.refused[0].key == "tencent.com/vcuda-memory" ? "needs_core" : "needs_memory";
+  const auto verdict = [](const ruling& ruling) {
+    if (ruling.allowed()) return "allowed";
+    if (ruling.refused.size() == 1 && ruling.refused[0].kind == objection_kind::not_legal) return "not_legal";
+    return ruling.refused[0].key == "tencent.com/vcuda-memory" ? "needs_core" : "needs_memory";
   };
   std::ifstream table("test/admission/cases/vcuda-core.tsv");
   std::int64_t rows = 0;
@@ -138,13 +138,13 @@ TEST(evaluate, S24_S25_every_amount_of_the_vocabulary) {
     fields >> amount >> want_alone >> want_beside >> nearest;
     ASSERT_EQ(amount, rows++);
     const auto alone = judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}}));
-    const auto beside =
+    const auto paired =
         judge_one(rules, box("main", {{"tencent.com/vcuda-core", amount}, {"tencent.com/vcuda-memory", 4}}));
     EXPECT_EQ(verdict(alone), want_alone) << amount;
-    EXPECT_EQ(verdict(beside), want_beside) << amount;
+    EXPECT_EQ(verdict(paired), want_beside) << amount;
     if (amount > 0) EXPECT_EQ(vocabulary_of("tencent.com/vcuda-core")->legal.nearest(amount), nearest) << amount;
     if (want_beside == "not_legal")
-      EXPECT_THAT(texts_of(beside.refused), testing::EndsWith("nearest " + std::to_string(nearest)));
+      EXPECT_THAT(texts_of(paired.refused), testing::EndsWith("nearest " + std::to_string(nearest)));
   }
   EXPECT_EQ(rows, 1001);
 }
@@ -165,17 +165,17 @@ TEST(evaluate, S25_exclusion_counts_over_the_whole_pod_and_is_said_once) {
 
 TEST(evaluate, related_and_unoffered_keys_are_said_and_never_refused) {
   const std::set<std::string, std::less<>> offered{"example.com/b"};
-  compile_options how;
-  how.offered = &offered;
+  compile_options options;
+  options.offered = &offered;
   const auto rules = rules_from(
-      {sound("example.com/a", "g").with("relatedResources", "example.com/b"), sound("example.com/b", "g")}, how);
+      {sound("example.com/a", "g").with("relatedResources", "example.com/b"), sound("example.com/b", "g")}, options);
   const auto got = judge_one(rules, box("main", {{"example.com/a", 1}}));
   EXPECT_TRUE(got.allowed());
-  ASSERT_EQ(got.said.size(), 2U);
-  EXPECT_EQ(got.said[0].what, objected::related_missing);
-  EXPECT_EQ(got.said[1].what, objected::not_offered);
-  const auto never = rules_from({sound("example.com/a").with("limits", "disabled")}, how);
-  EXPECT_THAT(judge_one(never, box("main", {{"example.com/a", 1}})).said, IsEmpty())
+  ASSERT_EQ(got.warnings.size(), 2U);
+  EXPECT_EQ(got.warnings[0].kind, objection_kind::related_missing);
+  EXPECT_EQ(got.warnings[1].kind, objection_kind::not_offered);
+  const auto never = rules_from({sound("example.com/a").with("limits", "disabled")}, options);
+  EXPECT_THAT(judge_one(never, box("main", {{"example.com/a", 1}})).warnings, IsEmpty())
       << "it is refused, so it does not wait";
 }
 
@@ -184,10 +184,10 @@ TEST(evaluate, S24_one_mistake_is_said_once) {
   const auto rules = rules_from({related, memory});
   const auto share = judge_one(rules, box("main", {{"tencent.com/vcuda-core", 30}}));
   ASSERT_EQ(share.refused.size(), 1U);
-  EXPECT_EQ(share.refused[0].what, objected::needs_partner);
-  EXPECT_THAT(share.said, IsEmpty()) << "that it usually goes with what it cannot go without";
-  const auto off = rules_from({related.with("limits", "disabled"), memory});
-  EXPECT_EQ(judge_one(off, box("main", {{"tencent.com/vcuda-core", 30}})).said.size(), 1U)
+  EXPECT_EQ(share.refused[0].kind, objection_kind::needs_partner);
+  EXPECT_THAT(share.warnings, IsEmpty()) << "that it usually goes with what it cannot go without";
+  const auto disabled = rules_from({related.with("limits", "disabled"), memory});
+  EXPECT_EQ(judge_one(disabled, box("main", {{"tencent.com/vcuda-core", 30}})).warnings.size(), 1U)
       << "of a key that must not be there the partner is not refused";
 }
 
@@ -206,37 +206,38 @@ TEST(evaluate, S72_requests_that_differ_from_limits_are_refused_in_words) {
 
 TEST(evaluate, the_runtime_class_is_filled_in_where_the_pod_has_none) {
   const auto rules = rules_from({sound().with("runtimeClassName", "nvidia")});
-  const auto one = box("main", {{"example.com/fpga", 1}});
-  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "nvidia");
-  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "kata").runtime_class, "");
+  const auto container = box("main", {{"example.com/fpga", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&container, 1), "").runtime_class, "nvidia");
+  EXPECT_EQ(evaluate(rules, std::span(&container, 1), "kata").runtime_class, "");
 }
 
 TEST(evaluate, the_runtime_class_of_what_is_filled_in_counts_and_a_warning_writes_none) {
   const auto rules =
       rules_from({sound("example.com/a", "g"),
                   sound("example.com/b", "g").with("limits", "required").with("runtimeClassName", "kata")});
-  const auto one = box("main", {{"example.com/a", 1}});
-  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "").runtime_class, "kata") << "a second look at the pod would find it";
-  evaluation how;
-  how.fill = false;
-  EXPECT_EQ(evaluate(rules, std::span(&one, 1), "", how).runtime_class, "");
+  const auto container = box("main", {{"example.com/a", 1}});
+  EXPECT_EQ(evaluate(rules, std::span(&container, 1), "").runtime_class, "kata")
+      << "a second look at the pod would find it";
+  evaluation evaluation;
+  evaluation.fill = false;
+  EXPECT_EQ(evaluate(rules, std::span(&container, 1), "", evaluation).runtime_class, "");
 }
 
 TEST(evaluate, S24_a_request_without_a_limit_is_neither_filled_over_nor_said_twice) {
   const auto rules = rules_from({sound("example.com/a", "g"), sound("example.com/b", "g").with("limits", "required")});
-  auto one = box("main", {{"example.com/a", 1}});
-  one.requests.emplace_back("example.com/b", 3);
-  const auto got = judge_one(rules, one);
+  auto container = box("main", {{"example.com/a", 1}});
+  container.requests.emplace_back("example.com/b", 3);
+  const auto got = judge_one(rules, container);
   EXPECT_THAT(got.fills, IsEmpty());
   ASSERT_EQ(got.refused.size(), 1U);
-  EXPECT_EQ(got.refused[0].what, objected::unequal);
+  EXPECT_EQ(got.refused[0].kind, objection_kind::unequal);
 }
 
 TEST(evaluate, S25_whole_cards_that_are_filled_in_get_no_memory_either) {
   const auto rules = rules_from({core.with("limits", "required").with("defaultValue", "100"),
                                  memory.with("limits", "required"), sound("example.com/third", "gpu-manager")});
   EXPECT_THAT(judge_one(rules, box("main", {{"example.com/third", 1}})).fills,
-              ElementsAre(filled{0, "tencent.com/vcuda-core", 100}));
+              ElementsAre(default_amount{0, "tencent.com/vcuda-core", 100}));
 }
 
 TEST(evaluate, related_keys_that_nobody_declares_are_not_asked_for) {
@@ -251,8 +252,8 @@ TEST(evaluate, S25_what_the_pod_must_not_have_together_is_said_after_each_contai
                                          box("two", {{"example.com/b", 1}, {"example.com/c", 1}})};
   const auto got = evaluate(rules_from({a, sound("example.com/b", "z"), c}), two, "");
   ASSERT_EQ(got.refused.size(), 2U);
-  EXPECT_EQ(got.refused[0].what, objected::forbidden);
-  EXPECT_EQ(got.refused[1].what, objected::excluded);
+  EXPECT_EQ(got.refused[0].kind, objection_kind::forbidden);
+  EXPECT_EQ(got.refused[1].kind, objection_kind::excluded);
 }
 
 TEST(compiled, a_group_without_its_members_does_no_harm) {
@@ -265,7 +266,7 @@ TEST(evaluate, S26_says_everything_in_chinese_too) {
   const auto rules = rules_from({core, memory, sound().with("limits", "disabled").without("defaultValue")});
   const auto got =
       judge_one(rules, box("main", {{"example.com/fpga", 1}, {"tencent.com/vcuda-core", 130}}, role::init));
-  EXPECT_EQ(texts_of(got.refused, language::zh),
+  EXPECT_EQ(texts_of(got.refused, text::language::zh),
             "初始化容器 main：example.com/fpga 的值为 1，但不允许设置（ConfigMap kube-public/cf-crl-lab-fpga）；"
             "初始化容器 main：tencent.com/vcuda-core 的值为 130；允许 1 到 99（共享一张卡）或 100 "
             "的倍数（整卡），最接近的是 100");
@@ -279,14 +280,14 @@ TEST(evaluate, what_is_said_stays_within_what_cel_may_return) {
 
 TEST(compiled, comes_back_as_it_was) {
   const std::set<std::string, std::less<>> offered{"example.com/b"};
-  compile_options how;
-  how.offered = &offered;
+  compile_options options;
+  options.offered = &offered;
   const auto rules =
       rules_from({core, memory.with("limits", "required"), sound().with("limits", "disabled").without("defaultValue"),
                   sound("example.com/a", "x")
                       .with("excludeResources", "tencent.com/vcuda-core")
                       .with("runtimeClassName", "nvidia")},
-                 how);
+                 options);
   EXPECT_EQ(rules_of(spec_of(rules)), rules);
   const auto spec = spec_of(rules);
   EXPECT_THAT(spec["keys"],
@@ -306,22 +307,22 @@ TEST(compiled, comes_back_as_it_was) {
 
 TEST(evaluate, S49_what_the_pod_says_beside_a_key_is_held_to_what_is_allowed) {
   const auto rules = rules_from({core, memory});
-  const auto said = [&](std::string_view limit, std::int64_t cores, language in = language::en) {
+  const auto judge_limit = [&](std::string_view limit, std::int64_t cores, text::language lang = text::language::en) {
     const pod_amounts written{{"tencent.com/vcuda-core-limit", std::string(limit)}};
-    evaluation how;
-    how.on_pod = &written;
+    evaluation evaluation;
+    evaluation.on_pod = &written;
     const auto container = box("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", 4}});
-    return texts_of(judge_one(rules, container, how).refused, in);
+    return texts_of(judge_one(rules, container, evaluation).refused, lang);
   };
-  EXPECT_EQ(said("50", 50), "");
-  EXPECT_EQ(said("100", 50), "");
-  EXPECT_EQ(said("200", 200), "");
-  EXPECT_EQ(said("banana", 50),
+  EXPECT_EQ(judge_limit("50", 50), "");
+  EXPECT_EQ(judge_limit("100", 50), "");
+  EXPECT_EQ(judge_limit("200", 200), "");
+  EXPECT_EQ(judge_limit("banana", 50),
             "container main: annotation tencent.com/vcuda-core-limit is no whole number from 1, with "
             "tencent.com/vcuda-core 50; allowed are tencent.com/vcuda-core to 100 for a share, and the same as "
             "tencent.com/vcuda-core for whole cards");
-  EXPECT_THAT(said("49", 50), HasSubstr("tencent.com/vcuda-core-limit is 49, with tencent.com/vcuda-core 50"));
-  EXPECT_THAT(said("banana", 50, language::zh),
+  EXPECT_THAT(judge_limit("49", 50), HasSubstr("tencent.com/vcuda-core-limit is 49, with tencent.com/vcuda-core 50"));
+  EXPECT_THAT(judge_limit("banana", 50, text::language::zh),
               HasSubstr("容器 main：注解 tencent.com/vcuda-core-limit 不是从 1 开始的整数"));
 }
 
@@ -335,21 +336,21 @@ TEST(evaluate, S49_reads_only_what_carries_an_amount_and_where_it_does) {
 
 TEST(evaluate, F38_a_pod_beyond_the_bounds_is_refused_and_nothing_is_filled_in) {
   const auto rules = rules_from({core, memory.with("limits", "required")});
-  const auto of = [&](std::size_t containers, std::size_t limits) {
+  const auto evaluate_pod = [&](std::size_t containers, std::size_t limits) {
     std::vector<kube::container> all(containers, box("main", {}));
     if (!all.empty()) all.back() = box("last", {{"tencent.com/vcuda-core", 30}});
-    evaluation how;
-    how.limits = limits;
-    return evaluate(rules, all, "", how);
+    evaluation evaluation;
+    evaluation.limits = limits;
+    return evaluate(rules, all, "", evaluation);
   };
-  EXPECT_EQ(of(256, 2048).fills.size(), 1U);
-  for (const auto& got : {of(257, 0), of(1, 2049)}) {
+  EXPECT_EQ(evaluate_pod(256, 2048).fills.size(), 1U);
+  for (const auto& got : {evaluate_pod(257, 0), evaluate_pod(1, 2049)}) {
     EXPECT_THAT(got.fills, IsEmpty());
     EXPECT_EQ(
         texts_of(got.refused),
         "the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong "
         "to large groups: more than is judged");
-    EXPECT_THAT(texts_of(got.refused, language::zh), HasSubstr("超出可检查的范围"));
+    EXPECT_THAT(texts_of(got.refused, text::language::zh), HasSubstr("超出可检查的范围"));
   }
   const std::vector<kube::container> others(300, box("main", {{"nvidia.com/gpu", 1}}));
   EXPECT_EQ(evaluate(rules, others, ""), ruling()) << "it names no declared key";
@@ -387,11 +388,11 @@ TEST(pod_spec, reads_what_counts_and_in_the_order_of_the_projection) {
   const auto got = parse_pod_spec(R"({"runtimeClassName":"kata","containers":[{"name":"main","resources":{"limits":{
     "cpu":"1","example.com/b":2,"example.com/a":"1k"},"requests":{"example.com/b":"2"}}}],"initContainers":[
     {"name":"one"},{"name":"two","restartPolicy":"Always","resources":{"limits":{"example.com/a":"x"}}}]})");
-  ASSERT_TRUE(got) << got.error().what;
+  ASSERT_TRUE(got) << got.error().message;
   ASSERT_EQ(got->containers.size(), 3U);
   EXPECT_EQ(got->init, 2U);
   EXPECT_EQ(got->runtime_class, "kata");
-  EXPECT_EQ(got->containers[1].as, role::sidecar);
+  EXPECT_EQ(got->containers[1].kind, role::sidecar);
   EXPECT_THAT(got->containers[1].limits, IsEmpty());
   EXPECT_THAT(got->containers[2].limits, ElementsAre(std::pair<std::string, std::int64_t>("example.com/a", 1000),
                                                      std::pair<std::string, std::int64_t>("example.com/b", 2)));
@@ -402,4 +403,4 @@ TEST(pod_spec, reads_what_counts_and_in_the_order_of_the_projection) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -12,26 +12,26 @@
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 using json = nlohmann::ordered_json;
 const std::filesystem::path folder = std::filesystem::path(TEST_DATA) / "golden/crl";
 
 std::string slurp(const std::filesystem::path& file) {
-  std::ifstream in(file);
+  std::ifstream stream(file);
   std::stringstream out;
-  out << in.rdbuf();
+  out << stream.rdbuf();
   return out.str();
 }
 
 /// Verdicts by ConfigMap, and below each the same findings in Chinese.
 std::string verdicts_of(const std::string& name) {
   json out = json::object();
-  for (const auto& of : judge_together(read_config_maps(folder / (name + ".yaml")))) {
-    auto one = json::parse(annotation_of(of));
-    for (const auto& f : of.findings) one["zh"].push_back(message_of(f, language::zh));
-    out[of.config_map.name] = std::move(one);
+  for (const auto& entry : judge_together(read_config_maps(folder / (name + ".yaml")))) {
+    auto annotation = json::parse(annotation_of(entry));
+    for (const auto& f : entry.findings) annotation["zh"].push_back(message_of(f, text::language::zh));
+    out[entry.config_map.name] = std::move(annotation);
   }
   return out.dump(2) + "\n";
 }
@@ -79,7 +79,8 @@ TEST(crl_golden, the_page_on_declarations_has_every_field_and_every_finding_in_i
     line += std::string(en.allowed.empty() ? "{allowed}" : en.allowed) + " | " + std::string(en.remedy);
     if (!en.remedy_with_hint.empty() && en.remedy_with_hint != en.remedy)
       line += " / " + std::string(en.remedy_with_hint);
-    for (auto at = line.find('<'); at != line.npos; at = line.find('<', at)) line.replace(at, 1, "&lt;");
+    for (auto position = line.find('<'); position != line.npos; position = line.find('<', position))
+      line.replace(position, 1, "&lt;");
     EXPECT_NE(page.find(line + " |\n"), page.npos) << line;
   }
 }
@@ -95,4 +96,4 @@ TEST(crl_golden, the_declarations_of_the_demo_are_judged_as_it_shows) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -8,13 +8,13 @@
 #include "reconcilers/declarations/texts.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 struct expectation {
   std::string_view name;
-  config_map_text from;
-  code what;
+  config_map_text source;
+  code expected;
   std::string field, value, allowed, remedy;
 };
 
@@ -24,21 +24,21 @@ class one_mistake : public testing::TestWithParam<expectation> {};
 
 TEST_P(one_mistake, is_named_with_field_value_allowed_and_remedy) {
   const auto& want = GetParam();
-  const auto findings = findings_of(want.from);
+  const auto findings = findings_of(want.source);
   ASSERT_EQ(findings.size(), 1U) << findings.size();
   const auto& f = findings.front();
-  EXPECT_EQ(to_string(f.what), to_string(want.what));
+  EXPECT_EQ(to_string(f.kind), to_string(want.expected));
   EXPECT_EQ(f.field, want.field);
   EXPECT_EQ(f.value, want.value);
-  EXPECT_EQ(f.config_map, want.from.key);
-  if (!want.allowed.empty()) EXPECT_EQ(allowed_of(f, language::en), want.allowed);
-  EXPECT_EQ(remedy_of(f, language::en), want.remedy);
-  EXPECT_EQ(parse(want.from.view()).what.sound, severity_of(f) == severity::warning);
-  const auto message = message_of(f, language::en);
+  EXPECT_EQ(f.config_map, want.source.key);
+  if (!want.allowed.empty()) EXPECT_EQ(allowed_of(f, text::language::en), want.allowed);
+  EXPECT_EQ(remedy_of(f, text::language::en), want.remedy);
+  EXPECT_EQ(parse(want.source.view()).value.sound, severity_of(f) == text::severity::warning);
+  const auto message = message_of(f, text::language::en);
   EXPECT_THAT(message, testing::HasSubstr(f.field));
   EXPECT_THAT(message, testing::HasSubstr(f.value));
   EXPECT_THAT(message, testing::EndsWith(want.remedy));
-  EXPECT_THAT(message_of(f, language::zh), testing::HasSubstr(f.field));
+  EXPECT_THAT(message_of(f, text::language::zh), testing::HasSubstr(f.field));
 }
 
 const std::string enabled = "features.cpaas.io/enabled";
@@ -160,10 +160,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(declaration, S21_reads_the_manuals_form_and_todays_form) {
   const auto manual = parse(sound("tencent.com/vcuda-core", "gpu-manager", "features.alauda.io/").view());
   EXPECT_THAT(manual.findings, testing::IsEmpty());
-  EXPECT_EQ(manual.what.written_in, dialect::alauda);
+  EXPECT_EQ(manual.value.written_in, dialect::alauda);
   const auto today = parse(sound("nvidia.com/gpualloc", "hami-nvidia").view());
   EXPECT_THAT(today.findings, testing::IsEmpty());
-  EXPECT_EQ(today.what.written_in, dialect::cpaas);
+  EXPECT_EQ(today.value.written_in, dialect::cpaas);
 }
 
 TEST(declaration, S22_is_selected_by_the_type_label_of_either_domain_and_never_by_name) {
@@ -179,55 +179,55 @@ TEST(declaration, S22_takes_the_newer_domain_where_both_disagree) {
                         .labelled("features.alauda.io/type", "CustomResourceLimitation")
                         .labelled("features.alauda.io/enabled", "false");
   const auto got = parse(both.view());
-  EXPECT_EQ(got.what.written_in, dialect::both);
-  EXPECT_TRUE(got.what.enabled);
+  EXPECT_EQ(got.value.written_in, dialect::both);
+  EXPECT_TRUE(got.value.enabled);
 }
 
 TEST(declaration, S23_reads_every_field) {
-  auto from = sound("nvidia.com/gpucores", "hami-nvidia");
-  from.data.insert({{"labelEn", "cores"},
-                    {"labelZh", "算力"},
-                    {"groupI18n", R"({"zh":"HAMi 组","en":"HAMi"})"},
-                    {"resourceUnit", "%"},
-                    {"relatedResources", "nvidia.com/gpumem, nvidia.com/gpualloc,,nvidia.com/gpumem"},
-                    {"excludeResources", "tencent.com/vcuda-core"},
-                    {"ignoreNodeCheck", "true"},
-                    {"runtimeClassName", "nvidia"}});
-  from.data["limits"] = "required";
-  from.data["requests"] = "fromLimits";
-  from.data["defaultValue"] = " 20 ";
-  from.created = 7;
-  const auto [what, findings] = parse(from.view());
+  auto source = sound("nvidia.com/gpucores", "hami-nvidia");
+  source.data.insert({{"labelEn", "cores"},
+                      {"labelZh", "算力"},
+                      {"groupI18n", R"({"zh":"HAMi 组","en":"HAMi"})"},
+                      {"resourceUnit", "%"},
+                      {"relatedResources", "nvidia.com/gpumem, nvidia.com/gpualloc,,nvidia.com/gpumem"},
+                      {"excludeResources", "tencent.com/vcuda-core"},
+                      {"ignoreNodeCheck", "true"},
+                      {"runtimeClassName", "nvidia"}});
+  source.data["limits"] = "required";
+  source.data["requests"] = "fromLimits";
+  source.data["defaultValue"] = " 20 ";
+  source.created = 7;
+  const auto [declaration, findings] = parse(source.view());
   EXPECT_THAT(findings, testing::IsEmpty());
-  EXPECT_EQ(what.key, "nvidia.com/gpucores");
-  EXPECT_EQ(what.group, "hami-nvidia");
-  EXPECT_EQ(what.created, 7);
-  EXPECT_EQ(what.limits, use::required);
-  EXPECT_EQ(what.requests, use::from_limits);
-  EXPECT_EQ(what.default_value, 20);
-  EXPECT_EQ(what.unit, "%");
-  EXPECT_EQ(what.related, (std::vector<std::string>{"nvidia.com/gpualloc", "nvidia.com/gpumem"}));
-  EXPECT_EQ(what.excluded, std::vector<std::string>{"tencent.com/vcuda-core"});
-  EXPECT_TRUE(what.ignore_node_check);
-  EXPECT_EQ(what.runtime_class, "nvidia");
-  EXPECT_TRUE(what.in_force());
+  EXPECT_EQ(declaration.key, "nvidia.com/gpucores");
+  EXPECT_EQ(declaration.group, "hami-nvidia");
+  EXPECT_EQ(declaration.created, 7);
+  EXPECT_EQ(declaration.limits, use::required);
+  EXPECT_EQ(declaration.requests, use::from_limits);
+  EXPECT_EQ(declaration.default_value, 20);
+  EXPECT_EQ(declaration.unit, "%");
+  EXPECT_EQ(declaration.related, (std::vector<std::string>{"nvidia.com/gpualloc", "nvidia.com/gpumem"}));
+  EXPECT_EQ(declaration.excluded, std::vector<std::string>{"tencent.com/vcuda-core"});
+  EXPECT_TRUE(declaration.ignore_node_check);
+  EXPECT_EQ(declaration.runtime_class, "nvidia");
+  EXPECT_TRUE(declaration.in_force());
 }
 
 TEST(declaration, S23_has_no_default_where_the_field_is_empty_or_absent) {
-  EXPECT_FALSE(parse(sound().with("defaultValue", "").view()).what.default_value);
-  EXPECT_FALSE(parse(sound().without("defaultValue").view()).what.default_value);
-  EXPECT_EQ(parse(sound().with("defaultValue", "0").view()).what.default_value, 0);
+  EXPECT_FALSE(parse(sound().with("defaultValue", "").view()).value.default_value);
+  EXPECT_FALSE(parse(sound().without("defaultValue").view()).value.default_value);
+  EXPECT_EQ(parse(sound().with("defaultValue", "0").view()).value.default_value, 0);
 }
 
 TEST(declaration, S24_knows_every_word_of_the_vocabulary) {
   for (const std::string limits : {"disabled", "required", "optional"}) {
     for (const std::string requests : {"disabled", "required", "optional", "fromLimits"}) {
-      const auto [what, findings] =
+      const auto [declaration, findings] =
           parse(sound().with("limits", limits).with("requests", requests).without("defaultValue").view());
-      EXPECT_EQ(to_string(what.limits), limits);
-      EXPECT_EQ(to_string(what.requests), requests);
+      EXPECT_EQ(to_string(declaration.limits), limits);
+      EXPECT_EQ(to_string(declaration.requests), requests);
       const bool impossible = limits == "disabled" && requests == "required";
-      EXPECT_EQ(what.sound, !impossible) << limits << " " << requests;
+      EXPECT_EQ(declaration.sound, !impossible) << limits << " " << requests;
       EXPECT_EQ(findings.empty(), limits != "disabled");
     }
   }
@@ -236,17 +236,17 @@ TEST(declaration, S24_knows_every_word_of_the_vocabulary) {
 TEST(declaration, says_that_a_default_without_limits_is_never_used) {
   const auto findings = findings_of(sound().with("limits", "disabled"));
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].what, code::default_unused);
+  EXPECT_EQ(findings[0].kind, code::default_unused);
 }
 
 TEST(declaration, S26_has_texts_in_both_languages_and_falls_back_to_the_other) {
-  auto from = sound().with("labelEn", "FPGA").with("groupI18n", R"({"zh":"实验室","en":"Laboratory"})");
-  const auto what = parse(from.view()).what;
-  EXPECT_EQ(what.description(language::en), "Cards");
-  EXPECT_EQ(what.description(language::zh), "卡");
-  EXPECT_EQ(what.label(language::zh), "FPGA");
-  EXPECT_EQ(what.group_label(language::en), "Laboratory");
-  EXPECT_EQ(what.group_label(language::zh), "实验室");
+  auto source = sound().with("labelEn", "FPGA").with("groupI18n", R"({"zh":"实验室","en":"Laboratory"})");
+  const auto declaration = parse(source.view()).value;
+  EXPECT_EQ(declaration.description(text::language::en), "Cards");
+  EXPECT_EQ(declaration.description(text::language::zh), "卡");
+  EXPECT_EQ(declaration.label(text::language::zh), "FPGA");
+  EXPECT_EQ(declaration.group_label(text::language::en), "Laboratory");
+  EXPECT_EQ(declaration.group_label(text::language::zh), "实验室");
 }
 
 TEST(declaration, belongs_into_its_namespace) {
@@ -254,35 +254,35 @@ TEST(declaration, belongs_into_its_namespace) {
   elsewhere.key.ns = "default";
   const auto findings = findings_of(elsewhere);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].what, code::wrong_namespace);
-  EXPECT_EQ(remedy_of(findings[0], language::en), "move it to kube-public");
+  EXPECT_EQ(findings[0].kind, code::wrong_namespace);
+  EXPECT_EQ(remedy_of(findings[0], text::language::en), "move it to kube-public");
   parse_settings settings;
   settings.ns = "default";
   EXPECT_THAT(parse(elsewhere.view(), settings).findings, testing::IsEmpty());
 }
 
 TEST(declaration, F35_ignores_binary_data_and_says_so) {
-  const auto from = sound();
-  auto view = from.view();
+  const auto source = sound();
+  auto view = source.view();
   view.binary = 3;
   const auto findings = parse(view).findings;
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(message_of(findings[0], language::en),
+  EXPECT_EQ(message_of(findings[0], text::language::en),
             "binaryData has 3 entries; ignored; allowed: nothing; write the fields as text under data");
 }
 
 TEST(device_config, names_the_node_label) {
-  const auto [what, findings] = parse_device(device().view());
+  const auto [config, findings] = parse_device(device().view());
   EXPECT_THAT(findings, testing::IsEmpty());
-  EXPECT_EQ(what.name, "HAMi");
-  EXPECT_EQ(what.label_key, "gpu");
-  EXPECT_EQ(what.label_value, "on");
+  EXPECT_EQ(config.name, "HAMi");
+  EXPECT_EQ(config.label_key, "gpu");
+  EXPECT_EQ(config.label_value, "on");
 }
 
 TEST(device_config, is_refused_without_a_legal_label) {
-  const auto codes = [](const config_map_text& of) {
+  const auto codes = [](const config_map_text& config_map_text) {
     std::vector<code> out;
-    for (const auto& f : parse_device(of.view()).findings) out.push_back(f.what);
+    for (const auto& f : parse_device(config_map_text.view()).findings) out.push_back(f.kind);
     return out;
   };
   EXPECT_EQ(codes(device().without("nodeLabelKey")), std::vector{code::missing});
@@ -294,14 +294,14 @@ TEST(device_config, is_refused_without_a_legal_label) {
 
 TEST(words, S26_are_complete_in_both_languages_for_every_finding) {
   for (const auto& row : all_texts()) {
-    for (const auto in : {language::en, language::zh}) {
-      const auto& words = row.in(in);
+    for (const auto entry : {text::language::en, text::language::zh}) {
+      const auto& words = row.in(entry);
       EXPECT_FALSE(words.wrong.empty()) << row.name;
       EXPECT_FALSE(words.remedy.empty()) << row.name;
       EXPECT_THAT(std::string(words.wrong), testing::HasSubstr("{field}")) << row.name;
       for (const auto text : {words.wrong, words.remedy, words.remedy_with_hint}) {
-        for (auto at = text.find('{'); at != text.npos; at = text.find('{', at + 1)) {
-          const auto name = text.substr(at, text.find('}', at) - at + 1);
+        for (auto position = text.find('{'); position != text.npos; position = text.find('{', position + 1)) {
+          const auto name = text.substr(position, text.find('}', position) - position + 1);
           EXPECT_THAT(name, testing::AnyOf("{field}", "{value}", "{allowed}", "{hint}", "{other}", "{count}"))
               << row.name;
         }
@@ -313,4 +313,4 @@ TEST(words, S26_are_complete_in_both_languages_for_every_finding) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -10,7 +10,7 @@
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
 using testing::ElementsAre;
@@ -22,13 +22,13 @@ const config_map_text vcuda_memory = sound("tencent.com/vcuda-memory", "gpu-mana
 
 registry filled(const std::vector<config_map_text>& config_maps) {
   registry out;
-  for (const auto& one : config_maps) out.put(one.view());
+  for (const auto& config_map : config_maps) out.put(config_map.view());
   return out;
 }
 
-std::vector<std::string> codes(const registry& in, const config_map_text& of) {
+std::vector<std::string> codes(const registry& registry, const config_map_text& config_map_text) {
   std::vector<std::string> out;
-  for (const auto& f : in.judge(of.key).findings) out.emplace_back(to_string(f.what));
+  for (const auto& f : registry.judge(config_map_text.key).findings) out.emplace_back(to_string(f.kind));
   return out;
 }
 
@@ -50,10 +50,10 @@ TEST(registry, S25_a_group_with_a_required_key_lists_its_members) {
 
 TEST(registry, S24_an_optional_default_is_filled_only_where_the_policy_says_so) {
   const auto all = filled({vcuda_core, vcuda_memory});
-  compile_options how;
-  EXPECT_FALSE(all.compile(how).find("tencent.com/vcuda-memory")->fill);
-  how.fill_optional = true;
-  EXPECT_EQ(all.compile(how).find("tencent.com/vcuda-memory")->fill, 1);
+  compile_options options;
+  EXPECT_FALSE(all.compile(options).find("tencent.com/vcuda-memory")->fill);
+  options.fill_optional = true;
+  EXPECT_EQ(all.compile(options).find("tencent.com/vcuda-memory")->fill, 1);
 }
 
 TEST(registry, S24_a_default_of_nothing_is_none) {
@@ -65,20 +65,20 @@ TEST(registry, F36_a_declaration_edited_into_an_error_keeps_its_last_good_rule) 
   auto all = filled({sound().with("limits", "required")});
   const auto good = all.compile();
   all.put(sound().with("limits", "maybe").view());
-  compile_options how;
-  EXPECT_THAT(all.compile(how).rules, IsEmpty());
-  how.last = &good;
-  EXPECT_EQ(all.compile(how), good);
+  compile_options options;
+  EXPECT_THAT(all.compile(options).rules, IsEmpty());
+  options.last = &good;
+  EXPECT_EQ(all.compile(options), good);
   all.put(sound().with("limits", "maybe").labelled("features.cpaas.io/enabled", "false").view());
-  EXPECT_THAT(all.compile(how).rules, IsEmpty()) << "switched off";
+  EXPECT_THAT(all.compile(options).rules, IsEmpty()) << "switched off";
   all.put(sound().labelled("features.cpaas.io/enabled", "ture").view());
-  EXPECT_EQ(all.compile(how), good) << "whether it is switched off cannot be read";
+  EXPECT_EQ(all.compile(options), good) << "whether it is switched off cannot be read";
   all.put(sound().with("limits", "optional").view());
-  EXPECT_FALSE(all.compile(how).rules[0].must) << "mended";
+  EXPECT_FALSE(all.compile(options).rules[0].must) << "mended";
   all.put(sound("example.com/other").named(sound().key.name).view());
-  EXPECT_EQ(all.compile(how).find("example.com/fpga"), nullptr) << "it declares another key now";
+  EXPECT_EQ(all.compile(options).find("example.com/fpga"), nullptr) << "it declares another key now";
   all.erase(sound().key);
-  EXPECT_THAT(all.compile(how).rules, IsEmpty()) << "deleted";
+  EXPECT_THAT(all.compile(options).rules, IsEmpty()) << "deleted";
 }
 
 TEST(registry, F36_a_kept_rule_writes_no_runtime_class_that_is_gone) {
@@ -87,29 +87,29 @@ TEST(registry, F36_a_kept_rule_writes_no_runtime_class_that_is_gone) {
   const auto good = all.compile();
   EXPECT_EQ(good.rules[0].runtime_class, "nvidia");
   all.put(sound().with("runtimeClassName", "nvidia").with("limits", "maybe").view());
-  compile_options how;
-  how.last = &good;
-  EXPECT_EQ(all.compile(how), good);
+  compile_options options;
+  options.last = &good;
+  EXPECT_EQ(all.compile(options), good);
   all.set_runtime_classes(std::set<std::string, std::less<>>());
-  EXPECT_EQ(all.compile(how).rules[0].runtime_class, "");
+  EXPECT_EQ(all.compile(options).rules[0].runtime_class, "");
 }
 
 TEST(registry, F36_what_nodes_and_policy_say_of_a_kept_rule_is_as_they_say_now) {
   auto all = filled({sound("example.com/a", "g").with("limits", "required"), sound("example.com/b", "g")});
   std::set<std::string, std::less<>> offered;
-  compile_options how;
-  how.offered = &offered;
-  how.fill_optional = true;
-  const auto good = all.compile(how);
+  compile_options options;
+  options.offered = &offered;
+  options.fill_optional = true;
+  const auto good = all.compile(options);
   EXPECT_EQ(good.find("example.com/b")->fill, 1);
   EXPECT_FALSE(good.find("example.com/b")->offered);
   all.put(sound("example.com/a", "g").with("limits", "maybe").view());
   all.put(sound("example.com/b", "g").with("limits", "maybe").view());
-  how.last = &good;
-  EXPECT_EQ(all.compile(how), good);
+  options.last = &good;
+  EXPECT_EQ(all.compile(options), good);
   offered = {"example.com/a", "example.com/b"};
-  how.fill_optional = false;
-  const auto now = all.compile(how);
+  options.fill_optional = false;
+  const auto now = all.compile(options);
   EXPECT_TRUE(now.find("example.com/a")->offered);
   EXPECT_EQ(now.find("example.com/a")->fill, 1) << "required: no wish of the policy";
   EXPECT_TRUE(now.find("example.com/b")->offered);
@@ -119,34 +119,34 @@ TEST(registry, F36_what_nodes_and_policy_say_of_a_kept_rule_is_as_they_say_now) 
 TEST(registry, F35_F36_a_declaration_overwritten_with_a_mebibyte_of_anything_keeps_its_last_good_rule) {
   auto all = filled({sound().with("limits", "required")});
   const auto good = all.compile();
-  compile_options how;
-  how.last = &good;
+  compile_options options;
+  options.last = &good;
   for (const auto fill : {'<', '\x01', '\xff', '{', '9'}) {
     for (const auto field : {"key", "limits", "requests", "defaultValue", "group"}) {
       all.put(sound().with("limits", "required").with(field, std::string(1 << 20, fill)).view());
-      EXPECT_EQ(all.compile(how), good) << field << " " << static_cast<int>(fill);
+      EXPECT_EQ(all.compile(options), good) << field << " " << static_cast<int>(fill);
       EXPECT_TRUE(has_error(all.judge(sound().key).findings)) << field;
     }
   }
   config_map_text many = sound().with("limits", "maybe");
   for (int i = 0; i < 10'000; ++i) many.data["field-" + std::to_string(i)] = "x";
   all.put(many.view());
-  EXPECT_EQ(all.compile(how), good);
+  EXPECT_EQ(all.compile(options), good);
   all.put(sound().with("groupI18n", "{" + std::string(1 << 20, '[') + "}").with("limits", "required").view());
   EXPECT_EQ(all.compile(), good) << "names for people that cannot be read are no error";
 }
 
 TEST(registry, a_runtime_class_that_does_not_exist_is_said_and_not_filled_in) {
-  const auto one = sound().with("runtimeClassName", "nvidai");
-  auto all = filled({one});
-  EXPECT_THAT(codes(all, one), IsEmpty()) << "not known what there is";
+  const auto declared = sound().with("runtimeClassName", "nvidai");
+  auto all = filled({declared});
+  EXPECT_THAT(codes(all, declared), IsEmpty()) << "not known what there is";
   all.set_runtime_classes(std::set<std::string, std::less<>>{"kata", "nvidia"});
-  EXPECT_THAT(codes(all, one), ElementsAre("runtime_class_unknown"));
-  EXPECT_EQ(all.judge(one.key).findings[0].hint, "nvidia");
+  EXPECT_THAT(codes(all, declared), ElementsAre("runtime_class_unknown"));
+  EXPECT_EQ(all.judge(declared.key).findings[0].hint, "nvidia");
   EXPECT_EQ(all.compile().find("example.com/fpga")->runtime_class, "");
-  EXPECT_THAT(all.with_runtime_class(), ElementsAre(one.key));
+  EXPECT_THAT(all.with_runtime_class(), ElementsAre(declared.key));
   all.set_runtime_classes(std::set<std::string, std::less<>>{"nvidai"});
-  EXPECT_THAT(codes(all, one), IsEmpty());
+  EXPECT_THAT(codes(all, declared), IsEmpty());
   EXPECT_EQ(all.compile().find("example.com/fpga")->runtime_class, "nvidai");
 }
 
@@ -154,9 +154,9 @@ TEST(registry, a_key_no_node_offers_is_marked_unless_nobody_cares) {
   const auto all =
       filled({sound("example.com/a"), sound("example.com/b").with("ignoreNodeCheck", "true"), sound("example.com/c")});
   const std::set<std::string, std::less<>> offered{"example.com/c"};
-  compile_options how;
-  how.offered = &offered;
-  const auto rules = all.compile(how);
+  compile_options options;
+  options.offered = &offered;
+  const auto rules = all.compile(options);
   EXPECT_FALSE(rules.find("example.com/a")->offered);
   EXPECT_TRUE(rules.find("example.com/b")->offered);
   EXPECT_TRUE(rules.find("example.com/c")->offered);
@@ -185,21 +185,21 @@ TEST(registry, an_exclusion_without_answer_is_said_where_it_should_stand) {
 TEST(registry, an_exclusion_without_answer_is_told_to_the_later_and_never_to_the_operators_own) {
   auto naming = sound("example.com/a", "a").with("excludeResources", "example.com/b");
   auto named = sound("example.com/b", "b");
-  const auto told = [&](std::int64_t first, std::int64_t second) {
+  const auto find_codes = [&](std::int64_t first, std::int64_t second) {
     naming.created = first, named.created = second;
     const auto all = filled({naming, named});
     return std::pair(codes(all, naming), codes(all, named));
   };
   const std::vector<std::string> none, here{"exclusion_not_answered"}, there{"exclusion_not_mutual"};
-  EXPECT_EQ(told(2, 1), std::pair(here, none));
-  EXPECT_EQ(told(1, 2), std::pair(none, there));
+  EXPECT_EQ(find_codes(2, 1), std::pair(here, none));
+  EXPECT_EQ(find_codes(1, 2), std::pair(none, there));
   named.labels["app.kubernetes.io/managed-by"] = "quartermaster";
-  EXPECT_EQ(told(1, 2), std::pair(here, none)) << "the operator's own, made later";
-  EXPECT_EQ(told(2, 1), std::pair(here, none));
+  EXPECT_EQ(find_codes(1, 2), std::pair(here, none)) << "the operator's own, made later";
+  EXPECT_EQ(find_codes(2, 1), std::pair(here, none));
   naming.labels["app.kubernetes.io/managed-by"] = "quartermaster";
-  EXPECT_EQ(told(1, 2), std::pair(none, there)) << "both are";
+  EXPECT_EQ(find_codes(1, 2), std::pair(none, there)) << "both are";
   named.labels.erase("app.kubernetes.io/managed-by");
-  EXPECT_EQ(told(2, 1), std::pair(none, there)) << "a person's";
+  EXPECT_EQ(find_codes(2, 1), std::pair(none, there)) << "a person's";
 }
 
 TEST(registry, of_two_that_declare_one_key_the_older_counts) {
@@ -218,12 +218,12 @@ TEST(registry, of_two_that_declare_one_key_the_older_counts) {
 
 TEST(registry, a_broken_or_switched_off_duplicate_never_displaces_a_sound_one) {
   auto broken = sound().named("cf-crl-a").with("limits", "maybe");
-  auto off = sound().named("cf-crl-b").labelled("features.cpaas.io/enabled", "false");
+  auto disabled = sound().named("cf-crl-b").labelled("features.cpaas.io/enabled", "false");
   auto good = sound().named("cf-crl-c");
   good.created = 99;
-  const auto all = filled({broken, off, good});
+  const auto all = filled({broken, disabled, good});
   EXPECT_EQ(all.compile().rules.at(0).config_map, good.key);
-  EXPECT_THAT(codes(all, off), IsEmpty()) << "a variant that is switched off is legitimate";
+  EXPECT_THAT(codes(all, disabled), IsEmpty()) << "a variant that is switched off is legitimate";
   EXPECT_THAT(codes(all, broken), ElementsAre("not_in_vocabulary", "duplicate_key"));
 }
 
@@ -240,14 +240,14 @@ TEST(registry, related_keys_must_be_declared_and_in_force) {
 TEST(registry, what_follows_from_anothers_finding_is_not_said) {
   const auto a = sound("example.com/a", "g").with("relatedResources", "example.com/b");
   const auto b = sound("example.com/b", "g");
-  const auto said = [&](const config_map_text& other) { return codes(filled({a, other}), a); };
-  EXPECT_THAT(said(b.with("limits", "maybe")), IsEmpty()) << "the other is refused and says why";
-  EXPECT_THAT(said(b.with("key", "Example.com/b")), IsEmpty()) << "its key cannot be read, and may be the one";
-  EXPECT_THAT(said(b.labelled("features.cpaas.io/enabled", "yes")), IsEmpty());
-  const auto off = b.with("limits", "required").labelled("features.cpaas.io/enabled", "false");
-  EXPECT_THAT(said(off), IsEmpty()) << "the other says that the group misses it";
-  EXPECT_THAT(codes(filled({a, off}), off), ElementsAre("group_member_off"));
-  EXPECT_THAT(said(sound("example.com/c", "g")), ElementsAre("related_unknown"));
+  const auto find_codes = [&](const config_map_text& other) { return codes(filled({a, other}), a); };
+  EXPECT_THAT(find_codes(b.with("limits", "maybe")), IsEmpty()) << "the other is refused and says why";
+  EXPECT_THAT(find_codes(b.with("key", "Example.com/b")), IsEmpty()) << "its key cannot be read, and may be the one";
+  EXPECT_THAT(find_codes(b.labelled("features.cpaas.io/enabled", "yes")), IsEmpty());
+  const auto disabled = b.with("limits", "required").labelled("features.cpaas.io/enabled", "false");
+  EXPECT_THAT(find_codes(disabled), IsEmpty()) << "the other says that the group misses it";
+  EXPECT_THAT(codes(filled({a, disabled}), disabled), ElementsAre("group_member_off"));
+  EXPECT_THAT(find_codes(sound("example.com/c", "g")), ElementsAre("related_unknown"));
   const auto own = a.with("key", "Example.com/a");
   EXPECT_THAT(codes(filled({own}), own), ElementsAre("key_malformed", "related_unknown")) << "two mistakes";
 }
@@ -263,9 +263,9 @@ TEST(registry, members_of_a_group_should_agree) {
 }
 
 TEST(registry, a_required_member_of_a_group_switched_off_is_said) {
-  const auto off = vcuda_memory.with("limits", "required").labelled(old_domain + "enabled", "false");
-  const auto all = filled({vcuda_core, off});
-  EXPECT_THAT(codes(all, off), ElementsAre("group_member_off"));
+  const auto disabled = vcuda_memory.with("limits", "required").labelled(old_domain + "enabled", "false");
+  const auto all = filled({vcuda_core, disabled});
+  EXPECT_THAT(codes(all, disabled), ElementsAre("group_member_off"));
   const auto optional = vcuda_memory.labelled(old_domain + "enabled", "false");
   EXPECT_THAT(codes(filled({vcuda_core, optional}), optional), IsEmpty());
 }
@@ -337,10 +337,10 @@ TEST(registry, gives_the_same_rules_and_verdicts_in_whatever_order) {
     const auto after = filled(config_maps);
     ASSERT_EQ(before.compile(), after.compile());
     const std::set<std::string, std::less<>> offered{"example.com/r1", "example.com/r2"};
-    compile_options how;
-    how.fill_optional = round % 2 == 0;
-    how.offered = &offered;
-    ASSERT_EQ(spec_of(before.compile(how)).dump(), spec_of(after.compile(how)).dump()) << "the same bytes too";
+    compile_options options;
+    options.fill_optional = round % 2 == 0;
+    options.offered = &offered;
+    ASSERT_EQ(spec_of(before.compile(options)).dump(), spec_of(after.compile(options)).dump()) << "the same bytes too";
     ASSERT_EQ(before.judge_all(), after.judge_all());
   }
 }
@@ -352,17 +352,17 @@ TEST(registry, forgets_what_was_replaced_or_erased) {
     std::vector<config_map_text> last(10);
     for (int step = 0; step < 60; ++step) {
       const auto i = static_cast<int>(random() % 10);
-      auto& at = last[static_cast<std::size_t>(i)];
-      if (!at.data.empty() && random() % 3 == 0) {
-        changed.erase(at.key);
-        at = {};
+      auto& position = last[static_cast<std::size_t>(i)];
+      if (!position.data.empty() && random() % 3 == 0) {
+        changed.erase(position.key);
+        position = {};
         continue;
       }
-      at = random_one(random, i);
-      at.key.name = "cf-crl-" + std::to_string(i);
-      changed.put(at.view());
+      position = random_one(random, i);
+      position.key.name = "cf-crl-" + std::to_string(i);
+      changed.put(position.view());
     }
-    std::erase_if(last, [](const config_map_text& one) { return one.data.empty(); });
+    std::erase_if(last, [](const config_map_text& config_map_text) { return config_map_text.data.empty(); });
     const auto fresh = filled(last);
     ASSERT_EQ(changed.compile(), fresh.compile());
     ASSERT_EQ(changed.judge_all(), fresh.judge_all());
@@ -394,4 +394,4 @@ TEST(registry, a_change_alters_the_verdict_of_neighbours_only) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

@@ -15,8 +15,8 @@ namespace reconcilers {
 namespace {
 
 using namespace std::chrono_literals;
-using crl::config_map_text;
-using crl::sound;
+using declarations::config_map_text;
+using declarations::sound;
 using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -35,23 +35,23 @@ class resource_rules_test : public testing::Test {
   controller::store<kube::node> nodes;
   controller::store<compiled_rules> rules;
   controller::milliseconds now{10'000};
-  int told = 0;
+  int reported = 0;
   bool filled_by_policies = true;
   std::optional<bool> sends;
   custom_resource judge{{&declared}, client, recorder, {}, &runtimes};
-  resource_rules what{{policies, nodes, rules},
-                      judge,
-                      client,
-                      {.filled_by_policies = [this] { return filled_by_policies; },
-                       .on_state = [this] { ++told; },
-                       .sends = [this] { return sends; },
-                       .now = [this] { return now; }}};
+  resource_rules subject{{policies, nodes, rules},
+                         judge,
+                         client,
+                         {.filled_by_policies = [this] { return filled_by_policies; },
+                          .on_state = [this] { ++reported; },
+                          .sends = [this] { return sends; },
+                          .now = [this] { return now; }}};
   std::uint64_t version = 1;
 
   void SetUp() override {
     complete(declared), complete(runtimes), complete(policies), complete(nodes), complete(rules);
-    server.watch = [this](const std::string& at, const json& is, const json& was) {
-      if (at != path) return;
+    server.watch = [this](const std::string& changed_path, const json& is, const json& was) {
+      if (changed_path != path) return;
       if (is.is_null())
         rules.erase(*compiled_rules::decode(was.dump()));
       else
@@ -59,8 +59,8 @@ class resource_rules_test : public testing::Test {
     };
     // Server-side apply takes away what its owner no longer sets.
     server.interfere = [this](const kube::request& request) -> std::optional<kube::response> {
-      const auto at = server.objects.find(path);
-      if (at != server.objects.end() && fake_server::verb_of(request) == "apply") at->second.erase("spec");
+      const auto match = server.objects.find(path);
+      if (match != server.objects.end() && fake_server::verb_of(request) == "apply") match->second.erase("spec");
       const auto at_path = fake_server::path_of_target(request.target);
       if (at_path.find("policybindings/") != std::string::npos) return binding(at_path);
       if (at_path.find("webhookconfigurations/") != std::string::npos)
@@ -73,16 +73,16 @@ class resource_rules_test : public testing::Test {
     };
   }
   template <class T>
-  static void complete(controller::store<T>& of) {
-    of.begin();
-    of.commit();
+  static void complete(controller::store<T>& store) {
+    store.begin();
+    store.commit();
   }
   void declare(const config_map_text& text) {
     kube::config_map out;
     out.key = text.key;
     out.resource_version = ++version;
-    const auto packed = [](const std::map<std::string, std::string>& from) {
-      std::vector<kube::packed_map::entry> entries(from.begin(), from.end());
+    const auto packed = [](const std::map<std::string, std::string>& values) {
+      std::vector<kube::packed_map::entry> entries(values.begin(), values.end());
       return kube::packed_map::of(entries);
     };
     out.labels = packed(text.labels);
@@ -106,8 +106,8 @@ class resource_rules_test : public testing::Test {
   }
   controller::action settle() {
     now += 5s;
-    const auto done = run(what.reconcile({{}, "default"}));
-    EXPECT_TRUE(done) << (done ? "" : done.error().what);
+    const auto done = run(subject.reconcile({{}, "default"}));
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
     return done.value_or(controller::action::await_change());
   }
   /// As the chart has it, or changed, or not there.
@@ -117,9 +117,9 @@ class resource_rules_test : public testing::Test {
     if (missing_bindings.contains(name)) return recording_transport::refused(404, "NotFound");
     auto policy_name = name, action = std::string("Warn");
     for (const auto* mode : {"-deny", "-warn"}) {
-      const auto at = policy_name.find(mode);
-      if (at == std::string::npos) continue;
-      policy_name.erase(at, 5);
+      const auto match = policy_name.find(mode);
+      if (match == std::string::npos) continue;
+      policy_name.erase(match, 5);
       if (std::string_view(mode) == "-deny") action = "Deny";
     }
     json spec = {{"policyName", policy_name}, {"validationActions", {action}}, {"paramRef", json::object()}};
@@ -181,11 +181,11 @@ TEST_F(resource_rules_test, follows_the_policy_and_goes_with_it) {
   policy("Off");
   settle();
   EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Off");
-  EXPECT_EQ(what.state()->reason, "Off");
+  EXPECT_EQ(subject.state()->reason, "Off");
   policies.erase(*policies.find({{}, "default"}));
   settle();
   EXPECT_TRUE(object().is_null());
-  EXPECT_FALSE(what.state());
+  EXPECT_FALSE(subject.state());
 }
 
 TEST_F(resource_rules_test, an_object_of_that_name_that_is_not_ours_is_not_deleted) {
@@ -212,7 +212,7 @@ TEST_F(resource_rules_test, F34_a_storm_is_written_once_a_second_at_most_and_the
   for (int i = 0; i < 200; ++i) {
     declare(sound().with("limits", "required").with("defaultValue", std::to_string(i + 1)));
     now += 5ms;
-    ASSERT_TRUE(run(what.reconcile({{}, "default"})));
+    ASSERT_TRUE(run(subject.reconcile({{}, "default"})));
   }
   EXPECT_LE(server.writes().size(), 2U);
   settle();
@@ -226,7 +226,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_resta
   declare(sound().with("limits", "maybe"));
   settle();
   EXPECT_TRUE(object()["spec"]["rules"].contains("example.com/fpga"));
-  EXPECT_THAT(what.state()->message, HasSubstr("last accepted content stays in force"));
+  EXPECT_THAT(subject.state()->message, HasSubstr("last accepted content stays in force"));
   resource_rules fresh{{policies, nodes, rules}, judge, client, {.now = [this] { return now; }}};
   now += 5s;
   ASSERT_TRUE(run(fresh.reconcile({{}, "default"})));
@@ -234,7 +234,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_survives_an_error_and_a_resta
   declare(sound().with("limits", "optional"));
   settle();
   EXPECT_FALSE(object()["spec"]["rules"]["example.com/fpga"].contains("must"));
-  EXPECT_EQ(what.state()->message, "1 declared key");
+  EXPECT_EQ(subject.state()->message, "1 declared key");
 }
 
 TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_or_deletes_the_object) {
@@ -253,7 +253,7 @@ TEST_F(resource_rules_test, F36_the_last_good_rule_comes_back_when_a_hand_edits_
   server.erase(path);
   settle();
   EXPECT_EQ(object()["spec"], good);
-  EXPECT_THAT(what.state()->message, HasSubstr("1 declaration edited into an error"));
+  EXPECT_THAT(subject.state()->message, HasSubstr("1 declaration edited into an error"));
   policies.erase(*policies.find({{}, "default"}));
   settle();
   policy("Deny");
@@ -279,10 +279,10 @@ TEST_F(resource_rules_test, looks_again_at_a_node_only_when_what_it_offers_chang
   kube::node before, after;
   before.allocatable = {{"example.com/fpga", 4}};
   after.allocatable = {{"example.com/fpga", 3}};
-  EXPECT_THAT(what.affected_by(&before, &after), IsEmpty());
+  EXPECT_THAT(subject.affected_by(&before, &after), IsEmpty());
   after.allocatable = {{"example.com/fpga", 0}};
-  EXPECT_THAT(what.affected_by(&before, &after), testing::SizeIs(1));
-  EXPECT_THAT(what.affected_by(&before, nullptr), testing::SizeIs(1));
+  EXPECT_THAT(subject.affected_by(&before, &after), testing::SizeIs(1));
+  EXPECT_THAT(subject.affected_by(&before, nullptr), testing::SizeIs(1));
 }
 
 TEST_F(resource_rules_test, lists_the_keys_of_exclusions) {
@@ -297,19 +297,19 @@ TEST_F(resource_rules_test, says_when_the_policies_are_not_there_or_doubted) {
   policy("Deny");
   policies_missing = true;
   settle();
-  EXPECT_EQ(what.state()->status, "False");
-  EXPECT_THAT(what.state()->message, HasSubstr("admission.policies=true"));
+  EXPECT_EQ(subject.state()->status, "False");
+  EXPECT_THAT(subject.state()->message, HasSubstr("admission.policies=true"));
   policies_missing = false;
   policy_object["status"]["typeChecking"]["expressionWarnings"] = {
       {{"fieldRef", "spec.validations[0]"}, {"warning", "undefined field"}}};
   now += 11min;
   settle();
-  EXPECT_THAT(what.state()->message, HasSubstr("undefined field"));
+  EXPECT_THAT(subject.state()->message, HasSubstr("undefined field"));
   policy_object.erase("status");
   now += 11min;
   settle();
-  EXPECT_EQ(what.state()->status, "True");
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(subject.state()->status, "True");
+  EXPECT_EQ(reported, 3);
 }
 
 TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_could) {
@@ -317,37 +317,37 @@ TEST_F(resource_rules_test, says_when_nothing_fills_pods_in_although_the_server_
   policy("Deny");
   filling_missing = true;
   settle();
-  EXPECT_EQ(what.state()->status, "False");
-  EXPECT_THAT(what.state()->message, HasSubstr("resource-defaults.quartermaster.io is not there: helm upgrade"));
+  EXPECT_EQ(subject.state()->status, "False");
+  EXPECT_THAT(subject.state()->message, HasSubstr("resource-defaults.quartermaster.io is not there: helm upgrade"));
   filled_by_policies = false;  // the webhook does
   now += 11min;
   settle();
-  EXPECT_EQ(what.state()->status, "True");
+  EXPECT_EQ(subject.state()->status, "True");
 }
 
 TEST_F(resource_rules_test, a_policy_without_its_binding_is_not_enforced) {
   declare(sound());
   policy("Deny");
   settle();
-  EXPECT_EQ(what.state()->status, "True") << what.state()->message;
+  EXPECT_EQ(subject.state()->status, "True") << subject.state()->message;
   EXPECT_THAT(asked_bindings, ElementsAre("declarations-deny.quartermaster.io", "resource-advice.quartermaster.io",
                                           "resource-defaults.quartermaster.io", "resource-rules-deny.quartermaster.io",
                                           "resource-templates.quartermaster.io"));
   missing_bindings = {"resource-rules-deny.quartermaster.io"};
   now += 11min;
   settle();
-  EXPECT_EQ(what.state()->status, "False");
-  EXPECT_THAT(what.state()->message, HasSubstr("the binding resource-rules-deny.quartermaster.io is not there"));
+  EXPECT_EQ(subject.state()->status, "False");
+  EXPECT_THAT(subject.state()->message, HasSubstr("the binding resource-rules-deny.quartermaster.io is not there"));
   policy("Warn");
   settle();
-  EXPECT_EQ(what.state()->status, "True") << "looked at again at once: the mode has another binding";
+  EXPECT_EQ(subject.state()->status, "True") << "looked at again at once: the mode has another binding";
   missing_bindings.clear();
   for (const json& change : {json{{"policyName", "other"}}, json{{"validationActions", {"Audit"}}}}) {
     binding_change = change;
     now += 11min;
     settle();
-    EXPECT_EQ(what.state()->status, "False") << change;
-    EXPECT_THAT(what.state()->message, HasSubstr("was changed"));
+    EXPECT_EQ(subject.state()->status, "False") << change;
+    EXPECT_THAT(subject.state()->message, HasSubstr("was changed"));
   }
 }
 
@@ -359,12 +359,12 @@ TEST_F(resource_rules_test, where_the_webhook_fills_it_must_be_there) {
     webhook_object = is;
     now += 11min;
     settle();
-    EXPECT_EQ(what.state()->status, "False") << is;
-    EXPECT_THAT(what.state()->message, HasSubstr("nothing fills in defaults"));
+    EXPECT_EQ(subject.state()->status, "False") << is;
+    EXPECT_THAT(subject.state()->message, HasSubstr("nothing fills in defaults"));
   }
   policy("Warn");
   settle();
-  EXPECT_EQ(what.state()->status, "True") << "nothing is to be filled in";
+  EXPECT_EQ(subject.state()->status, "True") << "nothing is to be filled in";
 }
 
 TEST_F(resource_rules_test, S24_what_the_webhook_fills_in_is_let_pass_without_it) {

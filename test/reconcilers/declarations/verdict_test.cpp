@@ -8,10 +8,10 @@
 #include "test/reconcilers/declarations/config_maps.hpp"
 #include "text/text.hpp"
 
-namespace reconcilers::crl {
+namespace reconcilers::declarations {
 namespace {
 
-judgement judged(const config_map_text& of) { return judge_together({of}).at(0); }
+judgement judged(const config_map_text& config_map_text) { return judge_together({config_map_text}).at(0); }
 
 config_map_text three_mistakes() {
   return sound().labelled("features.cpaas.io/enabled", "yes").with("defaultValue", "half").with("limits", "requried");
@@ -46,11 +46,11 @@ TEST(verdict, is_accepted_warning_or_refused) {
 }
 
 TEST(verdict, is_the_same_text_for_the_same_content) {
-  auto from = three_mistakes();
-  const auto text = annotation_of(judged(from));
-  from.labels["team"] = "a";
-  EXPECT_EQ(annotation_of(judged(from)), text) << "labels of others are not judged";
-  auto view = from.view();
+  auto three_mistake = three_mistakes();
+  const auto text = annotation_of(judged(three_mistake));
+  three_mistake.labels["team"] = "a";
+  EXPECT_EQ(annotation_of(judged(three_mistake)), text) << "labels of others are not judged";
+  auto view = three_mistake.view();
   std::ranges::reverse(view.data);
   std::ranges::reverse(view.labels);
   EXPECT_EQ(annotation_of(judge_all(std::vector{view}).at(0)), text) << "the order of the wire is not content";
@@ -66,15 +66,16 @@ TEST(verdict, tells_new_words_from_a_new_hash) {
 }
 
 TEST(verdict, F36_says_that_the_last_accepted_content_stays_in_force) {
-  auto of = judged(three_mistakes());
-  const auto without = annotation_of(of);
-  EXPECT_FALSE(nlohmann::json::parse(without).contains("meanwhile"));
-  of.kept = true;
-  const auto with = annotation_of(of);
-  EXPECT_EQ(nlohmann::json::parse(with)["meanwhile"], "the content that was accepted last stays in force");
-  EXPECT_FALSE(same_words(with, without)) << "news for people";
-  EXPECT_THAT(note_of(of), testing::StartsWith("the content that was accepted last stays in force; data.limits is"));
-  EXPECT_THAT(note_of(of, language::zh), testing::StartsWith("上次被接受的内容继续生效；"));
+  auto declaration = judged(three_mistakes());
+  const auto annotation = annotation_of(declaration);
+  EXPECT_FALSE(nlohmann::json::parse(annotation).contains("meanwhile"));
+  declaration.kept = true;
+  const auto updated = annotation_of(declaration);
+  EXPECT_EQ(nlohmann::json::parse(updated)["meanwhile"], "the content that was accepted last stays in force");
+  EXPECT_FALSE(same_words(updated, annotation)) << "news for people";
+  EXPECT_THAT(note_of(declaration),
+              testing::StartsWith("the content that was accepted last stays in force; data.limits is"));
+  EXPECT_THAT(note_of(declaration, text::language::zh), testing::StartsWith("上次被接受的内容继续生效；"));
 }
 
 TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
@@ -83,7 +84,7 @@ TEST(note, names_field_value_allowed_and_remedy_of_the_first_findings) {
        {"data.limits", "\"requried\"", "disabled, required, optional", "write \"required\"", "\"half\"", "\"yes\""}) {
     EXPECT_THAT(note, testing::HasSubstr(part));
   }
-  EXPECT_THAT(note_of(judged(three_mistakes()), language::zh), testing::HasSubstr("请改为“required”"));
+  EXPECT_THAT(note_of(judged(three_mistakes()), text::language::zh), testing::HasSubstr("请改为“required”"));
 }
 
 TEST(note, is_cut_between_findings_with_a_count) {
@@ -97,18 +98,18 @@ TEST(note, is_cut_between_findings_with_a_count) {
 
 // --- hostile content
 
-void expect_bounded(const config_map_text& of) {
-  const auto one = judged(of);
-  const auto text = annotation_of(one);
+void expect_bounded(const config_map_text& config_map_text) {
+  const auto declaration = judged(config_map_text);
+  const auto text = annotation_of(declaration);
   EXPECT_LE(text.size(), max_verdict_bytes);
   EXPECT_TRUE(nlohmann::json::accept(text)) << text;
-  EXPECT_TRUE(is_plain_text(text));
+  EXPECT_TRUE(text::is_plain_text(text));
   EXPECT_EQ(text.find('\n'), std::string::npos);
-  for (const auto in : {language::en, language::zh}) {
-    EXPECT_LE(note_of(one, in).size(), 1000U);
-    EXPECT_TRUE(is_plain_text(note_of(one, in)));
+  for (const auto entry : {text::language::en, text::language::zh}) {
+    EXPECT_LE(note_of(declaration, entry).size(), 1000U);
+    EXPECT_TRUE(text::is_plain_text(note_of(declaration, entry)));
   }
-  EXPECT_NE(verdict_of(one), verdict::accepted);
+  EXPECT_NE(verdict_of(declaration), verdict::accepted);
 }
 
 TEST(verdict, F35_is_bounded_for_values_of_a_mebibyte) {
@@ -133,14 +134,14 @@ TEST(verdict, F35_is_bounded_for_ten_thousand_fields) {
 TEST(verdict, F35_cuts_long_lists_and_long_texts) {
   std::string list;
   for (int i = 0; i < 20'000; ++i) list += "example.com/r" + std::to_string(i) + ",";
-  const auto of = sound()
-                      .with("relatedResources", list)
-                      .with("excludeResources", list)
-                      .with("descriptionEn", std::string(100'000, 'd'));
-  expect_bounded(of);
-  const auto what = parse(of.view()).what;
-  EXPECT_EQ(what.related.size(), max_list_items);
-  EXPECT_LE(what.description_en.size(), max_text_bytes);
+  const auto declared = sound()
+                            .with("relatedResources", list)
+                            .with("excludeResources", list)
+                            .with("descriptionEn", std::string(100'000, 'd'));
+  expect_bounded(declared);
+  const auto declaration = parse(declared.view()).value;
+  EXPECT_EQ(declaration.related.size(), max_list_items);
+  EXPECT_LE(declaration.description_en.size(), max_text_bytes);
 }
 
 TEST(verdict, F37_is_valid_json_for_broken_utf8_controls_and_bidi) {
@@ -168,4 +169,4 @@ TEST(verdict, says_more_than_fits_with_a_count) {
 }
 
 }  // namespace
-}  // namespace reconcilers::crl
+}  // namespace reconcilers::declarations

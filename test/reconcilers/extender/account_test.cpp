@@ -27,31 +27,31 @@ struct account_test : rig {
 };
 
 TEST_F(account_test, a_bound_pod_is_booked_until_it_ends) {
-  auto one = placed("p", 20);
-  known.pods.put(one);
+  auto pod = placed("p", 20);
+  known.pods.put(pod);
   EXPECT_EQ(used("a", 0), (card_use{.memory_mib = 2048, .cores = 20, .sharers = 1}));
-  one.deleting = true;
-  one.resource_version = next_version();
-  known.pods.put(one);
+  pod.deleting = true;
+  pod.resource_version = next_version();
+  known.pods.put(pod);
   EXPECT_EQ(used("a", 0).cores, 20) << "a terminating pod still computes";
-  one.phase = kube::pod_phase::succeeded;
-  one.resource_version = next_version();
-  known.pods.put(one);
+  pod.phase = kube::pod_phase::succeeded;
+  pod.resource_version = next_version();
+  known.pods.put(pod);
   EXPECT_EQ(used("a", 0), card_use{});
   EXPECT_EQ(room, 1);
-  known.pods.erase(one);
+  known.pods.erase(pod);
   EXPECT_EQ(room, 1);
 }
 
 TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_were_made_up) {
   known.nodes.put(vgpu_node("b", 2));
-  auto one = annotated(share("p", 30, 8, "b"),
+  auto pod = annotated(share("p", 30, 8, "b"),
                        {{"quartermaster.io/placement",
                          json{{"v", 1},
                               {"node", "b"},
                               {"containers", {{"main", {{{"card", "b/1"}, {"cores", 30}, {"memoryMiB", 2048}}}}}}}
                              .dump()}});
-  known.pods.put(one);
+  known.pods.put(pod);
   known.pods.put(share("guessed", 60, 8, "b"));
   auto other = share("open", 20, 8);
   book.assume(other,
@@ -62,7 +62,7 @@ TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_we
   const auto before = std::pair(used("b", 0), used("b", 1));
   known.cards.put(reported("b", {{{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 15000}, {"health", "Xid 79"}},
                                  {{"uuid", "GPU-x"}, {"index", 0}, {"memoryMiB", 15000}}}));
-  const auto& cards = book.book().view("b")->what->cards;
+  const auto& cards = book.book().view("b")->inventory->cards;
   ASSERT_EQ(cards.size(), 2u);
   EXPECT_EQ(cards[0].uuid, "GPU-x") << "in the order of their numbers, by which gpu-manager counts";
   EXPECT_EQ(cards[0].memory_mib, 15000);
@@ -74,7 +74,7 @@ TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_we
   fresh after;  // an operator that knows them from the start
   after.known.cards.put(*known.cards.find({{}, "b"}));
   after.known.nodes.put(*known.nodes.find({{}, "b"}));
-  after.known.pods.put(one);
+  after.known.pods.put(pod);
   EXPECT_EQ(after.used("b", 1).cores, 30) << "b/1 is GPU-y";
 
   known.cards.erase(*known.cards.find({{}, "b"}));
@@ -82,8 +82,8 @@ TEST_F(account_test, cards_that_an_agent_reports_take_the_place_of_those_that_we
 }
 
 TEST_F(account_test, pods_may_be_known_before_their_node) {
-  auto one = share("p", 30, 8, "late");
-  known.pods.put(one);
+  auto pod = share("p", 30, 8, "late");
+  known.pods.put(pod);
   EXPECT_EQ(book.book().size(), 0u);
   known.nodes.put(vgpu_node("late", 2));
   EXPECT_EQ(used("late", 0).cores + used("late", 1).cores, 30);
@@ -102,8 +102,8 @@ TEST_F(account_test, a_node_that_comes_back_has_what_its_pods_hold) {
 }
 
 TEST_F(account_test, another_pod_of_the_name_is_another_pod) {
-  auto one = placed("p", 20);
-  known.pods.put(one);
+  auto pod = placed("p", 20);
+  known.pods.put(pod);
   auto other = share("p", 5, 1);
   other.id = kube::uid::parse("other");
   other.resource_version = next_version();
@@ -112,21 +112,21 @@ TEST_F(account_test, another_pod_of_the_name_is_another_pod) {
 }
 
 TEST_F(account_test, what_is_assumed_stays_until_the_api_has_it_or_the_pod_is_gone) {
-  auto one = share("p", 20, 8);
-  known.pods.put(one);
-  const quota::holding what{.node = "a", .grants = {{.cores = 20, .memory_mib = 2048, .card = "a/0"}}, .counts = {}};
-  EXPECT_EQ(book.assume(one, what, std::chrono::seconds(1)), quota::booked::done);
+  auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const quota::holding holding{.node = "a", .grants = {{.cores = 20, .memory_mib = 2048, .card = "a/0"}}, .counts = {}};
+  EXPECT_EQ(book.assume(pod, holding, std::chrono::seconds(1)), quota::booked::done);
   EXPECT_EQ(used("a", 0).cores, 20);
   EXPECT_EQ(book.open().size(), 1u);
   auto bound = placed("p", 20);
-  bound.id = one.id;
+  bound.id = pod.id;
   known.pods.put(bound);
   EXPECT_EQ(book.open().size(), 0u);
   EXPECT_EQ(used("a", 0), (card_use{.memory_mib = 2048, .cores = 20, .sharers = 1}));
 
   auto two = share("q", 20, 8);
   known.pods.put(two);
-  EXPECT_EQ(book.assume(two, what, std::chrono::seconds(1)), quota::booked::done);
+  EXPECT_EQ(book.assume(two, holding, std::chrono::seconds(1)), quota::booked::done);
   known.pods.erase(two);
   EXPECT_EQ(book.open().size(), 0u);
   EXPECT_EQ(used("a", 0).cores, 20);
@@ -143,27 +143,27 @@ TEST_F(account_test, a_key_becomes_counted_when_it_is_declared) {
 
 TEST_F(account_test, a_policy_changes_how_slots_are_read) {
   known.nodes.put(node("h", {{"quartermaster.io/module", "hami"}}, {{"nvidia.com/gpualloc", 20}}));
-  EXPECT_EQ(book.book().view("h")->what->serves.default_memory_mib, 5000);
+  EXPECT_EQ(book.book().view("h")->inventory->serves.default_memory_mib, 5000);
   reconcilers::accelerator_policy policy;
   policy.key.name = "default";
   policy.resource_version = next_version();
   policy.modules["hami"].settings["defaultMem"] = "1000";
   known.policies.put(policy);
-  EXPECT_EQ(book.book().view("h")->what->serves.default_memory_mib, 1000);
+  EXPECT_EQ(book.book().view("h")->inventory->serves.default_memory_mib, 1000);
 }
 
 TEST_F(account_test, S48_charges_follow_what_a_node_is_labelled) {
   known.quotas.put(limits_of_lab({{{"units", "cards"}, {"max", 2}, {"pool", "public"}}}));
   known.pods.put(placed("p", 20));
   known.pods.put(placed("q", 20));
-  const auto used_of = [&](const account& of) { return of.limits().standings("lab").at(0).used; };
+  const auto used_of = [&](const account& account) { return account.limits().standings("lab").at(0).used; };
   EXPECT_EQ(used_of(book), 0);
   auto labelled = vgpu_node("a", 1);
   labelled.labels = packed({{"quartermaster.io/module", "vgpu"}, {"quartermaster.io/pool", "public"}});
   known.nodes.put(labelled);
   EXPECT_EQ(used_of(book), 2) << "as after a restart";
-  const auto one = share("r", 20, 8);
-  EXPECT_TRUE(book.over(one, asked(one, book.keys()), *book.book().view("a")->what));
+  const auto pod = share("r", 20, 8);
+  EXPECT_TRUE(book.over(pod, pod_request(pod, book.keys()), *book.book().view("a")->inventory));
   EXPECT_EQ(book.audit(), 0u);
   known.nodes.put(vgpu_node("a", 1));
   EXPECT_EQ(used_of(book), 0);

@@ -24,7 +24,7 @@ using testing::SizeIs;
 struct binder_test : rig {
   recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "term-1"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "term-1"}};
   controller::milliseconds lease = std::chrono::seconds(9);
   binder subject{{loop, api, known.pods, known.nodes, book, earlier, [this] { return lease; }}, metrics};
   json unbound = json::array();                          ///< what the list of pods without a node has
@@ -45,9 +45,9 @@ struct binder_test : rig {
       return recording_transport::answered(200, json::object());
     }
     if (request.verb == kube::method::get) {
-      const auto at = pods.find(path.substr(path.rfind('/') + 1));
-      if (at == pods.end()) return recording_transport::refused(404, "NotFound");
-      return recording_transport::answered(200, at->second);
+      const auto match = pods.find(path.substr(path.rfind('/') + 1));
+      if (match == pods.end()) return recording_transport::refused(404, "NotFound");
+      return recording_transport::answered(200, match->second);
     }
     if (to_bindings.empty()) return recording_transport::answered(201, json::object());
     auto out = std::move(to_bindings.front());
@@ -61,55 +61,55 @@ struct binder_test : rig {
     kube_test::run(loop.context(), earlier.close());
     known.pods.put(pod("any", {}));  // younger than the list
   }
-  std::string bind(const kube::pod& of, const std::string& on = "a") {
-    return kube_test::run(loop.context(), subject.bind({of.key, of.id, on}));
+  std::string bind(const kube::pod& pod, const std::string& node_name = "a") {
+    return kube_test::run(loop.context(), subject.bind({pod.key, pod.id, node_name}));
   }
   std::vector<json> bindings() const {
     std::vector<json> out;
-    for (const auto& one : transport.sent)
-      if (one.target.ends_with("/binding")) out.push_back(json::parse(one.body));
+    for (const auto& entry : transport.sent)
+      if (entry.target.ends_with("/binding")) out.push_back(json::parse(entry.body));
     return out;
   }
 };
 
 TEST_F(binder_test, a_binding_is_one_write_with_all_that_was_decided) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
   transport.sent.clear();
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(pod), "");
   ASSERT_THAT(transport.sent, SizeIs(1));
   EXPECT_EQ(transport.sent[0].deadline, std::chrono::seconds(3));
   const auto body = bindings().at(0);
   EXPECT_EQ(body["target"]["name"], "a");
-  EXPECT_EQ(body["metadata"]["uid"], one.id.to_string());
-  EXPECT_EQ(body["metadata"]["resourceVersion"], std::to_string(one.resource_version));
+  EXPECT_EQ(body["metadata"]["uid"], pod.id.to_string());
+  EXPECT_EQ(body["metadata"]["resourceVersion"], std::to_string(pod.resource_version));
   EXPECT_THAT(body["metadata"]["annotations"]["quartermaster.io/placement"].get<std::string>(), HasSubstr("\"a/0\""));
   EXPECT_EQ(used("a", 0).cores, 20) << "assumed until the watch shows it";
 }
 
 TEST_F(binder_test, F42_the_last_share_goes_to_one) {
   lead();
-  const auto one = share("p", 60, 8), two = share("q", 60, 8);
-  known.pods.put(one);
+  const auto first = share("p", 60, 8), two = share("q", 60, 8);
+  known.pods.put(first);
   known.pods.put(two);
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(first), "");
   EXPECT_THAT(bind(two), HasSubstr("cores"));
   EXPECT_THAT(bindings(), SizeIs(1));
 }
 
 TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
   lead();
-  auto one = share("p", 20, 8);
-  known.pods.put(one);
-  EXPECT_EQ(bind(one), "");
-  auto bound = one;
+  auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  EXPECT_EQ(bind(pod), "");
+  auto bound = pod;
   bound.node_name = "a";
   bound.resource_version = next_version();
   known.pods.put(bound);
-  EXPECT_EQ(bind(one), "") << "it is where it was asked to be";
-  EXPECT_THAT(bind(one, "b"), HasSubstr("bound to a already"));
-  auto old = one;
+  EXPECT_EQ(bind(pod), "") << "it is where it was asked to be";
+  EXPECT_THAT(bind(pod, "b"), HasSubstr("bound to a already"));
+  auto old = pod;
   old.id = kube::uid::parse("old");
   pods["p"] = document(bound);
   EXPECT_THAT(bind(old), HasSubstr("has uid"));
@@ -120,104 +120,104 @@ TEST_F(binder_test, F41_bind_twice_of_a_pod_that_is_gone_or_another) {
 
 TEST_F(binder_test, a_pod_the_store_has_not_yet_is_read_once) {
   lead();
-  const auto one = share("p", 20, 8);
-  pods["p"] = document(one);
+  const auto pod = share("p", 20, 8);
+  pods["p"] = document(pod);
   transport.sent.clear();
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(pod), "");
   ASSERT_THAT(transport.sent, SizeIs(2));
   EXPECT_EQ(transport.sent[0].verb, kube::method::get);
 }
 
 TEST_F(binder_test, what_the_server_refuses_is_given_back_at_once) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
   to_bindings.push_back(recording_transport::refused(422, "Invalid", "no such node"));
-  EXPECT_THAT(bind(one), HasSubstr("no such node"));
+  EXPECT_THAT(bind(pod), HasSubstr("no such node"));
   EXPECT_EQ(used("a", 0), quota::card_use{});
 }
 
 TEST_F(binder_test, a_pod_that_was_written_meanwhile_is_read_and_tried_once_more) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  auto now = one;
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  auto now = pod;
   now.resource_version = next_version();
   pods["p"] = document(now);
   to_bindings.push_back(recording_transport::refused(409, "Conflict"));
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(pod), "");
   ASSERT_THAT(bindings(), SizeIs(2));
   EXPECT_EQ(bindings()[1]["metadata"]["resourceVersion"], std::to_string(now.resource_version));
 }
 
 TEST_F(binder_test, our_own_binding_that_was_sent_twice_is_a_success) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
   to_bindings.push_back(recording_transport::refused(409, "Conflict"));
   // What the first of the two wrote.
   transport.answer = [&, inner = transport.answer](const kube::request& request) {
     if (request.target.ends_with("/binding")) {
-      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      auto bound = annotated(pod, json::parse(request.body)["metadata"]["annotations"]);
       bound.node_name = "a";
       pods["p"] = document(bound);
     }
     return inner(request);
   };
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(pod), "");
   EXPECT_THAT(bindings(), SizeIs(1));
   EXPECT_EQ(used("a", 0).cores, 20);
 }
 
 TEST_F(binder_test, F43_an_answer_that_never_came_is_found_out) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  pods["p"] = document(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  pods["p"] = document(pod);
   to_bindings.push_back(timed_out());
-  EXPECT_THAT(bind(one), HasSubstr("no answer"));
+  EXPECT_THAT(bind(pod), HasSubstr("no answer"));
   EXPECT_TRUE(turn([&] { return used("a", 0) == quota::card_use{}; }));
   EXPECT_EQ(seals, 1) << "and cannot arrive any more";
 }
 
 TEST_F(binder_test, F43_a_binding_that_arrived_without_an_answer_is_booked) {
   lead();
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
   to_bindings.push_back(timed_out());
   transport.answer = [&, inner = transport.answer](const kube::request& request) {
     if (request.target.ends_with("/binding")) {
-      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      auto bound = annotated(pod, json::parse(request.body)["metadata"]["annotations"]);
       bound.node_name = "a";
       pods["p"] = document(bound);
     }
     return inner(request);
   };
-  EXPECT_THAT(bind(one), HasSubstr("no answer"));
+  EXPECT_THAT(bind(pod), HasSubstr("no answer"));
   EXPECT_TRUE(turn([&] { return book.open().empty(); }));
   EXPECT_EQ(used("a", 0).cores, 20);
-  EXPECT_TRUE(book.book().find(one.id.to_string())->confirmed);
+  EXPECT_TRUE(book.book().find(pod.id.to_string())->confirmed);
 }
 
 TEST_F(binder_test, F43_while_it_is_found_out_the_pod_is_not_bound_elsewhere) {
   lead();
   known.nodes.put(vgpu_node("b", 1));
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  pods["p"] = document(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  pods["p"] = document(pod);
   to_bindings.push_back(timed_out());
   bool sealed = false;
   transport.answer = [&, inner = transport.answer](const kube::request& request) -> kube::result<kube::response> {
     if (request.target.find("/status") != std::string::npos && !sealed) return timed_out();
     return inner(request);
   };
-  bind(one);
+  bind(pod);
   turn([&] { return !transport.sent.empty() && transport.sent.back().target.find("/status") != std::string::npos; });
-  EXPECT_THAT(bind(one, "b"), HasSubstr("being found out"));
+  EXPECT_THAT(bind(pod, "b"), HasSubstr("being found out"));
   EXPECT_EQ(used("a", 0).cores, 20);
   sealed = true;
   EXPECT_TRUE(turn([&] { return used("a", 0) == quota::card_use{}; }));
-  EXPECT_EQ(bind(one, "b"), "");
+  EXPECT_EQ(bind(pod, "b"), "");
 }
 
 /// A node of HAMi with one card, and the API server's part of a JSON patch of its lock.
@@ -257,25 +257,25 @@ struct hami_binder_test : binder_test {
     return made;
   }
   /// The pod as it is after a Binding, and in a phase of HAMi's.
-  void put_bound(kube::pod of, const std::string& phase) {
-    of = annotated(of, {{"hami.io/bind-phase", phase}});
-    of.node_name = "h";
-    known.pods.put(of);
-    pods[of.key.name] = document(of);
+  void put_bound(kube::pod pod, const std::string& phase) {
+    pod = annotated(pod, {{"hami.io/bind-phase", phase}});
+    pod.node_name = "h";
+    known.pods.put(pod);
+    pods[pod.key.name] = document(pod);
   }
 };
 
 TEST_F(hami_binder_test, the_plugin_is_told_of_a_pod_before_it_is_bound) {
-  const auto one = waiting("p");
-  EXPECT_EQ(bind(one, "h"), "");
+  const auto pod = waiting("p");
+  EXPECT_EQ(bind(pod, "h"), "");
   EXPECT_THAT(order, ElementsAre("lock", "bind"));
   EXPECT_TRUE(lock().ends_with(",lab,p")) << lock();
 }
 
 TEST_F(hami_binder_test, the_next_pod_waits_until_the_plugin_has_taken_the_lock_off) {
-  const auto one = waiting("p"), two = waiting("q");
-  EXPECT_EQ(bind(one, "h"), "");
-  put_bound(one, "allocating");
+  const auto first = waiting("p"), two = waiting("q");
+  EXPECT_EQ(bind(first, "h"), "");
+  put_bound(first, "allocating");
   EXPECT_THAT(bind(two, "h"), HasSubstr("node h is giving pod lab/p its cards"));
   EXPECT_EQ(used("h", 0).sharers, 1) << "what it was promised meanwhile is free again";
   EXPECT_THAT(bindings(), SizeIs(1));
@@ -322,17 +322,17 @@ TEST_F(hami_binder_test, a_pod_that_is_not_bound_gives_the_lock_back) {
 }
 
 TEST_F(hami_binder_test, F43_a_binding_that_arrived_without_an_answer_keeps_its_lock) {
-  const auto one = waiting("p");
+  const auto pod = waiting("p");
   to_bindings.push_back(timed_out());
   transport.answer = [&, inner = transport.answer](const kube::request& request) {
     if (request.target.ends_with("/binding")) {
-      auto bound = annotated(one, json::parse(request.body)["metadata"]["annotations"]);
+      auto bound = annotated(pod, json::parse(request.body)["metadata"]["annotations"]);
       bound.node_name = "h";
       pods["p"] = document(bound);
     }
     return inner(request);
   };
-  EXPECT_THAT(bind(one, "h"), HasSubstr("no answer"));
+  EXPECT_THAT(bind(pod, "h"), HasSubstr("no answer"));
   EXPECT_TRUE(turn([&] { return book.open().empty(); }));
   settle();
   EXPECT_THAT(order, ElementsAre("lock", "bind"));
@@ -350,28 +350,28 @@ TEST_F(binder_test, F27_a_binding_ends_before_the_lease_does_however_short_that_
   lead();
   lease = std::chrono::milliseconds(1700);
   EXPECT_TRUE(subject.ready());
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
   transport.sent.clear();
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(pod), "");
   ASSERT_THAT(transport.sent, SizeIs(1));
   EXPECT_EQ(transport.sent[0].deadline, lease);
 }
 
 TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {
-  const auto ours = share("ours", 1, 1), other = pod("other", {});
-  known.pods.put(ours);
+  const auto own = share("ours", 1, 1), other = pod("other", {});
+  known.pods.put(own);
   known.pods.put(other);
   const auto item = [](const std::string& name, const kube::uid& id) {
     return json{{"metadata", {{"namespace", "lab"}, {"name", name}, {"uid", id.to_string()}}}};
   };
-  unbound = {item("ours", ours.id), item("other", other.id), item("unknown", kube::uid::parse("unknown"))};
+  unbound = {item("ours", own.id), item("other", other.id), item("unknown", kube::uid::parse("unknown"))};
   lead();
   EXPECT_TRUE(earlier.closed());
   std::vector<std::string> sealed;
-  for (const auto& one : transport.sent) {
-    if (one.target.find("/status") == std::string::npos) continue;
-    const auto body = json::parse(one.body);
+  for (const auto& entry : transport.sent) {
+    if (entry.target.find("/status") == std::string::npos) continue;
+    const auto body = json::parse(entry.body);
     sealed.push_back(body["metadata"]["name"]);
     EXPECT_EQ(body["status"]["conditions"][0]["type"], "quartermaster.io/Sealed");
     EXPECT_THAT(body["status"]["conditions"][0]["message"].get<std::string>(), HasSubstr("term-1"));
@@ -382,10 +382,10 @@ TEST_F(binder_test, a_new_leader_seals_who_waits_for_what_is_ours) {
 TEST_F(binder_test, S14_beyond_its_quota_no_pod_is_bound) {
   lead();
   known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 30}}}));
-  const auto one = share("p", 20, 8), two = share("q", 20, 8);
-  known.pods.put(one);
+  const auto first = share("p", 20, 8), two = share("q", 20, 8);
+  known.pods.put(first);
   known.pods.put(two);
-  EXPECT_EQ(bind(one), "");
+  EXPECT_EQ(bind(first), "");
   EXPECT_EQ(bind(two), "namespace lab may use 30 cores, uses 20, asks for 20");
   EXPECT_THAT(bindings(), SizeIs(1));
   EXPECT_EQ(used("a", 0).cores, 20);
@@ -409,9 +409,9 @@ TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_
   pods["p"] = document(sealed);
   EXPECT_THAT(bind(waits), HasSubstr("come again"));
   EXPECT_FALSE(subject.ready());
-  auto between = pod("between", {});
-  between.resource_version = 51;
-  known.pods.put(between);
+  auto intermediate = pod("between", {});
+  intermediate.resource_version = 51;
+  known.pods.put(intermediate);
   EXPECT_THAT(bind(waits), HasSubstr("come again")) << "a Binding between the list and the seal";
   EXPECT_THAT(bindings(), IsEmpty());
   // The watch goes on: what the old leader bound, then our seal.
@@ -428,35 +428,35 @@ TEST_F(binder_test, F27_nothing_is_bound_while_the_cache_is_older_than_the_list_
 struct slow_transport final : kube::transport {
   kube::transport& inner;
   std::size_t now = 0, most = 0;
-  explicit slow_transport(kube::transport& over) : inner(over) {}
-  kube::task<kube::response> send(kube::request what) override {
-    if (!what.target.ends_with("/binding")) co_return co_await inner.send(std::move(what));
+  explicit slow_transport(kube::transport& transport) : inner(transport) {}
+  kube::task<kube::response> send(kube::request request) override {
+    if (!request.target.ends_with("/binding")) co_return co_await inner.send(std::move(request));
     most = std::max(most, ++now);
     co_await controller::sleep_for(std::chrono::milliseconds(20));
     --now;
-    co_return co_await inner.send(std::move(what));
+    co_return co_await inner.send(std::move(request));
   }
-  kube::task<kube::response> stream(kube::request what, kube::chunk_sink sink) override {
-    co_return co_await inner.stream(std::move(what), std::move(sink));
+  kube::task<kube::response> stream(kube::request request, kube::chunk_sink sink) override {
+    co_return co_await inner.stream(std::move(request), std::move(sink));
   }
 };
 
 TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_their_times) {
   known.nodes.put(vgpu_node("b", 1));
   slow_transport slow{transport};
-  kube::client through{slow};
+  kube::client client{slow};
   controller::registry apart;
-  binder several{{loop, through, known.pods, known.nodes, book, earlier, [this] { return lease; }}, apart};
+  binder several{{loop, client, known.pods, known.nodes, book, earlier, [this] { return lease; }}, apart};
   lead();
   const auto at_once = [&](const std::vector<std::pair<std::string, std::string>>& pods_on_nodes) {
     slow.most = 0;
     std::size_t done = 0;
     for (const auto& [name, node] : pods_on_nodes) {
-      const auto one = share(name, 20, 8);
-      known.pods.put(one);
-      boost::asio::co_spawn(loop.context(), several.bind({one.key, one.id, node}),
-                            [&](const std::exception_ptr&, const std::string& said) {
-                              EXPECT_EQ(said, "");
+      const auto pod = share(name, 20, 8);
+      known.pods.put(pod);
+      boost::asio::co_spawn(loop.context(), several.bind({pod.key, pod.id, node}),
+                            [&](const std::exception_ptr&, const std::string& error) {
+                              EXPECT_EQ(error, "");
                               ++done;
                             });
     }
@@ -466,8 +466,9 @@ TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_the
   EXPECT_EQ(at_once({{"p", "a"}, {"q", "a"}, {"r", "a"}}), 1u);
   EXPECT_EQ(at_once({{"s", "a"}, {"t", "b"}}), 2u) << "other nodes do not wait";
   std::vector<std::string> times;
-  for (const auto& one : bindings())
-    if (one["target"]["name"] == "a") times.push_back(one["metadata"]["annotations"]["tencent.com/predicate-time"]);
+  for (const auto& binding : bindings())
+    if (binding["target"]["name"] == "a")
+      times.push_back(binding["metadata"]["annotations"]["tencent.com/predicate-time"]);
   EXPECT_TRUE(std::ranges::is_sorted(times));
 }
 

@@ -32,18 +32,18 @@ quota::ledger two_cards() {
   return book;
 }
 kube::container asking(const std::string& name, std::int64_t cards, std::int64_t mib, std::int64_t cores,
-                       role as = role::main) {
+                       role kind = role::main) {
   return container(name, {{"nvidia.com/gpualloc", cards}, {"nvidia.com/gpumem", mib}, {"nvidia.com/gpucores", cores}},
-                   as);
+                   kind);
 }
-quota::holding decided(quota::ledger& book, const kube::pod& of) {
-  const asked by(of, {});
+quota::holding decided(quota::ledger& book, const kube::pod& pod) {
+  const pod_request request(pod, {});
   const auto view = *book.view("a");
   quota::demand needs;
-  EXPECT_FALSE(quota::read(by.containers(), view.what->serves, needs));
-  quota::placement where;
-  EXPECT_TRUE(quota::place(needs, view, {}, where).fits());
-  return quota::holding_of(needs, where, *view.what);
+  EXPECT_FALSE(quota::read(request.containers(), view.inventory->serves, needs));
+  quota::placement placement;
+  EXPECT_TRUE(quota::place(needs, view, {}, placement).fits());
+  return quota::holding_of(needs, placement, *view.inventory);
 }
 
 TEST(hami_plugin, gives_every_container_the_cards_that_were_decided) {
@@ -51,33 +51,33 @@ TEST(hami_plugin, gives_every_container_the_cards_that_were_decided) {
   const auto record = json::parse(file, nullptr, false);
   ASSERT_TRUE(record.is_array());
   std::size_t looked_at = 0;
-  for (const auto& one : record) {
-    const auto name = one["name"].get<std::string>();
+  for (const auto& entry : record) {
+    const auto name = entry["name"].get<std::string>();
     if (name.starts_with("before-")) continue;
     ++looked_at;
-    auto unbound = one["pods"][0];
+    auto unbound = entry["pods"][0];
     unbound["metadata"].erase("annotations");
     unbound["spec"].erase("nodeName");
     const auto pod = *pod_of(unbound.dump());
     auto book = two_cards();
     const auto held = decided(book, pod);
-    const asked by(pod, {});
-    const auto written = annotations_of(held, by, pod, *book.view("a")->what, 1'800'000'000 * second);
-    for (const auto& [key, value] : one["pods"][0]["metadata"]["annotations"].items())
+    const pod_request request(pod, {});
+    const auto written = annotations_of(held, request, pod, *book.view("a")->inventory, 1'800'000'000 * second);
+    for (const auto& [key, value] : entry["pods"][0]["metadata"]["annotations"].items())
       EXPECT_EQ(written.value(key, ""), value.get<std::string>())
           << name << ": the record is of other words than we write";
-    for (const auto& call : one["calls"]) {
+    for (const auto& call : entry["calls"]) {
       const auto text = name + ": " + call.dump();
       EXPECT_EQ(call["container"], call["for"]) << text;
-      const auto at = std::ranges::find(pod.containers, call["for"].get<std::string>(), &kube::container::name);
-      EXPECT_EQ(call["memory"], std::to_string(kube::amount(at->limits, "nvidia.com/gpumem")) + "m") << text;
-      EXPECT_EQ(call["cores"], std::to_string(kube::amount(at->limits, "nvidia.com/gpucores"))) << text;
+      const auto match = std::ranges::find(pod.containers, call["for"].get<std::string>(), &kube::container::name);
+      EXPECT_EQ(call["memory"], std::to_string(kube::amount(match->limits, "nvidia.com/gpumem")) + "m") << text;
+      EXPECT_EQ(call["cores"], std::to_string(kube::amount(match->limits, "nvidia.com/gpucores"))) << text;
       std::string cards;
       for (const auto& grant : held.grants)
-        if (by.names()[grant.container] == &*at) cards += (cards.empty() ? "" : ",") + grant.card;
+        if (request.names()[grant.container] == &*match) cards += (cards.empty() ? "" : ",") + grant.card;
       EXPECT_EQ(call["cards"], cards.empty() ? "GPU-a0" : cards) << text;  // an init container's: those of the pod
     }
-    EXPECT_EQ(one["after"]["pods"][name]["bind-phase"], "success") << name;
+    EXPECT_EQ(entry["after"]["pods"][name]["bind-phase"], "success") << name;
   }
   EXPECT_EQ(looked_at, 7u);
 }
@@ -89,12 +89,12 @@ TEST(hami_scheduler, what_it_writes_is_read_for_the_container_it_is_of) {
   for (const auto* list : {";;GPU-a1,NVIDIA,12000,40:;", ";GPU-a1,NVIDIA,12000,40:;"}) {
     const auto bound = annotated(pod("p", shape, "a"), {{allocated, list}});
     auto book = two_cards();
-    const asked by(bound, {});
-    const auto got = held_by(bound, *book.view("a"), by);
-    ASSERT_EQ(got.from, source::confirmed) << list;
-    ASSERT_THAT(got.what.grants, SizeIs(1)) << list;
-    EXPECT_EQ(got.what.grants[0].card, "GPU-a1") << list;
-    EXPECT_EQ(by.names()[got.what.grants[0].container]->name, "main") << list;
+    const pod_request request(bound, {});
+    const auto got = held_by(bound, *book.view("a"), request);
+    ASSERT_EQ(got.origin, source::confirmed) << list;
+    ASSERT_THAT(got.holding.grants, SizeIs(1)) << list;
+    EXPECT_EQ(got.holding.grants[0].card, "GPU-a1") << list;
+    EXPECT_EQ(request.names()[got.holding.grants[0].container]->name, "main") << list;
   }
 }
 
@@ -102,18 +102,18 @@ TEST(hami_scheduler, a_list_of_another_length_than_the_pod_is_not_read) {
   const auto bound = annotated(pod("p", {container("proxy", {}, role::sidecar), asking("main", 1, 4000, 30)}, "a"),
                                {{allocated, ";;GPU-a1,NVIDIA,4000,30:;;"}});
   auto book = two_cards();
-  EXPECT_EQ(held_by(bound, *book.view("a"), asked(bound, {})).from, source::guessed);
+  EXPECT_EQ(held_by(bound, *book.view("a"), pod_request(bound, {})).origin, source::guessed);
 }
 
 TEST(hami_scheduler, an_init_container_on_another_card_is_booked_there) {
   const auto bound = annotated(pod("p", {asking("load", 1, 2000, 10, role::init), asking("main", 1, 4000, 30)}, "a"),
                                {{allocated, "GPU-a0,NVIDIA,2000,10:;GPU-a1,NVIDIA,4000,30:;"}});
   auto book = two_cards();
-  const auto got = held_by(bound, *book.view("a"), asked(bound, {}));
-  EXPECT_EQ(got.from, source::confirmed);
-  ASSERT_THAT(got.what.grants, SizeIs(2));
-  EXPECT_EQ(got.what.grants[1].card, "GPU-a0");
-  EXPECT_EQ(got.what.grants[1].memory_mib, 2000);
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, {}));
+  EXPECT_EQ(got.origin, source::confirmed);
+  ASSERT_THAT(got.holding.grants, SizeIs(2));
+  EXPECT_EQ(got.holding.grants[1].card, "GPU-a0");
+  EXPECT_EQ(got.holding.grants[1].memory_mib, 2000);
 }
 
 /// A sidecar runs beside the init container that comes after it: both count.
@@ -124,29 +124,29 @@ TEST(hami_scheduler, an_init_container_beside_a_sidecar_is_booked_beside_it) {
                                    "a"),
                                {{allocated, "GPU-a0,NVIDIA,3000,20:;GPU-a0,NVIDIA,2000,10:;GPU-a0,NVIDIA,1500,5:;"}});
   auto book = two_cards();
-  const auto got = held_by(bound, *book.view("a"), asked(bound, {}));
-  EXPECT_EQ(got.from, source::confirmed);
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, {}));
+  EXPECT_EQ(got.origin, source::confirmed);
   std::int64_t memory = 0, cores = 0;
-  for (const auto& one : got.what.grants) memory += one.memory_mib, cores += one.cores;
+  for (const auto& grant : got.holding.grants) memory += grant.memory_mib, cores += grant.cores;
   EXPECT_EQ(memory, 5000);
   EXPECT_EQ(cores, 30);
 }
 
 TEST(gpu_manager_plugin, is_told_the_number_of_the_device_file) {
-  auto on = node_of(vgpu_node("a", 2), nullptr, {});
-  on.cards[0].uuid = "GPU-x", on.cards[0].minor = 1;  // card 0 is missing
-  on.cards[1].uuid = "GPU-y", on.cards[1].minor = 2;
+  auto node = node_of(vgpu_node("a", 2), nullptr, {});
+  node.cards[0].uuid = "GPU-x", node.cards[0].minor = 1;  // card 0 is missing
+  node.cards[1].uuid = "GPU-y", node.cards[1].minor = 2;
   quota::ledger book;
-  book.put(on);
-  const auto of = share("p", 200, 0);
-  const auto held = decided(book, of);
-  const auto written = annotations_of(held, asked(of, {}), of, on, second);
+  book.put(node);
+  const auto pod = share("p", 200, 0);
+  const auto held = decided(book, pod);
+  const auto written = annotations_of(held, pod_request(pod, {}), pod, node, second);
   EXPECT_EQ(written.at("tencent.com/predicate-gpu-idx-0"), "1,2");
-  auto bound = annotated(of, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "1,2"}});
+  auto bound = annotated(pod, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "1,2"}});
   bound.node_name = "a";
-  const auto got = held_by(bound, *book.view("a"), asked(bound, {}));
-  EXPECT_EQ(got.from, source::confirmed);
-  EXPECT_EQ(got.what, held);
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, {}));
+  EXPECT_EQ(got.origin, source::confirmed);
+  EXPECT_EQ(got.holding, held);
 }
 
 }  // namespace

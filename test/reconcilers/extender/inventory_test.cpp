@@ -14,8 +14,8 @@ using testing::IsEmpty;
 
 const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
 
-quota::node seen(const kube::node& of, const reconcilers::accelerator_policy* policy = nullptr) {
-  return node_of(of, policy, any);
+quota::node seen(const kube::node& node, const reconcilers::accelerator_policy* policy = nullptr) {
+  return node_of(node, policy, any);
 }
 
 TEST(inventory, gpu_manager_offers_hundredths_of_cards_and_quarter_gibibytes) {
@@ -155,12 +155,12 @@ TEST(inventory, S52_keys_of_hami_may_have_other_names) {
                    {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
               &policy, keys);
   EXPECT_TRUE(left.serves.has(mode::hami)) << "the kubelet keeps the earlier key with 0";
-  const auto one =
+  const auto workload =
       pod("p", {container("main", {{"example.com/vgpu", 1}, {"example.com/vmem", 3000}, {"example.com/vcore", 20}})});
-  ASSERT_TRUE(asks(one, keys));
-  const asked by(one, keys);
+  ASSERT_TRUE(asks(workload, keys));
+  const pod_request request(workload, keys);
   quota::demand needs;
-  const auto no = quota::read(by.containers(), made.serves, needs);
+  const auto no = quota::read(request.containers(), made.serves, needs);
   ASSERT_FALSE(no) << quota::text_of(*no);
   ASSERT_EQ(needs.needs().size(), 1u);
   EXPECT_EQ(needs.needs()[0].memory_mib, 3000);

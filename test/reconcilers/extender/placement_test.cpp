@@ -12,24 +12,24 @@ using namespace reconcilers::extender;
 using testing::SizeIs;
 
 const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
-constexpr std::int64_t at = 1'800'000'000'000'000'000;
+constexpr std::int64_t timestamp = 1'800'000'000'000'000'000;
 
 /// A node with nothing given out, and what is decided for a pod on it.
 struct decision {
   quota::ledger book;
-  quota::holding what;
+  quota::holding held;
   json written;
 
-  decision(const kube::node& on, const kube::pod& of) {
-    book.put(node_of(on, nullptr, any));
-    const asked by(of, any);
+  decision(const kube::node& node, const kube::pod& pod) {
+    book.put(node_of(node, nullptr, any));
+    const pod_request request(pod, any);
     quota::demand needs;
-    const auto no = quota::read(by.containers(), view().what->serves, needs);
+    const auto no = quota::read(request.containers(), view().inventory->serves, needs);
     EXPECT_FALSE(no) << quota::text_of(*no);
-    quota::placement where;
-    EXPECT_TRUE(quota::place(needs, view(), {}, where).fits());
-    what = quota::holding_of(needs, where, *view().what);
-    written = annotations_of(what, by, of, *view().what, at);
+    quota::placement placement;
+    EXPECT_TRUE(quota::place(needs, view(), {}, placement).fits());
+    held = quota::holding_of(needs, placement, *view().inventory);
+    written = annotations_of(held, request, pod, *view().inventory, timestamp);
   }
   quota::node_view view() const { return *book.view("a"); }
 };
@@ -42,12 +42,12 @@ kube::node hami_node() {
                 R"([{"id":"a/0","count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true},)"
                 R"({"id":"a/1","index":1,"count":10,"devmem":16384,"devcore":100,"type":"Tesla-T4","health":true}])"}});
 }
-kube::pod hami_pod(const std::string& on = {}) {
+kube::pod hami_pod(const std::string& node_name = {}) {
   return pod(
       "p",
       {container("web", {}),
        container("main", {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", 4000}, {"nvidia.com/gpucores", 30}})},
-      on);
+      node_name);
 }
 
 TEST(placement, what_is_written_is_read_back) {
@@ -60,13 +60,13 @@ TEST(placement, what_is_written_is_read_back) {
        pod("p", {container("main", {{"aliyun.com/gpu-mem", 6}})})},
       {node("a", {}, {{"example.com/fpga", 4}}), pod("p", {container("main", {{"example.com/fpga", 3}})})},
   };
-  for (const auto& [on, of] : cases) {
-    decision made(on, of);
-    auto bound = annotated(of, made.written);
+  for (const auto& [node, pod] : cases) {
+    decision made(node, pod);
+    auto bound = annotated(pod, made.written);
     bound.node_name = "a";
-    const auto got = held_by(bound, made.view(), asked(bound, any));
-    EXPECT_EQ(got.from, source::planned) << made.written.dump();
-    EXPECT_EQ(got.what, made.what) << made.written.dump();
+    const auto got = held_by(bound, made.view(), pod_request(bound, any));
+    EXPECT_EQ(got.origin, source::planned) << made.written.dump();
+    EXPECT_EQ(got.holding, made.held) << made.written.dump();
   }
 }
 
@@ -83,7 +83,7 @@ TEST(placement, gpu_manager_reads_its_cards_by_number_and_time) {
                       pod("p", {container("web", {}), container("main", {{"tencent.com/vcuda-core", 200}})}));
   EXPECT_EQ(made.written.at("tencent.com/predicate-gpu-idx-1"), "0,1");
   EXPECT_EQ(made.written.at("tencent.com/predicate-node"), "a");
-  EXPECT_EQ(made.written.at("tencent.com/predicate-time"), std::to_string(at));
+  EXPECT_EQ(made.written.at("tencent.com/predicate-time"), std::to_string(timestamp));
   EXPECT_EQ(made.written.at("tencent.com/gpu-assigned"), "false");
   EXPECT_EQ(made.written.at("quartermaster.io/isolation"), "exclusive");
 }
@@ -110,27 +110,27 @@ TEST(placement, gpushare_reads_one_card_and_its_size) {
 TEST(placement, of_another_bind_the_plugins_own_words_count) {
   decision empty(vgpu_node("a", 2), share("q", 1, 1));
   const auto bound = annotated(share("p", 20, 8, "a"), {{"tencent.com/predicate-gpu-idx-0", "1"}});
-  auto got = held_by(bound, empty.view(), asked(bound, any));
-  EXPECT_EQ(got.from, source::confirmed);
-  ASSERT_THAT(got.what.grants, SizeIs(1));
-  EXPECT_EQ(got.what.grants[0].card, "a/1");
+  auto got = held_by(bound, empty.view(), pod_request(bound, any));
+  EXPECT_EQ(got.origin, source::confirmed);
+  ASSERT_THAT(got.holding.grants, SizeIs(1));
+  EXPECT_EQ(got.holding.grants[0].card, "a/1");
 
   decision hami(hami_node(), hami_pod());
-  const auto theirs = annotated(hami_pod("a"), {{"hami.io/vgpu-devices-allocated", ";a/1,NVIDIA,5000,40:;"}});
-  got = held_by(theirs, hami.view(), asked(theirs, any));
-  EXPECT_EQ(got.from, source::confirmed);
-  ASSERT_THAT(got.what.grants, SizeIs(1));
-  EXPECT_EQ(got.what.grants[0].card, "a/1");
-  EXPECT_EQ(got.what.grants[0].memory_mib, 5000);
+  const auto foreign = annotated(hami_pod("a"), {{"hami.io/vgpu-devices-allocated", ";a/1,NVIDIA,5000,40:;"}});
+  got = held_by(foreign, hami.view(), pod_request(foreign, any));
+  EXPECT_EQ(got.origin, source::confirmed);
+  ASSERT_THAT(got.holding.grants, SizeIs(1));
+  EXPECT_EQ(got.holding.grants[0].card, "a/1");
+  EXPECT_EQ(got.holding.grants[0].memory_mib, 5000);
 }
 
 TEST(placement, what_gpu_manager_took_wins_over_what_was_planned) {
   decision made(vgpu_node("a", 4), share("p", 100, 0));
   auto bound = annotated(share("p", 100, 0, "a"), made.written);
   bound = annotated(bound, {{"tencent.com/gpu-assigned", "true"}, {"tencent.com/predicate-gpu-idx-0", "3"}});
-  const auto got = held_by(bound, made.view(), asked(bound, any));
-  EXPECT_EQ(got.from, source::confirmed);
-  EXPECT_EQ(got.what.grants[0].card, "a/3");
+  const auto got = held_by(bound, made.view(), pod_request(bound, any));
+  EXPECT_EQ(got.origin, source::confirmed);
+  EXPECT_EQ(got.holding.grants[0].card, "a/3");
 }
 
 TEST(placement, F41_an_annotation_that_holds_less_than_the_limits_is_not_believed) {
@@ -148,10 +148,10 @@ TEST(placement, F41_an_annotation_that_holds_less_than_the_limits_is_not_believe
            R"()",
        }) {
     const auto bound = annotated(share("p", 20, 8, "a"), {{"quartermaster.io/placement", text}});
-    const auto got = held_by(bound, made.view(), asked(bound, any));
-    EXPECT_EQ(got.from, source::guessed) << text;
-    ASSERT_THAT(got.what.grants, SizeIs(1)) << text;
-    EXPECT_EQ(got.what.grants[0].cores, 20) << text;
+    const auto got = held_by(bound, made.view(), pod_request(bound, any));
+    EXPECT_EQ(got.origin, source::guessed) << text;
+    ASSERT_THAT(got.holding.grants, SizeIs(1)) << text;
+    EXPECT_EQ(got.holding.grants[0].cores, 20) << text;
   }
 }
 
@@ -159,10 +159,10 @@ TEST(placement, a_pod_that_was_forced_on_a_full_node_is_booked_all_the_same) {
   quota::ledger book;
   book.put(node_of(vgpu_node("a", 1), nullptr, any));
   const auto first = share("p", 100, 0, "a"), second = share("q", 60, 8, "a");
-  book.record("p", held_by(first, *book.view("a"), asked(first, any)).what);
-  const auto got = held_by(second, *book.view("a"), asked(second, any));
-  EXPECT_EQ(got.from, source::guessed);
-  EXPECT_EQ(book.record("q", got.what), quota::booked::over_given);
+  book.record("p", held_by(first, *book.view("a"), pod_request(first, any)).holding);
+  const auto got = held_by(second, *book.view("a"), pod_request(second, any));
+  EXPECT_EQ(got.origin, source::guessed);
+  EXPECT_EQ(book.record("q", got.holding), quota::booked::over_given);
 }
 
 TEST(placement, init_containers_count_where_they_ask_for_more) {
@@ -173,18 +173,18 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
       container("init", {{"tencent.com/vcuda-core", 60}, {"tencent.com/vcuda-memory", 4}}, kube::container::role::init);
   const auto serves = node_of(vgpu_node("a", 4), nullptr, any).serves;
   const auto cards_of = [&](const std::vector<kube::container>& containers) {
-    const auto of = pod("p", containers);
-    const asked by(of, any);
+    const auto workload = pod("p", containers);
+    const pod_request request(workload, any);
     quota::demand needs;
-    EXPECT_FALSE(quota::read(by.containers(), serves, needs));
+    EXPECT_FALSE(quota::read(request.containers(), serves, needs));
     std::uint32_t sum = 0;
-    for (const auto& one : needs.needs()) sum += one.cards;
+    for (const auto& need : needs.needs()) sum += need.cards;
     return sum;
   };
   EXPECT_EQ(cards_of({less, main}), 1u);
   EXPECT_EQ(cards_of({more, main}), 2u);
-  const auto whole = [](const std::string& name, std::int64_t cards, kube::container::role as) {
-    return container(name, {{"tencent.com/vcuda-core", cards * 100}}, as);
+  const auto whole = [](const std::string& name, std::int64_t cards, kube::container::role role) {
+    return container(name, {{"tencent.com/vcuda-core", cards * 100}}, role);
   };
   using role = kube::container::role;
   EXPECT_EQ(cards_of({whole("i", 2, role::init), whole("a", 1, role::main)}), 2u);
@@ -192,12 +192,13 @@ TEST(placement, init_containers_count_where_they_ask_for_more) {
 }
 
 TEST(placement, S60_a_label_says_over_how_many_cards_memory_is_spread) {
-  auto of = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
-  of.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  auto workload = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
+  workload.labels = packed({{"aliyun.com/gpu-count", "2"}});
   const decision made(
-      node("a", {{"ack.node.gpu.schedule", "cgpu"}}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), of);
-  ASSERT_THAT(made.what.grants, SizeIs(2));
-  EXPECT_EQ(made.what.grants[0].memory_mib, 4096);
+      node("a", {{"ack.node.gpu.schedule", "cgpu"}}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}),
+      workload);
+  ASSERT_THAT(made.held.grants, SizeIs(2));
+  EXPECT_EQ(made.held.grants[0].memory_mib, 4096);
 }
 
 /// gpushare-device-plugin reads ALIYUN_COM_GPU_MEM_IDX with strconv.Atoi, and finds the pod by the amount of the one
@@ -206,19 +207,19 @@ TEST(placement, S69_gpushares_plugin_is_told_one_card_or_the_pod_is_refused) {
   auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}})});
   spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
   const auto two = pod("q", {container("a", {{"aliyun.com/gpu-mem", 3}}), container("b", {{"aliyun.com/gpu-mem", 5}})});
-  const auto try_on = [](const kube::pod& of, std::int64_t cards) {
+  const auto try_on = [](const kube::pod& pod, std::int64_t cards) {
     quota::ledger book;
     book.put(
         node_of(node("a", {}, {{"aliyun.com/gpu-mem", 16 * cards}, {"aliyun.com/gpu-count", cards}}), nullptr, any));
-    const asked by(of, any);
+    const pod_request request(pod, any);
     const auto view = *book.view("a");
     quota::demand needs;
-    EXPECT_FALSE(quota::read(by.containers(), view.what->serves, needs));
+    EXPECT_FALSE(quota::read(request.containers(), view.inventory->serves, needs));
     EXPECT_EQ(quota::fit(needs, view).fits(), [&] {
-      quota::placement where;
-      return quota::place(needs, view, {}, where).fits();
+      quota::placement placement;
+      return quota::place(needs, view, {}, placement).fits();
     }());
-    return std::string(quota::text_of(quota::fit(needs, view).why));
+    return std::string(quota::text_of(quota::fit(needs, view).code));
   };
   EXPECT_EQ(try_on(spread, 4), "gpushare's plugin gives a pod one card, for one container");
   EXPECT_EQ(try_on(two, 4), "gpushare's plugin gives a pod one card, for one container");
@@ -236,97 +237,98 @@ TEST(placement, pods_of_gpushare_with_several_containers_are_booked) {
       {{"ALIYUN_COM_GPU_MEM_IDX", "1"}});
   quota::ledger book;
   book.put(node_of(node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}), nullptr, any));
-  const auto got = held_by(bound, *book.view("a"), asked(bound, any));
-  EXPECT_EQ(got.from, source::confirmed);
-  ASSERT_THAT(got.what.grants, SizeIs(2));
-  EXPECT_EQ(got.what.grants[1].card, "a/1");
+  const auto got = held_by(bound, *book.view("a"), pod_request(bound, any));
+  EXPECT_EQ(got.origin, source::confirmed);
+  ASSERT_THAT(got.holding.grants, SizeIs(2));
+  EXPECT_EQ(got.holding.grants[1].card, "a/1");
 }
 
 /// The label may change when the pod runs, and says nothing of what was given out then.
 TEST(placement, S70_a_label_that_changes_under_a_running_pod_changes_nothing_that_is_booked) {
-  const auto on = node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}});
-  const auto of = pod("p", {container("main", {{"aliyun.com/gpu-mem", 12}})});
-  const decision made(on, of);
-  ASSERT_THAT(made.what.grants, SizeIs(1));
-  auto bound = annotated(of, made.written);
+  const auto host = node("a", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}});
+  const auto workload = pod("p", {container("main", {{"aliyun.com/gpu-mem", 12}})});
+  const decision made(host, workload);
+  ASSERT_THAT(made.held.grants, SizeIs(1));
+  auto bound = annotated(workload, made.written);
   bound.node_name = "a";
   for (const auto* label : {"1", "2", "3", "7", "garbage"}) {
     bound.labels = packed({{"aliyun.com/gpu-count", label}});
     quota::ledger anew;
-    anew.put(node_of(on, nullptr, any));
-    const auto got = held_by(bound, *anew.view("a"), asked(bound, any));
-    EXPECT_EQ(got.from, source::planned) << label;
-    EXPECT_EQ(got.what, made.what) << label;
+    anew.put(node_of(host, nullptr, any));
+    const auto got = held_by(bound, *anew.view("a"), pod_request(bound, any));
+    EXPECT_EQ(got.origin, source::planned) << label;
+    EXPECT_EQ(got.holding, made.held) << label;
   }
-  auto theirs = annotated(of, {{"ALIYUN_COM_GPU_MEM_IDX", "2"}});
-  theirs.node_name = "a";
-  theirs.labels = packed({{"aliyun.com/gpu-count", "2"}});
+  auto foreign = annotated(workload, {{"ALIYUN_COM_GPU_MEM_IDX", "2"}});
+  foreign.node_name = "a";
+  foreign.labels = packed({{"aliyun.com/gpu-count", "2"}});
   quota::ledger anew;
-  anew.put(node_of(on, nullptr, any));
-  const auto got = held_by(theirs, *anew.view("a"), asked(theirs, any));
-  ASSERT_THAT(got.what.grants, SizeIs(1));
-  EXPECT_EQ(got.what.grants[0].card, "a/2");
-  EXPECT_EQ(got.what.grants[0].memory_mib, 12288);
+  anew.put(node_of(host, nullptr, any));
+  const auto got = held_by(foreign, *anew.view("a"), pod_request(foreign, any));
+  ASSERT_THAT(got.holding.grants, SizeIs(1));
+  EXPECT_EQ(got.holding.grants[0].card, "a/2");
+  EXPECT_EQ(got.holding.grants[0].memory_mib, 12288);
 }
 
 TEST(placement, an_init_container_is_told_the_card_where_its_share_is) {
   const auto share_of = [](const std::string& name, const char* key, std::int64_t memory, std::int64_t cores,
-                           kube::container::role as) {
-    return container(name, {{"nvidia.com/gpualloc", 1}, {key, memory}, {"nvidia.com/gpucores", cores}}, as);
+                           kube::container::role role) {
+    return container(name, {{"nvidia.com/gpualloc", 1}, {key, memory}, {"nvidia.com/gpucores", cores}}, role);
   };
   using role = kube::container::role;
-  const auto on = node("a", {}, {{"nvidia.com/gpualloc", 20}},
-                       {{"hami.io/node-nvidia-register",
-                         "GPU-a0,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"
-                         "GPU-a1,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"}});
-  const auto told = [&](const kube::pod& of) {
-    const decision made(on, of);
+  const auto host = node("a", {}, {{"nvidia.com/gpualloc", 20}},
+                         {{"hami.io/node-nvidia-register",
+                           "GPU-a0,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"
+                           "GPU-a1,10,16384,100,NVIDIA-T4,0,true,0,hami-core:"}});
+  const auto position = [&](const kube::pod& pod) {
+    const decision made(host, pod);
     const auto list = made.written.at("hami.io/vgpu-devices-to-allocate").get<std::string>();
     const auto init = list.substr(0, list.find(','));
-    for (const auto& one : made.what.grants)
-      if (one.card == init && asked(of, any).names()[one.container]->name == "b") return std::string("with b");
+    for (const auto& grant : made.held.grants)
+      if (grant.card == init && pod_request(pod, any).names()[grant.container]->name == "b")
+        return std::string("with b");
     return list;
   };
   const auto* mib = "nvidia.com/gpumem";
-  EXPECT_EQ(told(pod("p", {share_of("i", mib, 1000, 90, role::init), share_of("a", mib, 9000, 20, role::main),
-                           share_of("b", mib, 8000, 90, role::main)})),
+  EXPECT_EQ(position(pod("p", {share_of("i", mib, 1000, 90, role::init), share_of("a", mib, 9000, 20, role::main),
+                               share_of("b", mib, 8000, 90, role::main)})),
             "with b");
   const auto* percent = "nvidia.com/gpumem-percentage";
-  EXPECT_EQ(told(pod("q", {share_of("i", percent, 80, 0, role::init), share_of("a", percent, 30, 10, role::main),
-                           share_of("b", percent, 80, 10, role::main)})),
+  EXPECT_EQ(position(pod("q", {share_of("i", percent, 80, 0, role::init), share_of("a", percent, 30, 10, role::main),
+                               share_of("b", percent, 80, 10, role::main)})),
             "with b");
 }
 
 TEST(placement, an_init_container_that_asks_for_more_is_lent_it_and_each_is_told_its_own) {
-  const auto asks_for = [](const std::string& name, std::int64_t mib, std::int64_t cores, kube::container::role as) {
+  const auto asks_for = [](const std::string& name, std::int64_t mib, std::int64_t cores, kube::container::role role) {
     return container(name, {{"nvidia.com/gpualloc", 1}, {"nvidia.com/gpumem", mib}, {"nvidia.com/gpucores", cores}},
-                     as);
+                     role);
   };
   using role = kube::container::role;
-  const auto of = pod("p", {asks_for("load", 12000, 10, role::init), asks_for("main", 6000, 40, role::main),
-                            asks_for("side", 3000, 20, role::main)});
+  const auto workload = pod("p", {asks_for("load", 12000, 10, role::init), asks_for("main", 6000, 40, role::main),
+                                  asks_for("side", 3000, 20, role::main)});
   const decision made(node("a", {}, {{"nvidia.com/gpualloc", 10}},
                            {{"hami.io/node-nvidia-register", "GPU-a0,10,16000,100,NVIDIA-T4,0,true,0,hami-core:"}}),
-                      of);
-  ASSERT_THAT(made.what.grants, SizeIs(2)) << "12000 and 6000 and 3000 would not fit";
-  EXPECT_EQ(made.what.grants[0].memory_mib, 12000);
-  EXPECT_EQ(made.what.grants[0].cores, 40);
+                      workload);
+  ASSERT_THAT(made.held.grants, SizeIs(2)) << "12000 and 6000 and 3000 would not fit";
+  EXPECT_EQ(made.held.grants[0].memory_mib, 12000);
+  EXPECT_EQ(made.held.grants[0].cores, 40);
   EXPECT_EQ(made.written.at("hami.io/vgpu-devices-to-allocate"),
             "GPU-a0,NVIDIA,12000,10:;GPU-a0,NVIDIA,6000,40:;GPU-a0,NVIDIA,3000,20:;");
 }
 
 TEST(placement, S49_what_is_written_on_the_pod_counts_whole_or_is_refused) {
-  auto of = share("p", 20, 8);
+  auto workload = share("p", 20, 8);
   const auto limit = [&](std::string_view text) {
-    of.annotations = packed({{"tencent.com/vcuda-core-limit", std::string(text)}});
-    const asked read(of, any);
+    workload.annotations = packed({{"tencent.com/vcuda-core-limit", std::string(text)}});
+    const pod_request read(workload, any);
     return std::ranges::find(read.containers()[0], "tencent.com/vcuda-core-limit", &quota::amount::key)->value;
   };
   EXPECT_EQ(limit("50"), 50);
   for (const auto* text : {"banana", "50 cores", "0", "-5", ""}) EXPECT_EQ(limit(text), quota::not_a_number) << text;
   auto spread = pod("p", {container("main", {{"aliyun.com/gpu-mem", 8}, {"aliyun.com/gpu-count", 4}})});
   spread.labels = packed({{"aliyun.com/gpu-count", "2"}});
-  EXPECT_THAT(asked(spread, any).containers()[0], SizeIs(2)) << "the container's own limit counts";
+  EXPECT_THAT(pod_request(spread, any).containers()[0], SizeIs(2)) << "the container's own limit counts";
 }
 
 TEST(placement, keys_nobody_declared_are_not_ours) {

@@ -16,7 +16,7 @@ using testing::SizeIs;
 struct predicates_test : rig {
   recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "me"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me"}};
   bool leading = true;
   int waiting = 0;
   predicates subject{
@@ -31,9 +31,9 @@ struct predicates_test : rig {
         return recording_transport::answered(200,
                                              {{"metadata", {{"resourceVersion", "50"}}}, {"items", json::array()}});
       if (request.verb == kube::method::get) {
-        const auto at = pods.find(path.substr(path.rfind('/') + 1));
-        return at == pods.end() ? recording_transport::refused(404, "NotFound")
-                                : recording_transport::answered(200, at->second);
+        const auto match = pods.find(path.substr(path.rfind('/') + 1));
+        return match == pods.end() ? recording_transport::refused(404, "NotFound")
+                                   : recording_transport::answered(200, match->second);
       }
       if (refuse) return recording_transport::refused(500, "InternalError");
       return recording_transport::answered(200, json::object());
@@ -44,19 +44,21 @@ struct predicates_test : rig {
     if (young) known.pods.put(pod("any", {}));
     transport.sent.clear();
   }
-  json ask(const kube::pod& of, const json& names, int status = 200) {
+  json ask(const kube::pod& pod, const json& names, int status = 200) {
     const auto got = kube_test::run(
-        loop.context(), subject.decide(json{{"Pod", document(of)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump()));
+        loop.context(), subject.decide(json{{"Pod", document(pod)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump()));
     EXPECT_EQ(got.status, status) << got.body;
     return got.status == 200 ? json::parse(got.body) : json(got.body);
   }
-  json written(std::size_t at = 0) const { return json::parse(transport.sent.at(at).body)["metadata"]["annotations"]; }
+  json written(std::size_t index = 0) const {
+    return json::parse(transport.sent.at(index).body)["metadata"]["annotations"];
+  }
 };
 
 TEST_F(predicates_test, the_decision_is_made_and_written_before_it_is_answered) {
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  const auto got = ask(one, {"a", "b"});
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const auto got = ask(pod, {"a", "b"});
   EXPECT_THAT(got["NodeNames"], SizeIs(1));
   EXPECT_THAT(got["FailedNodes"], SizeIs(1));
   ASSERT_THAT(transport.sent, SizeIs(1));
@@ -66,27 +68,27 @@ TEST_F(predicates_test, the_decision_is_made_and_written_before_it_is_answered) 
 }
 
 TEST_F(predicates_test, the_same_pod_gets_the_same_answer_while_its_node_is_named) {
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  const auto first = ask(one, {"a", "b"})["NodeNames"];
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const auto first = ask(pod, {"a", "b"})["NodeNames"];
   transport.sent.clear();
-  EXPECT_EQ(ask(one, {"b", "a"})["NodeNames"], first);
-  EXPECT_EQ(ask(one, first)["NodeNames"], first);
+  EXPECT_EQ(ask(pod, {"b", "a"})["NodeNames"], first);
+  EXPECT_EQ(ask(pod, first)["NodeNames"], first);
   EXPECT_THAT(transport.sent, IsEmpty());
   const json other = first[0] == "a" ? json{"b"} : json{"a"};
-  EXPECT_EQ(ask(one, other)["NodeNames"], other) << "withdrawn and made anew";
+  EXPECT_EQ(ask(pod, other)["NodeNames"], other) << "withdrawn and made anew";
   EXPECT_EQ(used(first[0], 0), quota::card_use{});
   EXPECT_EQ(used(other[0], 0).cores, 20);
 }
 
 TEST_F(predicates_test, a_decision_of_an_earlier_leader_is_found_on_the_pod) {
-  auto one = share("p", 20, 8);
-  known.pods.put(one);
-  const auto node = ask(one, {"a", "b"})["NodeNames"][0].get<std::string>();
+  auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  const auto node = ask(pod, {"a", "b"})["NodeNames"][0].get<std::string>();
   fresh other;
   other.known.nodes.put(vgpu_node("a", 1));
   other.known.nodes.put(vgpu_node("b", 1));
-  other.known.pods.put(annotated(one, written()));
+  other.known.pods.put(annotated(pod, written()));
   EXPECT_EQ(other.used(node, 0).cores, 20);
 }
 
@@ -105,17 +107,17 @@ TEST_F(predicates_test, nothing_is_believed_but_which_pod_it_is) {
 
 TEST_F(predicates_test, F43_what_could_not_be_written_is_not_held) {
   refuse = true;
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  ask(one, {"a"}, 503);
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  ask(pod, {"a"}, 503);
   EXPECT_EQ(used("a", 0), quota::card_use{});
 }
 
 TEST_F(predicates_test, what_is_never_bound_is_given_back) {
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  ask(one, {"a"});
-  known.pods.put(annotated(one, written()));
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  ask(pod, {"a"});
+  known.pods.put(annotated(pod, written()));
   transport.sent.clear();
   const auto now = controller::boot_now();
   EXPECT_TRUE(kube_test::run(loop.context(), subject.look_after(now + std::chrono::minutes(4))));
@@ -127,23 +129,23 @@ TEST_F(predicates_test, what_is_never_bound_is_given_back) {
 }
 
 TEST_F(predicates_test, what_is_bound_by_the_scheduler_is_confirmed) {
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  ask(one, {"a"});
-  auto bound = annotated(one, written());
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  ask(pod, {"a"});
+  auto bound = annotated(pod, written());
   bound.node_name = "a";
   known.pods.put(bound);
   EXPECT_TRUE(book.open().empty());
   EXPECT_EQ(used("a", 0).cores, 20);
-  EXPECT_EQ(ask(one, {"a", "b"})["NodeNames"], json({"a"}));
+  EXPECT_EQ(ask(pod, {"a", "b"})["NodeNames"], json({"a"}));
 }
 
 TEST_F(predicates_test, S14_beyond_its_quota_nothing_is_decided) {
   known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 30}}}));
-  const auto one = share("p", 20, 8), two = share("q", 20, 8);
-  known.pods.put(one);
+  const auto first = share("p", 20, 8), two = share("q", 20, 8);
+  known.pods.put(first);
   known.pods.put(two);
-  EXPECT_THAT(ask(one, {"a", "b"})["NodeNames"], SizeIs(1));
+  EXPECT_THAT(ask(first, {"a", "b"})["NodeNames"], SizeIs(1));
   transport.sent.clear();
   const auto got = ask(two, {"a", "b"});
   EXPECT_THAT(got["NodeNames"], IsEmpty());
@@ -173,11 +175,11 @@ struct predicates_too_early : predicates_test {
 };
 
 TEST_F(predicates_too_early, F27_nothing_is_decided_while_the_cache_is_older_than_the_list_of_who_waits) {
-  const auto one = share("p", 20, 8);
-  pods["p"] = document(one);
-  ask(one, {"a"}, 503);
-  known.pods.put(one);  // version over 100
-  EXPECT_THAT(ask(one, {"a"})["NodeNames"], SizeIs(1));
+  const auto pod = share("p", 20, 8);
+  pods["p"] = document(pod);
+  ask(pod, {"a"}, 503);
+  known.pods.put(pod);  // version over 100
+  EXPECT_THAT(ask(pod, {"a"})["NodeNames"], SizeIs(1));
 }
 
 TEST_F(predicates_test, only_the_leader_decides) {

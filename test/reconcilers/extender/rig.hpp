@@ -24,13 +24,13 @@ using nlohmann::json;
 using amounts = std::vector<std::pair<std::string, std::int64_t>>;
 using texts = std::vector<std::pair<std::string, std::string>>;
 
-inline kube::packed_map packed(const texts& of) {
-  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+inline kube::packed_map packed(const texts& texts) {
+  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
   return kube::packed_map::of(entries);
 }
-inline kube::quantities quantities(amounts of) {
-  std::ranges::sort(of);
-  return of;
+inline kube::quantities quantities(amounts amounts) {
+  std::ranges::sort(amounts);
+  return amounts;
 }
 
 inline kube::node node(const std::string& name, const texts& labels, const amounts& allocatable,
@@ -55,59 +55,62 @@ inline std::uint64_t next_version() {
   return ++last;
 }
 inline kube::container container(const std::string& name, const amounts& limits,
-                                 kube::container::role as = kube::container::role::main) {
+                                 kube::container::role kind = kube::container::role::main) {
   kube::container out;
   out.name = name;
-  out.as = as;
+  out.kind = kind;
   out.limits = quantities(limits);
   return out;
 }
-inline kube::pod pod(const std::string& name, std::vector<kube::container> containers, const std::string& on = {}) {
+inline kube::pod pod(const std::string& name, std::vector<kube::container> containers,
+                     const std::string& node_name = {}) {
   kube::pod out;
   out.key = {"lab", name};
   out.id = kube::uid::parse("pod-" + name);
   out.resource_version = next_version();
   out.containers = std::move(containers);
-  out.node_name = on;
+  out.node_name = node_name;
   out.phase = kube::pod_phase::pending;
   return out;
 }
 /// One container "main" with a share by gpu-manager.
-inline kube::pod share(const std::string& name, std::int64_t cores, std::int64_t units, const std::string& on = {}) {
-  return pod(name, {container("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", units}})}, on);
+inline kube::pod share(const std::string& name, std::int64_t cores, std::int64_t units,
+                       const std::string& node_name = {}) {
+  return pod(name, {container("main", {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", units}})},
+             node_name);
 }
-inline kube::pod annotated(kube::pod of, const json& annotations) {
+inline kube::pod annotated(kube::pod pod, const json& annotations) {
   texts all;
-  for (const auto [key, value] : of.annotations) all.emplace_back(key, value);
+  for (const auto [key, value] : pod.annotations) all.emplace_back(key, value);
   for (const auto& [key, value] : annotations.items()) all.emplace_back(key, value.get<std::string>());
-  of.annotations = packed(all);
-  of.resource_version = next_version();
-  return of;
+  pod.annotations = packed(all);
+  pod.resource_version = next_version();
+  return pod;
 }
 
 /// A pod as the API server writes it.
-inline json document(const kube::pod& of) {
+inline json document(const kube::pod& pod) {
   json containers = json::array();
-  for (const auto& one : of.containers) {
+  for (const auto& container : pod.containers) {
     json limits = json::object();
-    for (const auto& [key, amount] : one.limits) limits[key] = std::to_string(amount);
-    containers.push_back({{"name", one.name}, {"resources", {{"limits", limits}, {"requests", limits}}}});
+    for (const auto& [key, amount] : container.limits) limits[key] = std::to_string(amount);
+    containers.push_back({{"name", container.name}, {"resources", {{"limits", limits}, {"requests", limits}}}});
   }
   json annotations = json::object();
-  for (const auto [key, value] : of.annotations) annotations[std::string(key)] = value;
+  for (const auto [key, value] : pod.annotations) annotations[std::string(key)] = value;
   json out{{"apiVersion", "v1"},
            {"kind", "Pod"},
            {"metadata",
-            {{"name", of.key.name},
-             {"namespace", of.key.ns},
-             {"uid", of.id.to_string()},
-             {"resourceVersion", std::to_string(of.resource_version)},
+            {{"name", pod.key.name},
+             {"namespace", pod.key.ns},
+             {"uid", pod.id.to_string()},
+             {"resourceVersion", std::to_string(pod.resource_version)},
              {"annotations", annotations}}},
            {"spec", {{"containers", containers}}},
            {"status", {{"phase", "Pending"}}}};
-  if (!of.node_name.empty()) out["spec"]["nodeName"] = of.node_name;
-  if (of.priority != 0) out["spec"]["priority"] = of.priority;
-  if (!of.nominated_node.empty()) out["status"]["nominatedNodeName"] = of.nominated_node.front();
+  if (!pod.node_name.empty()) out["spec"]["nodeName"] = pod.node_name;
+  if (pod.priority != 0) out["spec"]["priority"] = pod.priority;
+  if (!pod.nominated_node.empty()) out["status"]["nominatedNodeName"] = pod.nominated_node.front();
   return out;
 }
 

@@ -21,7 +21,7 @@ constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"Accel
 
 TEST(accelerator_policy, keeps_what_is_acted_on) {
   const auto policy = accelerator_policy::decode(full);
-  ASSERT_TRUE(policy) << policy.error().what;
+  ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_EQ(policy->key.name, "default");
   EXPECT_EQ(policy->generation, 3);
   EXPECT_TRUE(policy->enabled("pgpu"));
@@ -47,7 +47,7 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
 TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
   const auto policy = accelerator_policy::decode(
       R"({"metadata":{"name":"default"},"spec":{"modules":{"pgpu":{"enabled":true}},"removing":true}})");
-  ASSERT_TRUE(policy) << policy.error().what;
+  ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_TRUE(policy->removing);
   EXPECT_FALSE(policy->enabled("pgpu"));
 }
@@ -55,7 +55,7 @@ TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
 TEST(accelerator_policy, pull_secrets_reach_every_module) {
   const auto policy = accelerator_policy::decode(
       R"({"metadata":{"name":"default"},"spec":{"imagePullSecrets":[{"name":"registry"}],"modules":{"pgpu":{},"mps":{}}}})");
-  ASSERT_TRUE(policy) << policy.error().what;
+  ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_EQ(policy->modules.at("pgpu").pull_secrets, R"([{"name":"registry"}])");
   EXPECT_EQ(policy->modules.at("mps").pull_secrets, R"([{"name":"registry"}])");
 }
@@ -63,7 +63,7 @@ TEST(accelerator_policy, pull_secrets_reach_every_module) {
 TEST(accelerator_policy, reads_a_policy_without_anything) {
   const auto policy =
       accelerator_policy::decode(R"({"metadata":{"name":"x"},"spec":{"modules":null,"enrolment":null}})");
-  ASSERT_TRUE(policy) << policy.error().what;
+  ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_TRUE(policy->modules.empty());
   EXPECT_EQ(policy->enrolment, enrolment_spec());
   EXPECT_TRUE(policy->status.empty());
@@ -88,7 +88,7 @@ TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
       {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},
     "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
       "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
-  ASSERT_TRUE(node) << node.error().what;
+  ASSERT_TRUE(node) << node.error().message;
   const mode_status want{.requested_mode = "vgpu",
                          .actual_mode = "pgpu",
                          .phase = "Draining",
@@ -114,13 +114,13 @@ TEST(owned_object, fingerprints_what_is_not_metadata) {
                "\x12\x01") +
            spec;
   };
-  const auto one = owned_service::decode(with_spec('x'));
+  const auto first = owned_service::decode(with_spec('x'));
   const auto other = owned_service::decode(with_spec('y'));
-  ASSERT_TRUE(one) << one.error().what;
+  ASSERT_TRUE(first) << first.error().message;
   ASSERT_TRUE(other);
-  EXPECT_EQ(one->key.name, "a");
-  EXPECT_NE(*one, *other);
-  EXPECT_EQ(*one, *owned_service::decode(with_spec('x')));
+  EXPECT_EQ(first->key.name, "a");
+  EXPECT_NE(*first, *other);
+  EXPECT_EQ(*first, *owned_service::decode(with_spec('x')));
   EXPECT_FALSE(owned_service::decode("\x0a\x7f"));
   EXPECT_FALSE(owned_service_account::decode(""));
 }

@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 facts known() { return {"quartermaster", "quartermaster:test", "default", "6d1f0c1e-0000-4000-8000-000000000001"}; }
 
-/// Every wish a policy can have.
+/// Every setting a policy can have.
 module_spec wishful() {
   module_spec out;
   out.enabled = true;
@@ -39,7 +39,7 @@ module_spec wishful() {
 }
 
 /// Every setting that changes what the pods are, and a node set.
-std::vector<module_spec> set_up(const module_type& of) {
+std::vector<module_spec> set_up(const module_type& type) {
   const std::map<std::string_view, std::vector<settings_map>> all = {
       {"pgpu",
        {{{"MIG_STRATEGY", "mixed"},
@@ -63,9 +63,9 @@ std::vector<module_spec> set_up(const module_type& of) {
       {"mps", {{{"replicas", "4"}}}},
   };
   std::vector<module_spec> out;
-  const auto at = all.find(of.name);
-  if (at == all.end()) return out;
-  for (const auto& settings : at->second) {
+  const auto match = all.find(type.name);
+  if (match == all.end()) return out;
+  for (const auto& settings : match->second) {
     auto& spec = out.emplace_back();
     spec.settings = settings;
     spec.node_sets = {{"big", {*settings.begin()}}, {"plain", {}}};
@@ -74,15 +74,15 @@ std::vector<module_spec> set_up(const module_type& of) {
 }
 
 /// What a policy may say of a module, from nothing to everything.
-std::vector<module_spec> specs_of(const module_type& of) {
+std::vector<module_spec> specs_of(const module_type& type) {
   std::vector<module_spec> out{module_spec(), wishful()};
-  for (auto& one : set_up(of)) out.push_back(std::move(one));
+  for (auto& entry : set_up(type)) out.push_back(std::move(entry));
   return out;
 }
 
-json shown(const module_type& of, const module_spec& spec) {
+json shown(const module_type& type, const module_spec& spec) {
   auto out = json::array();
-  for (const auto& one : intents_of(of, spec, known())) out.push_back(json::parse(one.body));
+  for (const auto& entry : intents_of(type, spec, known())) out.push_back(json::parse(entry.body));
   return out;
 }
 
@@ -98,12 +98,12 @@ void expect_golden(const std::string& name, const json& made) {
 }
 
 TEST(catalogue, S2_objects_of_each_module_are_the_golden_files) {
-  for (const auto& one : catalogue()) {
-    expect_golden(std::string(one.name), shown(one, {}));
-    expect_golden(std::string(one.name) + ".wishes", shown(one, wishful()));
+  for (const auto& entry : catalogue()) {
+    expect_golden(std::string(entry.name), shown(entry, {}));
+    expect_golden(std::string(entry.name) + ".wishes", shown(entry, wishful()));
     int number = 0;
-    for (const auto& spec : set_up(one))
-      expect_golden(std::string(one.name) + ".settings" + std::to_string(++number), shown(one, spec));
+    for (const auto& spec : set_up(entry))
+      expect_golden(std::string(entry.name) + ".settings" + std::to_string(++number), shown(entry, spec));
   }
 }
 
@@ -113,12 +113,12 @@ TEST(catalogue, S3_keeps_the_names_people_look_for) {
   EXPECT_EQ(mps.daemon_set, "nvidia-mps-device-plugin-daemonset");
   EXPECT_EQ(hami.daemon_set, "hami-device-plugin");
   EXPECT_EQ(gpushare.daemon_set, "gpushare-device-plugin-ds");
-  for (const auto& one : catalogue()) {
-    const auto last = json::parse(intents_of(one, {}, known()).back().body);
+  for (const auto& entry : catalogue()) {
+    const auto last = json::parse(intents_of(entry, {}, known()).back().body);
     EXPECT_EQ(last["kind"], "DaemonSet");
-    EXPECT_EQ(last["metadata"]["name"], one.daemon_set);
-    EXPECT_EQ(find(one.name), &one);
-    for (const auto resource : one.resources) EXPECT_EQ(advertiser(resource), &one);
+    EXPECT_EQ(last["metadata"]["name"], entry.daemon_set);
+    EXPECT_EQ(find(entry.name), &entry);
+    for (const auto resource : entry.resources) EXPECT_EQ(advertiser(resource), &entry);
   }
   EXPECT_EQ(find("warp"), nullptr);
   EXPECT_EQ(advertiser("example.com/fpga"), nullptr);
@@ -127,20 +127,20 @@ TEST(catalogue, S3_keeps_the_names_people_look_for) {
 
 TEST(catalogue, S2_no_object_belongs_to_two_modules) {
   std::set<std::string> seen;
-  for (const auto& one : catalogue()) {
-    for (const auto& made : intents_of(one, {}, known()))
+  for (const auto& entry : catalogue()) {
+    for (const auto& made : intents_of(entry, {}, known()))
       EXPECT_TRUE(seen.insert(made.type->api_version() + std::string(made.type->kind) + made.key.to_string()).second);
   }
 }
 
 TEST(catalogue, every_daemon_set_runs_where_our_label_says_and_tolerates_a_mode_change_whatever_the_policy_says) {
-  for (const auto& one : catalogue()) {
+  for (const auto& entry : catalogue()) {
     for (const auto& spec : {module_spec(), wishful()}) {
-      const auto set = json::parse(intents_of(one, spec, known()).back().body);
-      const json selector = {{"quartermaster.io/module", one.name}};
+      const auto set = json::parse(intents_of(entry, spec, known()).back().body);
+      const json selector = {{"quartermaster.io/module", entry.name}};
       EXPECT_EQ(set["spec"]["template"]["spec"]["nodeSelector"], selector);
       EXPECT_EQ(set["spec"]["selector"]["matchLabels"], selector);
-      EXPECT_EQ(set["spec"]["template"]["metadata"]["labels"]["quartermaster.io/module"], one.name);
+      EXPECT_EQ(set["spec"]["template"]["metadata"]["labels"]["quartermaster.io/module"], entry.name);
       const json toleration = {{"key", "quartermaster.io/switching"}, {"operator", "Exists"}, {"effect", "NoSchedule"}};
       EXPECT_THAT(set["spec"]["template"]["spec"]["tolerations"], testing::Contains(toleration));
     }
@@ -148,15 +148,15 @@ TEST(catalogue, every_daemon_set_runs_where_our_label_says_and_tolerates_a_mode_
 }
 
 TEST(catalogue, every_object_is_found_again_by_its_labels_and_goes_with_the_policy) {
-  for (const auto& one : catalogue()) {
-    for (const auto& made : intents_of(one, {}, known())) {
+  for (const auto& entry : catalogue()) {
+    for (const auto& made : intents_of(entry, {}, known())) {
       const auto metadata = json::parse(made.body)["metadata"];
       EXPECT_EQ(metadata["labels"]["app.kubernetes.io/managed-by"], "quartermaster");
-      EXPECT_EQ(metadata["labels"]["quartermaster.io/module"], one.name);
+      EXPECT_EQ(metadata["labels"]["quartermaster.io/module"], entry.name);
       EXPECT_EQ(metadata["namespace"], "quartermaster");
       EXPECT_EQ(metadata["annotations"]["quartermaster.io/applied"], made.hash);
       EXPECT_EQ(metadata["ownerReferences"][0]["uid"], known().policy_uid);
-      EXPECT_EQ(made.module, one.name);
+      EXPECT_EQ(made.module, entry.name);
     }
   }
 }
@@ -177,22 +177,22 @@ TEST(catalogue, a_part_of_the_policy_that_is_not_what_the_schema_promises_is_an_
 
 TEST(catalogue, no_two_modules_advertise_one_resource_so_a_pod_says_whose_it_is) {
   std::set<std::string_view> seen;
-  for (const auto& one : catalogue()) {
-    ASSERT_FALSE(one.resources.empty());
-    for (const auto name : one.resources) EXPECT_TRUE(seen.insert(name).second) << name;
-    EXPECT_THAT(one.label_values, testing::Contains(one.name)) << "nvidia-device-enable takes the name of each";
+  for (const auto& entry : catalogue()) {
+    ASSERT_FALSE(entry.resources.empty());
+    for (const auto name : entry.resources) EXPECT_TRUE(seen.insert(name).second) << name;
+    EXPECT_THAT(entry.label_values, testing::Contains(entry.name)) << "nvidia-device-enable takes the name of each";
   }
 }
 
 TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
-  std::map<std::string_view, std::string_view> said;
-  for (const auto& one : catalogue()) said[one.name] = to_string(isolation_of(one, {}));
-  EXPECT_EQ(said, (std::map<std::string_view, std::string_view>{{"pgpu", "exclusive"},
-                                                                {"vgpu", "soft"},
-                                                                {"mps", "mps"},
-                                                                {"hami", "soft"},
-                                                                {"share", "none"},
-                                                                {"gpushare", "none"}}));
+  std::map<std::string_view, std::string_view> isolations;
+  for (const auto& entry : catalogue()) isolations[entry.name] = to_string(isolation_of(entry, {}));
+  EXPECT_EQ(isolations, (std::map<std::string_view, std::string_view>{{"pgpu", "exclusive"},
+                                                                      {"vgpu", "soft"},
+                                                                      {"mps", "mps"},
+                                                                      {"hami", "soft"},
+                                                                      {"share", "none"},
+                                                                      {"gpushare", "none"}}));
   module_spec with_mps;
   with_mps.settings["mps"] = "true";
   EXPECT_EQ(isolation_of(gpushare, with_mps), isolation::mps);
@@ -206,44 +206,44 @@ TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
 /// A DaemonSet that surges would run two plugins on a node, one that rolls by itself does not look at what is
 /// allocatable.
 TEST(catalogue, C155_every_plugin_rolls_out_by_one_driver_and_why_and_from_where_is_said) {
-  for (const auto& one : catalogue()) {
-    EXPECT_GT(one.rolls_out.why.size(), 20u) << one.name;
-    EXPECT_GT(one.rolls_out.source.size(), 10u) << one.name;
-    const auto spec = json::parse(intents_of(one, {}, known()).back().body)["spec"];
-    EXPECT_EQ(spec["minReadySeconds"], one.rolls_out.min_ready_seconds);
+  for (const auto& entry : catalogue()) {
+    EXPECT_GT(entry.rolls_out.reason.size(), 20u) << entry.name;
+    EXPECT_GT(entry.rolls_out.source.size(), 10u) << entry.name;
+    const auto spec = json::parse(intents_of(entry, {}, known()).back().body)["spec"];
+    EXPECT_EQ(spec["minReadySeconds"], entry.rolls_out.min_ready_seconds);
     EXPECT_EQ(spec["updateStrategy"], json({{"type", "OnDelete"}}));
-    module_spec said;
-    EXPECT_EQ(rollout_of(one, said).how, one.rolls_out.how);
-    said.rollout = "Always";
-    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::always);
-    said.rollout = "WhenIdle";
-    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::when_idle);
-    said.rollout = "OnDelete";
-    EXPECT_EQ(rollout_of(one, said).how, rollout::strategy::by_hand);
+    module_spec module_spec;
+    EXPECT_EQ(rollout_of(entry, module_spec).method, entry.rolls_out.method);
+    module_spec.rollout = "Always";
+    EXPECT_EQ(rollout_of(entry, module_spec).method, rollout::strategy::always);
+    module_spec.rollout = "WhenIdle";
+    EXPECT_EQ(rollout_of(entry, module_spec).method, rollout::strategy::when_idle);
+    module_spec.rollout = "OnDelete";
+    EXPECT_EQ(rollout_of(entry, module_spec).method, rollout::strategy::by_hand);
   }
   using how = rollout::strategy;
-  EXPECT_EQ(pgpu.rolls_out.how, how::always);
-  EXPECT_EQ(share.rolls_out.how, how::always);
-  EXPECT_EQ(gpushare.rolls_out.how, how::always);
-  EXPECT_EQ(vgpu.rolls_out.how, how::when_idle) << "running containers call into its pod";
-  EXPECT_EQ(mps.rolls_out.how, how::when_idle) << "clients end with its pod";
-  EXPECT_EQ(hami.rolls_out.how, how::when_idle) << "its library is written over";
+  EXPECT_EQ(pgpu.rolls_out.method, how::always);
+  EXPECT_EQ(share.rolls_out.method, how::always);
+  EXPECT_EQ(gpushare.rolls_out.method, how::always);
+  EXPECT_EQ(vgpu.rolls_out.method, how::when_idle) << "running containers call into its pod";
+  EXPECT_EQ(mps.rolls_out.method, how::when_idle) << "clients end with its pod";
+  EXPECT_EQ(hami.rolls_out.method, how::when_idle) << "its library is written over";
 }
 
 /// Pods and their DaemonSet say what they are made from; an image alone is told from everything else.
 TEST(catalogue, C155_a_template_is_marked_by_its_content) {
-  const auto mark = [](const module_spec& spec, std::size_t which = 0) {
+  const auto mark = [](const module_spec& spec, std::size_t index = 0) {
     std::vector<json> sets;
-    for (const auto& one : intents_of(hami, spec, known())) {
-      auto object = json::parse(one.body);
+    for (const auto& entry : intents_of(hami, spec, known())) {
+      auto object = json::parse(entry.body);
       if (object["kind"] == "DaemonSet") sets.push_back(std::move(object));
     }
-    const auto& set = sets.at(which);
+    const auto& set = sets.at(index);
     const auto on_set = set["metadata"]["annotations"]["quartermaster.io/template"].get<std::string>();
     EXPECT_EQ(set["spec"]["template"]["metadata"]["annotations"]["quartermaster.io/template"], on_set);
     return on_set;
   };
-  const auto rest = [](const std::string& of) { return of.substr(0, of.find('.')); };
+  const auto rest = [](const std::string& text) { return text.substr(0, text.find('.')); };
   const auto plain = mark({});
   EXPECT_EQ(plain, mark({})) << "of the content alone";
   module_spec image;
@@ -255,14 +255,14 @@ TEST(catalogue, C155_a_template_is_marked_by_its_content) {
   EXPECT_NE(rest(mark(files)), rest(plain));
   files.node_sets = {{"big", {{"deviceSplitCount", "2"}}}};
   EXPECT_NE(mark(files, 0), mark(files, 1));
-  module_spec how;
-  how.rollout = "OnDelete";
-  EXPECT_EQ(mark(how), plain) << "how it comes is no reason to replace pods";
+  module_spec manual;
+  manual.rollout = "OnDelete";
+  EXPECT_EQ(mark(manual), plain) << "how it comes is no reason to replace pods";
 }
 
 json only(const std::vector<intent>& made, std::string_view kind, std::string_view name) {
-  for (const auto& one : made) {
-    if (one.type->kind == kind && one.key.name == name) return json::parse(one.body);
+  for (const auto& entry : made) {
+    if (entry.type->kind == kind && entry.key.name == name) return json::parse(entry.body);
   }
   ADD_FAILURE() << kind << " " << name << " is not made";
   return {};
@@ -288,9 +288,9 @@ TEST(catalogue, S52_a_node_set_is_a_daemon_set_of_its_own_and_the_others_keep_aw
   EXPECT_EQ(base["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
                 ["nodeSelectorTerms"][0]["matchExpressions"][0],
             json::parse(R"({"key":"quartermaster.io/plugin-set","operator":"DoesNotExist"})"));
-  auto without = spec;
-  without.node_sets.clear();
-  const auto alone = only(intents_of(hami, without, known()), "DaemonSet", "hami-device-plugin")["spec"]["template"];
+  auto bare = spec;
+  bare.node_sets.clear();
+  const auto alone = only(intents_of(hami, bare, known()), "DaemonSet", "hami-device-plugin")["spec"]["template"];
   EXPECT_EQ(base["metadata"]["annotations"], alone["metadata"]["annotations"])
       << "another set is no reason to replace the pods of the rest";
   EXPECT_NE(base["metadata"]["annotations"], set["spec"]["template"]["metadata"]["annotations"])
@@ -298,11 +298,11 @@ TEST(catalogue, S52_a_node_set_is_a_daemon_set_of_its_own_and_the_others_keep_aw
   EXPECT_EQ(daemon_sets_of(hami, spec), (std::vector<std::string>{"hami-device-plugin", "hami-device-plugin-a100"}));
 }
 
-std::string wrong(const module_type& of, const module_spec& spec) {
+std::string wrong(const module_type& type, const module_spec& spec) {
   try {
-    intents_of(of, spec, known());
-  } catch (const invalid_policy& why) {
-    return why.what();
+    intents_of(type, spec, known());
+  } catch (const invalid_policy& error) {
+    return error.what();
   }
   return "nothing";
 }
@@ -344,9 +344,10 @@ TEST(settings, S52_say_what_is_wrong_and_what_is_allowed) {
 }
 
 TEST(settings, S52_each_has_a_legal_value_without_the_policy) {
-  for (const auto& of : catalogue()) {
-    for (const auto& one : of.settings) {
-      if (!one.fallback.empty()) EXPECT_TRUE(is_legal(one, one.fallback)) << of.name << " " << one.name;
+  for (const auto& entry : catalogue()) {
+    for (const auto& setting : entry.settings) {
+      if (!setting.fallback.empty())
+        EXPECT_TRUE(is_legal(setting, setting.fallback)) << entry.name << " " << setting.name;
     }
   }
   const auto files = only(intents_of(hami, {}, known()), "ConfigMap", "hami-device-plugin-config")["data"];
@@ -359,26 +360,26 @@ TEST(offer, S52_has_the_resources_that_the_policy_names) {
   std::map<std::string, module_spec, std::less<>> modules;
   EXPECT_EQ(offer(modules).advertiser("nvidia.com/gpualloc")->name, "hami");
   modules["hami"].settings["resourceName"] = "example.com/slice";
-  const offer of(modules);
-  EXPECT_EQ(of.advertiser("example.com/slice")->name, "hami");
-  EXPECT_EQ(of.advertiser("nvidia.com/gpualloc"), nullptr);
-  EXPECT_EQ(of.advertiser("nvidia.com/gpu")->name, "pgpu");
-  EXPECT_EQ(of.rows().size(), catalogue().size());
-  EXPECT_EQ(of.find("hami")->daemon_set, hami.daemon_set);
+  const offer offered(modules);
+  EXPECT_EQ(offered.advertiser("example.com/slice")->name, "hami");
+  EXPECT_EQ(offered.advertiser("nvidia.com/gpualloc"), nullptr);
+  EXPECT_EQ(offered.advertiser("nvidia.com/gpu")->name, "pgpu");
+  EXPECT_EQ(offered.rows().size(), catalogue().size());
+  EXPECT_EQ(offered.find("hami")->daemon_set, hami.daemon_set);
 }
 
-module_spec device(const json& what) {
+module_spec device(const json& object) {
   module_spec out;
   out.enabled = true;
   out.image = "vendor/plugin:1";
-  out.device = what.dump();
+  out.device = object.dump();
   return out;
 }
 
 /// The one DaemonSet of a module called `name`.
 json device_set(const std::string& name, const module_spec& spec) {
-  const offer of({{name, spec}});
-  return json::parse(intents_of(*of.find(name), spec, known()).back().body);
+  const offer offer({{name, spec}});
+  return json::parse(intents_of(*offer.find(name), spec, known()).back().body);
 }
 
 json plain_device() { return device_set("fpga", device({{"resources", {{{"name", "example.com/fpga"}}}}})); }
@@ -390,11 +391,11 @@ TEST(custom, S27_ascend_amd_intel_and_fpga_are_modules_side_by_side) {
                                                      {"intel", "gpu.intel.com/i915"},
                                                      {"fpga", "example.com/fpga"}};
   for (const auto& [name, resource] : all) modules[name] = device({{"resources", {{{"name", resource}}}}});
-  const offer of(modules);
+  const offer offered(modules);
   for (const auto& [name, resource] : all) {
-    const auto* row = of.find(name);
+    const auto* row = offered.find(name);
     ASSERT_TRUE(row);
-    EXPECT_EQ(of.advertiser(resource), row);
+    EXPECT_EQ(offered.advertiser(resource), row);
     EXPECT_THAT(row->label_values, ElementsAre(name));
     EXPECT_EQ(row->needs.architectures.size(), 2u);
     const auto made = intents_of(*row, modules.at(name), known());
@@ -407,21 +408,21 @@ TEST(custom, S27_ascend_amd_intel_and_fpga_are_modules_side_by_side) {
 }
 
 TEST(custom, S27_what_the_policy_says_of_a_device_is_what_the_pods_are) {
-  const auto what = json::parse(R"({"title":"Huawei NPU","resources":[{"name":"huawei.com/Ascend910"}],
+  const auto definition = json::parse(R"({"title":"Huawei NPU","resources":[{"name":"huawei.com/Ascend910"}],
     "nodeLabel":{"key":"ascend","value":"on"},"architectures":["arm64"],"isolation":"soft","command":["/bin/plugin"],
     "hostPID":true,"hostNetwork":true,"capabilities":["SYS_ADMIN"],"serviceAccountName":"ascend","daemonSet":"ascend-ds",
     "hostPaths":[{"path":"/usr/local/Ascend/driver","readOnly":true},{"path":"/a","mountPath":"/b","type":"Directory"}],
     "configMaps":[{"name":"ascend-files","mountPath":"/etc/ascend"}],"updateStrategy":"OnDelete"})");
-  const auto spec = device(what);
-  const offer of({{"ascend", spec}});
-  const auto* row = of.find("ascend");
+  const auto spec = device(definition);
+  const offer offer({{"ascend", spec}});
+  const auto* row = offer.find("ascend");
   ASSERT_TRUE(row);
   EXPECT_EQ(row->title, "Huawei NPU");
   EXPECT_EQ(row->daemon_set, "ascend-ds");
   EXPECT_THAT(row->needs.architectures, ElementsAre("arm64"));
   EXPECT_EQ(isolation_of(*row, spec), isolation::soft);
-  EXPECT_EQ(row->rolls_out.how, rollout::strategy::by_hand);
-  EXPECT_EQ(of.aliases(), (std::vector<label_alias>{{"ascend", "on", "ascend"}}));
+  EXPECT_EQ(row->rolls_out.method, rollout::strategy::by_hand);
+  EXPECT_EQ(offer.aliases(), (std::vector<label_alias>{{"ascend", "on", "ascend"}}));
   expect_golden("custom.ascend", shown(*row, spec));
   const auto set = device_set("ascend", spec);
   EXPECT_EQ(set["spec"]["updateStrategy"]["type"], "OnDelete");
@@ -434,8 +435,8 @@ TEST(custom, S27_what_the_policy_says_of_a_device_is_what_the_pods_are) {
 
 TEST(custom, S27_what_is_missing_or_taken_is_said) {
   const auto wrong_with = [](const module_spec& spec) {
-    const offer of({{"fpga", spec}});
-    return wrong(*of.find("fpga"), spec);
+    const offer offer({{"fpga", spec}});
+    return wrong(*offer.find("fpga"), spec);
   };
   auto spec = device({{"resources", {{{"name", "example.com/fpga"}}}}});
   spec.image.clear();
@@ -449,13 +450,13 @@ TEST(custom, S27_what_is_missing_or_taken_is_said) {
   unreadable.image = "x";
   for (const auto* text : {"[]", "\"x\"", "{\"resources\":7}", "{\"resources\":[7]}", "{"}) {
     unreadable.device = text;
-    const offer of({{"fpga", unreadable}});
-    EXPECT_ANY_THROW(intents_of(*of.find("fpga"), unreadable, known())) << text;
+    const offer offer({{"fpga", unreadable}});
+    EXPECT_ANY_THROW(intents_of(*offer.find("fpga"), unreadable, known())) << text;
   }
 }
 
-crl::config_map_view view_of(const json& object) {
-  crl::config_map_view out;
+declarations::config_map_view view_of(const json& object) {
+  declarations::config_map_view out;
   const auto& metadata = object["metadata"];
   out.key = {metadata["namespace"].get<std::string>(), metadata["name"].get<std::string>()};
   for (const auto& [name, value] : metadata["labels"].items())
@@ -468,37 +469,37 @@ crl::config_map_view view_of(const json& object) {
 /// What modules declare is judged like anybody's; all of them together, as in a cluster where all are on.
 TEST(module_declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
   std::map<std::string, module_spec, std::less<>> modules;
-  for (const auto& one : catalogue()) modules[std::string(one.name)];
+  for (const auto& entry : catalogue()) modules[std::string(entry.name)];
   modules["ascend"] = device({{"title", "Huawei NPU"},
                               {"resources", {{{"name", "huawei.com/Ascend910"}, {"default", "1"}, {"label", "NPU"}}}},
                               {"nodeLabel", {{"key", "ascend"}, {"value", "on"}}}});
-  const offer of(modules);
+  const offer offered(modules);
   std::vector<json> made;
-  for (const auto& row : of.rows()) {
+  for (const auto& row : offered.rows()) {
     std::set<std::string> declared;
-    for (const auto& one : declarations_of(row, modules.at(std::string(row.name)), known(), "kube-public")) {
-      made.push_back(json::parse(one.body));
-      EXPECT_TRUE(one.yields);
-      EXPECT_EQ(one.key.ns, "kube-public");
+    for (const auto& entry : declarations_of(row, modules.at(std::string(row.name)), known(), "kube-public")) {
+      made.push_back(json::parse(entry.body));
+      EXPECT_TRUE(entry.yields);
+      EXPECT_EQ(entry.key.ns, "kube-public");
       declared.insert(made.back()["data"].value("key", "config"));
     }
     EXPECT_TRUE(declared.contains("config")) << row.name;
     EXPECT_TRUE(declared.contains(std::string(row.resources[0]))) << row.name;
   }
-  std::vector<crl::config_map_view> views;
-  for (const auto& one : made) views.push_back(view_of(one));
-  const auto judged = crl::judge_all(views);
+  std::vector<declarations::config_map_view> views;
+  for (const auto& entry : made) views.push_back(view_of(entry));
+  const auto judged = declarations::judge_all(views);
   EXPECT_EQ(judged.size(), made.size());
-  for (const auto& one : judged) {
-    for (const auto& finding : one.findings)
-      ADD_FAILURE() << one.config_map.to_string() << ": " << static_cast<int>(finding.what) << " " << finding.field
+  for (const auto& entry : judged) {
+    for (const auto& finding : entry.findings)
+      ADD_FAILURE() << entry.config_map.to_string() << ": " << static_cast<int>(finding.kind) << " " << finding.field
                     << " " << finding.value;
   }
 }
 
 TEST(module_declarations, S21_keep_the_platforms_names_and_values) {
-  const auto data = [](const module_type& of, std::string_view name) {
-    return only(declarations_of(of, {}, known(), "kube-public"), "ConfigMap", name)["data"];
+  const auto data = [](const module_type& type, std::string_view name) {
+    return only(declarations_of(type, {}, known(), "kube-public"), "ConfigMap", name)["data"];
   };
   EXPECT_EQ(data(pgpu, "cf-crl-nvidia-gpu")["defaultValue"], "1");
   EXPECT_EQ(data(vgpu, "cf-crl-gpu-manager-vcuda-core")["defaultValue"], "20");
@@ -516,33 +517,34 @@ TEST(module_declarations, S21_keep_the_platforms_names_and_values) {
 
 /// S5: a reason for every privilege, and no privilege that nobody needs any more.
 TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
-  std::set<std::string> wanted, said;
-  for (const auto& one : catalogue()) {
-    for (const auto& spec : specs_of(one)) {
-      for (const auto& made : intents_of(one, spec, known())) {
+  std::set<std::string> wanted, documented;
+  for (const auto& entry : catalogue()) {
+    for (const auto& spec : specs_of(entry)) {
+      for (const auto& made : intents_of(entry, spec, known())) {
         const auto object = json::parse(made.body);
         if (object["kind"] != "DaemonSet") continue;
-        for (const auto& what : privileges_in(object["spec"]["template"]["spec"]))
-          wanted.insert(std::string(one.name) + " " + what);
+        for (const auto& privilege : privileges_in(object["spec"]["template"]["spec"]))
+          wanted.insert(std::string(entry.name) + " " + privilege);
       }
     }
   }
-  for (const auto& what : privileges_in(plain_device()["spec"]["template"]["spec"])) wanted.insert(" " + what);
+  for (const auto& entry : privileges_in(plain_device()["spec"]["template"]["spec"])) wanted.insert(" " + entry);
   for (const auto& row : privileges()) {
     const auto container = row.container.empty() ? std::string() : std::string(row.container) + ": ";
-    EXPECT_TRUE(said.insert(std::string(row.module) + " " + container + std::string(row.what)).second) << row.what;
-    EXPECT_GT(row.why.size(), 5u) << row.what;
+    EXPECT_TRUE(documented.insert(std::string(row.module) + " " + container + std::string(row.permission)).second)
+        << row.permission;
+    EXPECT_GT(row.reason.size(), 5u) << row.permission;
   }
-  EXPECT_EQ(wanted, said);
+  EXPECT_EQ(wanted, documented);
 }
 
 /// A privileged container has every capability, SYS_MODULE too: those that are, by name, and nobody else may load one.
 TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
   std::vector<std::string> could;
   for (const auto& row : privileges()) {
-    if (row.what == "privileged") could.push_back(std::string(row.module) + "/" + std::string(row.container));
-    EXPECT_THAT(std::string(row.what), testing::Not(HasSubstr("SYS_MODULE")));
-    EXPECT_THAT(std::string(row.what), testing::Not(HasSubstr("/lib/modules")));
+    if (row.permission == "privileged") could.push_back(std::string(row.module) + "/" + std::string(row.container));
+    EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("SYS_MODULE")));
+    EXPECT_THAT(std::string(row.permission), testing::Not(HasSubstr("/lib/modules")));
   }
   EXPECT_THAT(could, testing::UnorderedElementsAre("pgpu/nvidia-device-plugin-ctr", "pgpu/nvidia-device-plugin-sidecar",
                                                    "vgpu/gpu-manager", "mps/mps-control-daemon", "mps/mps-mount-shm",

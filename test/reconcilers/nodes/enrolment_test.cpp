@@ -29,13 +29,13 @@ kube::packed_map packed(const json& map) {
   return kube::packed_map::of(entries);
 }
 
-void read_metadata(const json& object, kube::object& into) {
+void read_metadata(const json& object, kube::object& target) {
   const auto& metadata = object.at("metadata");
-  into.key.ns = metadata.value("namespace", "");
-  into.key.name = metadata.at("name");
-  into.id = kube::uid::parse(metadata.value("uid", ""));
-  into.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-  into.labels = packed(metadata.value("labels", json::object()));
+  target.key.ns = metadata.value("namespace", "");
+  target.key.name = metadata.at("name");
+  target.id = kube::uid::parse(metadata.value("uid", ""));
+  target.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+  target.labels = packed(metadata.value("labels", json::object()));
 }
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
@@ -73,14 +73,14 @@ class cluster {
       kube::node node;
       read_metadata(any, node);
       node.ready = kube::condition_status::yes;
-      for (const auto& one : any.value("/spec/taints"_json_pointer, json::array()))
-        node.taints.push_back({one.at("key"), one.value("value", ""), one.at("effect")});
+      for (const auto& entry : any.value("/spec/taints"_json_pointer, json::array()))
+        node.taints.push_back({entry.at("key"), entry.value("value", ""), entry.at("effect")});
       for (const auto& [name, amount] : any.value("/status/allocatable"_json_pointer, json::object()).items())
         node.allocatable.emplace_back(name, amount.get<std::int64_t>());
       is.is_null() ? nodes.erase(node) : nodes.put(node);
     } else {
       auto object = accelerator_node::decode(any.dump());
-      ASSERT_TRUE(object) << object.error().what;
+      ASSERT_TRUE(object) << object.error().message;
       is.is_null() ? objects.erase(*object) : objects.put(*object);
     }
   }
@@ -88,18 +88,18 @@ class cluster {
     lag = false;
     for (const auto& [path, object] : server.objects) show(path, object, json());
   }
-  void switch_modules(const std::vector<std::string>& on) {
+  void switch_modules(const std::vector<std::string>& names) {
     accelerator_policy policy;
     policy.key.name = "default";
     policy.resource_version = ++policy_version_;
-    for (const auto& name : on) policy.modules[name].enabled = true;
+    for (const auto& name : names) policy.modules[name].enabled = true;
     if (policy.modules.contains("mps")) policy.modules["mps"].image = "mps-plugin:test";  // there is no public one
     policies.put(policy);
   }
   void node(const json& labels, const json& allocatable = json::object()) {
-    json with = labels;
-    with["kubernetes.io/hostname"] = "gpu-1";
-    server.put(node_path, {{"metadata", {{"name", "gpu-1"}, {"labels", with}}},
+    json node_labels = labels;
+    node_labels["kubernetes.io/hostname"] = "gpu-1";
+    server.put(node_path, {{"metadata", {{"name", "gpu-1"}, {"labels", node_labels}}},
                            {"spec", json::object()},
                            {"status", {{"allocatable", allocatable}}}});
   }
@@ -133,22 +133,22 @@ class cluster {
   }
   controller::action reconcile() {
     const auto done = run(subject.reconcile(key));
-    EXPECT_TRUE(done) << done.error().what;
+    EXPECT_TRUE(done) << done.error().message;
     return done.value_or(controller::action());
   }
   json label() const {
     return server.objects.at(node_path)["metadata"]["labels"].value("quartermaster.io/module", json());
   }
   json status(const char* field) const {
-    const auto at = server.objects.find(object_path);
-    return at == server.objects.end() ? json("no object") : at->second["status"].value(field, json());
+    const auto match = server.objects.find(object_path);
+    return match == server.objects.end() ? json("no object") : match->second["status"].value(field, json());
   }
   /// "key=value key" of all taints.
   std::string taints() const {
     std::string out;
-    for (const auto& one : server.objects.at(node_path).value("/spec/taints"_json_pointer, json::array())) {
-      (out += out.empty() ? "" : " ") += one.at("key").get<std::string>();
-      if (one.contains("value")) out += "=" + one.at("value").get<std::string>();
+    for (const auto& object : server.objects.at(node_path).value("/spec/taints"_json_pointer, json::array())) {
+      (out += out.empty() ? "" : " ") += object.at("key").get<std::string>();
+      if (object.contains("value")) out += "=" + object.at("value").get<std::string>();
     }
     return out;
   }
@@ -175,172 +175,172 @@ class cluster {
 };
 
 TEST(enrolment, S3_labels_the_node_and_says_what_became_of_it) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "vGPU"}});
-  it.reconcile();
-  EXPECT_EQ(it.label(), "vgpu");
-  EXPECT_THAT(it.server.writes(),
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "vGPU"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "vgpu");
+  EXPECT_THAT(cluster.server.writes(),
               ElementsAre("patch " + node_path, "apply " + object_path, "apply " + object_path + "/status"));
-  EXPECT_EQ(it.status("phase"), "Verifying");
-  EXPECT_EQ(it.status("since"), "2027-01-15T08:00:00Z");
-  const auto& metadata = it.server.objects.at(object_path)["metadata"];
+  EXPECT_EQ(cluster.status("phase"), "Verifying");
+  EXPECT_EQ(cluster.status("since"), "2027-01-15T08:00:00Z");
+  const auto& metadata = cluster.server.objects.at(object_path)["metadata"];
   EXPECT_EQ(metadata["labels"]["app.kubernetes.io/managed-by"], "quartermaster");
-  EXPECT_EQ(metadata["ownerReferences"][0]["uid"], it.server.objects.at(node_path)["metadata"]["uid"]);
-  const auto patch = json::parse(it.server.transport.sent.at(0).body);
+  EXPECT_EQ(metadata["ownerReferences"][0]["uid"], cluster.server.objects.at(node_path)["metadata"]["uid"]);
+  const auto patch = json::parse(cluster.server.transport.sent.at(0).body);
   EXPECT_EQ(patch[0],
             json::parse(R"({"op":"test","path":"/metadata/uid","value":"00000000-0000-4000-8000-000000100001"})"));
   EXPECT_EQ(patch[1], json::parse(R"({"op":"test","path":"/metadata/labels/quartermaster.io~1module","value":null})"));
-  EXPECT_THAT(it.server.transport.sent.at(1).target, HasSubstr("fieldManager=quartermaster-controller"));
+  EXPECT_THAT(cluster.server.transport.sent.at(1).target, HasSubstr("fieldManager=quartermaster-controller"));
 
-  it.pod("gpu-manager-x", "vgpu");
-  it.node_now([](json& object) {
+  cluster.pod("gpu-manager-x", "vgpu");
+  cluster.node_now([](json& object) {
     object["status"]["allocatable"] = {{"tencent.com/vcuda-core", 800}, {"tencent.com/vcuda-memory", 512}};
   });
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + object_path + "/status"));
-  EXPECT_EQ(it.status("phase"), "Ready");
-  EXPECT_EQ(it.status("actualMode"), "vgpu");
-  ASSERT_EQ(it.recorder.events.size(), 1u);
-  EXPECT_EQ(it.recorder.events[0].about.kind, "Node");
-  EXPECT_EQ(it.recorder.events[0].reason, "Enrolled");
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("apply " + object_path + "/status"));
+  EXPECT_EQ(cluster.status("phase"), "Ready");
+  EXPECT_EQ(cluster.status("actualMode"), "vgpu");
+  ASSERT_EQ(cluster.recorder.events.size(), 1u);
+  EXPECT_EQ(cluster.recorder.events[0].about.kind, "Node");
+  EXPECT_EQ(cluster.recorder.events[0].reason, "Enrolled");
 }
 
 TEST(enrolment, a_settled_node_is_not_written_to) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.now += 1h;
-  for (int i = 0; i < 3; ++i) it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  EXPECT_THAT(it.recorder.events, IsEmpty());
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.now += 1h;
+  for (int i = 0; i < 3; ++i) cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  EXPECT_THAT(cluster.recorder.events, IsEmpty());
 }
 
 TEST(enrolment, S3_a_refusal_is_an_event_on_the_node_and_leaves_its_labels_alone) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "vgpus"}});
-  it.reconcile();
-  EXPECT_EQ(it.label(), json());
-  EXPECT_EQ(it.status("phase"), "Refused");
-  EXPECT_EQ(it.status("reason"), "UnknownMode");
-  ASSERT_EQ(it.recorder.events.size(), 1u);
-  EXPECT_EQ(it.recorder.events[0].type, controller::event_type::warning);
-  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("nvidia-device-enable=vgpus"));
-  EXPECT_THAT(it.recorder.events[0].note, HasSubstr("allowed are pgpu, vgpu, enable, mps"));
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "vgpus"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  EXPECT_EQ(cluster.status("phase"), "Refused");
+  EXPECT_EQ(cluster.status("reason"), "UnknownMode");
+  ASSERT_EQ(cluster.recorder.events.size(), 1u);
+  EXPECT_EQ(cluster.recorder.events[0].type, controller::event_type::warning);
+  EXPECT_THAT(cluster.recorder.events[0].note, HasSubstr("nvidia-device-enable=vgpus"));
+  EXPECT_THAT(cluster.recorder.events[0].note, HasSubstr("allowed are pgpu, vgpu, enable, mps"));
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(enrolment, C61_changes_the_mode_by_removing_first) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.node_now([](json& object) {
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) {
     object["metadata"]["labels"]["nvidia-device-enable"] = "mps";
     object["spec"]["taints"] = json::array({{{"key", "theirs"}, {"effect", "NoSchedule"}}});
   });
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
-  EXPECT_EQ(it.taints(), "theirs quartermaster.io/switching=pgpu.mps");
-  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + node_path)) << "there is no pod to wait for and to name";
-  it.reconcile();
-  EXPECT_EQ(it.label(), json());
-  EXPECT_EQ(it.status("phase"), "Removing");
-  it.reconcile();
-  EXPECT_EQ(it.label(), json()) << "the old plugin pod is still there";
-  it.pod_gone("pgpu-x");
-  it.reconcile();
-  EXPECT_EQ(it.label(), json()) << "its cards are still advertised";
-  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
-  it.reconcile();
-  EXPECT_EQ(it.label(), "mps");
-  it.up("mps");
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Ready");
-  EXPECT_EQ(it.taints(), "theirs");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  EXPECT_EQ(cluster.taints(), "theirs quartermaster.io/switching=pgpu.mps");
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("patch " + node_path)) << "there is no pod to wait for and to name";
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  EXPECT_EQ(cluster.status("phase"), "Removing");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json()) << "the old plugin pod is still there";
+  cluster.pod_gone("pgpu-x");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json()) << "its cards are still advertised";
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "mps");
+  cluster.up("mps");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Ready");
+  EXPECT_EQ(cluster.taints(), "theirs");
 }
 
 TEST(enrolment, S74_takes_a_node_over_from_somebody_elses_plugin_and_gives_it_back) {
-  cluster it;
-  auto policy = *it.policies.find({{}, "default"});
+  cluster cluster;
+  auto policy = *cluster.policies.find({{}, "default"});
   policy.enrolment.take_over = true;
   policy.resource_version = 50;
-  it.policies.put(policy);
-  kube::pod theirs;
-  theirs.key = {"kube-system", "nvidia-device-plugin-daemonset-x"};
-  theirs.resource_version = 1;
-  theirs.node_name = "gpu-1";
-  theirs.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
-  it.pods.put(theirs);
+  cluster.policies.put(policy);
+  kube::pod pod;
+  pod.key = {"kube-system", "nvidia-device-plugin-daemonset-x"};
+  pod.resource_version = 1;
+  pod.node_name = "gpu-1";
+  pod.owners = {{"DaemonSet", "nvidia-device-plugin-daemonset", {}, true}};
+  cluster.pods.put(pod);
   const auto taken_over = [&] {
-    return it.server.objects.at(node_path)["metadata"]["labels"].contains("quartermaster.io/taken-over");
+    return cluster.server.objects.at(node_path)["metadata"]["labels"].contains("quartermaster.io/taken-over");
   };
-  it.node({{"nvidia-device-enable", "pgpu"}}, {{"nvidia.com/gpu", 8}});
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "quartermaster.io/switching=Foreign.pgpu");
+  cluster.node({{"nvidia-device-enable", "pgpu"}}, {{"nvidia.com/gpu", 8}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=Foreign.pgpu");
   EXPECT_FALSE(taken_over());
-  it.reconcile();
+  cluster.reconcile();
   EXPECT_TRUE(taken_over());
-  EXPECT_EQ(it.status("phase"), "Removing");
-  EXPECT_THAT(it.status("message").get<std::string>(),
+  EXPECT_EQ(cluster.status("phase"), "Removing");
+  EXPECT_THAT(cluster.status("message").get<std::string>(),
               HasSubstr("DaemonSet kube-system/nvidia-device-plugin-daemonset"));
-  it.reconcile();
-  EXPECT_EQ(it.label(), json()) << "two plugins never run on a node";
-  theirs.resource_version = 2;
-  it.pods.erase(theirs);
-  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
-  it.up("pgpu");
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Ready");
-  EXPECT_EQ(it.taints(), "");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json()) << "two plugins never run on a node";
+  pod.resource_version = 2;
+  cluster.pods.erase(pod);
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  cluster.up("pgpu");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Ready");
+  EXPECT_EQ(cluster.taints(), "");
   EXPECT_TRUE(taken_over()) << "or it would be back";
-  it.node_now([](json& object) {
+  cluster.node_now([](json& object) {
     object["metadata"]["labels"].erase("nvidia-device-enable");
     object["spec"].erase("taints");  // as the API server has an empty list
   });
-  it.reconcile(), it.reconcile();
-  it.pod_gone("pgpu-x");
+  cluster.reconcile(), cluster.reconcile();
+  cluster.pod_gone("pgpu-x");
   EXPECT_TRUE(taken_over());
-  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
-  it.reconcile();
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
   EXPECT_FALSE(taken_over());
-  EXPECT_EQ(it.taints(), "");
-  EXPECT_EQ(it.server.objects.count(object_path), 0u);
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  EXPECT_EQ(cluster.taints(), "");
+  EXPECT_EQ(cluster.server.objects.count(object_path), 0u);
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(enrolment, one_node_at_a_time_and_the_next_is_woken_when_it_is_done) {
-  cluster it;
-  it.enrolled("pgpu");
+  cluster cluster;
+  cluster.enrolled("pgpu");
   kube::node other;
   other.key.name = "gpu-0";
   other.resource_version = 1;
   other.taints = {{"quartermaster.io/switching", "pgpu.mps", "NoSchedule"}};
-  it.nodes.put(other);
-  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Waiting");
-  EXPECT_THAT(it.status("message").get<std::string>(), HasSubstr("maxUnavailable"));
-  EXPECT_EQ(it.taints(), "");
-  EXPECT_THAT(it.woken, IsEmpty());
+  cluster.nodes.put(other);
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Waiting");
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("maxUnavailable"));
+  EXPECT_EQ(cluster.taints(), "");
+  EXPECT_THAT(cluster.woken, IsEmpty());
   other.taints.clear();
   other.resource_version = 2;
-  it.nodes.put(other);
-  EXPECT_THAT(it.woken, ElementsAre(key));
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "quartermaster.io/switching=pgpu.mps");
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Removing");
+  cluster.nodes.put(other);
+  EXPECT_THAT(cluster.woken, ElementsAre(key));
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Removing");
 }
 
 TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
-  cluster it;
-  it.enrolled("pgpu");
-  auto policy = *it.policies.find({{}, "default"});
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto policy = *cluster.policies.find({{}, "default"});
   policy.enrolment.evict = true;
   ++policy.resource_version;
-  it.policies.put(policy);
+  cluster.policies.put(policy);
   for (const auto* name : {"guarded", "train"}) {
     kube::pod made;
     made.key = {"team", name};
@@ -349,39 +349,39 @@ TEST(enrolment, C62_evicts_with_the_uid_waits_for_budgets_and_tells_the_pods) {
     made.node_name = "gpu-1";
     made.owners = {{"ReplicaSet", "rs", {}, true}};
     made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
-    it.pods.put(made);
+    cluster.pods.put(made);
   }
-  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
     if (!request.target.ends_with("/eviction")) return std::nullopt;
     const bool no = request.target.contains("guarded");
     return no ? recording_transport::refused(429, "TooManyRequests")
               : recording_transport::answered(201, json::object());
   };
-  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "quartermaster.io/switching=pgpu.mps");
-  ASSERT_EQ(it.recorder.events.size(), 3u) << "one on the node, one on each pod";
-  EXPECT_EQ(it.recorder.events[1].about.kind, "Pod");
-  EXPECT_THAT(it.recorder.events[1].note, HasSubstr("node gpu-1 waits for this pod"));
-  it.server.forget();
-  EXPECT_EQ(it.reconcile().again_in, 5s);
-  EXPECT_THAT(it.server.writes(),
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/switching=pgpu.mps");
+  ASSERT_EQ(cluster.recorder.events.size(), 3u) << "one on the node, one on each pod";
+  EXPECT_EQ(cluster.recorder.events[1].about.kind, "Pod");
+  EXPECT_THAT(cluster.recorder.events[1].note, HasSubstr("node gpu-1 waits for this pod"));
+  cluster.server.forget();
+  EXPECT_EQ(cluster.reconcile().again_in, 5s);
+  EXPECT_THAT(cluster.server.writes(),
               ElementsAre("apply " + object_path + "/status", "create /api/v1/namespaces/team/pods/guarded/eviction",
                           "create /api/v1/namespaces/team/pods/train/eviction"));
-  EXPECT_THAT(it.server.transport.sent.at(1).body, HasSubstr("00000000-0000-4000-8000-00000000000a"));
-  it.reconcile();
-  EXPECT_THAT(it.status("blockers")[0].get<std::string>(), HasSubstr("PodDisruptionBudget"));
-  EXPECT_EQ(it.recorder.events.size(), 3u) << "said once";
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  EXPECT_THAT(cluster.server.transport.sent.at(1).body, HasSubstr("00000000-0000-4000-8000-00000000000a"));
+  cluster.reconcile();
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("PodDisruptionBudget"));
+  EXPECT_EQ(cluster.recorder.events.size(), 3u) << "said once";
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(enrolment, C62_a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
-  cluster it;
-  it.enrolled("pgpu");
-  auto policy = *it.policies.find({{}, "default"});
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  auto policy = *cluster.policies.find({{}, "default"});
   policy.enrolment.evict = true;
   ++policy.resource_version;
-  it.policies.put(policy);
+  cluster.policies.put(policy);
   for (const auto* name : {"a-two-budgets", "b-plain"}) {
     kube::pod made;
     made.key = {"team", name};
@@ -389,310 +389,315 @@ TEST(enrolment, C62_a_pod_that_cannot_be_evicted_stops_none_of_the_others) {
     made.node_name = "gpu-1";
     made.owners = {{"ReplicaSet", "rs", {}, true}};
     made.containers = {{"main", kube::container::role::main, {{"nvidia.com/gpu", 1}}, {}}};
-    it.pods.put(made);
+    cluster.pods.put(made);
   }
-  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
     if (!request.target.ends_with("/eviction")) return std::nullopt;
     return request.target.contains("a-two") ? recording_transport::refused(500, "InternalError")
                                             : recording_transport::answered(201, json::object());
   };
-  it.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
-  it.reconcile();
-  it.server.forget();
-  EXPECT_EQ(it.reconcile().again_in, 5s);
-  EXPECT_THAT(it.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
-  it.reconcile();
-  EXPECT_THAT(it.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets (its eviction is refused: "));
-  EXPECT_THAT(it.status("message").get<std::string>(), HasSubstr("refuses to evict 1 of them"));
-  const auto refusals = std::ranges::count_if(it.recorder.events, [](const auto& event) {
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "mps"; });
+  cluster.reconcile();
+  cluster.server.forget();
+  EXPECT_EQ(cluster.reconcile().again_in, 5s);
+  EXPECT_THAT(cluster.server.writes(), testing::Contains("create /api/v1/namespaces/team/pods/b-plain/eviction"));
+  cluster.reconcile();
+  EXPECT_THAT(cluster.status("blockers")[0].get<std::string>(), HasSubstr("a-two-budgets (its eviction is refused: "));
+  EXPECT_THAT(cluster.status("message").get<std::string>(), HasSubstr("refuses to evict 1 of them"));
+  const auto refusals = std::ranges::count_if(cluster.recorder.events, [](const auto& event) {
     return event.reason == "EvictionRefused" && event.about.key.name == "a-two-budgets";
   });
   EXPECT_EQ(refusals, 1) << "said once";
 }
 
 TEST(enrolment, S52_the_set_of_a_node_comes_and_goes_with_its_module) {
-  cluster it;
-  auto policy = *it.policies.find({{}, "default"});
+  cluster cluster;
+  auto policy = *cluster.policies.find({{}, "default"});
   policy.modules["pgpu"].node_sets = {{"big", {}}};
   ++policy.resource_version;
-  it.policies.put(policy);
+  cluster.policies.put(policy);
   const auto set = [&] {
-    return it.server.objects.at(node_path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
+    return cluster.server.objects.at(node_path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
   };
-  it.node({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/node-set", "big"}});
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
+  cluster.node({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/node-set", "big"}});
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
   EXPECT_EQ(set(), "big") << "in the same patch, or the other DaemonSet would make a pod first";
-  it.up("pgpu");
-  it.reconcile();
-  ASSERT_EQ(it.status("phase"), "Ready");
-  it.node_now([](json& object) { object["metadata"]["labels"]["quartermaster.io/node-set"] = "small"; });
-  it.reconcile();
+  cluster.up("pgpu");
+  cluster.reconcile();
+  ASSERT_EQ(cluster.status("phase"), "Ready");
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["quartermaster.io/node-set"] = "small"; });
+  cluster.reconcile();
   EXPECT_EQ(set(), "big") << "a node that runs is moved in its turn (rollouts)";
-  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
-  for (int i = 0; i < 3; ++i) it.reconcile();
-  EXPECT_EQ(it.label(), json());
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  for (int i = 0; i < 3; ++i) cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
   EXPECT_EQ(set(), "none");
 }
 
 TEST(enrolment, what_was_given_up_is_in_the_api_before_anything_is_undone) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.reconcile();
-  it.now += 301s;
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + object_path + "/status"));
-  EXPECT_EQ(it.status("rolledBack")["reason"], "VerifyTimeout");
-  EXPECT_EQ(it.status("rolledBack")["at"], "2027-01-15T08:00:00Z");
-  it.reconcile();
-  EXPECT_EQ(it.label(), json());
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "RolledBack");
-  EXPECT_EQ(it.status("rolledBack")["request"], "pgpu");
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.reconcile();
+  cluster.now += 301s;
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("apply " + object_path + "/status"));
+  EXPECT_EQ(cluster.status("rolledBack")["reason"], "VerifyTimeout");
+  EXPECT_EQ(cluster.status("rolledBack")["at"], "2027-01-15T08:00:00Z");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "RolledBack");
+  EXPECT_EQ(cluster.status("rolledBack")["request"], "pgpu");
 }
 
 TEST(enrolment, a_pod_elsewhere_that_wears_our_label_holds_nobody_up) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.pod("intruder", "mps", true, "team");
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.pod("intruder", "mps", true, "team");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
 }
 
 TEST(enrolment, asking_for_nothing_takes_label_and_object_away) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
-  it.reconcile(), it.reconcile();
-  EXPECT_EQ(it.label(), json());
-  it.pod_gone("pgpu-x");
-  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "");
-  EXPECT_EQ(it.status("phase"), "no object");
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  cluster.reconcile(), cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  cluster.pod_gone("pgpu-x");
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "");
+  EXPECT_EQ(cluster.status("phase"), "no object");
 }
 
 TEST(enrolment, a_node_that_asks_for_nothing_costs_nothing) {
-  cluster it;
-  it.node({});
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  EXPECT_THAT(it.subject.affected_by(nullptr, it.nodes.find(key)), IsEmpty());
+  cluster cluster;
+  cluster.node({});
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, cluster.nodes.find(key)), IsEmpty());
 }
 
 TEST(enrolment, the_object_goes_with_its_node) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.server.erase(node_path);
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), ElementsAre("delete " + object_path));
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.server.erase(node_path);
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("delete " + object_path));
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(enrolment, F3_another_node_of_the_same_name_starts_anew) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.server.erase(node_path);
-  it.pod_gone("pgpu-x");
-  it.node({{"nvidia-device-enable", "pgpu"}});  // another uid
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), ElementsAre("delete " + object_path));
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
-  EXPECT_EQ(it.status("phase"), "Verifying");
-  EXPECT_EQ(it.server.objects.at(object_path)["metadata"]["ownerReferences"][0]["uid"],
-            it.server.objects.at(node_path)["metadata"]["uid"]);
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.server.erase(node_path);
+  cluster.pod_gone("pgpu-x");
+  cluster.node({{"nvidia-device-enable", "pgpu"}});  // another uid
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("delete " + object_path));
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  EXPECT_EQ(cluster.status("phase"), "Verifying");
+  EXPECT_EQ(cluster.server.objects.at(object_path)["metadata"]["ownerReferences"][0]["uid"],
+            cluster.server.objects.at(node_path)["metadata"]["uid"]);
 }
 
 TEST(enrolment, F25_the_label_and_the_object_come_back) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.node_now([](json& object) { object["metadata"]["labels"].erase("quartermaster.io/module"); });
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
-  it.server.erase(object_path);
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Ready");
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("quartermaster.io/module"); });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
+  cluster.server.erase(object_path);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Ready");
 }
 
 TEST(enrolment, F2_does_not_act_on_a_store_that_is_behind_its_own_write) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.lag = true;
-  it.reconcile();
-  it.server.forget();
-  EXPECT_TRUE(it.reconcile().again_in) << "it looks again even if the watch never shows it";
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  it.catch_up();
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  EXPECT_EQ(it.label(), "pgpu");
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.lag = true;
+  cluster.reconcile();
+  cluster.server.forget();
+  EXPECT_TRUE(cluster.reconcile().again_in) << "it looks again even if the watch never shows it";
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  cluster.catch_up();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  EXPECT_EQ(cluster.label(), "pgpu");
 }
 
 TEST(enrolment, F2_a_write_that_comes_too_late_changes_nothing) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.lag = true;  // the node is replaced by another of that name, and we have not heard of it
-  it.server.erase(node_path);
-  it.node({{"nvidia-device-enable", "mps"}});
-  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
-    if (request.target.starts_with(node_path)) it.catch_up();  // it is heard while the write is under way
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.lag = true;  // the node is replaced by another of that name, and we have not heard of it
+  cluster.server.erase(node_path);
+  cluster.node({{"nvidia-device-enable", "mps"}});
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (request.target.starts_with(node_path)) cluster.catch_up();  // it is heard while the write is under way
     return std::nullopt;
   };
-  EXPECT_EQ(it.reconcile().again_in, 250ms);
-  EXPECT_EQ(it.label(), json());
-  EXPECT_EQ(it.status("phase"), "no object");
-  it.reconcile();
-  EXPECT_EQ(it.label(), "mps");
+  EXPECT_EQ(cluster.reconcile().again_in, 250ms);
+  EXPECT_EQ(cluster.label(), json());
+  EXPECT_EQ(cluster.status("phase"), "no object");
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "mps");
 }
 
 TEST(enrolment, F6_what_cannot_be_written_is_an_error_to_be_tried_again) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.server.interfere = [](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
-  const auto done = run(it.subject.reconcile(key));
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.server.interfere = [](const kube::request&) { return recording_transport::refused(500, "InternalError"); };
+  const auto done = run(cluster.subject.reconcile(key));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, kube::errc::server);
-  it.server.interfere = nullptr;
-  it.reconcile();
-  EXPECT_EQ(it.label(), "pgpu");
+  cluster.server.interfere = nullptr;
+  cluster.reconcile();
+  EXPECT_EQ(cluster.label(), "pgpu");
 }
 
 /// F1: killed before or after every write of a whole enrolment; the successor has only the API.
 TEST(enrolment, F1_killed_around_every_write_the_successor_ends_at_the_same_place) {
   for (std::size_t k = 0; k < 3; ++k) {
     for (const bool answered : {false, true}) {
-      cluster it;
-      it.node({{"nvidia-device-enable", "pgpu"}});
+      cluster cluster;
+      cluster.node({{"nvidia-device-enable", "pgpu"}});
       std::size_t writes = 0;
-      it.server.interfere = [&](const kube::request&) -> std::optional<kube::response> {
+      cluster.server.interfere = [&](const kube::request&) -> std::optional<kube::response> {
         const bool dead = answered ? writes > k : writes >= k;
         ++writes;
         return dead ? std::optional(recording_transport::refused(500, "Killed")) : std::nullopt;
       };
-      (void)run(it.subject.reconcile(key));
-      it.server.interfere = nullptr;
-      enrolment successor{{it.policies, it.nodes, it.pods, it.objects}, it.client, it.recorder, {"quartermaster"}};
+      (void)run(cluster.subject.reconcile(key));
+      cluster.server.interfere = nullptr;
+      enrolment successor{{cluster.policies, cluster.nodes, cluster.pods, cluster.objects},
+                          cluster.client,
+                          cluster.recorder,
+                          {"quartermaster"}};
       ASSERT_TRUE(run(successor.reconcile(key)));
-      EXPECT_EQ(it.label(), "pgpu") << k;
-      EXPECT_EQ(it.status("phase"), "Verifying") << k;
-      it.server.forget();
+      EXPECT_EQ(cluster.label(), "pgpu") << k;
+      EXPECT_EQ(cluster.status("phase"), "Verifying") << k;
+      cluster.server.forget();
       ASSERT_TRUE(run(successor.reconcile(key)));
-      EXPECT_THAT(it.server.writes(), IsEmpty()) << k;
+      EXPECT_THAT(cluster.server.writes(), IsEmpty()) << k;
     }
   }
 }
 
 TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_concerns) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "vgpu"}});
-  auto off = *it.policies.find({{}, "default"});
-  auto on = off;
-  on.modules["vgpu"].enabled = false;
-  EXPECT_THAT(it.subject.affected_by(&on, &off), ElementsAre(key));
-  auto image = off;
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "vgpu"}});
+  auto match = *cluster.policies.find({{}, "default"});
+  auto disabled = match;
+  disabled.modules["vgpu"].enabled = false;
+  EXPECT_THAT(cluster.subject.affected_by(&disabled, &match), ElementsAre(key));
+  auto image = match;
   image.modules["vgpu"].image = "x:2";
-  EXPECT_THAT(it.subject.affected_by(&off, &image), IsEmpty());
-  auto offered = off;
-  off.modules["mps"].image.clear();
-  EXPECT_THAT(it.subject.affected_by(&off, &offered), ElementsAre(key)) << "what was not offered is, by an image";
-  auto other = off;
+  EXPECT_THAT(cluster.subject.affected_by(&match, &image), IsEmpty());
+  auto offered = match;
+  match.modules["mps"].image.clear();
+  EXPECT_THAT(cluster.subject.affected_by(&match, &offered), ElementsAre(key))
+      << "what was not offered is, by an image";
+  auto other = match;
   other.key.name = "other";
-  EXPECT_THAT(it.subject.affected_by(nullptr, &other), IsEmpty());
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, &other), IsEmpty());
 
-  it.enrolled("pgpu");
-  it.switch_modules({"vgpu"});
-  it.reconcile(), it.reconcile();
-  EXPECT_EQ(it.label(), json());
-  it.pod_gone("pgpu-x");
-  it.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
-  it.reconcile();
-  EXPECT_EQ(it.status("phase"), "Disabled");
-  EXPECT_EQ(it.status("reason"), "ModuleDisabled");
-  EXPECT_EQ(it.status("actualMode"), "none");
+  cluster.enrolled("pgpu");
+  cluster.switch_modules({"vgpu"});
+  cluster.reconcile(), cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  cluster.pod_gone("pgpu-x");
+  cluster.node_now([](json& object) { object["status"]["allocatable"]["nvidia.com/gpu"] = 0; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Disabled");
+  EXPECT_EQ(cluster.status("reason"), "ModuleDisabled");
+  EXPECT_EQ(cluster.status("actualMode"), "none");
 }
 
 TEST(enrolment, asks_for_no_right_that_the_chart_does_not_give) {
-  cluster it;
-  it.node({{"nvidia-device-enable", "pgpu"}});
-  it.reconcile();
-  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
-  it.reconcile();
-  it.reconcile();
-  EXPECT_GT(it.server.transport.sent.size(), 4u);
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  cluster cluster;
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
+  cluster.reconcile();
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  cluster.reconcile();
+  cluster.reconcile();
+  EXPECT_GT(cluster.server.transport.sent.size(), 4u);
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(enrolment, waits_for_all_of_its_stores) {
-  cluster it;
+  cluster cluster;
   controller::store<kube::pod> empty;
-  enrolment early{{it.policies, it.nodes, empty, it.objects}, it.client, it.recorder, {"quartermaster"}};
-  it.node({{"nvidia-device-enable", "pgpu"}});
+  enrolment early{
+      {cluster.policies, cluster.nodes, empty, cluster.objects}, cluster.client, cluster.recorder, {"quartermaster"}};
+  cluster.node({{"nvidia-device-enable", "pgpu"}});
   const auto done = run(early.reconcile(key));
   ASSERT_TRUE(done);
   EXPECT_TRUE(done->again_in);
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(enrolment, a_node_with_a_module_is_isolated_while_pods_have_a_scheduler_of_their_own) {
-  cluster it;
-  it.other_node("cpu-1");
-  it.enrolled("pgpu");
-  it.node_now([](json& object) {
+  cluster cluster;
+  cluster.other_node("cpu-1");
+  cluster.enrolled("pgpu");
+  cluster.node_now([](json& object) {
     object["spec"]["taints"] = json::array({{{"key", "example.com/theirs"}, {"effect", "NoSchedule"}}});
   });
-  it.isolates = true;
-  EXPECT_THAT(it.subject.isolation_changed(), ElementsAre(key));
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "example.com/theirs quartermaster.io/accelerator");
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.status("phase"), "Ready") << "it is no change of mode";
+  cluster.isolates = true;
+  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(key));
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "example.com/theirs quartermaster.io/accelerator");
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_EQ(cluster.status("phase"), "Ready") << "it is no change of mode";
 
-  it.isolates = std::nullopt;  // an operator that has just started does not know yet
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  it.isolates = false;
-  EXPECT_THAT(it.subject.isolation_changed(), ElementsAre(key));
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "example.com/theirs");
+  cluster.isolates = std::nullopt;  // an operator that has just started does not know yet
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  cluster.isolates = false;
+  EXPECT_THAT(cluster.subject.isolation_changed(), ElementsAre(key));
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "example.com/theirs");
 }
 
 TEST(enrolment, a_node_stays_isolated_while_its_mode_changes_and_is_free_when_it_has_none) {
-  cluster it;
-  it.other_node("cpu-1");
-  it.enrolled("pgpu");
-  it.isolates = true;
-  it.reconcile();
-  it.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
-  for (int i = 0; i < 3; ++i) it.reconcile();
-  EXPECT_EQ(it.taints(), "quartermaster.io/accelerator quartermaster.io/switching=pgpu.none");
-  it.pod_gone("pgpu-x");
-  it.node_now([](json& object) { object["status"]["allocatable"] = json::object(); });
-  for (int i = 0; i < 5; ++i) it.reconcile();
-  EXPECT_EQ(it.taints(), "");
+  cluster cluster;
+  cluster.other_node("cpu-1");
+  cluster.enrolled("pgpu");
+  cluster.isolates = true;
+  cluster.reconcile();
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  for (int i = 0; i < 3; ++i) cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/accelerator quartermaster.io/switching=pgpu.none");
+  cluster.pod_gone("pgpu-x");
+  cluster.node_now([](json& object) { object["status"]["allocatable"] = json::object(); });
+  for (int i = 0; i < 5; ++i) cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "");
 }
 
 TEST(enrolment, one_node_at_least_is_left_to_everything_else) {
-  cluster it;
-  it.enrolled("pgpu");
-  it.isolates = true;
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "") << "every node has a module";
-  it.woken.clear();
-  it.other_node("cpu-1");
-  EXPECT_THAT(it.woken, ElementsAre(key));
-  it.reconcile();
-  EXPECT_EQ(it.taints(), "quartermaster.io/accelerator");
-  it.other_node("cpu-1", false);
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty()) << "what is isolated stays so";
+  cluster cluster;
+  cluster.enrolled("pgpu");
+  cluster.isolates = true;
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "") << "every node has a module";
+  cluster.woken.clear();
+  cluster.other_node("cpu-1");
+  EXPECT_THAT(cluster.woken, ElementsAre(key));
+  cluster.reconcile();
+  EXPECT_EQ(cluster.taints(), "quartermaster.io/accelerator");
+  cluster.other_node("cpu-1", false);
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty()) << "what is isolated stays so";
 }
 
 }  // namespace

@@ -10,12 +10,12 @@ using kind = node_intent::kind;
 using labels = std::vector<std::pair<std::string, std::string>>;
 using testing::HasSubstr;
 
-kube::node node_with(const labels& of, std::string os = "linux", std::string arch = "amd64") {
+kube::node node_with(const labels& labels, std::string os = "linux", std::string arch = "amd64") {
   kube::node out;
   out.key.name = "gpu-1";
   out.operating_system = std::move(os);
   out.architecture = std::move(arch);
-  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+  std::vector<kube::packed_map::entry> entries(labels.begin(), labels.end());
   out.labels = kube::packed_map::of(entries);
   return out;
 }
@@ -23,13 +23,13 @@ kube::node node_with(const labels& of, std::string os = "linux", std::string arc
 accelerator_policy all_on() {
   accelerator_policy out;
   out.key.name = "default";
-  for (const auto& one : modules::catalogue()) out.modules[std::string(one.name)].enabled = true;
+  for (const auto& entry : modules::catalogue()) out.modules[std::string(entry.name)].enabled = true;
   out.modules["mps"].image = "mps-plugin:test";  // there is no public one
   return out;
 }
 
-node_intent asked(const labels& of, const accelerator_policy& policy = all_on()) {
-  return intent_of(node_with(of), &policy);
+node_intent asked(const labels& labels, const accelerator_policy& policy = all_on()) {
+  return intent_of(node_with(labels), &policy);
 }
 
 TEST(intent, S3_accepts_every_label_value_in_any_case) {
@@ -45,9 +45,9 @@ TEST(intent, S3_accepts_every_label_value_in_any_case) {
       {{{"quartermaster.io/mode", "PGPU"}}, "pgpu"},
       {{{"quartermaster.io/mode", "vgpu"}, {"nvidia-device-enable", "enable"}}, "vgpu"},
   };
-  for (const auto& [of, mode] : table) {
-    const auto is = asked(of);
-    EXPECT_EQ(is.of, kind::mode) << is.message;
+  for (const auto& [labels, mode] : table) {
+    const auto is = asked(labels);
+    EXPECT_EQ(is.type, kind::mode) << is.message;
     ASSERT_NE(is.mode, nullptr);
     EXPECT_EQ(is.mode->name, mode);
     EXPECT_EQ(is.requested, mode);
@@ -56,15 +56,15 @@ TEST(intent, S3_accepts_every_label_value_in_any_case) {
 }
 
 TEST(intent, a_node_without_asking_label_asks_for_nothing) {
-  EXPECT_EQ(asked({}).of, kind::none);
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}).of, kind::none);
-  EXPECT_EQ(asked({{"quartermaster.io/mode", "none"}}).of, kind::none);
-  EXPECT_EQ(intent_of(node_with({}), nullptr).of, kind::none);
+  EXPECT_EQ(asked({}).type, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}).type, kind::none);
+  EXPECT_EQ(asked({{"quartermaster.io/mode", "none"}}).type, kind::none);
+  EXPECT_EQ(intent_of(node_with({}), nullptr).type, kind::none);
 }
 
 TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_nearest) {
   const auto is = asked({{"nvidia-device-enable", "vgpus"}});
-  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "UnknownMode");
   EXPECT_EQ(is.requested, "vgpus");
   EXPECT_EQ(is.message,
@@ -79,7 +79,7 @@ TEST(intent, S3_refuses_an_unknown_value_and_names_the_allowed_ones_and_the_near
 
 TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
   const auto is = asked({{"nvidia-device-enable", "pgpu"}, {"quartermaster.io/mode", "mps"}});
-  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "ConflictingLabels");
   EXPECT_EQ(is.message, "labels nvidia-device-enable=pgpu and quartermaster.io/mode=mps disagree; remove one of them");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu-dra"}, {"quartermaster.io/mode", "mps"}}).reason,
@@ -89,7 +89,7 @@ TEST(intent, S3_two_labels_that_disagree_are_refused_not_guessed) {
 
 TEST(intent, leaves_a_node_of_the_dra_driver_alone_and_says_so) {
   const auto is = asked({{"nvidia-device-enable", "pgpu-dra"}});
-  EXPECT_EQ(is.of, kind::left_alone);
+  EXPECT_EQ(is.type, kind::left_alone);
   EXPECT_THAT(is.message, HasSubstr("DRA driver"));
 }
 
@@ -97,13 +97,13 @@ TEST(intent, S2_a_module_that_is_off_is_refused_with_the_switch_to_turn) {
   auto policy = all_on();
   policy.modules["vgpu"].enabled = false;
   const auto is = asked({{"nvidia-device-enable", "vgpu"}}, policy);
-  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "ModuleDisabled");
   EXPECT_THAT(is.message, HasSubstr("spec.modules.vgpu.enabled: true"));
   EXPECT_EQ(is.requested, "vgpu");
-  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode);
-  const auto without = intent_of(node_with({{"nvidia-device-enable", "pgpu"}}), nullptr);
-  EXPECT_EQ(without.reason, "NoPolicy");
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode);
+  const auto intent = intent_of(node_with({{"nvidia-device-enable", "pgpu"}}), nullptr);
+  EXPECT_EQ(intent.reason, "NoPolicy");
 }
 
 TEST(intent, a_removal_that_is_under_way_is_named_as_the_reason) {
@@ -116,20 +116,20 @@ TEST(intent, a_removal_that_is_under_way_is_named_as_the_reason) {
 
 TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
   const auto policy = all_on();
-  const auto on = [&](const char* os, const char* arch, const char* mode) {
+  const auto judge = [&](const char* os, const char* arch, const char* mode) {
     return intent_of(node_with({{"nvidia-device-enable", mode}}, os, arch), &policy);
   };
-  EXPECT_EQ(on("windows", "amd64", "pgpu").reason, "UnsuitableNode");
-  EXPECT_EQ(on("linux", "arm64", "vgpu").reason, "UnsuitableNode");
-  EXPECT_EQ(on("linux", "arm64", "pgpu").of, kind::mode);
-  EXPECT_EQ(on("", "", "vgpu").of, kind::mode) << "what is not known is not held against it";
+  EXPECT_EQ(judge("windows", "amd64", "pgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(judge("linux", "arm64", "vgpu").reason, "UnsuitableNode");
+  EXPECT_EQ(judge("linux", "arm64", "pgpu").type, kind::mode);
+  EXPECT_EQ(judge("", "", "vgpu").type, kind::mode) << "what is not known is not held against it";
 }
 
 TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   auto policy = all_on();
   policy.modules["mps"].image.clear();
   const auto is = asked({{"nvidia-device-enable", "mps"}}, policy);
-  EXPECT_EQ(is.of, kind::refused);
+  EXPECT_EQ(is.type, kind::refused);
   EXPECT_EQ(is.reason, "NotOffered");
   EXPECT_EQ(is.requested, "mps");
   EXPECT_EQ(
@@ -137,7 +137,7 @@ TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
       "mode mps is not offered yet: nvidia.com/mps-core and nvidia.com/mps-memory come with Quartermaster's own "
       "agent. Name an image that advertises the two in spec.modules.mps.image; module share offers equal shares of "
       "a card without");
-  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).of, kind::mode) << "the others are offered";
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}}, policy).type, kind::mode) << "the others are offered";
   policy.modules["mps"].enabled = false;
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).reason, module_disabled) << "the first thing to do";
   EXPECT_EQ(asked({{"nvidia-device-enable", "mps"}}, policy).message,
@@ -154,19 +154,19 @@ TEST(intent, S19_mps_needs_volta_and_a_driver_for_cuda_11_5) {
                   {"nvidia.com/cuda.runtime-version.minor", cuda_minor}});
   };
   EXPECT_EQ(mps_on("6", "1", "12", "4").reason, "UnsuitableCards");  // P4
-  EXPECT_EQ(mps_on("7", "0", "12", "4").of, kind::mode);             // V100
-  EXPECT_EQ(mps_on("7", "5", "11", "5").of, kind::mode);             // T4
-  EXPECT_EQ(mps_on("8", "0", "13", "0").of, kind::mode);             // A100
+  EXPECT_EQ(mps_on("7", "0", "12", "4").type, kind::mode);           // V100
+  EXPECT_EQ(mps_on("7", "5", "11", "5").type, kind::mode);           // T4
+  EXPECT_EQ(mps_on("8", "0", "13", "0").type, kind::mode);           // A100
   EXPECT_EQ(mps_on("7", "0", "11", "4").message,
             "mode mps needs a driver for CUDA 11.5 or newer, and this one supports 11.4; upgrade the driver");
-  EXPECT_EQ(mps_on("", "x", "-1", "99999999999").of, kind::mode) << "labels that are no numbers say nothing";
+  EXPECT_EQ(mps_on("", "x", "-1", "99999999999").type, kind::mode) << "labels that are no numbers say nothing";
 }
 
 TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
   for (const auto* mode : {"vgpu", "mps"})
     EXPECT_EQ(asked({{"nvidia-device-enable", mode}, {"nvidia.com/mig.strategy", "single"}}).reason, "UnsuitableCards");
-  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"nvidia.com/mig.strategy", "mixed"}}).of, kind::mode);
-  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"nvidia.com/mig.strategy", "none"}}).of, kind::mode);
+  EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"nvidia.com/mig.strategy", "mixed"}}).type, kind::mode);
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"nvidia.com/mig.strategy", "none"}}).type, kind::mode);
 }
 
 TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
@@ -180,7 +180,7 @@ TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
                               known_by_pods ? around : foreign_pods());
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
     EXPECT_THAT(is.message, HasSubstr(key));
-    EXPECT_NE(asked({{key, value}}, policy).of, kind::mode) << "it is no business of ours";
+    EXPECT_NE(asked({{key, value}}, policy).type, kind::mode) << "it is no business of ours";
   }
   EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
 }
@@ -190,14 +190,14 @@ TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
   policy.modules["hami"].enabled = policy.modules["gpushare"].enabled = false;
   for (const auto& [key, value] : {std::pair{"gpu", "on"}, {"gpushare", "true"}}) {
     const auto is = asked({{"nvidia-device-enable", "vgpu"}, {key, value}}, policy);
-    EXPECT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    EXPECT_EQ(is.type, kind::mode) << key << ": " << is.message;
     EXPECT_EQ(is.requested, "vgpu");
   }
   EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"ack.node.gpu.schedule", "default"}},
                   [&] {
-                    auto without = policy;
-                    without.modules["pgpu"].enabled = false;
-                    return without;
+                    auto reduced = policy;
+                    reduced.modules["pgpu"].enabled = false;
+                    return reduced;
                   }())
                 .reason,
             "ForeignPlugin")
@@ -250,13 +250,13 @@ TEST(intent, S74_a_node_with_somebody_elses_plugin_is_refused_with_the_way_to_ta
   const auto ascend = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"modules":{"ascend":
     {"enabled":true,"image":"x","device":{"resources":[{"name":"huawei.com/Ascend910"}]}}}}})");
   const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
-  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), &*ascend, {}, around).of, kind::mode)
+  EXPECT_EQ(intent_of(node_with({{"quartermaster.io/mode", "ascend"}}), &*ascend, {}, around).type, kind::mode)
       << "cards of another vendor";
 }
 
 TEST(intent, S74_gpu_operator_with_driver_and_toolkit_only_is_fine) {
   const auto policy = all_on();
-  const auto with = [&](const char* value, bool plugin_somewhere) {
+  const auto judge = [&](const char* value, bool plugin_somewhere) {
     const foreign_pods around{{}, plugin_somewhere};
     return intent_of(node_with({{"nvidia-device-enable", "pgpu"},
                                 {"nvidia.com/gpu.deploy.driver", "true"},
@@ -264,24 +264,24 @@ TEST(intent, S74_gpu_operator_with_driver_and_toolkit_only_is_fine) {
                                 {"nvidia.com/gpu.deploy.device-plugin", value}}),
                      &policy, {}, around);
   };
-  EXPECT_EQ(with("true", false).of, kind::mode) << "it sets the label on every node, also without a device plugin";
-  EXPECT_EQ(with("true", true).reason, "ForeignPlugin") << "its plugin is about to come here";
-  EXPECT_EQ(with("paused-for-mig-change", true).reason, "ForeignPlugin") << "its plugin will be back";
-  EXPECT_EQ(with("false", true).of, kind::mode);
+  EXPECT_EQ(judge("true", false).type, kind::mode) << "it sets the label on every node, also without a device plugin";
+  EXPECT_EQ(judge("true", true).reason, "ForeignPlugin") << "its plugin is about to come here";
+  EXPECT_EQ(judge("paused-for-mig-change", true).reason, "ForeignPlugin") << "its plugin will be back";
+  EXPECT_EQ(judge("false", true).type, kind::mode);
 }
 
 TEST(intent, S74_the_policy_may_take_over) {
   auto policy = all_on();
   policy.enrolment.take_over = true;
   const auto is = beside(of_set("hami-device-plugin"), {}, policy);
-  EXPECT_EQ(is.of, kind::mode);
+  EXPECT_EQ(is.type, kind::mode);
   ASSERT_EQ(is.foreign.size(), 1u);
   EXPECT_THAT(is.foreign[0].is, HasSubstr("kube-system/hami-device-plugin"));
   EXPECT_EQ(beside(of_set("hami-device-plugin"), {{"quartermaster.io/module", "pgpu"}}, policy).reason, "ForeignPlugin")
       << "it came later: nothing to take over";
   policy.enrolment.default_mode = "pgpu";
   const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
-  EXPECT_EQ(intent_of(node_with({{"nvidia.com/gpu.present", "true"}}), &policy, {}, around).of, kind::none)
+  EXPECT_EQ(intent_of(node_with({{"nvidia.com/gpu.present", "true"}}), &policy, {}, around).type, kind::none)
       << "nobody asked for it on this node";
 }
 
@@ -297,21 +297,21 @@ TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) 
   };
   for (const auto& [key, value, mode] : table) {
     const auto is = asked({{key, value}});
-    EXPECT_EQ(is.of, kind::mode) << key << "=" << value << ": " << is.message;
+    EXPECT_EQ(is.type, kind::mode) << key << "=" << value << ": " << is.message;
     EXPECT_EQ(is.requested, mode);
-    auto off = all_on();
-    off.modules[mode].enabled = false;
-    EXPECT_EQ(asked({{key, value}}, off).of, kind::left_alone) << key << "=" << value;
+    auto disabled = all_on();
+    disabled.modules[mode].enabled = false;
+    EXPECT_EQ(asked({{key, value}}, disabled).type, kind::left_alone) << key << "=" << value;
   }
   for (const auto* value : {"cgpu", "core_mem", "mig"}) {
     const auto is = asked({{"ack.node.gpu.schedule", value}});
-    EXPECT_EQ(is.of, kind::refused) << value;
+    EXPECT_EQ(is.type, kind::refused) << value;
     EXPECT_EQ(is.reason, "NotOffered") << value;
   }
   const auto typo = asked({{"ack.node.gpu.schedule", "shared"}});
   EXPECT_EQ(typo.reason, "UnknownMode");
   EXPECT_THAT(typo.message, HasSubstr("Did you mean share?"));
-  EXPECT_EQ(asked({{"gpu", "off"}}).of, kind::none) << "a word of their own";
+  EXPECT_EQ(asked({{"gpu", "off"}}).type, kind::none) << "a word of their own";
   EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "pgpu"}}).reason, "ConflictingLabels");
   EXPECT_EQ(asked({{"gpu", "on"}, {"nvidia-device-enable", "hami"}}).requested, "hami");
 }
@@ -336,7 +336,7 @@ TEST(intent, aliases_of_the_policy_ask_as_the_labels_do) {
   EXPECT_EQ(asked({{"ack.node.gpu.schedule", "CGPU"}}, policy).requested, "vgpu");
   EXPECT_EQ(asked({{"ack.node.gpu.schedule", "topology"}}, policy).requested, "pgpu")
       << "the policy says nothing of it";
-  EXPECT_EQ(asked({{"team/cards", "off"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"team/cards", "off"}}, policy).type, kind::none);
   EXPECT_EQ(asked({{"ack.node.gpu.schedule", "cgpu"}, {"nvidia-device-enable", "pgpu"}}, policy).reason,
             "ConflictingLabels");
   EXPECT_EQ(asked({{"new", "x"}}, policy).reason, "UnknownMode");
@@ -347,14 +347,14 @@ TEST(intent, S59_the_default_mode_is_for_nodes_with_cards_and_without_a_label) {
   policy.enrolment.default_mode = "pgpu";
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).requested, "pgpu");
   EXPECT_EQ(asked({{"feature.node.kubernetes.io/pci-10de.present", "true"}}, policy).requested, "pgpu");
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "false"}}, policy).of, kind::none);
-  EXPECT_EQ(asked({}, policy).of, kind::none);
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "false"}}, policy).type, kind::none);
+  EXPECT_EQ(asked({}, policy).type, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).type, kind::none);
   policy.modules["hami"].enabled = false;
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).of, kind::left_alone)
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).type, kind::left_alone)
       << "nobody asked: nothing to refuse";
   policy.modules["pgpu"].enabled = false;
-  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).of, kind::none);
+  EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).type, kind::none);
 }
 
 TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_label) {
@@ -365,7 +365,7 @@ TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_lab
   for (const auto& [key, value] : std::map<std::string, std::string>{
            {"nvidia-device-enable", "Ascend"}, {"quartermaster.io/mode", "ascend"}, {"ascend", "on"}}) {
     const auto is = intent_of(node_with({{key, value}}, "linux", "arm64"), &*policy);
-    ASSERT_EQ(is.of, kind::mode) << key << ": " << is.message;
+    ASSERT_EQ(is.type, kind::mode) << key << ": " << is.message;
     EXPECT_EQ(is.mode->name, "ascend");
     EXPECT_EQ(is.mode->resources[0], "huawei.com/Ascend910");
   }
@@ -374,16 +374,16 @@ TEST(intent, S27_a_module_of_the_policys_own_is_asked_for_by_its_name_or_its_lab
 }
 
 TEST(intent, S74_an_alias_makes_the_label_of_another_product_ours) {
-  const auto with = [](const char* aliases) {
+  const auto make_policy = [](const char* aliases) {
     return *accelerator_policy::decode(
         std::string(R"({"metadata":{"name":"default"},"spec":{"modules":{"hami":{"enabled":
       true}},"enrolment":{"labelAliases":)") +
         aliases + "}}}");
   };
   const auto node = node_with({{"gpu", "on"}, {"quartermaster.io/mode", "hami"}});
-  const auto without = with("[]"), aliased = with(R"([{"key":"gpu","value":"on","mode":"hami"}])");
-  EXPECT_EQ(intent_of(node, &without).of, kind::mode);
-  EXPECT_EQ(intent_of(node, &aliased).of, kind::mode);
+  const auto plain = make_policy("[]"), aliased = make_policy(R"([{"key":"gpu","value":"on","mode":"hami"}])");
+  EXPECT_EQ(intent_of(node, &plain).type, kind::mode);
+  EXPECT_EQ(intent_of(node, &aliased).type, kind::mode);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace reconcilers {
 namespace {
 
-using crl::language;
+using text::language;
 using verdict = preflight_verdict;
 using check = preflight_check;
 using testing::HasSubstr;
@@ -33,8 +33,8 @@ node_facts good_node() {
   return out;
 }
 
-preflight_row row_of(const node_facts& known, const modules::module_type& mode, check what) {
-  return preflight(known, mode).at(static_cast<std::size_t>(what));
+preflight_row row_of(const node_facts& known, const modules::module_type& mode, check check) {
+  return preflight(known, mode).at(static_cast<std::size_t>(check));
 }
 
 kube::node labelled(const std::vector<std::pair<std::string, std::string>>& labels) {
@@ -61,7 +61,7 @@ TEST(preflight, S1_a_good_node_passes_every_check_of_every_module) {
 TEST(preflight, S1_a_node_nobody_reports_on_fails_nothing) {
   for (const auto& mode : modules::catalogue()) {
     for (const auto& row : preflight({}, mode)) {
-      EXPECT_TRUE(row.is == verdict::unknown || row.is == verdict::not_needed) << to_string(row.what);
+      EXPECT_TRUE(row.is == verdict::unknown || row.is == verdict::not_needed) << to_string(row.check);
       EXPECT_EQ(remedy_of(row, language::en), "");
     }
   }
@@ -84,10 +84,10 @@ TEST(preflight, S1_every_combination_of_missing_parts_names_exactly_those) {
     out << "\n";
     for (const auto& row : preflight(known, modules::mps)) {
       if (row.is != verdict::failed) continue;
-      out << "  " << to_string(row.what) << "\n";
+      out << "  " << to_string(row.check) << "\n";
       if (missing & (missing - 1)) continue;  // the words of each once
-      for (const auto in : {language::en, language::zh})
-        out << "    " << text_of(row, in) << "\n    " << remedy_of(row, in) << "\n";
+      for (const auto entry : {language::en, language::zh})
+        out << "    " << text_of(row, entry) << "\n    " << remedy_of(row, entry) << "\n";
     }
   }
   std::ifstream file(TEST_DATA "/golden/preflight.txt");
@@ -112,19 +112,19 @@ TEST(preflight, S19_mps_wants_volta_and_cuda_11_5) {
       {"P4 on an old driver", "6.1", "470.256.02", "11.4", {check::cuda, check::compute_capability}},
       {"T4 without a driver", "7.5", "missing", "", {check::driver}},
   };
-  for (const auto& one : table) {
+  for (const auto& entry : table) {
     auto known = good_node();
-    known.compute_capability = one.compute;
-    known.driver = one.driver;
-    known.cuda = one.cuda;
+    known.compute_capability = entry.compute;
+    known.driver = entry.driver;
+    known.cuda = entry.cuda;
     known.fabric_manager.clear();
     known.cards = 1;
     std::vector<check> failed;
     for (const auto& row : preflight(known, modules::mps)) {
-      if (row.is == verdict::failed) failed.push_back(row.what);
+      if (row.is == verdict::failed) failed.push_back(row.check);
     }
-    EXPECT_EQ(failed, one.fails) << one.card;
-    EXPECT_EQ(row_of(known, modules::pgpu, check::compute_capability).is, verdict::not_needed) << one.card;
+    EXPECT_EQ(failed, entry.fails) << entry.card;
+    EXPECT_EQ(row_of(known, modules::pgpu, check::compute_capability).is, verdict::not_needed) << entry.card;
   }
 }
 

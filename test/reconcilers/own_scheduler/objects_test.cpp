@@ -12,18 +12,18 @@
 #include "api/names.hpp"
 #include "scheduler_config/judge/verdict.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 using nlohmann::json;
 
 facts known(std::string version = "v1.36.3") { return {"quartermaster", std::move(version), "00c0ffee00c0ffee"}; }
 
-json object(const scheduler_spec& spec, const facts& of, std::size_t at) {
-  return json::parse(objects_of(spec, of).at(at).body);
+json object(const scheduler_spec& spec, const facts& facts, std::size_t index) {
+  return json::parse(objects_of(spec, facts).at(index).body);
 }
-json annotations(const scheduler_spec& spec, const facts& of) {
-  return object(spec, of, 1).at("/spec/template/metadata/annotations"_json_pointer);
+json annotations(const scheduler_spec& spec, const facts& facts) {
+  return object(spec, facts, 1).at("/spec/template/metadata/annotations"_json_pointer);
 }
 
 /// QM_GOLDEN=write writes what is missing or differs; the change is then for a person to read.
@@ -37,32 +37,33 @@ void expect_golden(const std::string& name, const std::string& text) {
 }
 
 TEST(dedicated_objects, S54_are_the_golden_files) {
-  auto shown = json::array();
-  for (const auto& one : objects_of({}, known())) shown.push_back(json::parse(one.body));
-  expect_golden("default.json", shown.dump(2) + "\n");
+  auto bodies = json::array();
+  for (const auto& entry : objects_of({}, known())) bodies.push_back(json::parse(entry.body));
+  expect_golden("default.json", bodies.dump(2) + "\n");
   expect_golden("scheduler-config-1.36.yaml", config_of(known()));
   expect_golden("scheduler-config-1.30.yaml", config_of(known("v1.30.14")));
 }
 
 TEST(dedicated_objects, declared_keys_are_asked_about_too) {
-  auto with = known();
-  with.declared = {"example.com/fpga", "nvidia.com/gpu", "cpu", "no such key"};
-  const auto config = config_of(with);
+  auto facts = known();
+  facts.declared = {"example.com/fpga", "nvidia.com/gpu", "cpu", "no such key"};
+  const auto config = config_of(facts);
   EXPECT_THAT(config, testing::HasSubstr("- name: example.com/fpga\n"));
   EXPECT_EQ(config.find("nvidia.com/gpu\n"), config.rfind("nvidia.com/gpu\n")) << "a key is managed once";
   EXPECT_THAT(config, testing::Not(testing::AnyOf(testing::HasSubstr("cpu"), testing::HasSubstr("no such key"))));
   const auto judged = scheduler_config::judge(config, {.minor = 36, .in_cluster = true, .plugins = {}});
-  EXPECT_TRUE(std::ranges::none_of(
-      judged, [](const auto& one) { return scheduler_config::effect_of(one.what) == scheduler_config::effect::ends; }));
-  EXPECT_NE(annotations({}, known()), annotations({}, with)) << "another configuration starts it anew";
+  EXPECT_TRUE(std::ranges::none_of(judged, [](const auto& finding) {
+    return scheduler_config::effect_of(finding.issue) == scheduler_config::effect::ends;
+  }));
+  EXPECT_NE(annotations({}, known()), annotations({}, facts)) << "another configuration starts it anew";
 }
 
 TEST(dedicated_objects, carry_no_private_key_and_have_no_owner) {
-  for (const auto& one : objects_of({}, known())) {
-    EXPECT_THAT(one.body, testing::Not(testing::HasSubstr("keyData")));
-    EXPECT_FALSE(json::parse(one.body)["metadata"].contains("ownerReferences"))
+  for (const auto& entry : objects_of({}, known())) {
+    EXPECT_THAT(entry.body, testing::Not(testing::HasSubstr("keyData")));
+    EXPECT_FALSE(json::parse(entry.body)["metadata"].contains("ownerReferences"))
         << "it outlives the policy while pods wait for it";
-    EXPECT_EQ(one.key, (kube::object_key{"quartermaster", "quartermaster-scheduler"}));
+    EXPECT_EQ(entry.key, (kube::object_key{"quartermaster", "quartermaster-scheduler"}));
   }
 }
 
@@ -91,7 +92,7 @@ TEST(dedicated_objects, S54_the_version_told_is_the_images) {
 }
 
 TEST(dedicated_objects, S54_a_distributions_version_is_cut_to_what_is_released) {
-  for (const auto& [said, released] :
+  for (const auto& [version, released] :
        std::vector<std::pair<std::string, std::string>>{{"v1.36.3", "v1.36.3"},
                                                         {"v1.29.1+k3s1", "v1.29.1"},
                                                         {"v1.30.5-gke.1014001", "v1.30.5"},
@@ -102,7 +103,7 @@ TEST(dedicated_objects, S54_a_distributions_version_is_cut_to_what_is_released) 
                                                         {"1.30.1", ""},
                                                         {"unknown", ""},
                                                         {"", ""}})
-    EXPECT_EQ(release_of(said), released) << said;
+    EXPECT_EQ(release_of(version), released) << version;
 }
 
 TEST(dedicated_objects, another_certificate_or_configuration_starts_the_scheduler_anew) {
@@ -136,4 +137,4 @@ TEST(dedicated_objects, run_in_a_restricted_namespace) {
 }
 
 }  // namespace
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

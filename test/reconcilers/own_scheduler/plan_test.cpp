@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,7 +81,7 @@ TEST(dedicated_plan, nothing_is_made_without_extender_certificates_or_version) {
   is.extender = false;
   EXPECT_EQ(plan_of(is).reason, "ExtenderOff");
   EXPECT_EQ(plan_of(is).keep, objects::as_they_are);
-  EXPECT_TRUE(plan_of(is).shown);
+  EXPECT_TRUE(plan_of(is).visible);
   is = asked_for();
   is.certificates = false;
   EXPECT_EQ(plan_of(is).keep, objects::as_they_are);
@@ -120,7 +120,7 @@ TEST(dedicated_plan, switching_off_goes_backwards_and_waits_for_the_pods_that_wa
   is.objects = false;
   is.deployment.reset();
   next = plan_of(is);
-  EXPECT_FALSE(next.shown);
+  EXPECT_FALSE(next.visible);
   EXPECT_EQ(next.keep, objects::as_they_are) << "nothing to remove";
 }
 
@@ -168,4 +168,4 @@ TEST(dedicated_plan, S54_a_lower_version_counts_at_once_and_a_higher_one_when_it
 }
 
 }  // namespace
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

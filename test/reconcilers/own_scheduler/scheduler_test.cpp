@@ -10,7 +10,7 @@
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
-namespace reconcilers::dedicated {
+namespace reconcilers::own_scheduler {
 namespace {
 
 using namespace std::chrono_literals;
@@ -48,7 +48,7 @@ class cluster {
   controller::store<owned_config_map> files;
   controller::milliseconds now{1'000'000};
   std::string server_version = "v1.36.3";
-  int told = 0, switched = 0, isolated = 0;
+  int reported = 0, switched = 0, isolated = 0;
   scheduler first = made(metrics);
 
   cluster() {
@@ -64,7 +64,7 @@ class cluster {
     node("gpu-1", "pgpu", false);
     node("cpu-1", "", false);
   }
-  scheduler made(controller::registry& into) {
+  scheduler made(controller::registry& registry) {
     return scheduler{{policies,
                       rules,
                       nodes,
@@ -74,20 +74,20 @@ class cluster {
                       {daemon_sets, services, accounts, files, {}, &deployments}},
                      client,
                      recorder,
-                     into,
-                     {"quartermaster", true, [this] { return now; }, [this] { ++told; }, [this] { ++switched; },
+                     registry,
+                     {"quartermaster", true, [this] { return now; }, [this] { ++reported; }, [this] { ++switched; },
                       [this] { ++isolated; }}};
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
-    const auto read = [&](kube::object& into) {
+    const auto read = [&](kube::object& target) {
       const auto& metadata = any.at("metadata");
-      into.key = {metadata.value("namespace", ""), metadata.at("name")};
-      into.id = kube::uid::parse(metadata.value("uid", ""));
-      into.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-      into.generation = metadata.value("generation", 0);
-      into.labels = packed(metadata.value("labels", json::object()));
-      into.annotations = packed(metadata.value("annotations", json::object()));
+      target.key = {metadata.value("namespace", ""), metadata.at("name")};
+      target.id = kube::uid::parse(metadata.value("uid", ""));
+      target.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+      target.generation = metadata.value("generation", 0);
+      target.labels = packed(metadata.value("labels", json::object()));
+      target.annotations = packed(metadata.value("annotations", json::object()));
     };
     if (any["metadata"].value("labels", json::object()).value("app.kubernetes.io/managed-by", "") != "quartermaster")
       return;
@@ -141,12 +141,13 @@ class cluster {
     if (tainted) out.taints.push_back({"quartermaster.io/accelerator", "", "NoSchedule"});
     nodes.put(out);
   }
-  void pod(const std::string& name, const std::string& on = "", const std::string& by = "quartermaster") {
+  void pod(const std::string& name, const std::string& node_name = "",
+           const std::string& scheduler_name = "quartermaster") {
     kube::pod out;
     out.key = {"lab", name};
     out.resource_version = ++version_;
-    out.scheduler_name = by;
-    out.node_name = on;
+    out.scheduler_name = scheduler_name;
+    out.node_name = node_name;
     pods.put(out);
   }
   void pod_gone(const std::string& name) {
@@ -159,14 +160,16 @@ class cluster {
     set["status"] = {{"seen", set["metadata"]["generation"]}, {"up", replicas}};
     server.put(set_path, set);
   }
-  controller::action reconcile(scheduler& who) {
+  controller::action reconcile(scheduler& instance) {
     now += 1s;
-    const auto done = run(who.reconcile(scheduler::only()));
-    EXPECT_TRUE(done) << (done ? "" : done.error().what);
+    const auto done = run(instance.reconcile(scheduler::only()));
+    EXPECT_TRUE(done) << (done ? "" : done.error().message);
     return done.value_or(controller::action());
   }
   controller::action reconcile() { return reconcile(first); }
-  std::string reason(const scheduler& of) const { return of.state() ? of.state()->reason : "nothing"; }
+  std::string reason(const scheduler& scheduler) const {
+    return scheduler.state() ? scheduler.state()->reason : "nothing";
+  }
   std::string reason() const { return reason(first); }
   void switched_on() {
     policy("Dedicated");
@@ -192,151 +195,155 @@ class cluster {
 };
 
 TEST(dedicated_scheduler, S54_is_made_and_pods_are_sent_to_it_when_it_is_available) {
-  cluster it;
-  it.policy("Dedicated");
-  it.label(false);
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + file_path, "apply " + set_path));
-  EXPECT_EQ(it.first.sends(), false);
-  EXPECT_EQ(it.reason(), "Starting");
-  EXPECT_EQ(it.set()["spec"]["template"]["spec"]["containers"][0]["image"], "registry.k8s.io/kube-scheduler:v1.36.3");
-  it.up(1);
-  it.switched = 0;
-  it.reconcile();
-  EXPECT_EQ(it.first.sends(), true);
-  EXPECT_EQ(it.first.isolates(), false) << "the API server does not send yet";
-  EXPECT_EQ(it.switched, 1);
-  it.label(true);
-  it.up(2);
-  it.reconcile();
-  EXPECT_EQ(it.first.isolates(), true);
-  EXPECT_EQ(it.reason(), "Dedicated");
-  const auto row = it.first.rows()->at(0);
+  cluster cluster;
+  cluster.policy("Dedicated");
+  cluster.label(false);
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("apply " + file_path, "apply " + set_path));
+  EXPECT_EQ(cluster.first.sends(), false);
+  EXPECT_EQ(cluster.reason(), "Starting");
+  EXPECT_EQ(cluster.set()["spec"]["template"]["spec"]["containers"][0]["image"],
+            "registry.k8s.io/kube-scheduler:v1.36.3");
+  cluster.up(1);
+  cluster.switched = 0;
+  cluster.reconcile();
+  EXPECT_EQ(cluster.first.sends(), true);
+  EXPECT_EQ(cluster.first.isolates(), false) << "the API server does not send yet";
+  EXPECT_EQ(cluster.switched, 1);
+  cluster.label(true);
+  cluster.up(2);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.first.isolates(), true);
+  EXPECT_EQ(cluster.reason(), "Dedicated");
+  const auto row = cluster.first.rows()->at(0);
   EXPECT_EQ(row.version, "v1.36.3");
   EXPECT_EQ(row.checksum.size(), 64u);
   EXPECT_EQ(row.ready, 2);
-  std::erase_if(it.server.transport.sent, [](const kube::request& one) { return one.target == "/version"; });
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  std::erase_if(cluster.server.transport.sent,
+                [](const kube::request& request) { return request.target == "/version"; });
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(dedicated_scheduler, settled_it_writes_nothing_and_after_a_restart_neither) {
-  cluster it;
-  it.switched_on();
-  for (int i = 0; i < 3; ++i) it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  auto second = it.made(it.later_metrics);
+  cluster cluster;
+  cluster.switched_on();
+  for (int i = 0; i < 3; ++i) cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  auto second = cluster.made(cluster.later_metrics);
   EXPECT_FALSE(second.sends()) << "it has not looked yet";
-  for (int i = 0; i < 3; ++i) it.reconcile(second);
-  EXPECT_THAT(it.server.writes(), IsEmpty());
+  for (int i = 0; i < 3; ++i) cluster.reconcile(second);
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
   EXPECT_EQ(second.sends(), true);
   EXPECT_EQ(second.isolates(), true);
 }
 
 TEST(dedicated_scheduler, an_edit_is_put_back_and_a_certificate_starts_it_anew) {
-  cluster it;
-  it.switched_on();
-  const auto template_before = it.set()["spec"]["template"];
-  auto edited = it.set();
+  cluster cluster;
+  cluster.switched_on();
+  const auto template_before = cluster.set()["spec"]["template"];
+  auto edited = cluster.set();
   edited["spec"]["replicas"] = 0;
-  it.server.put(set_path, edited);
-  it.reconcile();
-  EXPECT_EQ(it.set()["spec"]["replicas"], 2);
-  EXPECT_EQ(it.set()["spec"]["template"], template_before);
-  it.certificate(8);
-  it.reconcile();
-  EXPECT_NE(it.set()["spec"]["template"], template_before);
-  EXPECT_EQ(it.first.sends(), true);
+  cluster.server.put(set_path, edited);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.set()["spec"]["replicas"], 2);
+  EXPECT_EQ(cluster.set()["spec"]["template"], template_before);
+  cluster.certificate(8);
+  cluster.reconcile();
+  EXPECT_NE(cluster.set()["spec"]["template"], template_before);
+  EXPECT_EQ(cluster.first.sends(), true);
 }
 
 TEST(dedicated_scheduler, somebody_elses_objects_of_its_names_are_left_alone) {
   for (const auto& path : {file_path, set_path}) {
-    cluster it;
-    json theirs = {{"metadata", {{"name", "quartermaster-scheduler"}, {"namespace", "quartermaster"}}},
+    cluster cluster;
+    json object = {{"metadata", {{"name", "quartermaster-scheduler"}, {"namespace", "quartermaster"}}},
                    {"data", {{"x", "y"}}}};
-    it.server.put(path, theirs);
-    it.policy("Dedicated");
-    it.label(false);
-    it.reconcile();
-    EXPECT_EQ(it.reason(), "ForeignObject");
-    EXPECT_THAT(it.first.state()->message, HasSubstr("belongs to"));
-    EXPECT_THAT(it.first.state()->message, testing::Not(HasSubstr("adopt")));
-    EXPECT_EQ(it.server.objects.at(path)["data"]["x"], "y");
+    cluster.server.put(path, object);
+    cluster.policy("Dedicated");
+    cluster.label(false);
+    cluster.reconcile();
+    EXPECT_EQ(cluster.reason(), "ForeignObject");
+    EXPECT_THAT(cluster.first.state()->message, HasSubstr("belongs to"));
+    EXPECT_THAT(cluster.first.state()->message, testing::Not(HasSubstr("adopt")));
+    EXPECT_EQ(cluster.server.objects.at(path)["data"]["x"], "y");
     if (path == file_path)
-      EXPECT_FALSE(it.server.objects.contains(set_path)) << "it would run with their configuration";
-    it.policy("None");
-    it.now += 1min;
-    it.reconcile(), it.reconcile();
-    EXPECT_TRUE(it.server.objects.contains(path));
+      EXPECT_FALSE(cluster.server.objects.contains(set_path)) << "it would run with their configuration";
+    cluster.policy("None");
+    cluster.now += 1min;
+    cluster.reconcile(), cluster.reconcile();
+    EXPECT_TRUE(cluster.server.objects.contains(path));
   }
 }
 
 TEST(dedicated_scheduler, switching_off_keeps_it_for_the_pods_that_wait) {
-  for (const std::string how : {"None", "removing", "deleted"}) {
-    cluster it;
-    it.switched_on();
-    it.pod("a"), it.pod("b"), it.pod("elsewhere", "", "volcano"), it.pod("placed", "gpu-1");
-    if (how == "deleted")
-      it.policies.erase(*it.policies.find({{}, "default"}));
+  for (const std::string string : {"None", "removing", "deleted"}) {
+    cluster cluster;
+    cluster.switched_on();
+    cluster.pod("a"), cluster.pod("b"), cluster.pod("elsewhere", "", "volcano"), cluster.pod("placed", "gpu-1");
+    if (string == "deleted")
+      cluster.policies.erase(*cluster.policies.find({{}, "default"}));
     else
-      it.policy(how == "None" ? "None" : "Dedicated", true, how == "removing");
-    it.reconcile();
-    EXPECT_EQ(it.first.sends(), false);
-    EXPECT_EQ(it.first.isolates(), false);
-    it.label(false);
-    it.reconcile();
-    EXPECT_EQ(it.reason(), "PodsWait") << how;
-    EXPECT_THAT(it.first.state()->message,
+      cluster.policy(string == "None" ? "None" : "Dedicated", true, string == "removing");
+    cluster.reconcile();
+    EXPECT_EQ(cluster.first.sends(), false);
+    EXPECT_EQ(cluster.first.isolates(), false);
+    cluster.label(false);
+    cluster.reconcile();
+    EXPECT_EQ(cluster.reason(), "PodsWait") << string;
+    EXPECT_THAT(cluster.first.state()->message,
                 HasSubstr("2 pods wait for it and can have no other scheduler: lab/a, lab/b;"));
-    it.now += 1h;
-    it.reconcile();
-    EXPECT_THAT(it.objects(), ElementsAre(file_path, set_path));
-    it.pod("a", "gpu-1");
-    it.pod_gone("b");
-    auto second = it.made(it.later_metrics);  // a restart begins its patience anew
-    it.reconcile(second);
-    EXPECT_THAT(it.objects(), ElementsAre(file_path, set_path));
-    it.now += 10s;
-    it.reconcile(second);
-    EXPECT_THAT(it.objects(), IsEmpty()) << how;
-    EXPECT_EQ(it.reason(second), "nothing");
+    cluster.now += 1h;
+    cluster.reconcile();
+    EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));
+    cluster.pod("a", "gpu-1");
+    cluster.pod_gone("b");
+    auto second = cluster.made(cluster.later_metrics);  // a restart begins its patience anew
+    cluster.reconcile(second);
+    EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));
+    cluster.now += 10s;
+    cluster.reconcile(second);
+    EXPECT_THAT(cluster.objects(), IsEmpty()) << string;
+    EXPECT_EQ(cluster.reason(second), "nothing");
     EXPECT_THAT(*second.rows(), IsEmpty());
   }
 }
 
 TEST(dedicated_scheduler, is_told_again_what_wakes_it) {
-  cluster it;
-  it.switched_on();
-  const auto* set = it.deployments.find({"quartermaster", "quartermaster-scheduler"});
-  EXPECT_THAT(it.first.affected_by(set, set), ElementsAre(scheduler::only()));
+  cluster cluster;
+  cluster.switched_on();
+  const auto* set = cluster.deployments.find({"quartermaster", "quartermaster-scheduler"});
+  EXPECT_THAT(cluster.first.affected_by(set, set), ElementsAre(scheduler::only()));
   kube::deployment other;
   other.key = {"quartermaster", "web"};
-  EXPECT_THAT(it.first.affected_by(static_cast<const kube::object*>(&other), nullptr), IsEmpty());
+  EXPECT_THAT(cluster.first.affected_by(static_cast<const kube::object*>(&other), nullptr), IsEmpty());
   kube::pod waits;
   waits.scheduler_name = "quartermaster";
-  EXPECT_THAT(it.first.affected_by(nullptr, &waits), IsEmpty()) << "pods come and go while it is on";
-  it.policy("None");
-  it.reconcile();
-  EXPECT_THAT(it.first.affected_by(nullptr, &waits), ElementsAre(scheduler::only()));
+  EXPECT_THAT(cluster.first.affected_by(nullptr, &waits), IsEmpty()) << "pods come and go while it is on";
+  cluster.policy("None");
+  cluster.reconcile();
+  EXPECT_THAT(cluster.first.affected_by(nullptr, &waits), ElementsAre(scheduler::only()));
 }
 
 TEST(dedicated_scheduler, S54_follows_the_servers_version_when_the_upgrade_is_through) {
-  cluster it;
-  it.switched_on();
-  it.server_version = "v1.37.0";
-  const auto image = [&] { return it.set()["spec"]["template"]["spec"]["containers"][0]["image"].get<std::string>(); };
+  cluster cluster;
+  cluster.switched_on();
+  cluster.server_version = "v1.37.0";
+  const auto image = [&] {
+    return cluster.set()["spec"]["template"]["spec"]["containers"][0]["image"].get<std::string>();
+  };
   for (int minute = 0; minute < 5; ++minute) {
-    it.now += 1min;
-    it.reconcile();
+    cluster.now += 1min;
+    cluster.reconcile();
     EXPECT_THAT(image(), testing::EndsWith("v1.36.3"));
   }
-  it.now += 2min;
-  it.reconcile();
+  cluster.now += 2min;
+  cluster.reconcile();
   EXPECT_THAT(image(), testing::EndsWith("v1.37.0"));
-  it.server_version = "v1.36.9";  // one of several servers
-  it.now += 1min;
-  it.reconcile();
+  cluster.server_version = "v1.36.9";  // one of several servers
+  cluster.now += 1min;
+  cluster.reconcile();
   EXPECT_THAT(image(), testing::EndsWith("v1.36.9"));
 }
 
 }  // namespace
-}  // namespace reconcilers::dedicated
+}  // namespace reconcilers::own_scheduler

@@ -30,8 +30,8 @@ class lab {
   std::vector<std::string> order;               ///< nodes whose plugin was replaced
   std::chrono::milliseconds now{0};
 
-  explicit lab(std::size_t nodes, strategy how = strategy::always) {
-    is.how = how;
+  explicit lab(std::size_t nodes, strategy update_strategy = strategy::always) {
+    is.method = update_strategy;
     is.resources = {gpu};
     is.wall = 1'767'225'600;
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -67,7 +67,7 @@ class lab {
         if (node.name != out.remove->node) continue;
         EXPECT_EQ(node.pods.front().id, out.remove->pod.id);
         EXPECT_TRUE(node.answers && !node.changing);
-        EXPECT_FALSE(is.how == strategy::when_idle && !node.users.empty()) << node.name << " is in use";
+        EXPECT_FALSE(is.method == strategy::when_idle && !node.users.empty()) << node.name << " is in use";
         order.push_back(node.name);
         node.pods.front().deleting = true;
       }
@@ -142,135 +142,135 @@ class lab {
 };
 
 TEST(plugin_rollout, with_the_newest_version_everywhere_there_is_nothing_to_do) {
-  lab it(3);
-  const auto step = it.step();
+  lab lab(3);
+  const auto step = lab.step();
   EXPECT_EQ(step.is, kind::done);
   EXPECT_FALSE(step.record || step.clear || step.remove || step.again_in);
   EXPECT_EQ(step.message, "");
 }
 
 TEST(plugin_rollout, C155_goes_from_node_to_node_and_waits_until_each_is_what_it_was) {
-  lab it(3);
-  it.want(v2);
-  auto step = it.step();
+  lab lab(3);
+  lab.want(v2);
+  auto step = lab.step();
   ASSERT_TRUE(step.record && step.remove);
   EXPECT_EQ(step.remove->node, "n0");
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 4}}));
   EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; node n0 is under way");
   for (int i = 0; i < 3; ++i) {
-    it.cluster(it.at(0));
-    step = it.step();
+    lab.cluster(lab.at(0));
+    step = lab.step();
     EXPECT_EQ(step.is, kind::wait);
     EXPECT_FALSE(step.record || step.clear || step.remove) << i;
   }
-  ASSERT_EQ(it.at(0).allocatable, (kube::quantities{{gpu, 4}}));
+  ASSERT_EQ(lab.at(0).allocatable, (kube::quantities{{gpu, 4}}));
   EXPECT_EQ(step.again_in, 10s) << "what is allocatable may be from before the restart";
-  it.pass(9s);
-  EXPECT_FALSE(it.step().remove);
-  it.pass(1s);
-  step = it.step();
+  lab.pass(9s);
+  EXPECT_FALSE(lab.step().remove);
+  lab.pass(1s);
+  step = lab.step();
   ASSERT_TRUE(step.remove);
   EXPECT_EQ(step.remove->node, "n1");
   EXPECT_FALSE(step.clear) << "the next record takes the place of the last";
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.versions(), "222");
-  EXPECT_THAT(it.order, testing::ElementsAre("n0", "n1", "n2"));
-  EXPECT_FALSE(it.is.record);
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.versions(), "222");
+  EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n1", "n2"));
+  EXPECT_FALSE(lab.is.record);
 }
 
 TEST(plugin_rollout, C149_the_first_node_that_does_not_come_back_halts_it) {
-  lab it(3);
-  it.never_ready = {v2};
-  it.want(v2);
-  auto step = it.run(20);
+  lab lab(3);
+  lab.never_ready = {v2};
+  lab.want(v2);
+  auto step = lab.run(20);
   EXPECT_EQ(step.is, kind::wait) << "it has its time";
-  step = it.run(20);
+  step = lab.run(20);
   EXPECT_EQ(step.is, kind::halted);
-  EXPECT_EQ(it.versions(), "211");
+  EXPECT_EQ(lab.versions(), "211");
   EXPECT_THAT(step.message,
               StartsWith("the new version halted on node n0: plugin pod quartermaster/n0-4 is not ready"));
   EXPECT_THAT(step.message, HasSubstr("2 nodes keep the version before"));
 }
 
 TEST(plugin_rollout, C149_a_plugin_that_is_ready_and_finds_no_card_halts_it) {
-  lab it(3);
-  it.no_cards = {v2};
-  it.want(v2);
-  const auto step = it.run(40);
+  lab lab(3);
+  lab.no_cards = {v2};
+  lab.want(v2);
+  const auto step = lab.run(40);
   EXPECT_EQ(step.is, kind::halted);
-  EXPECT_EQ(it.versions(), "211");
+  EXPECT_EQ(lab.versions(), "211");
   EXPECT_THAT(step.message, HasSubstr("is ready, but nvidia.com/gpu is 0 and must be 4"));
 }
 
 TEST(plugin_rollout, a_crash_loop_and_an_image_that_is_not_there_are_said_at_once) {
-  lab it(2);
-  it.never_ready = {v2};
-  it.want(v2);
-  it.run(2);
-  it.at(0).pods.front().restarts = 2;
-  EXPECT_EQ(it.step().is, kind::wait);
-  it.at(0).pods.front().restarts = 3;
-  it.at(0).pods.front().reason = "CrashLoopBackOff";
-  EXPECT_EQ(it.step().is, kind::halted);
-  EXPECT_THAT(it.step().message, HasSubstr("CrashLoopBackOff (3 restarts)"));
-  it.at(0).pods.front().restarts = 0;
-  it.at(0).pods.front().reason = "ErrImagePull";
-  EXPECT_EQ(it.step().is, kind::halted);
+  lab lab(2);
+  lab.never_ready = {v2};
+  lab.want(v2);
+  lab.run(2);
+  lab.at(0).pods.front().restarts = 2;
+  EXPECT_EQ(lab.step().is, kind::wait);
+  lab.at(0).pods.front().restarts = 3;
+  lab.at(0).pods.front().reason = "CrashLoopBackOff";
+  EXPECT_EQ(lab.step().is, kind::halted);
+  EXPECT_THAT(lab.step().message, HasSubstr("CrashLoopBackOff (3 restarts)"));
+  lab.at(0).pods.front().restarts = 0;
+  lab.at(0).pods.front().reason = "ErrImagePull";
+  EXPECT_EQ(lab.step().is, kind::halted);
 }
 
 TEST(plugin_rollout, C153_the_image_put_back_heals_the_broken_node_and_touches_no_other) {
-  lab it(4);
-  it.never_ready = {v2};
-  it.want(v2);
-  ASSERT_EQ(it.run(40).is, kind::halted);
-  it.want(v1);
-  const auto step = it.step();
+  lab lab(4);
+  lab.never_ready = {v2};
+  lab.want(v2);
+  ASSERT_EQ(lab.run(40).is, kind::halted);
+  lab.want(v1);
+  const auto step = lab.step();
   ASSERT_TRUE(step.record && step.remove);
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 4}})) << "as before everything";
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.versions(), "1111");
-  EXPECT_THAT(it.order, testing::ElementsAre("n0", "n0"));
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.versions(), "1111");
+  EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n0"));
 }
 
 TEST(plugin_rollout, C153_a_third_version_is_tried_on_the_broken_node_first) {
-  lab it(4);
-  it.never_ready = {v2};
-  it.want(v2);
-  it.at(0).answers = false;
-  ASSERT_EQ(it.run(40).is, kind::halted);
-  it.at(0).answers = true;
-  it.want(other);
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.versions(), "3333");
-  EXPECT_THAT(it.order, testing::ElementsAre("n1", "n1", "n0", "n2", "n3"));
+  lab lab(4);
+  lab.never_ready = {v2};
+  lab.want(v2);
+  lab.at(0).answers = false;
+  ASSERT_EQ(lab.run(40).is, kind::halted);
+  lab.at(0).answers = true;
+  lab.want(other);
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.versions(), "3333");
+  EXPECT_THAT(lab.order, testing::ElementsAre("n1", "n1", "n0", "n2", "n3"));
 }
 
 TEST(plugin_rollout, C154_a_node_that_heals_lets_it_go_on) {
-  lab it(2);
-  it.never_ready = {v2};
-  it.want(v2);
-  ASSERT_EQ(it.run(40).is, kind::halted);
-  it.never_ready.clear();
-  it.cluster();
-  EXPECT_EQ(it.step().is, kind::wait) << "also a long time after its deadline";
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.versions(), "22");
+  lab lab(2);
+  lab.never_ready = {v2};
+  lab.want(v2);
+  ASSERT_EQ(lab.run(40).is, kind::halted);
+  lab.never_ready.clear();
+  lab.cluster();
+  EXPECT_EQ(lab.step().is, kind::wait) << "also a long time after its deadline";
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.versions(), "22");
 }
 
 TEST(plugin_rollout, C149_a_node_without_cards_proves_nothing_and_comes_last) {
-  lab one(3);
-  one.at(0).allocatable = {{gpu, 0}};
-  one.no_cards = {v2};
-  one.want(v2);
-  one.run();
-  EXPECT_EQ(one.order, (std::vector<std::string>{"n1"})) << "found out on a node that had something to lose";
+  lab lab(3);
+  lab.at(0).allocatable = {{gpu, 0}};
+  lab.no_cards = {v2};
+  lab.want(v2);
+  lab.run();
+  EXPECT_EQ(lab.order, (std::vector<std::string>{"n1"})) << "found out on a node that had something to lose";
 }
 
 TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_changed) {
-  lab it(2);
-  it.at(0).pods.front().made_from = "fewer replicas.1";
-  it.want(v1);
-  auto step = it.step();
+  lab healthy(2);
+  healthy.at(0).pods.front().made_from = "fewer replicas.1";
+  healthy.want(v1);
+  auto step = healthy.step();
   ASSERT_TRUE(step.record);
   EXPECT_EQ(step.record->needs, (kube::quantities{{gpu, 1}}));
   lab broken(2);
@@ -284,106 +284,106 @@ TEST(plugin_rollout, amounts_are_compared_only_where_nothing_but_the_image_chang
 }
 
 TEST(plugin_rollout, C28_a_plugin_that_running_pods_need_waits_for_them_node_by_node) {
-  lab it(3, strategy::when_idle);
-  it.at(0).users = {"team/train"};
-  it.at(2).users = {"team/infer"};
-  it.want(v2);
-  auto step = it.run(20);
+  lab lab(3, strategy::when_idle);
+  lab.at(0).users = {"team/train"};
+  lab.at(2).users = {"team/infer"};
+  lab.want(v2);
+  auto step = lab.run(20);
   EXPECT_EQ(step.is, kind::wait);
   EXPECT_TRUE(step.waits_for_pods);
   EXPECT_FALSE(step.again_in) << "nothing but the end of a pod changes that";
-  EXPECT_EQ(it.versions(), "121");
+  EXPECT_EQ(lab.versions(), "121");
   EXPECT_EQ(step.message, "newest version on 1 of 3 nodes; 2 nodes wait for their pods: n0, n2");
-  it.at(2).users.clear();
-  it.run(20);
-  EXPECT_EQ(it.versions(), "122");
-  it.at(0).users.clear();
-  EXPECT_EQ(it.run().is, kind::done);
-  it.want(v1);
-  for (auto& node : it.is.nodes) node.users = {"team/train"};
-  it.is.how = strategy::always;
-  EXPECT_EQ(it.run().is, kind::done) << "the policy may say otherwise";
-  EXPECT_EQ(it.versions(), "111");
+  lab.at(2).users.clear();
+  lab.run(20);
+  EXPECT_EQ(lab.versions(), "122");
+  lab.at(0).users.clear();
+  EXPECT_EQ(lab.run().is, kind::done);
+  lab.want(v1);
+  for (auto& node : lab.is.nodes) node.users = {"team/train"};
+  lab.is.method = strategy::always;
+  EXPECT_EQ(lab.run().is, kind::done) << "the policy may say otherwise";
+  EXPECT_EQ(lab.versions(), "111");
 }
 
 TEST(plugin_rollout, a_pod_that_comes_before_the_plugin_is_deleted_is_waited_for) {
-  lab it(2, strategy::when_idle);
-  it.want(v2);
-  auto step = next_rollout_step(it.is);
+  lab lab(2, strategy::when_idle);
+  lab.want(v2);
+  auto step = next_rollout_step(lab.is);
   ASSERT_TRUE(step.record);
-  it.is.record = step.record;  // and killed here
-  it.at(0).users = {"team/train"};
-  step = it.step();
+  lab.is.record = step.record;  // and killed here
+  lab.at(0).users = {"team/train"};
+  step = lab.step();
   ASSERT_TRUE(step.remove);
   EXPECT_EQ(step.remove->node, "n1");
 }
 
 TEST(plugin_rollout, a_version_under_way_when_we_were_killed_goes_on) {
-  lab it(3);
-  it.want(v2);
-  it.at(0).users = {"team/a"};
-  const auto step = next_rollout_step(it.is);
+  lab lab(3);
+  lab.want(v2);
+  lab.at(0).users = {"team/a"};
+  const auto step = next_rollout_step(lab.is);
   ASSERT_TRUE(step.record && step.remove);
-  it.is.record = step.record;  // and killed here
-  const auto again = next_rollout_step(it.is);
+  lab.is.record = step.record;  // and killed here
+  const auto again = next_rollout_step(lab.is);
   EXPECT_FALSE(again.record || again.clear);
   ASSERT_TRUE(again.remove);
   EXPECT_EQ(again.remove->node, step.remove->node);
 }
 
 TEST(plugin_rollout, nodes_that_change_their_mode_are_left_alone_and_silent_ones_are_named) {
-  lab it(4);
-  it.at(0).changing = true;
-  it.at(1).answers = false;
-  it.want(v2);
-  auto step = it.run(20);
-  EXPECT_EQ(it.versions(), "1122");
+  lab lab(4);
+  lab.at(0).changing = true;
+  lab.at(1).answers = false;
+  lab.want(v2);
+  auto step = lab.run(20);
+  EXPECT_EQ(lab.versions(), "1122");
   EXPECT_EQ(step.is, kind::wait);
   EXPECT_EQ(step.message, "newest version on 2 of 3 nodes; 1 node does not answer: n1");
-  it.at(1).answers = true;
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.versions(), "1222");
+  lab.at(1).answers = true;
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.versions(), "1222");
 }
 
 TEST(plugin_rollout, a_node_that_falls_silent_with_its_new_plugin_halts_it_until_it_answers_or_leaves) {
-  lab it(3);
-  it.want(v2);
-  it.step();
-  it.at(0).answers = false;
-  auto step = it.run(40);
+  lab lab(3);
+  lab.want(v2);
+  lab.step();
+  lab.at(0).answers = false;
+  auto step = lab.run(40);
   EXPECT_EQ(step.is, kind::halted);
   EXPECT_THAT(step.message, HasSubstr("n0: the node does not answer"));
-  it.at(0).changing = true;  // or gone: it is not ours any more
-  it.run(20);
-  EXPECT_THAT(it.order, testing::ElementsAre("n0", "n1", "n2"));
+  lab.at(0).changing = true;  // or gone: it is not ours any more
+  lab.run(20);
+  EXPECT_THAT(lab.order, testing::ElementsAre("n0", "n1", "n2"));
 }
 
 TEST(plugin_rollout, by_hand_means_that_we_delete_nothing) {
-  lab it(2, strategy::by_hand);
-  it.want(v2);
-  const auto step = it.run(10);
-  EXPECT_EQ(it.versions(), "11");
+  lab lab(2, strategy::by_hand);
+  lab.want(v2);
+  const auto step = lab.run(10);
+  EXPECT_EQ(lab.versions(), "11");
   EXPECT_EQ(step.message, "newest version on 0 of 2 nodes; a plugin pod is replaced when somebody deletes it: n0, n1");
 }
 
 TEST(plugin_rollout, waits_until_the_DaemonSet_controller_has_seen_the_version) {
-  lab it(1);
-  it.want(v2);
-  it.at(0).known = false;
-  EXPECT_FALSE(it.step().remove) << "it would make the pod from the version before";
-  it.at(0).known = true;
-  EXPECT_TRUE(it.step().remove);
+  lab lab(1);
+  lab.want(v2);
+  lab.at(0).known = false;
+  EXPECT_FALSE(lab.step().remove) << "it would make the pod from the version before";
+  lab.at(0).known = true;
+  EXPECT_TRUE(lab.step().remove);
 }
 
 TEST(plugin_rollout, a_plugin_somebody_else_deleted_counts) {
-  lab it(3);
-  it.want(v2);
-  it.at(2).pods.clear();
-  auto step = it.step();
+  lab lab(3);
+  lab.want(v2);
+  lab.at(2).pods.clear();
+  auto step = lab.step();
   ASSERT_TRUE(step.record);
   EXPECT_EQ(step.record->node, "n2");
   EXPECT_FALSE(step.remove);
-  EXPECT_EQ(it.run().is, kind::done);
+  EXPECT_EQ(lab.run().is, kind::done);
 }
 
 TEST(plugin_rollout, the_record_is_read_as_it_was_written) {
@@ -397,40 +397,40 @@ TEST(plugin_rollout, the_record_is_read_as_it_was_written) {
 /// touched while a node is broken, and once the world is good everything gets the newest version.
 TEST(plugin_rollout, C155_holds_its_promises_in_every_order_of_events) {
   std::mt19937 random(20'260'817);
-  const auto chance = [&](int of) { return random() % static_cast<unsigned>(of) == 0; };
+  const auto chance = [&](int odds) { return random() % static_cast<unsigned>(odds) == 0; };
   int halts = 0, ends = 0, waits = 0;
   for (int round = 0; round < 2'000; ++round) {
-    lab it(1 + random() % 6, chance(2) ? strategy::when_idle : strategy::always);
+    lab lab(1 + random() % 6, chance(2) ? strategy::when_idle : strategy::always);
     const std::vector<std::string> versions{v1, v2, other, "shape.4"};
     for (int turn = 0; turn < 150; ++turn) {
-      auto& node = it.at(random() % it.is.nodes.size());
-      if (chance(25)) it.want(versions[random() % versions.size()]);
-      if (chance(40)) it.never_ready = {versions[random() % versions.size()]};
-      if (chance(40)) it.no_cards = {versions[random() % versions.size()]};
-      if (chance(20)) it.never_ready.clear(), it.no_cards.clear();
+      auto& node = lab.at(random() % lab.is.nodes.size());
+      if (chance(25)) lab.want(versions[random() % versions.size()]);
+      if (chance(40)) lab.never_ready = {versions[random() % versions.size()]};
+      if (chance(40)) lab.no_cards = {versions[random() % versions.size()]};
+      if (chance(20)) lab.never_ready.clear(), lab.no_cards.clear();
       if (chance(8) && kube::amount(node.allocatable, gpu) > 0) node.users = {"team/pod"};
       if (chance(4)) node.users.clear();
-      if (chance(3)) it.cluster(node);
-      if (chance(3)) it.cluster(node);
-      it.pass(std::chrono::seconds(random() % 30));
-      const auto before = it.between();
-      const auto step = it.step();
+      if (chance(3)) lab.cluster(node);
+      if (chance(3)) lab.cluster(node);
+      lab.pass(std::chrono::seconds(random() % 30));
+      const auto before = lab.between();
+      const auto step = lab.step();
       halts += step.is == kind::halted ? 1 : 0;
       waits += step.waits_for_pods ? 1 : 0;
       if (step.remove && before > 0) {
-        const auto& in = *it.is.record;
-        EXPECT_EQ(step.remove->node, in.node);
+        const auto& record = *lab.is.record;
+        EXPECT_EQ(step.remove->node, record.node);
       }
-      ASSERT_LE(it.between(), 1) << "round " << round << " turn " << turn;
+      ASSERT_LE(lab.between(), 1) << "round " << round << " turn " << turn;
     }
-    it.never_ready.clear();
-    it.no_cards.clear();
-    for (auto& node : it.is.nodes) {
+    lab.never_ready.clear();
+    lab.no_cards.clear();
+    for (auto& node : lab.is.nodes) {
       node.users.clear();
       if (!node.pods.empty() && node.pods.front().ready) node.allocatable = {{gpu, 4}};
     }
-    EXPECT_EQ(it.run(200).is, kind::done) << "round " << round;
-    for (const auto& node : it.is.nodes) {
+    EXPECT_EQ(lab.run(200).is, kind::done) << "round " << round;
+    for (const auto& node : lab.is.nodes) {
       ASSERT_EQ(node.pods.size(), 1u);
       EXPECT_EQ(node.pods.front().made_from, node.wanted);
       EXPECT_TRUE(node.pods.front().ready);
@@ -449,8 +449,8 @@ class move_lab {
   rollout_state is;
   std::vector<std::string> taken;  ///< nodes whose old plugin we sent away, in order
 
-  explicit move_lab(strategy how) {
-    is.how = how;
+  explicit move_lab(strategy strategy) {
+    is.method = strategy;
     is.resources = {gpu};
     is.wall = 1'767'225'600;
     for (const auto* name : {"n0", "n1", "n2"}) {
@@ -497,15 +497,15 @@ class move_lab {
     EXPECT_FALSE(out.remove) << "the DaemonSet would make the old one again";
     if (out.move) {
       auto& node = *std::ranges::find(is.nodes, out.move->node, &rollout_node::name);
-      EXPECT_EQ(out.move->from, node.serves);
+      EXPECT_EQ(out.move->source, node.serves);
       EXPECT_TRUE(is.record && is.record->node == node.name) << "it is written down before it is done";
-      if (out.move->to == between_sets) {
+      if (out.move->target == between_sets) {
         taken.push_back(node.name);
-        EXPECT_EQ(out.move->if_idle, is.how == strategy::when_idle);
+        EXPECT_EQ(out.move->if_idle, is.method == strategy::when_idle);
       } else {
         EXPECT_TRUE(node.pods.empty()) << "two plugins on " << node.name;
       }
-      node.serves = out.move->to;
+      node.serves = out.move->target;
     }
     return out;
   }
@@ -525,46 +525,46 @@ class move_lab {
 };
 
 TEST(plugin_rollout, S52_nodes_move_to_another_node_set_one_after_another_and_never_have_two_plugins) {
-  move_lab it(strategy::always);
-  it.to_set("big");
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_THAT(it.taken, testing::ElementsAre("n0", "n1", "n2"));
-  for (const auto& node : it.is.nodes) {
+  move_lab lab(strategy::always);
+  lab.to_set("big");
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_THAT(lab.taken, testing::ElementsAre("n0", "n1", "n2"));
+  for (const auto& node : lab.is.nodes) {
     EXPECT_EQ(node.serves, "big");
     EXPECT_EQ(node.pods.at(0).made_from, "big.1");
   }
-  it.to_set("");
-  EXPECT_EQ(it.run().is, kind::done);
-  EXPECT_EQ(it.taken.size(), 6u) << "and back, when the set is gone from the policy";
-  EXPECT_FALSE(it.is.record);
+  lab.to_set("");
+  EXPECT_EQ(lab.run().is, kind::done);
+  EXPECT_EQ(lab.taken.size(), 6u) << "and back, when the set is gone from the policy";
+  EXPECT_FALSE(lab.is.record);
 }
 
 TEST(plugin_rollout, S52_a_plugin_that_running_pods_need_keeps_its_node_set_until_they_end) {
-  move_lab it(strategy::when_idle);
-  for (auto& node : it.is.nodes) node.users = {"team/train"};
-  it.to_set("big");
-  const auto step = it.run();
+  move_lab lab(strategy::when_idle);
+  for (auto& node : lab.is.nodes) node.users = {"team/train"};
+  lab.to_set("big");
+  const auto step = lab.run();
   EXPECT_EQ(step.message, "newest version on 0 of 3 nodes; 3 nodes wait for their pods: n0, n1, n2");
   EXPECT_TRUE(step.waits_for_pods);
-  EXPECT_TRUE(it.taken.empty());
-  it.is.nodes[1].users.clear();
-  it.run();
-  EXPECT_THAT(it.taken, testing::ElementsAre("n1"));
+  EXPECT_TRUE(lab.taken.empty());
+  lab.is.nodes[1].users.clear();
+  lab.run();
+  EXPECT_THAT(lab.taken, testing::ElementsAre("n1"));
 }
 
 TEST(plugin_rollout, S52_a_move_that_was_broken_off_goes_on_and_by_hand_it_begins_when_a_person_says_so) {
-  move_lab it(strategy::by_hand);
-  it.to_set("big");
-  it.run();
-  EXPECT_TRUE(it.taken.empty());
-  it.is.nodes[2].pods[0].deleting = true;
-  it.run();
-  EXPECT_THAT(it.taken, testing::ElementsAre("n2"));
-  EXPECT_EQ(it.is.nodes[2].pods.at(0).made_from, "big.1");
-  auto& node = it.is.nodes[0];
+  move_lab lab(strategy::by_hand);
+  lab.to_set("big");
+  lab.run();
+  EXPECT_TRUE(lab.taken.empty());
+  lab.is.nodes[2].pods[0].deleting = true;
+  lab.run();
+  EXPECT_THAT(lab.taken, testing::ElementsAre("n2"));
+  EXPECT_EQ(lab.is.nodes[2].pods.at(0).made_from, "big.1");
+  auto& node = lab.is.nodes[0];
   node.serves = between_sets;  // an operator before us was killed here
   node.pods.clear();
-  it.run();
+  lab.run();
   EXPECT_EQ(node.serves, "big");
   EXPECT_TRUE(node.pods.at(0).ready);
 }

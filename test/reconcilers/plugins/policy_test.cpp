@@ -99,30 +99,30 @@ class cluster {
   }
   void show(const std::string& path, const json& is, const json& last) {
     const auto& any = is.is_null() ? last : is;
-    const auto into = [&](auto& store, auto item) { is.is_null() ? store.erase(item) : store.put(item); };
+    const auto apply = [&](auto& store, auto item) { is.is_null() ? store.erase(item) : store.put(item); };
     // Only what carries our label, as the watch asks for.
-    const bool ours =
+    const bool is_owned =
         any["metadata"].value("labels", json::object()).value("app.kubernetes.io/managed-by", "") == "quartermaster";
     if (path.starts_with(sets))
-      into(daemon_sets, projection_of<kube::daemon_set>(any));
-    else if (path.find("/services/") != std::string::npos && ours)
-      into(services, projection_of<owned_service>(any));
-    else if (path.find("/serviceaccounts/") != std::string::npos && ours)
-      into(accounts, projection_of<owned_service_account>(any));
+      apply(daemon_sets, projection_of<kube::daemon_set>(any));
+    else if (path.find("/services/") != std::string::npos && is_owned)
+      apply(services, projection_of<owned_service>(any));
+    else if (path.find("/serviceaccounts/") != std::string::npos && is_owned)
+      apply(accounts, projection_of<owned_service_account>(any));
     else if (path.starts_with(declared_path)) {
       const auto labels = any["metadata"].value("labels", json::object());
       const auto item = projection_of<kube::config_map>(any);
-      if (labels.contains("features.cpaas.io/type")) into(declared, item);
-      if (labels.contains("device-plugin.cpaas.io/config")) into(devices, item);
-    } else if (path.find("/configmaps/") != std::string::npos && ours)
-      into(files, projection_of<owned_config_map>(any));
+      if (labels.contains("features.cpaas.io/type")) apply(declared, item);
+      if (labels.contains("device-plugin.cpaas.io/config")) apply(devices, item);
+    } else if (path.find("/configmaps/") != std::string::npos && is_owned)
+      apply(files, projection_of<owned_config_map>(any));
     else if (path.find("/acceleratorpolicies/") != std::string::npos)
-      into(policies, *accelerator_policy::decode(any.dump()));
+      apply(policies, *accelerator_policy::decode(any.dump()));
   }
   void write_policy(const json& modules, const std::string& path = policy_path) {
-    const auto at = server.objects.find(path);
-    json object =
-        at == server.objects.end() ? json({{"metadata", {{"name", path.substr(path.rfind('/') + 1)}}}}) : at->second;
+    const auto match = server.objects.find(path);
+    json object = match == server.objects.end() ? json({{"metadata", {{"name", path.substr(path.rfind('/') + 1)}}}})
+                                                : match->second;
     object["spec"]["modules"] = modules;
     object["spec"]["customResources"]["publish"] = publish;
     server.put(path, object);
@@ -131,16 +131,16 @@ class cluster {
   /// Modules by a bit each, in the order of the catalogue.
   void switch_to(unsigned bits) {
     json modules;
-    for (const auto& of : modules::catalogue()) {
-      modules[std::string(of.name)]["enabled"] = (bits & 1) != 0;
+    for (const auto& entry : modules::catalogue()) {
+      modules[std::string(entry.name)]["enabled"] = (bits & 1) != 0;
       bits >>= 1;
     }
     modules["mps"]["image"] = "mps-plugin:test";
     write_policy(modules);
   }
-  controller::action reconcile(const kube::object_key& which = key) {
-    const auto done = run(subject.reconcile(which));
-    EXPECT_TRUE(done) << done.error().what;
+  controller::action reconcile(const kube::object_key& object_key = key) {
+    const auto done = run(subject.reconcile(object_key));
+    EXPECT_TRUE(done) << done.error().message;
     return done.value_or(controller::action());
   }
   /// Until nothing is wanted any more.
@@ -166,8 +166,8 @@ class cluster {
   }
   json condition(const char* type, const std::string& path = policy_path) const {
     const auto list = server.objects.at(path).value("/status/conditions"_json_pointer, json::array());
-    for (const auto& one : list) {
-      if (one["type"] == type) return one;
+    for (const auto& entry : list) {
+      if (entry["type"] == type) return entry;
     }
     return {};
   }
@@ -194,167 +194,170 @@ std::set<std::string> expected(unsigned bits) {
 
 TEST(policy, S2_all_combinations_of_switches_make_exactly_their_objects) {
   for (unsigned bits = 0; bits < 64; ++bits) {
-    cluster it;
-    it.switch_to(bits);
-    it.settle();
-    EXPECT_EQ(it.made_objects(), expected(bits)) << bits;
+    cluster cluster;
+    cluster.switch_to(bits);
+    cluster.settle();
+    EXPECT_EQ(cluster.made_objects(), expected(bits)) << bits;
   }
 }
 
 TEST(policy, S2_turning_one_switch_touches_nothing_of_the_others) {
-  for (unsigned from = 0; from < 8; ++from) {
-    for (unsigned to = 0; to < 8; ++to) {
-      cluster it;
-      it.switch_to(from);
-      it.settle();
-      const auto before = it.server.objects;
-      it.switch_to(to);
-      it.settle();
-      EXPECT_EQ(it.made_objects(), expected(to)) << from << " to " << to;
-      for (const auto& path : expected(from & to)) EXPECT_EQ(it.server.objects.at(path), before.at(path)) << path;
+  for (unsigned initial = 0; initial < 8; ++initial) {
+    for (unsigned target = 0; target < 8; ++target) {
+      cluster cluster;
+      cluster.switch_to(initial);
+      cluster.settle();
+      const auto before = cluster.server.objects;
+      cluster.switch_to(target);
+      cluster.settle();
+      EXPECT_EQ(cluster.made_objects(), expected(target)) << initial << " to " << target;
+      for (const auto& path : expected(initial & target))
+        EXPECT_EQ(cluster.server.objects.at(path), before.at(path)) << path;
     }
   }
 }
 
 TEST(policy, S2_a_policy_that_is_gone_leaves_nothing) {
-  cluster it;
-  it.switch_to(7);
-  it.settle();
-  it.server.erase(policy_path);
-  it.settle();
-  EXPECT_THAT(it.made_objects(), IsEmpty());
+  cluster cluster;
+  cluster.switch_to(7);
+  cluster.settle();
+  cluster.server.erase(policy_path);
+  cluster.settle();
+  EXPECT_THAT(cluster.made_objects(), IsEmpty());
 }
 
 TEST(policy, C158_prunes_what_bears_our_labels_and_nothing_else) {
-  cluster it;
-  it.switch_to(1);
+  cluster cluster;
+  cluster.switch_to(1);
   const auto foreign = sets + "somebody", elsewhere = std::string("/apis/apps/v1/namespaces/team/daemonsets/x");
-  it.server.put(
+  cluster.server.put(
       foreign,
       {{"metadata",
         {{"name", "somebody"}, {"namespace", "quartermaster"}, {"labels", {{"quartermaster.io/module", "pgpu"}}}}}});
-  const json ours = {{"quartermaster.io/module", "old-module"}, {"app.kubernetes.io/managed-by", "quartermaster"}};
-  it.server.put(sets + "left-over",
-                {{"metadata", {{"name", "left-over"}, {"namespace", "quartermaster"}, {"labels", ours}}}});
-  it.settle();
-  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set, foreign}));
+  const json object = {{"quartermaster.io/module", "old-module"}, {"app.kubernetes.io/managed-by", "quartermaster"}};
+  cluster.server.put(sets + "left-over",
+                     {{"metadata", {{"name", "left-over"}, {"namespace", "quartermaster"}, {"labels", object}}}});
+  cluster.settle();
+  EXPECT_EQ(cluster.made_objects(), (std::set<std::string>{pgpu_set, foreign}));
 }
 
 TEST(policy, T17_a_settled_cluster_is_not_written_to_and_not_even_read) {
-  cluster it;
-  it.switch_to(7);
-  it.settle();
-  for (int i = 0; i < 3; ++i) it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  cluster cluster;
+  cluster.switch_to(7);
+  cluster.settle();
+  for (int i = 0; i < 3; ++i) cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(policy, a_restart_reads_every_object_once_and_writes_none) {
-  cluster it;
-  it.switch_to(7);
-  it.settle();
-  auto again = it.made();
+  cluster cluster;
+  cluster.switch_to(7);
+  cluster.settle();
+  auto again = cluster.made();
   ASSERT_TRUE(run(again.reconcile(key)));
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.server.reads().size(), 6u);
-  it.server.forget();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_EQ(cluster.server.reads().size(), 6u);
+  cluster.server.forget();
   ASSERT_TRUE(run(again.reconcile(key)));
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(policy, F25_an_edit_while_nobody_looked_is_found_after_the_restart) {
-  cluster it;
-  it.switch_to(1);
-  it.settle();
-  it.edit(pgpu_set, [](json& set) { set["spec"]["template"]["spec"]["nodeSelector"] = json::object(); });
-  auto again = it.made();
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.settle();
+  cluster.edit(pgpu_set, [](json& set) { set["spec"]["template"]["spec"]["nodeSelector"] = json::object(); });
+  auto again = cluster.made();
   ASSERT_TRUE(run(again.reconcile(key)));
-  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["nodeSelector"]["quartermaster.io/module"], "pgpu");
+  EXPECT_EQ(cluster.server.objects[pgpu_set]["spec"]["template"]["spec"]["nodeSelector"]["quartermaster.io/module"],
+            "pgpu");
 }
 
 TEST(policy, F25_what_is_deleted_or_edited_comes_back_and_what_others_added_stays) {
   for (const auto& path : {pgpu_set, vgpu_set, account, metrics}) {
-    cluster it;
-    it.switch_to(3);
-    it.settle();
-    it.server.erase(path);
-    it.reconcile();
-    EXPECT_TRUE(it.server.objects.contains(path));
+    cluster cluster;
+    cluster.switch_to(3);
+    cluster.settle();
+    cluster.server.erase(path);
+    cluster.reconcile();
+    EXPECT_TRUE(cluster.server.objects.contains(path));
   }
-  cluster it;
-  it.switch_to(3);
-  it.settle();
-  it.edit(pgpu_set, [](json& set) {
+  cluster edited;
+  edited.switch_to(3);
+  edited.settle();
+  edited.edit(pgpu_set, [](json& set) {
     set["metadata"]["annotations"]["team/note"] = "ours";
     set["spec"]["template"]["spec"]["containers"][0]["image"] = "evil:1";
   });
-  it.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
-  it.reconcile();
-  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
+  edited.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
+  edited.reconcile();
+  EXPECT_EQ(edited.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
             "nvcr.io/nvidia/k8s-device-plugin:v0.20.0");
-  EXPECT_EQ(it.server.objects[pgpu_set]["metadata"]["annotations"]["team/note"], "ours");
-  EXPECT_EQ(it.server.objects[metrics]["spec"]["ports"][0]["port"], 5678);
-  EXPECT_EQ(it.recorder.events.back().reason, "Restored");
+  EXPECT_EQ(edited.server.objects[pgpu_set]["metadata"]["annotations"]["team/note"], "ours");
+  EXPECT_EQ(edited.server.objects[metrics]["spec"]["ports"][0]["port"], 5678);
+  EXPECT_EQ(edited.recorder.events.back().reason, "Restored");
 }
 
 TEST(policy, F25_a_service_that_cannot_be_merged_back_is_made_anew) {
-  cluster it;
-  it.switch_to(2);
-  it.settle();
-  const auto uid = it.server.objects.at(metrics)["metadata"]["uid"];
-  it.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
-  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
-    const bool edited = it.server.objects.contains(metrics) && it.server.objects[metrics]["metadata"]["uid"] == uid;
+  cluster cluster;
+  cluster.switch_to(2);
+  cluster.settle();
+  const auto uid = cluster.server.objects.at(metrics)["metadata"]["uid"];
+  cluster.edit(metrics, [](json& service) { service["spec"]["ports"][0]["port"] = 1; });
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    const bool edited =
+        cluster.server.objects.contains(metrics) && cluster.server.objects[metrics]["metadata"]["uid"] == uid;
     if (fake_server::verb_of(request) != "apply" || !request.target.starts_with(metrics) || !edited)
       return std::nullopt;
     return recording_transport::refused(422, "Invalid", "spec.ports[1].name: Duplicate value: \"metrics\"");
   };
-  it.settle();
-  EXPECT_NE(it.server.objects.at(metrics)["metadata"]["uid"], uid);
-  EXPECT_EQ(it.server.objects.at(metrics)["spec"]["ports"][0]["port"], 5678);
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  cluster.settle();
+  EXPECT_NE(cluster.server.objects.at(metrics)["metadata"]["uid"], uid);
+  EXPECT_EQ(cluster.server.objects.at(metrics)["spec"]["ports"][0]["port"], 5678);
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 
 TEST(policy, F24_a_rival_is_answered_at_most_twice_a_second) {
-  cluster it;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.settle();
   int edits = 0;
   for (; edits < 100; ++edits) {  // five seconds, twenty a second
-    it.edit(pgpu_set, [&](json& set) {
+    cluster.edit(pgpu_set, [&](json& set) {
       set["spec"]["template"]["spec"]["containers"][0]["image"] = "rival:" + std::to_string(edits);
     });
-    it.reconcile();
-    it.now += 50ms;
+    cluster.reconcile();
+    cluster.now += 50ms;
   }
-  EXPECT_LE(it.server.writes().size(), 11u);
-  EXPECT_GE(it.server.writes().size(), 9u);
-  it.now += 1s;
-  it.settle();
-  EXPECT_EQ(it.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
+  EXPECT_LE(cluster.server.writes().size(), 11u);
+  EXPECT_GE(cluster.server.writes().size(), 9u);
+  cluster.now += 1s;
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects[pgpu_set]["spec"]["template"]["spec"]["containers"][0]["image"],
             "nvcr.io/nvidia/k8s-device-plugin:v0.20.0");
 }
 
 TEST(policy, S74_an_object_of_others_with_our_name_is_never_applied_over) {
-  cluster it;
-  it.server.put(pgpu_set, {{"metadata",
-                            {{"name", "nvidia-device-plugin-ds"},
-                             {"namespace", "quartermaster"},
-                             {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}}}});
-  const auto before = it.server.objects.at(pgpu_set);
-  it.switch_to(5);
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(pgpu_set), before);
-  EXPECT_TRUE(it.server.objects.contains(mps_set)) << "the others go on";
-  const auto degraded = it.condition("Degraded");
+  cluster cluster;
+  cluster.server.put(pgpu_set, {{"metadata",
+                                 {{"name", "nvidia-device-plugin-ds"},
+                                  {"namespace", "quartermaster"},
+                                  {"labels", {{"app.kubernetes.io/managed-by", "Helm"}}}}}});
+  const auto before = cluster.server.objects.at(pgpu_set);
+  cluster.switch_to(5);
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(pgpu_set), before);
+  EXPECT_TRUE(cluster.server.objects.contains(mps_set)) << "the others go on";
+  const auto degraded = cluster.condition("Degraded");
   EXPECT_EQ(degraded["status"], "True");
   EXPECT_EQ(degraded["reason"], "ForeignObject");
   EXPECT_THAT(degraded["message"], HasSubstr("belongs to Helm"));
-  EXPECT_EQ(it.condition("Ready")["status"], "False");
-  EXPECT_EQ(it.recorder.events.back().type, controller::event_type::warning);
-  it.server.erase(pgpu_set);
-  it.settle();
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
-  EXPECT_TRUE(it.server.objects.contains(pgpu_set));
+  EXPECT_EQ(cluster.condition("Ready")["status"], "False");
+  EXPECT_EQ(cluster.recorder.events.back().type, controller::event_type::warning);
+  cluster.server.erase(pgpu_set);
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
+  EXPECT_TRUE(cluster.server.objects.contains(pgpu_set));
 }
 
 /// The product's own plugin, TKE's, gpushare's and ACK's installers, as their objects say who made them.
@@ -370,227 +373,231 @@ TEST(policy, S74_names_the_owner_of_an_object_with_our_name) {
       {json::object(), "belongs to somebody else"},
   };
   for (const auto& [metadata, words] : owners) {
-    cluster it;
+    cluster cluster;
     json foreign = {{"metadata", metadata}};
     foreign["metadata"]["name"] = "nvidia-device-plugin-ds";
     foreign["metadata"]["namespace"] = "quartermaster";
-    it.server.put(pgpu_set, foreign);
-    it.switch_to(1);
-    it.settle();
-    EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr(words));
-    EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("spec.modules.pgpu.adopt: true"));
+    cluster.server.put(pgpu_set, foreign);
+    cluster.switch_to(1);
+    cluster.settle();
+    EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr(words));
+    EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("spec.modules.pgpu.adopt: true"));
   }
 }
 
 /// A DaemonSet whose selector is another cannot be applied over.
 TEST(policy, S74_adopts_when_told_to_and_the_selector_is_immutable) {
-  cluster it;
-  const json theirs = {{"name", "nvidia-device-plugin-ds"}};
-  it.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}},
-                           {"spec",
-                            {{"selector", {{"matchLabels", theirs}}},
-                             {"template", {{"spec", {{"nodeSelector", {{"nvidia-device-enable", "pgpu"}}}}}}}}}});
-  const auto uid = it.server.objects.at(pgpu_set)["metadata"]["uid"];
-  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+  cluster cluster;
+  const json object = {{"name", "nvidia-device-plugin-ds"}};
+  cluster.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}},
+                                {"spec",
+                                 {{"selector", {{"matchLabels", object}}},
+                                  {"template", {{"spec", {{"nodeSelector", {{"nvidia-device-enable", "pgpu"}}}}}}}}}});
+  const auto uid = cluster.server.objects.at(pgpu_set)["metadata"]["uid"];
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
     if (fake_server::verb_of(request) != "apply" || !request.target.starts_with(pgpu_set) ||
-        !it.server.objects.contains(pgpu_set))
+        !cluster.server.objects.contains(pgpu_set))
       return std::nullopt;
     const auto want = json::parse(request.body)["spec"]["selector"];
-    if (it.server.objects[pgpu_set]["spec"]["selector"] == want) return std::nullopt;
+    if (cluster.server.objects[pgpu_set]["spec"]["selector"] == want) return std::nullopt;
     return recording_transport::refused(422, "Invalid", "spec.selector: field is immutable");
   };
-  it.switch_to(1);
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(pgpu_set)["metadata"]["uid"], uid) << "not before it is said";
-  it.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
-  it.reconcile();
-  const auto deleted = std::ranges::find_if(
-      it.server.transport.sent, [](const kube::request& one) { return fake_server::verb_of(one) == "delete"; });
-  ASSERT_NE(deleted, it.server.transport.sent.end());
+  cluster.switch_to(1);
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(pgpu_set)["metadata"]["uid"], uid) << "not before it is said";
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
+  cluster.reconcile();
+  const auto deleted = std::ranges::find_if(cluster.server.transport.sent, [](const kube::request& request) {
+    return fake_server::verb_of(request) == "delete";
+  });
+  ASSERT_NE(deleted, cluster.server.transport.sent.end());
   EXPECT_THAT(deleted->body, HasSubstr("Foreground")) << "their pods go before ours come";
   EXPECT_THAT(deleted->body, HasSubstr(uid.get<std::string>()));
-  it.now += 1s;
-  it.settle();
-  const auto now = it.server.objects.at(pgpu_set);
+  cluster.now += 1s;
+  cluster.settle();
+  const auto now = cluster.server.objects.at(pgpu_set);
   EXPECT_NE(now["metadata"]["uid"], uid);
   EXPECT_EQ(now["spec"]["selector"]["matchLabels"], json({{"quartermaster.io/module", "pgpu"}}));
   EXPECT_EQ(now["spec"]["template"]["spec"]["nodeSelector"], json({{"quartermaster.io/module", "pgpu"}}));
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
-  EXPECT_TRUE(std::ranges::any_of(it.recorder.events, [](const auto& one) { return one.reason == "Adopted"; }));
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
+  EXPECT_TRUE(
+      std::ranges::any_of(cluster.recorder.events, [](const auto& event) { return event.reason == "Adopted"; }));
 }
 
 TEST(policy, S74_waits_until_what_it_adopts_is_gone) {
-  cluster it;
-  it.server.put(pgpu_set, {{"metadata",
-                            {{"name", "nvidia-device-plugin-ds"},
-                             {"namespace", "quartermaster"},
-                             {"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
-  it.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
-  EXPECT_EQ(it.reconcile().again_in, 1s);
-  for (const auto& write : it.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
+  cluster cluster;
+  cluster.server.put(pgpu_set, {{"metadata",
+                                 {{"name", "nvidia-device-plugin-ds"},
+                                  {"namespace", "quartermaster"},
+                                  {"deletionTimestamp", "2026-01-01T00:00:00Z"}}}});
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
+  EXPECT_EQ(cluster.reconcile().again_in, 1s);
+  for (const auto& write : cluster.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
 }
 
 TEST(policy, S21_a_module_that_is_on_declares_what_it_advertises_and_takes_it_back) {
-  cluster it;
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
   const auto gpu = declared_path + "cf-crl-nvidia-gpu", config = declared_path + "cf-crl-pgpu-config";
-  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set, gpu, config}));
-  EXPECT_EQ(it.server.objects.at(gpu)["data"]["key"], "nvidia.com/gpu");
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  it.edit(gpu, [](json& object) { object["data"]["defaultValue"] = "7"; });
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(gpu)["data"]["defaultValue"], "1") << "ours is kept as it is wanted";
-  it.publish = false;
-  it.switch_to(1);
-  it.settle();
-  EXPECT_EQ(it.made_objects(), (std::set<std::string>{pgpu_set}));
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
-  it.switch_to(0);
-  it.settle();
-  EXPECT_THAT(it.made_objects(), IsEmpty());
+  EXPECT_EQ(cluster.made_objects(), (std::set<std::string>{pgpu_set, gpu, config}));
+  EXPECT_EQ(cluster.server.objects.at(gpu)["data"]["key"], "nvidia.com/gpu");
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  cluster.edit(gpu, [](json& object) { object["data"]["defaultValue"] = "7"; });
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(gpu)["data"]["defaultValue"], "1") << "ours is kept as it is wanted";
+  cluster.publish = false;
+  cluster.switch_to(1);
+  cluster.settle();
+  EXPECT_EQ(cluster.made_objects(), (std::set<std::string>{pgpu_set}));
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
+  cluster.switch_to(0);
+  cluster.settle();
+  EXPECT_THAT(cluster.made_objects(), IsEmpty());
 }
 
 TEST(policy, S21_a_persons_declaration_of_the_key_wins_whatever_its_name) {
   const json labels = {{"features.cpaas.io/type", "CustomResourceLimitation"}};
   for (const auto* name : {"cf-crl-nvidia-gpu", "cf-crl-team-cards"}) {
-    cluster it;
-    it.publish = true;
-    it.switch_to(1);
-    it.settle();
-    const json theirs = {
+    cluster cluster;
+    cluster.publish = true;
+    cluster.switch_to(1);
+    cluster.settle();
+    const json object = {
         {"metadata", {{"name", name}, {"namespace", "kube-public"}, {"labels", labels}}},
         {"data", {{"key", "nvidia.com/gpu"}, {"defaultValue", "2"}, {"limits", "optional"}, {"requests", "disabled"}}}};
-    it.server.erase(declared_path + "cf-crl-nvidia-gpu");
-    it.server.put(declared_path + name, theirs);
-    it.settle();
-    EXPECT_EQ(it.made_objects(),
+    cluster.server.erase(declared_path + "cf-crl-nvidia-gpu");
+    cluster.server.put(declared_path + name, object);
+    cluster.settle();
+    EXPECT_EQ(cluster.made_objects(),
               (std::set<std::string>{pgpu_set, declared_path + name, declared_path + "cf-crl-pgpu-config"}));
-    EXPECT_EQ(it.server.objects.at(declared_path + name)["data"], theirs["data"]);
-    EXPECT_EQ(it.condition("Degraded")["status"], "False");
-    it.server.erase(declared_path + name);
-    it.settle();
-    EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+    EXPECT_EQ(cluster.server.objects.at(declared_path + name)["data"], object["data"]);
+    EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
+    cluster.server.erase(declared_path + name);
+    cluster.settle();
+    EXPECT_TRUE(cluster.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
   }
 }
 
 /// kubectl apply of a file with the name of ours, or kubectl edit.
 TEST(policy, S21_what_a_person_writes_into_ours_is_theirs_from_then_on) {
-  cluster it;
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
   const auto gpu = declared_path + "cf-crl-nvidia-gpu";
-  it.edit(gpu, [](json& object) {
+  cluster.edit(gpu, [](json& object) {
     object["data"]["defaultValue"] = "2";
     object["metadata"]["managedFields"] = {{{"manager", "quartermaster"}, {"fieldsV1", {{"f:data", json::object()}}}},
                                            {{"manager", "kubectl-edit"}, {"fieldsV1", {{"f:data", json::object()}}}}};
   });
-  it.settle();
-  const auto now = it.server.objects.at(gpu);
+  cluster.settle();
+  const auto now = cluster.server.objects.at(gpu);
   EXPECT_EQ(now["data"]["defaultValue"], "2");
   EXPECT_FALSE(now["metadata"]["labels"].contains("app.kubernetes.io/managed-by"));
   EXPECT_FALSE(now["metadata"].contains("ownerReferences"));
-  EXPECT_EQ(it.recorder.events.back().reason, "HandedOver");
-  it.reconcile();
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
-  it.switch_to(0);
-  it.settle();
-  EXPECT_TRUE(it.server.objects.contains(gpu)) << "a person's does not go with the module";
+  EXPECT_EQ(cluster.recorder.events.back().reason, "HandedOver");
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
+  cluster.switch_to(0);
+  cluster.settle();
+  EXPECT_TRUE(cluster.server.objects.contains(gpu)) << "a person's does not go with the module";
 }
 
 TEST(policy, S21_ours_goes_when_a_person_declares_the_key_beside_it) {
-  cluster it;
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
-  it.server.put(declared_path + "cf-crl-team-cards",
-                {{"metadata",
-                  {{"name", "cf-crl-team-cards"},
-                   {"namespace", "kube-public"},
-                   {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
-                 {"data", {{"key", "nvidia.com/gpu"}, {"limits", "optional"}, {"requests", "disabled"}}}});
-  it.settle();
-  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
-  EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-team-cards"));
+  cluster cluster;
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
+  cluster.server.put(declared_path + "cf-crl-team-cards",
+                     {{"metadata",
+                       {{"name", "cf-crl-team-cards"},
+                        {"namespace", "kube-public"},
+                        {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                      {"data", {{"key", "nvidia.com/gpu"}, {"limits", "optional"}, {"requests", "disabled"}}}});
+  cluster.settle();
+  EXPECT_FALSE(cluster.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+  EXPECT_TRUE(cluster.server.objects.contains(declared_path + "cf-crl-team-cards"));
 }
 
 TEST(policy, S21_a_persons_declaration_with_a_fault_takes_none_of_ours_away) {
-  cluster it;
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
   const auto declare = [&](std::string limits, std::string key) {
-    it.server.put(declared_path + "cf-crl-team-cards",
-                  {{"metadata",
-                    {{"name", "cf-crl-team-cards"},
-                     {"namespace", "kube-public"},
-                     {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
-                   {"data", {{"key", std::move(key)}, {"limits", std::move(limits)}, {"requests", "disabled"}}}});
-    it.settle();
+    cluster.server.put(declared_path + "cf-crl-team-cards",
+                       {{"metadata",
+                         {{"name", "cf-crl-team-cards"},
+                          {"namespace", "kube-public"},
+                          {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                        {"data", {{"key", std::move(key)}, {"limits", std::move(limits)}, {"requests", "disabled"}}}});
+    cluster.settle();
   };
   declare("optionall", "nvidia.com/gpu");
-  EXPECT_TRUE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
+  EXPECT_TRUE(cluster.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"));
   declare("optional", "nvidia.com/gpu\n");
-  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "read as the registry reads it";
+  EXPECT_FALSE(cluster.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "read as the registry reads it";
   declare("optionall", "nvidia.com/gpu");
-  EXPECT_FALSE(it.server.objects.contains(declared_path + "cf-crl-nvidia-gpu")) << "its last accepted content counts";
+  EXPECT_FALSE(cluster.server.objects.contains(declared_path + "cf-crl-nvidia-gpu"))
+      << "its last accepted content counts";
 }
 
 TEST(policy, S21_a_persons_declaration_that_contradicts_another_takes_none_of_ours_away) {
-  cluster it;
-  it.publish = true;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.publish = true;
+  cluster.switch_to(1);
+  cluster.settle();
   const auto declare = [&](const std::string& name, const std::string& key, const std::string& limits,
                            const std::string& excludes) {
-    it.server.put(declared_path + name, {{"metadata",
-                                          {{"name", name},
-                                           {"namespace", "kube-public"},
-                                           {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
-                                         {"data",
-                                          {{"key", key},
-                                           {"group", "lab"},
-                                           {"limits", limits},
-                                           {"requests", "disabled"},
-                                           {"excludeResources", excludes}}}});
-    it.settle();
+    cluster.server.put(declared_path + name, {{"metadata",
+                                               {{"name", name},
+                                                {"namespace", "kube-public"},
+                                                {"labels", {{"features.cpaas.io/type", "CustomResourceLimitation"}}}}},
+                                              {"data",
+                                               {{"key", key},
+                                                {"group", "lab"},
+                                                {"limits", limits},
+                                                {"requests", "disabled"},
+                                                {"excludeResources", excludes}}}});
+    cluster.settle();
   };
-  const auto ours = declared_path + "cf-crl-nvidia-gpu";
+  const auto gpu_path = declared_path + "cf-crl-nvidia-gpu";
   declare("cf-crl-lab-fpga", "example.com/fpga", "required", "");
   declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "example.com/fpga");
-  EXPECT_TRUE(it.server.objects.contains(ours)) << "the group asks for what it excludes, so it is refused";
+  EXPECT_TRUE(cluster.server.objects.contains(gpu_path)) << "the group asks for what it excludes, so it is refused";
   declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "");
-  EXPECT_FALSE(it.server.objects.contains(ours));
+  EXPECT_FALSE(cluster.server.objects.contains(gpu_path));
   declare("cf-crl-lab-cards", "nvidia.com/gpu", "optional", "example.com/fpga");
-  EXPECT_FALSE(it.server.objects.contains(ours)) << "its last accepted content counts";
+  EXPECT_FALSE(cluster.server.objects.contains(gpu_path)) << "its last accepted content counts";
 }
 
 /// It is in none of our watches: nobody reads it, and it is still somebody's.
 TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
-  cluster it;
-  it.publish = true;
-  it.server.put(declared_path + "cf-crl-nvidia-gpu",
-                {{"metadata", {{"name", "cf-crl-nvidia-gpu"}, {"namespace", "kube-public"}}}, {"data", {{"a", "b"}}}});
-  it.switch_to(1);
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(declared_path + "cf-crl-nvidia-gpu")["data"], json({{"a", "b"}}));
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  cluster cluster;
+  cluster.publish = true;
+  cluster.server.put(
+      declared_path + "cf-crl-nvidia-gpu",
+      {{"metadata", {{"name", "cf-crl-nvidia-gpu"}, {"namespace", "kube-public"}}}, {"data", {{"a", "b"}}}});
+  cluster.switch_to(1);
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(declared_path + "cf-crl-nvidia-gpu")["data"], json({{"a", "b"}}));
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 
 TEST(policy, mps_without_a_plugin_that_has_its_resources_says_not_offered_yet) {
-  cluster it;
-  it.write_policy({{"mps", {{"enabled", true}}}});
-  it.settle();
-  EXPECT_EQ(it.condition("Degraded")["reason"], "NotOffered");
-  EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("mps: not offered yet"));
-  it.write_policy({{"mps", {{"enabled", true}, {"image", "ours:1"}}}});
-  it.settle();
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  cluster cluster;
+  cluster.write_policy({{"mps", {{"enabled", true}}}});
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "NotOffered");
+  EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("mps: not offered yet"));
+  cluster.write_policy({{"mps", {{"enabled", true}, {"image", "ours:1"}}}});
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 
 const json ascend = {{"enabled", true},
@@ -598,85 +605,86 @@ const json ascend = {{"enabled", true},
                      {"device", {{"resources", {{{"name", "huawei.com/Ascend910"}}}}}}};
 
 TEST(policy, S27_modules_of_the_policys_own_live_side_by_side_and_go_with_their_part) {
-  cluster it;
+  cluster cluster;
   auto fpga = ascend;
   fpga["device"]["resources"][0]["name"] = "example.com/fpga";
-  it.publish = true;
-  it.write_policy({{"ascend", ascend}, {"fpga", fpga}});
-  it.settle();
-  EXPECT_EQ(it.made_objects(),
+  cluster.publish = true;
+  cluster.write_policy({{"ascend", ascend}, {"fpga", fpga}});
+  cluster.settle();
+  EXPECT_EQ(cluster.made_objects(),
             (std::set<std::string>{sets + "ascend-device-plugin", sets + "fpga-device-plugin",
                                    declared_path + "cf-crl-ascend-huawei-com-ascend910",
                                    declared_path + "cf-crl-fpga-example-com-fpga",
                                    declared_path + "cf-crl-ascend-config", declared_path + "cf-crl-fpga-config"}));
-  const auto rows = it.server.objects.at(policy_path)["status"]["modules"];
+  const auto rows = cluster.server.objects.at(policy_path)["status"]["modules"];
   EXPECT_EQ(rows[6]["name"], "ascend");
   EXPECT_EQ(rows[6]["isolation"], "exclusive");
-  it.write_policy({{"fpga", fpga}});
-  it.settle();
-  EXPECT_FALSE(it.server.objects.contains(sets + "ascend-device-plugin"));
-  EXPECT_TRUE(it.server.objects.contains(sets + "fpga-device-plugin"));
+  cluster.write_policy({{"fpga", fpga}});
+  cluster.settle();
+  EXPECT_FALSE(cluster.server.objects.contains(sets + "ascend-device-plugin"));
+  EXPECT_TRUE(cluster.server.objects.contains(sets + "fpga-device-plugin"));
 }
 
 TEST(policy, S52_a_setting_that_is_not_legal_is_said_and_the_last_good_objects_stay) {
-  cluster it;
-  it.write_policy({{"hami", {{"enabled", true}}}});
-  it.settle();
-  const auto before = it.server.objects.at(hami_set);
-  it.write_policy({{"hami", {{"enabled", true}, {"settings", {{"deviceSplitCount", 0}}}}}});
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(hami_set), before);
-  EXPECT_EQ(it.condition("Degraded")["reason"], "InvalidPolicy");
-  EXPECT_EQ(it.condition("Degraded")["message"],
+  cluster cluster;
+  cluster.write_policy({{"hami", {{"enabled", true}}}});
+  cluster.settle();
+  const auto before = cluster.server.objects.at(hami_set);
+  cluster.write_policy({{"hami", {{"enabled", true}, {"settings", {{"deviceSplitCount", 0}}}}}});
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(hami_set), before);
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "InvalidPolicy");
+  EXPECT_EQ(cluster.condition("Degraded")["message"],
             "hami: spec.modules.hami.settings.deviceSplitCount is \"0\"; allowed: a whole number from 1 to 1000");
 }
 
 TEST(policy, S52_pods_of_all_node_sets_count_as_the_modules) {
-  cluster it;
-  it.write_policy({{"hami", {{"enabled", true}, {"nodeSets", {{{"name", "big"}}}}}}});
-  it.settle();
-  it.pods_of(hami_set, 3, 3);
-  it.pods_of(hami_set + "-big", 2, 1);
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(policy_path)["status"]["summary"], "hami 4/5");
-  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");
+  cluster cluster;
+  cluster.write_policy({{"hami", {{"enabled", true}, {"nodeSets", {{{"name", "big"}}}}}}});
+  cluster.settle();
+  cluster.pods_of(hami_set, 3, 3);
+  cluster.pods_of(hami_set + "-big", 2, 1);
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(policy_path)["status"]["summary"], "hami 4/5");
+  EXPECT_EQ(cluster.condition("Ready")["reason"], "RollingOut");
   kube::node node;
   node.key.name = "gpu-1";
   node.labels = packed({{"quartermaster.io/module", "hami"}, {"quartermaster.io/plugin-set", "big"}});
-  it.nodes.put(node);
-  it.write_policy({{"hami", {{"enabled", true}}}});
-  it.settle();
-  EXPECT_TRUE(it.server.objects.contains(hami_set + "-big")) << "its node has not moved yet";
+  cluster.nodes.put(node);
+  cluster.write_policy({{"hami", {{"enabled", true}}}});
+  cluster.settle();
+  EXPECT_TRUE(cluster.server.objects.contains(hami_set + "-big")) << "its node has not moved yet";
   auto moved = node;
   moved.resource_version = node.resource_version + 1;
   moved.labels = packed({{"quartermaster.io/module", "hami"}});
-  EXPECT_EQ(it.subject.affected_by(&node, &moved).size(), 1U);
-  it.nodes.put(moved);
-  it.settle();
-  EXPECT_FALSE(it.server.objects.contains(hami_set + "-big"));
+  EXPECT_EQ(cluster.subject.affected_by(&node, &moved).size(), 1U);
+  cluster.nodes.put(moved);
+  cluster.settle();
+  EXPECT_FALSE(cluster.server.objects.contains(hami_set + "-big"));
 }
 
 TEST(policy, S2_reports_each_module_and_when_all_is_well) {
-  cluster it;
-  it.switch_to(5);
-  it.settle();
-  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");  // nothing observed yet
+  cluster cluster;
+  cluster.switch_to(5);
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Ready")["reason"], "RollingOut");  // nothing observed yet
   for (int i = 0; i < 2; ++i) {
     kube::node node;
     node.key.name = "gpu-" + std::to_string(i);
     node.labels = packed({{"quartermaster.io/module", "pgpu"}});
-    it.nodes.put(node);
+    cluster.nodes.put(node);
   }
-  it.pods_of(pgpu_set, 2, 1);
-  it.pods_of(mps_set, 0, 0);
-  it.settle();
-  EXPECT_EQ(it.condition("Ready")["reason"], "RollingOut");
-  EXPECT_EQ(it.condition("Progressing")["message"], "ready of desired: pgpu 1/2");
-  it.pods_of(pgpu_set, 2, 2);
-  it.settle();
-  const auto& status = it.server.objects.at(policy_path)["status"];
-  EXPECT_EQ(it.condition("Ready")["status"], "True");
-  EXPECT_EQ(it.condition("Ready")["observedGeneration"], it.server.objects.at(policy_path)["metadata"]["generation"]);
+  cluster.pods_of(pgpu_set, 2, 1);
+  cluster.pods_of(mps_set, 0, 0);
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Ready")["reason"], "RollingOut");
+  EXPECT_EQ(cluster.condition("Progressing")["message"], "ready of desired: pgpu 1/2");
+  cluster.pods_of(pgpu_set, 2, 2);
+  cluster.settle();
+  const auto& status = cluster.server.objects.at(policy_path)["status"];
+  EXPECT_EQ(cluster.condition("Ready")["status"], "True");
+  EXPECT_EQ(cluster.condition("Ready")["observedGeneration"],
+            cluster.server.objects.at(policy_path)["metadata"]["generation"]);
   EXPECT_EQ(status["summary"], "pgpu 2/2, mps 0/0");
   EXPECT_EQ(status["modules"][0],
             json::parse(R"({"name":"pgpu","enabled":true,"desired":2,"ready":2,"nodes":2,"isolation":"exclusive",
@@ -686,165 +694,166 @@ TEST(policy, S2_reports_each_module_and_when_all_is_well) {
 }
 
 TEST(policy, C153_says_what_a_new_version_waits_for_where_it_halted_and_what_there_was_before) {
-  cluster it;
-  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
-  it.settle();
+  cluster cluster;
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
+  cluster.settle();
   const auto module = [&](const char* field) {
-    return it.server.objects.at(policy_path)["status"]["modules"][0].value(field, json());
+    return cluster.server.objects.at(policy_path)["status"]["modules"][0].value(field, json());
   };
   EXPECT_EQ(module("image"), "plugin:1");
   EXPECT_EQ(module("previousImage"), json());
-  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:2"}}}});
-  it.pods_of(pgpu_set, 3, 2);
-  it.rollout.is = rollout_step::kind::wait;
-  it.rollout.message = "newest version on 1 of 3 nodes; node gpu-2 is under way";
-  it.settle();
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:2"}}}});
+  cluster.pods_of(pgpu_set, 3, 2);
+  cluster.rollout.is = rollout_step::kind::wait;
+  cluster.rollout.message = "newest version on 1 of 3 nodes; node gpu-2 is under way";
+  cluster.settle();
   EXPECT_EQ(module("image"), "plugin:2");
   EXPECT_EQ(module("previousImage"), "plugin:1");
-  EXPECT_EQ(module("message"), it.rollout.message);
-  EXPECT_EQ(it.condition("Progressing")["message"], "ready of desired: pgpu 2/3 (" + it.rollout.message + ")");
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
-  it.rollout.is = rollout_step::kind::halted;
-  it.rollout.message = "the new version halted on node gpu-2";
-  it.settle();
-  EXPECT_EQ(it.condition("Degraded")["reason"], "RolloutHalted");
-  EXPECT_EQ(it.condition("Ready")["status"], "False");
-  EXPECT_EQ(it.recorder.events.back().reason, "RolloutHalted");
-  it.rollout = {};
-  it.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
-  it.settle();
+  EXPECT_EQ(module("message"), cluster.rollout.message);
+  EXPECT_EQ(cluster.condition("Progressing")["message"],
+            "ready of desired: pgpu 2/3 (" + cluster.rollout.message + ")");
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
+  cluster.rollout.is = rollout_step::kind::halted;
+  cluster.rollout.message = "the new version halted on node gpu-2";
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "RolloutHalted");
+  EXPECT_EQ(cluster.condition("Ready")["status"], "False");
+  EXPECT_EQ(cluster.recorder.events.back().reason, "RolloutHalted");
+  cluster.rollout = {};
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"image", "plugin:1"}}}});
+  cluster.settle();
   EXPECT_EQ(module("previousImage"), "plugin:2");
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 
 TEST(policy, a_roll_out_writes_the_status_at_most_twice_a_second) {
-  cluster it;
-  it.switch_to(1);
-  it.settle();
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.settle();
   for (int ready = 0; ready < 40; ++ready) {
-    it.pods_of(pgpu_set, 40, ready);
-    it.reconcile();
-    it.now += 50ms;
+    cluster.pods_of(pgpu_set, 40, ready);
+    cluster.reconcile();
+    cluster.now += 50ms;
   }
-  EXPECT_LE(it.server.writes().size(), 5u);
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(policy_path)["status"]["modules"][0]["ready"], 39);
+  EXPECT_LE(cluster.server.writes().size(), 5u);
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(policy_path)["status"]["modules"][0]["ready"], 39);
 }
 
 TEST(policy, another_policy_than_default_is_told_that_it_does_not_count) {
-  cluster it;
+  cluster cluster;
   const std::string other = "/apis/quartermaster.io/v1alpha1/acceleratorpolicies/other";
-  it.write_policy({{"pgpu", {{"enabled", true}}}}, other);
-  it.reconcile({{}, "other"});
-  EXPECT_THAT(it.server.writes(), ElementsAre("apply " + other + "/status"));
-  EXPECT_EQ(it.condition("Ready", other)["reason"], "Ignored");
-  it.server.forget();
-  it.reconcile({{}, "other"});
-  EXPECT_THAT(it.server.transport.sent, IsEmpty());
+  cluster.write_policy({{"pgpu", {{"enabled", true}}}}, other);
+  cluster.reconcile({{}, "other"});
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("apply " + other + "/status"));
+  EXPECT_EQ(cluster.condition("Ready", other)["reason"], "Ignored");
+  cluster.server.forget();
+  cluster.reconcile({{}, "other"});
+  EXPECT_THAT(cluster.server.transport.sent, IsEmpty());
 }
 
 TEST(policy, what_the_server_refuses_is_said_and_not_hammered) {
-  cluster it;
-  it.switch_to(5);
-  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+  cluster cluster;
+  cluster.switch_to(5);
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
     if (request.verb == kube::method::get || !request.target.starts_with(pgpu_set)) return std::nullopt;
     return recording_transport::refused(422, "Invalid", "spec.template.spec.containers[0].resources: bad quantity");
   };
-  const auto done = it.reconcile();
+  const auto done = cluster.reconcile();
   EXPECT_EQ(done.again_in, 60s);
-  EXPECT_EQ(it.condition("Degraded")["reason"], "Refused");
-  EXPECT_THAT(it.condition("Degraded")["message"], HasSubstr("bad quantity"));
-  EXPECT_TRUE(it.server.objects.contains(mps_set));
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "Refused");
+  EXPECT_THAT(cluster.condition("Degraded")["message"], HasSubstr("bad quantity"));
+  EXPECT_TRUE(cluster.server.objects.contains(mps_set));
 }
 
 TEST(policy, F20_rights_that_are_missing_are_said_and_tried_again) {
-  cluster it;
-  it.switch_to(1);
-  it.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.server.interfere = [](const kube::request& request) -> std::optional<kube::response> {
     if (!request.target.starts_with(pgpu_set)) return std::nullopt;
     return recording_transport::refused(403, "Forbidden", "no");
   };
-  const auto done = run(it.subject.reconcile(key));
+  const auto done = run(cluster.subject.reconcile(key));
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, kube::errc::forbidden);
-  EXPECT_EQ(it.condition("Degraded")["reason"], "Forbidden");
-  it.server.interfere = nullptr;
-  it.now += 1s;
-  it.settle();
-  EXPECT_TRUE(it.server.objects.contains(pgpu_set));
-  EXPECT_EQ(it.condition("Degraded")["status"], "False");
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "Forbidden");
+  cluster.server.interfere = nullptr;
+  cluster.now += 1s;
+  cluster.settle();
+  EXPECT_TRUE(cluster.server.objects.contains(pgpu_set));
+  EXPECT_EQ(cluster.condition("Degraded")["status"], "False");
 }
 
 TEST(policy, F36_a_module_whose_part_cannot_be_used_keeps_its_last_good_objects) {
-  cluster it;
-  it.switch_to(1);
-  it.settle();
-  const auto before = it.server.objects.at(pgpu_set);
-  it.write_policy({{"pgpu", {{"enabled", true}, {"env", {{{"value", "nameless"}}}}}}});
-  it.settle();
-  EXPECT_EQ(it.server.objects.at(pgpu_set), before);
-  EXPECT_EQ(it.condition("Degraded")["reason"], "InvalidPolicy");
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.settle();
+  const auto before = cluster.server.objects.at(pgpu_set);
+  cluster.write_policy({{"pgpu", {{"enabled", true}, {"env", {{{"value", "nameless"}}}}}}});
+  cluster.settle();
+  EXPECT_EQ(cluster.server.objects.at(pgpu_set), before);
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "InvalidPolicy");
 }
 
 TEST(policy, F2_does_not_write_again_while_the_watch_is_behind) {
-  cluster it;
-  it.switch_to(3);
-  it.lag = true;
-  it.reconcile();
-  it.server.forget();
-  it.now += 600ms;
-  it.reconcile();
-  for (const auto& write : it.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
+  cluster cluster;
+  cluster.switch_to(3);
+  cluster.lag = true;
+  cluster.reconcile();
+  cluster.server.forget();
+  cluster.now += 600ms;
+  cluster.reconcile();
+  for (const auto& write : cluster.server.writes()) EXPECT_THAT(write, HasSubstr("/status"));
 }
 
 TEST(policy, F3_an_object_replaced_by_another_of_its_name_is_noticed) {
-  cluster it;
-  it.switch_to(1);
-  it.settle();
-  it.lag = true;
-  it.server.erase(pgpu_set);
-  it.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}}});
-  it.lag = false;
-  it.show(pgpu_set, it.server.objects.at(pgpu_set), json());
-  it.settle();
-  EXPECT_EQ(it.condition("Degraded")["reason"], "ForeignObject");
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.settle();
+  cluster.lag = true;
+  cluster.server.erase(pgpu_set);
+  cluster.server.put(pgpu_set, {{"metadata", {{"name", "nvidia-device-plugin-ds"}, {"namespace", "quartermaster"}}}});
+  cluster.lag = false;
+  cluster.show(pgpu_set, cluster.server.objects.at(pgpu_set), json());
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("Degraded")["reason"], "ForeignObject");
 }
 
 TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
-  cluster it;
-  std::vector<kube::request> asked;
-  it.publish = true;
+  cluster cluster;
+  std::vector<kube::request> requests;
+  cluster.publish = true;
   for (const unsigned bits : {63u, 0u, 63u}) {
-    it.switch_to(bits);
-    for (int i = 0; i < 5; ++i, it.now += 1s) it.reconcile();
-    asked.insert(asked.end(), it.server.transport.sent.begin(), it.server.transport.sent.end());
-    it.server.forget();
+    cluster.switch_to(bits);
+    for (int i = 0; i < 5; ++i, cluster.now += 1s) cluster.reconcile();
+    requests.insert(requests.end(), cluster.server.transport.sent.begin(), cluster.server.transport.sent.end());
+    cluster.server.forget();
   }
-  EXPECT_GT(asked.size(), 20u);
-  EXPECT_THAT(not_listed(asked, "quartermaster"), IsEmpty());
+  EXPECT_GT(requests.size(), 20u);
+  EXPECT_THAT(not_listed(requests, "quartermaster"), IsEmpty());
 }
 
 TEST(policy, changes_wake_the_one_policy_they_concern) {
-  cluster it;
+  cluster cluster;
   kube::daemon_set set;
   set.key = {"quartermaster", "x"};
-  EXPECT_THAT(it.subject.affected_by(nullptr, &set), ElementsAre(key));
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, &set), ElementsAre(key));
   set.key.ns = "elsewhere";
-  EXPECT_THAT(it.subject.affected_by(nullptr, &set), IsEmpty());
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, &set), IsEmpty());
   kube::node plain, labelled;
   labelled.labels = packed({{"quartermaster.io/module", "pgpu"}});
-  EXPECT_THAT(it.subject.affected_by(nullptr, &plain), IsEmpty());
-  EXPECT_THAT(it.subject.affected_by(&plain, &labelled), ElementsAre(key));
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, &plain), IsEmpty());
+  EXPECT_THAT(cluster.subject.affected_by(&plain, &labelled), ElementsAre(key));
   accelerator_policy other;
   other.key.name = "other";
-  EXPECT_THAT(it.subject.affected_by(nullptr, &other), ElementsAre(other.key));
+  EXPECT_THAT(cluster.subject.affected_by(nullptr, &other), ElementsAre(other.key));
 }
 
 TEST(policy, says_of_a_kube_scheduler_since_when_it_is_so_and_tells_when_that_changes) {
-  cluster it;
-  it.switch_to(0);
-  it.settle();
-  const auto rows = [&] { return it.server.objects.at(policy_path)["status"].value("schedulers", json::array()); };
+  cluster cluster;
+  cluster.switch_to(0);
+  cluster.settle();
+  const auto rows = [&] { return cluster.server.objects.at(policy_path)["status"].value("schedulers", json::array()); };
   EXPECT_EQ(rows(), json::array());
   scheduler_row row;
   row.name = "quartermaster";
@@ -852,38 +861,38 @@ TEST(policy, says_of_a_kube_scheduler_since_when_it_is_so_and_tells_when_that_ch
   row.version = "v1.36.3";
   row.reason = "Starting";
   row.message = "0 of 2 replicas ready";
-  it.schedulers = {row};
-  it.settle();
+  cluster.schedulers = {row};
+  cluster.settle();
   ASSERT_EQ(rows().size(), 1u);
   EXPECT_EQ(rows()[0]["since"], "2027-01-15T08:00:00Z");
   const auto reasons = [&] {
     std::vector<std::string> out;
-    for (const auto& one : it.recorder.events) {
-      if (one.reason.starts_with("Scheduler")) out.push_back(one.reason);
+    for (const auto& event : cluster.recorder.events) {
+      if (event.reason.starts_with("Scheduler")) out.push_back(event.reason);
     }
     return out;
   };
   EXPECT_THAT(reasons(), ElementsAre("SchedulerStarting"));
 
   // What stays keeps its time.
-  auto object = it.server.objects.at(policy_path);
+  auto object = cluster.server.objects.at(policy_path);
   object["status"]["schedulers"][0]["since"] = "2027-01-01T00:00:00Z";
-  it.server.put(policy_path, object);
-  it.schedulers = {row};
-  it.schedulers->at(0).message = "1 of 2 replicas ready";
-  it.settle();
+  cluster.server.put(policy_path, object);
+  cluster.schedulers = {row};
+  cluster.schedulers->at(0).message = "1 of 2 replicas ready";
+  cluster.settle();
   EXPECT_EQ(rows()[0]["message"], "1 of 2 replicas ready");
   EXPECT_EQ(rows()[0]["since"], "2027-01-01T00:00:00Z");
-  it.schedulers = std::nullopt;  // an operator that has just started
-  it.settle();
+  cluster.schedulers = std::nullopt;  // an operator that has just started
+  cluster.settle();
   EXPECT_EQ(rows()[0]["since"], "2027-01-01T00:00:00Z");
   EXPECT_EQ(reasons().size(), 1u);
   row.reason = "Dedicated";
-  it.schedulers = {row};
-  it.settle();
+  cluster.schedulers = {row};
+  cluster.settle();
   EXPECT_EQ(rows()[0]["since"], "2027-01-15T08:00:00Z");
-  it.schedulers = std::vector<scheduler_row>();
-  it.settle();
+  cluster.schedulers = std::vector<scheduler_row>();
+  cluster.settle();
   EXPECT_EQ(rows(), json::array());
   EXPECT_THAT(reasons(), ElementsAre("SchedulerStarting", "SchedulerDedicated", "SchedulerRemoved"));
 }

@@ -30,15 +30,15 @@ kube::packed_map packed(const json& map) {
   return kube::packed_map::of(entries);
 }
 
-void read_metadata(const json& object, kube::object& into) {
+void read_metadata(const json& object, kube::object& target) {
   const auto& metadata = object.at("metadata");
-  into.key.ns = metadata.value("namespace", "");
-  into.key.name = metadata.at("name");
-  into.id = kube::uid::parse(metadata.value("uid", ""));
-  into.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-  into.generation = metadata.value("generation", 0);
-  into.labels = packed(metadata.value("labels", json::object()));
-  into.annotations = packed(metadata.value("annotations", json::object()));
+  target.key.ns = metadata.value("namespace", "");
+  target.key.name = metadata.at("name");
+  target.id = kube::uid::parse(metadata.value("uid", ""));
+  target.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
+  target.generation = metadata.value("generation", 0);
+  target.labels = packed(metadata.value("labels", json::object()));
+  target.annotations = packed(metadata.value("annotations", json::object()));
 }
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
@@ -157,7 +157,7 @@ class cluster {
   }
   controller::action reconcile() {
     const auto done = run(subject.reconcile(vgpu));
-    EXPECT_TRUE(done) << done.error().what;
+    EXPECT_TRUE(done) << done.error().message;
     return done.value_or(controller::action());
   }
   std::string record() const {
@@ -169,212 +169,215 @@ class cluster {
 };
 
 TEST(rollouts, a_settled_module_is_not_written_to) {
-  cluster it;
-  EXPECT_FALSE(it.reconcile().again_in);
-  EXPECT_EQ(it.reconcile().again_in, 250ms) << "a thousand nodes that enrol are not a thousand looks at a thousand";
-  it.now += 250ms;
-  EXPECT_FALSE(it.reconcile().again_in);
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.news, 0);
+  cluster cluster;
+  EXPECT_FALSE(cluster.reconcile().again_in);
+  EXPECT_EQ(cluster.reconcile().again_in, 250ms)
+      << "a thousand nodes that enrol are not a thousand looks at a thousand";
+  cluster.now += 250ms;
+  EXPECT_FALSE(cluster.reconcile().again_in);
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_EQ(cluster.news, 0);
 }
 
 TEST(rollouts, C155_writes_down_the_node_then_deletes_its_plugin_by_uid_then_waits) {
-  cluster it;
-  it.version("a.2");
-  it.server.forget();
-  it.reconcile();
-  ASSERT_EQ(it.server.transport.sent.size(), 3u);
-  const auto& patch = it.server.transport.sent[0];
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.server.forget();
+  cluster.reconcile();
+  ASSERT_EQ(cluster.server.transport.sent.size(), 3u);
+  const auto& patch = cluster.server.transport.sent[0];
   EXPECT_EQ(fake_server::verb_of(patch) + " " + fake_server::path_of_target(patch.target), "patch " + set_path);
   EXPECT_EQ(json::parse(patch.body)[0]["path"], "/metadata/uid");
   EXPECT_THAT(patch.target, HasSubstr("fieldManager=quartermaster-rollout"));
-  const auto& removal = it.server.transport.sent[2];
+  const auto& removal = cluster.server.transport.sent[2];
   EXPECT_THAT(fake_server::path_of_target(removal.target), HasSubstr(pods_path + "plugin-gpu-1-"));
   EXPECT_FALSE(json::parse(removal.body)["preconditions"]["uid"].get<std::string>().empty());
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
-  EXPECT_EQ(json::parse(it.record())["needs"],
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
+  EXPECT_EQ(json::parse(cluster.record())["needs"],
             json({{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 200}}));
-  ASSERT_EQ(it.recorder.events.size(), 1u);
-  EXPECT_EQ(it.recorder.events[0].reason, "PluginReplaced");
-  EXPECT_EQ(it.news, 1);
+  ASSERT_EQ(cluster.recorder.events.size(), 1u);
+  EXPECT_EQ(cluster.recorder.events[0].reason, "PluginReplaced");
+  EXPECT_EQ(cluster.news, 1);
 
-  it.server.forget();
-  it.node("gpu-1", 0);
-  it.pod("gpu-1", "a.2");
-  it.reconcile();
-  it.node("gpu-1", 400);
-  EXPECT_EQ(it.reconcile().again_in, 10s);
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  it.now += 10s;
-  it.reconcile();
-  ASSERT_EQ(it.server.writes().size(), 2u);
-  EXPECT_THAT(it.server.writes()[1], HasSubstr("plugin-gpu-2-"));
-  it.pod("gpu-2", "a.2");
-  it.reconcile();
-  it.now += 10s;
-  it.server.forget();
-  EXPECT_FALSE(it.reconcile().again_in);
-  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + set_path));
-  EXPECT_EQ(it.record(), "");
-  EXPECT_EQ(it.subject.look("vgpu").message, "");
+  cluster.server.forget();
+  cluster.node("gpu-1", 0);
+  cluster.pod("gpu-1", "a.2");
+  cluster.reconcile();
+  cluster.node("gpu-1", 400);
+  EXPECT_EQ(cluster.reconcile().again_in, 10s);
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  cluster.now += 10s;
+  cluster.reconcile();
+  ASSERT_EQ(cluster.server.writes().size(), 2u);
+  EXPECT_THAT(cluster.server.writes()[1], HasSubstr("plugin-gpu-2-"));
+  cluster.pod("gpu-2", "a.2");
+  cluster.reconcile();
+  cluster.now += 10s;
+  cluster.server.forget();
+  EXPECT_FALSE(cluster.reconcile().again_in);
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("patch " + set_path));
+  EXPECT_EQ(cluster.record(), "");
+  EXPECT_EQ(cluster.subject.look("vgpu").message, "");
 }
 
 TEST(rollouts, C155_watches_that_are_behind_do_not_make_it_take_a_second_node) {
-  cluster it;
-  it.version("a.2");
-  it.user("train", "gpu-1");
-  it.lag_sets = it.lag_pods = true;
-  it.server.forget();
-  it.reconcile();
-  ASSERT_EQ(it.server.writes().size(), 2u);
-  EXPECT_THAT(it.server.writes()[1], HasSubstr("plugin-gpu-2-"));
-  const auto record = it.record();
-  it.pods.erase([&] {  // gpu-1 is free now, and what we see of gpu-2 is from before
-    auto last = *it.pods.find({"team", "train"});
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.user("train", "gpu-1");
+  cluster.lag_sets = cluster.lag_pods = true;
+  cluster.server.forget();
+  cluster.reconcile();
+  ASSERT_EQ(cluster.server.writes().size(), 2u);
+  EXPECT_THAT(cluster.server.writes()[1], HasSubstr("plugin-gpu-2-"));
+  const auto record = cluster.record();
+  cluster.pods.erase([&] {  // gpu-1 is free now, and what we see of gpu-2 is from before
+    auto last = *cluster.pods.find({"team", "train"});
     last.resource_version += 1'000'000;
     return last;
   }());
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  it.lag_sets = it.lag_pods = false;
-  for (const auto& [path, object] : it.server.objects) it.show(path, object, json());
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.record(), record);
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  cluster.lag_sets = cluster.lag_pods = false;
+  for (const auto& [path, object] : cluster.server.objects) cluster.show(path, object, json());
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_EQ(cluster.record(), record);
 }
 
 TEST(rollouts, C28_looks_again_when_a_pod_that_a_node_waits_for_ends) {
-  cluster it;
-  it.user("train", "gpu-1");
-  it.user("infer", "gpu-2");
-  const auto* pod = it.pods.find({"team", "train"});
-  EXPECT_THAT(it.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), IsEmpty()) << "nothing is waiting";
-  it.version("a.2");
-  it.server.forget();
-  EXPECT_FALSE(it.reconcile().again_in);
-  EXPECT_THAT(it.server.writes(), IsEmpty());
-  EXPECT_EQ(it.subject.look("vgpu").message,
+  cluster cluster;
+  cluster.user("train", "gpu-1");
+  cluster.user("infer", "gpu-2");
+  const auto* pod = cluster.pods.find({"team", "train"});
+  EXPECT_THAT(cluster.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), IsEmpty())
+      << "nothing is waiting";
+  cluster.version("a.2");
+  cluster.server.forget();
+  EXPECT_FALSE(cluster.reconcile().again_in);
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  EXPECT_EQ(cluster.subject.look("vgpu").message,
             "newest version on 0 of 2 nodes; 2 nodes wait for their pods: gpu-1, gpu-2");
-  EXPECT_THAT(it.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), ElementsAre(vgpu));
+  EXPECT_THAT(cluster.subject.affected_by(pod, static_cast<const kube::pod*>(nullptr)), ElementsAre(vgpu));
   module_spec now;
   now.rollout = "Always";
-  it.policy(now);
-  it.reconcile();
-  EXPECT_EQ(it.server.writes().size(), 2u);
+  cluster.policy(now);
+  cluster.reconcile();
+  EXPECT_EQ(cluster.server.writes().size(), 2u);
 }
 
 TEST(rollouts, C28_a_pod_that_our_watch_has_not_shown_yet_is_not_disturbed) {
-  cluster it;
-  it.version("a.2");
-  it.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"tencent.com/vcuda-core":"10"}}}]}})")};
-  it.server.forget();
-  EXPECT_TRUE(it.reconcile().again_in);
-  EXPECT_THAT(it.server.writes(), ElementsAre("patch " + set_path)) << "and no plugin is deleted";
-  it.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})")};
-  it.server.forget();
-  it.reconcile();
-  ASSERT_EQ(it.server.writes().size(), 1u);
-  EXPECT_THAT(it.server.writes()[0], HasSubstr("delete "));
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.on_server = {
+      json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"tencent.com/vcuda-core":"10"}}}]}})")};
+  cluster.server.forget();
+  EXPECT_TRUE(cluster.reconcile().again_in);
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("patch " + set_path)) << "and no plugin is deleted";
+  cluster.on_server = {json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"1"}}}]}})")};
+  cluster.server.forget();
+  cluster.reconcile();
+  ASSERT_EQ(cluster.server.writes().size(), 1u);
+  EXPECT_THAT(cluster.server.writes()[0], HasSubstr("delete "));
 }
 
 TEST(rollouts, C153_another_process_goes_on_where_the_last_was_killed) {
-  cluster it;
-  it.version("a.2");
-  it.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
-    if (request.verb != kube::method::del) return it.answer_list(request);
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.server.interfere = [&](const kube::request& request) -> std::optional<kube::response> {
+    if (request.verb != kube::method::del) return cluster.answer_list(request);
     return recording_transport::refused(500, "InternalError");
   };
-  EXPECT_FALSE(run(it.subject.reconcile(vgpu)));
-  EXPECT_NE(it.record(), "");
-  it.server.interfere = [&](const kube::request& request) { return it.answer_list(request); };
-  it.server.forget();
-  rollouts next{{it.policies, it.sets, it.nodes, it.pods, it.objects, it.on_nodes},
-                it.client,
-                it.recorder,
+  EXPECT_FALSE(run(cluster.subject.reconcile(vgpu)));
+  EXPECT_NE(cluster.record(), "");
+  cluster.server.interfere = [&](const kube::request& request) { return cluster.answer_list(request); };
+  cluster.server.forget();
+  rollouts next{{cluster.policies, cluster.sets, cluster.nodes, cluster.pods, cluster.objects, cluster.on_nodes},
+                cluster.client,
+                cluster.recorder,
                 {"quartermaster", [] { return controller::wall_time(1'800'002'000s); }, [] { return 5s; }, [] {}}};
   ASSERT_TRUE(run(next.reconcile(vgpu)));
-  ASSERT_EQ(it.server.writes().size(), 1u);
-  EXPECT_THAT(it.server.writes()[0], HasSubstr("delete " + pods_path + "plugin-gpu-1-"));
+  ASSERT_EQ(cluster.server.writes().size(), 1u);
+  EXPECT_THAT(cluster.server.writes()[0], HasSubstr("delete " + pods_path + "plugin-gpu-1-"));
 }
 
 TEST(rollouts, C149_a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {
-  cluster it;
-  it.version("a.2");
-  it.reconcile();
-  it.pod("gpu-1", "a.2", false);
-  it.server.forget();
-  it.reconcile();
-  it.now += 301s;
-  const auto before = it.news;
-  EXPECT_FALSE(it.reconcile().again_in);
-  EXPECT_EQ(it.news, before + 1);
-  EXPECT_EQ(it.subject.look("vgpu").is, kind::halted);
-  EXPECT_THAT(it.server.writes(), IsEmpty());
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.reconcile();
+  cluster.pod("gpu-1", "a.2", false);
+  cluster.server.forget();
+  cluster.reconcile();
+  cluster.now += 301s;
+  const auto before = cluster.news;
+  EXPECT_FALSE(cluster.reconcile().again_in);
+  EXPECT_EQ(cluster.news, before + 1);
+  EXPECT_EQ(cluster.subject.look("vgpu").is, kind::halted);
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
 }
 
 TEST(rollouts, S52_a_node_moves_to_its_node_set_by_our_label_and_the_old_plugin_goes_first) {
-  cluster it;
-  it.nodes.erase(*it.nodes.find({{}, "gpu-2"}));
+  cluster cluster;
+  cluster.nodes.erase(*cluster.nodes.find({{}, "gpu-2"}));
   const std::string path = "/api/v1/nodes/gpu-1";
   const auto label = [&] {
-    return it.server.objects.at(path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
+    return cluster.server.objects.at(path)["metadata"]["labels"].value("quartermaster.io/plugin-set", "none");
   };
-  it.server.put(
+  cluster.server.put(
       path,
       {{"metadata",
         {{"name", "gpu-1"}, {"labels", {{"quartermaster.io/module", "vgpu"}, {"quartermaster.io/node-set", "big"}}}}}});
   module_spec spec;
   spec.node_sets = {{"big", {}}};
-  it.policy(spec);
-  EXPECT_EQ(it.reconcile().again_in, std::nullopt);
+  cluster.policy(spec);
+  EXPECT_EQ(cluster.reconcile().again_in, std::nullopt);
   EXPECT_EQ(label(), "none") << "its DaemonSet is not there yet";
-  const auto big = it.server.objects.at(set_path);
+  const auto big = cluster.server.objects.at(set_path);
   auto made = big;
   made["metadata"]["name"] = "gpu-manager-daemonset-big";
   made["metadata"]["annotations"]["quartermaster.io/template"] = "b.1";
   made["metadata"].erase("uid");
-  it.server.put(set_path + "-big", made);
-  it.user("train", "gpu-1");
-  it.now += 1s;
-  it.reconcile();
+  cluster.server.put(set_path + "-big", made);
+  cluster.user("train", "gpu-1");
+  cluster.now += 1s;
+  cluster.reconcile();
   EXPECT_EQ(label(), "none") << "GPU-Manager's pods need it";
-  it.pods.erase(*it.pods.find({"team", "train"}));
-  it.now += 1s;
-  it.server.forget();
-  it.reconcile();
+  cluster.pods.erase(*cluster.pods.find({"team", "train"}));
+  cluster.now += 1s;
+  cluster.server.forget();
+  cluster.reconcile();
   EXPECT_EQ(label(), "") << "neither DaemonSet has it";
-  ASSERT_EQ(it.recorder.events.size(), 1u);
-  EXPECT_EQ(it.recorder.events[0].reason, "PluginReplaced");
-  it.reconcile();
+  ASSERT_EQ(cluster.recorder.events.size(), 1u);
+  EXPECT_EQ(cluster.recorder.events[0].reason, "PluginReplaced");
+  cluster.reconcile();
   EXPECT_EQ(label(), "") << "the old plugin is still there";
   std::vector<kube::pod> old;
-  for (const auto& pod : it.pods.all()) {
+  for (const auto& pod : cluster.pods.all()) {
     if (pod.node_name == "gpu-1") old.push_back(pod);
   }
-  for (const auto& pod : old) it.pods.erase(pod);
-  it.reconcile();
+  for (const auto& pod : old) cluster.pods.erase(pod);
+  cluster.reconcile();
   EXPECT_EQ(label(), "big");
-  EXPECT_THAT(not_listed(it.server.transport.sent, "quartermaster"), IsEmpty());
+  EXPECT_THAT(not_listed(cluster.server.transport.sent, "quartermaster"), IsEmpty());
 }
 
 TEST(rollouts, what_is_not_ours_is_left_alone) {
-  cluster it;
-  kube::daemon_set theirs;
-  theirs.key = {"quartermaster", "theirs"};
-  theirs.resource_version = 1;
-  theirs.labels = packed({{"quartermaster.io/module", "vgpu"}});
-  it.sets.put(theirs);
-  EXPECT_THAT(it.subject.affected_by(static_cast<const kube::daemon_set*>(nullptr), &theirs), IsEmpty());
-  it.policies.erase([&] {
-    auto last = *it.policies.find({{}, "default"});
+  cluster cluster;
+  kube::daemon_set set;
+  set.key = {"quartermaster", "theirs"};
+  set.resource_version = 1;
+  set.labels = packed({{"quartermaster.io/module", "vgpu"}});
+  cluster.sets.put(set);
+  EXPECT_THAT(cluster.subject.affected_by(static_cast<const kube::daemon_set*>(nullptr), &set), IsEmpty());
+  cluster.policies.erase([&] {
+    auto last = *cluster.policies.find({{}, "default"});
     last.resource_version += 1'000'000;
     return last;
   }());
-  it.version("a.2");
-  it.server.forget();
-  it.reconcile();
-  EXPECT_THAT(it.server.writes(), IsEmpty()) << "without a policy nothing is done";
+  cluster.version("a.2");
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty()) << "without a policy nothing is done";
 }
 
 }  // namespace

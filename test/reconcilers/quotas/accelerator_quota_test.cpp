@@ -27,8 +27,8 @@ struct accelerator_quota_test : rig {
   std::size_t turn_of_statuses() {
     transport.sent.clear();
     EXPECT_TRUE(reconcilers::run(statuses.turn()));
-    for (const auto& one : transport.sent) {
-      const auto body = json::parse(one.body);
+    for (const auto& entry : transport.sent) {
+      const auto body = json::parse(entry.body);
       auto written = *known.quotas.find({body["metadata"]["namespace"], body["metadata"]["name"]});
       written.status = body["status"].dump();
       written.resource_version = next_version();
@@ -36,9 +36,9 @@ struct accelerator_quota_test : rig {
     }
     return transport.sent.size();
   }
-  std::optional<quota::exceeded> over(const kube::pod& of) {
-    const reconcilers::extender::asked by(of, book.keys());
-    return book.over(of, by, *book.book().view("a")->what);
+  std::optional<quota::exceeded_limit> over(const kube::pod& pod) {
+    const reconcilers::extender::pod_request request(pod, book.keys());
+    return book.over(pod, request, *book.book().view("a")->inventory);
   }
 };
 
@@ -71,10 +71,10 @@ TEST_F(accelerator_quota_test, of_two_objects_the_smaller_limit_counts_and_a_rem
 
 TEST_F(accelerator_quota_test, what_is_given_back_is_free_for_others_of_the_namespace) {
   limit({{{"units", "cards"}, {"max", 1}}});
-  const auto one = share("there", 50, 8, "a");
-  known.pods.put(one);
+  const auto pod = share("there", 50, 8, "a");
+  known.pods.put(pod);
   EXPECT_TRUE(over(share("p", 50, 8)));
-  known.pods.erase(one);
+  known.pods.erase(pod);
   EXPECT_FALSE(over(share("p", 50, 8)));
 }
 
@@ -152,9 +152,9 @@ TEST_F(accelerator_quota_test, the_status_of_many_namespaces_in_one_cohort_costs
   EXPECT_LE(looked(), namespaces * 4u) << "the objects have another version, and are compared once more";
   EXPECT_EQ(turn_of_statuses(), 0u);
   EXPECT_EQ(looked(), 0u) << "nothing has changed";
-  auto one = share("p", 50, 8, "a");
-  one.key.ns = "team-7";
-  known.pods.put(one);
+  auto pod = share("p", 50, 8, "a");
+  pod.key.ns = "team-7";
+  known.pods.put(pod);
   EXPECT_EQ(turn_of_statuses(), 1u);
   EXPECT_LE(looked(), namespaces / 2 * 4u) << "its cohort alone";
 }
@@ -218,14 +218,14 @@ TEST_F(accelerator_quota_test, rows_that_differ_in_priority_or_isolation_alone_a
 TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_that) {
   known.nodes.put(vgpu_node("b", 1));
   limit({{{"units", "cores"}, {"max", 10}}});
-  const auto one = share("p", 20, 8);
-  const reconcilers::extender::asked by(one, book.keys());
+  const auto pod = share("p", 20, 8);
+  const reconcilers::extender::pod_request request(pod, book.keys());
   const auto nodes = reconcilers::extender::candidates(book.book(), known.nodes);
-  const auto no = reconcilers::extender::limit_of(book, one, by, nodes);
+  const auto no = reconcilers::extender::limit_of(book, pod, request, nodes);
   ASSERT_TRUE(no);
   EXPECT_EQ(reconcilers::extender::name_of(*no), "cores");
   const auto big = share("q", 20, 1000);
-  EXPECT_FALSE(reconcilers::extender::limit_of(book, big, reconcilers::extender::asked(big, book.keys()), nodes))
+  EXPECT_FALSE(reconcilers::extender::limit_of(book, big, reconcilers::extender::pod_request(big, book.keys()), nodes))
       << "it fits nowhere in the first place";
   for (const auto* name : {"x", "y", "z", "u", "v"}) {
     auto full = share(name, 100, 0, name == std::string("v") ? "b" : "a");
@@ -233,7 +233,7 @@ TEST_F(accelerator_quota_test, who_is_refused_on_every_node_by_a_limit_is_told_t
     known.pods.put(full);
   }
   EXPECT_TRUE(
-      reconcilers::extender::limit_of(book, one, by, reconcilers::extender::candidates(book.book(), known.nodes)))
+      reconcilers::extender::limit_of(book, pod, request, reconcilers::extender::candidates(book.book(), known.nodes)))
       << "all cards are taken, and would not help";
 }
 
@@ -269,18 +269,19 @@ TEST_F(accelerator_quota_test, S80_one_request_is_served_by_several_ways_to_keep
        quota::isolation::mps}};
   known.quotas.put(quota_of("strict", "q", {{"isolation", "soft"}}));
   for (const auto& [name, isolated] : ways) {
-    auto one = pod("p-" + name, {container("main", {{"aliyun.com/gpu-mem", 4}})});
-    one.key.ns = "strict";
-    const reconcilers::extender::asked by(one, book.keys());
+    auto workload = pod("p-" + name, {container("main", {{"aliyun.com/gpu-mem", 4}})});
+    workload.key.ns = "strict";
+    const reconcilers::extender::pod_request request(workload, book.keys());
     const auto view = *book.book().view(name);
     quota::demand needs;
-    ASSERT_FALSE(quota::read(by.containers(), view.what->serves, needs)) << "the same words everywhere";
-    quota::placement where;
-    ASSERT_TRUE(quota::place(needs, view, quota::policy::binpack, where).fits());
-    const auto held = quota::holding_of(needs, where, *view.what);
-    EXPECT_EQ(reconcilers::extender::annotations_of(held, by, one, *view.what, 1)["quartermaster.io/isolation"],
+    ASSERT_FALSE(quota::read(request.containers(), view.inventory->serves, needs)) << "the same words everywhere";
+    quota::placement placement;
+    ASSERT_TRUE(quota::place(needs, view, quota::policy::binpack, placement).fits());
+    const auto held = quota::holding_of(needs, placement, *view.inventory);
+    EXPECT_EQ(reconcilers::extender::annotations_of(held, request, workload, *view.inventory,
+                                                    1)["quartermaster.io/isolation"],
               quota::text_of(isolated));
-    EXPECT_EQ(book.over(one, by, *view.what).has_value(), isolated == quota::isolation::none) << name;
+    EXPECT_EQ(book.over(workload, request, *view.inventory).has_value(), isolated == quota::isolation::none) << name;
   }
 }
 

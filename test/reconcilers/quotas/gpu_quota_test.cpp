@@ -36,10 +36,10 @@ TEST(gpu_quota, what_is_wrong_is_said_with_its_place) {
       {R"({"lab":{"quota":{"T4":18446744073709551615}}})", "allowed are whole numbers"},
       {R"({"lab":{"pool":"public"}})", "lab.pool is no list"},
       {R"({"lab":{"pool":[1]}})", "lab.pool has 1"}};
-  for (const auto& [text, why] : wrong) {
+  for (const auto& [text, reason] : wrong) {
     const auto got = read_gpu_quota(text);
     ASSERT_FALSE(got) << text;
-    EXPECT_THAT(got.error(), HasSubstr(why));
+    EXPECT_THAT(got.error(), HasSubstr(reason));
   }
 }
 
@@ -47,24 +47,24 @@ struct gpu_quota_test : rig {
   gpu_quota_test() {
     for (const auto& [name, model, pool] :
          {std::tuple("a", "T4", "public"), {"b", "A100", "public"}, {"c", "T4", "own"}}) {
-      auto one = vgpu_node(name, 4);
-      one.labels = packed({{"gaia.tencent.com/gpu-model", model},
-                           {"nvidia.com/gpu.product", "Tesla"},
-                           {"quartermaster.io/module", "vgpu"},
-                           {"tkestack.io/gpu-pool", pool}});
-      known.nodes.put(one);
+      auto node = vgpu_node(name, 4);
+      node.labels = packed({{"gaia.tencent.com/gpu-model", model},
+                            {"nvidia.com/gpu.product", "Tesla"},
+                            {"quartermaster.io/module", "vgpu"},
+                            {"tkestack.io/gpu-pool", pool}});
+      known.nodes.put(node);
     }
   }
   void write(const std::string& text) {
-    kube::config_map one;
-    one.key = {"kube-system", "gpuquota"};
-    one.resource_version = next_version();
-    one.data = packed({{"gpu_quota", text}});
-    known.old_quotas.put(one);
+    kube::config_map config_map;
+    config_map.key = {"kube-system", "gpuquota"};
+    config_map.resource_version = next_version();
+    config_map.data = packed({{"gpu_quota", text}});
+    known.old_quotas.put(config_map);
   }
-  std::optional<quota::exceeded> over(const kube::pod& of, const std::string& on) {
-    const reconcilers::extender::asked by(of, book.keys());
-    return book.over(of, by, *book.book().view(on)->what);
+  std::optional<quota::exceeded_limit> over(const kube::pod& pod, const std::string& node_name) {
+    const reconcilers::extender::pod_request request(pod, book.keys());
+    return book.over(pod, request, *book.book().view(node_name)->inventory);
   }
 };
 
@@ -72,8 +72,8 @@ TEST_F(gpu_quota_test, holds_a_namespace_to_its_models_pools_and_cards) {
   EXPECT_FALSE(over(share("p", 100, 0), "b"));
   write(R"({"lab":{"quota":{"T4":1},"pool":["public"]}})");
   EXPECT_FALSE(over(share("p", 100, 0), "a"));
-  EXPECT_EQ(over(share("p", 100, 0), "b")->what, quota::exceeded::kind::model);
-  EXPECT_EQ(over(share("p", 100, 0), "c")->what, quota::exceeded::kind::pool);
+  EXPECT_EQ(over(share("p", 100, 0), "b")->rule, quota::exceeded_limit::kind::model);
+  EXPECT_EQ(over(share("p", 100, 0), "c")->rule, quota::exceeded_limit::kind::pool);
   EXPECT_EQ(quota::text_of(*over(share("p", 100, 0), "c")), "namespace lab may not use nodes of pool own");
   known.pods.put(share("there", 50, 8, "a"));
   EXPECT_TRUE(over(share("p", 100, 0), "a"));

@@ -12,14 +12,14 @@
 namespace reconcilers::verify {
 namespace {
 
-using crl::language;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using text::language;
 using labels = std::map<std::string, std::string>;
 
-kube::packed_map packed(const labels& of) {
-  std::vector<kube::packed_map::entry> entries(of.begin(), of.end());
+kube::packed_map packed(const labels& labels) {
+  std::vector<kube::packed_map::entry> entries(labels.begin(), labels.end());
   return kube::packed_map::of(entries);
 }
 
@@ -51,18 +51,18 @@ struct cluster {
     }
     vgpu_set().desired = vgpu_set().updated = vgpu_set().available = 1;
     is.leader = leader_view{"quartermaster-7d-1", std::chrono::seconds(2), std::chrono::seconds(15), false};
-    auto& one = is.nodes.emplace_back();
-    one.node.key.name = "gpu-1";
-    one.node.ready = kube::condition_status::yes;
-    one.node.kubelet_version = "v1.36.3";
-    one.node.operating_system = "linux";
-    one.node.architecture = "amd64";
-    one.node.capacity = one.node.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}};
-    one.status = mode_status();
-    one.status->requested_mode = one.status->actual_mode = "vgpu";
-    one.status->phase = phases::ready;
-    one.status->reason = "Enrolled";
-    one.plugins.push_back({"vgpu", "quartermaster/gpu-manager-daemonset-x", "", true, false});
+    auto& added = is.nodes.emplace_back();
+    added.node.key.name = "gpu-1";
+    added.node.ready = kube::condition_status::yes;
+    added.node.kubelet_version = "v1.36.3";
+    added.node.operating_system = "linux";
+    added.node.architecture = "amd64";
+    added.node.capacity = added.node.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}};
+    added.status = mode_status();
+    added.status->requested_mode = added.status->actual_mode = "vgpu";
+    added.status->phase = phases::ready;
+    added.status->reason = "Enrolled";
+    added.plugins.push_back({"vgpu", "quartermaster/gpu-manager-daemonset-x", "", true, false});
   }
   node_view& first() { return is.nodes.front(); }
   kube::node& node() { return first().node; }
@@ -107,10 +107,10 @@ struct cluster {
   std::vector<std::string> wrong() {
     std::vector<std::string> out;
     const auto found = walked();
-    const auto add = [&](const step& one) {
-      if (one.is == outcome::wrong)
-        out.push_back(one.row ? "preflight:" + std::string(reconcilers::to_string(one.row->what))
-                              : std::string(to_string(one.why)));
+    const auto add = [&](const step& step) {
+      if (step.is == outcome::wrong)
+        out.push_back(step.row ? "preflight:" + std::string(reconcilers::to_string(step.row->check))
+                               : std::string(to_string(step.cause)));
     };
     std::ranges::for_each(found.cluster, add);
     for (const auto& node : found.nodes) std::ranges::for_each(node.steps, add);
@@ -120,15 +120,15 @@ struct cluster {
 };
 
 TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
-  cluster one;
-  EXPECT_THAT(one.wrong(), IsEmpty());
-  const auto found = one.walked();
+  cluster cluster;
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
+  const auto found = cluster.walked();
   ASSERT_EQ(found.nodes.size(), 1U);
   EXPECT_EQ(found.nodes.front().mode, "vgpu");
   std::vector<stage> order;
   for (const auto& step : found.nodes.front().steps) {
     EXPECT_NE(step.is, outcome::skipped) << text_of(step, language::en);
-    if (order.empty() || order.back() != step.at) order.push_back(step.at);
+    if (order.empty() || order.back() != step.position) order.push_back(step.position);
   }
   EXPECT_THAT(order, ElementsAre(stage::label, stage::node, stage::module, stage::enrolment, stage::preflight,
                                  stage::module_label, stage::plugin, stage::other_plugins, stage::resources,
@@ -137,23 +137,23 @@ TEST(verify, S4_finds_nothing_wrong_with_a_healthy_cluster) {
 }
 
 TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
-  cluster one;
-  const auto said = [&](const char* status, const char* reason) {
-    one.is.policy->status =
+  cluster cluster;
+  const auto describe = [&](const char* status, const char* reason) {
+    cluster.is.policy->status =
         nlohmann::json{
             {"observedGeneration", 3},
             {"conditions",
              {{{"type", "Ready"}, {"status", "True"}},
               {{"type", "RulesEnforced"}, {"status", status}, {"reason", reason}, {"message", "3 declared keys"}}}}}
             .dump();
-    EXPECT_THAT(one.wrong(), IsEmpty());
-    for (const auto& step : one.walked().cluster) {
-      if (step.at == stage::rules) return text_of(step, language::en);
+    EXPECT_THAT(cluster.wrong(), IsEmpty());
+    for (const auto& step : cluster.walked().cluster) {
+      if (step.position == stage::rules) return text_of(step, language::en);
     }
     return std::string();
   };
-  EXPECT_EQ(said("True", "Deny"), "enforcement Deny: 3 declared keys");
-  EXPECT_EQ(said("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
+  EXPECT_EQ(describe("True", "Deny"), "enforcement Deny: 3 declared keys");
+  EXPECT_EQ(describe("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
 }
 
 /// The policy as the operator tells of its schedulers.
@@ -171,40 +171,40 @@ nlohmann::json master(const std::string& name, const std::string& reason, const 
 }
 
 TEST(verify, says_who_sends_pods_to_the_extender) {
-  const auto said = [](cluster one) {
-    EXPECT_THAT(one.wrong(), IsEmpty());
-    for (const auto& step : one.walked().cluster) {
-      if (step.at == stage::scheduler) return text_of(step, language::en);
+  const auto describe = [](cluster cluster) {
+    EXPECT_THAT(cluster.wrong(), IsEmpty());
+    for (const auto& step : cluster.walked().cluster) {
+      if (step.position == stage::scheduler) return text_of(step, language::en);
     }
     return std::string("nothing");
   };
-  EXPECT_THAT(said({}), HasSubstr("spec.scheduler.mode is None"));
+  EXPECT_THAT(describe({}), HasSubstr("spec.scheduler.mode is None"));
   cluster dedicated, masters, one_node;
   scheduled(dedicated, "Dedicated", {{"status", "True"}, {"reason", "Dedicated"}, {"message", "2 of 2 ready"}}, {});
-  EXPECT_EQ(said(dedicated), "Dedicated: 2 of 2 ready");
+  EXPECT_EQ(describe(dedicated), "Dedicated: 2 of 2 ready");
   scheduled(masters, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
             {master("cp-1", "Applied", "", 1)});
-  EXPECT_EQ(said(masters), "StaticPod: 1 of 1 asks");
+  EXPECT_EQ(describe(masters), "StaticPod: 1 of 1 asks");
   one_node.is.whole = false;
-  EXPECT_EQ(said(one_node), "nothing");
+  EXPECT_EQ(describe(one_node), "nothing");
 }
 
 TEST(verify, warns_of_callers_that_the_extender_is_going_to_refuse) {
-  const auto said = [](const char* status) {
-    cluster one;
-    auto is = nlohmann::json::parse(one.is.policy->status);
+  const auto describe = [](const char* status) {
+    cluster cluster;
+    auto is = nlohmann::json::parse(cluster.is.policy->status);
     is["conditions"].push_back(
         {{"type", "CallerCertificatesValid"}, {"status", status}, {"reason", "R"}, {"message", "ends 2027"}});
-    one.is.policy->status = is.dump();
-    EXPECT_THAT(one.wrong(), IsEmpty());
-    for (const auto& step : one.walked().cluster) {
-      if (step.at == stage::callers) return std::string(to_string(step.is)) + " " + text_of(step, language::en);
+    cluster.is.policy->status = is.dump();
+    EXPECT_THAT(cluster.wrong(), IsEmpty());
+    for (const auto& step : cluster.walked().cluster) {
+      if (step.position == stage::callers) return std::string(to_string(step.is)) + " " + text_of(step, language::en);
     }
     return std::string("nothing");
   };
-  EXPECT_EQ(said("True"), "good ends 2027");
-  EXPECT_EQ(said("False"), "warning ends 2027");
-  EXPECT_EQ(said("Unknown"), "nothing");
+  EXPECT_EQ(describe("True"), "good ends 2027");
+  EXPECT_EQ(describe("False"), "warning ends 2027");
+  EXPECT_EQ(describe("Unknown"), "nothing");
 }
 
 struct defect {
@@ -476,13 +476,13 @@ const std::vector<defect> defects{
 
 TEST(verify, S4_each_seeded_defect_is_found_and_none_is_invented) {
   EXPECT_GE(defects.size(), 10U);
-  for (const auto& one : defects) {
+  for (const auto& defect : defects) {
     cluster broken;
-    one.seed(broken);
-    auto found = broken.wrong(), expected = one.found;
+    defect.seed(broken);
+    auto found = broken.wrong(), expected = defect.found;
     std::ranges::sort(found);
     std::ranges::sort(expected);
-    EXPECT_EQ(found, expected) << one.name;
+    EXPECT_EQ(found, expected) << defect.name;
   }
 }
 
@@ -506,19 +506,19 @@ TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else
 
 TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
   std::set<code> seen;
-  for (const auto& one : defects) {
+  for (const auto& defect : defects) {
     cluster broken;
-    one.seed(broken);
+    defect.seed(broken);
     const auto found = broken.walked();
-    const auto check = [&](const step& at) {
-      if (at.is != outcome::wrong) return;
-      seen.insert(at.why);
-      for (const auto in : {language::en, language::zh}) {
-        EXPECT_NE(text_of(at, in), "") << one.name;
-        EXPECT_NE(remedy_of(at, "gpu-1", in), "") << one.name;
+    const auto check = [&](const step& step) {
+      if (step.is != outcome::wrong) return;
+      seen.insert(step.cause);
+      for (const auto entry : {language::en, language::zh}) {
+        EXPECT_NE(text_of(step, entry), "") << defect.name;
+        EXPECT_NE(remedy_of(step, "gpu-1", entry), "") << defect.name;
         for (const auto mark : {"{value}", "{other}", "{node}", "{found}", "{needed}"}) {
-          EXPECT_THAT(text_of(at, in), testing::Not(HasSubstr(mark)));
-          EXPECT_THAT(remedy_of(at, "gpu-1", in), testing::Not(HasSubstr(mark)));
+          EXPECT_THAT(text_of(step, entry), testing::Not(HasSubstr(mark)));
+          EXPECT_THAT(remedy_of(step, "gpu-1", entry), testing::Not(HasSubstr(mark)));
         }
       }
     };
@@ -529,12 +529,12 @@ TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
 }
 
 TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_languages) {
-  cluster one;
-  one.asks("vgppu");
-  one.phase(phases::refused, "UnknownMode");
-  const auto found = one.walked();
+  cluster mistyped;
+  mistyped.asks("vgppu");
+  mistyped.phase(phases::refused, "UnknownMode");
+  const auto found = mistyped.walked();
   const auto& steps = found.nodes.at(0).steps;
-  const auto label = std::ranges::find(steps, code::unknown_mode, &step::why);
+  const auto label = std::ranges::find(steps, code::unknown_mode, &step::cause);
   ASSERT_NE(label, steps.end());
   EXPECT_THAT(text_of(*label, language::en), testing::EndsWith("Did you mean vgpu?"));
   EXPECT_THAT(text_of(*label, language::zh),
@@ -546,19 +546,19 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   two.node_labels["quartermaster.io/mode"] = "mps";
   two.phase(phases::refused, "ConflictingLabels");
   const auto both = two.walked();
-  const auto at = std::ranges::find(both.nodes.at(0).steps, code::conflicting_labels, &step::why);
-  ASSERT_NE(at, both.nodes.at(0).steps.end());
-  EXPECT_THAT(text_of(*at, language::zh),
+  const auto match = std::ranges::find(both.nodes.at(0).steps, code::conflicting_labels, &step::cause);
+  ASSERT_NE(match, both.nodes.at(0).steps.end());
+  EXPECT_THAT(text_of(*match, language::zh),
               testing::AllOf(HasSubstr("nvidia-device-enable=vgpu"), HasSubstr("互相矛盾")));
 }
 
 TEST(verify, independent_defects_are_all_found) {
-  cluster one;
-  one.plugin_breaks("ImagePullBackOff");
-  one.node().unschedulable = true;
-  one.is.policy->modules["extra"].enabled = true;
-  one.is.leader->holder.clear();
-  EXPECT_THAT(one.wrong(), ElementsAre("leader_missing", "node_cordoned", "plugin_not_ready"));
+  cluster cluster;
+  cluster.plugin_breaks("ImagePullBackOff");
+  cluster.node().unschedulable = true;
+  cluster.is.policy->modules["extra"].enabled = true;
+  cluster.is.leader->holder.clear();
+  EXPECT_THAT(cluster.wrong(), ElementsAre("leader_missing", "node_cordoned", "plugin_not_ready"));
 }
 
 TEST(verify, a_missing_driver_explains_a_plugin_that_crashes_but_not_one_whose_image_is_missing) {
@@ -573,82 +573,82 @@ TEST(verify, a_missing_driver_explains_a_plugin_that_crashes_but_not_one_whose_i
 }
 
 TEST(verify, a_change_under_way_is_told_as_such) {
-  cluster one;
-  one.plugin_breaks("");
-  one.first().plugins.clear();
-  one.asks("pgpu");
-  one.first().status->requested_mode = "pgpu";
-  one.policy_ready("True", "RolledOut");
-  one.phase(phases::removing, "PluginLeaving", "waits until plugin pod quartermaster/x of mode vgpu is gone");
-  EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
+  cluster cluster;
+  cluster.plugin_breaks("");
+  cluster.first().plugins.clear();
+  cluster.asks("pgpu");
+  cluster.first().status->requested_mode = "pgpu";
+  cluster.policy_ready("True", "RolledOut");
+  cluster.phase(phases::removing, "PluginLeaving", "waits until plugin pod quartermaster/x of mode vgpu is gone");
+  EXPECT_THAT(cluster.wrong(), ElementsAre("change_under_way"));
 }
 
 TEST(verify, while_a_node_changes_its_daemon_set_is_no_finding_of_its_own) {
-  cluster one;
-  one.asks("vgpu");
-  one.node_labels["quartermaster.io/module"] = "vgpu";
-  one.vgpu_set().desired = one.vgpu_set().updated = 1;
-  one.policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
-  one.phase(phases::enrolling, "PluginComing", "waits for the plugin pod");
-  EXPECT_THAT(one.wrong(), ElementsAre("change_under_way"));
+  cluster cluster;
+  cluster.asks("vgpu");
+  cluster.node_labels["quartermaster.io/module"] = "vgpu";
+  cluster.vgpu_set().desired = cluster.vgpu_set().updated = 1;
+  cluster.policy_ready("False", "RollingOut", "ready of desired: vgpu 0/1");
+  cluster.phase(phases::enrolling, "PluginComing", "waits for the plugin pod");
+  EXPECT_THAT(cluster.wrong(), ElementsAre("change_under_way"));
 }
 
 TEST(verify, a_plugin_that_is_ready_and_not_yet_counted_as_available_is_no_finding) {
-  cluster one;
-  one.vgpu_set().available = 0;
-  one.vgpu_set().ready = 1;
-  EXPECT_THAT(one.wrong(), IsEmpty());
-  one.vgpu_set().ready = 0;
-  EXPECT_THAT(one.wrong(), ElementsAre("daemonset_not_rolled_out"));
+  cluster cluster;
+  cluster.vgpu_set().available = 0;
+  cluster.vgpu_set().ready = 1;
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
+  cluster.vgpu_set().ready = 0;
+  EXPECT_THAT(cluster.wrong(), ElementsAre("daemonset_not_rolled_out"));
 }
 
 TEST(verify, while_everything_is_removed_no_module_is_off) {
-  cluster one;
-  one.is.policy->removing = true;
-  for (auto& [name, module] : one.is.policy->modules) module.enabled = false;
-  one.policy_ready("False", "Removing", "1 node has still to leave; quartermaster uninstall goes on");
-  const auto found = one.wrong();
+  cluster cluster;
+  cluster.is.policy->removing = true;
+  for (auto& [name, module] : cluster.is.policy->modules) module.enabled = false;
+  cluster.policy_ready("False", "Removing", "1 node has still to leave; quartermaster uninstall goes on");
+  const auto found = cluster.wrong();
   EXPECT_THAT(found, testing::Contains("policy_not_ready"));
   EXPECT_THAT(found, testing::Not(testing::Contains("module_off")));
 }
 
 TEST(verify, says_which_cards_a_person_took_out_of_use_and_which_of_those_are_none) {
-  cluster one;
-  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2, GPU-gone"}});
-  EXPECT_THAT(one.wrong(), ElementsAre("cordon_unknown"));
-  std::vector<std::string> said;
-  const auto walked = one.walked();
+  cluster cluster;
+  cluster.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2, GPU-gone"}});
+  EXPECT_THAT(cluster.wrong(), ElementsAre("cordon_unknown"));
+  std::vector<std::string> lines;
+  const auto walked = cluster.walked();
   for (const auto& step : walked.nodes.front().steps)
-    if (step.at == stage::node) said.push_back(text_of(step, language::en));
-  EXPECT_THAT(said, testing::Contains("cards out of use by annotation quartermaster.io/cordon: gpu-1/2"));
-  EXPECT_THAT(said,
+    if (step.position == stage::node) lines.push_back(text_of(step, language::en));
+  EXPECT_THAT(lines, testing::Contains("cards out of use by annotation quartermaster.io/cordon: gpu-1/2"));
+  EXPECT_THAT(lines,
               testing::Contains(HasSubstr("names GPU-gone, which is no card of this node; its cards are gpu-1/0,")));
-  one.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2"}});
-  EXPECT_THAT(one.wrong(), IsEmpty()) << "what a person did on purpose is no defect";
+  cluster.node().annotations = packed({{"quartermaster.io/cordon", "gpu-1/2"}});
+  EXPECT_THAT(cluster.wrong(), IsEmpty()) << "what a person did on purpose is no defect";
 }
 
 TEST(verify, a_node_left_to_somebody_else_is_left_alone) {
-  cluster one;
-  one.asks("pgpu-dra");
-  one.phase(phases::left_alone, "LeftAlone");
-  one.node().allocatable = {{"nvidia.com/gpu", 4}};
-  EXPECT_THAT(one.wrong(), IsEmpty());
+  cluster cluster;
+  cluster.asks("pgpu-dra");
+  cluster.phase(phases::left_alone, "LeftAlone");
+  cluster.node().allocatable = {{"nvidia.com/gpu", 4}};
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
 }
 
 TEST(verify, a_clock_that_is_off_does_not_kill_a_leader_that_renews) {
-  cluster one;
-  one.is.leader->age = std::chrono::hours(3);
-  one.is.leader->moved = true;
-  EXPECT_THAT(one.wrong(), IsEmpty());
+  cluster cluster;
+  cluster.is.leader->age = std::chrono::hours(3);
+  cluster.is.leader->moved = true;
+  EXPECT_THAT(cluster.wrong(), IsEmpty());
 }
 
 TEST(verify, a_pod_holds_the_largest_of_its_init_and_main_containers) {
   kube::pod pod;
-  const auto add = [&](kube::container::role as, std::int64_t cards) {
-    kube::container one;
-    one.as = as;
-    one.limits = {{"nvidia.com/gpu", cards}};
-    pod.containers.push_back(std::move(one));
+  const auto add = [&](kube::container::role role, std::int64_t cards) {
+    kube::container container;
+    container.kind = role;
+    container.limits = {{"nvidia.com/gpu", cards}};
+    pod.containers.push_back(std::move(container));
   };
   using role = kube::container::role;
   add(role::main, 2);

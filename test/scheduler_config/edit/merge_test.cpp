@@ -7,7 +7,7 @@
 #include "scheduler_config/edit/static_pod_edit.hpp"
 #include "test/scheduler_config/files.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using testing::HasSubstr;
@@ -20,8 +20,9 @@ addition ours(const std::string& scheduler_name = {}) {
   return {extender_entry(out), scheduler_name};
 }
 
-std::string said(const std::expected<std::string, finding>& of) {
-  return of ? "nothing" : std::string(to_string(of.error().what)) + " " + message_of(of.error(), crl::language::en);
+std::string said(const std::expected<std::string, finding>& result) {
+  return result ? "nothing"
+                : std::string(to_string(result.error().issue)) + " " + message_of(result.error(), text::language::en);
 }
 
 TEST(scheduler_merge, S7_gives_back_the_bytes_from_before) {
@@ -48,11 +49,11 @@ TEST(scheduler_merge, S7_leaves_every_line_of_the_others_where_it_was) {
     const auto there = merge(text, ours(), newest).value();
     // Every line of the file is in the result, in its order.
     std::istringstream lines(text);
-    std::size_t at = 0;
+    std::size_t index = 0;
     for (std::string line; std::getline(lines, line);) {
-      const auto where = there.find(line, at);
-      ASSERT_NE(where, there.npos) << file << ": " << line;
-      at = where + (there.find("extenders", where) == where ? 0 : line.size());
+      const auto match = there.find(line, index);
+      ASSERT_NE(match, there.npos) << file << ": " << line;
+      index = match + (there.find("extenders", match) == match ? 0 : line.size());
     }
   }
 }
@@ -75,13 +76,13 @@ TEST(scheduler_merge, S7_adds_a_profile_and_keeps_the_one_that_was_there_by_defa
 
 TEST(scheduler_merge, refuses_what_would_end_kube_scheduler) {
   const auto minimal = slurp(golden_files / "corpus/01-kubeadm-minimal.yaml");
-  const auto with = [&](const std::string& extender) { return said(merge(minimal + extender, ours(), newest)); };
-  EXPECT_THAT(with("extenders:\n- urlPrefix: http://a:1\n  bindVerb: bind\n"), HasSubstr("bound_by_another"));
-  EXPECT_THAT(with("extenders:\n- urlPrefix: http://a:1\n  managedResources: [{name: nvidia.com/gpu}]\n"),
+  const auto try_merge = [&](const std::string& extender) { return said(merge(minimal + extender, ours(), newest)); };
+  EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  bindVerb: bind\n"), HasSubstr("bound_by_another"));
+  EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  managedResources: [{name: nvidia.com/gpu}]\n"),
               HasSubstr("managed_by_another"));
-  EXPECT_THAT(with("extenders:\n- urlPrefix: http://a:1\n  colour: red\n"), HasSubstr("field_unknown"));
-  EXPECT_THAT(with("extenders: null\n"), HasSubstr("no_safe_place"));
-  EXPECT_THAT(with("x: &l []\nextenders: *l\n"), HasSubstr("field_unknown"));
+  EXPECT_THAT(try_merge("extenders:\n- urlPrefix: http://a:1\n  colour: red\n"), HasSubstr("field_unknown"));
+  EXPECT_THAT(try_merge("extenders: null\n"), HasSubstr("no_safe_place"));
+  EXPECT_THAT(try_merge("x: &l []\nextenders: *l\n"), HasSubstr("field_unknown"));
   EXPECT_THAT(said(merge("kind: KubeSchedulerConfiguration\n", ours(), newest)), HasSubstr("no_kind"));
 }
 
@@ -89,19 +90,19 @@ TEST(scheduler_merge, refuses_to_lose_what_others_wrote_into_our_part) {
   const auto text = slurp(golden_files / "corpus/05-comments-everywhere.yaml");
   auto there = merge(text, ours(), newest).value();
   const auto end = there.find("# quartermaster: end");
-  auto theirs = there;
-  theirs.insert(end, "- {urlPrefix: 'http://b:2'}\n");
-  EXPECT_THAT(said(unmerge(theirs)), HasSubstr("ours_was_edited"));
-  theirs = there;
-  theirs.replace(end, std::string_view("# quartermaster: end").size(), "# edited");
-  EXPECT_THAT(said(unmerge(theirs)), HasSubstr("ours_was_edited"));
+  auto edited = there;
+  edited.insert(end, "- {urlPrefix: 'http://b:2'}\n");
+  EXPECT_THAT(said(unmerge(edited)), HasSubstr("ours_was_edited"));
+  edited = there;
+  edited.replace(end, std::string_view("# quartermaster: end").size(), "# edited");
+  EXPECT_THAT(said(unmerge(edited)), HasSubstr("ours_was_edited"));
   EXPECT_THAT(said(unmerge(text)), HasSubstr("nothing_of_ours"));
   const auto brackets = unmerge(slurp(golden_files / "corpus/12-flow-lists.yaml"));
   ASSERT_FALSE(brackets);
-  EXPECT_THAT(message_of(brackets.error(), crl::language::en), HasSubstr("say --address"));
+  EXPECT_THAT(message_of(brackets.error(), text::language::en), HasSubstr("say --address"));
   // What they add elsewhere stays.
-  theirs = there + "percentageOfNodesToScore: 30\n";
-  EXPECT_EQ(unmerge(theirs), text + "percentageOfNodesToScore: 30\n");
+  edited = there + "percentageOfNodesToScore: 30\n";
+  EXPECT_EQ(unmerge(edited), text + "percentageOfNodesToScore: 30\n");
 }
 
 TEST(scheduler_render, S7_writes_what_kube_scheduler_of_every_version_takes) {
@@ -110,9 +111,9 @@ TEST(scheduler_render, S7_writes_what_kube_scheduler_of_every_version_takes) {
   extender.server_name = "quartermaster-extender.kube-system.svc";
   const auto text = render(extender, {});
   for (int minor = oldest_minor; minor <= newest_minor; ++minor) {
-    server on;
-    on.minor = minor;
-    EXPECT_FALSE(any_ends(judge(text, on))) << minor << "\n" << text;
+    server server;
+    server.minor = minor;
+    EXPECT_FALSE(any_ends(judge(text, server))) << minor << "\n" << text;
   }
   EXPECT_THAT(text, HasSubstr("kubescheduler.config.k8s.io/v1\n"));
 }
@@ -139,4 +140,4 @@ TEST(static_pod_edit, S7_adds_flag_mount_and_checksum_and_gives_back_the_bytes) 
 }
 
 }  // namespace
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -11,7 +11,7 @@
 #include "scheduler_config/edit/static_pod.hpp"
 #include "test/scheduler_config/files.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using testing::ElementsAre, testing::IsEmpty;
@@ -22,15 +22,15 @@ server kubernetes(int minor) {
   return out;
 }
 
-std::vector<std::string> codes_of(const findings& of) {
+std::vector<std::string> codes_of(const findings& findings) {
   std::vector<std::string> out;
-  for (const auto& one : of) out.emplace_back(to_string(one.what));
+  for (const auto& finding : findings) out.emplace_back(to_string(finding.issue));
   return out;
 }
 
-std::string first_end(const findings& of) {
-  for (const auto& one : of) {
-    if (effect_of(one.what) == effect::ends) return std::string(to_string(one.what));
+std::string first_end(const findings& findings) {
+  for (const auto& finding : findings) {
+    if (effect_of(finding.issue) == effect::ends) return std::string(to_string(finding.issue));
   }
   return {};
 }
@@ -38,10 +38,10 @@ std::string first_end(const findings& of) {
 TEST(scheduler_verdict, S7_says_of_every_edit_whether_kube_scheduler_starts) {
   const auto all = mutants();
   EXPECT_GE(all.size(), 60U);
-  for (const auto& one : all) {
+  for (const auto& entry : all) {
     for (const int minor : {30, 36}) {
-      EXPECT_EQ(first_end(judge(one.text, kubernetes(minor))), one.code_on(minor))
-          << one.name << ", Kubernetes 1." << minor;
+      EXPECT_EQ(first_end(judge(entry.text, kubernetes(minor))), entry.code_on(minor))
+          << entry.name << ", Kubernetes 1." << minor;
     }
   }
 }
@@ -59,12 +59,12 @@ void compare(const std::filesystem::path& file, const std::string& is) {
   EXPECT_EQ(is, slurp(file)) << file;
 }
 
-std::string lines_of(const std::string& name, const findings& of) {
+std::string lines_of(const std::string& name, const findings& findings) {
   std::string out;
-  for (const auto in : {crl::language::en, crl::language::zh}) {
-    for (const auto& one : of)
-      out += name + ":" + std::to_string(one.at.line) + ":" + std::to_string(one.at.column) + ": " +
-             message_of(one, in) + " [" + std::string(to_string(one.what)) + "]\n";
+  for (const auto entry : {text::language::en, text::language::zh}) {
+    for (const auto& finding : findings)
+      out += name + ":" + std::to_string(finding.location.line) + ":" + std::to_string(finding.location.column) + ": " +
+             message_of(finding, entry) + " [" + std::string(to_string(finding.issue)) + "]\n";
   }
   return out;
 }
@@ -127,19 +127,19 @@ TEST(scheduler_verdict, S7_knows_the_file_that_another_product_lost_its_extender
 
 TEST(scheduler_verdict, takes_plugins_of_an_image_of_ones_own) {
   const auto all = mutants();
-  const auto at = std::ranges::find(all, "a plugin that is not there", &mutant::name);
-  auto on = kubernetes(36);
-  EXPECT_EQ(first_end(judge(at->text, on)), "plugin_unknown");
-  on.plugins = {"Coscheduling"};
-  EXPECT_EQ(first_end(judge(at->text, on)), "");
+  const auto match = std::ranges::find(all, "a plugin that is not there", &mutant::name);
+  auto kubernete = kubernetes(36);
+  EXPECT_EQ(first_end(judge(match->text, kubernete)), "plugin_unknown");
+  kubernete.plugins = {"Coscheduling"};
+  EXPECT_EQ(first_end(judge(match->text, kubernete)), "");
 }
 
 TEST(scheduler_verdict, needs_no_kubeconfig_in_a_pod_of_its_own) {
   const auto text = slurp(golden_files / "mistakes/18-no-kubeconfig.yaml");
-  server on;
-  EXPECT_EQ(first_end(judge(text, on)), "no_kubeconfig");
-  on.in_cluster = true;
-  EXPECT_THAT(judge(text, on), IsEmpty());
+  server server;
+  EXPECT_EQ(first_end(judge(text, server)), "no_kubeconfig");
+  server.in_cluster = true;
+  EXPECT_THAT(judge(text, server), IsEmpty());
 }
 
 TEST(scheduler_verdict, F36_says_where) {
@@ -147,43 +147,43 @@ TEST(scheduler_verdict, F36_says_where) {
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
       "clientConnection: {kubeconfig: a}\nextenders:\n  - urlPrefix: http://10.0.0.1:1\n    weigth: 1\n");
   ASSERT_EQ(found.size(), 1U);
-  EXPECT_EQ(found[0].at, (yaml::place{6, 5}));
+  EXPECT_EQ(found[0].location, (text::yaml::place{6, 5}));
   EXPECT_EQ(found[0].field, "extenders[0].weigth");
   EXPECT_EQ(found[0].hint, "weight");
 }
 
 TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
-  const auto said = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(36));
-  ASSERT_THAT(codes_of(said), ElementsAre("not_json"));
-  EXPECT_THAT(message_of(said.at(0), crl::language::en), testing::HasSubstr("1e99999"));
+  const auto findings = judge(R"({"kind": 1e99999, "apiVersion": "v1"})", kubernetes(36));
+  ASSERT_THAT(codes_of(findings), ElementsAre("not_json"));
+  EXPECT_THAT(message_of(findings.at(0), text::language::en), testing::HasSubstr("1e99999"));
 }
 
 /// base.yaml with one edit, what of it is said.
-std::vector<std::string> said_of(const std::string& from, const std::string& to) {
+std::vector<std::string> said_of(const std::string& before, const std::string& after) {
   auto text = slurp(golden_files / "base.yaml");
   const auto sound = codes_of(judge(text, kubernetes(36)));
-  text.replace(text.find(from), from.size(), to);
+  text.replace(text.find(before), before.size(), after);
   auto out = codes_of(judge(text, kubernetes(36)));
-  for (const auto& one : sound) {
-    if (const auto at = std::ranges::find(out, one); at != out.end()) out.erase(at);
+  for (const auto& entry : sound) {
+    if (const auto match = std::ranges::find(out, entry); match != out.end()) out.erase(match);
   }
   return out;
 }
 
 TEST(scheduler_verdict, F36_knows_an_address_nothing_can_be_sent_to) {
-  const auto with = [](const std::string& url) {
+  const auto judge_url = [](const std::string& url) {
     return said_of("https://127.0.0.1:9443/scheduler", "\"" + url + "\"");
   };
   for (const auto* url : {"https://[::1", "https://[::1:443", "https://[a]", "https://10.0.0.1:99999",
                           "https://10.0.0.1:0", "https://10.0.0.1:00", "https://10.0.0.1:-1", "https://10.0.0.1:80:90",
                           "https://10.0.0.256", "https://10.0.0:443/x", "https://a,b"})
-    EXPECT_THAT(with(url), ElementsAre("url_malformed")) << url;
-  EXPECT_THAT(with("https://a b"), ElementsAre("url_folded"));
+    EXPECT_THAT(judge_url(url), ElementsAre("url_malformed")) << url;
+  EXPECT_THAT(judge_url("https://a b"), ElementsAre("url_folded"));
   for (const auto* url : {"https://", "https://:443", "https:///x", "https:10.0.0.1", "10.0.0.1"})
-    EXPECT_THAT(with(url), ElementsAre("url_cut")) << url;
+    EXPECT_THAT(judge_url(url), ElementsAre("url_cut")) << url;
   for (const auto* url : {"https://[::1]:443/x", "https://10.0.0.1", "https://10.0.0.1:65535", "https://10.0.0.1:",
                           "http://extender.example:1", "https://a_b.example", "https://1:2@a.example:443"})
-    EXPECT_THAT(with(url), IsEmpty()) << url;
+    EXPECT_THAT(judge_url(url), IsEmpty()) << url;
 }
 
 TEST(scheduler_verdict, F36_knows_names_the_API_server_refuses) {
@@ -213,14 +213,19 @@ TEST(scheduler_verdict, F36_bounds_what_aliases_multiply) {
 TEST(scheduler_finding, has_words_for_every_code_in_both_languages) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < code_count; ++i) {
-    const finding one{
-        .what = static_cast<code>(i), .at = {}, .field = "f", .value = "v", .other = "o", .allowed = "a", .hint = "h"};
-    EXPECT_TRUE(names.insert(to_string(one.what)).second);
-    for (const auto in : {crl::language::en, crl::language::zh}) {
-      EXPECT_FALSE(wrong_of(one, in).empty() || remedy_of(one, in).empty()) << to_string(one.what);
+    const finding finding{.issue = static_cast<code>(i),
+                          .location = {},
+                          .field = "f",
+                          .value = "v",
+                          .other = "o",
+                          .allowed = "a",
+                          .hint = "h"};
+    EXPECT_TRUE(names.insert(to_string(finding.issue)).second);
+    for (const auto entry : {text::language::en, text::language::zh}) {
+      EXPECT_FALSE(wrong_of(finding, entry).empty() || remedy_of(finding, entry).empty()) << to_string(finding.issue);
     }
   }
 }
 
 }  // namespace
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

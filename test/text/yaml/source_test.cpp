@@ -9,7 +9,7 @@
 
 #include "text/yaml/writer.hpp"
 
-namespace reconcilers::yaml {
+namespace text::yaml {
 namespace {
 
 using testing::HasSubstr;
@@ -23,7 +23,9 @@ std::string problem(const std::string& text) {
   const auto out = read("f.yaml", text);
   return out ? "none" : out.error();
 }
-std::string where(const node* of) { return std::to_string(of->at.line) + ":" + std::to_string(of->at.column); }
+std::string where(const node* node) {
+  return std::to_string(node->location.line) + ":" + std::to_string(node->location.column);
+}
 
 TEST(yaml_source, keeps_the_place_of_every_key_and_value) {
   const auto file = sound("a: 1\nb:\n  - c: {d: e}\n---\n# second\nf: g\n");
@@ -76,8 +78,8 @@ TEST(yaml_source, tells_scalars_apart_as_kubectl_does) {
 }
 
 TEST(yaml_source, gives_the_text_kubernetes_sees) {
-  const auto text = [](const std::string& of) {
-    const auto file = sound("a: " + of);
+  const auto text = [](const std::string& value) {
+    const auto file = sound("a: " + value);
     return canonical(*find(file.documents.at(0), "a"));
   };
   EXPECT_EQ(text("on"), "true");
@@ -147,15 +149,16 @@ TEST(yaml_source, F35_hostile_files_cost_what_their_size_is) {
   std::string line = "{";
   for (int i = 0; i < 60'000; ++i) line += "\"键" + std::to_string(i) + "\": 1, ";
   const auto wide = sound(line + "\"last\": 1}");
-  EXPECT_EQ(find_entry(wide.documents.at(0), "last")->key->at.line, 1);
+  EXPECT_EQ(find_entry(wide.documents.at(0), "last")->key->location.line, 1);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
 }
 
 TEST(yaml_source, says_why_a_file_cannot_be_read) {
-  std::istringstream in("a: 1");
-  EXPECT_EQ(read_file("test/no-such-file.yaml", in).error(), "test/no-such-file.yaml: No such file or directory");
-  EXPECT_THAT(read_file("test", in).error(), HasSubstr("a directory; name the files in it, for example test/*.yaml"));
-  const auto read = read_file("-", in);
+  std::istringstream input("a: 1");
+  EXPECT_EQ(read_file("test/no-such-file.yaml", input).error(), "test/no-such-file.yaml: No such file or directory");
+  EXPECT_THAT(read_file("test", input).error(),
+              HasSubstr("a directory; name the files in it, for example test/*.yaml"));
+  const auto read = read_file("-", input);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name, "<stdin>");
 }
@@ -178,4 +181,4 @@ TEST(yaml_writer, writes_what_every_reader_takes_for_the_same) {
 }
 
 }  // namespace
-}  // namespace reconcilers::yaml
+}  // namespace text::yaml

@@ -13,44 +13,44 @@ namespace {
 using namespace reconcilers::extender;
 using testing::HasSubstr;
 
-struct front_test : rig {
+struct request_handler_test : rig {
   reconcilers::recording_transport transport;
   kube::client api{transport};
-  fence earlier{{loop, api, known.pods, [this](const kube::pod& one) { return asks(one, book.keys()); }, "me"}};
+  fence earlier{{loop, api, known.pods, [this](const kube::pod& pod) { return asks(pod, book.keys()); }, "me"}};
   binder binds{{loop, api, known.pods, known.nodes, book, earlier, [] { return std::chrono::seconds(9); }}, metrics};
   reconcilers::recording_recorder recorder;
   waiting waiters{{api, known.pods, known.nodes, book, recorder}, metrics};
   bool leading = true;
-  front subject{
-      {book, known.pods, binds, [this] { return leading; }, [this](const kube::pod& one) { waiters.note(one); }},
+  request_handler subject{
+      {book, known.pods, binds, [this] { return leading; }, [this](const kube::pod& pod) { waiters.note(pod); }},
       metrics};
 
-  front_test() {
+  request_handler_test() {
     known.nodes.put(vgpu_node("a", 2));
     known.nodes.put(vgpu_node("b", 1));
     known.nodes.put(node("plain", {}, {}));
   }
-  std::string asked_for(const kube::pod& of, const json& names) {
-    return json{{"Pod", document(of)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump();
+  std::string asked_for(const kube::pod& pod, const json& names) {
+    return json{{"Pod", document(pod)}, {"Nodes", nullptr}, {"NodeNames", names}}.dump();
   }
-  json preempt(const kube::pod& of, const std::map<std::string, std::vector<kube::pod>>& victims) {
+  json preempt(const kube::pod& preemptor, const std::map<std::string, std::vector<kube::pod>>& victims) {
     json nodes = json::object();
     for (const auto& [name, pods] : victims) {
       json list = json::array();
-      for (const auto& one : pods) list.push_back({{"UID", one.id.to_string()}});
+      for (const auto& pod : pods) list.push_back({{"UID", pod.id.to_string()}});
       nodes[name] = {{"Pods", list}, {"NumPDBViolations", 2}};
     }
-    const json body{{"Pod", document(of)}, {"NodeNameToVictims", nullptr}, {"NodeNameToMetaVictims", nodes}};
+    const json body{{"Pod", document(preemptor)}, {"NodeNameToVictims", nullptr}, {"NodeNameToMetaVictims", nodes}};
     return json::parse(subject.preempt(body.dump()).body)["NodeNameToMetaVictims"];
   }
-  json filter(const kube::pod& of, const json& names) {
-    const auto got = subject.filter(asked_for(of, names));
+  json filter(const kube::pod& pod, const json& names) {
+    const auto got = subject.filter(asked_for(pod, names));
     EXPECT_EQ(got.status, 200) << got.body;
     return json::parse(got.body);
   }
 };
 
-TEST_F(front_test, filter_names_what_fits_and_why_the_others_do_not) {
+TEST_F(request_handler_test, filter_names_what_fits_and_why_the_others_do_not) {
   known.pods.put(share("big", 90, 60, "b"));
   const auto got = filter(share("p", 20, 8), {"a", "b", "plain", "gone"});
   EXPECT_EQ(got["NodeNames"], json({"a"}));
@@ -61,7 +61,7 @@ TEST_F(front_test, filter_names_what_fits_and_why_the_others_do_not) {
   EXPECT_EQ(got["Error"], "");
 }
 
-TEST_F(front_test, whole_nodes_are_answered_by_name) {
+TEST_F(request_handler_test, whole_nodes_are_answered_by_name) {
   const json nodes{{"metadata", json::object()},
                    {"items",
                     {{{"metadata", {{"name", "a"}, {"labels", {{"x", "y"}}}}}, {"spec", json::object()}},
@@ -73,11 +73,11 @@ TEST_F(front_test, whole_nodes_are_answered_by_name) {
   EXPECT_EQ(read["NodeNames"], nullptr);
 }
 
-TEST_F(front_test, a_pod_that_asks_for_nothing_of_ours_fits_everywhere) {
+TEST_F(request_handler_test, a_pod_that_asks_for_nothing_of_ours_fits_everywhere) {
   EXPECT_EQ(filter(pod("p", {container("main", {{"rdma/hca", 1}})}), {"a", "gone"})["NodeNames"], json({"a", "gone"}));
 }
 
-TEST_F(front_test, what_the_store_knows_of_a_pod_wins_over_the_body) {
+TEST_F(request_handler_test, what_the_store_knows_of_a_pod_wins_over_the_body) {
   known.pods.put(share("p", 20, 8));
   auto other = share("p", 20, 1000);
   EXPECT_EQ(filter(other, {"a"})["NodeNames"], json({"a"}));
@@ -85,13 +85,13 @@ TEST_F(front_test, what_the_store_knows_of_a_pod_wins_over_the_body) {
   EXPECT_EQ(filter(other, {"a"})["NodeNames"], json::array());
 }
 
-TEST_F(front_test, a_pod_may_choose_its_cards) {
-  auto one = annotated(share("p", 20, 8), {{"nvidia.com/use-gpuuuid", "b/0"}});
-  const auto got = filter(one, {"a", "b"});
+TEST_F(request_handler_test, a_pod_may_choose_its_cards) {
+  auto pod = annotated(share("p", 20, 8), {{"nvidia.com/use-gpuuuid", "b/0"}});
+  const auto got = filter(pod, {"a", "b"});
   EXPECT_EQ(got["NodeNames"], json({"b"}));
 }
 
-TEST_F(front_test, prioritize_fills_one_node_after_the_other) {
+TEST_F(request_handler_test, prioritize_fills_one_node_after_the_other) {
   known.pods.put(share("there", 50, 8, "b"));
   const auto got = json::parse(subject.prioritize(asked_for(share("p", 20, 8), {"a", "b", "gone"})).body);
   ASSERT_EQ(got.size(), 3u);
@@ -101,36 +101,36 @@ TEST_F(front_test, prioritize_fills_one_node_after_the_other) {
   EXPECT_LE(got[1]["Score"], 10);
 }
 
-json uids(const std::vector<kube::pod>& of) {
+json uids(const std::vector<kube::pod>& pods) {
   json out = json::array();
-  for (const auto& one : of) out.push_back({{"UID", one.id.to_string()}});
+  for (const auto& pod : pods) out.push_back({{"UID", pod.id.to_string()}});
   return out;
 }
 
-TEST_F(front_test, preempt_answers_a_node_with_all_its_victims_or_not_at_all) {
+TEST_F(request_handler_test, preempt_answers_a_node_with_all_its_victims_or_not_at_all) {
   const auto low = share("low", 90, 8, "b"), keep = share("keep", 90, 8, "a");
   // Left for CPU, ports or affinity: the ledger does not know it.
   const auto cpu = pod("cpu", {}, "b");
-  for (const auto& one : {low, cpu, keep, share("keep2", 90, 8, "a")}) known.pods.put(one);
-  const auto asked = share("p", 50, 8);
-  EXPECT_EQ(preempt(asked, {{"a", {keep}}, {"b", {cpu, low}}}),
+  for (const auto& entry : {low, cpu, keep, share("keep2", 90, 8, "a")}) known.pods.put(entry);
+  const auto preemptor = share("p", 50, 8);
+  EXPECT_EQ(preempt(preemptor, {{"a", {keep}}, {"b", {cpu, low}}}),
             (json{{"a", {{"Pods", uids({keep})}, {"NumPDBViolations", 2}}},
                   {"b", {{"Pods", uids({cpu, low})}, {"NumPDBViolations", 2}}}}));
-  EXPECT_EQ(preempt(asked, {{"a", {cpu}}, {"b", {cpu}}}), json::object()) << "its card stays taken";
+  EXPECT_EQ(preempt(preemptor, {{"a", {cpu}}, {"b", {cpu}}}), json::object()) << "its card stays taken";
   known.pods.erase(low);
-  EXPECT_EQ(preempt(asked, {{"b", {cpu}}}).size(), 1u) << "its card is free already, and CPU was needed";
-  EXPECT_EQ(preempt(asked, {{"b", {}}}), json::object())
+  EXPECT_EQ(preempt(preemptor, {{"b", {cpu}}}).size(), 1u) << "its card is free already, and CPU was needed";
+  EXPECT_EQ(preempt(preemptor, {{"b", {}}}), json::object())
       << "an empty list would be an error of the whole attempt in kube-scheduler";
 }
 
-TEST_F(front_test, S14_nobody_has_to_leave_for_a_pod_that_its_quota_forbids) {
+TEST_F(request_handler_test, S14_nobody_has_to_leave_for_a_pod_that_its_quota_forbids) {
   auto other = share("other", 100, 0, "b");
   other.key.ns = "others";
   known.pods.put(other);
   known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 0}}}));
-  const auto one = share("p", 100, 0);
-  known.pods.put(one);
-  EXPECT_EQ(preempt(one, {{"b", {other}}}), json::object());
+  const auto pod = share("p", 100, 0);
+  known.pods.put(pod);
+  EXPECT_EQ(preempt(pod, {{"b", {other}}}), json::object());
   for (const auto* name : {"x", "y"}) {
     auto full = share(name, 100, 0, "a");
     full.key.ns = "others";
@@ -141,7 +141,7 @@ TEST_F(front_test, S14_nobody_has_to_leave_for_a_pod_that_its_quota_forbids) {
   EXPECT_EQ(recorder.events[0].reason, "AcceleratorQuotaExceeded") << "though filter was never asked";
 }
 
-TEST_F(front_test, S14_victims_of_its_own_namespace_give_their_part_of_the_quota_back) {
+TEST_F(request_handler_test, S14_victims_of_its_own_namespace_give_their_part_of_the_quota_back) {
   const auto mine = share("mine", 100, 0, "b");
   auto other = share("other", 100, 0, "a");
   other.key.ns = "others";
@@ -154,7 +154,7 @@ TEST_F(front_test, S14_victims_of_its_own_namespace_give_their_part_of_the_quota
   EXPECT_TRUE(answer.contains("b")) << answer;
 }
 
-TEST_F(front_test, S14_filter_refuses_beyond_the_quota_and_says_which) {
+TEST_F(request_handler_test, S14_filter_refuses_beyond_the_quota_and_says_which) {
   known.pods.put(share("there", 50, 8, "a"));
   known.quotas.put(limits_of_lab({{{"units", "cores"}, {"max", 60}}}));
   EXPECT_EQ(
@@ -166,13 +166,13 @@ TEST_F(front_test, S14_filter_refuses_beyond_the_quota_and_says_which) {
             "the namespace demands more isolation than this node gives");
 }
 
-TEST_F(front_test, S48_whole_cards_are_exclusive_for_a_namespace_that_demands_isolation) {
+TEST_F(request_handler_test, S48_whole_cards_are_exclusive_for_a_namespace_that_demands_isolation) {
   known.nodes.put(node("p", {{"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 2}}));
   const auto whole = pod("w", {container("main", {{"nvidia.com/gpu", 1}})});
   for (const auto* demanded : {"soft", "exclusive"}) {
     known.quotas.put(quota_of("lab", "q", {{"isolation", demanded}}, static_cast<std::int64_t>(next_version())));
     EXPECT_EQ(filter(whole, {"p"})["NodeNames"], json({"p"})) << demanded;
-    EXPECT_TRUE(book.try_on(whole, asked(whole, book.keys()), "p").held) << demanded;
+    EXPECT_TRUE(book.try_on(whole, pod_request(whole, book.keys()), "p").held) << demanded;
     EXPECT_EQ(filter(share("v", 100, 0), {"a"})["NodeNames"], json({"a"})) << demanded;
   }
   EXPECT_EQ(filter(share("s", 10, 8), {"a"})["FailedNodes"]["a"],
@@ -182,25 +182,25 @@ TEST_F(front_test, S48_whole_cards_are_exclusive_for_a_namespace_that_demands_is
   EXPECT_EQ(filter(both, {"a"})["NodeNames"], json::array()) << "its share is not";
 }
 
-TEST_F(front_test, S48_on_a_node_with_cards_of_several_models_an_allowed_one_is_found) {
+TEST_F(request_handler_test, S48_on_a_node_with_cards_of_several_models_an_allowed_one_is_found) {
   known.nodes.put(node("mixed", {{"quartermaster.io/module", "mps"}},
                        {{"nvidia.com/mps-core", 200}, {"nvidia.com/mps-memory", 30}}));
   known.cards.put(reported("mixed", {{{"uuid", "GPU-a"}, {"index", 0}, {"memoryMiB", 16000}, {"model", "A100"}},
                                      {{"uuid", "GPU-t"}, {"index", 1}, {"memoryMiB", 16000}, {"model", "T4"}}}));
-  ASSERT_EQ(book.book().view("mixed")->what->cards.size(), 2u);
+  ASSERT_EQ(book.book().view("mixed")->inventory->cards.size(), 2u);
   known.quotas.put(limits_of_lab({{{"units", "cards"}, {"max", 0}, {"model", "A100"}}}));
-  const auto one = pod("p", {container("main", {{"nvidia.com/mps-core", 10}, {"nvidia.com/mps-memory", 1}})});
-  EXPECT_EQ(filter(one, {"mixed"})["NodeNames"], json({"mixed"}));
-  const asked by(one, book.keys());
-  const auto here = book.try_on(one, by, "mixed");
-  ASSERT_TRUE(here.held) << here.why;
+  const auto first = pod("p", {container("main", {{"nvidia.com/mps-core", 10}, {"nvidia.com/mps-memory", 1}})});
+  EXPECT_EQ(filter(first, {"mixed"})["NodeNames"], json({"mixed"}));
+  const pod_request request(first, book.keys());
+  const auto here = book.try_on(first, request, "mixed");
+  ASSERT_TRUE(here.held) << here.reason;
   EXPECT_EQ(here.held->grants.at(0).card, "GPU-t");
   const auto two = pod("q", {container("main", {{"nvidia.com/mps-core", 200}})});
   EXPECT_EQ(filter(two, {"mixed"})["FailedNodes"]["mixed"], "the namespace's quota of cards is used up");
 }
 
 /// kube-scheduler keeps a nominated pod's room in sums only; which card it was emptied of, it does not know.
-TEST_F(front_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
+TEST_F(request_handler_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
   auto urgent = share("urgent", 70, 8);
   urgent.priority = 100;
   urgent.nominated_node = {"b"};
@@ -209,7 +209,7 @@ TEST_F(front_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
   auto late = share("late", 40, 8);
   EXPECT_EQ(filter(late, {"a", "b"})["NodeNames"], json({"a"}));
   EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused);
-  EXPECT_EQ(book.try_on(late, asked(late, book.keys()), "b").why,
+  EXPECT_EQ(book.try_on(late, pod_request(late, book.keys()), "b").reason,
             "what is left is kept for pod lab/urgent, which is nominated to this node and of a higher priority");
   EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "beside it there is room";
   EXPECT_EQ(filter(urgent, {"b"})["NodeNames"], json({"b"})) << "its own room";
@@ -226,7 +226,7 @@ TEST_F(front_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_for_it) {
   EXPECT_EQ(filter(late, {"b"})["NodeNames"], json({"b"}));
 }
 
-TEST_F(front_test, S14_room_is_kept_on_the_card_that_is_being_emptied) {
+TEST_F(request_handler_test, S14_room_is_kept_on_the_card_that_is_being_emptied) {
   auto leaving = share("leaving", 90, 8, "a"), staying = share("staying", 60, 8, "a");
   known.pods.put(staying);
   known.pods.put(leaving);
@@ -253,14 +253,14 @@ TEST_F(front_test, S14_room_is_kept_on_the_card_that_is_being_emptied) {
   EXPECT_EQ(filter(big, {"a"})["NodeNames"], json({"a"}));
 }
 
-TEST_F(front_test, only_the_leader_answers) {
+TEST_F(request_handler_test, only_the_leader_answers) {
   leading = false;
   EXPECT_EQ(subject.filter(asked_for(share("p", 1, 1), {"a"})).status, 503);
   EXPECT_EQ(subject.prioritize(asked_for(share("p", 1, 1), {"a"})).status, 503);
   EXPECT_EQ(subject.preempt("{}").status, 503);
 }
 
-TEST_F(front_test, F37_what_cannot_be_understood_is_one_line) {
+TEST_F(request_handler_test, F37_what_cannot_be_understood_is_one_line) {
   const auto sound = asked_for(share("p", 1, 1), {"a"});
   const std::string bodies[] = {
       "",
@@ -286,28 +286,28 @@ TEST_F(front_test, F37_what_cannot_be_understood_is_one_line) {
   }
 }
 
-TEST_F(front_test, F37_names_are_escaped_in_the_answer) {
+TEST_F(request_handler_test, F37_names_are_escaped_in_the_answer) {
   const auto got = filter(share("p", 1, 1), {"a\"b\\c\n", "\u202e"});
   EXPECT_EQ(got["FailedAndUnresolvableNodes"].size(), 2u);
 }
 
-TEST_F(front_test, who_waits_is_told_once_a_reason_and_touched_when_there_is_room) {
+TEST_F(request_handler_test, who_waits_is_told_once_a_reason_and_touched_when_there_is_room) {
   const auto big = share("big", 90, 60, "b");
   known.pods.put(big);
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  filter(one, {"b"});
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  filter(pod, {"b"});
   EXPECT_EQ(waiters.size(), 1u);
   const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
   turn(10);
   EXPECT_EQ(recorder.events.size(), 0u) << "it fits on another node: what keeps it from there is not ours to say";
   known.pods.put(share("x", 90, 60, "a"));
   known.pods.put(share("y", 90, 60, "a"));
-  filter(one, {"a", "b"});
+  filter(pod, {"a", "b"});
   turn(11);
   EXPECT_EQ(recorder.events.size(), 0u) << "looked into a second ago";
   turn(12);
-  filter(one, {"a", "b"});
+  filter(pod, {"a", "b"});
   turn(43);
   EXPECT_EQ(recorder.events.size(), 1u);
   EXPECT_EQ(recorder.events.at(0).reason, "NoAcceleratorFits");
@@ -321,16 +321,16 @@ TEST_F(front_test, who_waits_is_told_once_a_reason_and_touched_when_there_is_roo
   ASSERT_EQ(transport.sent.size(), 1u);
   EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
   EXPECT_THAT(transport.sent[0].body, HasSubstr("quartermaster.io/room-since"));
-  EXPECT_THAT(transport.sent[0].body, HasSubstr(one.id.to_string()));
+  EXPECT_THAT(transport.sent[0].body, HasSubstr(pod.id.to_string()));
 }
 
-TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_a_minute) {
+TEST_F(request_handler_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_a_minute) {
   known.pods.put(share("big", 90, 60, "b"));
   known.pods.put(share("x", 90, 60, "a"));
   known.pods.put(share("y", 90, 60, "a"));
-  const auto one = share("p", 20, 8);
-  known.pods.put(one);
-  filter(one, {"a", "b"});
+  const auto pod = share("p", 20, 8);
+  known.pods.put(pod);
+  filter(pod, {"a", "b"});
   const auto turn = [&](int s) { EXPECT_TRUE(reconcilers::run(waiters.turn(std::chrono::seconds(s)))); };
   turn(1);
   ASSERT_EQ(recorder.events.size(), 1u);
@@ -338,7 +338,7 @@ TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_
   auto cordoned = vgpu_node("b", 1);
   cordoned.annotations = packed({{"quartermaster.io/cordon", "b/0"}});
   known.nodes.put(cordoned);
-  for (int s = 2; s < 31; ++s) filter(one, {"b"}), turn(s);
+  for (int s = 2; s < 31; ++s) filter(pod, {"b"}), turn(s);
   EXPECT_EQ(recorder.events.size(), 1u);
   turn(31);
   EXPECT_EQ(recorder.events.size(), 2u);
@@ -348,7 +348,7 @@ TEST_F(front_test, a_pod_that_is_refused_many_times_a_second_is_explained_twice_
 std::size_t allocations = 0;
 bool counting = false;
 
-TEST_F(front_test, T11_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
+TEST_F(request_handler_test, T11_a_filter_call_allocates_as_little_for_many_nodes_as_for_few) {
   ASSERT_NE(
       __sanitizer_install_malloc_and_free_hooks(
           [](const volatile void*, std::size_t) { allocations += counting ? 1 : 0; }, [](const volatile void*) {}),

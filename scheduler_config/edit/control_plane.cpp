@@ -1,4 +1,4 @@
-#include "scheduler_config/edit/master.hpp"
+#include "scheduler_config/edit/control_plane.hpp"
 
 #include <charconv>
 
@@ -8,30 +8,31 @@
 #include "scheduler_config/judge/schema.hpp"
 #include "text/yaml/writer.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using json = nlohmann::ordered_json;
-using text = std::expected<std::string, std::string>;
+using edited_text = std::expected<std::string, std::string>;
 
 constexpr auto config_name = "scheduler-config.yaml", manifest_name = "kube-scheduler.yaml";
 
-std::unexpected<std::string> refused(const char* file, const finding& what) {
-  return std::unexpected(std::string(file) + ":" + std::to_string(what.at.line) + ":" + std::to_string(what.at.column) +
-                         ": " + message_of(what, crl::language::en) + " [" + std::string(to_string(what.what)) + "]");
+std::unexpected<std::string> refused(const char* file, const finding& finding) {
+  return std::unexpected(std::string(file) + ":" + std::to_string(finding.location.line) + ":" +
+                         std::to_string(finding.location.column) + ": " + message_of(finding, text::language::en) +
+                         " [" + std::string(to_string(finding.issue)) + "]");
 }
 
 /// Without ours; a file that has nothing of ours as it is.
-text bare(const char* file, const std::string& now, std::expected<std::string, finding> without) {
-  if (without) return std::move(*without);
-  if (without.error().what == code::nothing_of_ours) return now;
-  return refused(file, without.error());
+edited_text bare(const char* file, const std::string& now, std::expected<std::string, finding> stripped) {
+  if (stripped) return std::move(*stripped);
+  if (stripped.error().issue == code::nothing_of_ours) return now;
+  return refused(file, stripped.error());
 }
 
-std::optional<double> number_of(const std::string& of) {
+std::optional<double> number_of(const std::string& value) {
   double out = 0;
-  const auto [end, wrong] = std::from_chars(of.data(), of.data() + of.size(), out);
-  return wrong == std::errc{} && end == of.data() + of.size() ? std::optional(out) : std::nullopt;
+  const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), out);
+  return wrong == std::errc{} && end == value.data() + value.size() ? std::optional(out) : std::nullopt;
 }
 
 /// Flags that kube-scheduler passes over once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
@@ -52,32 +53,32 @@ std::string config_of_flags(const static_pod& pod) {
   };
   boolean("profiling", "enableProfiling");
   boolean("contention-profiling", "enableContentionProfiling");
-  return yaml::write(out);
+  return text::yaml::write(out);
 }
 
 /// Flags win over the file. Another lease is nobody's we know.
 bool elects(const static_pod& pod, const std::optional<std::string>& config) {
-  std::string on = "true", name = "kube-scheduler", ns = "kube-system";
+  std::string elect = "true", name = "kube-scheduler", ns = "kube-system";
   const auto read = config && pod.find("config") ? parse_document(*config) : parse_document("{}");
-  const auto* election = read ? yaml::find(read->root, "leaderElection") : nullptr;
+  const auto* election = read ? text::yaml::find(read->root, "leaderElection") : nullptr;
   const auto take = [&](const char* field, const char* flag, std::string& value) {
-    if (const auto text = yaml::text_at(election, field); !text.empty()) value = text;
-    if (const auto* given = pod.find(flag)) value = given->value;
+    if (const auto text = text::yaml::text_at(election, field); !text.empty()) value = text;
+    if (const auto* match = pod.find(flag)) value = match->value;
   };
-  take("leaderElect", "leader-elect", on);
+  take("leaderElect", "leader-elect", elect);
   take("resourceName", "leader-elect-resource-name", name);
   take("resourceNamespace", "leader-elect-resource-namespace", ns);
-  return (on.empty() || on == "true") && name == "kube-scheduler" && ns == "kube-system";
+  return (elect.empty() || elect == "true") && name == "kube-scheduler" && ns == "kube-system";
 }
 
 /// The file that ours is merged into.
-text base_of(const master_files& now, const static_pod& pod, std::string_view url) {
+edited_text base_of(const control_plane_files& now, const static_pod& pod, std::string_view url) {
   const auto* flag = pod.find("config");
   const std::string path = config_file().path;
   if (!now.config) {
     if (flag && flag->value == path)
-      return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->at.line) + ": reads " + path +
-                             ", and there is no such file; put it there, or take --config out");
+      return std::unexpected(std::string(manifest_name) + ":" + std::to_string(flag->location.line) + ": reads " +
+                             path + ", and there is no such file; put it there, or take --config out");
     return config_of_flags(pod);
   }
   if (!flag && !unmerge(*now.config, url))
@@ -89,8 +90,9 @@ text base_of(const master_files& now, const static_pod& pod, std::string_view ur
 
 }  // namespace
 
-std::expected<master_files, std::string> with_extender(const master_files& now, const extender_settings& of,
-                                                       std::int64_t generation, int otherwise) {
+std::expected<control_plane_files, std::string> with_extender(const control_plane_files& now,
+                                                              const extender_settings& settings,
+                                                              std::int64_t generation, int otherwise) {
   auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
   if (!manifest) return std::unexpected(std::move(manifest.error()));
   const auto read = parse_document(*manifest);
@@ -98,47 +100,48 @@ std::expected<master_files, std::string> with_extender(const master_files& now, 
   const auto pod = read_static_pod(*read);
   if (!is_pod(*read) || !pod.container)
     return std::unexpected(std::string(manifest_name) + " is no Pod with a container kube-scheduler");
-  const auto told = minor_of_image(pod.image);
-  server on;
-  on.minor = told > 0 ? told : otherwise;
-  if (on.minor < oldest_minor)
+  const auto minor = minor_of_image(pod.image);
+  server server;
+  server.minor = minor > 0 ? minor : otherwise;
+  if (server.minor < oldest_minor)
     return std::unexpected(std::string(manifest_name) + ":" + std::to_string(pod.image_at.line) +
-                           ": kube-scheduler is 1." + std::to_string(on.minor) + "; allowed: 1." +
+                           ": kube-scheduler is 1." + std::to_string(server.minor) + "; allowed: 1." +
                            std::to_string(oldest_minor) + " or newer; upgrade the control plane first");
   const bool runs = now.config.has_value();
-  const auto base = base_of(now, pod, of.url);
+  const auto base = base_of(now, pod, settings.url);
   if (!base) return std::unexpected(base.error());
-  auto config = merge(*base, {extender_entry(of), ""}, on, runs);
+  auto config = merge(*base, {extender_entry(settings), ""}, server, runs);
   if (!config) return refused(config_name, config.error());
   auto edited = add_config_file(*manifest, {.checksum = checksum_of(*config), .generation = generation});
   if (!edited) return refused(manifest_name, edited.error());
   const auto edited_read = parse_document(*edited), config_read = parse_document(*config);
   const auto base_read = parse_document(*base);
-  const auto before = runs ? judge_static_pod(*read, base_read ? &*base_read : nullptr, on) : findings();
-  const auto after = judge_static_pod(*edited_read, &*config_read, on);
+  const auto before = runs ? judge_static_pod(*read, base_read ? &*base_read : nullptr, server) : findings();
+  const auto after = judge_static_pod(*edited_read, &*config_read, server);
   if (const auto* added = added_end(before, after)) return refused(manifest_name, *added);
-  return master_files{std::move(*config), std::move(*edited)};
+  return control_plane_files{std::move(*config), std::move(*edited)};
 }
 
-std::expected<master_files, std::string> without_extender(const master_files& now, bool alone, std::string_view url) {
+std::expected<control_plane_files, std::string> without_extender(const control_plane_files& now, bool alone,
+                                                                 std::string_view url) {
   auto manifest = bare(manifest_name, now.manifest, remove_config_file(now.manifest));
   if (!manifest) return std::unexpected(std::move(manifest.error()));
-  if (!now.config || alone) return master_files{std::nullopt, std::move(*manifest)};
+  if (!now.config || alone) return control_plane_files{std::nullopt, std::move(*manifest)};
   auto config = bare(config_name, *now.config, unmerge(*now.config, url));
   if (!config) return std::unexpected(std::move(config.error()));
-  return master_files{std::move(*config), std::move(*manifest)};
+  return control_plane_files{std::move(*config), std::move(*manifest)};
 }
 
-master_facts facts_of(std::string_view manifest, const std::optional<std::string>& config) {
-  master_facts out;
+scheduler_pod_facts facts_of(std::string_view manifest, const std::optional<std::string>& config) {
+  scheduler_pod_facts out;
   std::string host = "127.0.0.1", port = "10259";
   if (const auto read = parse_document(manifest); read && is_pod(*read)) {
     const auto pod = read_static_pod(*read);
-    const auto* metadata = yaml::find(read->root, "metadata");
-    if (const auto name = yaml::text_at(metadata, "name"); !name.empty()) out.name = name;
-    const auto* annotations = yaml::find(metadata, "annotations");
-    out.checksum = yaml::text_at(annotations, names::scheduler_config_annotation);
-    const auto generation = yaml::text_at(annotations, names::scheduler_generation_annotation);
+    const auto* metadata = text::yaml::find(read->root, "metadata");
+    if (const auto name = text::yaml::text_at(metadata, "name"); !name.empty()) out.name = name;
+    const auto* annotations = text::yaml::find(metadata, "annotations");
+    out.checksum = text::yaml::text_at(annotations, reconcilers::names::scheduler_config_annotation);
+    const auto generation = text::yaml::text_at(annotations, reconcilers::names::scheduler_generation_annotation);
     std::from_chars(generation.data(), generation.data() + generation.size(), out.generation);
     const std::string_view image = pod.image;
     if (minor_of_image(image) > 0)
@@ -153,4 +156,4 @@ master_facts facts_of(std::string_view manifest, const std::optional<std::string
   return out;
 }
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

@@ -15,26 +15,26 @@
 
 namespace cli {
 
-struct known_masters {
-  bool wanted = false;                         ///< the policy says StaticPod
-  std::int64_t generation = 0;                 ///< of the policy
-  const kube::config_map* told = nullptr;      ///< quartermaster-static-pod; null: there is none
-  std::set<std::string, std::less<>> nodes;    ///< those of the rows that are there
-  std::set<std::string, std::less<>> masters;  ///< nodes of the control plane
+struct control_plane_facts {
+  bool wanted = false;                           ///< the policy says StaticPod
+  std::int64_t generation = 0;                   ///< of the policy
+  const kube::config_map* config_map = nullptr;  ///< quartermaster-static-pod; null: there is none
+  std::set<std::string, std::less<>> nodes;      ///< those of the rows that are there
+  std::set<std::string, std::less<>> masters;    ///< nodes of the control plane
 };
 
-struct masters_status {
+struct control_plane_status {
   std::vector<reconcilers::scheduler_row> rows;  ///< in the order of their names
   std::optional<controller::condition> state;    ///< SchedulerReady; empty: nothing of it is there, nor ought to be
 };
 
-masters_status status_of(const known_masters& of);
+control_plane_status status_of(const control_plane_facts& control_plane_facts);
 
 /// How many masters are in which state.
-class masters_metric {
+class control_plane_metric {
  public:
-  explicit masters_metric(controller::registry& into);
-  void set(const masters_status& of);
+  explicit control_plane_metric(controller::registry& registry);
+  void set(const control_plane_status& control_plane_status);
 
  private:
   controller::family<controller::gauge>& masters_;

@@ -30,7 +30,7 @@
 
 namespace reconcilers {
 
-class keeper {
+class applier {
  public:
   /// `daemon_sets` holds all of our namespace; the next three may hold only what carries our label.
   struct stores {
@@ -45,7 +45,7 @@ class keeper {
   /// Which objects are ours: where they are (elsewhere nothing is looked at), and the label they carry, whose value
   /// says what they are of.
   struct places {
-    std::string ours;      ///< our own namespace
+    std::string ns;        ///< our own namespace
     std::string declared;  ///< that of the declarations
     std::string_view mark = names::module_label;
     std::string_view called = "module ";  ///< for people, before that value
@@ -61,10 +61,10 @@ class keeper {
   using identity = std::pair<std::string_view, kube::object_key>;  ///< kind and key
 
   /// Everything given must outlive this.
-  keeper(stores from, kube::client& client, controller::recorder& events, places where,
-         std::function<controller::milliseconds()> now);
-  keeper(const keeper&) = delete;
-  keeper& operator=(const keeper&) = delete;
+  applier(stores stores, kube::client& client, controller::recorder& events, places places,
+          std::function<controller::milliseconds()> now);
+  applier(const applier&) = delete;
+  applier& operator=(const applier&) = delete;
 
   bool synced() const;
   /// Carries our label, where our objects are.
@@ -79,13 +79,13 @@ class keeper {
 
  private:
   /// An object as its store shows it.
-  struct seen {
+  struct live_object {
     const kube::object* object = nullptr;
     std::uint64_t mark = 0;  ///< moves when somebody changes what we may have an opinion about
     std::uint64_t version() const { return object ? object->resource_version : 0; }
   };
   /// Our last word about an object.
-  struct spoken {
+  struct last_write {
     std::string hash;
     kube::uid id;
     std::uint64_t version = 0;
@@ -99,10 +99,10 @@ class keeper {
     std::string uid, module;
   };
 
-  std::string whose(std::string_view module) const { return std::string(where_.called) + std::string(module); }
-  seen look(const kube::resource& type, const kube::object_key& key) const;
+  std::string whose(std::string_view module) const { return std::string(places_.called) + std::string(module); }
+  live_object look(const kube::resource& type, const kube::object_key& key) const;
   const kube::config_map* declaration(const kube::object_key& key) const;
-  bool at_peace(const modules::intent& want, const seen& is, spoken& said) const;
+  bool at_peace(const modules::intent& want, const live_object& is, last_write& spoken) const;
   kube::task<outcome> compare(modules::intent want, controller::object_reference about);
   kube::task<outcome> write(modules::intent want, controller::object_reference about, nlohmann::json live);
   kube::task<outcome> take_over(modules::intent want, controller::object_reference about, nlohmann::json live);
@@ -111,12 +111,12 @@ class keeper {
   void remember(const modules::intent& want, const nlohmann::json& live);
   std::vector<victim> victims(const std::set<identity>& kept, const std::set<std::string>& spared) const;
 
-  stores from_;
+  stores stores_;
   kube::client& client_;
   controller::recorder& events_;
-  places where_;
+  places places_;
   std::function<controller::milliseconds()> now_;
-  std::map<identity, spoken> spoken_;
+  std::map<identity, last_write> spoken_;
 };
 
 }  // namespace reconcilers

@@ -1,4 +1,4 @@
-#include "cli/controller/masters.hpp"
+#include "cli/controller/control_plane.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,9 +14,9 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-struct masters_test : testing::Test {
-  kube::config_map told;
-  known_masters known{.wanted = true, .generation = 7, .told = &told, .nodes = {}, .masters = {}};
+struct control_plane_test : testing::Test {
+  kube::config_map reports;
+  control_plane_facts known{.wanted = true, .generation = 7, .config_map = &reports, .nodes = {}, .masters = {}};
   std::map<std::string, std::string> rows;
 
   void master(const std::string& name) {
@@ -27,11 +27,11 @@ struct masters_test : testing::Test {
     master(name);
     rows[name] = agent::static_pod::write({state, 1, "ab12", "v1.36.3", "2026-01-02T03:04:05Z", reason});
     std::vector<kube::packed_map::entry> all(rows.begin(), rows.end());
-    told.data = kube::packed_map::of(all);
+    reports.data = kube::packed_map::of(all);
   }
 };
 
-TEST_F(masters_test, S54_all_that_ask_the_extender_are_ready) {
+TEST_F(control_plane_test, S54_all_that_ask_the_extender_are_ready) {
   says("m1", "Applied");
   says("m2", "Applied");
   const auto is = status_of(known);
@@ -48,7 +48,7 @@ TEST_F(masters_test, S54_all_that_ask_the_extender_are_ready) {
   EXPECT_EQ(is.state->generation, 7);
 }
 
-TEST_F(masters_test, the_worst_is_the_reason_and_all_that_are_not_well_are_told) {
+TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are_told) {
   says("m1", "Applied", "kube-scheduler-m1 is not ready");
   says("m2", "Changing");
   says("m3", "RolledBack", "after 180 s it is not ready");
@@ -63,13 +63,13 @@ TEST_F(masters_test, the_worst_is_the_reason_and_all_that_are_not_well_are_told)
   EXPECT_THAT(is.rows[3].message, HasSubstr("app.kubernetes.io/name=quartermaster-static-pod says why"));
 }
 
-TEST_F(masters_test, one_without_an_agent_is_worse_than_one_that_waits) {
+TEST_F(control_plane_test, one_without_an_agent_is_worse_than_one_that_waits) {
   says("m1", "Waiting", "for its turn");
   master("m2");
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
 }
 
-TEST_F(masters_test, a_master_that_is_gone_leaves_no_row) {
+TEST_F(control_plane_test, a_master_that_is_gone_leaves_no_row) {
   says("m1", "Applied");
   says("m2", "Stopped", "why");
   known.nodes.erase("m2");
@@ -77,12 +77,12 @@ TEST_F(masters_test, a_master_that_is_gone_leaves_no_row) {
   EXPECT_EQ(status_of(known).state->message, "1 of 1 master asks the extender");
 }
 
-TEST_F(masters_test, says_where_there_is_no_master_at_all) {
+TEST_F(control_plane_test, says_where_there_is_no_master_at_all) {
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
   EXPECT_THAT(status_of(known).state->message, HasSubstr("where a provider owns the masters"));
 }
 
-TEST_F(masters_test, after_switching_off_only_those_that_still_ask_are_shown) {
+TEST_F(control_plane_test, after_switching_off_only_those_that_still_ask_are_shown) {
   known.wanted = false;
   says("m1", "Off");
   says("m2", "Removing");
@@ -92,18 +92,18 @@ TEST_F(masters_test, after_switching_off_only_those_that_still_ask_are_shown) {
   says("m2", "Off");
   EXPECT_THAT(status_of(known).rows, IsEmpty());
   EXPECT_FALSE(status_of(known).state);
-  known.told = nullptr;
+  known.config_map = nullptr;
   EXPECT_FALSE(status_of(known).state);
 }
 
-TEST_F(masters_test, what_is_no_row_is_passed_over) {
+TEST_F(control_plane_test, what_is_no_row_is_passed_over) {
   master("m1");
   std::vector<kube::packed_map::entry> all{{"m1", "{not json"}};
-  told.data = kube::packed_map::of(all);
+  reports.data = kube::packed_map::of(all);
   EXPECT_EQ(status_of(known).rows.at(0).reason, "NoAgent");
 }
 
-TEST_F(masters_test, what_no_agent_says_does_not_spoil_the_policy) {
+TEST_F(control_plane_test, what_no_agent_says_does_not_spoil_the_policy) {
   says("m1", "Applied", std::string(5000, 'x') + "\x1b[31m");
   says("m2", std::string(2000, 'S'));
   const auto is = status_of(known);
@@ -111,13 +111,13 @@ TEST_F(masters_test, what_no_agent_says_does_not_spoil_the_policy) {
   EXPECT_EQ(is.rows.at(1).reason, "NoAgent") << "a state that there is not";
 }
 
-TEST_F(masters_test, are_counted_by_state) {
-  controller::registry into;
-  masters_metric count(into);
+TEST_F(control_plane_test, are_counted_by_state) {
+  controller::registry registry;
+  control_plane_metric count(registry);
   says("m1", "Applied");
   says("m2", "Stopped", "why");
   count.set(status_of(known));
-  const auto text = into.text();
+  const auto text = registry.text();
   EXPECT_THAT(text, HasSubstr("quartermaster_static_pod_masters{state=\"Applied\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("quartermaster_static_pod_masters{state=\"Stopped\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("quartermaster_static_pod_masters{state=\"Waiting\"} 0\n"));

@@ -1,4 +1,4 @@
-#include "scheduler_config/edit/master.hpp"
+#include "scheduler_config/edit/control_plane.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include "scheduler_config/edit/static_pod.hpp"
 #include "test/scheduler_config/files.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 namespace {
 
 using testing::HasSubstr;
@@ -26,10 +26,10 @@ std::string with_flags(const std::string& more) {
   auto out = kubeadm;
   return out.replace(out.find(flag), std::string(flag).size(), flag + more);
 }
-master_files made(const master_files& now, std::int64_t generation = 1) {
+control_plane_files made(const control_plane_files& now, std::int64_t generation = 1) {
   const auto out = with_extender(now, ours(), generation, 36);
   EXPECT_TRUE(out) << out.error();
-  return out.value_or(master_files());
+  return out.value_or(control_plane_files());
 }
 /// A manifest whose owner has a configuration of his own.
 std::string reads_a_file() {
@@ -41,84 +41,85 @@ std::string reads_a_file() {
   put("  volumes:\n", "  - {name: theirs, hostPath: {path: /etc/kubernetes/scheduler-config.yaml, type: File}}\n");
   return out;
 }
-constexpr auto theirs =
+constexpr auto foreign_config =
     "# theirs\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     "clientConnection:\n  kubeconfig: /etc/kubernetes/scheduler.conf\n";
 
 TEST(scheduler_master, as_kubeadm_makes_it_gets_both_files_and_loses_them_again) {
-  const auto with = made({std::nullopt, kubeadm});
-  ASSERT_TRUE(with.config);
-  EXPECT_THAT(*with.config, HasSubstr("https://10.96.0.77:443/scheduler"));
-  EXPECT_THAT(*with.config, HasSubstr("kubeconfig: \"/etc/kubernetes/scheduler.conf\""));
-  const auto facts = facts_of(with.manifest);
-  EXPECT_EQ(facts.checksum, checksum_of(*with.config));
+  const auto extended = made({std::nullopt, kubeadm});
+  ASSERT_TRUE(extended.config);
+  EXPECT_THAT(*extended.config, HasSubstr("https://10.96.0.77:443/scheduler"));
+  EXPECT_THAT(*extended.config, HasSubstr("kubeconfig: \"/etc/kubernetes/scheduler.conf\""));
+  const auto facts = facts_of(extended.manifest);
+  EXPECT_EQ(facts.checksum, checksum_of(*extended.config));
   EXPECT_EQ(facts.generation, 1);
   EXPECT_EQ(facts.version, "v1.36.3");
   EXPECT_EQ(facts.healthz, "https://127.0.0.1:10259");
   EXPECT_TRUE(facts.elects);
-  const auto again = made(with);
-  EXPECT_EQ(again.config, with.config);
-  EXPECT_EQ(again.manifest, with.manifest);
-  const auto without = without_extender(with, true);
-  ASSERT_TRUE(without);
-  EXPECT_FALSE(without->config);
-  EXPECT_EQ(without->manifest, kubeadm);
+  const auto again = made(extended);
+  EXPECT_EQ(again.config, extended.config);
+  EXPECT_EQ(again.manifest, extended.manifest);
+  const auto restored = without_extender(extended, true);
+  ASSERT_TRUE(restored);
+  EXPECT_FALSE(restored->config);
+  EXPECT_EQ(restored->manifest, kubeadm);
 }
 
 TEST(scheduler_master, a_file_of_people_is_merged_and_given_back) {
   const auto manifest = reads_a_file();
-  const auto with = made({theirs, manifest});
-  EXPECT_THAT(*with.config, StartsWith("# theirs\n"));
-  const auto without = without_extender(with, false);
-  ASSERT_TRUE(without) << without.error();
-  EXPECT_EQ(without->config, theirs);
-  EXPECT_EQ(without->manifest, manifest);
+  const auto extended = made({foreign_config, manifest});
+  EXPECT_THAT(*extended.config, StartsWith("# theirs\n"));
+  const auto restored = without_extender(extended, false);
+  ASSERT_TRUE(restored) << restored.error();
+  EXPECT_EQ(restored->config, foreign_config);
+  EXPECT_EQ(restored->manifest, manifest);
 }
 
 TEST(scheduler_master, what_flags_said_is_said_by_the_file_because_they_do_not_count_any_more) {
-  const auto with = made({std::nullopt, with_flags("    - --profiling=false\n    - --kube-api-qps=80\n"
-                                                   "    - --kube-api-burst=120\n    - --contention-profiling\n")});
+  const auto extended = made({std::nullopt, with_flags("    - --profiling=false\n    - --kube-api-qps=80\n"
+                                                       "    - --kube-api-burst=120\n    - --contention-profiling\n")});
   for (const auto* line : {"enableProfiling: false", "qps: 80", "burst: 120", "enableContentionProfiling: true"})
-    EXPECT_THAT(*with.config, HasSubstr(line));
+    EXPECT_THAT(*extended.config, HasSubstr(line));
 }
 
 TEST(scheduler_master, a_manifest_written_anew_gets_ours_again) {
-  const auto with = made({std::nullopt, kubeadm});
+  const auto extended = made({std::nullopt, kubeadm});
   const auto upgraded = with_flags("    - --v=2\n");
-  const auto again = made({with.config, upgraded}, 2);
-  EXPECT_EQ(again.config, with.config);
+  const auto again = made({extended.config, upgraded}, 2);
+  EXPECT_EQ(again.config, extended.config);
   EXPECT_EQ(facts_of(again.manifest).generation, 2);
   EXPECT_EQ(without_extender(again, true)->manifest, upgraded);
 }
 
 TEST(scheduler_master, what_people_add_to_ours_stays_when_it_goes) {
-  auto with = made({std::nullopt, kubeadm});
-  *with.config += "podMaxBackoffSeconds: 5 # mine\n";
-  const auto without = without_extender(with, false);
-  ASSERT_TRUE(without && without->config);
-  EXPECT_THAT(*without->config, HasSubstr("podMaxBackoffSeconds: 5 # mine\n"));
-  EXPECT_THAT(*without->config, Not(HasSubstr("quartermaster")));
-  EXPECT_EQ(without_extender({theirs, kubeadm}, false)->config, theirs) << "nothing of ours was there";
+  auto extended = made({std::nullopt, kubeadm});
+  *extended.config += "podMaxBackoffSeconds: 5 # mine\n";
+  const auto restored = without_extender(extended, false);
+  ASSERT_TRUE(restored && restored->config);
+  EXPECT_THAT(*restored->config, HasSubstr("podMaxBackoffSeconds: 5 # mine\n"));
+  EXPECT_THAT(*restored->config, Not(HasSubstr("quartermaster")));
+  EXPECT_EQ(without_extender({foreign_config, kubeadm}, false)->config, foreign_config) << "nothing of ours was there";
 }
 
 TEST(scheduler_master, says_why_nothing_can_be_written) {
-  const auto why = [](const master_files& now, int otherwise = 36) {
+  const auto reason = [](const control_plane_files& now, int otherwise = 36) {
     const auto out = with_extender(now, ours(), 1, otherwise);
     EXPECT_FALSE(out);
     return out ? std::string() : out.error();
   };
-  EXPECT_THAT(why({std::nullopt, "kind: Service\n"}), HasSubstr("is no Pod with a container kube-scheduler"));
-  EXPECT_THAT(why({std::nullopt, "a: [\n"}), StartsWith("kube-scheduler.yaml:"));
-  EXPECT_THAT(why({theirs, kubeadm}), HasSubstr("is there, but kube-scheduler does not read it"));
-  EXPECT_THAT(why({std::nullopt, reads_a_file()}), HasSubstr("and there is no such file"));
-  EXPECT_THAT(why({std::nullopt, with_flags("    - --config=/etc/other.yaml\n")}), HasSubstr("[config_flag_there]"));
-  EXPECT_THAT(why({std::string(theirs) + "extenders:\n- {urlPrefix: https://a/b, bindVerb: bind, weight: 1}\n",
-                   reads_a_file()}),
-              HasSubstr("[bound_by_another]"));
+  EXPECT_THAT(reason({std::nullopt, "kind: Service\n"}), HasSubstr("is no Pod with a container kube-scheduler"));
+  EXPECT_THAT(reason({std::nullopt, "a: [\n"}), StartsWith("kube-scheduler.yaml:"));
+  EXPECT_THAT(reason({foreign_config, kubeadm}), HasSubstr("is there, but kube-scheduler does not read it"));
+  EXPECT_THAT(reason({std::nullopt, reads_a_file()}), HasSubstr("and there is no such file"));
+  EXPECT_THAT(reason({std::nullopt, with_flags("    - --config=/etc/other.yaml\n")}), HasSubstr("[config_flag_there]"));
+  EXPECT_THAT(
+      reason({std::string(foreign_config) + "extenders:\n- {urlPrefix: https://a/b, bindVerb: bind, weight: 1}\n",
+              reads_a_file()}),
+      HasSubstr("[bound_by_another]"));
   auto no_kubeconfig = kubeadm;
   no_kubeconfig.erase(no_kubeconfig.find("    - --kubeconfig="),
                       std::string("    - --kubeconfig=/etc/kubernetes/scheduler.conf\n").size());
-  EXPECT_THAT(why({std::nullopt, no_kubeconfig}), HasSubstr("[no_kubeconfig]"));
+  EXPECT_THAT(reason({std::nullopt, no_kubeconfig}), HasSubstr("[no_kubeconfig]"));
 }
 
 // Plugins of the image, feature gates and fields of a newer version are not known to us; the file starts nonetheless.
@@ -127,21 +128,21 @@ TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_ad
        {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
         "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
         "fieldOfTomorrow: 1\n", "extenders:\n- {urlPrefix: 'https://a/b', prioritizeVerb: prioritize, weight: -1}\n"}) {
-    const auto config = std::string(theirs) + more;
+    const auto config = std::string(foreign_config) + more;
     ASSERT_TRUE(any_ends(judge(config))) << more;
-    const auto with = with_extender({config, reads_a_file()}, ours(), 1, 36);
-    ASSERT_TRUE(with) << with.error();
-    EXPECT_THAT(*with->config, HasSubstr("https://10.96.0.77:443/scheduler"));
-    const auto without = without_extender(*with, false);
-    ASSERT_TRUE(without) << without.error();
-    EXPECT_EQ(without->config, config);
+    const auto extended = with_extender({config, reads_a_file()}, ours(), 1, 36);
+    ASSERT_TRUE(extended) << extended.error();
+    EXPECT_THAT(*extended->config, HasSubstr("https://10.96.0.77:443/scheduler"));
+    const auto restored = without_extender(*extended, false);
+    ASSERT_TRUE(restored) << restored.error();
+    EXPECT_EQ(restored->config, config);
   }
 }
 
 TEST(scheduler_master, what_we_add_to_a_file_that_runs_must_not_end_it) {
   auto wrong = ours();
   wrong.ca = "not PEM";
-  const auto out = with_extender({theirs, reads_a_file()}, wrong, 1, 36);
+  const auto out = with_extender({foreign_config, reads_a_file()}, wrong, 1, 36);
   ASSERT_FALSE(out);
   EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
 }
@@ -169,13 +170,13 @@ TEST(scheduler_master, tells_where_its_health_is_asked) {
   EXPECT_FALSE(facts_of(with_flags("    - --leader-elect-resource-name=mine\n")).elects) << "not the lease we know";
   auto by_file = reads_a_file();
   by_file.erase(by_file.find(flag), std::string(flag).size());
-  EXPECT_TRUE(facts_of(by_file, theirs).elects);
-  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects);
-  EXPECT_FALSE(facts_of(by_file, std::string(theirs) + "leaderElection: {resourceName: mine}\n").elects);
-  EXPECT_TRUE(facts_of(reads_a_file(), std::string(theirs) + "leaderElection: {leaderElect: false}\n").elects)
+  EXPECT_TRUE(facts_of(by_file, foreign_config).elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(foreign_config) + "leaderElection: {leaderElect: false}\n").elects);
+  EXPECT_FALSE(facts_of(by_file, std::string(foreign_config) + "leaderElection: {resourceName: mine}\n").elects);
+  EXPECT_TRUE(facts_of(reads_a_file(), std::string(foreign_config) + "leaderElection: {leaderElect: false}\n").elects)
       << "the flag wins";
   EXPECT_EQ(facts_of("nonsense").name, "kube-scheduler");
 }
 
 }  // namespace
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

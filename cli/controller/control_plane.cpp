@@ -1,4 +1,4 @@
-#include "cli/controller/masters.hpp"
+#include "cli/controller/control_plane.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,25 +18,25 @@ constexpr std::size_t named_at_most = 3;
 constexpr std::size_t most_said = 1000;  ///< bytes of what an agent says
 /// Worst first.
 constexpr std::array states{state::stopped,  state::rolled_back, state::rolling_back, state::changing,
-                            state::removing, state::waiting,     state::applied,      state::off};
+                            state::removing, state::waiting,     state::applied,      state::disabled};
 
 /// How bad it is: the lower the worse. What no agent has said comes after what one says is wrong.
-std::size_t rank(const scheduler_row& of) {
-  const auto at =
-      std::ranges::find(states, std::string_view(of.reason), [](state one) { return pods::to_string(one); });
-  return at == states.end() ? 2 : static_cast<std::size_t>(at - states.begin());
+std::size_t rank(const scheduler_row& scheduler_row) {
+  const auto match = std::ranges::find(states, std::string_view(scheduler_row.reason),
+                                       [](state state) { return pods::to_string(state); });
+  return match == states.end() ? 2 : static_cast<std::size_t>(match - states.begin());
 }
 
-scheduler_row row_of(const std::string& node, const pods::row& told) {
+scheduler_row row_of(const std::string& node, const pods::row& row) {
   scheduler_row out;
   out.name = node;
   out.mode = "StaticPod";
-  out.version = reconcilers::crl::shown(told.version, most_said);
-  out.checksum = reconcilers::crl::shown(told.checksum, most_said);
-  out.reason = told.is;
-  out.message = reconcilers::crl::shown(told.reason, most_said);
+  out.version = text::shown(row.version, most_said);
+  out.checksum = text::shown(row.checksum, most_said);
+  out.reason = row.is;
+  out.message = text::shown(row.reason, most_said);
   out.desired = 1;
-  out.good = told.is == pods::to_string(state::applied) && told.reason.empty();
+  out.good = row.is == pods::to_string(state::applied) && row.reason.empty();
   out.ready = out.good ? 1 : 0;
   if (out.good) out.message = "its kube-scheduler asks the extender";
   return out;
@@ -66,36 +66,37 @@ std::string said(const std::vector<scheduler_row>& rows) {
 
 }  // namespace
 
-masters_status status_of(const known_masters& of) {
-  masters_status out;
-  std::set<std::string, std::less<>> told;
-  if (of.told) {
-    for (const auto& [node, text] : of.told->data) {
+control_plane_status status_of(const control_plane_facts& control_plane_facts) {
+  control_plane_status out;
+  std::set<std::string, std::less<>> reported;
+  if (control_plane_facts.config_map) {
+    for (const auto& [node, text] : control_plane_facts.config_map->data) {
       const auto row = pods::read_row(text);
       const bool known = std::ranges::find(states, std::string_view(row.is),
-                                           [](state one) { return pods::to_string(one); }) != states.end();
-      if (!known || !of.nodes.contains(node)) continue;
-      told.emplace(node);
-      if (of.wanted || row.is != pods::to_string(state::off)) out.rows.push_back(row_of(std::string(node), row));
+                                           [](state state) { return pods::to_string(state); }) != states.end();
+      if (!known || !control_plane_facts.nodes.contains(node)) continue;
+      reported.emplace(node);
+      if (control_plane_facts.wanted || row.is != pods::to_string(state::disabled))
+        out.rows.push_back(row_of(std::string(node), row));
     }
   }
-  if (of.wanted) {
-    for (const auto& node : of.masters) {
-      if (!told.contains(node)) out.rows.push_back(silent(node));
+  if (control_plane_facts.wanted) {
+    for (const auto& node : control_plane_facts.masters) {
+      if (!reported.contains(node)) out.rows.push_back(silent(node));
     }
   }
   std::ranges::sort(out.rows, {}, &scheduler_row::name);
-  if (!of.wanted && out.rows.empty()) return out;
+  if (!control_plane_facts.wanted && out.rows.empty()) return out;
 
   const auto good = static_cast<std::size_t>(std::ranges::count_if(out.rows, &scheduler_row::good));
   const auto all = out.rows.size();
   controller::condition is;
   is.type = reconcilers::scheduler_ready;
-  is.generation = of.generation;
-  is.status = of.wanted && good == all && all > 0 ? "True" : "False";
+  is.generation = control_plane_facts.generation;
+  is.status = control_plane_facts.wanted && good == all && all > 0 ? "True" : "False";
   is.message = std::to_string(good) + " of " + std::to_string(all) + (all == 1 ? " master asks" : " masters ask") +
                " the extender" + said(out.rows);
-  if (!of.wanted)
+  if (!control_plane_facts.wanted)
     is.reason = "SwitchingOff";
   else if (is.status == "True")
     is.reason = "StaticPod";
@@ -110,17 +111,17 @@ masters_status status_of(const known_masters& of) {
   return out;
 }
 
-masters_metric::masters_metric(controller::registry& into)
-    : masters_(into.gauges("quartermaster_static_pod_masters",
-                           "Masters by how their kube-scheduler's configuration stands (spec.scheduler.mode "
-                           "StaticPod).",
-                           {"state"})) {}
+control_plane_metric::control_plane_metric(controller::registry& registry)
+    : masters_(registry.gauges("quartermaster_static_pod_masters",
+                               "Masters by how their kube-scheduler's configuration stands (spec.scheduler.mode "
+                               "StaticPod).",
+                               {"state"})) {}
 
-void masters_metric::set(const masters_status& of) {
+void control_plane_metric::set(const control_plane_status& control_plane_status) {
   const auto count = [&](std::string_view state) {
-    return static_cast<double>(std::ranges::count(of.rows, state, &scheduler_row::reason));
+    return static_cast<double>(std::ranges::count(control_plane_status.rows, state, &scheduler_row::reason));
   };
-  for (const auto one : states) masters_.with({pods::to_string(one)}).set(count(pods::to_string(one)));
+  for (const auto state : states) masters_.with({pods::to_string(state)}).set(count(pods::to_string(state)));
   masters_.with({no_agent}).set(count(no_agent));
 }
 

@@ -1,4 +1,4 @@
-#include "reconcilers/plugins/keeper.hpp"
+#include "reconcilers/plugins/applier.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -49,18 +49,18 @@ std::string value_at(const json& object, const char* map, std::string_view key) 
 /// Somebody else wrote what the object says, not only beside it.
 bool data_of_others(const json& object) {
   const auto fields = object.value("/metadata/managedFields"_json_pointer, json::array());
-  return std::ranges::any_of(fields, [](const json& one) {
-    return one.is_object() && one.value("manager", "") != names::field_owner &&
-           one.value("fieldsV1", json::object()).contains("f:data");
+  return std::ranges::any_of(fields, [](const json& entry) {
+    return entry.is_object() && entry.value("manager", "") != names::field_owner &&
+           entry.value("fieldsV1", json::object()).contains("f:data");
   });
 }
 
 std::string label_at(const json& object, std::string_view key) { return value_at(object, "/metadata/labels", key); }
 
 /// Of what we may have an opinion about: the data, and the labels by which it is found.
-std::uint64_t fingerprint(const kube::config_map& of) {
+std::uint64_t fingerprint(const kube::config_map& config_map) {
   auto hash = fnv1a({});
-  for (const auto* map : {&of.data, &of.labels}) {
+  for (const auto* map : {&config_map.data, &config_map.labels}) {
     for (const auto& [name, value] : *map) hash = fnv1a(value, fnv1a(name, hash));
   }
   return hash;
@@ -77,7 +77,7 @@ std::string owner_of(const json& object) {
   if (const auto plugin = label_at(object, "cpaas.io/module-name"); !plugin.empty()) return "ACP plugin " + plugin;
   if (const auto owners = object.value("/metadata/ownerReferences"_json_pointer, json::array()); !owners.empty())
     return owners.front().value("kind", "an owner") + " " + owners.front().value("name", "");
-  if (const auto by = label_at(object, names::managed_by_label); !by.empty()) return by;
+  if (const auto manager = label_at(object, names::managed_by_label); !manager.empty()) return manager;
   if (const auto chart = label_at(object, "helm.sh/chart"); !chart.empty()) return chart;
   for (const auto& field : object.value("/metadata/managedFields"_json_pointer, json::array())) {
     if (field.is_object() && field.contains("manager") && field.value("subresource", "").empty())
@@ -88,39 +88,39 @@ std::string owner_of(const json& object) {
 
 }  // namespace
 
-keeper::keeper(stores from, kube::client& client, controller::recorder& events, places where,
-               std::function<controller::milliseconds()> now)
-    : from_(std::move(from)), client_(client), events_(events), where_(std::move(where)), now_(std::move(now)) {
+applier::applier(stores stores, kube::client& client, controller::recorder& events, places places,
+                 std::function<controller::milliseconds()> now)
+    : stores_(std::move(stores)), client_(client), events_(events), places_(std::move(places)), now_(std::move(now)) {
   const auto forget = [this](std::string_view kind) {
     return [this, kind](const kube::object* before, const kube::object* after) {
       if (after || !before) return;
-      const auto at = spoken_.find({kind, before->key});
-      if (at != spoken_.end() && at->second.id == before->id) at->second.hash.clear();
+      const auto match = spoken_.find({kind, before->key});
+      if (match != spoken_.end() && match->second.id == before->id) match->second.hash.clear();
     };
   };
-  from_.daemon_sets.observe(forget(kube::resources::daemon_sets.kind));
-  from_.services.observe(forget(kube::resources::services.kind));
-  from_.service_accounts.observe(forget(kube::resources::service_accounts.kind));
-  from_.config_maps.observe(forget(kube::resources::config_maps.kind));
-  for (auto* store : from_.declared) store->observe(forget(kube::resources::config_maps.kind));
-  if (from_.deployments) from_.deployments->observe(forget(kube::resources::deployments.kind));
+  stores_.daemon_sets.observe(forget(kube::resources::daemon_sets.kind));
+  stores_.services.observe(forget(kube::resources::services.kind));
+  stores_.service_accounts.observe(forget(kube::resources::service_accounts.kind));
+  stores_.config_maps.observe(forget(kube::resources::config_maps.kind));
+  for (auto* store : stores_.declared) store->observe(forget(kube::resources::config_maps.kind));
+  if (stores_.deployments) stores_.deployments->observe(forget(kube::resources::deployments.kind));
 }
 
-bool keeper::synced() const {
-  return from_.daemon_sets.synced() && from_.services.synced() && from_.service_accounts.synced() &&
-         from_.config_maps.synced() && (!from_.deployments || from_.deployments->synced()) &&
-         std::ranges::all_of(from_.declared, [](auto* one) { return one->synced(); });
+bool applier::synced() const {
+  return stores_.daemon_sets.synced() && stores_.services.synced() && stores_.service_accounts.synced() &&
+         stores_.config_maps.synced() && (!stores_.deployments || stores_.deployments->synced()) &&
+         std::ranges::all_of(stores_.declared, [](auto* store) { return store->synced(); });
 }
 
-bool keeper::is_ours(const kube::object& object) const {
-  return (object.key.ns == where_.ours || object.key.ns == where_.declared) &&
+bool applier::is_ours(const kube::object& object) const {
+  return (object.key.ns == places_.ns || object.key.ns == places_.declared) &&
          object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
-         object.labels.contains(where_.mark);
+         object.labels.contains(places_.mark);
 }
 
-const kube::config_map* keeper::declaration(const kube::object_key& key) const {
+const kube::config_map* applier::declaration(const kube::object_key& key) const {
   const kube::config_map* out = nullptr;
-  for (const auto* store : from_.declared) {
+  for (const auto* store : stores_.declared) {
     const auto* found = store->find(key);
     if (found && (!out || found->resource_version > out->resource_version)) out = found;
   }
@@ -130,99 +130,99 @@ const kube::config_map* keeper::declaration(const kube::object_key& key) const {
 /// Read as the registry reads it, next to those of ours whose keys nobody else claims. A declaration in error, alone or
 /// between several, does not withdraw one of ours that is there, or its key would have no rule; nor does it call one of
 /// ours back, which would take the place of its last accepted content.
-std::set<std::string, std::less<>> keeper::declared_by_others() const {
-  std::set<std::string, std::less<>> out, broken, ours, claimed;
+std::set<std::string, std::less<>> applier::declared_by_others() const {
+  std::set<std::string, std::less<>> out, broken, managed, claimed;
   std::vector<const kube::config_map*> own;
-  std::vector<kube::object_key> theirs;
-  crl::parse_settings settings;
-  settings.ns = where_.declared;
-  crl::registry all(settings);
-  const auto take_device = [&](const crl::config_map_view& view, bool is_own) {
-    const auto device = crl::parse_device(view, settings).what;
-    (is_own ? ours : device.sound ? out : broken).insert(device.label_key + "=" + device.label_value);
+  std::vector<kube::object_key> object_keys;
+  declarations::parse_settings settings;
+  settings.ns = places_.declared;
+  declarations::registry all(settings);
+  const auto take_device = [&](const declarations::config_map_view& view, bool is_own) {
+    const auto device = declarations::parse_device(view, settings).value;
+    (is_own ? managed : device.sound ? out : broken).insert(device.label_key + "=" + device.label_value);
   };
-  for (const auto* store : from_.declared) {
+  for (const auto* store : stores_.declared) {
     for (const auto& object : store->all()) {
-      if (object.key.ns != where_.declared || declaration(object.key) != &object) continue;
+      if (object.key.ns != places_.declared || declaration(object.key) != &object) continue;
       const bool is_own = is_ours(object);
       if (!is_own) out.insert(object.key.name);
       const auto view = view_of(object);
-      if (crl::kind_of(view) == crl::kind::device_config) take_device(view, is_own);
-      if (crl::kind_of(view) != crl::kind::declaration) continue;
+      if (declarations::kind_of(view) == declarations::kind::device_config) take_device(view, is_own);
+      if (declarations::kind_of(view) != declarations::kind::declaration) continue;
       if (is_own) {
         own.push_back(&object);
         continue;
       }
       all.put(view);
-      theirs.push_back(object.key);
-      const auto& what = all.find(object.key)->what;
-      if (what.sound || what.switched_off) claimed.insert(what.key);
+      object_keys.push_back(object.key);
+      const auto& match = all.find(object.key)->value;
+      if (match.sound || match.switched_off) claimed.insert(match.key);
     }
   }
   for (const auto* object : own) {
     const auto view = view_of(*object);
-    const auto key = crl::parse(view, settings).what.key;
+    const auto key = declarations::parse(view, settings).value.key;
     if (!claimed.contains(key)) all.put(view);
-    ours.insert(key);
+    managed.insert(key);
   }
-  for (const auto& name : theirs) {
-    const auto& what = all.find(name)->what;
-    const bool counts = what.switched_off || !crl::has_error(all.judge(name).findings);
-    (counts ? out : broken).insert(what.key);
+  for (const auto& name : object_keys) {
+    const auto& match = all.find(name)->value;
+    const bool counts = match.switched_off || !declarations::has_error(all.judge(name).findings);
+    (counts ? out : broken).insert(match.key);
   }
-  std::ranges::set_difference(broken, ours, std::inserter(out, out.end()));
+  std::ranges::set_difference(broken, managed, std::inserter(out, out.end()));
   return out;
 }
 
-keeper::seen keeper::look(const kube::resource& type, const kube::object_key& key) const {
-  const auto found = [](const auto* object, auto mark) { return seen{object, object ? mark(*object) : 0}; };
+applier::live_object applier::look(const kube::resource& type, const kube::object_key& key) const {
+  const auto found = [](const auto* object, auto mark) { return live_object{object, object ? mark(*object) : 0}; };
   const auto content = [](const auto& object) { return object.content; };
-  if (type.kind == kube::resources::services.kind) return found(from_.services.find(key), content);
-  if (type.kind == kube::resources::service_accounts.kind) return found(from_.service_accounts.find(key), content);
+  if (type.kind == kube::resources::services.kind) return found(stores_.services.find(key), content);
+  if (type.kind == kube::resources::service_accounts.kind) return found(stores_.service_accounts.find(key), content);
   if (type.kind == kube::resources::config_maps.kind) {
     if (const auto* declared = declaration(key)) return found(declared, fingerprint);
-    return found(from_.config_maps.find(key), content);
+    return found(stores_.config_maps.find(key), content);
   }
   const auto generation = [](const kube::object& set) { return static_cast<std::uint64_t>(set.generation); };
   if (type.kind == kube::resources::deployments.kind)
-    return found(from_.deployments ? from_.deployments->find(key) : nullptr, generation);
-  return found(from_.daemon_sets.find(key), generation);
+    return found(stores_.deployments ? stores_.deployments->find(key) : nullptr, generation);
+  return found(stores_.daemon_sets.find(key), generation);
 }
 
 /// The object is as we left it.
-bool keeper::at_peace(const modules::intent& want, const seen& is, spoken& said) const {
-  if (said.hash != want.hash || !is.object || is.object->id != said.id || is.object->deleting) return false;
+bool applier::at_peace(const modules::intent& want, const live_object& is, last_write& spoken) const {
+  if (spoken.hash != want.hash || !is.object || is.object->id != spoken.id || is.object->deleting) return false;
   if (is.object->annotations.value_or(names::applied_annotation, "") != want.hash || !is_ours(*is.object)) return false;
-  if (!said.mark_known && is.version() == said.version) {
-    said.mark = is.mark;
-    said.mark_known = true;
+  if (!spoken.mark_known && is.version() == spoken.version) {
+    spoken.mark = is.mark;
+    spoken.mark_known = true;
   }
-  return said.mark_known && said.mark == is.mark;
+  return spoken.mark_known && spoken.mark == is.mark;
 }
 
-kube::task<keeper::outcome> keeper::ensure(modules::intent want, controller::object_reference about) {
+kube::task<applier::outcome> applier::ensure(modules::intent want, controller::object_reference about) {
   outcome out;
-  auto& said = spoken_[{want.type->kind, want.key}];
+  auto& record = spoken_[{want.type->kind, want.key}];
   const auto is = look(*want.type, want.key);
-  if (at_peace(want, is, said)) {
+  if (at_peace(want, is, record)) {
     out.settled = true;
     co_return out;
   }
   const auto now = now_();
-  const bool behind = said.hash == want.hash && is.version() < said.version;
-  if (behind && now - said.looked < lag_allowed) {
+  const bool behind = record.hash == want.hash && is.version() < record.version;
+  if (behind && now - record.looked < lag_allowed) {
     out.settled = true;  // as far as we know; the watch will show it
     out.again_in = lag_allowed;
     co_return out;
   }
-  if (now - said.wrote < between_writes) {
-    out.again_in = between_writes - (now - said.wrote);
+  if (now - record.wrote < between_writes) {
+    out.again_in = between_writes - (now - record.wrote);
     co_return out;
   }
   co_return co_await compare(std::move(want), std::move(about));
 }
 
-kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::object_reference about) {
+kube::task<applier::outcome> applier::compare(modules::intent want, controller::object_reference about) {
   outcome out;
   auto live = co_await client_.get(*want.type, want.key);
   if (!live && live.error().code == kube::errc::not_found) live = json();
@@ -230,7 +230,7 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
     out.failed = live.error();
     if (live.error().code == kube::errc::forbidden) {
       out.problem = "Forbidden";
-      out.message = live.error().what;
+      out.message = live.error().message;
     }
     co_return out;
   }
@@ -244,7 +244,7 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
     out.problem = "ForeignObject";
     out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
                   "; it is left as it is. Remove it" +
-                  (where_.mark == names::module_label
+                  (places_.mark == names::module_label
                        ? ", or let it be taken over with spec.modules." + want.module + ".adopt: true"
                        : std::string());
     out.again_in = refused_again;
@@ -267,7 +267,7 @@ kube::task<keeper::outcome> keeper::compare(modules::intent want, controller::ob
 }
 
 /// A person has written into what we declared: it is theirs from now on, and nothing of it goes with the module.
-kube::task<keeper::outcome> keeper::hand_over(modules::intent want, controller::object_reference about, json live) {
+kube::task<applier::outcome> applier::hand_over(modules::intent want, controller::object_reference about, json live) {
   outcome out;
   spoken_[{want.type->kind, want.key}].wrote = now_();
   auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", text_at(live, "/metadata/uid")}},
@@ -287,7 +287,7 @@ kube::task<keeper::outcome> keeper::hand_over(modules::intent want, controller::
   co_return out;
 }
 
-kube::task<keeper::outcome> keeper::write(modules::intent want, controller::object_reference about, json live) {
+kube::task<applier::outcome> applier::write(modules::intent want, controller::object_reference about, json live) {
   outcome out;
   spoken_[{want.type->kind, want.key}].wrote = now_();
   const auto body = json::parse(want.body);
@@ -314,14 +314,14 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
     co_return co_await make_room(std::move(want), text_at(live, "/metadata/uid"));
   if (refused) {
     out.problem = "Refused";
-    out.message = "the API server does not accept " + called(*want.type, want.key.name) + ": " + wrong.what;
+    out.message = "the API server does not accept " + called(*want.type, want.key.name) + ": " + wrong.message;
     out.again_in = refused_again;
   } else if (wrong.code == kube::errc::conflict) {  // written or replaced between our look and our write
     out.again_in = between_writes;
   } else {
     if (wrong.code == kube::errc::forbidden) {
       out.problem = "Forbidden";
-      out.message = wrong.what;
+      out.message = wrong.message;
     }
     out.failed = wrong;
   }
@@ -331,7 +331,7 @@ kube::task<keeper::outcome> keeper::write(modules::intent want, controller::obje
 /// What is somebody else's is made anew: the selector of a DaemonSet cannot be changed, an apply would keep whatever
 /// containers, node selectors and variables it had, and two plugins on a node would give a card out twice. So its pods
 /// have to be gone (foreground) before ours come. Pods that use cards do not notice: the kubelet knows what they have.
-kube::task<keeper::outcome> keeper::take_over(modules::intent want, controller::object_reference about, json live) {
+kube::task<applier::outcome> applier::take_over(modules::intent want, controller::object_reference about, json live) {
   outcome out;
   spoken_[{want.type->kind, want.key}].wrote = now_();
   kube::preconditions only_if;
@@ -349,7 +349,7 @@ kube::task<keeper::outcome> keeper::take_over(modules::intent want, controller::
 
 /// The ports of a Service are told apart by their numbers, so an apply keeps an edited one beside ours, and the server
 /// refuses the two for their one name. Nothing runs in a Service: it is made anew at the next look.
-kube::task<keeper::outcome> keeper::make_room(modules::intent want, std::string uid) {
+kube::task<applier::outcome> applier::make_room(modules::intent want, std::string uid) {
   outcome out;
   kube::preconditions only_if;
   only_if.uid = std::move(uid);
@@ -359,55 +359,58 @@ kube::task<keeper::outcome> keeper::make_room(modules::intent want, std::string 
   co_return out;
 }
 
-void keeper::remember(const modules::intent& want, const json& live) {
-  auto& said = spoken_[{want.type->kind, want.key}];
-  said.hash = want.hash;
-  said.id = kube::uid::parse(text_at(live, "/metadata/uid"));
-  said.version = number_of(text_at(live, "/metadata/resourceVersion"));
+void applier::remember(const modules::intent& want, const json& live) {
+  auto& record = spoken_[{want.type->kind, want.key}];
+  record.hash = want.hash;
+  record.id = kube::uid::parse(text_at(live, "/metadata/uid"));
+  record.version = number_of(text_at(live, "/metadata/resourceVersion"));
   const auto generation = live.value("/metadata/generation"_json_pointer, json());
-  said.mark_known =
+  record.mark_known =
       want.type->kind == kube::resources::daemon_sets.kind || want.type->kind == kube::resources::deployments.kind;
-  said.mark = generation.is_number_integer() ? generation.get<std::uint64_t>() : 0;
-  said.looked = now_();
+  record.mark = generation.is_number_integer() ? generation.get<std::uint64_t>() : 0;
+  record.looked = now_();
 }
 
-std::vector<keeper::victim> keeper::victims(const std::set<identity>& kept, const std::set<std::string>& spared) const {
+std::vector<applier::victim> applier::victims(const std::set<identity>& kept,
+                                              const std::set<std::string>& spared) const {
   std::vector<victim> out;
   const auto collect = [&](const kube::resource& type, const auto& store) {
     for (const auto& object : store.all()) {
-      std::string of(object.labels.value_or(where_.mark, ""));
-      if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key}) || spared.contains(of))
+      std::string module(object.labels.value_or(places_.mark, ""));
+      if (!is_ours(object) || object.deleting || kept.contains({type.kind, object.key}) || spared.contains(module))
         continue;
-      if (std::ranges::any_of(out, [&](const victim& one) { return one.type == &type && one.key == object.key; }))
+      if (std::ranges::any_of(out,
+                              [&](const victim& victim) { return victim.type == &type && victim.key == object.key; }))
         continue;  // several stores have it
-      out.push_back({&type, object.key, object.id.to_string(), std::move(of)});
+      out.push_back({&type, object.key, object.id.to_string(), std::move(module)});
     }
   };
-  collect(kube::resources::daemon_sets, from_.daemon_sets);
-  collect(kube::resources::services, from_.services);
-  collect(kube::resources::service_accounts, from_.service_accounts);
-  collect(kube::resources::config_maps, from_.config_maps);
-  for (const auto* store : from_.declared) collect(kube::resources::config_maps, *store);
-  if (from_.deployments) collect(kube::resources::deployments, *from_.deployments);
+  collect(kube::resources::daemon_sets, stores_.daemon_sets);
+  collect(kube::resources::services, stores_.services);
+  collect(kube::resources::service_accounts, stores_.service_accounts);
+  collect(kube::resources::config_maps, stores_.config_maps);
+  for (const auto* store : stores_.declared) collect(kube::resources::config_maps, *store);
+  if (stores_.deployments) collect(kube::resources::deployments, *stores_.deployments);
   return out;
 }
 
-kube::task<keeper::outcome> keeper::prune(std::set<identity> kept, std::set<std::string> spared_modules,
-                                          controller::object_reference about) {
+kube::task<applier::outcome> applier::prune(std::set<identity> kept, std::set<std::string> spared_modules,
+                                            controller::object_reference about) {
   outcome out;
   out.settled = true;
-  for (const auto& one : victims(kept, spared_modules)) {
+  for (const auto& victim : victims(kept, spared_modules)) {
     kube::preconditions only_if;
-    only_if.uid = one.uid;
-    spoken_.erase({one.type->kind, one.key});
-    auto done = co_await client_.remove(*one.type, one.key, only_if);
+    only_if.uid = victim.uid;
+    spoken_.erase({victim.type->kind, victim.key});
+    auto done = co_await client_.remove(*victim.type, victim.key, only_if);
     if (!done && done.error().code == kube::errc::conflict) {
       out.again_in = between_writes;
     } else if (!done) {
       out.failed = done.error();
     } else if (!about.uid.empty()) {
-      events_.record(about, event_type::normal, "Removed", "Delete",
-                     called(*one.type, one.key.name) + ": " + whose(one.module) + " does not want it any more");
+      events_.record(
+          about, event_type::normal, "Removed", "Delete",
+          called(*victim.type, victim.key.name) + ": " + whose(victim.module) + " does not want it any more");
     }
   }
   co_return out;

@@ -10,9 +10,9 @@
 
 #include "scheduler_config/edit/render.hpp"
 
-namespace reconcilers::scheduler_config {
+namespace scheduler_config {
 
-struct master_files {
+struct control_plane_files {
   std::optional<std::string> config;  ///< /etc/kubernetes/scheduler-config.yaml; nothing: there is none
   std::string manifest;               ///< /etc/kubernetes/manifests/kube-scheduler.yaml
 };
@@ -21,16 +21,17 @@ struct master_files {
 /// these over once it reads a file. `otherwise`: its minor version, where the image does not tell. The error is one
 /// line with the place: it is older than 1.30, it would not start, a place is not safe, or somebody else's extender
 /// manages the same.
-std::expected<master_files, std::string> with_extender(const master_files& now, const extender_settings& of,
-                                                       std::int64_t generation, int otherwise);
+std::expected<control_plane_files, std::string> with_extender(const control_plane_files& now,
+                                                              const extender_settings& settings,
+                                                              std::int64_t generation, int otherwise);
 
 /// The bytes from before; what others have added since stays. `alone`: the configuration is ours as a whole, and goes.
 /// `url` as of unmerge.
-std::expected<master_files, std::string> without_extender(const master_files& now, bool alone,
-                                                          std::string_view url = {});
+std::expected<control_plane_files, std::string> without_extender(const control_plane_files& now, bool alone,
+                                                                 std::string_view url = {});
 
 /// What the manifest says of the kube-scheduler that it starts.
-struct master_facts {
+struct scheduler_pod_facts {
   std::string name = "kube-scheduler";  ///< of the pod, before "-NODE"
   std::string checksum;                 ///< our annotation; empty: not ours
   std::int64_t generation = 0;
@@ -39,6 +40,6 @@ struct master_facts {
   bool elects = true;   ///< it takes part in the election for the lease kube-system/kube-scheduler
 };
 /// `config`: what it reads; a flag wins over it. What cannot be read is as kubeadm has it.
-master_facts facts_of(std::string_view manifest, const std::optional<std::string>& config = std::nullopt);
+scheduler_pod_facts facts_of(std::string_view manifest, const std::optional<std::string>& config = std::nullopt);
 
-}  // namespace reconcilers::scheduler_config
+}  // namespace scheduler_config

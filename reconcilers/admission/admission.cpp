@@ -78,7 +78,7 @@ bool concerned(const pod_review& review, const pod_admission& pod_admission) {
   return pod_admission.mode != enforcement::disabled && everyday(review, pod_admission);
 }
 
-/// Whether it is for our scheduler: it has no node yet, names nobody else's, and asks for what is given out there.
+/// Whether it is for our scheduler: it has no node yet, names no one else's, and asks for what is given out there.
 bool sent(const pod_review& review, const pod_admission& pod_admission) {
   const auto& spec = review.spec;
   const bool ours_to_name = spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" ||

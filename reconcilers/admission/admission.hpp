@@ -26,7 +26,7 @@ enum class enforcement : std::uint8_t {
 enforcement enforcement_of(std::string_view text) noexcept;
 
 /// Whether the API server fills pods in by itself: MutatingAdmissionPolicy v1, from Kubernetes 1.36. From the
-/// APIResourceList of /apis/admissionregistration.k8s.io/v1; text that is none offers nothing.
+/// APIResourceList of /apis/admissionregistration.k8s.io/v1; invalid text offers nothing.
 bool fills_pods(std::string_view api_resource_list);
 
 inline constexpr std::size_t max_pod_review = 10u << 20;  ///< bytes; etcd takes objects of 1.5 MiB

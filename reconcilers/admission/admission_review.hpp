@@ -18,7 +18,7 @@ namespace reconcilers::reviews {
 template <class T>
 using understood = std::expected<T, std::string>;  ///< the error is the line that is answered
 
-/// What a review says beside its objects.
+/// What a review says apart from its objects.
 struct envelope {
   std::string uid, kind, operation, ns, sub_resource;
 };

@@ -25,7 +25,7 @@ class admission_server {
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
 
-  /// Said about new pods beside what is judged here.
+  /// Reported about new pods in addition to what is judged here.
   void set_advice(cuda::advice more) { advice_ = std::move(more); }
   void add_routes(controller::http_server& server);
 

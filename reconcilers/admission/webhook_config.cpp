@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace log = controller::log;
 
 constexpr milliseconds lag_allowed = 2s;
-constexpr milliseconds between_tellings = 500ms;  // whoever else writes the caBundle, we do not race with it
+constexpr milliseconds between_tellings = 500ms;  // if another program writes the caBundle, we do not race with it
 constexpr milliseconds at_least_every = 1h;
 constexpr std::string_view service = names::webhook;
 
@@ -157,7 +157,7 @@ kube::task<action> webhook_config::store(controller::authority_step step) {
       {"metadata",
        {{"name", key.name}, {"namespace", key.ns}, {"labels", {{names::managed_by_label, names::managed_by}}}}},
       {"type", "Opaque"}};
-  // Whoever was faster wins, and we look again.
+  // The faster writer wins, and we look again.
   if (secret) want["metadata"]["resourceVersion"] = std::to_string(secret->resource_version);
   const auto put = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) want["data"][std::string(name)] = kube::base64_encode(value);

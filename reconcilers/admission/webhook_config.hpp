@@ -29,7 +29,7 @@ struct webhook_stores {
   const controller::store<mutating_webhooks>& mutating;
 
   bool synced() const { return secrets.synced() && mutating.synced(); }
-  /// The authorities each webhook's caller was told of; empty where there is no webhook.
+  /// The authorities that each webhook's caller knows; empty where there is no webhook.
   std::vector<std::string> told() const;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What we keep of the objects the admission webhook lives by: the Secret with its certificates, and who is told to call
+// What we keep of the objects the admission webhook lives by: the Secret with its certificates, and who has to call
 // it. Watched by name, so there is one of each.
 
 #include <string>

@@ -31,7 +31,7 @@ class caller_certificates {
  public:
   static constexpr std::size_t most = 64;
   static constexpr std::int64_t kept = 86'400;      ///< seconds after the last call
-  static constexpr std::int64_t ahead = 60 * kept;  ///< people are told so long before the end, in seconds
+  static constexpr std::int64_t ahead = 60 * kept;  ///< people get a warning so long before the end, in seconds
 
   struct settings {
     std::function<std::int64_t()> wall = {};  ///< seconds since 1970; empty: the system's
@@ -46,7 +46,7 @@ class caller_certificates {
 
   /// A caller showed it now.
   void note(const controller::x509::info& leaf);
-  /// As the leader, every few seconds: tells of what has changed, with one event per list of certificates that end
+  /// As the leader, every few seconds: reports what has changed, with one event per list of certificates that end
   /// soon.
   void look();
   /// Empty: an earlier leader may know more, so what the policy says stays.
@@ -66,7 +66,7 @@ class caller_certificates {
   settings settings_;
   std::vector<row> rows_;
   std::optional<std::int64_t> leads_since_;
-  std::string message_;  ///< message of the state that was told last
+  std::string message_;  ///< message of the state that was reported last
 };
 
 /// It ends within `ahead`, or within a third of its life where that is less.

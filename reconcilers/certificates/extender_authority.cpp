@@ -18,7 +18,7 @@ namespace x509 = controller::x509;
 using x509::info;
 using kind = extender_step::kind;
 
-constexpr seconds while_changing{15};  // files are looked at, nobody tells of them
+constexpr seconds while_changing{15};  // files are polled: no one reports their changes
 
 std::string date(std::int64_t index) {
   return controller::rfc3339_seconds(
@@ -100,7 +100,7 @@ class look {
   bool told(const extender_side& side) const { return has_all(side.authorities) && (!changing() || side.since); }
 
   /// Authorities that are not stored and yet count: what was stored is lost, or was put back from a copy. A side alone
-  /// may have them from anybody; what both have was written by us, or stood there before the authority was stored.
+  /// may have them from anyone; what both have was written by us, or stood there before the authority was stored.
   std::vector<info> left_out() const {
     if (has_all(is_.server.authorities) && has_all(is_.client.authorities)) return {};
     const auto server = x509::living(is_.server.authorities, now_), client = x509::living(is_.client.authorities, now_);
@@ -114,7 +114,7 @@ class look {
     }
     return out;
   }
-  /// It has signed what is shown, and nobody whom we know has: several may have one key.
+  /// It has signed what is shown, and no one whom we know has: several may have one key.
   bool needed(const info& info) const {
     return std::ranges::any_of(std::array{&server_, &client_}, [&](const stored_leaf* certificate) {
       return certificate->leaf && !certificate->signer && x509::signed_by(*certificate->leaf, info);
@@ -159,10 +159,10 @@ class look {
     if (ready() && !of_newest(certificate)) return "its certificate is signed by the new authority";
     return {};
   }
-  /// Nothing where whoever may sign now is no better than what there is.
+  /// Nothing where the present signer is no better than what there is.
   std::optional<extender_side> with_leaf(const extender_side& side, const stored_leaf& present, const std::string& name,
                                          const std::vector<std::string>& names, x509::usage usage) const {
-    const bool by_newest = ready() || (!present.usable() && !older());  // without any leaf nobody is cut off
+    const bool by_newest = ready() || (!present.usable() && !older());  // without any leaf no one is cut off
     const auto* issuer = by_newest ? &newest() : older();
     if (!issuer) return std::nullopt;
     const x509::validity validity{now_ - x509::backdated, std::min(now_ + settings_.leaf_life.count(), issuer->until)};
@@ -180,7 +180,7 @@ class look {
     return !x509::signed_by(*present.leaf, info) || !std::ranges::includes(present.leaf->names, names);
   }
 
-  /// Both leaves are of the newest, and nobody shows or knows only what was before.
+  /// Both leaves are of the newest, and no one shows or knows only what was before.
   bool forgettable() const {
     if (!of_newest(server_) || !of_newest(client_) || !arrived() || now_ < forget_at()) return false;
     return !is_.callers.any || is_.callers.behind.empty();
@@ -199,7 +199,7 @@ class look {
     auto known = left_out();
     known.insert(known.end(), authorities_.begin(), authorities_.end());
     extender_keys out;
-    // The key by which what is shown now was signed; a newer one may be known to nobody yet.
+    // The key by which what is shown now was signed; a newer one may be known to no one yet.
     const stored_leaf present(is_.server, known, now_, x509::usage::server);
     for (const auto& key : {is_.keys.signer_key, is_.keys.older_key})
       if (present.usable() && x509::belongs({present.signer->pem, key})) out.older_key = key;

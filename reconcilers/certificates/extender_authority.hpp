@@ -3,19 +3,19 @@
 // runs with it and the time go in, the next step comes out.
 //
 // A kube-scheduler reads its certificates when it starts and keeps them, and both sides ask for one of the other. So
-// this is not controller/authority.hpp, whose callers are told while they run: here the wait is for schedulers to start
-// anew, and until they have, what ends is signed by the older authority, whose key is kept for that.
+// this is not controller/authority.hpp, whose callers get changes while they run: here the wait is for schedulers to
+// start again, and until they have, what ends is signed by the older authority, whose key is kept for that.
 //
 // The invariant: what the server shows is signed by an authority that every scheduler was started with, and what any
-// scheduler shows is signed by one that the server has. Whoever is killed between two steps, the next one goes on from
-// what is stored.
+// scheduler shows is signed by one that the server has. When a replica is killed between two steps, the next one goes
+// on from what is stored.
 //
-//   a leaf past two thirds of its year -> another, by the same authority: nobody waits for anybody
-//   an authority past two thirds of its ten years, or without a key -> store a second beside it -> both into ca.crt of
+//   a leaf past two thirds of its year -> another, by the same authority: no side waits for the other
+//   an authority past two thirds of its ten years, or without a key -> store a second next to it -> both into ca.crt of
 //   the server and of the schedulers -> (every scheduler has started with them, every replica has them) -> sign both
 //   leaves by the second -> (every scheduler has started with its own, and a day) forget the first
 //
-// Whom a side trusts is what is stored, and nobody else: an authority that somebody put into ca.crt is taken out. It
+// Whom a side trusts is what is stored, and no one else: an authority that someone put into ca.crt is taken out. It
 // stays until the change is over where it signed a leaf that is shown, and, with nothing stored, where both sides have
 // it.
 //
@@ -56,7 +56,7 @@ struct extender_callers {
   std::string behind;  ///< one line: who does not run yet with what is in the Secret; empty: all do
 };
 
-/// A kube-scheduler in the files of a master, as its agent tells.
+/// A kube-scheduler in the files of a control-plane node, as its agent reports.
 struct extender_scheduler {
   std::string node, state;
   std::string certificates;  ///< certificates_of what is in place

@@ -137,7 +137,7 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
   const auto* server = find(stores_.secrets.server, names::extender_server_secret);
   const auto* client = find(stores_.secrets.client, names::extender_client_secret);
   if (!authority || !server || !client) {
-    // Without a policy nobody wants any: `quartermaster uninstall` removes both, and we may outlive it.
+    // Without a policy no one wants any: `quartermaster uninstall` removes both, and we may outlive it.
     if (!rules) co_return action::await_change();
     if (!authority) co_return co_await make_secret(names::extender_authority_secret);
     co_return co_await make_secret(server ? names::extender_client_secret : names::extender_server_secret);
@@ -191,7 +191,7 @@ kube::task<action> extender_certificates::make_secret(std::string_view name) {
   co_return action::again(soon);
 }
 
-/// Only over what was seen: whoever was faster wins, and we look again.
+/// Only over what was seen: the faster writer wins, and we look again.
 kube::task<action> extender_certificates::write(std::string_view name, const extender_secret* seen, json patch,
                                                 std::string_view reason, std::string taken_out) {
   const kube::object_key key{settings_.ns, std::string(name)};

@@ -65,7 +65,7 @@ class extender_certificates final : public controller::reconciler {
   struct stores {
     extender_secrets secrets;
     const controller::store<accelerator_policy>& policies;
-    const controller::store<kube::deployment>& deployments;  ///< of ours
+    const controller::store<kube::deployment>& deployments;  ///< our own
   };
   struct settings {
     std::string ns;

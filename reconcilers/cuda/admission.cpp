@@ -106,7 +106,7 @@ const shim_row* shim_for(const container& container) {
 
 struct need {
   requirement constraint;
-  bool asked_of_us = false;  ///< by an annotation of ours
+  bool asked_of_us = false;  ///< by one of our annotations
 };
 
 struct needs {
@@ -415,7 +415,7 @@ class decision {
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
 constexpr std::array<std::string_view, 5> workloads{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"};
 
-/// What the template of a workload says is told to its author: nobody reads what a controller is told of its pods.
+/// Findings on a workload's template go to its author: no one reads what a controller gets back for its pods.
 review_answer advise_on(const reviews::envelope& about, const json& workload, std::span<const kube::node* const> nodes,
                         const admission_settings& settings) {
   const auto* spec = member(&workload, "spec");

@@ -4,7 +4,7 @@
 // that compares the parts of a version each for itself, a share of a card for a runtime its library does not know, a
 // share of a card that is cut by MIG, Paddle's allocator on a share.
 //
-// Off: nothing. Warn: what an annotation of ours asks for is written as affinity, everything else is only said. Deny:
+// Off: nothing. Warn: what one of our annotations asks for is written as affinity, everything else is only said. Deny:
 // what CUDA_VERSION and NVIDIA_REQUIRE_* ask for is written as well, and a pod that can run nowhere is refused. Nodes
 // may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which nothing is
 // known.
@@ -36,7 +36,7 @@ struct admission {
 admission admit(const nlohmann::json& pod, std::span<const kube::node* const> nodes,
                 const admission_settings& settings);
 
-/// What somebody else has to say about a new pod of this namespace; it is allowed all the same.
+/// What someone else has to say about a new pod of this namespace; it is allowed all the same.
 using advice = std::function<std::vector<std::string>(std::string_view ns, const nlohmann::json& pod)>;
 
 /// The same of an AdmissionReview, with the exceptions of reconcilers/admission/admission.hpp: only CREATE, no mirror

@@ -318,7 +318,7 @@ merge merged(const json& own, const terms& needed) {
     const auto has = expressions_of(entry);
     const auto* fields = member(&entry, "matchFields");
     const bool empty = has.empty() && (!fields || !fields->is_array() || fields->empty());
-    if (empty) continue;  // it matches nothing, and with ours beside it would match something
+    if (empty) continue;  // it matches nothing, and with ours next to it would match something
     const auto both = product({has}, needed);
     if (!both) return {kind::too_many, {}};
     for (const auto& each : *both) add(entry, each);

@@ -34,7 +34,7 @@ struct node_facts {
   /// for in this order by the affinity we write too, so that both see the same.
   std::optional<version> cuda;
   std::optional<version> found;  ///< what GPU Feature Discovery found
-  bool labelled = false;         ///< has cuda-major-version, whoever wrote it
+  bool labelled = false;         ///< has cuda-major-version, no matter from whom
   std::optional<driver_version> driver;
   std::optional<version> capability;
   std::string product;

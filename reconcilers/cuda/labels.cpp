@@ -28,7 +28,7 @@ label_step labels_for(const kube::node& node) {
   const auto written = node.annotations.find(names::written_annotation);
   label_step out;
   if (!major && !minor) {
-    // Ours, and both taken away: somebody tidied up; what was found is written again.
+    // Ours, and both taken away: someone tidied up; what was found is written again.
     if (found) out.write = found;
     out.take_back = !found && written;
     return out;

@@ -1,6 +1,6 @@
 #pragma once
 // The labels of the manual, cuda-major-version and cuda-minor-version, written by us where GPU Feature Discovery says
-// what the driver knows and nobody else wrote them. Whose they are is told by an annotation of ours that repeats what
+// what the driver knows and no one else wrote them. One of our annotations shows whose they are: it repeats what
 // we wrote: managedFields does not survive every client, and is large on every node. Both labels are written or
 // neither.
 
@@ -21,13 +21,13 @@ inline constexpr std::string_view written_annotation = "quartermaster.io/cuda-la
 struct label_step {
   std::optional<version> write;  ///< what the two labels shall say
   bool take_back = false;        ///< ours, and no fact stands behind them any more
-  std::string disagreement;      ///< somebody else's labels contradict what was found, in words; empty: they do not
+  std::string disagreement;      ///< someone else's labels contradict what was found, in words; empty: they do not
 
   bool idle() const { return !write && !take_back; }
 };
 
-/// Idle where there is nothing to do: nothing was found, the labels are somebody else's, or they say it already. A
-/// label that somebody changed after us is theirs from then on, as is one that they removed while the other stayed.
+/// Idle where there is nothing to do: nothing was found, the labels are someone else's, or they say it already. A
+/// label that someone changed after us is theirs from then on, as is one that they removed while the other stayed.
 label_step labels_for(const kube::node& node);
 
 /// A JSON patch (with `test` on the UID and on what is there now) that takes the step. Throws nothing; empty array for

@@ -2,7 +2,7 @@
 // What a pod says it needs of a driver and a card, in the grammar of nvidia-container-toolkit (NVIDIA_REQUIRE_CUDA,
 // NVIDIA_REQUIRE_*): conditions joined by commas hold together, groups of them separated by blanks are alternatives,
 // and several requirements hold together. A condition is a property (cuda, driver, arch, brand), one of
-// != <= >= = < >, and a value. Properties the toolkit does not know are passed over, as it does.
+// != <= >= = < >, and a value. Properties the toolkit does not know are skipped, as it does.
 //
 // Our annotations are the same without the property: quartermaster.io/cuda: ">=12.4", "<13.0".
 

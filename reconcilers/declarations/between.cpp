@@ -27,12 +27,12 @@ finding& say(std::vector<finding>& findings, const declaration& declaration, cod
 
 std::string name_of(const kube::object_key& config_map) { return text::shown(config_map.to_string(), 160); }
 
-/// One of two that exclude each other is required beside the other. Alternatives within a group are fine.
+/// One of two that exclude each other is required next to the other. Alternatives within a group are fine.
 bool contradict(const declaration& a, const declaration& b) {
   return a.group == b.group && !a.group.empty() && (a.required() || b.required());
 }
 
-/// Of two whose exclusion stands on one side only, is it the one that names the other who is told? The later one is;
+/// Of two whose exclusion stands on one side only, does the one that names the other get the finding? The later one is;
 /// never the operator's own, which people do not write. Files have no age: there it is the one where something is
 /// missing.
 bool told(const declaration& naming, const declaration& other) {
@@ -180,7 +180,7 @@ judgement registry::judge(const device_item& device_item) const {
   const auto age = [](const device_config& config) { return std::tie(config.created, config.config_map); };
   for (const auto& [key, other] : devices_) {
     const auto& neighbour = other.about.value;
-    const bool before = age(neighbour) < age(device);  // of two the later is told
+    const bool before = age(neighbour) < age(device);  // of two the later gets the finding
     if (!device.sound || !neighbour.sound || neighbour.label_key != device.label_key ||
         neighbour.label_value != device.label_value || neighbour.name == device.name || !before)
       continue;

@@ -46,7 +46,7 @@ json remove_verdict(const std::string& uid, const std::string& text) {
 }
 
 /// A module's declarations name each other and are written one after the other: while one of them is young, a partner
-/// that is not there yet is no mistake of anybody. `created` is wall time; a clock that is far off waits for nothing.
+/// that is not there yet is no one's mistake. `created` is wall time; a clock that is far off waits for nothing.
 bool waits_for_related(const declarations::registry& all, const declarations::judgement& judged, std::int64_t created) {
   const auto* found = all.find(judged.config_map);
   const auto is_unknown = [](const declarations::finding& finding) {
@@ -233,7 +233,7 @@ kube::task<custom_resource::outcome> custom_resource::write(const kube::config_m
 }
 
 /// The label was taken away, or the object deleted: a watch does not say which. One request settles it; it names the
-/// uid and our own text. What is lost when we are killed between the two is a stale annotation on an object nobody
+/// uid and our own text. What is lost when we are killed between the two is a stale annotation on an object no one
 /// judges any more.
 kube::task<action> custom_resource::clean_up(kube::object_key key) {
   const auto match = leftovers_.find(key);

@@ -1,11 +1,10 @@
 #pragma once
-// Judges the declarations: every ConfigMap of ours gets its verdict as an annotation and, when the words change, an
-// event. Its data is never touched. The rules are in this folder (pure); here is only what to look at and what to
-// write.
+// Judges the declarations: each of our ConfigMaps gets its verdict as an annotation and, when the words change, an
+// event. Its data is never touched. The rules are in this folder (pure); here is only what to look at and what to write.
 //
 // Fed by two or three stores, because a selector has no "or" over label keys: one a label domain and one for device
 // configurations (declarations::names). An object in several of them is one object: its newest version counts. A write
-// carries the uid and resourceVersion that were judged; whoever was faster wins and we look again.
+// carries the uid and resourceVersion that were judged; the faster writer wins and we look again.
 
 #include <map>
 #include <string>

@@ -9,7 +9,7 @@
 namespace reconcilers::declarations {
 namespace {
 
-constexpr std::size_t max_refusals = 1000;  // nobody reads the 1,001st, and a pod made to hurt has millions
+constexpr std::size_t max_refusals = 1000;  // no one reads the 1,001st, and a hostile pod has millions
 
 // A warning is a header line: the API server cuts every warning of a response to 256 characters once they are more than
 // 4,096 together, and writes the names of policy and binding before the text.
@@ -132,7 +132,7 @@ class judge {
     if (any) users_.push_back({index, &container, title_of(container), container.limits});
   }
 
-  /// The API server's own rule for extended resources, in words of ours.
+  /// The API server's own rule for extended resources, in our words.
   void unequal(const kube::container& container) {
     for (const auto& [key, amount] : container.requests) {
       const auto limit = kube::amount(container.limits, key);

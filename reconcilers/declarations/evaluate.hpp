@@ -1,7 +1,7 @@
 #pragma once
 // What the rules say of one pod, as docs/declarations.md tells it. The same is written in CEL for the API server
 // (charts/quartermaster/files/admission); a test feeds both and the texts are equal too, so that a person reads the
-// same words whoever refused.
+// same words no matter who refused.
 
 #include <cstdint>
 #include <optional>
@@ -23,11 +23,11 @@ enum class objection_kind : std::uint8_t {
   forbidden,      ///< limits: disabled
   not_legal,      ///< not an amount the plugin accepts
   needs_partner,  ///< a share without the memory it needs
-  pod_amount,     ///< what an annotation or label of the pod says beside a key (quota::pod_amount)
+  pod_amount,     ///< what an annotation or label of the pod says next to a key (quota::pod_amount)
   missing,        ///< a required key of a group the container uses
   excluded,       ///< two keys that must not be in one pod
   unequal,        ///< requests differ from limits: the API server itself refuses
-  too_large,      ///< more than is judged (`max_containers`): nothing else is said
+  too_large,      ///< more than is judged (`max_containers`): nothing else is reported
   // said
   related_missing,
   not_offered,  ///< by no node, now

@@ -21,7 +21,7 @@ struct pod_spec {
   std::vector<kube::container> containers;  ///< init containers first, as the projection has them
   std::size_t init = 0;                     ///< so many of them are init containers
   std::size_t limits = 0;                   ///< of all containers, cpu and memory too
-  pod_amounts amounts;                      ///< in its annotations and labels, where whoever read the pod put them
+  pod_amounts amounts;                      ///< in its annotations and labels, where the reader of the pod put them
   std::string runtime_class;
   std::string scheduler_name, node_name;  ///< empty: not said
   bool has_tolerations = false;           ///< the list is there, perhaps without any
@@ -35,7 +35,7 @@ struct pod_spec {
   }
 };
 
-// More than any pod has; so that reading one costs milliseconds whatever somebody sends.
+// More than any pod has; so that reading one costs milliseconds whatever someone sends.
 inline constexpr std::size_t read_containers = 16'384;
 inline constexpr std::size_t read_limits = 32'768;  ///< of all containers; and as many requests of extended resources
 inline constexpr std::size_t read_tolerations = 256;

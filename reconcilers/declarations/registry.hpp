@@ -30,13 +30,13 @@ struct judgement {
   friend bool operator==(const judgement&, const judgement&) = default;
 };
 
-/// What compiling needs to know beside the declarations.
+/// What compiling needs to know in addition to the declarations.
 struct compile_options {
   bool fill_optional = false;  ///< spec.customResources.fillOptional: optional keys get their default too
-  /// Keys some node offers; null: not known, so nothing is said of it.
+  /// Keys some node offers; null: not known, so they are not checked.
   const std::set<std::string, std::less<>>* offered = nullptr;
   /// What was compiled last: the rule of a declaration that was edited into an error stays as it was there, until the
-  /// ConfigMap is mended, switched off or deleted.
+  /// ConfigMap is fixed, switched off or deleted.
   const rule_set* last = nullptr;
 };
 

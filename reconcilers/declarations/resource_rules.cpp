@@ -125,7 +125,7 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
   left_out_ = compiled.left_out;
   auto spec = declarations::spec_of(compiled.rules);
   const auto& mode = policy.resources.enforcement;
-  // Where the webhook fills, it may be away while the API server refuses: then a default that nobody wrote is no fault.
+  // Where the webhook fills, it may be away while the API server refuses: then a default that no one wrote is no fault.
   if (!settings_.filled_by_policies() && mode == "Deny") {
     for (const auto& rule : compiled.rules.rules) {
       if (rule.fill) spec["rules"][rule.key]["absentPasses"] = true;

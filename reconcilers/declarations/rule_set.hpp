@@ -22,9 +22,9 @@ struct rule {
   bool must = false;                  ///< where a container uses any key of the group: limits or requests are required
   std::optional<std::int64_t> fill;   ///< written where it is absent from a container that uses the group
   std::vector<std::string> related;   ///< keys that usually go with it; sorted
-  std::vector<std::string> excluded;  ///< keys no container of the pod may name beside it; both directions; sorted
+  std::vector<std::string> excluded;  ///< keys no container of the pod may name next to it; both directions; sorted
   std::string runtime_class;          ///< written into the pod where it has none; only one that exists
-  bool offered = true;                ///< by a node, or nobody cares (ignoreNodeCheck)
+  bool offered = true;                ///< by a node, or no one cares (ignoreNodeCheck)
   bool managed = false;               ///< of a module: a person's declaration of the key takes its place
 
   friend bool operator==(const rule&, const rule&) = default;

@@ -33,7 +33,7 @@ std::string note_of(const judgement& judgement, text::language locale = text::la
 
 /// A label that a declaration or a device configuration is made of; others are their owner's.
 bool is_judged(std::string_view label);
-/// 64-bit FNV-1a over the labels of ours and the data, by name: the content that is judged. Independent of their order.
+/// 64-bit FNV-1a over our labels and the data, by name: the content that is judged. Independent of their order.
 std::uint64_t content_hash(const config_map_view& config_map);
 
 }  // namespace reconcilers::declarations

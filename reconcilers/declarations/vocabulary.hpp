@@ -10,9 +10,9 @@ namespace reconcilers::declarations {
 
 /// Null for a key of which any amount is accepted, alone, whatever is written on the pod.
 const quota::resource_key* vocabulary_of(std::string_view key) noexcept;
-/// The cores whose shares need this key beside them; whole cards need none of it and get none.
+/// The cores whose shares need this key next to them; whole cards need none of it and get none.
 const quota::resource_key* partner_of(std::string_view key) noexcept;
-/// So much of it needs its partner beside it.
+/// So much of it needs its partner next to it.
 bool needs_partner(const quota::resource_key& resource_key, std::int64_t amount) noexcept;
 
 }  // namespace reconcilers::declarations

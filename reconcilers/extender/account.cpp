@@ -280,7 +280,7 @@ void account::book(const kube::pod& pod) {
   publish();
 }
 
-/// A decision at filter that stands on a pod nobody has bound yet: of an earlier leader, or of ours a moment ago.
+/// A decision at filter that stands on a pod no one has bound yet: of an earlier leader, or our own of a moment ago.
 void account::book_decided(const kube::pod& pod) {
   const auto node = planned_node(pod);
   if (node.empty() || pod.deleting || book_.find(pod.id.to_string())) return;
@@ -359,7 +359,7 @@ void account::learn_old_limits(const kube::config_map* now) {
   for (const auto& ns : concerned) learn_limits(ns);
 }
 
-/// What nobody limits is not charged: a cluster without quotas keeps no second book.
+/// What no one limits is not charged: a cluster without quotas keeps no second book.
 void account::charge(const kube::pod& pod, const quota::holding& held) {
   if (!limited(pod.key.ns)) return;
   const auto view = book_.view(held.node);

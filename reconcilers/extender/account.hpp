@@ -69,8 +69,8 @@ class account {
                                             const quota::node& node) const;
 
   /// The pod that goes before this one on the node: kube-scheduler has nominated it there (status.nominatedNodeName),
-  /// its priority is not lower, and beside what it needs, this one does not fit. kube-scheduler itself keeps such room
-  /// in sums only, not on a card, and not for keys it ignores. Null: none. Cost: nothing where nobody is nominated to
+  /// its priority is not lower, and in addition to it, this one does not fit. kube-scheduler itself keeps such room
+  /// in sums only, not on a card, and not for keys it ignores. Null: none. Cost: nothing where no one is nominated to
   /// the node.
   const kube::pod* goes_before(const kube::pod& pod, const pod_request& request, std::string_view node) const;
 
@@ -87,7 +87,7 @@ class account {
 
   /// Before the write: @return as ledger::assume.
   quota::booked assume(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now);
-  /// As assume, for a caller that only filters: it stands on the pod and waits for somebody else's Binding.
+  /// As assume, for a caller that only filters: it stands on the pod and waits for someone else's Binding.
   quota::booked decide(const kube::pod& pod, const quota::holding& holding, controller::milliseconds now);
   /// The write did not happen and cannot any more, or the pod is gone.
   void release(const kube::uid& pod);

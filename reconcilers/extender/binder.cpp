@@ -141,7 +141,7 @@ boost::asio::awaitable<std::string> binder::take_lock(kube::object_key pod, kube
   }
 }
 
-/// Left on, it would keep HAMi's own scheduler away for five minutes; whoever binds here next would see that it holds
+/// Left on, it would keep HAMi's own scheduler away for five minutes; the next one to bind here would see that it holds
 /// nothing.
 boost::asio::awaitable<void> binder::take_off(std::string node, std::string lock) {
   const json patch{{{"op", "test"}, {"path", lock_path}, {"value", lock}}, {{"op", "remove"}, {"path", lock_path}}};
@@ -185,7 +185,7 @@ boost::asio::awaitable<std::string> binder::bind_once(const bind_args& args) {
   if (pod->deleting) co_return refuse("refused", "the pod is being deleted");
   if (in_doubt_.contains(args.uid)) co_return refuse("unknown", unconfirmed);
 
-  // Decided at filter for a scheduler that binds by itself; here it is decided anew.
+  // Decided at filter for a scheduler that binds by itself; here it is decided again.
   if (const auto open = dependencies_.book.open().find(uid);
       open != dependencies_.book.open().end() && open->second.at_filter)
     dependencies_.book.release(args.uid);
@@ -234,7 +234,7 @@ boost::asio::awaitable<std::string> binder::settle(const bind_args& args, kube::
   };
   const auto version = pod.resource_version;
   if (error.code == kube::errc::conflict || error.code == kube::errc::already_exists) {
-    // Somebody wrote to the pod since we read it, or the transport sent our Binding twice.
+    // Someone wrote to the pod since we read it, or the transport sent our Binding twice.
     const auto now = co_await read(args.pod);
     if (now && now->id == args.uid && !now->node_name.empty()) {
       dependencies_.book.take(*now);

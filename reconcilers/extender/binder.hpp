@@ -32,7 +32,7 @@ class binder {
 
   /// Empty: bound. Otherwise one line for the scheduler's event on the pod. @throws nothing
   boost::asio::awaitable<std::string> bind(bind_args args);
-  /// Can we answer for what we bind? When not, the caller is told to come again.
+  /// Can we answer for what we bind? When not, the caller has to come again.
   bool ready() const;
   /// Nothing of an earlier leader can arrive any more.
   bool sealed() const { return dependencies_.earlier.closed(); }

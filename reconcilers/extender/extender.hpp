@@ -1,7 +1,7 @@
 #pragma once
 // The scheduler's questions, answered from the stores: which nodes fit, which is better, whose going would help; and
 // the call that binds. Filter, prioritize and preempt change nothing and may be asked as often as the scheduler likes.
-// A pod that asks for nothing of ours fits everywhere.
+// A pod that asks for none of our resources fits everywhere.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// What keeps a Binding of an earlier leader, on its way since before we led, from being booked beside ours. A new
+// What keeps a Binding of an earlier leader, on its way since before we led, from being booked next to ours. A new
 // leader lists the pods that are not bound, as they are now, and seals each that asks for managed resources: one write
 // to its status, a condition with our term, which moves its resourceVersion. A Binding carries the version its leader
 // knew, so one that is older than the seal is refused by the API server. We bind when every seal is answered.

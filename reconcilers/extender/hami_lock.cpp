@@ -37,8 +37,8 @@ bool holds(const hami_lock& lock, const std::string& node, const kube::pod* hold
   if (lock.pod.name.empty()) return young;
   if (!holder) return false;
   // HAMi's scheduler names the node at filter, before it locks it (v2.10.0, pkg/scheduler/scheduler.go Filter). Without
-  // that name a leader of ours wrote the lock. No Binding of this one is on its way, and a Binding of an earlier one is
-  // refused because the pod is sealed.
+  // that name one of our leaders wrote the lock. No Binding of this one is on its way, and a Binding of an earlier one
+  // is refused because the pod is sealed.
   if (holder->node_name.empty()) return young && holder->annotations.value_or(assigned_node, "") == node;
   if (holder->node_name != node || holder->phase != kube::pod_phase::pending) return false;
   const auto phase = holder->annotations.value_or(bind_phase, "");

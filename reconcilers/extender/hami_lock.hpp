@@ -1,7 +1,7 @@
 #pragma once
-// How HAMi's device plugin learns which pod the kubelet asks for. Allocate carries no pod, so whoever binds a pod first
-// writes the node's annotation hami.io/mutex.lock: "<RFC 3339 time>,<namespace>,<name>". The plugin serves the pod that
-// it names, and takes it off when the last container has its cards (HAMi 2.7 to 2.10: pkg/util/nodelock,
+// How HAMi's device plugin learns which pod the kubelet asks for. Allocate carries no pod, so the one that binds a pod
+// first writes the node's annotation hami.io/mutex.lock: "<RFC 3339 time>,<namespace>,<name>". The plugin serves the
+// pod that it names, and takes it off when the last container has its cards (HAMi 2.7 to 2.10: pkg/util/nodelock,
 // pkg/util/util.go GetAllocatePodByNode). Without it the plugin takes the first pending pod of the node by name, which
 // with 2.9 and later may be one that was served long ago and still pulls its image.
 //

@@ -29,7 +29,7 @@ struct served_as {
   mode engine_mode;
   std::string_view key;
 };
-// Without a module label the first whose key is offered counts; nvidia.com/gpu is told apart by more (see guess).
+// Without a module label the first whose key is offered counts; nvidia.com/gpu takes more to tell apart (see guess).
 constexpr served_as ways[] = {
     {"vgpu", mode::vgpu, "tencent.com/vcuda-core"},  {"mps", mode::mps, "nvidia.com/mps-core"},
     {"hami", mode::hami, "nvidia.com/gpualloc"},     {"gpushare", mode::gpushare, "aliyun.com/gpu-mem"},
@@ -50,7 +50,7 @@ bool time_sliced(const kube::node& node) {
          number_of(node.labels.find("nvidia.com/gpu.replicas")) > 1;
 }
 
-/// What nvidia.com/gpu means on a node that no module of ours serves.
+/// What nvidia.com/gpu means on a node that none of our modules serves.
 mode guess(const kube::node& node) {
   if (node.annotations.contains(hami_register)) return mode::hami;
   return time_sliced(node) ? mode::share : mode::pgpu;

@@ -1,5 +1,5 @@
 #pragma once
-// An element of a set for as long as a scope lasts: who is under way, so that nobody else begins.
+// An element of a set for as long as a scope lasts: who is under way, so that no one else begins.
 
 #include <set>
 #include <utility>

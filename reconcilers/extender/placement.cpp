@@ -131,7 +131,7 @@ std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding
 /// (HAMi 2.9 and later: pkg/device/devices.go DecodePodDevices, plugin/util.go popNextContainerDevices. 2.8 skips what
 /// is empty, so it reads the same unless an init container has cards.)
 ///
-/// A container is told what it asked for; what it holds may be more, where an init container runs first on its part.
+/// A container gets what it asked for; what it holds may be more, where an init container runs first on its part.
 std::string hami_devices(const quota::holding& held, const pod_request& request, const kube::pod& pod,
                          const quota::node& node) {
   std::string out;
@@ -226,7 +226,7 @@ std::optional<quota::grant> grant_of(const json& part, std::uint16_t container) 
   return out;
 }
 
-/// Grants of one need on the cards somebody else chose, by the numbers of the cards.
+/// Grants of one need on the cards someone else chose, by the numbers of the cards.
 bool add_grants(quota::holding& holding, const quota::need& need, const quota::node& node,
                 const std::vector<std::string_view>& places) {
   if (places.size() != need.cards) return false;
@@ -287,7 +287,7 @@ void add_beyond(quota::holding& holding, const std::vector<quota::grant>& before
     for (std::size_t i = 0; i < size; ++i) {
       if (holding.grants[i].card != grant.card) continue;
       if (request.names()[holding.grants[i].container]->kind != kube::container::role::main)
-        continue;  // runs beside it
+        continue;  // runs next to it
       grant.cores = std::max(grant.cores - holding.grants[i].cores, 0);
       grant.memory_mib = std::max<std::int64_t>(grant.memory_mib - holding.grants[i].memory_mib, 0);
     }
@@ -333,7 +333,7 @@ std::optional<quota::holding> by_hami(const kube::pod& pod, const quota::node& n
   return out;
 }
 
-/// Somebody else bound it and nothing is free: the emptiest cards, one after the other.
+/// Someone else bound it and nothing is free: the emptiest cards, one after the other.
 quota::holding forced(const quota::node_view& view, const quota::demand& needs) {
   quota::holding out{.node = view.inventory->name, .grants = {}, .counts = {}};
   std::vector<std::size_t> order(std::min(view.used.size(), view.inventory->cards.size()));
@@ -365,7 +365,7 @@ bool covers(const quota::holding& held, const quota::demand& needs, const quota:
   for (const auto& need : needs.needs()) {
     std::uint32_t found = 0;
     if (need.node_mode == mode::gpushare) {
-      // Over how many cards is said by a label, which anybody may change when the pod runs: all of it together counts.
+      // A label says over how many cards, and anyone may change it while the pod runs: all of it together counts.
       std::int64_t memory = 0;
       bool cores = true;
       for (const auto& grant : held.grants) {

@@ -1,6 +1,6 @@
 #pragma once
 // The decision as it stands on a pod: our own annotation, which anyone can read to check us, and those that the device
-// plugin of the node reads. And back: what a pod holds, from whoever wrote it.
+// plugin of the node reads. And back: what a pod holds, no matter who wrote it.
 //
 //   quartermaster.io/placement:
 //   {"v":1,"node":"gpu-1","source":"planned","containers":{"main":[{"card":"GPU-<uuid>","cores":20,"memoryMiB":2048}]},
@@ -25,10 +25,10 @@ inline constexpr std::string_view isolation_annotation = "quartermaster.io/isola
 
 /// Where what a pod holds is known from.
 enum class source : std::uint8_t {
-  none,       ///< it holds nothing of ours, or is not bound
+  none,       ///< it holds none of our resources, or is not bound
   planned,    ///< our own decision
   confirmed,  ///< the node's plugin wrote which cards it took
-  guessed,    ///< bound by somebody else and nobody wrote which cards: booked where it fits
+  guessed,    ///< bound by someone else and no one wrote which cards: booked where it fits
 };
 std::string_view to_string(source source);
 
@@ -48,7 +48,7 @@ struct booked_cards {
   source origin = source::none;
   quota::holding holding;
 };
-/// What a bound pod holds of `on`. What is already given out there is respected where nobody says which cards; where
+/// What a bound pod holds of `on`. What is already given out there is respected where no one says which cards; where
 /// nothing is free it is booked all the same: the pod runs, and the ledger says that a card is over-given.
 booked_cards held_by(const kube::pod& pod, const quota::node_view& view, const pod_request& request);
 

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr auto patience = 5min;  // from the answer to the scheduler's own Binding
 constexpr std::string_view elsewhere = "placed on another node";
-/// HAMi's plugin serves the pod that the node's lock names, and the lock is written by whoever binds (hami_lock.hpp).
+/// HAMi's plugin serves the pod that the node's lock names, and the one that binds writes the lock (hami_lock.hpp).
 constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
 
 http_response answer(std::span<const verdict> verdicts, bool whole_nodes) {
@@ -145,7 +145,7 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
         pod.key, pod.id,
         annotations_of(held, request, pod, *dependencies_.book.book().view(held.node)->inventory, wall_ns()));
     if (!wrote) {
-      // The scheduler was told nothing, so it binds nowhere; should the write arrive late, the watch shows it.
+      // The scheduler got no answer, so it binds nowhere; should the write arrive late, the watch shows it.
       dependencies_.book.release(pod.id);
       co_return finish("failed", {503, wrote.error().message + "\n"});
     }
@@ -165,7 +165,7 @@ kube::task<void> predicates::look_after(controller::milliseconds now) {
   for (const auto& [key, uid] : late) {
     if (in_flight_.contains(uid)) continue;
     const membership here(in_flight_, uid);
-    // First off the pod, then out of the book: bound in between, it counts as one that nobody says anything of.
+    // First off the pod, then out of the book: bound in between, it counts as one that no one says anything of.
     const auto* pod = dependencies_.pods.find(key);
     if (pod && pod->id == uid && pod->node_name.empty()) {
       json none = json::object();

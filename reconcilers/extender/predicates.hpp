@@ -1,8 +1,9 @@
 #pragma once
 // For schedulers that are set up as the manuals say: filter only, plain HTTP through the API server's service proxy,
 // bound by themselves. The decision has to be made at filter then. It is written on the pod before it is answered, and
-// asked again the pod gets the same answer while its node is among the names; otherwise it is withdrawn and made anew.
-// Whoever calls cannot be told apart, so nothing in the body is believed but which pod it is and the names of nodes.
+// asked again the pod gets the same answer while its node is among the names; otherwise it is withdrawn and decided
+// again. Callers cannot be distinguished, so nothing in the body is believed but which pod it is and the names of
+// nodes.
 
 #include <set>
 #include <string>
@@ -31,7 +32,7 @@ class predicates {
   predicates(dependencies dependencies, controller::registry& metrics);
 
   void add_routes(controller::http_server& server);
-  /// Has a pod been decided for since this program started? Anybody may call, so a question alone is not counted.
+  /// Has a pod been decided for since this program started? Anyone may call, so a question alone is not counted.
   bool decided() const { return decided_; }
   boost::asio::awaitable<controller::http_response> decide(std::string body);
 

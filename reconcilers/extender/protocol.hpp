@@ -67,7 +67,7 @@ kube::result<kube::pod> pod_of(std::string_view json);
 struct verdict {
   std::string_view node;
   std::string_view reason;    ///< constant
-  bool unresolvable = false;  ///< nobody's going would help
+  bool unresolvable = false;  ///< no one's going would help
 };
 void append_filter_result(std::string& output, std::span<const verdict> verdicts, bool whole_nodes);
 void append_priorities(std::string& output, std::span<const std::string_view> nodes,

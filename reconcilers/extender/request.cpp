@@ -7,7 +7,7 @@
 namespace reconcilers::extender {
 namespace {
 
-/// The amount that is written on the pod beside this limit of a container.
+/// The amount that is written on the pod next to this limit of a container.
 std::optional<quota::amount> written_beside(const std::pair<std::string, std::int64_t>& limit,
                                             const kube::container& container, const kube::pod& pod) {
   const auto* key = limit.second > 0 ? quota::resource_key_of(limit.first) : nullptr;

@@ -21,8 +21,8 @@ class pod_request {
   pod_request(const kube::pod& pod, const declared_keys& declared);
 
   std::span<const quota::limits> containers() const { return spans_; }
-  /// By the number a need or grant has: every container that asks for something of ours, init containers too. A grant
-  /// of an init container is what it needs beyond the others (quota::read).
+  /// By the number a need or grant has: every container that asks for one of our resources, init containers too. A
+  /// grant of an init container is what it needs beyond the others (quota::read).
   std::span<const kube::container* const> names() const { return named_; }
   bool nothing() const { return amounts_.empty(); }
   /// Which cards the pod wants; null: any.

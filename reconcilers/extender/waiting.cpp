@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_waiting = 20'000;  // who waits beyond is told by the scheduler's own event
+constexpr std::size_t most_waiting = 20'000;  // a pod beyond that gets only the scheduler's own event
 constexpr std::size_t said_at_once = 4;       // an explanation takes milliseconds
 constexpr controller::milliseconds after_saying{30'000}, after_nothing_to_say{2'000};
 constexpr std::size_t most_explained = 1'000;  // nodes; beyond that reasons are counted and no change is looked for

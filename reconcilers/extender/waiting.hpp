@@ -1,5 +1,5 @@
 #pragma once
-// Pods that fit on no node they were tried on. Each is told why, with the smallest change that would help, when the
+// Pods that fit on no node they were tried on. Each gets the reason, with the smallest change that would help, when the
 // reason changes; and when something is given back, those that fit now are touched, so that the scheduler tries them at
 // once: it may have tried before our ledger knew, and would not again for minutes.
 

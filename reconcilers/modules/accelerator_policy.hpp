@@ -60,7 +60,7 @@ struct enrolment_spec {
   std::vector<label_alias> aliases;
   std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
   bool evict = false;                   ///< drain.mode is Evict
-  bool take_over = false;               ///< a node with somebody else's device plugin may change to a mode of ours
+  bool take_over = false;               ///< a node with someone else's device plugin may change to one of our modes
   std::string max_unavailable = "10%";  ///< a number of nodes, or "25%"
   friend bool operator==(const enrolment_spec&, const enrolment_spec&) = default;
 };

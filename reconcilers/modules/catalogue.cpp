@@ -116,7 +116,7 @@ std::vector<json> made_for(const module_type& type, const module_spec& spec, con
   return made;
 }
 
-/// DaemonSets beside those that are there, files into the ConfigMap that is there; the rest is the same for all.
+/// DaemonSets next to those that are there, files into the ConfigMap that is there; the rest is the same for all.
 void merge(std::vector<json>& objects, std::vector<json> additions) {
   for (auto& entry : additions) {
     const auto same = std::ranges::find_if(objects, [&](const json& other) {

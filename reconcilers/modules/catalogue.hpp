@@ -54,8 +54,8 @@ std::string_view to_string(isolation isolation);
 struct rollout {
   enum class strategy : std::uint8_t {
     always,     ///< running containers do not need the plugin: node after node, whatever runs there
-    when_idle,  ///< they do: a node is passed over while a pod holds the module's resources
-    by_hand,    ///< whoever deletes the plugin pod decides
+    when_idle,  ///< they do: a node is skipped while a pod holds the module's resources
+    by_hand,    ///< the person who deletes the plugin pod decides
   };
   strategy method = strategy::always;
   std::int32_t min_ready_seconds = 0;
@@ -100,7 +100,7 @@ struct module_type {
   std::span<const setting> settings = {};
   /// Where they depend on the settings; null where they do not.
   std::vector<std::string> (*resources_with)(const module_spec& spec) = nullptr;
-  /// Beginnings of names that the plugin may advertise instead of `resources`, and beside them ("nvidia.com/mig-"), as
+  /// Beginnings of names that the plugin may advertise instead of `resources`, and next to them ("nvidia.com/mig-"), as
   /// the policy has it. One resource of such a name says that the plugin works, too.
   std::span<const std::string_view> prefixes = {};
   std::vector<std::string> (*prefixes_with)(const module_spec& spec) = nullptr;
@@ -121,7 +121,7 @@ bool has_prefix(const module_type& module, std::string_view name);
 
 /// The modules that are built in, in the order in which they are shown.
 std::span<const module_type> catalogue();
-/// Null for a name that is none of them.
+/// Null for any other name.
 const module_type* find(std::string_view name);
 /// Who of them advertises this resource; null when none does.
 const module_type* advertiser(std::string_view resource);
@@ -179,8 +179,8 @@ struct intent {
   std::string module;
   std::string hash;     ///< of the whole intent; also in its annotation quartermaster.io/applied
   std::string body;     ///< JSON
-  bool adopt = false;   ///< take it over from somebody else
-  bool yields = false;  ///< somebody else's of that name is as good
+  bool adopt = false;   ///< take it over from someone else
+  bool yields = false;  ///< someone else's of that name is as good
 };
 
 /// The complete objects of one module, in the order they are applied. Throws invalid_policy, or

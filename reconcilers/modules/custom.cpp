@@ -57,7 +57,7 @@ json security_of(const json& device) {
   auto out = confined();
   if (const auto added = texts_in(device, "capabilities"); !added.empty()) {
     out["capabilities"]["add"] = added;
-    out["allowPrivilegeEscalation"] = true;  // which the API server asks for beside CAP_SYS_ADMIN
+    out["allowPrivilegeEscalation"] = true;  // which the API server asks for next to CAP_SYS_ADMIN
   }
   return out;
 }

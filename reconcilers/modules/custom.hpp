@@ -10,8 +10,8 @@
 
 namespace reconcilers::modules::custom {
 
-// What of its row depends on the policy. Nothing here throws: a device that cannot be read is said when its objects are
-// made.
+// What of its row depends on the policy. Nothing here throws: a device that cannot be read is reported when its objects
+// are made.
 
 /// Its row but for the names and lists, which have to be kept somewhere.
 module_type row_of(const module_spec& spec);

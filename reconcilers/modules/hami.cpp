@@ -49,7 +49,7 @@ std::string value(const module_spec& spec, std::string_view setting) {
   return setting_of(known_settings, spec, setting);
 }
 
-/// Read by the plugin; whoever places pods has to read the same numbers.
+/// Read by the plugin; the part that places pods has to read the same numbers.
 std::string config_of(const module_spec& spec) {
   const std::pair<const char*, const char*> lines[] = {
       {"resourceCountName", "resourceName"},
@@ -110,7 +110,7 @@ json monitor(const module_spec& spec) {
       {"resources", {{"requests", {{"cpu", "20m"}, {"memory", "64Mi"}}}}},
       {"securityContext",
        {{"capabilities", {{"drop", {"ALL"}}, {"add", {"SYS_ADMIN"}}}},
-        {"allowPrivilegeEscalation", true},  // which the API server asks for beside that capability
+        {"allowPrivilegeEscalation", true},  // which the API server asks for next to that capability
         {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
       {"volumeMounts",
        {mount("containers", "/usr/local/vgpu/containers", false), mount("containerd", "/run/containerd", true),

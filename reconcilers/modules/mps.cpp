@@ -28,7 +28,7 @@ constexpr setting known_settings[] = {
     {.name = "replicas", .type = setting::kind::number, .fallback = "10", .minimum = 2, .maximum = 48},
 };
 
-/// The policy's image is somebody's plugin that advertises the two resources.
+/// The policy's image is someone's plugin that advertises the two resources.
 bool by_nvidia(const module_spec& spec) { return spec.image.empty() && chosen == plugin_of::nvidia; }
 
 json plugin(const module_spec& spec, const facts& known) {

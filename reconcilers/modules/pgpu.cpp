@@ -88,7 +88,7 @@ class builder {
     auto out = confined();
     if (mig_) {
       out["capabilities"]["add"] = {"SYS_ADMIN"};
-      out["allowPrivilegeEscalation"] = true;  // which the API server asks for beside that capability
+      out["allowPrivilegeEscalation"] = true;  // which the API server asks for next to that capability
     }
     return out;
   }

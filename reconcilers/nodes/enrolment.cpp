@@ -40,7 +40,7 @@ json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
 }
 
-/// Where a taint of ours is in the list.
+/// Where one of our taints is in the list.
 std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = names::switching_taint) {
   const auto match = std::ranges::find(node.taints, key, &kube::taint::key);
   return match == node.taints.end() ? std::nullopt : std::optional<std::size_t>(match - node.taints.begin());
@@ -333,7 +333,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   }
   if (node->deleting || (object && object->deleting)) co_return action::await_change();
   if (behind(*node, object)) co_return action::again(lag_allowed);
-  // Another node of the same name: what is said of the earlier one is void.
+  // Another node of the same name: reports on the earlier one are void.
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
   if (const auto isolate = isolation_step(*node)) {
     auto patch = json::array({operation("test", "/metadata/uid", node->id.to_string())});
@@ -346,7 +346,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
     const auto patch = cuda::patch_of(*node, labels);
     const auto done = co_await write(*node, patch);
     if (!done) co_return std::unexpected(done.error());
-    co_return action::again(look_again);  // the store shows it, or somebody else's change, by then
+    co_return action::again(look_again);  // the store shows it, or someone else's change, by then
   }
   co_return co_await bring(*node, object);
 }
@@ -359,7 +359,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
   const bool says_so = step.status ? !create && is.before == step.status : !object;
   const std::optional<accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
-  // What is told is about the node as it is now: after a write it may have gone from the store.
+  // The report is about the node as it is now: after a write it may have gone from the store.
   const controller::object_reference about(kube::resources::nodes, node);
   if (step.status && !step.quiet && step.status->reason == "MaxUnavailable")
     waiting_.insert(name);
@@ -413,7 +413,7 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   co_return std::unexpected(answer.error());
 }
 
-/// When to ask again; empty when nobody refused. What the API server says of one pod stops none of the others: a pod
+/// When to ask again; empty when no one refused. What the API server says of one pod stops none of the others: a pod
 /// that it cannot evict (under two PodDisruptionBudgets, say) is named among the blockers, with its words.
 kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector<holder> pods) {
   std::optional<controller::milliseconds> later;
@@ -427,7 +427,7 @@ kube::task<std::optional<controller::milliseconds>> enrolment::evict(std::vector
       continue;
     }
     const auto& reason = done.error();
-    if (reason.http == 0) co_return std::unexpected(reason);  // nobody answered: the next would fare the same
+    if (reason.http == 0) co_return std::unexpected(reason);  // no one answered: the next would fare the same
     auto words = reason.code == kube::errc::too_many_requests ? std::string(no_eviction_now)
                                                               : "its eviction is refused: " + reason.message;
     later = ask_again;

@@ -116,7 +116,7 @@ class enrolment final : public controller::reconciler {
   std::unordered_map<std::string, phase_seen> phases_;
   std::set<std::string> changing_;  ///< nodes on their way, as the stores show them or as we have just written
   std::set<std::string> waiting_;   ///< nodes whose turn has not come
-  std::set<std::string> writing_;   ///< nodes to which a write of ours is on its way
+  std::set<std::string> writing_;   ///< nodes to which one of our writes is on its way
   std::map<kube::object_key, std::string> refused_;  ///< pods whose last eviction was refused, and why
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-// Device plugins of somebody else: which pods they are known by, whether one is on a node or about to come, and how it
+// Device plugins of someone else: which pods they are known by, whether one is on a node or about to come, and how it
 // is taken off by its own means. Pure. Two plugins of one vendor on a node give a card out twice. We never change
-// objects and labels of others, so whoever owns the plugin takes it off; what we can do is say exactly how, and set a
-// label of ours that its DaemonSet may be told to keep away from.
+// objects and labels of others, so the owner of the plugin takes it off; what we can do is say exactly how, and set a
+// label that its DaemonSet may be told to keep away from.
 
 #include <optional>
 #include <string>

@@ -20,13 +20,13 @@ constexpr std::string_view product_label = "nvidia-device-enable";
 constexpr std::string_view our_label = "quartermaster.io/mode";
 constexpr std::string_view no_mode = "none";
 
-/// Values of nvidia-device-enable that hand the node to somebody else.
+/// Values of nvidia-device-enable that hand the node to someone else.
 struct other_owner {
   std::string_view key, value, product;
 };
 constexpr other_owner left_alone[] = {{product_label, "pgpu-dra", "the NVIDIA DRA driver"}};
-/// Labels that other products' users have on their nodes already. They ask for a mode of ours where that module is on;
-/// where it is off they are the other product's.
+/// Labels that other products' users have on their nodes already. They ask for one of our modes where that module is
+/// on; where it is off they are the other product's.
 struct product_alias {
   std::string_view key, value, mode, product;
   std::string_view refusal;  ///< why we cannot grant it; empty where we can
@@ -57,7 +57,7 @@ constexpr std::string_view card_labels[] = {
 struct claim {
   std::string label;         ///< "nvidia-device-enable=vGPU"
   std::string mode;          ///< a module, "none", or empty when it is not understood
-  std::string_view left_to;  ///< somebody else
+  std::string_view left_to;  ///< someone else
   std::vector<std::string_view> allowed;
   std::string value;
   std::string_view refusal;  ///< what it asks for cannot be granted
@@ -85,7 +85,7 @@ claim our_claim(std::string_view written, const modules::offer& offered) {
 
 bool on(const accelerator_policy* policy, std::string_view mode) { return policy && policy->enabled(mode); }
 
-/// A label of another product. A value of theirs that nobody knows is a mistake only where we serve the others.
+/// A label of another product. A value of theirs that no one knows is a mistake only where we serve the others.
 std::optional<claim> alias_claim(std::string_view key, std::string_view written, const accelerator_policy* policy) {
   claim out{std::string(key) + "=" + std::string(written), {}, {}, {}, text::lower_case(written), {}};
   bool served = false;
@@ -154,7 +154,7 @@ node_intent refused(const module_type* mode, std::string requested, std::string 
   return {kind::refused, mode, std::move(requested), std::move(reason), std::move(message)};
 }
 
-/// Labels that people have for purposes of their own, too. Beside a label that asks us they give the node to the other
+/// Labels that people have for purposes of their own, too. Next to a label that asks us they give the node to the other
 /// product only where that product's plugin runs; where it comes later it is a foreign plugin like any other.
 bool is_theirs(const claim& claim, const foreign_pods& around) {
   if (!claim.label.starts_with("gpu=") && !claim.label.starts_with("gpushare=")) return true;
@@ -221,14 +221,14 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
   return {};
 }
 
-/// Has a mode of ours already, and is not on its way to another.
+/// Has one of our modes already, and is not on its way to another.
 bool settled_with_us(const kube::node& node) {
   const auto switching = [](const kube::taint& taint) { return taint.key == names::switching_taint; };
   return node.labels.contains(names::module_label) && std::ranges::none_of(node.taints, switching);
 }
 
 /// Plugins of others that are in the way of `mode`. All that we know of are for NVIDIA's cards, and so are the modules
-/// that are built in; what a module of the policy's own is for, nobody knows.
+/// that are built in; what a module of the policy's own is for, no one knows.
 std::vector<foreign_plugin> in_the_way(const kube::node& node, const module_type& mode,
                                        const accelerator_policy* policy, const foreign_pods& around) {
   return modules::find(mode.name) ? foreign_plugins(node, around, policy) : std::vector<foreign_plugin>();
@@ -296,7 +296,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
   return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};
 }
 
-/// A mode that nobody on this node asked for is not worth a refusal, and takes nothing from anybody.
+/// A mode that no one on this node asked for is not worth a refusal, and takes nothing from anyone.
 node_intent by_default(const kube::node& node, const accelerator_policy* policy, const foreign_pods& around) {
   if (!policy || !has_cards(node)) return {};
   const auto* mode = modules::offered_by(policy).find(policy->enrolment.default_mode);

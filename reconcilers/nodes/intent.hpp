@@ -19,7 +19,7 @@ struct node_intent {
     none,        ///< asks for nothing: no mode
     mode,        ///< asks for `mode`, and nothing speaks against it
     refused,     ///< cannot be granted; the node keeps what it has
-    left_alone,  ///< belongs to somebody else's plugin: no mode of ours, and that is said
+    left_alone,  ///< belongs to someone else's plugin: none of our modes, and that is reported
   };
   kind type = kind::none;
   const modules::module_type* mode = nullptr;  ///< what it asks for, also when refused for another reason than that

@@ -18,7 +18,7 @@ constexpr std::string_view none = "none";
 constexpr std::size_t most_blockers = 16;
 /// A plugin that starts normally is not worth a status write for each of its stages.
 constexpr auto patience = 10s;
-/// Reason while somebody else's plugin is waited for, and of what is given up because it stays.
+/// Reason while someone else's plugin is waited for, and of what is given up because it stays.
 constexpr std::string_view foreign_stays = "ForeignPlugin";
 constexpr std::string_view no_policy = "NoPolicy";
 /// Before what was given up is tried again by itself: doubled each time.
@@ -142,7 +142,7 @@ class transaction {
 
   /// A resource of a module that is not 0 yet although the module's plugin should be gone. Only what a kubelet takes
   /// back when a plugin goes: what a plugin wrote into the status itself stays, and would be waited for without end.
-  /// What the new mode is called counts too as long as its own plugin is not here: the mode before, or somebody we do
+  /// What the new mode is called counts too as long as its own plugin is not here: the mode before, or someone we do
   /// not know, has the name.
   std::string_view other_resource() const {
     const auto matches = [&](const plugin_pod& plugin_pod) { return target_ && plugin_pod.module == target_->name; };
@@ -154,11 +154,11 @@ class transaction {
     return {};
   }
 
-  /// The node is on its way from somebody else's plugin, and has none of ours yet.
+  /// The node is on its way from someone else's plugin, and has none of our modes yet.
   bool from_theirs() const { return is_tainted() && is_.taint->source == foreign_mode; }
   bool taking_over() const { return from_theirs() && is_.placed.empty() && target_; }
 
-  /// Pods that hold what goes away: of somebody else's plugin also what bears the name of the new mode's resources,
+  /// Pods that hold what goes away: of someone else's plugin also what bears the name of the new mode's resources,
   /// because which card is behind it only that plugin knows.
   std::vector<const holder*> others() const {
     std::vector<const holder*> out;
@@ -390,7 +390,7 @@ class transaction {
            " to be allocatable";
   }
 
-  /// The node has no label of ours, and shall have one.
+  /// The node has none of our labels, and shall have one.
   finding arriving() {
     const auto held = others();
     const auto* old = other_plugin();
@@ -495,7 +495,7 @@ class transaction {
       return finding{phases::removing, "PluginLeaving", leaving(*pod)};
     }
     if (is_tainted()) {
-      // What somebody else's plugin advertises, and who holds it, is his again.
+      // What someone else's plugin advertises, and who holds it, is theirs again.
       if (const auto held = others(); !from_theirs() && !held.empty() && has_way_back()) return drain(held);
       if (const auto name = other_resource();
           !from_theirs() && !name.empty() && waited(phases::enrolling) < is_.verify_timeout)
@@ -527,7 +527,7 @@ class transaction {
     return settled();
   }
 
-  // What is said ------------------------------------------------------------------------------------------------------
+  // Reports -----------------------------------------------------------------------------------------------------------
 
   std::string actual_mode(std::string_view phase) const {
     if (is_.placed.empty() || out_.label) return std::string(none);

@@ -7,7 +7,7 @@
 //   taint -> wait for (or evict) the pods that hold the old mode's resources -> remove our label -> wait until every
 //   old plugin pod is gone and what it advertised is 0 or absent -> set the new label -> verify -> take the taint away
 //
-// A node that has somebody else's plugin, where the policy says take over, is a change from `theirs`: all pods that
+// A node that has someone else's plugin, where the policy says take over, is a change from `theirs`: all pods that
 // hold cards are waited for, the label quartermaster.io/taken-over is set, its owner takes the plugin off, and only
 // then ours comes; what does not go in time is left in peace.
 //
@@ -16,7 +16,7 @@
 //
 // It always ends in one of four: Ready in the new mode; back in the old mode, with the reason (RolledBack); the node is
 // gone; Stuck, tainted, with the reason and a remedy. What was rolled back is remembered and tried again when the label
-// or the policy changes, when the pods that hindered it are gone, or after a back-off.
+// or the policy changes, when the pods that prevented it are gone, or after a back-off.
 
 #include <chrono>
 #include <memory>
@@ -52,14 +52,14 @@ struct holder {
   std::string name() const { return pod.to_string(); }
 };
 
-/// In the taint: the plugin of somebody else. No module can have this name, because its DaemonSet could not.
+/// In the taint: the plugin of someone else. No module can have this name, because its DaemonSet could not.
 inline constexpr std::string_view foreign_mode = "Foreign";
 
-/// The value of the taint quartermaster.io/switching. "none" stands for no mode, `theirs` for somebody else's.
+/// The value of the taint quartermaster.io/switching. "none" stands for no mode, `theirs` for someone else's.
 struct switching {
   std::string source, target;
   std::string to_string() const { return source + "." + target; }
-  /// A value that is none is read as a change from nowhere.
+  /// An invalid value is read as a change from nowhere.
   static switching parse(std::string_view value);
   friend bool operator==(const switching&, const switching&) = default;
 };
@@ -71,7 +71,7 @@ struct node_state {
   bool placed_enabled = false;            ///< the policy has that module switched on
   std::optional<switching> taint;         ///< what the switching taint on the node says
   bool from_enabled = false;              ///< the policy has the module of `taint->from` switched on
-  bool taken_over = false;                ///< our label that keeps somebody else's plugin away is on the node
+  bool taken_over = false;                ///< our label that keeps someone else's plugin away is on the node
   bool answers = true;                    ///< condition Ready of the node is True
   bool may_begin = true;                  ///< a change that is not under way yet may begin now
   bool governed = true;                   ///< there is an AcceleratorPolicy
@@ -93,12 +93,12 @@ struct mode_step {
   enum class taint_change { keep, set, remove };
   taint_change change = taint_change::keep;
   switching taint;                ///< to set
-  std::optional<bool> take_over;  ///< set our label that keeps somebody else's plugin away, or remove it
+  std::optional<bool> take_over;  ///< set our label that keeps someone else's plugin away, or remove it
   bool writes_node() const { return label || take_over || change != taint_change::keep; }
 
   std::vector<holder> evict;          ///< ask the Eviction API for these
   std::optional<mode_status> status;  ///< what AcceleratorNode must say; empty: there must be none
-  /// Nothing but the taint: `status` is what it was, because there is nobody to wait for who had to be named.
+  /// Nothing but the taint: `status` is what it was, because there is no one to wait for who had to be named.
   bool quiet = false;
   /// The status says what must be known before the Node is written.
   bool status_first = false;

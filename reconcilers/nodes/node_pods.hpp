@@ -57,7 +57,7 @@ class node_pods {
 const modules::module_type* module_of(std::string_view resource, const kube::node& node, const modules::offer& offered,
                                       const modules::module_type* mode);
 
-/// That of the resources a pod asks for; null where it asks for none of ours.
+/// That of the resources a pod asks for; null where it asks for none of our own.
 const modules::module_type* held_mode(const kube::pod& pod, const kube::node& node, const modules::offer& offered,
                                       const modules::module_type* mode);
 

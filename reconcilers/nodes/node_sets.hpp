@@ -1,8 +1,8 @@
 #pragma once
 // Which DaemonSet of its module serves a node. People say with quartermaster.io/node-set which settings a node shall
-// have; the DaemonSets select by a label of ours, so that nothing but the operator moves a node from one to another: in
-// the same patch as the module's label when the node enrols (enrolment), and one node after another, like a new version
-// of the plugin, when the wish changes later (plugin_rollout). Pure.
+// have; the DaemonSets select by one of our labels, so that nothing but the operator moves a node from one to another:
+// in the same patch as the module's label when the node enrols (enrolment), and one node after another, like a new
+// version of the plugin, when the wish changes later (plugin_rollout). Pure.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>

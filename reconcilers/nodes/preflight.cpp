@@ -16,7 +16,7 @@ using text::language;
 
 /// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin.
 constexpr dotted_version oldest_kubelet{{1, 25, 0}}, oldest_driver{{384, 81, 0}}, oldest_toolkit{{1, 7, 0}};
-/// RDMA beside cards: a driver later than 470.
+/// RDMA together with cards: a driver later than 470.
 constexpr dotted_version rdma_driver{{470, 0, 0}};
 /// Machines whose cards are joined by NVSwitch have eight or more of them.
 constexpr int nvswitch_cards = 8;
@@ -25,7 +25,7 @@ std::string dotted(int packed, int base) { return std::to_string(packed / base) 
 
 std::optional<dotted_version> of(const std::string& text) { return parse_version(text); }
 
-/// The newest CUDA that a driver runs, where nobody has said; empty where it is older than NVIDIA's table.
+/// The newest CUDA that a driver runs, where no one has said; empty where it is older than NVIDIA's table.
 std::string cuda_of_driver(const std::string& driver) {
   const auto is = of(driver);
   if (!is) return {};
@@ -143,7 +143,7 @@ preflight_row fabric_manager(const node_facts& is, const modules::module_type&) 
   const auto version = of(found);
   if (!version)
     return row(check::fabric_manager, found == "active" ? verdict::passed : verdict::failed, found, "active");
-  // It refuses to start beside a driver of another version.
+  // It refuses to start with a driver of another version.
   const bool same = !of(is.driver) || of(is.driver) == version;
   return row(check::fabric_manager, same ? verdict::passed : verdict::failed, found, is.driver);
 }

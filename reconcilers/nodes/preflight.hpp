@@ -1,7 +1,7 @@
 #pragma once
 // What must be true of a node before cards can be given out on it: the list of checks, their verdicts and remedies, as
 // pure code over facts. Facts come from the node's labels and status, and from the agent where it reports them
-// (AcceleratorNode.status); what nobody has reported is unknown, never failed.
+// (AcceleratorNode.status); what no one has reported is unknown, never failed.
 
 #include <cstdint>
 #include <optional>
@@ -16,7 +16,7 @@
 
 namespace reconcilers {
 
-/// What is known of a node. Empty: nobody has said.
+/// What is known of a node. Empty: no one has said.
 struct node_facts {
   std::string kubelet;             ///< "v1.36.3"
   std::string platform;            ///< "linux/amd64"
@@ -55,7 +55,7 @@ enum class preflight_verdict : std::uint8_t {
   passed,
   failed,      ///< cards cannot be given out so
   warning,     ///< works, but not for everything
-  unknown,     ///< nobody has reported it
+  unknown,     ///< no one has reported it
   not_needed,  ///< does not matter to this module on this node
 };
 
@@ -70,7 +70,7 @@ struct preflight_row {
 /// From the labels of GPU Feature Discovery and NFD, and the node's own status.
 node_facts facts_of(const kube::node& node);
 
-/// One row of the agent's report: `found` takes the place of what labels say. Names it does not know are passed over.
+/// One row of the agent's report: `found` takes the place of what labels say. Names it does not know are skipped.
 struct agent_row {
   std::string check, found;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The kube-scheduler beside the cluster's own (spec.scheduler.mode Dedicated) as objects: its configuration in a
+// The kube-scheduler next to the cluster's own (spec.scheduler.mode Dedicated) as objects: its configuration in a
 // ConfigMap and a Deployment of the server's own version. Pure. Its account, with its rights, and the certificates are
 // the chart's. The objects have no owner: they must outlive the policy while pods wait that only this scheduler looks
 // at.

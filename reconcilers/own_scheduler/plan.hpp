@@ -1,6 +1,6 @@
 #pragma once
-// When what of the scheduler beside the cluster's own is there, and when pods are sent to it. Pure; a step is taken
-// from what the API shows alone, so that whoever comes after a crash goes on.
+// When what of the scheduler next to the cluster's own is there, and when pods are sent to it. Pure; a step is taken
+// from what the API shows alone, so that the next leader goes on after a crash.
 //
 //   on:  objects -> a replica is available -> pods are sent (the label on ResourceRules) -> nodes are isolated
 //   off: no pod is sent -> nodes are free again -> the last pod that waits for it is gone -> objects are removed

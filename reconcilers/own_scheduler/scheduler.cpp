@@ -215,7 +215,7 @@ kube::task<action> scheduler::reconcile(kube::object_key key) {
   co_return action{again_in};
 }
 
-/// What others ask us, and what is said.
+/// What others ask us, and what we report.
 void scheduler::decide(const situation& is, const plan& next) {
   ready_.set(is.deployment ? is.deployment->ready : 0);
   sending_.set(is.sent ? 1 : 0);

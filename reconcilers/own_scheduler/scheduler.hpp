@@ -1,7 +1,8 @@
 #pragma once
-// Keeps the kube-scheduler beside the cluster's own, as spec.scheduler of the policy says: looks at what the API shows,
-// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by applier.hpp. That pods are sent to
-// it is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is `only()`.
+// Keeps the kube-scheduler next to the cluster's own, as spec.scheduler of the policy says: looks at what the API
+// shows, takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by applier.hpp. That pods are
+// sent to it is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is
+// `only()`.
 
 #include <functional>
 #include <optional>
@@ -37,7 +38,7 @@ class scheduler final : public controller::reconciler {
     controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
     const controller::store<extender_secret>& secrets;  ///< of the callers; only where we have an extender
-    controller::store<kube::deployment>& deployments;   ///< of ours
+    controller::store<kube::deployment>& deployments;   ///< our own
     applier::stores objects;
   };
   struct settings {

@@ -46,7 +46,7 @@ std::string value_at(const json& object, const char* map, std::string_view key) 
   return found.is_object() ? found.value(std::string(key), std::string()) : std::string();
 }
 
-/// Somebody else wrote what the object says, not only beside it.
+/// Someone else wrote what the object says, not only next to it.
 bool data_of_others(const json& object) {
   const auto fields = object.value("/metadata/managedFields"_json_pointer, json::array());
   return std::ranges::any_of(fields, [](const json& entry) {
@@ -127,8 +127,8 @@ const kube::config_map* applier::declaration(const kube::object_key& key) const 
   return out;
 }
 
-/// Read as the registry reads it, next to those of ours whose keys nobody else claims. A declaration in error, alone or
-/// between several, does not withdraw one of ours that is there, or its key would have no rule; nor does it call one of
+/// Read as the registry reads it, next to those of our own whose keys no one else claims. A declaration in error, alone
+/// or between several, does not withdraw our own that is there, or its key would have no rule; nor does it call one of
 /// ours back, which would take the place of its last accepted content.
 std::set<std::string, std::less<>> applier::declared_by_others() const {
   std::set<std::string, std::less<>> out, broken, managed, claimed;
@@ -328,7 +328,7 @@ kube::task<applier::outcome> applier::write(modules::intent want, controller::ob
   co_return out;
 }
 
-/// What is somebody else's is made anew: the selector of a DaemonSet cannot be changed, an apply would keep whatever
+/// What is someone else's is recreated: the selector of a DaemonSet cannot be changed, an apply would keep whatever
 /// containers, node selectors and variables it had, and two plugins on a node would give a card out twice. So its pods
 /// have to be gone (foreground) before ours come. Pods that use cards do not notice: the kubelet knows what they have.
 kube::task<applier::outcome> applier::take_over(modules::intent want, controller::object_reference about, json live) {
@@ -347,8 +347,8 @@ kube::task<applier::outcome> applier::take_over(modules::intent want, controller
   co_return out;
 }
 
-/// The ports of a Service are told apart by their numbers, so an apply keeps an edited one beside ours, and the server
-/// refuses the two for their one name. Nothing runs in a Service: it is made anew at the next look.
+/// The ports of a Service are distinguished by their numbers, so an apply keeps an edited one next to ours, and the
+/// server refuses the two for their one name. Nothing runs in a Service: it is recreated at the next look.
 kube::task<applier::outcome> applier::make_room(modules::intent want, std::string uid) {
   outcome out;
   kube::preconditions only_if;

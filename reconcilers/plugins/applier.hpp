@@ -1,6 +1,6 @@
 #pragma once
-// Keeps objects of ours as they are wanted: there when they should be, put back when others change or delete them, gone
-// when nobody wants them. It does not know what a policy is; reconcilers/plugins/policy does not know how this is done.
+// Keeps our objects as they are wanted: there when they should be, put back when others change or delete them, gone
+// when no one wants them. It does not know what a policy is; reconcilers/plugins/policy does not know how this is done.
 //
 // Nothing is written that is there already. What we applied is remembered by the mark the server puts on a change (a
 // generation, or a fingerprint of the content); after a restart, and whenever the mark moves, the object is read and
@@ -81,7 +81,7 @@ class applier {
   /// An object as its store shows it.
   struct live_object {
     const kube::object* object = nullptr;
-    std::uint64_t mark = 0;  ///< moves when somebody changes what we may have an opinion about
+    std::uint64_t mark = 0;  ///< moves when someone changes what we may have an opinion about
     std::uint64_t version() const { return object ? object->resource_version : 0; }
   };
   /// Our last word about an object.

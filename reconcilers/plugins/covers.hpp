@@ -1,5 +1,5 @@
 #pragma once
-// Does an object, as the server has it, say everything we want it to? What others added beside our fields does not
+// Does an object, as the server has it, say everything we want it to? What others added next to our fields does not
 // matter. Used to write nothing when nothing is missing; a wrong "no" costs one apply that changes nothing.
 
 #include <nlohmann/json_fwd.hpp>

@@ -209,7 +209,7 @@ class decision {
   // The next node
   // -------------------------------------------------------------------------------------------------------
 
-  /// A node whose newest plugin is not up although we know of nothing under way: somebody else deleted its pod.
+  /// A node whose newest plugin is not up although we know of nothing under way: someone else deleted its pod.
   const rollout_node* unfinished() const {
     const auto match = std::ranges::find_if(nodes_, [](const rollout_node* rollout_node) {
       const auto* pod = pod_of(*rollout_node);
@@ -218,7 +218,7 @@ class decision {
     return match == nodes_.end() ? nullptr : *match;
   }
 
-  /// A node that moves and whose old plugin somebody took away.
+  /// A node that moves and whose old plugin someone took away.
   const rollout_node* emptied() const {
     const auto match =
         std::ranges::find_if(nodes_, [](const auto* node) { return is_moving(*node) && !pod_of(*node); });
@@ -304,7 +304,7 @@ class decision {
     out_.record = std::move(record);
   }
 
-  // What is said
+  // Reports
   // --------------------------------------------------------------------------------------------------------
 
   std::string progress() const {

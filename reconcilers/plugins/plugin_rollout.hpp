@@ -14,7 +14,7 @@
 // steps loses nothing. The first node that does not come back halts the module: no other is touched until it is well
 // again, or the policy says something else. What the policy says then (the image put back) goes to that node first.
 //
-// Nodes that change their mode are left alone, nodes that do not answer are passed over and named. Where running
+// Nodes that change their mode are left alone, nodes that do not answer are skipped and named. Where running
 // containers need the plugin (modules::rollout::strategy::when_idle) a node waits while a pod holds its resources.
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct rollout_record {
   std::string wanted;      ///< template of the version that is to come
   std::int64_t since = 0;  ///< seconds since 1970
   kube::quantities needs;  ///< what must be allocatable before the node counts as well
-  /// JSON without the DaemonSet; text that is none of ours is no record.
+  /// JSON without the DaemonSet; text that we did not write is no record.
   std::string to_string() const;
   static std::optional<rollout_record> parse(std::string_view text, std::string set);
   friend bool operator==(const rollout_record&, const rollout_record&) = default;

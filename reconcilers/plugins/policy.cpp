@@ -22,7 +22,7 @@ constexpr auto between_writes = 500ms;
 
 const kube::object_key policy_key{{}, std::string(names::policy)};
 
-/// What nobody else declares: a person's word on a key, or on a node label, counts before ours.
+/// What no one else declares: a person's word on a key, or on a node label, counts before ours.
 void add_declarations(std::vector<modules::intent> intents, const std::set<std::string, std::less<>>& others,
                       std::vector<modules::intent>& out) {
   for (auto& intent : intents) {
@@ -38,7 +38,7 @@ json parsed(const std::string& text) {
   return out.is_object() ? out : json::object();
 }
 
-/// Of its plugin, as we want it: what others write into a DaemonSet is put back and is no version of ours.
+/// Of its plugin, as we want it: what others write into a DaemonSet is put back and is no version of our own.
 std::string image_of(std::string_view module, const std::vector<modules::intent>& wanted) {
   const auto match = std::ranges::find_if(wanted, [&](const modules::intent& intent) {
     return intent.module == module && intent.type->kind == kube::resources::daemon_sets.kind;
@@ -285,7 +285,7 @@ void policy::tell(const controller::object_reference& about, const json& before,
 
 namespace {
 
-/// What is as wanted, or becomes so without anybody's doing.
+/// What is as wanted, or becomes so without anyone's doing.
 bool on_its_way(std::string_view reason) {
   constexpr std::array known{"Dedicated", "Starting", "RollingOut", "SwitchingOff", "Applied",
                              "Waiting",   "Changing", "Removing",   "Off"};

@@ -46,7 +46,7 @@ class policy final : public controller::reconciler {
     };
     /// Where a module stands between two versions of its plugin.
     std::function<rollout_step(const std::string& module)> rollout = [](const std::string&) { return rollout_step(); };
-    /// The kube-schedulers that ask our extender; empty: nobody has looked yet.
+    /// The kube-schedulers that ask our extender; empty: no one has looked yet.
     std::function<std::optional<std::vector<scheduler_row>>()> schedulers = [] { return std::nullopt; };
   };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an AcceleratorPolicy is told about itself, from what its modules are at this moment. Pure.
+// The status of an AcceleratorPolicy, from what its modules are at this moment. Pure.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -41,8 +41,8 @@ struct scheduler_row {
 };
 
 /// The status subresource's content. `before` is the policy's present status (times of conditions are kept from it).
-/// `further` are conditions others have worked out. `schedulers`: empty where nobody has looked yet; what was said of
-/// them stays then.
+/// `further` are conditions others have worked out. `schedulers`: empty where no one has looked yet; their
+/// earlier status stays then.
 nlohmann::json policy_status(const std::vector<module_row>& rows, const accelerator_policy& policy,
                              const nlohmann::json& before, std::string_view now,
                              const std::vector<controller::condition>& further = {},

@@ -1,6 +1,6 @@
 #pragma once
 // Brings new versions of plugins to the nodes. What to do next is plugin_rollout.hpp (pure); here is what it looks at
-// and what it writes: the record of the node that is between two versions, as an annotation of its DaemonSet beside
+// and what it writes: the record of the node that is between two versions, as an annotation of its DaemonSet next to
 // what the policy applies there, the deletion of one plugin pod, by its uid, and on a node that moves to another node
 // set the label that says which DaemonSet has it. Keys are names of modules.
 

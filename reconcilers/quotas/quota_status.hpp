@@ -1,6 +1,6 @@
 #pragma once
 // What every AcceleratorQuota says of itself: used, borrowed and lent of each limit, how many pods wait because of it,
-// and whether anybody enforces it (condition Enforced). Written when it differs from what is there.
+// and whether anyone enforces it (condition Enforced). Written when it differs from what is there.
 //
 // A turn looks only at objects that something has changed for, reckons each cohort once, and lets others run between
 // two objects: filter, bind and the lease wait for no turn.
@@ -26,7 +26,7 @@ namespace reconcilers {
 using held_back = std::map<std::string, std::int64_t>;
 using held_back_by_namespace = std::map<std::string, held_back, std::less<>>;
 
-/// Is there anybody who asks about limits before a pod is bound?
+/// Is there anyone who asks about limits before a pod is bound?
 struct quota_enforcement {
   bool holds = false;
   std::string reason, message;  ///< of the condition
@@ -52,7 +52,7 @@ class quota_status {
   struct dependencies {
     kube::client& api;  ///< the fenced one
     const controller::store<accelerator_quota>& quotas;
-    const quota::allowances* limits;  ///< null: nobody counts
+    const quota::allowances* limits;  ///< null: no one counts
     std::function<held_back_by_namespace()> waiting;
     std::function<quota_enforcement()> enforced;
     std::function<std::set<std::string>()> models;

@@ -447,7 +447,7 @@ step wrong_master(std::string_view reason, std::string name, std::string message
   return wrong(stage::scheduler, cause, std::move(name), std::move(message));
 }
 
-/// Whoever sends pods that ask for accelerators to the extender, as far as the operator does that.
+/// What sends pods that ask for accelerators to the extender, as far as the operator does that.
 std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
   const auto position = stage::scheduler;
   if (!view.whole || !view.policy) return {};
@@ -456,7 +456,7 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
   const auto& mode = view.policy->scheduler.mode;
   const bool wanted = mode != "None" && !view.policy->removing;
   if (reported) return {skipped(position)};
-  if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or nobody has looked yet
+  if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
   const auto reason = is.value("reason", ""), message = is.value("message", "");
   if (is.value("status", "") == "True") return {good(position, reason, message)};
   if (!wanted) return {wrong(position, code::scheduler_leaving, reason, message)};
@@ -469,7 +469,7 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
   return out;
 }
 
-/// Whoever calls the extender with a certificate that ends soon is refused then; until then all is well.
+/// A caller of the extender whose certificate ends soon is refused then; until then all is well.
 std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   const auto is = condition_of(status_of(view), caller_certificates_valid);
   const auto status = is.value("status", "");
@@ -479,7 +479,7 @@ std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   return {{stage::callers, outcome::warning, code::caller_certificate_ends, message, {}, {}}};
 }
 
-/// Limits that people believe in and nobody asks about. What the operator has said nothing of yet is not judged.
+/// Limits that people believe in and no one asks about. What the operator has said nothing of yet is not judged.
 std::vector<step> quota_steps(const cluster_view& view, bool reported) {
   if (view.quotas.empty()) return {};
   if (reported) return {skipped(stage::quotas)};
@@ -580,7 +580,7 @@ bool unsettled(const report& report) {
 }
 
 kube::quantities asked_by(const kube::pod& pod) {
-  // An init container runs beside the sidecars that were started before it (KEP-753).
+  // An init container runs next to the sidecars that were started before it (KEP-753).
   std::map<std::string, std::int64_t> running, most;
   for (const auto& entry : pod.containers) {
     for (const auto& [name, amount] : entry.limits) {

@@ -2,7 +2,7 @@
 // The walk of one node from its label to what pods can ask for, and of the cluster around it: every step in order, what
 // is wrong there, and what to do. Pure: facts go in, steps come out; cli/verify/verify.cpp fetches the facts.
 //
-// One cause is told once. A step that fails only because an earlier one did is `skipped` and says so; a phase or a
+// One cause is reported once. A step that fails only because an earlier one did is `skipped` and says so; a phase or a
 // condition that only repeats what another step found is no finding of its own.
 
 #include <chrono>
@@ -162,7 +162,7 @@ struct step {
   code cause = code::none;   ///< unless wrong: none
   std::string value, other;  ///< what the words are filled with
   std::optional<preflight_row> row;
-  std::string other_zh = {};  ///< `other` in Chinese where it is a sentence of ours; empty: the same
+  std::string other_zh = {};  ///< `other` in Chinese where it is one of our sentences; empty: the same
 };
 
 struct node_walk {

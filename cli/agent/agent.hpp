@@ -1,6 +1,7 @@
 #pragma once
 // `quartermaster agent`: the node side. With --static-pod it keeps our extender in the configuration of the
-// kube-scheduler that runs on this master as a static pod of kubeadm (agent/static_pod; docs/scheduler-config.md).
+// kube-scheduler that runs on this control-plane node as a static pod of kubeadm (agent/static_pod;
+// docs/scheduler-config.md).
 
 #include <string>
 

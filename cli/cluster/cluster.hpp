@@ -61,7 +61,7 @@ kube::task<void> list_each(kube::transport& transport, kube::list_options option
 /// The declarations and device configurations of a namespace, and what they are judged with.
 struct declared_resources {
   std::vector<kube::config_map> config_maps;  ///< in the order of their keys
-  /// Null: we may not see them, so nothing is said of names that do not exist.
+  /// Null: we may not see them, so names that do not exist are not reported.
   std::optional<std::set<std::string, std::less<>>> runtime_classes;
 };
 kube::task<declared_resources> read_declared(kube::transport& transport, std::string ns);

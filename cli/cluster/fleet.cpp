@@ -186,7 +186,7 @@ kube::task<void> look_again(kube::transport& transport, fleet& fleet) {
   co_return kube::result<void>();
 }
 
-/// A namespace that was said and is not the operator's would make strangers of its own DaemonSets.
+/// With a given namespace that is not the operator's, its own DaemonSets would count as foreign.
 kube::task<void> sure_of_namespace(kube::transport& transport, const fleet_options& options, const fleet& found) {
   if (options.ns.empty() || found.lease || !found.daemon_sets.empty()) co_return kube::result<void>();
   const auto elsewhere = co_await find_lease(transport, {});

@@ -61,7 +61,7 @@ struct fleet {
   std::vector<reconcilers::label_alias> declared;  ///< labels of device configurations; none where we may not see them
   std::vector<listed_node> nodes;                  ///< in the order of their names
   std::map<std::string, listed_accelerator, std::less<>> accelerators;
-  /// Not finished; plugin pods, of ours and others, and those that ask for an extended resource. In the order of their
+  /// Not finished; plugin pods, our own and others, and those that ask for an extended resource. In the order of their
   /// keys.
   std::vector<kube::pod> pods;
   std::vector<kube::daemon_set> daemon_sets;           ///< ours

@@ -14,7 +14,7 @@ namespace cli {
 /// The newest of that name in the namespace; `ns` empty: of all.
 kube::task<std::optional<kube::lease>> find_lease(kube::transport& transport, std::string ns);
 
-/// Whether somebody renews it, seen by its change: clocks differ.
+/// Whether someone renews it, seen by its change: clocks differ.
 struct pulse {
   using clock = std::chrono::steady_clock;
   std::optional<kube::lease> last;

@@ -1,5 +1,5 @@
 #pragma once
-// What a person who may not read is told: the role of the chart that lets people read it.
+// The hint for a person who may not read: the role of the chart that lets people read it.
 
 #include <string>
 

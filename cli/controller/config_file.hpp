@@ -1,6 +1,6 @@
 #pragma once
 // `--config FILE`: more flags, one a line, as flag=value without the dashes; blank lines and lines that begin with #
-// are passed over. They are put before those of the command line, which win.
+// are skipped. They are put before those of the command line, which win.
 
 #include <string>
 #include <vector>

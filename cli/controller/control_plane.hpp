@@ -1,6 +1,6 @@
 #pragma once
-// The masters whose kube-scheduler is to ask our extender (spec.scheduler.mode StaticPod), as the policy's status shows
-// them: the rows that the agents keep in a ConfigMap, and what is to be said of those without one. Pure.
+// The control-plane nodes whose kube-scheduler is to ask our extender (spec.scheduler.mode StaticPod), as the policy's
+// status shows them: the rows that the agents keep in a ConfigMap, and what is to be said of those without one. Pure.
 
 #include <map>
 #include <optional>
@@ -30,7 +30,7 @@ struct control_plane_status {
 
 control_plane_status status_of(const control_plane_facts& control_plane_facts);
 
-/// How many masters are in which state.
+/// How many control-plane nodes are in which state.
 class control_plane_metric {
  public:
   explicit control_plane_metric(controller::registry& registry);

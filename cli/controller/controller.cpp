@@ -229,7 +229,7 @@ class operator_program {
       for (const auto& key : reconciler.affected_by(before, after)) runner.add_after(key, soon, priority());
     });
   }
-  /// The labels that device configurations name ask for a mode of ours where the device is one.
+  /// The labels that device configurations name ask for one of our modes where the device is one.
   void declare_labels() {
     std::vector<reconcilers::label_alias> labels;
     for (const auto& device : custom_resource_.devices()) {
@@ -290,7 +290,7 @@ class operator_program {
     webhook_->join(manager_, health_);
   }
 
-  /// Also where nobody counts: a quota says so then.
+  /// Also where no one counts: a quota says so then.
   void add_quotas() {
     quota_status_ = std::make_unique<reconcilers::quota_status>(reconcilers::quota_status::dependencies{
         client_, quotas_, extender_ ? &extender_->limits() : nullptr,
@@ -369,8 +369,8 @@ class operator_program {
     if (auto condition = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*condition));
     return out;
   }
-  /// The kube-schedulers of the masters, and the one beside them: of two that are there during a change the policy's
-  /// own says how it is.
+  /// The kube-schedulers of the control-plane nodes, and the one next to them: of two that are there during a change
+  /// the policy's own says how it is.
   control_plane_status schedulers() {
     control_plane_facts known;
     if (const auto* rules = policies_.find({{}, std::string(reconcilers::names::policy)})) {

@@ -24,7 +24,7 @@ std::string address_problem(std::string_view flag, const std::string& address) {
 }
 
 void add_controller_options(CLI::App& verb, controller_options& options) {
-  // Its flags are put beside the others before the command line is read (config_file.hpp); here it is only known.
+  // Its flags are put next to the others before the command line is read (config_file.hpp); here it is only known.
   verb.add_option("--config", options.config,
                   "Read flags from this file: lines of flag=value, without the dashes; the command line wins");
   const auto text = [&verb](const char* flags, std::string& output, const char* variable, const char* help) {

@@ -123,7 +123,7 @@ void extender::join(controller::manager& manager) {
   });
 }
 
-/// Those whose node is there: a master that is gone leaves its row. Empty: not known yet.
+/// Those whose node is there: a control-plane node that is gone leaves its row. Empty: not known yet.
 std::optional<std::vector<reconcilers::extender_scheduler>> extender::masters_known() const {
   if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
   std::vector<reconcilers::extender_scheduler> out;

@@ -1,6 +1,6 @@
 #pragma once
 // The scheduler extender as a part of the program, made only where --extender-address says where it listens: the ledger
-// it answers from, the server with its certificates, and what the leader does beside answering.
+// it answers from, the server with its certificates, and what the leader does apart from answering.
 
 #include <functional>
 #include <memory>
@@ -40,7 +40,7 @@ class extender {
     std::function<controller::milliseconds()> lease_left;
     std::string identity;  ///< of this leader
     controller::recorder& events;
-    controller::store<kube::deployment>& deployments;  ///< of ours
+    controller::store<kube::deployment>& deployments;  ///< our own
     controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
     controller::store<reconcilers::extender_secret>& client_secret;
     std::function<void()> on_state;  ///< `state` has changed

@@ -14,7 +14,7 @@ namespace cli {
 kube::result<nlohmann::json> read_policy_file(const std::string& path);
 
 /// Server-side apply as field owner quartermaster-values; again until it is done, or the fence says that we do not
-/// lead. A policy that the server refuses is said in the log and tried again: an upgrade may bring the CRD it fits.
+/// lead. A policy that the server refuses is logged and tried again: an upgrade may bring the CRD it fits.
 kube::task<void> keep_policy(kube::client& api, nlohmann::json policy);
 
 }  // namespace cli

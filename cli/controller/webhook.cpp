@@ -13,7 +13,7 @@ controller::http_server_options listening(const controller_options& options) {
   out.name = "webhook";
   out.address = options.webhook_address;
   out.tls = controller::certificate_files{{}, {}, options.webhook_client_ca};
-  // Anybody may send here, and reviews are read in milliseconds. One body of the largest size whose length is not said
+  // Anyone may send here, and reviews are read in milliseconds. One body of the largest size whose length is not said
   // has room: its string takes up to twice what is in it.
   out.bodies_limit = 24u << 20;
   return out;

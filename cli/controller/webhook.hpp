@@ -1,6 +1,6 @@
 #pragma once
-// The admission webhook as a part of the program, made only where --webhook-address says where it listens: what it is
-// told by, what it answers, what keeps its certificates.
+// The admission webhook as a part of the program, made only where --webhook-address says where it listens: its
+// sources, its answers, its certificates.
 
 #include <string>
 

@@ -108,7 +108,7 @@ void print_nodes(std::span<const quota::node_view> nodes, const ext::pod_request
   rows.print(out);
 }
 
-/// "2 other nodes are left out: cordoned, or without cards that somebody serves (a, b)."
+/// "2 other nodes are left out: cordoned, or without cards that someone serves (a, b)."
 void print_left_out(std::span<const quota::node_view> nodes, const placements& placements, const bilingual& say,
                     std::ostream& out) {
   std::set<std::string> names;
@@ -127,7 +127,7 @@ void print_left_out(std::span<const quota::node_view> nodes, const placements& p
         << " left out: cordoned, or without cards that anybody serves (" << list << ").\n";
 }
 
-/// A card with more given out than it has: what is said of it.
+/// The sentence about a card with more given out than it has.
 std::vector<std::string> overfull(const quota::holding& held, const quota::node_view& node) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < std::min(node.used.size(), node.inventory->cards.size()); ++i) {

@@ -1,7 +1,7 @@
 #pragma once
 // What a pod's spec says of the nodes it may run on, held against a Node as the scheduler's plugins NodeName,
 // TaintToleration and NodeAffinity do (nodeSelector and what affinity requires; what it prefers changes no answer).
-// For a pod in a file: of one in the cluster nobody keeps these fields.
+// For a pod in a file: of one in the cluster no one keeps these fields.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

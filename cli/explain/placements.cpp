@@ -24,7 +24,7 @@ kube::task<void> read_into(kube::transport& transport, controller::store<T>& sto
   co_return kube::result<void>();
 }
 
-/// Few people may read kube-system: to them such limits are told when their pod is refused.
+/// Few people may read kube-system: the others learn such limits when their pod is refused.
 kube::task<void> read_old_quotas(kube::transport& transport, controller::store<kube::config_map>& store) {
   kube::list_options options;
   options.ns = reconcilers::gpu_quota_namespace;
@@ -72,7 +72,7 @@ known_resources resources_of(const placements& placements) {
     for (auto& key : rules->keys()) out.declared.insert(std::move(key));
   return out;
 }
-/// What is said of the keys of a pod that nobody knows; empty: it has none.
+/// The sentence about keys of a pod that no one knows; empty: it has none.
 std::string unknown_keys(const kube::pod& pod, const known_resources& known) {
   std::set<std::string> texts;
   for (const auto& container : pod.containers)

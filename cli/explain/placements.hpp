@@ -49,7 +49,7 @@ struct report_style {
 };
 
 known_resources resources_of(const placements& cluster);
-/// What is said of the keys of a pod that nobody knows; empty: it has none.
+/// The sentence about keys of a pod that no one knows; empty: it has none.
 std::string unknown_keys(const kube::pod& pod, const known_resources& known);
 
 /// What a container holds, as a row of a table.

@@ -26,7 +26,7 @@ using json = nlohmann::ordered_json;
 
 constexpr std::size_t most_pods = 10'000;
 
-/// The first amount of an extended resource that is none: "containers[0].resources.limits: nvidia.com/gpu is abc; ...".
+/// The first invalid amount of an extended resource: "containers[0].resources.limits: nvidia.com/gpu is abc; ...".
 std::string wrong_amount(const nlohmann::json& spec) {
   for (const auto* list : {"initContainers", "containers"}) {
     if (!spec.contains(list) || !spec[list].is_array()) continue;
@@ -59,7 +59,7 @@ new pods, as many as its replicas; a DaemonSet as one. Judged are cards, declare
 nodeSelector, required node affinity and taints; not CPU, memory, ports, pod affinity and topology spread.
 Exit codes: 0 all fit, 1 the cluster cannot be read, 2 wrong usage or file, 3 some do not fit)";
 
-/// The metadata of the pods that an object makes: beside their spec.
+/// The metadata of the pods that an object makes; it stands next to their spec.
 const text::yaml::node* pod_metadata_of(const manifest& manifest) {
   auto path = pod_spec_path(manifest.kind);
   const auto* position = manifest.root;
@@ -109,7 +109,7 @@ seat take_seat(placements& placements, const tried_pod& tried, const ext::pod_re
   if (limit)
     reason = quota::text_of(*limit);
   else if (!nodes.empty() || closed.empty()) {
-    // Nodes of another mode are told apart from those that are full.
+    // Nodes of another mode are listed apart from those that are full.
     std::map<std::string, std::size_t> refusals;
     std::vector<quota::node_view> serving;
     for (const auto& node : nodes)

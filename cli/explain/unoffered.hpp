@@ -1,5 +1,5 @@
 #pragma once
-// A resource that no node offers and nobody declares: a pod that asks for it waits for ever, and nobody says why. Most
+// A resource that no node offers and no one declares: a pod that asks for it waits for ever, and no one says why. Most
 // are typing mistakes ("nvidia.com/gpus"). DeviceClasses of DRA are not looked at.
 
 #include <functional>
@@ -25,7 +25,7 @@ struct known_resources {
   bool lacks(std::string_view key) const;
   /// The key that was most likely meant; may be empty.
   std::string nearest(std::string_view key) const;
-  /// "nvidia.com/gpus: no node offers it and nobody declares it. Did you mean nvidia.com/gpu?"
+  /// "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?"
   std::string text_of(std::string_view key) const;
 };
 

@@ -23,7 +23,7 @@ constexpr int unplaced = -1;
 struct share {
   kube::object_key pod;
   std::int64_t mib = 0;
-  std::vector<int> cards;  ///< numbers; unplaced: nobody has said which
+  std::vector<int> cards;  ///< numbers; unplaced: no one has said which
 };
 
 /// One node that is shared by memory, in MiB.

@@ -41,7 +41,7 @@ struct pod_row {
   kube::object_key key;
   std::string node, mode, phase, reason, isolation;
   kube::quantities requested;
-  std::vector<std::string> cards;  ///< as the decision or the plugin wrote them; empty: nobody wrote any
+  std::vector<std::string> cards;  ///< as the decision or the plugin wrote them; empty: no one wrote any
 };
 
 /// Nodes that have or ask for a mode, or have cards; in the order of their names. `only`: those, whatever they have.

@@ -108,7 +108,7 @@ void add_cards(node_row& node_row, const fleet& fleet, const listed_node& node) 
   for (const auto& resource : node_row.resources) {
     if (node_row.mode == "share") break;  // several of one card
     if (node_row.cards == 0) node_row.cards = cards_of(resource.name, resource.capacity);
-    // What a plugin advertises and does not offer is unhealthy; without a plugin nobody has looked at a card.
+    // What a plugin advertises and does not offer is unhealthy; without a plugin no one has looked at a card.
     if (cards_of(resource.name, resource.capacity) > 0 && node_row.unhealthy.value_or(0) == 0)
       node_row.unhealthy = cards_of(resource.name, resource.capacity - resource.allocatable);
   }
@@ -142,7 +142,7 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
   return out;
 }
 
-/// That of its node where it offers what the pod asks for, else whoever would offer it.
+/// That of its node where it offers what the pod asks for, else the one that would offer it.
 std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quantities& quantities) {
   const auto node = std::ranges::find(fleet.nodes, pod.node_name,
                                       [](const listed_node& listed_node) { return listed_node.key.name; });

@@ -180,7 +180,7 @@ class linter {
     out_.findings.push_back(finding_of(not_text, manifest, language_, same == all.end() ? nullptr : &*same));
   }
 
-  /// Nothing else is said of a field that Kubernetes itself refuses.
+  /// Of a field that Kubernetes itself refuses nothing else is reported.
   void refuse(const manifest& manifest, std::string_view field) { refused_.emplace(&manifest, std::string(field)); }
 
   void judge() {

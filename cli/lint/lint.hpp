@@ -1,5 +1,5 @@
 #pragma once
-// `quartermaster lint`: ConfigMaps in files judged together, and workloads beside them against the rules they make, by
+// `quartermaster lint`: ConfigMaps in files judged together, and workloads next to them against the rules they make, by
 // the same code as in the cluster. One mistake is one finding: what only follows from another finding is not said.
 
 #include <ostream>
@@ -18,7 +18,7 @@ struct lint_settings {
   text::language locale = text::language::en;
   /// Declarations that are in a cluster already; those in files take the place of their namesakes. May be null.
   const declared_resources* cluster = nullptr;
-  /// Nodes of the cluster; null: not known, and nothing is said of names that nobody knows, nor what nodes have.
+  /// Nodes of the cluster; null: not known, and unknown names and what nodes have are not reported.
   const std::vector<kube::node>* nodes = nullptr;
 };
 

@@ -15,7 +15,7 @@
 
 namespace cli {
 
-/// Names are stable: they are the `code` in JSON, beside those of declarations::code.
+/// Names are stable: they are the `code` in JSON, as are those of declarations::code.
 enum class lint_code : std::uint8_t {
   // what YAML makes of an object
   not_an_object,

@@ -119,7 +119,7 @@ bool starts(std::span<const lint_finding> findings) {
   return std::ranges::none_of(findings, [](const auto& finding) { return finding.start_fails.value_or(false); });
 }
 
-/// What the closing line says is said where there is nothing to find, too.
+/// The closing line is printed where there is nothing to find, too.
 nlohmann::ordered_json verdict_of(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
                                   const std::vector<std::string>& opens) {
   nlohmann::ordered_json out = {{"kubernetes", "1." + std::to_string(minor)},

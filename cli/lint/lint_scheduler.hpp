@@ -19,7 +19,7 @@ struct lint_scheduler_options {
 
 /// "1.36", "v1.36.3" -> 36; nothing for anything else, and before 1.22.
 std::optional<int> minor_of_version(std::string_view text);
-/// What is said of such a --kubernetes.
+/// The message about such a --kubernetes.
 std::string not_a_version(std::string_view text);
 
 /// The exit code of the verb: 0 clean, 1 unreadable, 2 wrong usage, 3 found errors (warnings too when `strict`).

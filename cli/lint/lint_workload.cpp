@@ -305,7 +305,7 @@ class workload {
       return findings_.push_back(finding_of(objection, manifest_, spec->location, path_, language_));
     }
     const auto match = std::ranges::find(containers_, objection.container, &container::title);
-    // That requests differ is said for every resource, declared or not; what follows from a wrong amount is not said.
+    // Differing requests are reported for every resource, declared or not; what follows from a wrong amount is not.
     if (objection.kind == declarations::objection_kind::unequal || match == containers_.end() ||
         wrong_.contains({match->item, objection.key}))
       return;

@@ -1,7 +1,7 @@
 #pragma once
 // A workload in a file against Kubernetes' own rule for extended resources (limits only, or requests equal to limits;
-// whole numbers; nothing oversold), whoever declared them, and against the declared rules and what its pods need of
-// driver and card, by the code that judges pods in the cluster (declarations::evaluate, cuda::admit).
+// whole numbers; nothing oversold), no matter who declared them, and against the declared rules and what its pods need
+// of driver and card, by the code that judges pods in the cluster (declarations::evaluate, cuda::admit).
 
 #include <string_view>
 #include <vector>
@@ -19,14 +19,14 @@ struct known_cluster {
 };
 
 /// Findings are added to `to`. `of` is of a kind that makes pods (pod_spec_path).
-/// @param known null: there is no cluster, and nothing is said of names that nobody knows, nor what nodes have
+/// @param known null: there is no cluster, and unknown names and what nodes have are not reported
 void lint_workload(const manifest& manifest, const reconcilers::declarations::rule_set& rules, text::language language,
                    std::vector<lint_finding>& lint_findings, const known_cluster* known = nullptr);
 
 /// A whole number as the API server sees it; `quantity` is one (kube::parse_quantity takes it) and not negative.
 bool is_whole(std::string_view quantity);
 
-/// Namespaces in which nobody is held to the declared rules (the bindings of the chart's policies).
+/// Namespaces in which no one is held to the declared rules (the bindings of the chart's policies).
 bool is_exempt(std::string_view ns);
 
 }  // namespace cli

@@ -207,7 +207,7 @@ class switching_off {
   bool current_ = false;                          ///< the status is of this policy
   json rows_;                                     ///< status.schedulers
   std::optional<std::string> says_;               ///< the condition SchedulerReady; empty: there is none
-  std::optional<clock::time_point> quiet_since_;  ///< no pod is sent, as the API server is told
+  std::optional<clock::time_point> quiet_since_;  ///< the API server has been asked to send no pod
   pulse lease_;
   std::string last_line_;
   clock::time_point said_at_;

@@ -1,7 +1,7 @@
 #pragma once
 // `quartermaster scheduler off`: spec.scheduler.mode None, and who still waits for the scheduler that goes. The
 // operator does it (reconcilers/own_scheduler/plan.hpp); here it is asked for, watched, and, with --recreate-owned,
-// helped: pods that wait are deleted where an owner makes them anew. May be stopped at any point and called again.
+// helped: pods that wait are deleted where an owner recreates them. May be stopped at any point and called again.
 
 #include <chrono>
 #include <iosfwd>

@@ -1,6 +1,6 @@
 #pragma once
 // Pods that wait for the scheduler `quartermaster` while it is switched off: a pod keeps the scheduler it was made
-// with. Who owns them, and which of them may be deleted because their owner makes them anew, for another scheduler:
+// with. Who owns them, and which of them may be deleted because their owner recreates them, for another scheduler:
 // never one without an owner, never one whose owner's template names our scheduler, because the next pod would name it
 // again.
 
@@ -37,7 +37,7 @@ stranded_pod judge_stranded(const nlohmann::json& pod, const std::vector<nlohman
 /// How many more of its pods a Job may lose before it counts as failed.
 std::int64_t failures_left(const nlohmann::json& job);
 
-/// "2 pods were deleted: their owners make them anew".
+/// "2 pods were deleted: their owners recreate them".
 std::string recreated(std::size_t number);
 
 class stranded {

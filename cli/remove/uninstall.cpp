@@ -97,7 +97,7 @@ class removal {
   }
 
  private:
-  /// Nodes, what is said of them, the policy and the lease as they are now.
+  /// Nodes, their messages, the policy and the lease as they are now.
   kube::task<void> look() {
     nodes_.clear();
     enrolled_.clear();
@@ -118,12 +118,12 @@ class removal {
     if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
     has_policy_ = policy.has_value();
     removing_ = policy && policy->value("/spec/removing"_json_pointer, false);
-    const auto lease = co_await look_at_lease();  // which says the namespace where nobody did
+    const auto lease = co_await look_at_lease();  // which says the namespace where no one did
     if (!lease) co_return lease;
     co_return co_await look_at_masters();
   }
 
-  /// Masters that are there and whose kube-scheduler asks our extender, by the rows of their agents.
+  /// Control-plane nodes that are there and whose kube-scheduler asks our extender, by the rows of their agents.
   kube::task<void> look_at_masters() {
     if (ns_.empty()) co_return kube::result<void>();
     const kube::object_key key{ns_, agent::static_pod::static_pod_name};
@@ -240,7 +240,7 @@ class removal {
     co_return kube::result<void>();
   }
 
-  /// Somebody may have called --cancel meanwhile.
+  /// Someone may have called --cancel meanwhile.
   kube::result<void> not_taken_back() const {
     if (!has_policy_ || removing_) return {};
     return std::unexpected(failure(
@@ -284,7 +284,7 @@ class removal {
     co_return kube::result<void>();
   }
 
-  /// A pod keeps the scheduler it was made with. API servers were told that no more are sent when the types' objects
+  /// A pod keeps the scheduler it was made with. API servers learned that no more are sent when the types' objects
   /// went.
   kube::task<void> settle_stranded() {
     stranded waiting(transport_);

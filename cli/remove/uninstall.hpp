@@ -22,7 +22,7 @@ struct uninstall_options {
   bool cancel = false;          ///< take spec.removing back
   bool yes = false;             ///< do not ask
   bool keep_crds = false;       ///< CRDs and the policy stay
-  bool recreate_owned = false;  ///< pods that wait for our scheduler go where an owner makes them anew
+  bool recreate_owned = false;  ///< pods that wait for our scheduler go where an owner recreates them
   bool without_operator = false;
   std::chrono::seconds timeout{0};  ///< for nodes to leave; 0: as long as it takes
   std::chrono::seconds lease_patience{60};
@@ -38,7 +38,7 @@ bool enrolled(const kube::node& node);
 /// say what we wrote. Empty array where there is nothing. Labels of people stay.
 nlohmann::json tidy_patch(const kube::node& node);
 
-/// What is ours beside nodes, in the order in which it goes. Missing types and objects are nothing to do.
+/// What is ours apart from nodes, in the order in which it goes. Missing types and objects are nothing to do.
 struct removed_objects {
   std::string summary;  ///< "3 DaemonSets"
 };

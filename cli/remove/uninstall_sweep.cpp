@@ -29,7 +29,7 @@ constexpr kube::resource types{"apiextensions.k8s.io", "v1", "customresourcedefi
 constexpr std::array<std::string_view, 4> our_types{
     "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io",
     "resourcerules.quartermaster.io"};
-/// What the API server is told to call goes first; what pods run from goes before what they read.
+/// What the API server calls goes first; what pods run from goes before what they read.
 constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mutating_webhook_configurations,
                                                             &kube::resources::validating_webhook_configurations,
                                                             &kube::resources::resource_rules,

@@ -109,7 +109,7 @@ int run_render_declaration(const declaration_options& options, std::ostream& out
   settings.locale = options.language == "zh" ? text::language::zh : text::language::en;
   std::string meant;
   for (const auto& f : lint(made, settings).findings) {
-    // What else is declared cannot be seen from here; and a resource nobody may use can be meant.
+    // What else is declared cannot be seen from here; and a resource no one may use can be meant.
     if (f.code == "related_unknown") continue;
     if (f.code != "unusable") return refuse(flag_of(f.field) + f.message);
     meant += "quartermaster: " + flag_of(f.field) + f.message + "\n";

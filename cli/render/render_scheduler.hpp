@@ -14,7 +14,7 @@ struct render_scheduler_options {
   std::string kubernetes = "1.36";
   std::string merge, unmerge;  ///< files
   std::vector<std::string> resources, not_offered, plugins;
-  std::string scheduler_name;  ///< with `merge`: a profile beside those that are there
+  std::string scheduler_name;  ///< with `merge`: a profile next to those that are there
   std::string lease = "quartermaster-scheduler", kubeconfig = "/etc/kubernetes/scheduler.conf";
   bool in_cluster = false;
 };

@@ -94,7 +94,7 @@ kube::task<std::string> make(kube::client& api, kube::object_key key, const json
   co_return std::unexpected(std::move(reason));
 }
 
-/// As the API server makes them for generateName, and longer, because nobody tries again.
+/// As the API server makes them for generateName, and longer, because no one tries again.
 std::string some_name() {
   constexpr std::string_view letters = "bcdfghjklmnpqrstvwxz2456789";
   std::random_device random;

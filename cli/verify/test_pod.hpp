@@ -14,15 +14,15 @@
 
 namespace cli {
 
-/// Runs as nobody, without rights, once. The caller adds what it is tried with: `name`, `command` and `resources` of
-/// the container, tolerations and affinity.
+/// Runs as user `nobody`, without rights, once. The caller adds what it is tried with: `name`, `command` and
+/// `resources` of the container, tolerations and affinity.
 /// @param scheduler by which it is scheduled; empty: as people write pods
 nlohmann::json test_pod(const std::string& image, const std::string& scheduler, std::chrono::seconds patience);
 
 struct trial {
   std::optional<kube::error> refused;  ///< the API server looked at it and would not have it
   bool finished = false;               ///< `look` has seen enough
-  bool gone = false;                   ///< somebody else removed it
+  bool gone = false;                   ///< someone else removed it
   bool stopped = false;                ///< by a signal
 };
 

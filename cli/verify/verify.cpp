@@ -70,7 +70,7 @@ std::string text_in(const verify::step& step, language locale) {
   return ran + (zh ? "，并看到：" : " and saw: ") + step.value;
 }
 
-/// Texts come from objects that anyone may have written: no line of ours is broken, and the terminal does nothing.
+/// Texts come from objects that anyone may have written: our lines stay whole, and the terminal does nothing.
 std::string plain(std::string_view text) {
   constexpr std::size_t most = 8192;
   return text::shown(text, most);
@@ -81,7 +81,7 @@ std::string padded(std::string_view text, std::size_t width) {
   return std::string(text) + std::string(is < width ? width - is : 0, ' ');
 }
 
-/// What was tried is told, however it went.
+/// Reports what was tried, however it went.
 bool proved(const verify::step& step) {
   return step.position == verify::stage::allocation || step.position == verify::stage::extender;
 }
@@ -171,7 +171,7 @@ std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& p
   return {};
 }
 
-/// How long an object that the operator has not come to yet is given before it is told.
+/// How long the operator may take to come to an object before that is reported.
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
 
@@ -217,7 +217,7 @@ std::vector<std::string> managed_keys() {
   return out;
 }
 
-/// Empty: it is one. A namespace is part of every path, so that what is none is told before anything is asked.
+/// Empty: it is one. A namespace is part of every path, so an invalid one is reported before any request.
 std::string not_a_namespace(const std::string& text) {
   if (text::is_dns_subdomain(text, 63) && !text.contains('.')) return {};
   return "\"" + plain(text) + "\" is not the name of a namespace: a-z, 0-9 and -, at most 63, no - at either end";

@@ -26,7 +26,7 @@ using reconcilers::verify::step;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// No kubelet offers it, so that a kube-scheduler that is not told to pass over it says so.
+/// No kubelet offers it, so that a kube-scheduler that is not told to skip it says so.
 constexpr std::string_view usual_resource = "nvidia.com/gpucores";
 constexpr std::string_view no_card = "GPU-00000000-0000-0000-0000-000000000000";
 constexpr std::size_t most_said = 1000;
@@ -43,7 +43,7 @@ std::string_view key_of(const scheduler_test_options& options) {
   return options.resource.empty() ? usual_resource : std::string_view(options.resource);
 }
 
-/// What was said of the pod: by its condition, or by the event, whichever is there first.
+/// The message about the pod: from its condition, or by the event, whichever is there first.
 struct words {
   bool tried = false;  ///< it was tried on the nodes; else the attempt itself failed
   std::string text;

@@ -1,5 +1,5 @@
 #pragma once
-// `verify --scheduler`: does a kube-scheduler ask our extender? Where a provider owns it nobody can read its
+// `verify --scheduler`: does a kube-scheduler ask our extender? Where a provider owns it no one can read its
 // configuration, so a pod is made that kube-scheduler itself has nothing against and that the extender refuses on every
 // node: the words with which the scheduler gives up say who was asked. The pod never runs, and is removed whatever
 // happens.
@@ -17,7 +17,7 @@
 namespace cli {
 
 struct scheduler_test_options {
-  std::string name;            ///< spec.schedulerName, and nobody changes it; empty: none, as people write pods
+  std::string name;            ///< spec.schedulerName, and no one changes it; empty: none, as people write pods
   std::string resource;        ///< empty: one that no kubelet offers
   std::string ns = "default";  ///< of the pod
   std::string image = "quartermaster-test";  ///< never pulled

@@ -125,7 +125,7 @@ kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_p
   for (const auto& [node, row] : out.rows) {
     const bool is_changing = agent::static_pod::between(row);
     if (node == options.node || (!is_changing && row.tried.empty())) continue;
-    // A master that is gone leaves its row.
+    // A control-plane node that is gone leaves its row.
     const kube::object_key node_key{{}, node};
     const auto there = co_await get_if_there(api, kube::resources::nodes, node_key);
     if (!there) co_return std::unexpected(there.error());

@@ -1,6 +1,7 @@
 #pragma once
-// What the agent for static pods reads in the cluster: whether our entry is to be in the kube-scheduler of this master,
-// what it says, what the kubelet shows of the kube-schedulers, and how far the other masters are.
+// What the agent for static pods reads in the cluster: whether our entry is to be in the kube-scheduler of this
+// control-plane node, what it says, what the kubelet shows of the kube-schedulers, and how far the other control-plane
+// nodes are.
 
 #include <expected>
 #include <map>
@@ -22,17 +23,17 @@ struct static_pod_cluster {
   bool asked_for = false;
   /// The error says what is missing.
   std::expected<scheduler_config::extender_settings, std::string> extender;
-  nlohmann::json mirror;                   ///< of this master's kube-scheduler; null: none
-  std::vector<nlohmann::json> schedulers;  ///< of all masters
+  nlohmann::json mirror;                   ///< of this control-plane node's kube-scheduler; null: none
+  std::vector<nlohmann::json> schedulers;  ///< of all control-plane nodes
   std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler
   std::map<std::string, agent::static_pod::row> rows;
   bool has_rows = true;                                       ///< the ConfigMap is there
-  std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other masters that are there
-  std::string busy_node;                                      ///< another master that is under way; empty: none
+  std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other control-plane nodes that are there
+  std::string busy_node;  ///< another control-plane node that is under way; empty: none
 };
 
-/// `pod`: the name of this master's mirror pod. Any answer that is missing is an error: nothing is judged by half of
-/// it.
+/// `pod`: the name of this control-plane node's mirror pod. Any answer that is missing is an error: nothing is judged
+/// by half of it.
 kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_pod::options& options, std::string pod);
 
 /// Does the extender answer with what kube-scheduler will show it? Any HTTP status does. The error is one line.

@@ -67,12 +67,12 @@ void driver::run() {
 
 boost::asio::awaitable<void> driver::work() {
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"folder", files_.root()}});
-  // Whoever replaces our pod needs a kube-scheduler to bind the next one, and that may be the one that does not work: a
+  // Replacing our pod takes a kube-scheduler to bind the next one, and that may be the one that does not work: a
   // change that has begun is brought to its end, or taken back, first. The grace period of the pod is as long as that.
   while (!stopping_ || under_way_) {
     const auto again = co_await advance();
     if (!again) {
-      // Half of what there is to see decides nothing; what was seen without a break begins anew.
+      // Half of what there is to see decides nothing; what was seen without a break begins again.
       watched_since_.reset();
       uptime_ = {};
       if (again.error().message != trouble_) log::warn("waiting", {{"error", again.error().message}});
@@ -114,8 +114,8 @@ kube::task<bool> driver::advance() {
   const bool begins = step.kind == pods::action::keep && !under_way(seen->kept);
   if (turn_ && !turn_wanted && !begins && step.kind != pods::action::forget) co_await give_turn_back();
 
-  // A master that is between two files says so before it is: the others wait for it then, whatever becomes of us. That
-  // nothing is left is said by the next look, when it is so: whoever reads it may take us away.
+  // A control-plane node that is between two files says so before it is: the others wait for it then, whatever becomes
+  // of us. That nothing is left is reported by the next look, when it is so: its reader may remove us.
   const auto kept = step.kind == pods::action::keep ? std::optional(step.kept) : seen->kept;
   if (step.kind != pods::action::forget) {
     const auto reported = co_await tell(step, manifest, *cluster, kept);
@@ -155,7 +155,7 @@ kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const
       out.kept && out.kept->stage == pods::phase::reverted && out.wanted && out.kept->after == *out.wanted;
   const bool begins = !under_way(out.kept) && !tried && out.wanted && *out.wanted != out.now;
   if (begins) {
-    // Said before it is anybody's turn, which a disk that is full must not hold.
+    // Said before it is anyone's turn, which a disk that is full must not hold.
     const auto can = files_.rehearse({.before = out.now, .after = *out.wanted});
     if (!can) out.wanted = std::unexpected(can.error());
   }
@@ -245,7 +245,7 @@ kube::task<void> driver::tell(const pods::step& step, const std::string& manifes
   const json patch = {{"data", {{options_.node, write(now)}}}};
   const kube::object_key rows{options_.ns, static_pod_name};
   const auto done = co_await api_.patch(kube::resources::config_maps, rows, kube::patch_kind::merge, patch);
-  // Without the ConfigMap nobody is told, and a change that has begun still comes to its end.
+  // Without the ConfigMap no one gets a report, and a change that has begun still comes to its end.
   if (!done && done.error().code != kube::errc::not_found) co_return std::unexpected(done.error());
   const bool bad =
       step.is == pods::state::stopped || step.is == pods::state::rolled_back || step.is == pods::state::rolling_back;

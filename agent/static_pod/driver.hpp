@@ -1,7 +1,7 @@
 #pragma once
 // The driver of agent/static_pod: looks at files and cluster, asks the machine, and does what it says. Decides nothing
-// by itself but whose turn it is: files are changed by who holds the Lease quartermaster-static-pod, one master at a
-// time.
+// by itself but whose turn it is: files are changed by who holds the Lease quartermaster-static-pod, one control-plane
+// node at a time.
 
 #include <memory>
 #include <nlohmann/json.hpp>

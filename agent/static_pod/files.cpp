@@ -181,7 +181,7 @@ std::expected<void, error> write_all(int file, std::string_view text, const std:
   return {};
 }
 
-/// Mode and owner of a file that is written anew.
+/// Mode and owner of a file that is written again.
 struct like {
   mode_t mode = 0600;
   uid_t owner = ::geteuid();
@@ -191,7 +191,7 @@ like like_of(const struct stat& status) {
   return {static_cast<mode_t>(status.st_mode & 07777), status.st_uid, status.st_gid};
 }
 
-/// The text in a file beside the record, all of it on the disk.
+/// The text in a file next to the record, all of it on the disk.
 std::expected<void, error> draft(const folder& own, std::string_view text, const like& like) {
   const auto path = own.file(draft_name);
   if (::unlinkat(own.handle.get(), draft_name, 0) != 0 && errno != ENOENT) return failed("remove", path, errno);
@@ -302,7 +302,7 @@ std::expected<void, error> forget(const folders& folders) {
   for (const auto* name : {draft_name, record_name}) {
     if (auto done = remove(*folders.own, name); !done) return done;
   }
-  // Where a person keeps something beside it, the folder stays.
+  // Where a person keeps something next to it, the folder stays.
   if (::unlinkat(folders.root.handle.get(), own_folder, AT_REMOVEDIR) != 0 && errno != ENOTEMPTY && errno != EEXIST)
     return failed("remove the folder", folders.own->path, errno);
   return folders.root.sync();

@@ -1,11 +1,12 @@
 #pragma once
-// The files of a master. What may be written is exactly scheduler-config.yaml and manifests/kube-scheduler.yaml in the
-// folder of kubeadm, and the record in quartermaster/ beside them. No symbolic link is followed, in any part of a path.
-// A file is written beside the record, which the kubelet does not watch (it reads every file in manifests/), synced and
-// renamed into place with the mode and the owner of the one before; the folder is synced after it. Whatever fails:
-// every file is entirely the one before or entirely the new one, and the error is one line that says what to do.
+// The files of a control-plane node. What may be written is exactly scheduler-config.yaml and
+// manifests/kube-scheduler.yaml in the folder of kubeadm, and the record in quartermaster/ next to them. No symbolic
+// link is followed, in any part of a path. A file is written next to the record, which the kubelet does not watch (it
+// reads every file in manifests/), synced and renamed into place with the mode and the owner of the one before; the
+// folder is synced after it. Whatever fails: every file is entirely the one before or entirely the new one, and the
+// error is one line that says what to do.
 //
-// The kube-scheduler of a new configuration has to be able to read it, and nobody else: it gets the mode and the owner
+// The kube-scheduler of a new configuration has to be able to read it, and no one else: it gets the mode and the owner
 // of scheduler.conf.
 
 #include <chrono>
@@ -33,7 +34,7 @@ class files {
   /// Errors: no such folder, a link, no regular file, larger than 1 MiB, no UTF-8, a record that cannot be read.
   std::expected<contents, error> look() const;
 
-  /// Could a change with this record begin? Writes it beside, all but the rename, and takes it away again.
+  /// Could a change with this record begin? Writes all but the rename, next to the record, and takes it away again.
   std::expected<void, error> rehearse(const record& record) const;
 
   /// Does what the step says (keep, write_config, remove_config, write_manifest, forget; else nothing). A file that is

@@ -1,7 +1,7 @@
 #pragma once
 // What proves that a new kube-scheduler is up. The kubelet copies a static pod, annotations and status included, to the
 // API server (its mirror): one with the checksum of the manifest in place is of that manifest, and it is ready when its
-// container is. Somebody has to renew the schedulers' lease, too: an instance that waits in line does not show whether
+// container is. Someone has to renew the schedulers' lease, too: an instance that waits in line does not show whether
 // it could. Pure: documents go in, one line of what is missing comes out, empty when nothing is.
 
 #include <chrono>
@@ -22,10 +22,10 @@ std::string trouble_of_pod(const nlohmann::json& mirror, std::string_view annota
 /// Which run of which manifest's container the mirror shows: another text is another process.
 std::string run_of(const nlohmann::json& mirror, std::string_view checksum);
 
-/// Of the kube-schedulers of all masters (Pods): the first that is not this one and not ready.
+/// Of the kube-schedulers of all control-plane nodes (Pods): the first that is not this one and not ready.
 std::string trouble_of_others(const std::vector<nlohmann::json>& pods, std::string_view own_pod);
 
-/// The row of a master, as people and the operator read it.
+/// The row of a control-plane node, as people and the operator read it.
 struct row {
   std::string is = {};  ///< to_string(state)
   std::int64_t generation = 0;
@@ -39,11 +39,11 @@ std::string write(const row& row);
 row read_row(std::string_view text);
 /// A change of it is under way: files are, or may be, in between.
 bool between(const row& row);
-/// Why no change to the configuration with this checksum may begin: it failed on another master. `rows` are those of
-/// the masters that are there, by name.
+/// Why no change to the configuration with this checksum may begin: it failed on another control-plane node. `rows` are
+/// those of the control-plane nodes that are there, by name.
 std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum);
 
-/// Whether somebody renews a lease, seen by its change: clocks differ.
+/// Whether someone renews a lease, seen by its change: clocks differ.
 class pulse {
  public:
   /// `renewed` as the record has it; nothing: there is no lease.
@@ -55,7 +55,8 @@ class pulse {
   std::optional<milliseconds> changed_;
 };
 
-/// For how long one process has been seen to work, without a break: one that followed it between two looks begins anew.
+/// For how long one process has been seen to work, without a break: one that followed it between two looks begins
+/// again.
 class uptime {
  public:
   milliseconds see(bool works, std::string run, milliseconds now);

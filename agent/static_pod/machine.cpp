@@ -73,7 +73,7 @@ step arrived(const facts& facts, const limits& limits) {
   return wait(is, reason);
 }
 
-/// `kubeadm upgrade` has written the manifest anew while a change was under way: the change goes on from that one. The
+/// `kubeadm upgrade` has written the manifest again while a change was under way: the change goes on from that one. The
 /// way back leads to it, too.
 step rebased(const facts& facts) {
   auto kept = *facts.kept;
@@ -118,7 +118,7 @@ step at_rest(const facts& facts) {
   }
   if (kept && kept->stage == phase::reverted && kept->after == *facts.wanted)
     return rest(state::rolled_back, kept->reason);
-  // One that does not work already would be taken back for no fault of ours; where it is ours, this may mend it.
+  // One that does not work already would be taken back through no fault of our own; where it is ours, this may fix it.
   const auto down = facts.asked_for && !(kept && kept->after == facts.now) ? facts.down : std::string();
   for (const auto& entry : {facts.not_begun, down, facts.not_ours}) {
     if (!entry.empty()) return wait(state::waiting, entry);

@@ -1,7 +1,8 @@
 #pragma once
-// Which step comes next on one master whose kube-scheduler is to ask our extender. A pure function of what was just
-// observed: a process that is killed anywhere is taken up by the next one, which looks at the same files. What a change
-// began from and what it leads to is kept beside the files (record), whole, before the first of them is touched.
+// Which step comes next on one control-plane node whose kube-scheduler is to ask our extender. A pure function of what
+// was just observed: a process that is killed anywhere is taken up by the next one, which looks at the same files. What
+// a change began from and what it leads to is kept next to the files (record), whole, before the first of them is
+// touched.
 //
 // At every moment a file is entirely the one before or entirely the one after. Of two files the configuration is put in
 // place first: a kube-scheduler that runs does not read it again, and the manifest is what replaces the pod. Where
@@ -18,7 +19,7 @@ namespace agent::static_pod {
 
 using std::chrono::milliseconds;
 
-/// The two files of a master, as bytes. Nothing: there is no such file.
+/// The two files of a control-plane node, as bytes. Nothing: there is no such file.
 struct texts {
   std::optional<std::string> config = {}, manifest = {};
   friend bool operator==(const texts&, const texts&) = default;
@@ -29,11 +30,11 @@ enum class phase : std::uint8_t {
   applied,    ///< `after` is in place and its kube-scheduler was seen to work
   reverting,  ///< on the way back to `before`
   reverted,   ///< `before` is in place; `after` is not tried a second time
-  removing,   ///< on the way to `after`, which has nothing of ours
+  removing,   ///< on the way to `after`, without our entry
 };
 std::string_view to_string(phase phase) noexcept;
 
-/// What is kept on the master. Without one, nothing of ours is known to be there.
+/// What is kept on the control-plane node. Without one, no entry of our own is known to be there.
 struct record {
   phase stage = phase::applying;
   std::int64_t generation = 0;  ///< of `after`; counts every change
@@ -49,10 +50,10 @@ struct facts {
   bool asked_for = false;  ///< our entry is to be there
   /// The files as they are to be; `now` where they are right. The error is one line: why nothing can be written.
   std::expected<texts, std::string> wanted;
-  bool foreign = false;            ///< the manifest has nothing of ours
+  bool foreign = false;            ///< the manifest has no entry of our own
   std::int64_t generation = 0;     ///< that `wanted` tells
-  std::string not_ours;            ///< why no file may be written now (somebody else's turn); empty: it may
-  std::string not_begun;           ///< why no change may begin now (another master's scheduler is away); empty: it may
+  std::string not_ours;            ///< why no file may be written now (someone else's turn); empty: it may
+  std::string not_begun;           ///< why no change may begin now (a scheduler elsewhere is away); empty: it may
   std::string down;                ///< why the kube-scheduler of `now` is not seen to work; empty: it is
   milliseconds up_for{0};          ///< it has been working for, without a break
   milliseconds since_manifest{0};  ///< the manifest was put in place, by the wall clock
@@ -62,7 +63,7 @@ struct facts {
 struct limits {
   milliseconds patience{180'000};  ///< a new kube-scheduler that does not work by then is taken back
   milliseconds settle{10'000};     ///< it works when it has for this long: one that crashes does now and then
-  milliseconds look{20'000};       ///< what nobody looked on for long enough is not judged
+  milliseconds look{20'000};       ///< what no one looked on for long enough is not judged
 };
 
 enum class action : std::uint8_t {
@@ -73,10 +74,10 @@ enum class action : std::uint8_t {
   write_config,    ///< `text`
   remove_config,   ///< the file
   write_manifest,  ///< `text`
-  forget,          ///< the record: nothing of ours is left
+  forget,          ///< the record: no entry of our own is left
 };
 
-/// What people are told of the master.
+/// What people read about the control-plane node.
 enum class state : std::uint8_t { disabled, waiting, changing, applied, rolling_back, rolled_back, removing, stopped };
 std::string_view to_string(state state) noexcept;
 

@@ -1,6 +1,6 @@
 #pragma once
-// The record of a master (machine.hpp) as the one file it is kept in: JSON, so that in need `jq -r .before.manifest`
-// gives a person what was there.
+// The record of a control-plane node (machine.hpp) as the one file it is kept in: JSON, so that in need `jq -r
+// .before.manifest` gives a person what was there.
 
 #include <expected>
 #include <string>

@@ -1,6 +1,6 @@
 #pragma once
 // The resources a kube-scheduler asks our extender about, and whether a kubelet advertises them: of the table
-// quota/resource_keys.hpp those that a module of ours, or one it takes over, offers.
+// quota/resource_keys.hpp those that one of our modules, or one it takes over, offers.
 
 #include <algorithm>
 #include <array>

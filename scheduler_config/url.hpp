@@ -24,7 +24,7 @@ inline constexpr std::string_view fault_of_port = "the port is none of 1 to 6553
                                   fault_of_host = "the host is neither a DNS name nor an IP address",
                                   fault_of_address = "it holds what no URL may hold";
 /// Why nothing can be sent to an absolute URL, one of the three above; empty: it can. libcurl's parser decides, and of
-/// what it takes we refuse port 0 and an IPv4 address that is none.
+/// what it takes we refuse port 0 and an invalid IPv4 address.
 std::string_view fault_of_url(const std::string& url);
 
 /// "${kube-apiserver}", "<address>", "{{ .Host }}", "$(HOST)"; empty: none.

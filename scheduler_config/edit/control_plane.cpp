@@ -22,7 +22,7 @@ std::unexpected<std::string> refused(const char* file, const finding& finding) {
                          " [" + std::string(to_string(finding.issue)) + "]");
 }
 
-/// Without ours; a file that has nothing of ours as it is.
+/// Without ours; a file without our entry as it is.
 edited_text bare(const char* file, const std::string& now, std::expected<std::string, finding> stripped) {
   if (stripped) return std::move(*stripped);
   if (stripped.error().issue == code::nothing_of_ours) return now;
@@ -35,7 +35,7 @@ std::optional<double> number_of(const std::string& value) {
   return wrong == std::errc{} && end == value.data() + value.size() ? std::optional(out) : std::nullopt;
 }
 
-/// Flags that kube-scheduler passes over once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
+/// Flags that kube-scheduler skips once there is --config (cmd/kube-scheduler/app/options/deprecated.go).
 std::string config_of_flags(const static_pod& pod) {
   const auto value = [&pod](const char* name) {
     const auto* flag = pod.find(name);
@@ -56,7 +56,7 @@ std::string config_of_flags(const static_pod& pod) {
   return text::yaml::write(out);
 }
 
-/// Flags win over the file. Another lease is nobody's we know.
+/// Flags win over the file. We do not know whose another lease is.
 bool elects(const static_pod& pod, const std::optional<std::string>& config) {
   std::string elect = "true", name = "kube-scheduler", ns = "kube-system";
   const auto read = config && pod.find("config") ? parse_document(*config) : parse_document("{}");

@@ -1,6 +1,6 @@
 #pragma once
-// Both files of a master, on which kubeadm's kube-scheduler runs as a static pod: how they are to be with our extender,
-// and without it. Pure; the result for files that are right already is those files.
+// Both files of a control-plane node, on which kubeadm's kube-scheduler runs as a static pod: how they are to be with
+// our extender, and without it. Pure; the result for files that are right already is those files.
 
 #include <cstdint>
 #include <expected>
@@ -19,7 +19,7 @@ struct control_plane_files {
 
 /// Where there is no configuration, one is made that says what the manifest's flags said, because kube-scheduler passes
 /// these over once it reads a file. `otherwise`: its minor version, where the image does not tell. The error is one
-/// line with the place: it is older than 1.30, it would not start, a place is not safe, or somebody else's extender
+/// line with the place: it is older than 1.30, it would not start, a place is not safe, or someone else's extender
 /// manages the same.
 std::expected<control_plane_files, std::string> with_extender(const control_plane_files& now,
                                                               const extender_settings& settings,

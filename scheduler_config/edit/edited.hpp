@@ -1,5 +1,6 @@
 #pragma once
-// What a person has changed in our part of a file. It goes when the part is taken out or written anew, so it is told.
+// What a person has changed in our part of a file. It goes when the part is taken out or written again, so it is
+// reported.
 
 #include <string>
 #include <string_view>
@@ -18,7 +19,7 @@ struct edit {
 /// `bare` is what unmerge makes of `text`. One a value, in the order of the file.
 std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& addition);
 
-/// What was merged, as far as nobody says it: address, certificates, profile and those of our resources that are there.
+/// What was merged, as far as no one says it: address, certificates, profile and those of our resources that are there.
 /// Of `said`, url, resources and not_offered count.
 addition merged_into(std::string_view text, std::string_view bare, extender_settings settings);
 

@@ -218,7 +218,7 @@ result merge(std::string_view text, const addition& addition, const server& serv
 }
 
 const finding* added_end(const findings& before, const findings& after) {
-  // An entry of ours in front moves the numbers of the others.
+  // An entry of our own in front moves the numbers of the others.
   const auto without_numbers = [](std::string field) {
     std::erase_if(field, [](char letter) { return letter >= '0' && letter <= '9'; });
     return field;

@@ -17,7 +17,7 @@ struct addition {
   std::string scheduler_name;       ///< of a profile to add; empty: extenders serve every profile there is
 };
 
-/// A file that has an addition of ours already gets the new one in its place. The error is a finding of the file that
+/// A file that has one of our additions already gets the new one in its place. The error is a finding of the file that
 /// ends kube-scheduler, or one of the codes from no_safe_place on. `runs`: a kube-scheduler is running with the file,
 /// so it is right, whatever we know of plugins of its image, feature gates and fields of a newer version; only what the
 /// merge adds is judged.
@@ -31,7 +31,7 @@ const finding* added_end(const findings& before, const findings& after);
 /// The bytes from before. `url` is that of our extender, for files in which there can be no comment (JSON).
 std::expected<std::string, finding> unmerge(std::string_view text, std::string_view url = {});
 
-/// Ours, and default-scheduler beside it where no profile was written, because then there was that one.
+/// Ours, and default-scheduler next to it where no profile was written, because then there was that one.
 nlohmann::ordered_json profiles_for(const document& document, std::string_view scheduler_name);
 
 /// One line of JSON with a blank after each comma and colon; YAML readers take it inside of brackets.

@@ -1,5 +1,5 @@
 #pragma once
-// What a kube-scheduler must be told to ask our extender: the one entry, in a file of its own (a kube-scheduler beside
+// What a kube-scheduler must be told to ask our extender: the one entry, in a file of its own (a kube-scheduler next to
 // the cluster's) or as an addition to what is there (merge.hpp). Pure: certificates come as text.
 
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ struct extender_settings {
   std::string ca, certificate, key;      ///< PEM: who it is signed by, and what kube-scheduler shows
   std::string folder;                    ///< or where these are in the container: ca.crt, tls.crt, tls.key
   std::vector<std::string> resources;    ///< empty: every key of managed.hpp
-  std::vector<std::string> not_offered;  ///< keys no node advertises, beside those of managed.hpp
+  std::vector<std::string> not_offered;  ///< keys no node advertises, next to those of managed.hpp
 };
 /// One member of `extenders`.
 nlohmann::ordered_json extender_entry(const extender_settings& settings);

@@ -1,5 +1,5 @@
 #pragma once
-// The manifest of a kube-scheduler that a kubelet runs as a static pod (kube-scheduler.yaml), beside the configuration
+// The manifest of a kube-scheduler that a kubelet runs as a static pod (kube-scheduler.yaml), next to the configuration
 // it is started with. The way kubeadm writes it is what people edit.
 
 #include <string>

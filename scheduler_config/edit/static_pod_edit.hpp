@@ -14,7 +14,7 @@ namespace scheduler_config {
 struct config_file {
   std::string path = "/etc/kubernetes/scheduler-config.yaml";  ///< on the node, and in the container
   std::string checksum;                                        ///< checksum_of what is in it
-  std::int64_t generation = 0;                                 ///< counts the changes of a master; 0: not told
+  std::int64_t generation = 0;  ///< counts the changes of a control-plane node; 0: not told
 };
 
 /// A manifest that has ours already gets the new one in its place. What it has itself (the same --config, a mount of

@@ -142,7 +142,7 @@ class adviser {
     if (judging_.was_refused(extender, "tlsConfig") || judging_.was_refused(tls, "caData")) return;
     if (url.scheme != "https" && !judging_.flag(extender, "enableHTTPS")) return;
     const bool authority = !judging_.text(tls, "caData").empty() || !judging_.text(tls, "caFile").empty();
-    if (authority) return;  // insecure beside it ends kube-scheduler
+    if (authority) return;  // insecure together with it ends kube-scheduler
     const auto* insecure = judging_.flag(tls, "insecure") ? judging_.entry(tls, "insecure") : nullptr;
     judging_.say({.issue = code::https_without_ca,
                   .location = (insecure ? insecure : &entry)->key->location,

@@ -16,7 +16,7 @@ bool has_field(const shape& shape, std::string_view name) {
   return std::ranges::find(shape.fields, name, &field::name) != shape.fields.end();
 }
 
-/// Standard alphabet with padding; line breaks are passed over, as Go does.
+/// Standard alphabet with padding; line breaks are skipped, as Go does.
 bool is_base64(std::string_view text) {
   std::size_t count = 0, padding = 0;
   for (const char c : text) {

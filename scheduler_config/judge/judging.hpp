@@ -1,6 +1,6 @@
 #pragma once
 // What the parts of a verdict share: the file, whom it is for, what was found, and which nodes have been refused
-// already (of those nothing more is said).
+// already (those are not reported again).
 
 #include <set>
 #include <string>

@@ -15,7 +15,7 @@ namespace scheduler_config {
 struct server {
   int minor = newest_minor;  ///< Kubernetes 1.x of the kube-scheduler
   bool in_cluster = false;   ///< a pod of its own with a ServiceAccount: no kubeconfig is needed, Services have names
-  std::vector<std::string> plugins;  ///< what its image has beside Kubernetes' own
+  std::vector<std::string> plugins;  ///< what its image has in addition to Kubernetes' own
 };
 
 /// In the order of the file.
@@ -33,8 +33,8 @@ std::vector<opened_file> opened_files(const document& config);
 /// Whether any extender manages a key of managed.hpp, or everything.
 bool asks_about_cards(const document& document);
 
-/// The later file takes the place of the earlier one on the master, and kube-scheduler reads one file: extenders of
-/// `first` that `second` does not have (code::extender_lost, in `first`). `name` of the second.
+/// The later file takes the place of the earlier one on the control-plane node, and kube-scheduler reads one file:
+/// extenders of `first` that `second` does not have (code::extender_lost, in `first`). `name` of the second.
 findings lost_between(const document& first, const document& second, std::string_view name);
 
 }  // namespace scheduler_config

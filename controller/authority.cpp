@@ -74,7 +74,7 @@ class state {
     out.authorities = joined(authorities);
     return out;
   }
-  /// What is stored was lost or replaced by hand: replicas still show leaves of authorities that callers were told of
+  /// What is stored was lost or replaced by hand: replicas still show leaves of authorities that callers know
   /// and that are stored no more. Once callers know the newest one, the others were left out on purpose.
   std::vector<info> told_before() const {
     std::vector<info> out;

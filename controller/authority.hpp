@@ -1,17 +1,17 @@
 #pragma once
-// The certificates of a server that one kind of caller trusts through a list of authorities it is told (an API server
-// and the caBundle of a webhook configuration). Decisions only: what is stored, what the callers were told and the time
+// The certificates of a server that one kind of caller trusts through a list of authorities that it gets (an API server
+// and the caBundle of a webhook configuration). Decisions only: what is stored, what the callers know and the time
 // go in, the next step comes out; who stores and tells is elsewhere.
 //
 // The invariant: a leaf is signed only when the callers have been told of its authority, and an authority is forgotten
 // only when no leaf of it has been shown for a day. So every connection, at any moment of a change, finds an authority
-// it was told of; and whoever is killed between two steps, the next one goes on from what is stored.
+// it knows; and when a replica is killed between two steps, the next one goes on from what is stored.
 //
 //   no authority -> store one -> tell -> sign a leaf -> (60 days) sign another, by the same authority
-//   an authority past two thirds of its year -> store a second beside it -> tell both -> sign by the second -> (a day)
+//   an authority past two thirds of its year -> store a second next to it -> tell both -> sign by the second -> (a day)
 //   forget the first -> tell
 //
-// A year for the authority: it is trusted for one name by one kind of caller and its key lies beside it, so a longer
+// A year for the authority: it is trusted for one name by one kind of caller and its key lies next to it, so a longer
 // life gains nothing, and a change-over that every cluster goes through every eight months is one that is known to
 // work.
 
@@ -39,7 +39,7 @@ struct authority_keys {
 struct authority_settings {
   std::string name;                ///< authorities are named "<name> authority <time>", leaves <name>
   std::vector<std::string> names;  ///< DNS names and IP addresses the leaf is for
-  std::string earlier;             ///< authorities that were stored when all was well last, whoever made them
+  std::string earlier;             ///< authorities that were stored when all was well last, no matter who made them
   std::chrono::seconds authority_life = std::chrono::days(365);
   std::chrono::seconds leaf_life = std::chrono::days(90);
   std::chrono::seconds overlap = std::chrono::days(1);  ///< an older authority stays told after the last leaf of it
@@ -56,7 +56,7 @@ struct authority_step {
   std::string_view reason;       ///< constant, for the log
 };
 
-/// `told` has the text each list of callers holds now; without any nobody calls, and no leaf is signed. `now` is
+/// `told` has the text each list of callers holds now; without any no one calls, and no leaf is signed. `now` is
 /// seconds since 1970.
 authority_step next_step(const authority_keys& stored, std::span<const std::string> bundles, std::int64_t now,
                          const authority_settings& settings);

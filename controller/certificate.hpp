@@ -2,7 +2,7 @@
 // The certificate a server shows: out of files, read again when they change, or given by another part of the program. A
 // new pair is accepted only when it is good: it parses, the key belongs to it, and it has not expired. Otherwise the
 // old one stays in use and the metric says so. Without a good one, at the start too, nothing is shown and the program
-// goes on: whoever renews certificates may be a part of it. New connections get the new one, open ones go on.
+// goes on: what renews certificates may be a part of it. New connections get the new one, open ones go on.
 
 #include <boost/asio/ssl/context.hpp>
 #include <memory>

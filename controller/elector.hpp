@@ -47,7 +47,7 @@ class elector {
   /// Tries to lead, then renews, until the lease is lost or the coroutine is cancelled. errc::cancelled, or, after
   /// on_lost returned, errc::conflict with the reason.
   kube::task<void> run();
-  /// Gives the lease back, so that another leads within a retry period. To be called when nothing of ours will write
+  /// Gives the lease back, so that another leads within a retry period. To be called when none of our parts will write
   /// any more; `held` is false from the call on. At most two seconds.
   kube::task<void> release();
 

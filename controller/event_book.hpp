@@ -46,7 +46,7 @@ class event_book {
   std::optional<event_write> next(milliseconds now);
   /// When to ask again; empty when there is nothing to write.
   std::optional<milliseconds> next_due(milliseconds now) const;
-  /// What came of it. A series whose Event is gone begins anew; a namespace that is going takes no Events and they are
+  /// What came of it. A series whose Event is gone begins again; a namespace that is going takes no Events and they are
   /// dropped; anything else that failed is dropped too, events are not worth a retry queue.
   void on_result(const event_write& event_write, bool ok, bool gone);
 

@@ -87,7 +87,7 @@ kube::task<kube::response> observed_transport::send(kube::request request) {
   const bool heartbeat = lane == kube::lane::lease;
   if (answer) {
     requests_.with({verb, std::to_string(answer->status)}).add();
-    // 5xx (etcd away, shutting down) is an answer, but not one to rely on; a redirect is somebody else's.
+    // 5xx (etcd away, shutting down) is an answer, but not one to rely on; a redirect is someone else's.
     if (kube::succeeded(answer->status) || (answer->status >= 400 && answer->status < 500))
       tell_.on_contact();
     else if (heartbeat)

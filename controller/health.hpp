@@ -1,7 +1,7 @@
 #pragma once
 // What /readyz and /healthz say. Ready: every cache has been filled once, and the API server answered lately; a replica
 // that does not lead is ready too, it answers from its stores. Alive: the loop turns, which the answer itself proves;
-// nothing remote can make us unalive, because a restart would not mend it.
+// nothing remote can make us unalive, because a restart would not fix it.
 
 #include <algorithm>
 #include <functional>

@@ -48,7 +48,7 @@ class request_parser final : public http::basic_parser<true> {
         if (++hosts_ > 1) failed = http::error::bad_value;
         return;
       case http::field::transfer_encoding:
-        // Beast passes over what it does not know, and would take the body for the next request.
+        // Beast skips what it does not know, and would take the body for the next request.
         if (head.version == 10 || !beast::iequals(value, "chunked")) failed = http::error::bad_transfer_encoding;
         return;
       case http::field::content_type:
@@ -82,8 +82,8 @@ class request_parser final : public http::basic_parser<true> {
     return piece.size();
   }
 
-  /// Grows by a quarter: a string of its own accord doubles, `reserve` too, and whoever is then told that there is no
-  /// room has taken twice the room that counts.
+  /// Grows by a quarter: a string of its own accord doubles, `reserve` too, and the caller that then learns that there
+  /// is no room has taken twice the room that counts.
   void keep(text piece) {
     if (piece.size() > body.capacity() - body.size()) {
       std::string larger;
@@ -171,7 +171,7 @@ http_reading http_reader::read_body(std::size_t limit) {
   auto& parser = *core_->parser;
   if (parser.head.length.value_or(0) > limit) return http_reading::body_too_large;
   parser.body_limit_bytes = limit;
-  // Memory that nobody has written to is not taken yet.
+  // Memory that no one has written to is not taken yet.
   if (parser.head.length && parser.body.empty())
     parser.body.reserve(static_cast<std::size_t>(*parser.head.length) + margin);
   return core_->advance(true);

@@ -58,7 +58,7 @@ class http_reader {
   http_reading read_body(std::size_t limit);
   /// Memory that the body takes so far. What a caller claims and did not send is not in it.
   std::size_t body_size() const;
-  /// The body, with room behind its end for parsers that read a little beyond it (simdjson) if its length was told. The
+  /// The body, with room behind its end for parsers that read a little beyond it (simdjson) if its length is known. The
   /// next request can be read then.
   std::string take_body();
   /// Bytes kept for the caller in all.

@@ -28,7 +28,7 @@ namespace {
 constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
 /// Head and body of an answer go out as one piece where they fit into one TLS record.
 constexpr std::size_t one_piece = 16 * 1024;
-/// For a last word to somebody who is turned away, and for his end.
+/// For a last word to someone who is turned away, and for his end.
 constexpr milliseconds farewell{1000};
 /// Connections taken from the kernel in one turn of the loop; fewer than places, so that none of them ends another.
 constexpr int most_accepted = 32;
@@ -37,7 +37,7 @@ constexpr std::size_t body_of_get = 1024;
 
 bool late(const error_code& failed) { return failed == boost::beast::error::timeout; }
 
-/// How often a caller's certificate is told of again.
+/// How often a caller's certificate is reported again.
 constexpr std::chrono::minutes note_period{1};
 
 /// What a connection waits for.
@@ -55,7 +55,7 @@ struct connection {
   bool leaving = false;     // has been closed and is not out of the list yet
   bool served = false;      // has finished a request
   bool unread = false;      // bytes of a refused request are still coming
-  // Its certificate, where somebody asks for it, and when they were told of it last.
+  // Its certificate, where someone asks for it, and when it was last reported to them.
   std::optional<x509::info> caller = std::nullopt;
   std::optional<std::chrono::steady_clock::time_point> noted = std::nullopt;
 };
@@ -202,7 +202,7 @@ asio::awaitable<void> http_server::core::accept() {
 }
 
 /// Closes the connection that has waited longest: one that is idle between requests if there is one, which HTTP/1.1
-/// lets a server close at any time. Whoever has just come, a probe of the kubelet's for one, is the last to go. False:
+/// lets a server close at any time. The newest connection, a probe of the kubelet's for one, is the last to go. False:
 /// all are being answered.
 bool http_server::core::make_room() {
   const auto order = [](const connection& c) {
@@ -327,7 +327,8 @@ asio::awaitable<void> http_server::core::serve_all(http_stream& stream, connecti
   }
 }
 
-/// The head of the next request, within its deadline; false: there is none, and the caller was told if it deserved it.
+/// The head of the next request, within its deadline; false: there is none, and the caller got an answer if it deserved
+/// one.
 asio::awaitable<bool> http_server::core::read_head(http_stream& stream, http_reader& reader) {
   stream.expires_after(options.header_deadline);
   auto state = reader.read_head();

@@ -15,7 +15,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr auto as_pair = asio::as_tuple(asio::use_awaitable);
-/// More than is on its way when somebody who is refused hears of it; who goes on does not listen.
+/// More than is on its way when someone who is refused hears of it; who goes on does not listen.
 constexpr std::size_t most_drained = 16u << 20;
 
 }  // namespace

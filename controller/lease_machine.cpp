@@ -94,7 +94,7 @@ void lease_machine::on_record(std::optional<lease_record> record, milliseconds n
     seen_at_ = now;
   }
   if (absent_) {
-    fresh_ = true;  // nobody has it, whoever had it before
+    fresh_ = true;  // no one has it, no matter who had it before
     return;
   }
   if (leading_ && !ours()) {

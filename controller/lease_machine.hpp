@@ -36,7 +36,7 @@ struct lease_settings {
 
 /// The parts of a Lease that matter.
 struct lease_record {
-  std::string holder;  ///< empty: nobody
+  std::string holder;  ///< empty: no one
   std::int64_t duration_seconds = 0;
   std::int64_t transitions = 0;
   std::string acquire_time, renew_time;  ///< as text; only compared for change
@@ -78,7 +78,7 @@ class lease_machine {
   bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }
   /// For how long yet, if no renewal comes; zero when not held.
   milliseconds remaining(milliseconds now) const;
-  /// Who leads, as far as we have seen; empty: nobody.
+  /// Who leads, as far as we have seen; empty: no one.
   const std::string& holder() const { return seen_ ? seen_->holder : nobody_; }
   /// We give it back: from now on not held. The record to write, when there is one to give back.
   std::optional<lease_record> release(milliseconds now);

@@ -1,5 +1,5 @@
 #pragma once
-// Lines to a file descriptor that may be a pipe nobody reads. For a pipe or a terminal we open the same file again
+// Lines to a file descriptor that may be a pipe no one reads. For a pipe or a terminal we open the same file again
 // without blocking: the flag belongs to our own open file then, not to the one we share with others. What is not taken
 // now is kept, in order, up to a bound; beyond it the oldest whole lines go. No thread: what could be written was
 // written before the call returned, also before a crash.

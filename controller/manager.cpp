@@ -89,7 +89,7 @@ kube::task<void> manager::run() {
   if (!stopping_) {
     log::info("caches synced", {{"caches", caches_.size()}});
     for (auto& each : always_) each.running = loop_.spawn_essential(each.name, each.start());
-    // 4. The lease. Only now: whoever leads must be able to work at once, or a replica that can never sync would keep
+    // 4. The lease. Only now: the leader must be able to work at once, or a replica that can never sync would keep
     // one that could
     //    from leading.
     if (!leadership_.run) leadership_ = always_leading();
@@ -119,13 +119,13 @@ boost::asio::awaitable<void> manager::shut_down() {
     log::warn("reconciles did not end in time, the lease is not given back: it expires");
     for (auto* each : runners_) each->cancel();
   }
-  // 3. Events that tell of it, while the lease still lets us write.
+  // 3. Events that report it, while the lease still lets us write.
   for (auto& each : always_) {
     if (each.flush) co_await bounded("flush_" + each.name, each.flush(), 1s);
     each.running.cancel();
   }
-  // 4. The lease goes back only when nothing of ours writes any more: the next leader may start the moment it is free.
-  // A write that was cut off may still arrive.
+  // 4. The lease goes back only when none of our parts writes any more: the next leader may start the moment it is
+  // free. A write that was cut off may still arrive.
   if (leading_) {
     for (const auto& call : before_release_) co_await bounded("before_release", call(), 1s);
   }

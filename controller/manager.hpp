@@ -1,6 +1,6 @@
 #pragma once
 // Starts what the program is made of in phases and stops it in reverse; the reason for each place in the order stands
-// beside the step in manager.cpp. Knows nothing of what the parts do.
+// next to the step in manager.cpp. Knows nothing of what the parts do.
 
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
@@ -55,7 +55,7 @@ class manager {
   /// Awaited at a clean stop while the lease is still held: take the label off the pod.
   void before_release(std::function<kube::task<void>()> call) { before_release_.push_back(std::move(call)); }
 
-  /// Servers keep answering this long after readiness has gone, so that whoever balances to us has noticed.
+  /// Servers keep answering this long after readiness has gone, so that the load balancer has noticed.
   void set_drain_delay(milliseconds delay) { drain_delay_ = delay; }
 
   /// From start to the end of the stop; the caller ends the loop then. errc::config when a server cannot start.

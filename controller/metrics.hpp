@@ -73,8 +73,8 @@ class metric_text {
   std::string out_;
 };
 
-/// The series of one name that differ in label values. At most `cap` of them: whoever asks for more gets one shared
-/// series whose label values are all "other", and it is counted.
+/// The series of one name that differ in label values. At most `cap` of them: a caller that asks for more gets one
+/// shared series whose label values are all "other", and it is counted.
 template <class Metric>
 class family {
  public:

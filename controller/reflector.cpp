@@ -185,7 +185,7 @@ class reflector {
           return;
       }
     } catch (const std::exception& e) {
-      // Out of an observer: a bug of ours, which must not look like a broken stream.
+      // Out of an observer: one of our bugs, which must not look like a broken stream.
       metrics_.errors.with({name_, "exception"}).add();
       log::error("exception while taking in an object", {{"resource", name_}, {"error", e.what()}});
     }

@@ -46,7 +46,7 @@ struct reflector_options {
   /// not work.
   std::function<void(const kube::error&)> on_trouble;
   /// A server that has just started answers 403 until it has read its own roles: one that lasts shorter is no missing
-  /// right, and is told by `state` and the metric alone.
+  /// right, and only `state` and the metric show it.
   milliseconds forbidden_patience{5000};
   /// Synced and without a byte for longer: what is known may be old. A watch falls silent twice and is listed sooner
   /// (kube::watch_settings).

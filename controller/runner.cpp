@@ -129,7 +129,7 @@ void runner::settle(const kube::object_key& key, const kube::result<action>* res
       queue_.done(key);
       queue_.add(key, now + again);
       break;
-    case outcome::conflict:  // somebody was quicker, and what they wrote is on its way to the store
+    case outcome::conflict:  // someone was quicker, and what they wrote is on its way to the store
       label = "conflict";
       line = "reconcile met another writer, retrying";
       level = log::level::info;

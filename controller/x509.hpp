@@ -40,7 +40,7 @@ enum class usage : std::uint8_t { server, client };
 kube::result<pem_pair> issue(const pem_pair& authority, const std::string& name, std::span<const std::string> names,
                              validity validity, usage purpose = usage::server);
 
-/// Every certificate in the text, in its order; what is none is passed over.
+/// Every certificate in the text, in its order; invalid ones are skipped.
 std::vector<info> read(std::string_view pem);
 /// What the other side of a TLS connection has shown; empty: nothing.
 std::optional<info> peer_of(const ssl_st* connection);

@@ -17,7 +17,7 @@ using nlohmann::json;
 /// Who patches an object wants to know its new version; of a Node the rest is 20 KiB to send and to parse.
 constexpr auto metadata_only = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 constexpr int most_retries = 10;                  // client-go rest/request.go
-constexpr std::chrono::seconds longest_wait{30};  // who is told to wait longer should do something else meanwhile
+constexpr std::chrono::seconds longest_wait{30};  // a caller that has to wait longer should do something else meanwhile
 
 /// "apply daemonsets.apps kube-system/x"
 std::string operation(std::string_view verb, const resource& type, const std::string& object) {

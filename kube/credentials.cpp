@@ -212,7 +212,7 @@ task<void> credentials::refresh_exec(steady_time deadline) {
     boost::asio::co_spawn(executor_, run_exec(state, plugin, std::move(info)), boost::asio::detached);
   }
   if (usable) co_return result<void>();
-  // A plugin that cannot even be started is over before there is anybody to wake.
+  // A plugin that cannot even be started is over before there is anyone to wake.
   const auto reason = state->running ? co_await wait_list::wait(state->done, deadline) : woken::by_event;
   if (reason == woken::by_cancellation)
     co_return std::unexpected(error{errc::cancelled, 0, "cancelled while the credential plugin ran", {}});
@@ -239,7 +239,7 @@ task<credential> credentials::current(steady_time deadline) {
 }
 
 task<bool> credentials::renew(std::uint64_t rejected, steady_time deadline) {
-  if (now_.serial != rejected) co_return true;  // somebody else's 401 has renewed it already
+  if (now_.serial != rejected) co_return true;  // someone else's 401 has renewed it already
   if (needs_exec()) {
     exec_->valid = false;
     auto ready = co_await refresh_exec(deadline);

@@ -18,8 +18,8 @@ namespace kube {
 
 class curl_multi : public std::enable_shared_from_this<curl_multi> {
  public:
-  /// Who is told that an easy handle has finished. Called outside of libcurl, with the handle already removed; must not
-  /// throw, and must only note the code and post.
+  /// Gets the news that an easy handle has finished. Called outside of libcurl, with the handle already removed; must
+  /// not throw, and must only note the code and post.
   class completion {
    public:
     virtual void finished(CURLcode code) = 0;

@@ -17,7 +17,7 @@ namespace {
 constexpr int keepalive_idle_s = 30;
 constexpr int keepalive_interval_s = 10;
 constexpr unsigned unacknowledged_ms =
-    30'000;  // what we sent and nobody acknowledged for so long: the connection is dead
+    30'000;  // what we sent and no one acknowledged for so long: the connection is dead
 
 bool same_word(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;

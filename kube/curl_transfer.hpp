@@ -58,7 +58,7 @@ class curl_transfer final : public curl_multi::completion {
 
   /// After done(): the answer or the error. Rethrows what the sink threw.
   result<response> take();
-  /// The connection may be dead although nobody said so, or the peer is gone: do not trust its idle siblings.
+  /// The connection may be dead although no one said so, or the peer is gone: do not trust its idle siblings.
   bool suspect() const {
     return done_ && code_ != CURLE_OK && code_ != CURLE_WRITE_ERROR && code_ != CURLE_ABORTED_BY_CALLBACK;
   }

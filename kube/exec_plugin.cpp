@@ -78,7 +78,7 @@ class child {
     const auto got = ::waitpid(pid_, &status, WNOHANG);
     if (got == 0 || (got < 0 && errno == EINTR)) return std::nullopt;
     pid_ = -1;
-    return got < 0 ? 0 : status;  // somebody else reaped it: the output decides
+    return got < 0 ? 0 : status;  // someone else reaped it: the output decides
   }
 
  private:

@@ -10,7 +10,7 @@
 //     });
 //   }
 //
-// On-Demand reads forward once: a value is taken where it is met, and what nobody asks for is passed over without being
+// On-Demand reads forward once: a value is taken where it is met, and what no one asks for is skipped without being
 // checked.
 
 #include <simdjson.h>

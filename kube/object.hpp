@@ -1,6 +1,6 @@
 #pragma once
 // What every projection has: the part of metadata we keep. Projections are small structs decoded straight from the
-// wire; fields nobody asks for are never stored. Equality leaves resourceVersion out: two versions with the same
+// wire; fields no one asks for are never stored. Equality leaves resourceVersion out: two versions with the same
 // content are "equal to before".
 
 #include <array>

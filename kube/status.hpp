@@ -11,7 +11,7 @@
 
 namespace kube {
 
-/// 2xx. A redirect is no success: it is never followed, and nobody did what was asked (client-go rest/request.go).
+/// 2xx. A redirect is no success: it is never followed, and no one did what was asked (client-go rest/request.go).
 constexpr bool succeeded(int status) { return status >= 200 && status < 300; }
 
 /// The part of metav1.Status that decides anything.
@@ -31,7 +31,7 @@ error error_of(std::string_view operation, const api_status& status);
 
 /// The error an answer stands for; `operation` begins the line ("apply daemonsets.apps kube-system/x"). Only for a
 /// status that is no success; 1xx and 3xx, which no API server sends, are errc::server. The server's own message is
-/// kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are told
+/// kept, as one line of at most 1,000 bytes; a 409 AlreadyExists, 410 Expired and 504 ResourceVersionTooLarge are kept
 /// apart by reason.
 error error_of(std::string_view operation, const response& answer);
 

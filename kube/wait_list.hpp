@@ -31,7 +31,7 @@ class wait_list {
     co_return state.cancelled() != boost::asio::cancellation_type::none ? woken::by_cancellation : woken::by_deadline;
   }
 
-  /// Wakes the one that has waited longest; false when nobody waits.
+  /// Wakes the one that has waited longest; false when no one waits.
   bool notify_one() {
     if (waiting_.empty()) return false;
     wake(waiting_.front());

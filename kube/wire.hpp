@@ -97,7 +97,7 @@ auto guarded(std::string_view label, Decoder decoder) -> result<std::invoke_resu
   }
 }
 
-/// ObjectMeta (field 1 of every object) into `into`. managedFields are passed over without a look.
+/// ObjectMeta (field 1 of every object) into `into`. managedFields are skipped without a look.
 void read_metadata(std::string_view meta, object& object, const keep& labels, const keep& annotations);
 
 /// What is left to say about a decoded object: errc::decode when it has no name. `problem` is the decoder's own result.

@@ -19,7 +19,7 @@ struct container {
   enum class role : std::uint8_t {
     main,
     init,     ///< runs to its end before the main ones start: its demand is a maximum, not a sum
-    sidecar,  ///< init container with restartPolicy Always: runs beside the main ones
+    sidecar,  ///< init container with restartPolicy Always: runs next to the main ones
   };
   std::string name;
   role kind = role::main;

@@ -23,7 +23,7 @@ struct card_use {
 
 inline bool admits_whole(const card& card, const card_use& now) { return card.usable() && now.untouched(); }
 
-/// A share of 100 cores goes to a card nobody uses and is joined by nobody. A share without cores computes with what
+/// A share of 100 cores goes to a card no one uses and is joined by no one. A share without cores computes with what
 /// the others leave, so something has to be left (HAMi's rule for both, nvidia.Fit).
 inline bool cores_left(const card_use& now, std::int32_t cores) {
   if (cores == 0) return now.cores < whole_card;

@@ -41,7 +41,7 @@ void keep(std::optional<change>& best, const change& candidate) {
 std::vector<cause> causes_on(const demand& demanded, const node_view& view, const preferences& preferences) {
   std::vector<cause> out;
   const auto all = fit(demanded, view, preferences);
-  if (all.fits()) return out;  // a container that gpu-manager alone would put elsewhere may fit beside the others
+  if (all.fits()) return out;  // a container that gpu-manager alone would put elsewhere may fit next to the others
   demand only;
   for (const need& need : demanded.needs()) {
     only.clear();
@@ -87,7 +87,7 @@ class amounts {
   enum class answer : std::uint8_t { no, nothing_legal, fits };
   enum class prospect : std::uint8_t { unknown, none, some };
 
-  /// Would the pod fit if this container asked for next to nothing? Most nodes are told by this alone.
+  /// Would the pod fit if this container asked for almost nothing? Most nodes are explained by this alone.
   bool may_help() {
     const auto key = values_[container_][limit_].key;
     if (!known(key) || key == "nvidia.com/priority") return true;
@@ -100,7 +100,7 @@ class amounts {
     views_[container_].init = all.init;
     const bool read_it = !read(views_, nodes_[node_].inventory->serves, demand_);
     views_[container_] = all;
-    // Takes neither memory nor cores, and needs some left, as everything does that runs beside the others.
+    // Takes neither memory nor cores, and needs some left, as everything does that runs next to the others.
     if (!all.init) demand_.add(need{.cards = 1, .container = static_cast<std::uint16_t>(container_)});
     here = read_it && fit(demand_, nodes_[node_], {.only = only_, .any_order = true}).fits() ? prospect::some
                                                                                              : prospect::none;
@@ -201,7 +201,7 @@ class amounts {
 
   std::vector<std::vector<amount>> values_;
   std::vector<limits> views_;
-  std::vector<amount> rest_;  // what a container asks for beside cards
+  std::vector<amount> rest_;  // what a container asks for apart from cards
   std::span<const node_view> nodes_;
   const selector* only_;
   std::vector<prospect> prospects_;  // of the container, by node

@@ -10,7 +10,7 @@
 namespace quota {
 
 /// 0 to 10, higher is better: how full (binpack) or empty (spread) the node's usable cards are with this placement. One
-/// point of binpack's ten is for a placement that starts no card nobody uses.
+/// point of binpack's ten is for a placement that starts no card no one uses.
 int score(const placement& placement, const node_view& view, policy policy);
 
 /// What is left of cards that are shared, in hundredths of a card: no whole card will be made of it until they leave.

@@ -89,7 +89,7 @@ class tree {
   std::uint32_t free_;
   std::array<int, max_leaves> parents_;
   // Two groups of one level share no card where a path through a third is no shorter than either part, as PCI's are;
-  // where somebody says otherwise there may be a group for every two cards.
+  // where someone says otherwise there may be a group for every two cards.
   std::array<subtree, max_leaves * max_leaves / 2> groups_;
   int size_ = 0;
 };

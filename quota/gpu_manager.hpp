@@ -1,11 +1,11 @@
 #pragma once
-// Which cards gpu-manager itself takes for a container: it chooses anew when the kubelet asks it, and refuses a share
+// Which cards gpu-manager itself takes for a container: it chooses again when the kubelet asks it, and refuses a share
 // that was promised on another card. So on its nodes a placement is foretold, not chosen. What it goes by is what it
 // gave out: it knows neither health nor cordons, and a card it would take that may not be used is a pod that may not
 // come.
 //
 // What cannot be foretold: between cards with the same cores and memory left it goes by the processes that run there,
-// which nobody outside the node knows; here the number of shares stands for them. Between subtrees of the PCI tree with
+// which no one outside the node knows; here the number of shares stands for them. Between subtrees of the PCI tree with
 // as many free cards it goes by memory in use; here the first one counts. Whole cards it does not compare with what was
 // promised.
 

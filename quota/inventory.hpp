@@ -1,6 +1,6 @@
 #pragma once
-// The cards of a node as the engine sees them, and what the node's device plugins make of them. Plain values: whoever
-// reads the API fills them in. Memory is in MiB, compute in hundredths of a card ("cores", 100 a card).
+// The cards of a node as the engine sees them, and what the node's device plugins make of them. Plain values: the part
+// that reads the API fills them in. Memory is in MiB, compute in hundredths of a card ("cores", 100 a card).
 
 #include <array>
 #include <cstdint>
@@ -25,13 +25,13 @@ enum class mode : std::uint16_t {
   qgpu = 256,     ///< qGPU
 };
 
-/// On such a node the plugin picks any free card by itself: nobody tells it which, and nobody learns which it was.
+/// On such a node the plugin picks any free card by itself: no one tells it which, and no one learns which it was.
 constexpr bool picks_cards(mode mode) { return mode == mode::pgpu || mode == mode::share || mode == mode::topology; }
 
 /// How well a container is kept within its part of a card, the weakest first.
 enum class isolation : std::uint8_t {
-  none,       ///< nobody holds it (replicas; memory counted by the scheduler only)
-  soft,       ///< a library in the container or a driver beside NVIDIA's (gpu-manager, HAMi, cGPU)
+  none,       ///< no one holds it (replicas; memory counted by the scheduler only)
+  soft,       ///< a library in the container or a driver next to NVIDIA's (gpu-manager, HAMi, cGPU)
   mps,        ///< NVIDIA's MPS server
   mig,        ///< the card itself
   exclusive,  ///< the card is its own
@@ -71,8 +71,8 @@ struct card {
   bool healthy = true;
   bool cordoned = false;    ///< taken out of use by a person: nothing new
   bool mig = false;         ///< cut by MIG: neither whole nor shared here
-  std::int32_t minor = -1;  ///< N of /dev/nvidiaN, as gpu-manager is told of it; -1: its place among the node's cards
-  /// What may be given out of its memory in shares, in hundredths of what it has: more than 100 where somebody has
+  std::int32_t minor = -1;  ///< N of /dev/nvidiaN, as gpu-manager gets it; -1: its place among the node's cards
+  /// What may be given out of its memory in shares, in hundredths of what it has: more than 100 where someone has
   /// switched on that shares may be larger together than the card (HAMi's deviceMemoryScaling).
   std::int32_t memory_scale = 100;
 
@@ -102,7 +102,7 @@ enum class path : std::uint8_t {
 };
 struct link {
   path pci = path::unknown;
-  std::uint8_t nvlinks = 0;  ///< between the two, beside PCI
+  std::uint8_t nvlinks = 0;  ///< between the two, in addition to PCI
 
   friend bool operator==(const link&, const link&) = default;
 };

@@ -59,7 +59,7 @@ ledger::ledger(const ledger& other) : books_(other.books_), entries_(other.entri
 
 booked ledger::trial(const book& book, const holding& holding) {
   // One pod has few grants, so what they add up to on one card is found by going over them again. Those without cores
-  // go in first: what they need left is what others hold, not what their own pod takes beside them.
+  // go in first: what they need left is what others hold, not what their own pod takes next to them.
   const auto earlier = [&](std::size_t a, std::size_t b) {
     const bool late_a = holding.grants[a].cores > 0, late_b = holding.grants[b].cores > 0;
     return late_a != late_b ? late_b : a < b;

@@ -1,7 +1,7 @@
 #pragma once
 // The book of who holds what of which card: whole cards and shares of every vocabulary in one sum a card, so nothing is
-// given twice. Entries are keyed by pod UID and say cards by UUID, so a node that is reported anew, in another order or
-// after its pods, changes nothing. No clock: times are the caller's, in milliseconds from any fixed start.
+// given twice. Entries are keyed by pod UID and say cards by UUID, so a node that is reported again, in another order
+// or after its pods, changes nothing. No clock: times are the caller's, in milliseconds from any fixed start.
 //
 // An entry is *assumed* (we have decided, the API server has not answered) or *confirmed* (the API has it). What we
 // assume never goes beyond a card; what the API already has is booked as it is, and said where it goes beyond. One

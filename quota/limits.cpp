@@ -149,7 +149,7 @@ void allowances::remove(std::string_view name_space) {
   tenants_.erase(found);
 }
 
-/// Whoever shares limits with this namespace stands otherwise now.
+/// Namespaces that share limits with this one have other free amounts now.
 void allowances::touch(std::string_view name_space) {
   const auto found = tenants_.find(name_space);
   if (found == tenants_.end()) return;

@@ -1,12 +1,12 @@
 #pragma once
 // How much of all cards a namespace may hold: nominal limits on cores, memory and cards, over all models or for one,
-// and borrowing within a cohort. Beside the ledger, which knows cards and not namespaces: each pod is booked here with
-// what it is charged. One thread.
+// and borrowing within a cohort. Apart from the ledger, which knows cards and not namespaces: each pod is booked here
+// with what it is charged. One thread.
 //
 // In a cohort what one does not use of its nominal may be used by the others, by each up to its own borrowing limit, as
 // long as all together stay within the sum of the nominals; for each model and resource by itself. A namespace that has
 // no nominal there neither lends nor borrows there, and is not bound. What is lent is not taken back here: its owner is
-// refused until somebody leaves (or is preempted), and `loans` says who holds it.
+// refused until someone leaves (or is preempted), and `loans` says who holds it.
 
 #include <array>
 #include <cstdint>
@@ -40,7 +40,7 @@ isolation isolation_of(const need& need);
 /// Of a share on such a node.
 isolation isolation_of(const service& service);
 
-/// What is known of a pod beside its cards.
+/// What is known of a pod apart from its cards.
 struct traits {
   std::int32_t priority = 0;
   std::optional<isolation> isolated{};  ///< of its shares; none: not known. A whole card is always exclusive.
@@ -62,7 +62,7 @@ std::vector<charge> charges_of(const holding& holding, const node* node, const t
 /// cards. At most what will be charged in the end, so what is refused for it is refused everywhere.
 std::vector<charge> charges_of(const demand& demand, const traits& pod = {});
 
-/// Which charges a limit counts, beside the model. What is not said holds for all.
+/// Which charges a limit counts, apart from the model. What is not said holds for all.
 struct scope {
   std::string pool{};
   std::optional<std::int32_t> priority_from{}, priority_to{};  ///< both inclusive
@@ -83,7 +83,7 @@ struct tenant {
     scope only{};        ///< in a cohort the limits of one model and scope belong together
   };
   std::string name_space;
-  std::string cohort;                   ///< empty: borrows from nobody
+  std::string cohort;                   ///< empty: borrows from no one
   std::vector<limit> limits;            ///< at most one a model and scope
   std::optional<isolation> at_least{};  ///< its pods are isolated so well or better; what is not known is let pass
   /// Cards of these models, on nodes in these pools, and no others; none: any. What has no model or pool is not among
@@ -125,7 +125,7 @@ struct standing {
 };
 
 /// Which lender stands for what of which borrower: borrowers and lenders by name, each from the first lender that has
-/// something left. A function of what is used now, whoever came first.
+/// something left. A function of what is used now, no matter who came first.
 struct loan {
   std::string borrower, lender, model;
   resource unit{};

@@ -4,7 +4,7 @@
 //
 // Exact: when there is a way to place all containers it is found, not only when the first try in the policy's order
 // works (equal cards are tried once, so ordinary nodes take one pass). The search ends after `search_steps` tries of a
-// card; a node where that is not enough is passed over with `search_limit`. Cost of the ordinary case: needs x cards,
+// card; a node where that is not enough is skipped with `search_limit`. Cost of the ordinary case: needs x cards,
 // and cards x log cards for their order.
 
 #include <array>
@@ -29,7 +29,7 @@ enum class reason : std::uint8_t {
   not_offered,    ///< the node's mode does not serve `key`, which the pod asks for
   no_node,        ///< the node, or which cards it has, is not reported
   no_cards,       ///< the node has no usable card
-  whole_cards,    ///< needs `needed` cards nobody uses, has `available`
+  whole_cards,    ///< needs `needed` cards no one uses, has `available`
   memory,         ///< needs `needed` MiB of one card, the card with most has `available` left
   cores,          ///< needs `needed` cores of one card, the card with most has `available` left
   sharers,        ///< every card with room has as many shares as it may have
@@ -91,27 +91,27 @@ class placement {
   std::size_t size_ = 0;
 };
 
-/// What is said beside the demand.
+/// The message next to the demand.
 struct preferences {
   policy default_policy = policy::binpack;  ///< for shares, where neither the pod nor the node says otherwise
   const selector* only = nullptr;           ///< which cards the pod wants; none: any
-  bool any_order = false;  ///< as if plugins took whatever card they are told to: more fits than really does
+  bool any_order = false;  ///< as if plugins took any card they are asked to take: more fits than really does
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 
 /// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own; whole cards are
-/// those that lie best together (topology.hpp) as far as the rest of the pod fits beside them, and where the node does
+/// those that lie best together (topology.hpp) as far as the rest of the pod fits next to them, and where the node does
 /// not say how they lie the smallest that are free, in the node's order. binpack puts a share on the card that is used
-/// already and has the least left, and on one nobody uses only when it must; spread on the one with the fewest shares
+/// already and has the least left, and on one no one uses only when it must; spread on the one with the fewest shares
 /// and the most left.
 ///
 /// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
-/// container, whatever the policy; what other vocabularies ask for beside them goes to what is left.
+/// container, whatever the policy; what other vocabularies ask for next to them goes to what is left.
 shortfall place(const demand& demand, const node_view& view, const preferences& preferences, placement& out);
 shortfall place(const demand& demand, const node_view& view, policy policy, placement& out);
 shortfall fit(const demand& demand, const node_view& view, const preferences& preferences = {});
 
-/// What the ledger is told of a placement. Allocates.
+/// What the ledger records of a placement. Allocates.
 holding holding_of(const demand& demand, const placement& placement, const node& node);
 
 }  // namespace quota

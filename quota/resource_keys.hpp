@@ -61,7 +61,7 @@ struct pod_amount {
   friend bool operator==(const pod_amount&, const pod_amount&) = default;
 };
 
-/// What such an annotation or label says: a whole number from 1, of at most ten digits and nothing beside them.
+/// What such an annotation or label says: a whole number from 1, of at most ten digits and nothing next to them.
 constexpr std::optional<std::int64_t> pod_amount_in(std::string_view text) {
   if (text.empty() || text.size() > 10 || text.front() == '0') return std::nullopt;
   std::int64_t out = 0;
@@ -75,11 +75,11 @@ constexpr std::optional<std::int64_t> pod_amount_in(std::string_view text) {
 struct resource_key {
   std::string_view key;
   amounts legal = {};
-  /// Must stand beside it in the container: of cores whenever a share of a card is asked for, otherwise always. An
+  /// Must stand next to it in the container: of cores whenever a share of a card is asked for, otherwise always. An
   /// extender that manages the one and not the other misses pods.
   std::string_view partner = {};
   bool managed =
-      false;  ///< a module of ours, or one it takes over, offers it: kube-scheduler asks our extender about it
+      false;  ///< one of our modules, or one it takes over, offers it: kube-scheduler asks our extender about it
   bool offered = true;  ///< false: no node ever advertises it, so kube-scheduler must not look for room
   pod_amount on_pod = {};
 };
@@ -93,7 +93,7 @@ inline constexpr amounts share_or_whole{.max = 99,
 inline constexpr amounts hundred_or_none{.min = 0, .max = 100, .words = "0 to 100", .words_zh = "0 到 100"};
 inline constexpr amounts percent_of_card{.max = 100, .words = "1 to 100", .words_zh = "1 到 100"};
 
-// gpu-manager, README: more than its share while nobody else computes. Whole cards have no library in between that
+// gpu-manager, README: more than its share while no one else computes. Whole cards have no library in between that
 // could hold them below their own speed.
 inline constexpr pod_amount core_limit{
     .name = "tencent.com/vcuda-core-limit",

@@ -1,7 +1,7 @@
 #pragma once
-// Which cards a pod wants or does not want, beside how much of them: HAMi's annotations, the card labels of ACK, and
-// model and pool labels. Read once a pod from (key, value) pairs, whichever of its annotations and node selectors the
-// caller hands over; asked once a card without allocating.
+// Which cards a pod wants or does not want, in addition to how much of them: HAMi's annotations, the card labels of
+// ACK, and model and pool labels. Read once a pod from (key, value) pairs, whichever of its annotations and node
+// selectors the caller hands over; asked once a card without allocating.
 //
 // Values are lists separated by commas; blanks around an item and empty items do not count. Of one key, and of keys
 // that mean the same, any item is enough; of several all have to hold. Names of models are parts of the card's model,
@@ -21,7 +21,7 @@ namespace quota {
 class selector {
  public:
   /// Another pair of the pod. False where the key says nothing of cards, or its value cannot be read (`problem` says
-  /// then what is allowed; the pair is passed over, as HAMi does).
+  /// then what is allowed; the pair is skipped, as HAMi does).
   bool read(std::string_view key, std::string_view value);
   template <class Pairs>
   static selector of(const Pairs& pairs) {
@@ -34,7 +34,7 @@ class selector {
   /// One line for a person of the first value that was not understood; empty: none.
   const std::string& problem() const { return problem_; }
 
-  /// Nothing was said of cards: every card will do.
+  /// No cards were named: every card will do.
   bool nothing() const;
   bool allows(const node& node, const card& card) const;
   /// Of what is known without the card's node: all but pools and the number of its cards.

@@ -171,7 +171,7 @@ reading cores_and_memory(const container_amounts& request, const service& servic
 }
 
 /// HAMi and Volcano: a number of cards, and on each the same memory and cores. HAMi's webhook adds the number where
-/// only memory or cores are named; Volcano takes one card for memory, and passes over cores alone, which we refuse.
+/// only memory or cores are named; Volcano takes one card for memory, and skips cores alone, which we refuse.
 reading slots(const container_amounts& request, const service& service, need& out) {
   auto cards = request[role::slot];
   if (cards == 0) {
@@ -291,7 +291,7 @@ bool lent(const need& init, demand& out) {
   return true;
 }
 
-/// Of a plain count, in the containers that run beside the one at `index` when it runs.
+/// Of a plain count, in the containers that run next to the one at `index` when it runs.
 std::int64_t count_beside(std::span<const limits> containers, std::size_t index, std::string_view key) {
   std::int64_t sum = 0;
   for (const limits& other : containers.first(index))

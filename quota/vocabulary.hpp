@@ -1,6 +1,6 @@
 #pragma once
 // From the limits people write to what a container needs of cards. Every vocabulary is rows of one table
-// (vocabulary.cpp); what a row means is told by the node's modes, so a pod is read once for each kind of node. Nothing
+// (vocabulary.cpp); what a row means depends on the node's modes, so a pod is read once for each kind of node. Nothing
 // here allocates but `text_of`; views point into what the caller gave or into the table.
 
 #include <array>
@@ -31,10 +31,10 @@ struct need {
   bool whole = false;
   bool distinct = true;             ///< false: shares may lie on one card (replicas)
   std::int32_t cores = 0;           ///< of each card; 0: whatever the others leave
-  std::int32_t burst_cores = 0;     ///< vcuda-core-limit: up to so many when nobody else computes; 0: not asked for
+  std::int32_t burst_cores = 0;     ///< vcuda-core-limit: up to so many when no one else computes; 0: not asked for
   std::int32_t memory_percent = 0;  ///< of each card's memory, instead of memory_mib; 0: memory_mib counts
   std::int64_t memory_mib = 0;      ///< of each card
-  mode node_mode{};                 ///< whose words it was said in
+  mode node_mode{};                 ///< whose words it uses
 
   /// Rounded down, as HAMi does.
   std::int64_t memory_on(const card& card) const {
@@ -73,7 +73,7 @@ class demand {
 
 enum class wrong : std::uint8_t {
   not_legal,      ///< `value` of `key`; `below` and `above` are the nearest legal ones
-  needs_partner,  ///< `key` needs `other` beside it
+  needs_partner,  ///< `key` needs `other` next to it
   mixed,          ///< `key` and `other` cannot be in one container
   not_served,     ///< `key` asks for cards in words this node's modes do not know
   too_many,       ///< more containers or keys than are looked at: `value` of at most `above`
@@ -100,14 +100,14 @@ struct limits : std::span<const amount> {
 };
 
 /// Reads a pod for nodes of this service, its containers in the order in which they start. Amounts of 0 are no request;
-/// keys without a slash (cpu, memory) are passed over; a key the table does not know is a plain count, so hand over
+/// keys without a slash (cpu, memory) are skipped; a key the table does not know is a plain count, so hand over
 /// only keys that are declared. Cost: containers x limits x rows of the table, no allocation.
 ///
 /// Whole cards and counts are reckoned as Kubernetes does: the larger of what all others need together and what an init
-/// container needs beside the sidecars that started before it. What is beyond the others is a need of that container.
+/// container needs next to the sidecars that started before it. What is beyond the others is a need of that container.
 /// The share of an init container is lent by a later container's, which is as large as the larger of both then. Where
 /// no later one has as many shares, and on gpu-manager's nodes, where a larger share would be foretold to another card,
-/// it is one more beside them: too much at times, never too little.
+/// it is one more next to them: too much at times, never too little.
 /// @return nothing where `out` was filled, else why this pod can never run on such a node.
 std::optional<refusal> read(std::span<const limits> containers, const service& service, demand& out);
 

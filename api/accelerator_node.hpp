@@ -19,7 +19,7 @@ struct rolled_back {
   std::int64_t timestamp = 0;  ///< seconds since 1970; 0: it is being tried again
   std::int64_t attempts = 0;
   std::int64_t policy_generation = 0;
-  std::vector<std::string> blockers;  ///< pods that hindered it
+  std::vector<std::string> blockers;  ///< pods that prevented it
   friend bool operator==(const rolled_back&, const rolled_back&) = default;
 };
 

@@ -12,7 +12,7 @@ namespace reconcilers::names {
 inline constexpr std::string_view module_label = "quartermaster.io/module";
 /// A change of mode under way (taint). Every module DaemonSet tolerates it.
 inline constexpr std::string_view switching_taint = "quartermaster.io/switching";
-/// On nodes that were taken over from somebody else's device plugin, whose DaemonSet may be told to keep away from it.
+/// On nodes that were taken over from someone else's device plugin, whose DaemonSet may be told to keep away from it.
 inline constexpr std::string_view taken_over_label = "quartermaster.io/taken-over";
 /// On nodes that have a module, while pods that ask for accelerators have a scheduler of their own
 /// (spec.scheduler.isolateNodes): only those pods, and what serves the nodes, tolerate it.
@@ -33,14 +33,14 @@ inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout
 /// On the pod of a kube-scheduler, and on its Deployment: the SHA-256 of its configuration, so that a change replaces
 /// the pod.
 inline constexpr std::string_view scheduler_config_annotation = "quartermaster.io/scheduler-config";
-/// Beside it: how often it has been changed on that master.
+/// Next to it: how often it has been changed on that control-plane node.
 inline constexpr std::string_view scheduler_generation_annotation = "quartermaster.io/scheduler-config-generation";
 
 /// On that pod: a hash of the certificates by which it knows the extender and is known to it.
 inline constexpr std::string_view certificates_annotation = "quartermaster.io/certificates";
 /// On the Deployment of a kube-scheduler: the version of the API server it was made for.
 inline constexpr std::string_view server_version_annotation = "quartermaster.io/server-version";
-/// Beside it: the version of kube-scheduler that it runs, as far as its image's tag tells.
+/// Next to it: the version of kube-scheduler that it runs, as far as its image's tag tells.
 inline constexpr std::string_view scheduler_version_annotation = "quartermaster.io/scheduler-version";
 /// On objects that are of no module: which part of us they are.
 inline constexpr std::string_view part_label = "quartermaster.io/part";

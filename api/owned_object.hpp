@@ -31,7 +31,7 @@ struct owned : kube::object {
 };
 
 using owned_service = owned<kube::resources::services>;
-/// Somebody else's; the same reading does.
+/// Someone else's; the same reading does.
 using owned_runtime_class = owned<kube::resources::runtime_classes>;
 using owned_service_account = owned<kube::resources::service_accounts>;
 /// Of the chart.

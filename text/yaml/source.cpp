@@ -61,7 +61,7 @@ class builder final : public YAML::EventHandler {
  public:
   builder(std::string_view text, locator& locator, source& source) : text_(text), locator_(locator), source_(source) {}
 
-  /// The parser takes whatever is left over for the next document; what is none by its looks is a slip of the hand.
+  /// The parser takes whatever is left over for the next document; what does not look like one is a typo.
   void OnDocumentStart(const YAML::Mark& mark) override {
     anchors_.clear();
     const auto rest = from(mark);

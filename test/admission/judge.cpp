@@ -7,7 +7,7 @@
 //   {"rules": spec of a ResourceRules object, "pod": Pod, "enforcement": "Deny" | "Warn"}
 //     -> {"allowed", "refusals", "advice", "fills": [{"path", "value"}], "runtimeClassName"}
 //
-// `runtimeClasses` and `offered` absent: not known, so nothing is said of them.
+// `runtimeClasses` and `offered` absent: not known, so they are not reported.
 
 #include <iostream>
 #include <nlohmann/json.hpp>

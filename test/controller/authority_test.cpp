@@ -1,4 +1,4 @@
-// A cluster as the authority sees it: what is stored, what callers were told, what a replica shows. Each step is taken
+// A cluster as the authority sees it: what is stored, what callers know, what a replica shows. Each step is taken
 // by hand; after each the same question: does every caller trust what is shown?
 
 #include "controller/authority.hpp"
@@ -125,7 +125,7 @@ TEST_F(authority, F22_a_leaf_is_renewed_by_the_same_authority_when_two_thirds_ar
 TEST_F(authority, F22_a_new_authority_stands_beside_the_old_one_until_a_day_after_the_last_leaf_of_it) {
   settle();
   take_log();
-  now += 250 * day;  // nobody looked for long, and the leaf has ended; that is all that was lost
+  now += 250 * day;  // no one looked for long, and the leaf has ended; that is all that was lost
   served = {};
   settle();
   EXPECT_THAT(take_log(), ElementsAre("store: a new authority", "tell", "store: the leaf ends"));

@@ -211,7 +211,7 @@ TEST_F(http_server, F38_a_chunk_that_explains_itself_without_end_is_refused) {
   }
 }
 
-// Beast passes over encodings it does not know and takes their body for the next request.
+// Beast skips encodings it does not know and takes their body for the next request.
 TEST_F(http_server, F38_a_request_that_could_be_two_is_answered_once_and_the_connection_ends) {
   start();
   for (const auto* field : {"Transfer-Encoding: gzip", "Transfer-Encoding: chunked, gzip",
@@ -254,7 +254,7 @@ TEST_F(http_server, F39_a_slow_head_or_body_or_silence_ends_at_its_deadline) {
   EXPECT_NE(good.until("still\n").find("200"), std::string::npos);
 }
 
-/// Everything a connection can wait for; when all places are taken, who comes anew is served all the same.
+/// Everything a connection can wait for; when all places are taken, a new caller is served all the same.
 TEST_F(http_server, F39_when_all_places_are_taken_the_longest_idle_goes) {
   options.max_connections = 4;
   start();

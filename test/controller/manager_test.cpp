@@ -236,7 +236,7 @@ TEST_F(loop_test, an_exception_out_of_an_essential_coroutine_ends_the_process) {
   EXPECT_EQ(fatal, "elect");
 }
 
-// A gauge shows the last second only; of a stall between two scrapes nobody would hear.
+// A gauge shows the last second only; of a stall between two scrapes no one would hear.
 TEST_F(loop_test, a_stall_of_the_loop_is_still_there_at_the_next_scrape) {
   bool done = false;
   loop.spawn("test", [](controller::loop& loop, bool& done) -> boost::asio::awaitable<void> {

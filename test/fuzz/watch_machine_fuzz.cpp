@@ -1,5 +1,5 @@
 // A watch machine driven by random answers, in both encodings. Each step takes one byte for what happens and, for
-// frames and pages, one for a length. Whatever comes: requests make sense, a store is told begin before commit, and
+// frames and pages, one for a length. Whatever comes: requests make sense, a store gets begin before commit, and
 // failures are never answered at once for ever.
 
 #include <cstdint>

@@ -202,7 +202,7 @@ TEST(watch_machine, reflector_does_not_list_again_on_429_of_a_watch) {
 }
 
 // TestRetryInternalError. Differs: one retry from the same version, then a list (client-go's limit is a duration that
-// nobody sets).
+// no one sets).
 TEST(watch_machine, reflector_resumes_after_an_internal_error_and_lists_when_it_stays) {
   machine m;
   m.syncs("1");
@@ -217,7 +217,7 @@ TEST(watch_machine, reflector_resumes_after_an_internal_error_and_lists_when_it_
 }
 
 // reflector.go, ListAndWatch: what is not a refused connection, 429 or an internal error of the moment ends in a list.
-// Differs: the third in a row does, so that a server that restarts is not listed by everybody.
+// Differs: the third in a row does, so that a server that restarts is not listed by everyone.
 TEST(watch_machine, lists_where_watches_are_refused_and_lists_are_not) {
   for (const auto code : {errc::server, errc::forbidden, errc::unauthorized, errc::not_found}) {
     machine m;

@@ -92,7 +92,7 @@ class test_server {
     state_->tls.use_private_key(asio::buffer(leaf.key), asio::ssl::context::pem);
   }
   void answers(handler other) { state_->answers = std::move(other); }
-  /// Connections are accepted by the kernel and nobody reads them.
+  /// Connections are accepted by the kernel and no one reads them.
   void freeze() { state_->frozen = true; }
   /// As if killed: the port is closed, every connection too.
   void stop() {

@@ -46,7 +46,7 @@ TEST(watch_machine, F15_duplicates_and_older_versions_do_no_harm) {
 TEST(watch_machine, F15_a_hidden_change_is_repaired_by_the_next_list) {
   machine m;
   m.syncs("10", {{"a", "5"}, {"b", "6"}});
-  m.bookmark("20");  // b was deleted and a changed, and nobody said so
+  m.bookmark("20");  // b was deleted and a changed, and no one said so
   m.stream_error(410, "Expired");
   m.changed();
   m.asks();

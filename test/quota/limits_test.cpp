@@ -1,4 +1,4 @@
-// Limits of namespaces, by hand and beside a list of pods that is added up anew each time.
+// Limits of namespaces, by hand and against a list of pods that is added up from scratch each time.
 #include "quota/limits.hpp"
 
 #include <gmock/gmock.h>
@@ -213,7 +213,7 @@ TEST(limits, before_a_node_is_chosen_the_charge_is_what_is_known) {
   EXPECT_GT(charges_of(demand).at(0).amounts[1], 0);
 }
 
-// ---- beside a list
+// ---- against a list
 // -----------------------------------------------------------------------------------------------------
 
 struct held_pod {

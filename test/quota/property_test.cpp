@@ -1,4 +1,4 @@
-// Random lives of pods on mixed nodes, the engine beside a model that tries everything. QM_QUOTA_OPERATIONS for the
+// Random lives of pods on mixed nodes, the engine against a model that tries everything. QM_QUOTA_OPERATIONS for the
 // long form, QM_SEED to repeat one.
 #include <gtest/gtest.h>
 
@@ -318,7 +318,7 @@ class life {
     ASSERT_EQ(gone, due);
   }
 
-  /// What was said before changes nothing, and another holding for the same pod is not taken.
+  /// The earlier answer changes nothing, and another holding for the same pod is not taken.
   void say_again() {
     if (world_.pods.empty()) return;
     const auto position = somebody();

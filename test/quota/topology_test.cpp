@@ -1,4 +1,4 @@
-// Whole cards of one pod lie together: by hand, and beside every set of cards there is.
+// Whole cards of one pod lie together: by hand, and against every set of cards there is.
 #include "quota/topology.hpp"
 
 #include <gmock/gmock.h>

@@ -296,7 +296,7 @@ TEST(vocabulary, whole_cards_and_counts_of_init_containers_are_a_maximum_as_in_k
   EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {other, cards(1)}, {other, cards(1)}}), "2 + 0, 0");
   EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {init, cards(3)}, {other, cards(1)}}), "3 + 0, 0");
   EXPECT_EQ(needed(mode::pgpu, {{init, cards(1)}, {other, cards(4)}}), "4 + 0, 0");
-  // A sidecar that started before it runs beside it; one that starts after it does not.
+  // A sidecar that started before it runs next to it; one that starts after it does not.
   EXPECT_EQ(needed(mode::pgpu, {{other, cards(1)}, {init, cards(2)}, {other, cards(1)}}), "3 + 0, 0");
   EXPECT_EQ(needed(mode::pgpu, {{init, cards(2)}, {other, cards(1)}, {other, cards(1)}}), "2 + 0, 0");
   EXPECT_EQ(needed(mode::pgpu, {{init, fpga(5)}, {init, fpga(3)}, {other, fpga(2)}}), "0 + 0, 5");

@@ -84,7 +84,7 @@ TEST(chart, gives_no_right_that_would_let_us_do_harm) {
       EXPECT_FALSE(resource == made && (verb == "create" || verb == "delete" || verb == "update"))
           << resource << " " << verb;
     }
-    // Ours by name; in the namespace of declarations, which is everybody's to read, by the label alone.
+    // Ours by name; in the namespace of declarations, which is everyone's to read, by the label alone.
     if (resource == "/configmaps" && verb != "list" && verb != "watch")
       EXPECT_TRUE(scope == "declared" || (scope == "own" && name != "*")) << scope << " " << verb;
   }

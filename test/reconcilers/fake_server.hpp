@@ -1,8 +1,8 @@
 #pragma once
 // A small API server for reconcilers that apply: objects by path, uid, resourceVersion and generation as the real one
-// moves them, server-side apply for one owner (what it sets replaces, what others set beside it stays), JSON patch with
-// `test`, merge patch with a resourceVersion, delete with a UID precondition, status apart from the rest. Every change
-// is handed to whoever watches.
+// moves them, server-side apply for one owner (what it sets replaces, what others set next to it stays), JSON patch
+// with `test`, merge patch with a resourceVersion, delete with a UID precondition, status apart from the rest. Every
+// change is handed to every watcher.
 
 #include <functional>
 #include <map>

@@ -51,7 +51,7 @@ class recording_transport final : public kube::transport {
   }
 };
 
-/// Runs a task to its end on a loop of its own and gives back its result; a task that waits for something nobody does
+/// Runs a task to its end on a loop of its own and gives back its result; a task that waits for something no one does
 /// is an error.
 template <class T>
 kube::result<T> run(kube::task<T> task) {

@@ -210,7 +210,7 @@ void expect_whole(const master& master, int nth) {
   EXPECT_THAT(master.manifests(), ElementsAre("kube-scheduler.yaml")) << nth;
 }
 
-/// `begin` leaves the master as it is when the process is killed; returns in how many places that was.
+/// `begin` leaves the control-plane node as it is when the process is killed; returns in how many places that was.
 int killed_everywhere(bool asked_for, bool ours_works, const std::function<void(master&)>& begin, state end,
                       const texts& left) {
   for (int nth = 1; nth < 1000; ++nth) {

@@ -17,7 +17,7 @@ record kept_at(phase phase) {
   return {.stage = phase, .generation = 1, .before = bare, .after = extended, .created = true};
 }
 
-/// At rest, nothing of ours, asked to be there, all well.
+/// At rest, nothing of our own, asked to be there, all well.
 facts fresh() {
   facts out;
   out.now = bare;
@@ -70,7 +70,7 @@ TEST(static_pod_machine, begins_only_when_it_may) {
   facts.not_begun = facts.not_ours = "";
   facts.down = "this one is not ready either";
   EXPECT_EQ(next(facts).reason, "this one is not ready either");
-  // Where the one that does not work is ours, a new configuration may be what mends it.
+  // Where the one that does not work is ours, a new configuration may be what fixes it.
   facts.kept = kept_at(phase::applied);
   facts.now = extended;
   facts.wanted = texts{"c+new", "m+new"};

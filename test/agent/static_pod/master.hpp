@@ -1,5 +1,5 @@
 #pragma once
-// A master for tests: a folder like kubeadm's, and the loop of the agent without cluster and clock.
+// A control-plane node for tests: a folder like kubeadm's, and the loop of the agent without cluster and clock.
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -88,7 +88,7 @@ class master {
     if (!done) return std::unexpected(done.error());
     return chosen;
   }
-  /// Until there is nothing to do or an error; `why` is what was said then.
+  /// Until there is nothing to do or an error; `why` is the last message.
   state settle(bool asked_for, std::string* reason = nullptr) {
     for (int i = 0; i < 30; ++i) {
       const auto did = turn(asked_for);

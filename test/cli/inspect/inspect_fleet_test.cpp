@@ -172,7 +172,7 @@ TEST(inspect_fleet, cards_an_agent_reports_count_before_labels) {
   EXPECT_EQ(rows.front().unhealthy, 1);
 }
 
-/// Cards known from a label alone: nobody has looked at one.
+/// Cards known from a label alone: no one has looked at one.
 TEST(inspect_fleet, health_is_not_said_before_a_plugin_or_an_agent_has_looked) {
   auto all = small_fleet();
   all.nodes = {node("gpu-9", {{"nvidia.com/gpu.present", "true"}, {"nvidia.com/gpu.count", "4"}})};

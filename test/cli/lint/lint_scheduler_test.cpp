@@ -176,7 +176,7 @@ TEST(lint_scheduler, json_has_the_same_form_with_and_without_findings) {
                                               "/etc/kubernetes/pki/scheduler-extender.crt",
                                               "/etc/kubernetes/pki/scheduler-extender.key"]})"));
   EXPECT_THAT(members("mistakes/02-left-margin.yaml"), form);
-  // Of a manifest alone, and of what cannot be read, nobody knows.
+  // Of a manifest alone, and of what cannot be read, no one knows.
   options.files = {golden + "manifests/kubeadm.yaml"};
   EXPECT_EQ(nlohmann::json::parse(lint(options).out).at("asksAboutCards"), nullptr);
   options.files = {"-"};
@@ -276,7 +276,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   before << std::ifstream(golden + "corpus/01-kubeadm-minimal.yaml", std::ios::binary).rdbuf();
   EXPECT_EQ(given_back.out, before.str());
 
-  // Written anew: what is given now is known, so the key and the resource that went are told too.
+  // Written again: what is given now is known, so the key and the resource that went are reported too.
   options_.merge = path("edited.yaml");
   auto again = common;
   again.push_back("extenders[0].tlsConfig.keyData was another (not shown), where we write what is given");

@@ -73,7 +73,7 @@ std::string expected_in(const std::filesystem::path& file) {
   return line.starts_with(head) ? line.substr(head.size()) : "";
 }
 
-/// "# runtime classes of the cluster: kata, nvidia" on the second line: judged as beside a cluster that has these.
+/// "# runtime classes of the cluster: kata, nvidia" on the second line: judged as with a cluster that has these.
 std::optional<std::set<std::string, std::less<>>> runtime_classes_in(const std::filesystem::path& file) {
   std::string line;
   std::ifstream stream(file);
@@ -161,7 +161,7 @@ TEST(lint, every_finding_says_where_what_is_allowed_and_what_to_do) {
         EXPECT_EQ(f.at("file"), file.string());
         EXPECT_GT(f.at("line"), 2) << f;
         EXPECT_GT(f.at("column"), 0) << f;
-        // Which fields there are is a list nobody reads; what is to be added is in the remedy.
+        // Which fields there are is a list no one reads; what is to be added is in the remedy.
         const bool has_no_list = f.at("code") == "unknown_field" || f.at("code") == "exclusion_not_mutual" ||
                                  f.at("code") == "exclusion_not_answered";
         EXPECT_EQ(f.at("allowed") == "", has_no_list) << f;
@@ -205,7 +205,7 @@ TEST(lint, S21_todays_npu_configs_share_a_label_and_that_is_said_once) {
   EXPECT_THAT(codes_of((golden / "crl/platform-two-npu-configs.yaml").string()), ElementsAre("device_label_shared"));
 }
 
-/// NAME.yaml or NAME.json beside NAME.txt, what people read in both languages, and NAME.findings.json.
+/// NAME.yaml or NAME.json next to NAME.txt, what people read in both languages, and NAME.findings.json.
 void expect_golden(const std::string& name) {
   const auto base = golden / "lint";
   const auto input = (base / name).string();

@@ -252,7 +252,7 @@ TEST(scheduler_off, with_the_flag_each_is_deleted_once_after_no_more_are_sent) {
   server.transport.answer = [&](const kube::request& request) -> kube::result<kube::response> {
     if (request.verb == kube::method::del) EXPECT_EQ(server.label, "None") << "the next pod would be sent there, too";
     auto answered = usual(request);
-    // Somebody writes our name into the next pod all the same: it is not deleted again and again.
+    // Someone writes our name into the next pod all the same: it is not deleted again and again.
     if (request.verb == kube::method::del) server.pods["w-2"] = pod("w-2", owned_by("apps/v1", "ReplicaSet", "w"));
     return answered;
   };

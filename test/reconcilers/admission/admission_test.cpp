@@ -169,7 +169,7 @@ TEST_F(admission, S54_sends_pods_that_ask_for_accelerators_to_our_scheduler) {
     elsewhere["request"]["namespace"] = ns;
     EXPECT_EQ(patch(elsewhere), json::array()) << ns;
   }
-  // Beside what is filled in: one patch.
+  // Next to what is filled in: one patch.
   const auto both = mutate_pod(review_of(pod_with({{"example.com/fpga", "1"}})).dump(),
                                {rules, enforcement::deny, "quartermaster", true});
   EXPECT_EQ(patch_in(json::parse(both.body)["response"]).size(), 5u);

@@ -80,7 +80,7 @@ struct world {
   party server;                   ///< the replica that hears of changes last
   std::int64_t server_reads = 0;  ///< again at this time, when it is behind
   std::vector<party> schedulers;
-  bool rolls = true;  ///< schedulers are started anew when their Secret changes
+  bool rolls = true;  ///< schedulers are restarted when their Secret changes
   std::int64_t rolled_at = 0;
   extender_step last;
   std::vector<std::string> log;
@@ -121,7 +121,7 @@ struct world {
         ADD_FAILURE() << "day " << (now - start) / day << ", " << stage << ": " << testing::PrintToString(log);
     }
   }
-  /// What happens by itself: Secrets arrive in every replica within two minutes, schedulers are started beside the old
+  /// What happens by itself: Secrets arrive in every replica within two minutes, schedulers are started next to the old
   /// ones.
   void others() {
     check("before others move");
@@ -247,7 +247,7 @@ TEST(extender_authority, nothing_is_signed_before_written_authorities_have_arriv
   cluster.now += 1;
   cluster.settle();
   EXPECT_THAT(cluster.take_log(), SizeIs(2));
-  // The time is lost: it begins anew.
+  // The time is lost: it begins again.
   world other;
   other.stored.keys = {};
   other.settle();
@@ -286,7 +286,7 @@ TEST(extender_authority, who_was_promised_a_month_keeps_it_when_a_scheduler_beco
   cluster.stored.keys = {};
   cluster.pass(5 * minute);
   cluster.take_log();
-  cluster.caller = world::callers::dedicated;  // beside the one that nobody knows
+  cluster.caller = world::callers::dedicated;  // next to the one that no one knows
   cluster.rolls = true;
   const party unknown{cluster.schedulers.at(0)};
   cluster.pass(20 * day, day);
@@ -586,7 +586,7 @@ TEST(extender_authority, fifteen_years_with_kills_between_any_two_writes) {
         if (place == 1) cluster.stored.keys.authorities = again;
         if (place == 2) cluster.stored.client.authorities += again;
       }
-      // A person who was told brings the Secret to the scheduler in time; where it is ours, nobody has to.
+      // A person who got the event brings the Secret to the scheduler in time; where it is ours, no one has to.
       const bool late = x509::leaf_of(cluster.schedulers.at(0).leaf)->until < cluster.now + 45 * day ||
                         cluster.now > cluster.stored.client.since.value_or(cluster.now) + 20 * day;
       if (entry == world::callers::by_hand && (late || roll(4) == 0) && cluster.behind())

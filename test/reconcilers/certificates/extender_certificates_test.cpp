@@ -273,7 +273,7 @@ TEST_F(extender_certificates_test, one_that_somebody_deleted_is_made_again_and_t
     settle();
     ASSERT_TRUE(server.objects.contains(path));
     EXPECT_NE(server.objects.at(path)["data"], before.at(path)["data"]) << path;
-    if (path == authority_path) continue;  // another authority is told to both sides first
+    if (path == authority_path) continue;  // both sides get another authority first
     EXPECT_EQ(server.objects.at(authority_path)["data"], before.at(authority_path)["data"]) << path;
     EXPECT_EQ(decoded(server.objects.at(path), "ca.crt"), decoded(server.objects.at(authority_path), "ca.crt"));
     const auto& other = path == server_path ? client_path : server_path;

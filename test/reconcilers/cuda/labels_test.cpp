@@ -53,7 +53,7 @@ TEST(labels, ours_follow_the_driver_and_go_with_the_facts) {
   const auto gone = node_with(labelled("12.4"), "gpu-1", pairs);
   EXPECT_TRUE(labels_for(gone).take_back);
   EXPECT_EQ(patch_of(gone, labels_for(gone)).size(), 6U);
-  // Somebody corrected ours: theirs now.
+  // Someone corrected ours: theirs now.
   const auto corrected = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.8")), "gpu-1", pairs));
   EXPECT_TRUE(corrected.idle());
   EXPECT_FALSE(corrected.disagreement.empty());

@@ -1,4 +1,4 @@
-// Every file of test/golden/crl is a set of ConfigMaps judged together; beside it the verdicts they get, as people
+// Every file of test/golden/crl is a set of ConfigMaps judged together; next to it the verdicts they get, as people
 // would read them. QM_GOLDEN=write writes what is missing or differs.
 
 #include <gtest/gtest.h>

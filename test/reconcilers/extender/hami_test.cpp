@@ -116,7 +116,7 @@ TEST(hami_scheduler, an_init_container_on_another_card_is_booked_there) {
   EXPECT_EQ(got.holding.grants[1].memory_mib, 2000);
 }
 
-/// A sidecar runs beside the init container that comes after it: both count.
+/// A sidecar runs next to the init container that comes after it: both count.
 TEST(hami_scheduler, an_init_container_beside_a_sidecar_is_booked_beside_it) {
   const auto bound = annotated(pod("p",
                                    {asking("proxy", 1, 3000, 20, role::sidecar),

@@ -154,7 +154,7 @@ TEST_F(predicates_test, S14_beyond_its_quota_nothing_is_decided) {
   EXPECT_EQ(waiting, 1);
 }
 
-/// Nobody here writes the lock that tells HAMi's plugin which pod it serves: two such pods would get each other's
+/// No one here writes the lock that tells HAMi's plugin which pod it serves: two such pods would get each other's
 /// cards.
 TEST_F(predicates_test, S60_a_node_of_hami_is_given_only_by_those_who_bind) {
   known.nodes.put(

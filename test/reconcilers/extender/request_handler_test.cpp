@@ -244,7 +244,7 @@ TEST_F(request_handler_test, S14_room_is_kept_on_the_card_that_is_being_emptied)
   EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "no card with enough cores left");
   known.pods.erase(leaving);
   EXPECT_EQ(filter(big, {"a"})["FailedNodes"]["a"], "what is left is kept for a pod that is nominated to this node");
-  // Who would make others leave for it is told the same.
+  // A caller that would make others leave for it gets the same answer.
   const auto victim = share("victim", 10, 8, "a");
   known.pods.put(victim);
   EXPECT_EQ(preempt(big, {{"a", {victim}}}), json::object());

@@ -230,7 +230,7 @@ TEST(catalogue, C155_every_plugin_rolls_out_by_one_driver_and_why_and_from_where
   EXPECT_EQ(hami.rolls_out.method, how::when_idle) << "its library is written over";
 }
 
-/// Pods and their DaemonSet say what they are made from; an image alone is told from everything else.
+/// Pods and their DaemonSet say what they are made from; an image alone is distinguished from everything else.
 TEST(catalogue, C155_a_template_is_marked_by_its_content) {
   const auto mark = [](const module_spec& spec, std::size_t index = 0) {
     std::vector<json> sets;
@@ -466,7 +466,7 @@ declarations::config_map_view view_of(const json& object) {
   return out;
 }
 
-/// What modules declare is judged like anybody's; all of them together, as in a cluster where all are on.
+/// What modules declare is judged like anyone's; all of them together, as in a cluster where all are on.
 TEST(module_declarations, S21_those_of_all_modules_are_accepted_without_a_word) {
   std::map<std::string, module_spec, std::less<>> modules;
   for (const auto& entry : catalogue()) modules[std::string(entry.name)];
@@ -515,7 +515,7 @@ TEST(module_declarations, S21_keep_the_platforms_names_and_values) {
             "nvidia.com/gpu");
 }
 
-/// S5: a reason for every privilege, and no privilege that nobody needs any more.
+/// S5: a reason for every privilege, and no privilege that no one needs any more.
 TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
   std::set<std::string> wanted, documented;
   for (const auto& entry : catalogue()) {
@@ -538,7 +538,7 @@ TEST(privileges, S5_every_capability_host_path_and_namespace_has_its_reason) {
   EXPECT_EQ(wanted, documented);
 }
 
-/// A privileged container has every capability, SYS_MODULE too: those that are, by name, and nobody else may load one.
+/// A privileged container has every capability, SYS_MODULE too: those that are, by name, and no one else may load one.
 TEST(privileges, S5_who_could_load_a_kernel_module_is_named) {
   std::vector<std::string> could;
   for (const auto& row : privileges()) {

@@ -554,7 +554,7 @@ TEST(mode_change, S74_what_the_new_mode_is_called_must_not_be_there_before_its_p
   EXPECT_EQ(lab.step().label, "pgpu") << "a label taken off by hand is put back while the plugin is still there";
 }
 
-/// A node with somebody else's plugin that advertises whole cards, one of them held.
+/// A node with someone else's plugin that advertises whole cards, one of them held.
 lab with_theirs() {
   lab node;
   node.is.allocatable = {{"nvidia.com/gpu", 8}};

@@ -55,7 +55,7 @@ TEST(dedicated_plan, F36_pods_stay_sent_while_no_replica_is_available) {
   auto next = plan_of(is);
   EXPECT_TRUE(next.send && next.isolate);
   EXPECT_FALSE(next.good);
-  is.deployment.reset();  // somebody deleted it: it is made again
+  is.deployment.reset();  // someone deleted it: it is made again
   next = plan_of(is);
   EXPECT_TRUE(next.send && next.isolate);
   EXPECT_EQ(next.keep, objects::as_wanted);

@@ -297,7 +297,7 @@ TEST(dedicated_scheduler, switching_off_keeps_it_for_the_pods_that_wait) {
     EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));
     cluster.pod("a", "gpu-1");
     cluster.pod_gone("b");
-    auto second = cluster.made(cluster.later_metrics);  // a restart begins its patience anew
+    auto second = cluster.made(cluster.later_metrics);  // a restart resets its patience
     cluster.reconcile(second);
     EXPECT_THAT(cluster.objects(), ElementsAre(file_path, set_path));
     cluster.now += 10s;

@@ -483,7 +483,7 @@ TEST(policy, S21_a_persons_declaration_of_the_key_wins_whatever_its_name) {
   }
 }
 
-/// kubectl apply of a file with the name of ours, or kubectl edit.
+/// kubectl apply of a file with the name of one of our objects, or kubectl edit.
 TEST(policy, S21_what_a_person_writes_into_ours_is_theirs_from_then_on) {
   cluster cluster;
   cluster.publish = true;
@@ -576,7 +576,7 @@ TEST(policy, S21_a_persons_declaration_that_contradicts_another_takes_none_of_ou
   EXPECT_FALSE(cluster.server.objects.contains(gpu_path)) << "its last accepted content counts";
 }
 
-/// It is in none of our watches: nobody reads it, and it is still somebody's.
+/// It is in none of our watches: no one reads it, and it is still someone's.
 TEST(policy, S21_a_config_map_of_others_without_labels_is_left_alone) {
   cluster cluster;
   cluster.publish = true;

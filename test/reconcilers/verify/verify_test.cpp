@@ -156,7 +156,7 @@ TEST(verify, S4_says_whether_pods_are_held_to_the_declarations) {
   EXPECT_EQ(describe("False", "Off"), "enforcement Off: 3 declared keys") << "as the policy has it";
 }
 
-/// The policy as the operator tells of its schedulers.
+/// The policy as the operator reports its schedulers.
 void scheduled(cluster& c, const std::string& mode, nlohmann::json condition, nlohmann::json rows) {
   c.is.policy->scheduler.mode = mode;
   auto status = nlohmann::json::parse(c.is.policy->status);

@@ -52,7 +52,7 @@ TEST(scheduler_verdict, S7_finds_nothing_fatal_in_what_tools_write) {
   }
 }
 
-/// The text beside it; QM_GOLDEN=write writes what differs.
+/// The text next to it; QM_GOLDEN=write writes what differs.
 void compare(const std::filesystem::path& file, const std::string& is) {
   if (const auto* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write")
     std::ofstream(file, std::ios::binary) << is;
@@ -98,7 +98,7 @@ TEST(scheduler_verdict, S7_flags_the_manuals_file_in_every_version) {
     EXPECT_THAT(codes_of(judge(text, kubernetes(minor))), ElementsAre("api_version_removed")) << minor;
 }
 
-/// What v1 has no more is said beside the version: both have to be edited.
+/// What v1 no longer has is reported next to the version: both have to be edited.
 TEST(scheduler_verdict, judges_a_removed_version_by_the_fields_of_v1) {
   const auto text = slurp(golden_files / "mistakes/01-v1beta2.yaml") + "healthzBindAddress: 0.0.0.0:10251\n";
   EXPECT_THAT(codes_of(judge(text)), ElementsAre("api_version_removed", "field_unknown"));
@@ -158,7 +158,7 @@ TEST(scheduler_verdict, F36_a_number_beyond_every_type_is_refused) {
   EXPECT_THAT(message_of(findings.at(0), text::language::en), testing::HasSubstr("1e99999"));
 }
 
-/// base.yaml with one edit, what of it is said.
+/// base.yaml with one edit, and what is reported about it.
 std::vector<std::string> said_of(const std::string& before, const std::string& after) {
   auto text = slurp(golden_files / "base.yaml");
   const auto sound = codes_of(judge(text, kubernetes(36)));

@@ -138,7 +138,7 @@ func TestS23_S24_broken_declarations_are_refused_when_they_are_written(t *testin
 		}
 	}
 	_, err = b.Run("", "kubectl", "create", "configmap", "cf-crl-nobody", "-n", "kube-public", "--from-literal=a=b", "--dry-run=server", "--warnings-as-errors")
-	if err == nil || !strings.Contains(err.Error(), "the name says declaration, the labels do not: nobody reads it") {
+	if err == nil || !strings.Contains(err.Error(), "the name is that of a declaration, but the labels are missing, so this ConfigMap has no effect") {
 		t.Errorf("a ConfigMap that only looks like a declaration: %v", err)
 	}
 	err = b.Declare(b.ctx, "cf-crl-cards-again", cards)

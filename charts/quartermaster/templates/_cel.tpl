@@ -1,26 +1,26 @@
 {{- /*
-What docs/declarations.md says, in CEL, as the variables of an admission policy. reconcilers/declarations/evaluate.cpp says the same
-in C++, word for word; test/admission compares the two. `params` is the ResourceRules object. Nearly everything is dyn, because
-the same text reads pods and the templates of five kinds, and because a map may hold values of one type only.
+The rules of docs/declarations.md in CEL, as the variables of an admission policy. reconcilers/declarations/evaluate.cpp has the
+same rules and the same messages in C++; test/admission compares the two. `params` is the ResourceRules object. Nearly everything
+is dyn, because the same text reads pods and the templates of five kinds, and because a map may hold values of one type only.
 
-Nothing here walks all declared keys: what is looked at are the keys the pod names, so the cost does not grow with the number
-of declarations. Maps have no order, so the keys of a container are sorted where they are first collected.
+Nothing here walks all declared keys. Only the keys that the pod names are read, so the cost does not grow with the number of
+declarations. Maps have no order, so the keys of a container are sorted where they are first collected.
 
   spec        the pod spec
   about       {annotations, labels} of the pod
-  containers  [{at, limits, requests}], init containers first; `at` is what a message calls it, or its path for a patch
-  named       those that name a declared key, with these: {..., keys: sorted}
-  users       those that use one (ask for more than none): {..., asked: sorted keys}
-  judged      users as they will be: {at, limits, used: sorted keys with those that are filled in, uses: [{key, amount, rule}]}
-  unequal, broken, together    texts of what is wrong, empty when nothing is: requests, containers each for itself, the pod as a whole
-  refusals    all three in one text                      advice    the same for what is only said
+  containers  [{at, limits, requests}], init containers first; `at` is the container's name in a message, or its path for a patch
+  named       the containers that name a declared key, and the keys: {..., keys: sorted}
+  users       the containers that ask for more than zero of a declared key: {..., asked: sorted keys}
+  judged      users after filling in: {at, limits, used: sorted keys including the filled-in ones, uses: [{key, amount, rule}]}
+  unequal, broken, together    texts of what is wrong, or empty: with requests, with a container alone, with the pod as a whole
+  refusals    all three in one text                      advice    the same for warnings
 
-Who is refused is decided by `fits`, `sound` and `apart` (booleans, at the end of this file). Their cost is bounded by what `fits` allows, so the
-server never gives up on them; with failurePolicy Ignore it would let the pod pass. The texts may cost more than the server grants an
-expression: then the policy's fixed message is shown instead.
+`fits`, `sound` and `apart` (booleans, at the end of this file) decide which pod is refused. `fits` bounds their cost, so the server
+never gives up on them. If it did, failurePolicy Ignore would accept the pod. The texts may cost more than the server allows for an
+expression. Then the policy's fixed message is shown instead.
 
-Kubernetes 1.30 has no sort, no flatten and no index in a comprehension: a list of up to sixteen is sorted by the rank of each
-(a longer one by the list of all keys), lists of keys are flattened as text, and `[x].map(y, ...)[0]` gives x a name.
+Kubernetes 1.30 has no sort, no flatten and no index in a comprehension. So a list of up to sixteen keys is sorted by the rank of
+each key, and a longer one by the list of all keys. Lists of keys are flattened as text, and `[x].map(y, ...)[0]` gives x a name.
 */}}
 {{- define "quartermaster.cel.sorted" -}}
 dyn(size({{ . }}) < 2 ? {{ . }} : size({{ . }}) > 16 ? dyn(params.spec.keys.filter(k, k in {{ . }})) :
@@ -28,14 +28,14 @@ dyn([{{ . }}.map(k, {{ . }}.filter(o, o < k).size())].map(ranks, [0, 1, 2, 3, 4,
 i < size({{ . }})).map(i, {{ . }}[ranks.indexOf(i)]))[0]))
 {{- end }}
 
-{{- /* The text `.` as a whole number. More than an int64 holds (1e30) is taken by Kubernetes, and is the largest here, as in C++; a fraction
-is refused by Kubernetes afterwards. */}}
+{{- /* The text `.` as a whole number. Kubernetes accepts more than an int64 holds (1e30); here, as in C++, that becomes the largest
+int64. Kubernetes refuses a fraction afterwards. */}}
 {{- define "quartermaster.cel.whole" -}}
 (quantity({{ . }}).isInteger() ? quantity({{ . }}).asInteger() : 9223372036854775807)
 {{- end }}
 
-{{- /* Of a list of an amount above zero and the amounts that a program accepts (quota/resource_keys.hpp): whether it is one of them; the
-nearest to one that is not, of two as near the smaller. */}}
+{{- /* Both take a list of an amount above zero and the amounts that a device plugin accepts (quota/resource_keys.hpp). `legal`:
+whether the amount is accepted. `nearest`: the accepted amount nearest to it; if two are equally near, the smaller one. */}}
 {{- define "quartermaster.cel.legal" -}}
 {{- $a := index . 0 }}{{ $of := index . 1 -}}
 (({{ $a }} >= {{ $of }}.from && {{ $a }} <= {{ $of }}.to && ({{ $a }} - {{ $of }}.from) % {{ $of }}.step == 0) || (has({{ $of }}.whole) && {{ $a }} % {{ $of }}.whole == 0))
@@ -49,13 +49,14 @@ has({{ $of }}.whole) && {{ $a }} > {{ $of }}.whole
 : {{ $of }}.from + ({{ $a }} - {{ $of }}.from + {{ $of }}.step / 2) / {{ $of }}.step * {{ $of }}.step
 {{- end }}
 
-{{- /* {annotations, labels} of the pod whose metadata the expression `.` stands for. */}}
+{{- /* {annotations, labels} of the pod. The expression `.` is its metadata. */}}
 {{- define "quartermaster.cel.about" -}}
 {'annotations': has({{ . }}.annotations) ? dyn({{ . }}.annotations) : dyn({}), 'labels': has({{ . }}.labels) ? dyn({{ . }}.labels) : dyn({})}
 {{- end }}
 
-{{- /* Of [{annotations, labels}, a pod amount (quota/resource_keys.hpp), the limits of a container, its amount of the key]: whether what the pod
-says there is wrong. A limit of that name counts instead. The length is looked at first: an annotation may have 256 KiB. */}}
+{{- /* Takes [{annotations, labels}, a pod amount (quota/resource_keys.hpp), the limits of a container, its amount of the key]. Whether
+the pod's annotation or label is wrong. A limit with the same name wins. The length is checked first, because an annotation may
+have 256 KiB. */}}
 {{- define "quartermaster.cel.pod_amount_wrong" -}}
 {{- $about := index . 0 }}{{ $of := index . 1 }}{{ $limits := index . 2 }}{{ $a := index . 3 -}}
 (!({{ $of }}.name in {{ $limits }} && sign(quantity({{ $limits }}[{{ $of }}.name])) > 0) &&
@@ -79,13 +80,13 @@ n >= (has({{ $of }}.from) ? {{ $of }}.from : {{ $a }}) && (n <= {{ $a }} || (has
 (has(c.resources.requests) && c.resources.requests.exists(k, k in params.spec.rules))))
 {{- end }}
 
-{{- /* So much that not even the names are looked at: nobody makes such a pod but to use up the server's budget. */}}
+{{- /* So many that not even the names are read. Such a pod has no purpose except to use up the server's budget. */}}
 {{- define "quartermaster.cel.monstrous" -}}
 (size({{ . }}) > 16384 || {{ include "quartermaster.cel.limits" . }} > 32768)
 {{- end }}
 
-{{- /* More than is judged, of the containers in the list `.`: what grows is the
-number of limits, and for each declared key the members of its group. */}}
+{{- /* Whether the containers in the list `.` have more than is judged. The cost grows with the number of limits, and for each
+declared key with the members of its group. */}}
 {{- define "quartermaster.cel.too_many" -}}
 (size({{ . }}) > 256 || {{ include "quartermaster.cel.limits" . }} > 2048 ||
 {{ . }}.map(c, has(c.resources) && has(c.resources.limits) ? c.resources.limits.map(k, k in params.spec.rules && has(params.spec.rules[k].group) &&
@@ -95,13 +96,14 @@ params.spec.rules[k].group in params.spec.groups ? size(params.spec.groups[param
 'the pod has more than 256 containers or 2048 limits, or uses too many keys that exclude others or belong to large groups: more than is judged'
 {{- end }}
 
-{{- /* The keys above zero in the list of maps of limits `.` that take part in exclusions, each once. Where more keys take part than the
-operator lists (reconcilers/declarations/compiled.cpp, `max_exclusive`), all keys above zero, as often as they are named. */}}
+{{- /* The keys above zero in the list of maps of limits `.` that take part in exclusions, each once. If more keys take part than the
+operator lists (reconcilers/declarations/compiled.cpp, `max_exclusive`): all keys above zero, as often as they are named. */}}
 {{- define "quartermaster.cel.used" -}}
 (has(params.spec.exclusive) ? dyn(params.spec.exclusive.filter(x, {{ . }}.exists(d, x in d && sign(quantity(d[x])) > 0))) :
 dyn({{ . }}.map(d, d.filter(k, k.contains('/') && sign(quantity(d[k])) > 0).join(' ')).filter(s, s != '').join(' ').split(' ')))
 {{- end }}
-{{- /* Of the list of used keys `.`: more pairs than are compared; two that must not be in one pod. */}}
+{{- /* Both take the list of used keys `.`. `too_many_pairs`: it has more pairs than are compared. `conflict`: it has two keys that
+must not be in one pod. */}}
 {{- define "quartermaster.cel.too_many_pairs" -}}
 ({{ . }}.map(k, k in params.spec.rules && has(params.spec.rules[k].excluded) ? size(params.spec.rules[k].excluded) : 0).sum() * size({{ . }}) > 400000)
 {{- end }}
@@ -114,13 +116,13 @@ dyn({{ . }}.map(d, d.filter(k, k.contains('/') && sign(quantity(d[k])) > 0).join
 'requests': dyn(has(c.resources) && has(c.resources.requests) ? dyn(c.resources.requests) : dyn({}))
 {{- end }}
 
-{{- /* Of a key `k` in the list `.` of container `c`: the first of its group, of a group in which something is asked for. */}}
+{{- /* Whether key `k` of container `c` is the first of its group in the list `.`, for a group with required or filled-in keys. */}}
 {{- define "quartermaster.cel.first" -}}
 has(params.spec.rules[k].group) && params.spec.rules[k].group in params.spec.groups &&
 params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k) == 0
 {{- end }}
 
-{{- /* The keys to be filled into container `c`, judged on what was asked for. */}}
+{{- /* The keys to fill into container `c`, given what it asks for. */}}
 {{- define "quartermaster.cel.fills" -}}
 [c.asked.filter(k, {{- include "quartermaster.cel.first" "c.asked" | nindent 10 }}).map(k,
   params.spec.groups[params.spec.rules[k].group].filter(m, m in params.spec.rules && has(params.spec.rules[m].fill) &&
@@ -156,7 +158,7 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
     }).filter(c, size(c.asked) > 0)
 {{- end }}
 
-{{- /* `.`: a CEL expression, whether what is absent will still be filled in; empty: no. */}}
+{{- /* `.`: a CEL expression that says whether absent keys will still be filled in. Empty: no. */}}
 {{- define "quartermaster.cel.judged" -}}
 - name: judged
   expression: >-
@@ -231,7 +233,7 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
   expression: "[variables.unequal, variables.broken, variables.together].filter(s, s != '').join('; ')"
 {{- end }}
 
-{{- /* Whole cards of the key that key `m` is the partner of are in container `c`. */}}
+{{- /* Whether container `c` asks for whole cards by the key that waives key `m`. */}}
 {{- define "quartermaster.cel.waived" -}}
 (params.spec.rules[m].waivedBy in c.limits
   ? {{ include "quartermaster.cel.whole" "c.limits[params.spec.rules[m].waivedBy]" }} >= params.spec.rules[m].waivedFrom
@@ -255,16 +257,17 @@ params.spec.groups[params.spec.rules[k].group].filter(m, m in {{ . }}).indexOf(k
           : '']).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')).filter(s, s != '').join('; ')
 {{- end }}
 
-{{- /* The list of all containers of the pod spec that the expression `.` stands for. */}}
+{{- /* The list of all containers of the pod spec `.`, a CEL expression. */}}
 {{- define "quartermaster.cel.all" -}}
 (dyn({{ . }}).containers + (has(dyn({{ . }}).initContainers) ? dyn({{ . }}).initContainers : []))
 {{- end }}
 
 {{- /*
-Match conditions: a cheap look at whether anything can be wrong, said or absent, before the variables above are worked out, which costs the
-server as much as a fifth of making a pod. They may say yes too often, never no too often; the same tests hold them to it.
+Match conditions: a cheap check whether anything can be wrong, worth a warning, or absent. The variables above cost the server up to
+a fifth of creating a pod, so they are computed only after this check. It may say yes too often, but never no too often. The same
+tests check that.
 
-`spec`: what they look at; `metadata`: that of the pod; `fills`: whether keys that will be filled in count.
+`spec`: the pod spec to check; `metadata`: the pod's metadata; `fills`: whether keys that will be filled in count.
 */}}
 {{- define "quartermaster.cel.suspect" -}}
 [{{ include "quartermaster.cel.all" .spec }}].exists(all, {{ include "quartermaster.cel.monstrous" "all" }} ||
@@ -275,8 +278,8 @@ server as much as a fifth of making a pod. They may say yes too often, never no 
 {{ include "quartermaster.cel.conflict" "used" }})))))
 {{- end }}
 
-{{- /* Something is wrong with a container in the list `.all`, looked at alone, in a pod that says `.about`. `.fills`: what will be filled in
-counts as absent. */}}
+{{- /* Whether a container in the list `.all` is wrong by itself, in a pod with `.about`. `.fills`: keys that will be filled in count
+as absent. */}}
 {{- define "quartermaster.cel.wrong" -}}
 {{ .all }}.exists(c, has(c.resources) && (
 (has(c.resources.limits) && c.resources.limits.exists(k, k in params.spec.rules && sign(quantity(c.resources.limits[k])) > 0 && [params.spec.rules[k]].exists(r,
@@ -319,17 +322,17 @@ counts as absent. */}}
 {{ . }}.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && {{ . }}.indexOf('/') <= 244 && !{{ . }}.contains('kubernetes.io/') && !{{ . }}.startsWith('requests.')
 {{- end }}
 
-{{- /* Whether the label `.` of a ConfigMap is one that is judged. */}}
+{{- /* Whether the label `.` of a ConfigMap is judged. */}}
 {{- define "quartermaster.cel.judged_label" -}}
 ({{ . }}.startsWith('features.cpaas.io/') || {{ . }}.startsWith('features.alauda.io/'))
 {{- end }}
 
-{{- /* The keys pods ask cards by, as the list of docs/scheduling.md (managedResources) has them. */}}
+{{- /* The keys by which pods ask for cards: the list managedResources of docs/scheduling.md. */}}
 {{- define "quartermaster.cel.managed" -}}
 ['nvidia.com/gpu', 'nvidia.com/gpu.shared', 'nvidia.com/mps-core', 'nvidia.com/mps-memory', 'tencent.com/vcuda-core', 'tencent.com/vcuda-memory', 'nvidia.com/gpualloc', 'nvidia.com/gpumem', 'nvidia.com/gpucores', 'nvidia.com/gpumem-percentage', 'aliyun.com/gpu-mem', 'aliyun.com/gpu-count', 'aliyun.com/gpu-core.percentage']
 {{- end }}
 
-{{- /* What a pod is told that asks for cards and would go past the scheduler that counts them, after what it asks for. */}}
+{{- /* The end of the message for a pod that asks for cards but would bypass the scheduler that counts them. */}}
 {{- define "quartermaster.scheduler.refusal" -}}
 , which the scheduler quartermaster gives out, but spec.schedulerName is default-scheduler: set spec.schedulerName to quartermaster and tolerate the taint quartermaster.io/accelerator, or leave the pod to the default scheduler by the label quartermaster.io/scheduler=ignore
 {{- end }}

@@ -17,12 +17,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{- /* What a platform says to all its charts: global.registry. */}}
+{{- /* What a platform gives to all its charts: global.registry. */}}
 {{- define "quartermaster.global" -}}
 {{- (.Values.global | default dict).registry | default dict | toYaml }}
 {{- end }}
 
-{{- /* A list of {name}: imagePullSecrets, else the platform's, which may be names alone. */}}
+{{- /* A list of {name}: imagePullSecrets, or else those of the platform, which may be plain names. */}}
 {{- define "quartermaster.pull_secrets" -}}
 {{- $out := list }}
 {{- range .Values.imagePullSecrets | default (include "quartermaster.global" . | fromYaml).imagePullSecrets }}
@@ -31,8 +31,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $out | toYaml }}
 {{- end }}
 
-{{- /* Where and as whom pods of ours run: the operator's, and those of hooks. On nodes that are kept for accelerators, too:
-there may be no others with room. */}}
+{{- /* Node placement and user of our own pods: the operator's and those of hooks. They tolerate the taint of accelerator nodes,
+because other nodes may have no room. */}}
 {{- define "quartermaster.pod" -}}
 {{- with include "quartermaster.pull_secrets" . | fromYamlArray }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -64,8 +64,8 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{- /* The spec of the AcceleratorPolicy that values say, or nothing. The switches are another way of saying
-policy.modules.<module>.enabled; said both ways they must agree. */}}
+{{- /* The spec of the AcceleratorPolicy from the values, or nothing. The switches are another way to set
+policy.modules.<module>.enabled. If both are set, they must agree. */}}
 {{- define "quartermaster.policy.spec" -}}
 {{- $spec := deepCopy (.Values.policy | default dict) }}
 {{- range $module := list "pgpu" "vgpu" "mps" }}
@@ -85,7 +85,7 @@ policy.modules.<module>.enabled; said both ways they must agree. */}}
 {{- end }}
 {{- end }}
 
-{{- /* Values that earlier charts had beside the policy's own switch. */}}
+{{- /* Values of earlier charts that did the same as the policy's own switch. */}}
 {{- define "quartermaster.one.switch" -}}
 {{- range $part := list "extender" "staticPod" }}
 {{- if and (hasKey (index $.Values $part) "enabled") (not (kindIs "invalid" (index $.Values $part "enabled"))) }}
@@ -104,9 +104,9 @@ spec: {{- . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* "true" where the webhook fills in pods: not for an operator that runs elsewhere, which its Service does not reach,
-unless it is asked for. On a server that has learned to fill in pods it stays for one more upgrade,
-beside the new policy, so that no pod is missed while the server gets to know that. */}}
+{{- /* "true" where the webhook fills in pods. An operator outside the cluster is not reached by the Service, so it fills in pods
+only with admission.url. When a server learns to fill in pods itself, the webhook stays for one more upgrade together with the
+new policy. So no pod is missed while the server picks the policy up. */}}
 {{- define "quartermaster.webhook.fills" -}}
 {{- $fills := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" }}
 {{- $was := false }}
@@ -119,8 +119,8 @@ true
 {{- end }}
 {{- end }}
 
-{{- /* "true" where the webhook judges what pods say they need of driver and card: on every server, because no policy of
-the API server can look at nodes. */}}
+{{- /* "true" where the webhook checks the driver and card that pods ask for. This is the case on every server, because no policy
+of the API server can look at nodes. */}}
 {{- define "quartermaster.webhook.compatibility" -}}
 {{- if and .Values.admission.compatibility (ne .Values.admission.webhook "never") (or .Values.admission.url (gt (int .Values.replicaCount) 0)) -}}
 true
@@ -143,7 +143,7 @@ service: {name: quartermaster-webhook, namespace: {{ $chart.Release.Namespace }}
 {{- end }}
 {{- end }}
 
-{{- /* Of the pod, or template of one, that the expression `.` stands for. */}}
+{{- /* Whether the pod or pod template of the expression `.` asks for an extended resource. */}}
 {{- define "quartermaster.webhook.asks" -}}
 (dyn(has({{ . }}.spec.initContainers) ? {{ . }}.spec.initContainers : []) + dyn({{ . }}.spec.containers)).exists(c,
 has(c.resources) && (
@@ -159,8 +159,8 @@ has(c.resources) && (
   expression: "!(has(object.metadata.annotations) && 'kubernetes.io/config.mirror' in object.metadata.annotations)"
 {{- end }}
 
-{{- /* Pods that ask for an accelerator and say what they need, share a card for a known framework, or have an affinity on
-CUDA versions, and templates of such pods: no others cause a call. The names are those of reconcilers/cuda. */}}
+{{- /* Only these pods and their templates cause a call: pods that ask for an accelerator and say what they need, share a card for
+a known framework, or have an affinity on CUDA versions. The names are those of reconcilers/cuda. */}}
 {{- define "quartermaster.webhook.compatibility.conditions" -}}
 - name: is-new
   expression: request.operation == 'CREATE' || object.spec != oldObject.spec
@@ -181,12 +181,12 @@ CUDA versions, and templates of such pods: no others cause a call. The names are
     has(t.matchExpressions) && t.matchExpressions.exists(x, x.key == 'cuda-major-version' || x.key == 'cuda-minor-version')))))
 {{- end }}
 
-{{- /* Namespaces whose pods are held to the rules: api/names.hpp has the same list. */}}
+{{- /* The namespaces where the rules apply to pods. api/names.hpp has the same list. */}}
 {{- define "quartermaster.everyday" -}}
 matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: {{ list "kube-system" "kube-public" "kube-node-lease" .Release.Namespace | uniq | toJson }}}]
 {{- end }}
 
-{{- /* The annotations of an object that is there while a hook runs: (list event weight). */}}
+{{- /* The annotations of an object that exists only while a hook runs: (list event weight). */}}
 {{- define "quartermaster.hook" -}}
 helm.sh/hook: {{ first . }}
 helm.sh/hook-weight: {{ last . | quote }}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/run.sh micro|sync|idle|admission|webhook|enrolment|extender|short [--json FILE] [...]: called by ./dev bench, which has built what is needed.
+# bench/run.sh micro|sync|idle|admission|webhook|enrolment|extender|short [--json FILE] [...]: called by ./dev bench, which builds what is needed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1; shift

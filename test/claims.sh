@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# claims.sh JUNIT.xml [FILE]: requirement rows (S..), faults (F..) and performance targets (T..) -> the tests that carry their number ->
-# result. Prints the table and writes it to FILE (docs/claims.md) with commit and date, so that no row is claimed without a test one can run.
-# "partly run (3 of 5)": the others need a longer run (--nightly), another day's third, or a version that is not there.
+# claims.sh JUNIT.xml [FILE]: requirements (S..), faults (F..) and performance targets (T..), the tests that carry their number, and the
+# results. Prints the table and writes it to FILE (docs/claims.md) with commit and date, so that each row has a test that people can run.
+# "partly run (3 of 5)": the others need a longer run (--nightly), another day's third, or a version that is not installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 junit=${1:?usage: claims.sh JUNIT.xml [FILE]}
@@ -14,7 +14,7 @@ results() {
        match($0, /--- (PASS|FAIL|SKIP): Test[A-Za-z0-9_]+/) { split(substr($0, RSTART + 4, RLENGTH - 4), w, ": ")
          print suite "/" substr(w[2], 5), (w[1] == "PASS") ? "run" : (w[1] == "FAIL") ? "fail" : "notrun" }' "$junit"
 }
-# A lane that ran a test again tells of it twice: the last result counts.
+# A lane that ran a test again reports it twice: the last result counts.
 table=$(results | awk '!($1 in last) { order[++n] = $1 } { last[$1] = $2 } END { for (i = 1; i <= n; ++i) print order[i], last[order[i]] }' |
   awk '
     { name = $1; status = ($2 == "run") ? "passed" : ($2 == "fail") ? "FAILED" : "not run"

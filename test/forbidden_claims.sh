@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# forbidden_claims.sh FILE...: claims this product does not make, one line a hit; exit code 1 when there is one. A line that says that
-# something is "not in scope" may name it. `./dev lint` asks it about the documents, the chart and the help texts.
+# forbidden_claims.sh FILE...: finds claims that this product does not make. One line per hit; exit code 1 if there is one. A line that
+# says that something is "not in scope" may name it. `./dev lint` runs it on the documents, the chart and the help texts.
 set -euo pipefail
 # Isolation: device nodes and cgroups, nothing of the bus. Speed: only what docs/performance.md measured. Cards of other machines: none.
 claims='\bIOMMU\b|\bSR-?IOV\b'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# go_test.sh sim|faults|admission|chart|cluster/node: the Go tests that need no server, of the simulator, of the fault kit, of the rules for pods,
-# of the chart and of what makes images, with the Go that built the control plane.
+# go_test.sh sim|faults|admission|chart|cluster/node: the Go tests that need no server, with the Go that built the control plane. They
+# test the simulator, the fault kit, the rules for pods, the chart, and the code that makes images.
 set -euo pipefail
 cd "$(dirname "$0")/$1"
 go=go

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reader may rely on without looking: layout, the one direction of dependency, scripts, headers, names. One line a finding.
+# What a reader may rely on without looking: layout, the one direction of dependency, scripts, headers, names. One line per finding.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=0
@@ -42,7 +42,7 @@ if [ ${#gomods[@]} -gt 0 ] && command -v gofmt >/dev/null; then
   for file in $(gofmt -l "${gomods[@]}"); do finding "$file is not gofmt'd"; done
 fi
 
-# What people are told: documents, chart, help texts.
+# Claims in what people read: documents, chart, help texts.
 mapfile -t told < <(git ls-files -co --exclude-standard README.md docs charts crds cli | grep -E '\.(md|yaml|tpl|json|txt|cpp|hpp)$')
 if ! hits=$(test/forbidden_claims.sh "${told[@]}"); then
   while IFS= read -r hit; do finding "a claim we do not make: $hit"; done <<<"$hits"
@@ -52,13 +52,26 @@ fi
 prose_skip=(docs/claims.md docs/troubleshooting.zh.md)
 mapfile -t prose < <(git ls-files -co --exclude-standard '*README.md' ':(glob)docs/*.md' | grep -vxF "$(printf '%s\n' "${prose_skip[@]}")")
 if [ -x test/prose/node_modules/.bin/textlint ]; then
-  # textlint goes on without its rules when it cannot read them, so each run has to find what is wrong in the sample.
+  # textlint continues without its rules if it cannot read them, so each run must find the mistakes of the sample.
   said=$(test/prose/node_modules/.bin/textlint --config test/prose/.textlintrc.json --format unix test/prose/sample.md "${prose[@]}" 2>&1) || true
   said=$(sed -e "s#^$PWD/##" -e 's# \[Error/[a-z]*\]$##' <<<"$said")
   [ "$(grep -c '^test/prose/sample.md:' <<<"$said")" = 6 ] || finding "textlint does not find the 6 mistakes of test/prose/sample.md: $said"
   while IFS= read -r hit; do finding "$hit"; done < <(grep -E '^[^:]+\.md:[0-9]' <<<"$said" | grep -v '^test/prose/sample.md:')
 else
   finding "the documents were not read: ./dev setup installs textlint"
+fi
+
+# The same words in what people read outside Markdown. Left out: test data, whose sentences are those of the program.
+mapfile -t texts < <(git ls-files -co --exclude-standard dev .clang-tidy '*.sh' '*CMakeLists.txt' crds charts test/demo test/e2e |
+  grep -E '(^dev|^\.clang-tidy|\.(sh|yaml|json|tpl|txt))$' | grep -v '^charts/quartermaster/files/')  # crds/ has links to those
+if [ -d test/prose/node_modules/js-yaml ]; then
+  said=$(node test/prose/words.cjs test/prose/sample.yaml) || true
+  [ "$(grep -c '^test/prose/sample.yaml:' <<<"$said")" = 3 ] || finding "test/prose/words.cjs does not find the 3 mistakes of test/prose/sample.yaml: $said"
+  if ! said=$(node test/prose/words.cjs "${texts[@]}"); then
+    while IFS= read -r hit; do finding "$hit"; done <<<"$said"
+  fi
+else
+  finding "the chart and the scripts were not read: ./dev setup installs what reads them"
 fi
 
 # Names and lengths. test/names/pending.txt has the files that were written before the rule; it only shrinks.

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# package.sh: the chart as the Alauda Container Platform takes it. `package.sh --help` says how it is used.
+# package.sh: the chart in the form that the Alauda Container Platform accepts. `package.sh --help` says how it is used.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() {
   cat <<'H'
 usage: package.sh FOLDER
-Writes into FOLDER (made; must not exist):
-  quartermaster/      the chart, with module-plugin.yaml, scripts/plugin-config.yaml and the list of images in values.yaml:
+Creates FOLDER, which must not exist, and writes into it:
+  quartermaster/      the chart, with module-plugin.yaml, scripts/plugin-config.yaml and the list of images in values.yaml. Next:
                       helm package --version VERSION, helm push to oci://REGISTRY/accelerators/charts, violet create, package, push
-  moduleconfig.yaml   what the platform makes of the two; to look at, or to apply where there is no violet
+  moduleconfig.yaml   the object that the platform makes of both. Read it, or apply it where violet is not available
 H
 }
 case ${1:-} in
@@ -24,11 +24,11 @@ mkdir -p "$out"
 cp -r "$here/../quartermaster" "$out/quartermaster"
 cp -r "$here/module-plugin.yaml" "$here/scripts" "$out/quartermaster/"
 sed -i "s/^version: .*/version: $version/" "$out/quartermaster/Chart.yaml"
-# `global: {}` is the chart's last line: the list takes its place.
+# `global: {}` is the last line of values.yaml. The list of images replaces it.
 sed -i '/^global: {}$/d' "$out/quartermaster/values.yaml"
 grep -v '^#' "$here/images.yaml" >>"$out/quartermaster/values.yaml"
 
-# ModuleConfig: the ModulePlugin of one version, with what is in plugin-config.yaml (but mustUpgrade, which is not of it).
+# ModuleConfig: the ModulePlugin of one version, with the fields of plugin-config.yaml except mustUpgrade.
 {
   sed -n '1,/^spec:/p' "$here/module-plugin.yaml" | sed \
     -e 's/^kind: ModulePlugin/kind: ModuleConfig/' \

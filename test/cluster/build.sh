@@ -1,9 +1,9 @@
 #!/bin/bash
 # build.sh: build the programs of the test cluster from their Go modules, into ${XDG_CACHE_HOME:-~/.cache}/quartermaster.
 #
-# Versions and checksums are those of the go.mod and go.sum files beside this script; checksum verification stays on.
-# What is there already is skipped: a stamp holds a hash of go.mod, go.sum and the link flags. A program is built under a
-# temporary name and renamed, so a half-built one is never seen; a lock per folder keeps two callers from building twice.
+# Versions and checksums are those of the go.mod and go.sum files in this folder; checksum verification stays on.
+# Programs that are built already are skipped: a stamp holds a hash of go.mod, go.sum and the link flags. A program is built
+# under a temporary name and renamed, so no one sees a half-built one. A lock per folder keeps two callers from building twice.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/layout.sh"
 
@@ -60,7 +60,7 @@ if [[ -n $real_node ]]; then
   units+=("${real_node_units[@]}")
 fi
 
-# estimate PROGRAM: how long it takes from cold on two cores, measured; the first program of a module pays for the rest.
+# estimate PROGRAM: the measured time of a cold build on two cores. The first program of a module also builds what the others share.
 estimate() {
   case $1 in
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
@@ -70,7 +70,7 @@ estimate() {
   esac
 }
 
-# link_flags UNIT: /version, `helm version` and Helm's .Capabilities read these; without them a server calls itself v0.0.0-master.
+# link_flags UNIT: /version, `helm version` and Helm's .Capabilities read these; without them a server reports `v0.0.0-master`.
 link_flags() {
   local v major minor flags="-s -w" p
   v=$(unit_version "$1"); IFS=. read -r major minor _ <<<"${v#v}"

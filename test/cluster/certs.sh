@@ -1,12 +1,12 @@
 # certs.sh: the cluster's own certificate authority and the kubeconfigs made with it. Sourced by cluster.sh.
-# Everything is made anew for each cluster and deleted with it; P-256 keys, because making RSA ones would cost a second.
+# Each cluster gets new certificates, which are deleted with it. Keys are P-256, because RSA keys would take a second.
 
-# quietly COMMAND...: openssl says much on stderr; it is shown when the command fails.
+# quietly COMMAND...: openssl writes much to stderr. It is shown only if the command fails.
 quietly() { "$@" 2>logs/openssl.log || { cat logs/openssl.log >&2; die "the certificates could not be made"; }; }
 
 ec=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 3650)
 
-# issue NAME SUBJECT EXTENSION...: certs/NAME.crt and .key, signed by the authority.
+# issue NAME SUBJECT EXTENSION...: certs/NAME.crt and .key, signed by the cluster's CA.
 issue() {
   local name=$1 subject=$2 extensions=(); shift 2
   while (($#)); do extensions+=(-addext "$1"); shift; done
@@ -16,7 +16,7 @@ issue() {
 
 client() { issue "$1" "$2" extendedKeyUsage=clientAuth; }
 
-# make_certs: in the cluster's folder. system:masters is for people, tests and KWOK; the components have their RBAC names.
+# make_certs: in the cluster's folder. People, tests and KWOK are in `system:masters`; the components have their RBAC names.
 make_certs() {
   mkdir -p certs; chmod 700 certs
   quietly openssl req -x509 "${ec[@]}" -subj /CN=quartermaster-test-cluster -keyout certs/ca.key -out certs/ca.crt \
@@ -55,7 +55,7 @@ EOF
   chmod 600 "$file.new"; mv "$file.new" "$file"
 }
 
-# certificate_kubeconfig FILE SERVER NAME: the certificate travels inside, so the file may be copied anywhere.
+# certificate_kubeconfig FILE SERVER NAME: the file contains the certificate, so it can be copied anywhere.
 certificate_kubeconfig() {
   write_kubeconfig "$1" "$2" "$3" "client-certificate-data: $(base64 -w0 <"certs/$3.crt")" "client-key-data: $(base64 -w0 <"certs/$3.key")"
 }

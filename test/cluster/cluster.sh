@@ -2,8 +2,8 @@
 # cluster.sh: a real Kubernetes control plane on loopback, with KWOK playing the kubelets. `cluster.sh --help` says how it is used.
 #
 # One cluster is one folder: ${QUARTERMASTER_CLUSTERS:-${XDG_STATE_HOME:-~/.local/state}/quartermaster/clusters}/NAME. Nothing else on
-# the machine is touched. The folder's file `cluster.env` is written when the cluster is ready; a folder without it is left over from
-# an `up` that was killed, and the next `up` clears it.
+# the machine is touched. The file `cluster.env` is written to the folder when the cluster is ready. A folder without it is left over
+# from an `up` that was killed, and the next `up` removes it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/layout.sh"
@@ -109,8 +109,8 @@ folder=$clusters/$name
 
 # ---- what the verbs share ----
 
-# lock: one change of a cluster at a time. The lock file lies beside the folder, for `down` deletes the folder; the last thing `down`
-# does is to delete the lock file too, so who gets the lock looks whether it is still that file.
+# lock: one change of a cluster at a time. The lock file is next to the folder, because `down` deletes the folder. As its last step
+# `down` deletes the lock file too, so a caller that gets the lock checks whether it still holds the same file.
 lock_file=$clusters/.$name.lock
 lock() {
   mkdir -p "$clusters"
@@ -140,7 +140,7 @@ take_down() { # in any state, also half started
 
 port_free() { ! { exec 3<>"/dev/tcp/127.0.0.1/$1"; } 2>/dev/null; }
 
-# free_port: sets REPLY to a port below the range of outgoing connections that nobody listens on and no other cluster was given.
+# free_port: sets REPLY to a port below the range of outgoing connections that is not in use and that no other cluster has.
 ports_taken=
 free_port() {
   local tries

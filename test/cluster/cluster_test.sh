@@ -1,5 +1,5 @@
 #!/bin/bash
-# cluster_test.sh [1.36|1.30]...: does the test cluster do what its help says? Starts clusters in a folder of its own, leaves nothing.
+# cluster_test.sh [1.36|1.30]...: does the test cluster do what its help says? Starts clusters in its own folder and leaves nothing behind.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")" || exit
 versions=("$@"); ((${#versions[@]})) || versions=(1.36)
@@ -29,7 +29,7 @@ check "an unknown verb is refused in one line"       refuses "unknown verb 'upp'
 check "an unknown option is refused in one line"     refuses "unknown option '--nods'" ./cluster.sh up --nods 3
 check "an unknown Kubernetes version names those there are" refuses "not one of: 1.36 1.30" ./cluster.sh up --k8s 1.29
 check "an option of another verb is refused"         refuses "'down' does not take --port" ./cluster.sh down --port 1
-check "a component that is none is refused"          refuses "not a component" ./cluster.sh restart kube-proxy
+check "an unknown component is refused"              refuses "not a component" ./cluster.sh restart kube-proxy
 check "a name that is a path is refused"             refuses "lower case" ./cluster.sh up --name ../x
 check "down --all is refused where others may have clusters" refuses "clusters that others started" env -u QUARTERMASTER_CLUSTERS ./cluster.sh down --all
 check "down without a cluster is no error"           ./cluster.sh down
@@ -83,7 +83,7 @@ EOF
   check "$version: what was there is still there"          soon 10 is "$(jsonpath '{.items[*].metadata.name}' nodes)" "node-0 node-1"
   check "$version: and new pods run"                       bash -c 'kubectl scale deployment/two --replicas=4 && kubectl rollout status deployment/two --timeout=30s'
   kubectl label node node-1 kwok.x-k8s.io/node=ignore >/dev/null
-  check "$version: a node KWOK is told to ignore is lost"  kubectl wait node/node-1 --for=condition=Ready=Unknown --timeout=60s
+  check "$version: a node that KWOK ignores is lost"  kubectl wait node/node-1 --for=condition=Ready=Unknown --timeout=60s
   kubectl label node node-1 kwok.x-k8s.io/node- >/dev/null
   check "$version: and comes back"                         kubectl wait node/node-1 --for=condition=Ready=True --timeout=30s
   check "$version: and its pods are ready again"           soon 20 is "$(kubectl get pods -A --no-headers | grep -vc ' 1/1 ')" 0
@@ -107,7 +107,7 @@ for signal in INT TERM; do
   check "and no folder"                                    test ! -e "$QUARTERMASTER_CLUSTERS/interrupted"
 done
 
-# Killed so that it cannot clean up: the next up does.
+# Killed so that it cannot clean up: the next `up` cleans up.
 ./cluster.sh up --name killed >/dev/null 2>&1 & pid=$!
 soon 20 test -f "$QUARTERMASTER_CLUSTERS/killed/pids/kube-apiserver"
 kill -KILL $pid; wait $pid 2>/dev/null

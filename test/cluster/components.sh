@@ -46,8 +46,8 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
     --config="$dir/kube-scheduler.yaml" --authentication-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" \
     --authorization-kubeconfig="$dir/certs/kube-scheduler.kubeconfig" --bind-address=127.0.0.1 --secure-port="$SCHEDULER_PORT" \
     --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key"
-  # KWOK and the simulator play the kubelet of every node except those labelled kwok.x-k8s.io/node=ignore: label a node so and its
-  # heartbeat stops. Why the simulator renews the leases is said in test/sim/leases.go.
+  # KWOK and the simulator play the kubelet of every node except those with the label kwok.x-k8s.io/node=ignore. If you set the
+  # label, the node's heartbeat stops. test/sim/leases.go explains why the simulator renews the leases.
   write_start kwok "$(program_path kwok kwok)" \
     --kubeconfig="$dir/certs/kwok.kubeconfig" --config="$dir/kwok.yaml" --server-address="127.0.0.1:$KWOK_PORT" \
     --manage-nodes-with-label-selector='kwok.x-k8s.io/node!=ignore' --node-lease-duration-seconds=0 \
@@ -87,8 +87,8 @@ EOF
   } >kwok.yaml
 }
 
-# birth PID: its start time; empty when it is gone. A process that nobody has reaped counts as gone once its last thread is: after a
-# SIGKILL the first thread is a zombie while others still hold the ports.
+# birth PID: its start time; empty when the process is gone. A process that was not reaped yet counts as gone when its last thread is
+# gone: after a SIGKILL the first thread is a zombie while other threads still hold the ports.
 birth() {
   local stat tasks
   stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 0
@@ -114,7 +114,7 @@ start() { # NAME: in a session of its own, so that Ctrl-C at a terminal reaches 
   echo "$pid $(birth "$pid")" >"pids/$1"
 }
 
-# stop NAME [SIGNAL]: waits for its exit, so that its port is free; SIGKILL after 15 s.
+# stop NAME [SIGNAL]: waits until it has exited, so that its port is free. Sends SIGKILL after 15 s.
 stop() {
   local pid i; pid=$(pid_of "$1")
   if [[ -n $pid ]]; then
@@ -128,7 +128,7 @@ stop() {
   rm -f "pids/$1"
 }
 
-# http_ok PORT PATH: a plain GET answered with 200. In a subshell, which a server that dies in between may take down with SIGPIPE.
+# http_ok PORT PATH: whether a plain GET returns 200. Runs in a subshell, because SIGPIPE ends it if the server dies meanwhile.
 http_ok() (
   exec 2>/dev/null 3<>"/dev/tcp/127.0.0.1/$1" || exit 1
   printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
@@ -149,7 +149,7 @@ answers() { # NAME
   esac
 }
 
-# await NAME: until it answers; when it dies or 60 s pass, its last words are printed and the answer is 1.
+# await NAME: waits until it answers. If it dies or 60 s pass, prints the end of its log and returns 1.
 await() {
   local deadline=$((SECONDS + 60))
   until answers "$1"; do

@@ -1,4 +1,4 @@
-# layout.sh: which versions there are and where their programs lie. Sourced by build.sh and cluster.sh; changes nothing.
+# layout.sh: which versions exist and where their programs are. Sourced by build.sh and cluster.sh; changes nothing.
 # A version is written once, in a go.mod: a new patch release is an edit of that file (and of its go.sum).
 
 cluster_src=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -52,7 +52,7 @@ unit_version() {
   esac
 }
 
-# unit_home UNIT: where it is built to; programs in bin/, stamps beside them in stamps/.
+# unit_home UNIT: the folder it is built into, with programs in bin/ and stamps in stamps/.
 unit_home() {
   case $1 in
     1.*|kubelet-*|scheduler-*) echo "$cache_root/kubernetes-$(unit_version "$1")" ;;

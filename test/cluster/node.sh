@@ -1,9 +1,9 @@
-# node.sh: the real node, real-1: containerd, runc and a kubelet in mount, network, pid and host name namespaces of their own, beside KWOK's
-# nodes. Sourced by cluster.sh; all functions but node_obstacle run in the cluster's folder, with cluster.env sourced.
+# node.sh: the real node, real-1, next to KWOK's nodes: containerd, runc and a kubelet in their own mount, network, pid and host name
+# namespaces. Sourced by cluster.sh. All functions except node_obstacle run in the cluster's folder, with cluster.env sourced.
 #
-# Nothing of the machine's network is touched: sockets lead in and out (node/door.go). Component `node` is the door and the parent of
-# process 1 of the namespaces; `containerd` and `kubelet` are started into them. What the node writes is in the cluster's folder, below
-# node/: etc/kubernetes, var/lib and var/log are at their usual places in there.
+# The machine's network is not touched: sockets lead in and out (node/door.go). Component `node` is the door and the parent of
+# process 1 of the namespaces; `containerd` and `kubelet` are started into them. The node writes into node/ of the cluster's folder:
+# etc/kubernetes, var/lib and var/log are at their usual places there.
 
 node_name=real-1
 node_ip=198.18.0.1           # RFC 2544; each cluster's node has the same, in its own network
@@ -14,7 +14,7 @@ pause_image=quartermaster.test/pause:1
 
 real_node() { echo "$(unit_home node)/bin/real-node"; }
 
-# node_obstacle: why there can be no real node on this machine, in one line; nothing when there can.
+# node_obstacle: one line that says why this machine cannot have a real node; empty if it can.
 node_obstacle() {
   local controller program
   ((EUID == 0)) || { echo "not root"; return; }
@@ -33,7 +33,7 @@ node_obstacle() {
   esac
 }
 
-# ---- cgroups: one for all its pods, of its own, because a kubelet ends what it does not know below its root ----
+# ---- cgroups: its own one for all its pods, because a kubelet kills unknown processes below its root ----
 
 node_cgroup() { echo "quartermaster-$(sha256sum <<<"$folder" | cut -c1-12)"; } # of the folder: names are used twice
 
@@ -48,7 +48,7 @@ make_cgroups() {
   local at file # version 2: node_obstacle has given the controllers on
   for at in $(node_cgroups); do
     mkdir -p "$at"
-    for file in cpuset.cpus cpuset.mems; do # of version 1: nobody can enter one in which they are empty
+    for file in cpuset.cpus cpuset.mems; do # version 1: no process can enter a cgroup where they are empty
       if [[ -f $at/$file && ! -f $at/cgroup.controllers ]]; then cat "${at%/*}/$file" >"$at/$file"; fi
     done
   done
@@ -149,7 +149,7 @@ node_init() { local pid; pid=$(pid_of node-init); [[ -n $pid ]] && echo "$pid" |
 # in_node COMMAND...: in the node's namespaces.
 in_node() { local pid; pid=$(node_init) || return; nsenter --target "$pid" --mount --uts --net --pid -- "$@"; }
 
-# start_in_node NAME: nsenter stays as parent of what it starts; what counts is the child, which outlives it.
+# start_in_node NAME: nsenter stays as the parent of what it starts. The child counts, because it outlives nsenter.
 start_in_node() {
   local outer inner i
   inner=$(node_init) || exit

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job, told as it happens: a real control plane, 8 simulated nodes, the operator under its own ServiceAccount, nodes labelled,
-# resources declared; then what a person wants to see. Called by `./dev demo`, which has built what is needed.
+# The main job, shown step by step: a real control plane, 8 simulated nodes, the operator under its own ServiceAccount. The demo labels
+# nodes, declares resources, and prints what people want to see. `./dev demo` calls it after building everything it needs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 usage() { cat <<'H'
@@ -28,7 +28,7 @@ cleanup() {
   test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
   rm -rf "$work"
 }
-leave() {  # leave CODE: the last words of a failed part, then nothing left behind
+leave() {  # leave CODE: prints the end of a failed part's log and cleans up
   [ "$1" -eq 0 ] || tail -n 5 "$work"/*.log >&2 || true
   cleanup
   exit "$1"
@@ -81,7 +81,7 @@ label_nodes() {
   wait_for 60 bash -c '[ "$(kubectl get anode -o json | jq "[.items[]|select(.status.phase==\"Ready\")]|length")" -ge 3 ]'
 }
 
-# pod JSON-OF-LIMITS: what the API server would say to such a pod; nothing is made.
+# pod JSON-OF-LIMITS: the API server's answer to such a pod. The pod is not created.
 pod() {
   kubectl create --dry-run=server -o json -f - <<P 2>&1
 {"apiVersion":"v1","kind":"Pod","metadata":{"name":"try"},"spec":{"containers":[{"name":"main","image":"x","resources":{"limits":$1}}]}}

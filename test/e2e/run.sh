@@ -63,8 +63,8 @@ if [[ -z $kubeconfig ]]; then
 fi
 PATH=$(dirname "$(find "$cache" -path '*/kubernetes-*/bin/kubectl' | sort -V | tail -n1)"):$PATH
 kubectl --kubeconfig "$kubeconfig" apply -f "$here/policy.yaml" >/dev/null
-# In the order of their names, which chainsaw does not keep by itself. A namespace of its own would cost each test five seconds at its
-# end; nothing here needs one.
+# In the order of their names, which chainsaw does not keep by itself. A namespace per test would cost five seconds at its end, and no
+# test needs one.
 passed=0 failed=()
 for test in "${tests[@]}"; do
   if KUBECONFIG=$kubeconfig QUARTERMASTER=$operator "$chainsaw" test --namespace default --no-color --quiet "$test" >"$work/test.txt" 2>&1; then passed=$((passed + 1))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# mutations.sh: are the fault tests able to fail? Runs the fake operator with one guard taken away at a time; the test named beside it
-# must fail, and must pass when nothing is taken away. Not part of the suite: run it after changing the kit. About five minutes.
+# mutations.sh: can the fault tests fail? Runs the fake operator with one guard removed at a time. The test named next to the guard must
+# fail, and must pass with all guards. Not part of the suite: run it after a change of the kit. About five minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
@@ -8,7 +8,7 @@ clusters=mutations-$$
 trap '"$here/run.sh" --down "$clusters"; rm -rf "$work"' EXIT
 (cd "$here" && go build -o "$work/fakeoperator" ./fakeoperator)
 bad=0
-# expect pass|fail GUARD TEST: GUARD - takes nothing away.
+# expect pass|fail GUARD TEST: with GUARD -, no guard is removed.
 expect() {
   local got=pass
   FAKE_BREAK=$2 "$here/run.sh" --clusters "$clusters" --operator "$work/fakeoperator" -run "^Test$3_" >"$work/log" 2>&1 || got=fail

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh: the agent for static pods on three simulated masters. `run.sh --help` says how it is used.
+# run.sh: the agent for static pods on three simulated control-plane nodes. `run.sh --help` says how it is used.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=${here%/test/static_pod}

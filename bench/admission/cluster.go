@@ -158,7 +158,7 @@ func (c *cluster) tool(input []byte, name string, arguments ...string) ([]byte, 
 	return out, err
 }
 
-// install the chart, the rules and the namespace, and stop what would work beside the measurement.
+// install the chart, the rules and the namespace, and stop what would run during the measurement.
 func (c *cluster) install(ctx context.Context, keys int, enforced bool) error {
 	if _, err := c.tool(nil, "helm", "install", "quartermaster", "charts/quartermaster", "--namespace", "quartermaster", "--create-namespace",
 		"--set", "replicaCount=0", "--set", fmt.Sprintf("admission.policies=%t", enforced)); err != nil {
@@ -190,7 +190,7 @@ func (c *cluster) install(ctx context.Context, keys int, enforced bool) error {
 
 const never = "never.bench.test/a"
 
-// rules is a ResourceRules object of so many keys: gpu-manager's two, of which one is filled in, one that nobody may set, and others.
+// rules is a ResourceRules object of so many keys: gpu-manager's two, of which one is filled in, one that no one may set, and others.
 func rules(keys int) []byte {
 	type rule = map[string]any
 	all := map[string]rule{

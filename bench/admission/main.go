@@ -1,5 +1,5 @@
 // What holding pods to declared rules costs an API server: the wall time of creating pods with the chart's admission policies against the
-// same without them, in alternating pairs. README.md beside this file says what is measured; bench/admission/run.sh builds and calls this from
+// same without them, in alternating pairs. README.md in this folder says what is measured; bench/admission/run.sh builds and calls this from
 // the repository's root.
 package main
 

@@ -10,7 +10,7 @@ import (
 )
 
 // mostWrites is what no node may exceed in the full transaction: four of the Node (taint, label off, label on, taint off); of its status one for
-// each of Waiting, Draining, Removing, Enrolling, Verifying and Ready, three more where the plugin is late and it is said why, one more where
+// each of Waiting, Draining, Removing, Enrolling, Verifying and Ready, three more where the plugin is late and the message says why, one more where
 // its turn is given to another first.
 const mostWrites = 14
 

@@ -1,5 +1,5 @@
-// A thousand nodes change their mode at once: what that costs our operator beside one on controller-runtime that only turns labels into
-// labels, and the full transaction under the eyes of an independent witness. README.md beside this file says what is measured and how;
+// A thousand nodes change their mode at once: what that costs our operator next to one on controller-runtime that only turns labels into
+// labels, and the full transaction under the eyes of an independent witness. README.md in this folder says what is measured and how;
 // bench/enrolment/run.sh builds everything and calls this from the repository's root.
 package main
 

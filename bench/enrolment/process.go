@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a program beside this one, pinned to a core where one is named (-1: none).
+// process is a program next to this one, pinned to a core where one is named (-1: none).
 type process struct {
 	command *exec.Cmd
 	errors  *tail

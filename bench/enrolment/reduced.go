@@ -50,7 +50,7 @@ func (o options) startOurs(core int, c *plane) (*process, error) {
 	return spawn(core, filepath.Join(o.release, "quartermaster"), "controller", "--kubeconfig", c.kubeconfig, "--metrics-address", metrics)
 }
 
-// reduced is the ratio: nothing to drain, nobody who would verify, every node may change at once. No controller manager, KWOK or scheduler
+// reduced is the ratio: nothing to drain, no one who would verify, every node may change at once. No controller manager, KWOK or scheduler
 // runs; a plugin pod never comes, so ours ends, as the peer does, when the last node has its new label.
 func reduced(ctx context.Context, o options, all []*contender) error {
 	pinSelf(o.controlCore)

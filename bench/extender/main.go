@@ -1,5 +1,5 @@
 // What a call of the scheduler extender costs: ours against one in Go that keeps the same ledger, from the same API server with the same nodes
-// and pods. README.md beside this file says what is measured and how; bench/extender/run.sh builds and calls this from the repository's root.
+// and pods. README.md in this folder says what is measured and how; bench/extender/run.sh builds and calls this from the repository's root.
 package main
 
 import (

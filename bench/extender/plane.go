@@ -76,7 +76,7 @@ func planeUp(ctx context.Context, core int) (*plane, error) {
 	if out, err := exec.Command(clusterScript, "stop", "kube-controller-manager", "--name", c.name).CombinedOutput(); err != nil {
 		return c, fmt.Errorf("%w: %s", err, out)
 	}
-	// Pods need it, and nobody else would make it now.
+	// Pods need it, and no one else would make it now.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}}
 	if _, err := c.client.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return c, err
@@ -95,7 +95,7 @@ func (c *plane) down(keep bool) {
 	}
 }
 
-// freeLeases: whoever starts next leads at once.
+// freeLeases: the next one that starts leads at once.
 func (c *plane) freeLeases(ctx context.Context) error {
 	return c.client.CoordinationV1().Leases(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
@@ -122,7 +122,7 @@ func amounts(of map[string]int64, cards int64) corev1.ResourceList {
 	return out
 }
 
-// nodeOf is a node as GPU feature discovery leaves it (21 KB), with so many cards, which nobody has enrolled: the operator leaves it alone.
+// nodeOf is a node as GPU feature discovery leaves it (21 KB), with so many cards, which no one has enrolled: the operator leaves it alone.
 func nodeOf(name string, i, cards int) *corev1.Node {
 	n := load.Node(1, i)
 	n.Name = name

@@ -74,7 +74,7 @@ func (b *bench) growWithNodes(ctx context.Context) error {
 		})
 }
 
-// growWithCards: 200 nodes of each size, all of one mode, which nobody uses; asked for something that fits on none, so that every card is looked at.
+// growWithCards: 200 nodes of each size, all of one mode, which no one uses; asked for something that fits on none, so that every card is looked at.
 func (b *bench) growWithCards(ctx context.Context) error {
 	const each = 200
 	group := func(size int) (names []string) {

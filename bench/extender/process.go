@@ -112,7 +112,7 @@ func memoryOf(pid int) (map[string]float64, error) {
 	return found, nil
 }
 
-// forgetPeak makes VmHWM begin anew.
+// forgetPeak makes VmHWM start again.
 func forgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }

@@ -1,4 +1,4 @@
-// Side by side: our informer against client-go's, on one API server with the same objects. README.md beside this file says what is
+// Side by side: our informer against client-go's, on one API server with the same objects. README.md in this folder says what is
 // measured and how; bench/sync/run.sh builds everything and calls this from the repository's root.
 package main
 

@@ -80,7 +80,7 @@ func (p *process) expect(ctx context.Context, word string, within time.Duration)
 
 func (p *process) pid() int { return p.command.Process.Pid }
 
-// ended: its standard output is closed, lines nobody reads are dropped.
+// ended: its standard output is closed, lines no one reads are dropped.
 func (p *process) ended() bool {
 	for {
 		select {

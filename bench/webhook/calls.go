@@ -57,7 +57,7 @@ func (c *caller) call(ctx context.Context, client *http.Client) ([]byte, error) 
 	return text, err
 }
 
-// right: the answer makes of the pod what the rules want, whoever gives it.
+// right: the answer makes of the pod what the rules want, no matter who gives it.
 func (c *caller) right(ctx context.Context) error {
 	text, err := c.call(ctx, c.clients[0])
 	if err != nil {

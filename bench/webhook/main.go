@@ -1,5 +1,5 @@
 // What a call of an admission webhook costs: ours against one on controller-runtime that does the same, from the same rules, on the same
-// review. README.md beside this file says what is measured and how; bench/webhook/run.sh builds and calls this from the repository's root.
+// review. README.md in this folder says what is measured and how; bench/webhook/run.sh builds and calls this from the repository's root.
 package main
 
 import (

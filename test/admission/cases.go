@@ -19,7 +19,7 @@ type Set struct {
 	Name    string              `json:"name"`
 	Declare []map[string]string `json:"declare"` // the data of a ConfigMap each
 	CompileOptions
-	Refused []string `json:"refused"` // keys whose declarations are themselves refused, so that nobody is held to them
+	Refused []string `json:"refused"` // keys whose declarations are themselves refused, so that no pod is checked against them
 	Sweep   *Sweep   `json:"sweep"`
 	Pods    []Row    `json:"pods"`
 }
@@ -51,7 +51,7 @@ type Box struct {
 	Ask map[string]json.Number `json:"ask"`
 }
 
-// Sweep makes a pod of each amount of a key; what must come of it is in the table, a file beside.
+// Sweep makes a pod of each amount of a key; what must come of it is in the table, a file next to it.
 type Sweep struct {
 	Key    string                 `json:"key"`
 	Table  string                 `json:"table"`
@@ -209,7 +209,7 @@ func quantities(of map[string]json.Number) corev1.ResourceList {
 	return out
 }
 
-// readTable of a sweep: amount, verdict alone, verdict with what it needs beside it, nearest legal amount.
+// readTable of a sweep: amount, verdict alone, verdict together with what it needs, nearest legal amount.
 func readTable(file string) ([][4]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -229,7 +229,7 @@ func readTable(file string) ([][4]string, error) {
 	return rows, nil
 }
 
-// SweepCases are a pod of each amount of the table; `partner` is what a share needs beside it.
+// SweepCases are a pod of each amount of the table; `partner` is what a share needs in addition.
 func (s Set) SweepCases(partner string) []Case {
 	if s.Sweep == nil {
 		return nil
@@ -267,7 +267,7 @@ func (c Case) Wrong(a Answer) []string {
 	if c.Allowed != (a.Refusals == "") || !strings.Contains(a.Refusals, c.Refuse) {
 		say("the refusal is %q, not %q", a.Refusals, c.Refuse)
 	}
-	// What is said beside a refusal is not looked at.
+	// Warnings next to a refusal are not checked.
 	if c.Allowed && ((c.Advise == "") != (a.Advice == "") || !strings.Contains(a.Advice, c.Advise)) {
 		say("the advice is %q, not %q", a.Advice, c.Advise)
 	}

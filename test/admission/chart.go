@@ -21,7 +21,7 @@ type Policies struct {
 	Text                     []byte                               // the manifests
 }
 
-// Helm is the one beside the control plane, else the one on the PATH.
+// Helm is the one next to the control plane, else the one on the PATH.
 func Helm() string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

@@ -116,7 +116,7 @@ func checkCosts(t *testing.T, engine *Engine, pod *corev1.Pod, rules Spec, what 
 	return costs
 }
 
-// What evaluating costs this machine for a usual pod, policy by policy: CPU, also that of the collector, beside the server's own work.
+// What evaluating costs this machine for a usual pod, policy by policy: CPU, also that of the collector, in addition to the server's own work.
 func BenchmarkAPodThroughEachPolicy(b *testing.B) {
 	policies, err := Render(true)
 	if err != nil {

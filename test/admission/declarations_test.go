@@ -59,7 +59,7 @@ func switchedOff(of *corev1.ConfigMap) bool {
 	return of.Labels[label] == "false"
 }
 
-// What the door answers when a declaration changes: it never bars what is none of its business, nor the way out.
+// What the door answers when a declaration changes: it never refuses what it does not judge, nor the way out.
 func TestS24_ABrokenDeclarationCanBeSwitchedOffAndItsOwnerMayChangeWhatIsHis(t *testing.T) {
 	engine := celForm(t)
 	rules := NewSpec()

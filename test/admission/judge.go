@@ -90,7 +90,7 @@ type Compiled struct {
 	LeftOut int      `json:"leftOut"`
 }
 
-// CompileOptions are what the operator knows beside the declarations; nil lists: nothing.
+// CompileOptions are what the operator knows in addition to the declarations; nil lists: nothing.
 type CompileOptions struct {
 	FillOptional   bool     `json:"fillOptional,omitempty"`
 	RuntimeClasses []string `json:"runtimeClasses,omitempty"`

@@ -98,7 +98,7 @@ type Padded struct {
 }
 
 // PaddingRules: five groups of 16 keys that must be used together, as many of them with 64 exclusions (the longest list) as are compared,
-// beside keys to break rules by. `more` other keys take part in exclusions too: with them the operator lists them one by one, or no longer.
+// next to keys to break rules by. `more` other keys take part in exclusions too: with them the operator lists them one by one, or no longer.
 func PaddingRules(more int) Spec {
 	spec := NewSpec()
 	source := "kube-public/cf-crl-padding"

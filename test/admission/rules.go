@@ -29,7 +29,7 @@ type Accepted struct {
 	Words string `json:"words"`
 }
 
-// PodAmount is what an annotation or label of the pod says beside a key (quota/resource_keys.hpp).
+// PodAmount is an amount that an annotation or label of the pod adds to a key (quota/resource_keys.hpp).
 type PodAmount struct {
 	Name    string `json:"name"`
 	Label   bool   `json:"label"`

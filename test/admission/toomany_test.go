@@ -72,7 +72,7 @@ func TestS24_APodOfMoreThanIsJudgedIsRefusedAndCostsLittle(t *testing.T) {
 	}
 }
 
-// A pod that breaks a rule is refused whatever is around it: judged or too large, but never passed over because the server gave up.
+// A pod that breaks a rule is refused whatever is around it: judged or too large, but never skipped because the server gave up.
 func TestS24_APaddedPodIsRefusedAtEverySize(t *testing.T) {
 	engine := celForm(t)
 	judge := cppForm(t)
@@ -194,7 +194,7 @@ func TestS24_AmountsThatAProgramAcceptsCostLittle(t *testing.T) {
 	}
 }
 
-// What the pod says beside a key is looked at in every container, however long it is.
+// What the pod says in addition to a key is read in every container, however long it is.
 func TestS49_WhatThePodSaysIsJudgedInEveryContainerWithinTheBudget(t *testing.T) {
 	engine, judge := celForm(t), cppForm(t)
 	rules := NewSpec()

@@ -74,7 +74,7 @@ func (w *webhook) compiles(ctx context.Context, batch *server.Batch, domain, enf
 	return fmt.Errorf("the operator's rules: %s", differs)
 }
 
-// holds: whoever refuses, warns and fills in knows of the probes.
+// holds: everything that refuses, warns and fills in knows of the probes.
 func (w *webhook) holds(ctx context.Context, domain, enforcement string) error {
 	ask := func(key string) (server.Reply, error) {
 		pod := admission.NewPod()
@@ -129,7 +129,7 @@ func TestS24_S25_TheTruthTableWhereTheWebhookFillsIn(t *testing.T) {
 	server.RunCases(t, api, judge, &webhook{}, batches(t))
 }
 
-// Below 1.36 nobody fills in a default while the operator is gone: a pod that relies on one is made without it, not refused.
+// Below 1.36 no one fills in a default while the operator is gone: a pod that relies on one is made without it, not refused.
 func TestS24_APodThatReliesOnADefaultIsMadeWhileTheOperatorIsGone(t *testing.T) {
 	op := operator(t)
 	ctx := context.Background()

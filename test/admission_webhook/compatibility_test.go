@@ -62,7 +62,7 @@ func fleet(t *testing.T, all ...cardNode) {
 		if _, err := nodes.Patch(ctx, one.name, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
 			t.Fatal(err)
 		}
-		// Nobody sends heartbeats: what the node lifecycle controller thinks of that is not our subject.
+		// No one sends heartbeats: what the node lifecycle controller thinks of that is not our subject.
 		if _, err := nodes.Patch(ctx, one.name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestS30_S32_S78_WhatCannotRunIsRefusedWithWhatThereIs(t *testing.T) {
 			}
 		}
 	}
-	// Nobody reads what a controller is told of its pods: who writes the template is told.
+	// No one reads the warnings that a controller gets for its pods: the author of the template is warned.
 	for _, kind := range admission.WorkloadKinds {
 		object, of, resource := admission.Workload(kind, newer)
 		reply, err := api.DryRun(ctx, object, of, resource, "default")

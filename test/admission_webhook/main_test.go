@@ -72,7 +72,7 @@ func prepare() error {
 	return err
 }
 
-// operator as the chart has it below 1.36, where the policies refuse and the webhook fills: under the chart's ServiceAccount, on a machine of its own: the API server is told where by URL.
+// operator as the chart has it below 1.36, where the policies refuse and the webhook fills: under the chart's ServiceAccount, on a machine of its own: the API server gets its URL.
 func operator(t *testing.T) *kit.Operator {
 	t.Helper()
 	port, err := kit.FreePort()

@@ -41,7 +41,7 @@ const (
 	namespace  = "quartermaster"
 )
 
-// caller calls the webhook as an API server does: it trusts the caBundle it was told, keeps connections, and begins new ones when the
+// caller calls the webhook as an API server does: it trusts the caBundle it was given, keeps connections, and begins new ones when the
 // bundle changes. It hears of changes `late`, as the slowest API server of a large control plane might.
 type caller struct {
 	url  string
@@ -328,7 +328,7 @@ func TestF22_F23_CertificatesChangeUnderLoadAndNoCallFails(t *testing.T) {
 	for _, one := range changes {
 		before := c.shown()
 		one.change()
-		until(t, 15*time.Second, one.what+": it is made anew", one.done)
+		until(t, 15*time.Second, one.what+": it is made again", one.done)
 		until(t, 25*time.Second, one.what+": the new one is shown", func() bool { return c.shown() > before })
 		if c.failed.Load() > 0 {
 			t.Errorf("%s: %d of %d calls failed, first %v", one.what, c.failed.Load(), c.calls.Load(), c.first.Load())

@@ -125,7 +125,7 @@ func Test_a_certificate_of_ones_own(t *testing.T) {
 	}
 }
 
-// Plugins that others installed are left alone where nothing asks the extender, unless it is said otherwise.
+// Plugins that others installed are left alone where nothing asks the extender, unless the values say otherwise.
 func Test_when_it_is_protected_which_cards_a_pod_has(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "auto", "{extender: {protect: auto}}": "auto", "{extender: {protect: always}}": "always", "{extender: {protect: never}}": "never",

@@ -22,7 +22,7 @@ func Root() string {
 func Chart() string  { return filepath.Join(Root(), "charts/quartermaster") }
 func Plugin() string { return filepath.Join(Root(), "charts/cluster-plugin") }
 
-// Tool is a program built beside the control plane, else the one on the PATH.
+// Tool is a program built next to the control plane, else the one on the PATH.
 func Tool(pattern, name string) string {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

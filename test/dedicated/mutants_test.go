@@ -25,7 +25,7 @@ var (
 	mutatingBinding   = kind("mutatingadmissionpolicybindings")
 )
 
-// specOf one of ours, as text.
+// specOf is the spec of one of our policies, as text.
 func specOf(of schema.GroupVersionResource) (string, error) {
 	is, err := api.Dynamic.Resource(of).Get(ctx, policyName, metav1.GetOptions{})
 	if err != nil {
@@ -74,7 +74,7 @@ var asking = []mutant{
 	{"declared keys are forgotten", " || k in params.spec.rules", ""},
 	{"none is some", some, "sign(quantity(c.resources.limits[k])) >= 0"},
 	{"any key", "(k in ['nvidia.com/gpu'", "(true || k in ['nvidia.com/gpu'"},
-	{"nobody opts out", `"ignore"`, `"another"`},
+	{"no one opts out", `"ignore"`, `"another"`},
 	{"any value opts out", `"operator":"NotIn","values":["ignore"]`, `"operator":"DoesNotExist"`},
 	{"updates", `["CREATE"]`, `["CREATE","UPDATE"]`},
 	{"nothing is made", `["CREATE"]`, `["UPDATE"]`},
@@ -144,7 +144,7 @@ func (s *stage) caught(t *testing.T, of schema.GroupVersionResource, all ...[]mu
 			if err := until(30*time.Second, "a mistake", func() (bool, error) {
 				deaths := api.Deaths()
 				found = s.wrong(true)
-				return len(found) > 0 && api.Deaths() == deaths, nil // what a server says that has just started is nobody's mistake
+				return len(found) > 0 && api.Deaths() == deaths, nil // what a server says that has just started is no one's mistake
 			}); err != nil {
 				t.Errorf("%s, %s: nothing of the table comes out otherwise", of.Resource, m.name)
 			} else {

@@ -123,7 +123,7 @@ func table() ([]trial, error) {
 		{name: "processor and memory", change: func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources = limits(map[string]string{"cpu": "1", "memory": "1Gi", "ephemeral-storage": "1Gi"})
 		}},
-		{name: "a key nobody knows", change: asks("example.com/other", "1")},
+		{name: "an unknown key", change: asks("example.com/other", "1")},
 		{name: "a key of another scheduler: Volcano", change: asks("volcano.sh/vgpu-number", "1")},
 		{name: "a key of another scheduler: ACK", change: asks("aliyun.com/gpu", "1")},
 		{name: "a declared key", change: asks(declared, "1"), becomes: given, says: "container main asks for " + declared},
@@ -285,7 +285,7 @@ type stage struct {
 	there   *corev1.Pod
 }
 
-// set the stage: nothing of ours is in force.
+// set the stage: none of our policies is in force.
 func set(t *testing.T) *stage {
 	t.Helper()
 	must(t, forget())
@@ -318,7 +318,7 @@ func set(t *testing.T) *stage {
 		}
 		return true, nil
 	}))
-	// A pod that waits, made before: nobody schedules here.
+	// A pod that waits, made before: no one schedules here.
 	s.there = admission.NewPod()
 	s.there.Name, s.there.Spec.Containers = "there", []corev1.Container{{Name: "main", Image: "none", Resources: limits(map[string]string{"nvidia.com/gpu": "1"})}}
 	pods := api.Client.CoreV1().Pods("default")

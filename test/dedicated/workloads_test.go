@@ -98,7 +98,7 @@ func TestADeploymentOfAPerson(t *testing.T) {
 		}))
 	}
 	named("none")
-	// A new version, and nobody puts anything into its template.
+	// A new version, and no one puts anything into its template.
 	_, err = deployments.Patch(ctx, "trainer", types.StrategicMergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"newer"}]}}}}`), metav1.PatchOptions{})
 	must(t, err)
 	named("newer")
@@ -108,7 +108,7 @@ func TestADeploymentOfAPerson(t *testing.T) {
 	same(is)
 }
 
-// A policy of somebody else that adds a container with a card.
+// A policy of someone else that adds a container with a card.
 const addsAContainer = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy

@@ -103,7 +103,7 @@ func (d *den) knock() *knocker {
 		dial := net.Dialer{Timeout: 2 * time.Second}
 		plain, err := dial.DialContext(ctx, "tcp", address)
 		if err != nil {
-			return nil // nobody is there: an operator is started anew
+			return nil // no one is there: an operator is started again
 		}
 		plain.SetDeadline(time.Now().Add(5 * time.Second))
 		c := tls.Client(plain, with)
@@ -166,7 +166,7 @@ func TestS54_a_deleted_authority_is_replaced_and_the_scheduler_starts_first(t *t
 		pods++
 		name := fmt.Sprintf("card-%d", pods)
 		d.create(d.gpu(name, map[string]string{"nvidia.com/gpu": "1"}))
-		d.awaitBound(name, 40*time.Second) // a lease that nobody holds any more lasts 15 s
+		d.awaitBound(name, 40*time.Second) // a lease that no one holds any more lasts 15 s
 		d.remove(name)
 	}
 	schedules()

@@ -22,7 +22,7 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// The scheduler beside the cluster's own (spec.scheduler.mode Dedicated). KWOK runs no processes, so the test is the kubelet: it starts
+// The scheduler next to the cluster's own (spec.scheduler.mode Dedicated). KWOK runs no processes, so the test is the kubelet: it starts
 // the real kube-scheduler with the very file that the operator has made, as the chart's ServiceAccount.
 const (
 	ownScheduler = "quartermaster"
@@ -35,7 +35,7 @@ type den struct {
 	*hall
 	port  int
 	args  []string
-	fills bool // pods are given the name by somebody: the server's policy, or our webhook
+	fills bool // pods are given the name by someone: the server's policy, or our webhook
 }
 
 func openDen(t *testing.T, nodes map[string]int) *den {
@@ -97,7 +97,7 @@ func (d *den) deployment() *appsv1.Deployment {
 	return is
 }
 
-// sends is what the chart's policies are told; empty: there is no such object.
+// sends is what the chart's policies read; empty: there is no such object.
 func (d *den) sends() string {
 	d.t.Helper()
 	is, err := d.Dynamic.Resource(kit.ResourceRules).Get(d.ctx, "default", metav1.GetOptions{})
@@ -314,7 +314,7 @@ func TestS54_pods_that_ask_for_cards_have_a_scheduler_of_their_own(t *testing.T)
 	leader.Close()
 	d.create(d.gpu("moved", map[string]string{"nvidia.com/gpu": "1"}))
 	d.awaitBound("moved", 40*time.Second) // the lease lasts 15 s
-	// None is left: everything else is scheduled, pods that ask for cards wait and go to nobody else.
+	// None is left: everything else is scheduled, pods that ask for cards wait and go to no one else.
 	other.Close()
 	d.create(d.gpu("waits", map[string]string{"nvidia.com/gpu": "1"}))
 	for began, i := time.Now(), 0; time.Since(began) < form(10*time.Second, time.Minute); i++ {

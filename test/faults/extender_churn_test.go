@@ -288,7 +288,7 @@ func TestS70_F1_churn_with_the_operator_killed(t *testing.T) {
 	c.judge(p, 10*time.Second)
 }
 
-// The same with leases of 3 s and a kill every 5 s: the time in which nobody leads, or two think so, is most of it.
+// The same with leases of 3 s and a kill every 5 s: the time in which no one leads, or two think so, is most of it.
 func TestS70_F27_churn_with_short_leases(t *testing.T) {
 	h := emptyHall(t, fleetOf(form(1, 2)))
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{"--lease-duration", "3", "--renew-deadline", "2", "--retry-period", "1"}}

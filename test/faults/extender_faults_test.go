@@ -116,9 +116,9 @@ func TestF42_one_winner_among_100_pods_for_one_card(t *testing.T) {
 	all.Wait()
 	bound, _ := h.boundOf("caller-")
 	if len(won) != 1 || !slices.Equal(bound, won) {
-		t.Errorf("64 calls of bind for one card: answered as bound: %v, bound: %v; the others were told %v", won, bound, said)
+		t.Errorf("64 calls of bind for one card: answered as bound: %v, bound: %v; the others got %v", won, bound, said)
 	}
-	t.Logf("the others were told: %v", said)
+	t.Logf("the others got: %v", said)
 }
 
 // F42b: the operator hears 200 ms late of a pod that has left. The scheduler asks for the waiting one before that and is refused; only the
@@ -315,7 +315,7 @@ func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
 	h.awaitServing(h.address, 30*time.Second)
 	h.enrolled(first)
 	held, other := h.create(unclaimed("either-0", allMemory)), h.create(unclaimed("either-1", allMemory))
-	go h.direct.Bind(h.ctx, podsIn, held.Name, held.UID, "hami-0") // nobody hears the answer
+	go h.direct.Bind(h.ctx, podsIn, held.Name, held.UID, "hami-0") // no one hears the answer
 	of := func() []kit.Entry { return old.Since(h.opened, bindings) }
 	for deadline := time.Now().Add(20 * time.Second); len(of()) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -334,7 +334,7 @@ func TestF43_a_binding_held_back_across_a_change_of_leader(t *testing.T) {
 		}
 	}
 	if of()[0].Took != 0 {
-		t.Fatalf("the Binding landed before the new leader had given the card away: this proved nothing; it was told %q, %v", refused, err)
+		t.Fatalf("the Binding landed before the new leader had given the card away: this proved nothing; it got %q, %v", refused, err)
 	}
 	if refused != "" || err != nil {
 		t.Errorf("the new leader does not give the free card away: %q, %v", refused, err)
@@ -374,7 +374,7 @@ func TestF44_the_operator_stands_still(t *testing.T) {
 	t.Logf("plain pods were bound %s after the operator stopped", time.Since(stopped).Round(10*time.Millisecond))
 	time.Sleep(time.Until(stopped.Add(form(8*time.Second, 60*time.Second))))
 	if p := h.get("with-cards"); p.Spec.NodeName != "" {
-		t.Errorf("pod %s was put on node %s while nobody could say which card", p.Name, p.Spec.NodeName)
+		t.Errorf("pod %s was put on node %s while no one could say which card", p.Name, p.Spec.NodeName)
 	}
 	thawed := time.Now()
 	o.Cont()

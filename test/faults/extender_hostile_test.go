@@ -133,7 +133,7 @@ func TestF37_odd_strings_at_the_extender(t *testing.T) {
 		status, answer, _ := h.direct.Post(h.ctx, "filter", []byte(asked(podText(`"p"`, `{}`, limits), `["hami-0"]`)))
 		var said kit.FilterAnswer
 		if status == 200 && (json.Unmarshal(answer, &said) != nil || said.NodeNames != nil && len(*said.NodeNames) > 0) {
-			t.Errorf("limits %s are said to fit: %s", limits, answer)
+			t.Errorf("the answer says that limits %s fit: %s", limits, answer)
 		}
 	}
 	for _, bad := range []struct {
@@ -273,9 +273,9 @@ func TestF39_slow_clients_and_strangers_at_the_extender(t *testing.T) {
 		}
 	}
 	loud := h.p99(400)
-	t.Logf("p99 of healthy calls: %s before, %s beside %d others", quiet, loud, len(all))
+	t.Logf("p99 of healthy calls: %s before, %s together with %d others", quiet, loud, len(all))
 	if loud > 2*quiet+30*time.Millisecond {
-		t.Errorf("p99 of healthy calls was %s and is %s beside %d others", quiet, loud, len(all))
+		t.Errorf("p99 of healthy calls was %s and is %s together with %d others", quiet, loud, len(all))
 	}
 	h.create(pod("meanwhile", map[string]string{"nvidia.com/gpualloc": "1", "nvidia.com/gpumem": "100"}))
 	h.awaitBound("meanwhile", 20*time.Second)

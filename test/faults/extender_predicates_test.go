@@ -53,7 +53,7 @@ func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
 	}
 	clear()
 	t.Cleanup(clear)
-	// As the chart makes it, but for the selector: there are no pods of ours here.
+	// As the chart makes it, but for the selector: none of our pods are here.
 	_, err = services.Create(h.ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: service}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}}, metav1.CreateOptions{})
 	h.must(err)
 	// The server sends such requests to addresses of pods alone: one that stands for the operator, which is a process here.
@@ -101,7 +101,7 @@ func TestS54_a_scheduler_of_the_old_manuals(t *testing.T) {
 	}
 	h.awaitReason(fmt.Sprintf("half-%d", loser), "cores", 20*time.Second)
 	h.remove(winners[0])
-	h.eventually(20*time.Second, "nobody got the card that was given back", func() bool { return len(running()) == eight })
+	h.eventually(20*time.Second, "no one got the card that was given back", func() bool { return len(running()) == eight })
 	// HAMi's plugin must be told before the Binding which pod it serves, and this scheduler binds by itself.
 	h.create(pod("card-of-hami", map[string]string{"nvidia.com/gpualloc": "1", "nvidia.com/gpumem-percentage": "60"}))
 	h.awaitReason("card-of-hami", "HAMi's plugin needs a scheduler that asks the extender to bind", 20*time.Second)

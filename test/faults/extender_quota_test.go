@@ -74,7 +74,7 @@ func (h *hall) eventually(patience time.Duration, what string, is func() bool) {
 	}
 }
 
-// S14: a limit holds for its namespace and for no other. A pod that it forbids waits with the reason, whatever its priority, and nobody has to leave for
+// S14: a limit holds for its namespace and for no other. A pod that it forbids waits with the reason, whatever its priority, and no one has to leave for
 // it: where all cards are taken kube-scheduler goes to preemption at once, and never asks filter.
 func TestS14_nobody_leaves_for_a_pod_that_its_quota_forbids(t *testing.T) {
 	if peer() {
@@ -150,7 +150,7 @@ func TestS14_nobody_leaves_for_a_pod_that_its_quota_forbids(t *testing.T) {
 	}
 }
 
-// S14: what others hold beside cards counts in preemption: victims that kube-scheduler chose for CPU and ports go with those that hold cards, and the pod
+// S14: what others hold in addition to cards counts in preemption: victims that kube-scheduler chose for CPU and ports go with those that hold cards, and the pod
 // runs in the end.
 func TestS14_preemption_for_CPU_ports_and_cards_ends_with_the_pod_running(t *testing.T) {
 	h := holdHall(t, map[string]int{"vgpu/1": 1})
@@ -193,7 +193,7 @@ func TestS14_preemption_for_CPU_ports_and_cards_ends_with_the_pod_running(t *tes
 }
 
 // S14: a victim takes its time to end. Until the pod it left for is bound, its card is that pod's: a pod of lower priority that fits by kube-scheduler's own
-// sums would take the card, and the first would be without one although somebody was evicted for it. kube-scheduler tries the rival while the first
+// sums would take the card, and the first would be without one although someone was evicted for it. kube-scheduler tries the rival while the first
 // pod is in its back-off; where it did not, the scene is played again.
 func TestS14_a_card_that_was_emptied_for_a_pod_goes_to_no_rival(t *testing.T) {
 	const hold, kept = "quartermaster.io/test-hold", "kept for a pod that is nominated"

@@ -28,7 +28,7 @@ const (
 	podsIn  = "default"
 )
 
-// peer: the program under test is the Go extender of bench/peers. It shows that these tests can pass without a line of ours.
+// peer: the program under test is the Go extender of bench/peers. It shows that these tests can pass without a line of our code.
 func peer() bool { return strings.HasPrefix(filepath.Base(program), "peer-") }
 
 // hall is a bench with a real scheduler in it that asks the operator's extender, through a tap; and a checker that reads only the API.
@@ -453,10 +453,10 @@ func TestS50_S60_a_pod_of_each_vocabulary_is_bound_with_its_placement(t *testing
 	if p := h.get("fpga"); h.placementOf(p).Counts[fpga] != 2 {
 		t.Errorf("pod fpga: %s", p.Annotations[kit.PlacementKey])
 	}
-	// A pod that fits nowhere waits, and the scheduler is told why.
+	// A pod that fits nowhere waits, and the scheduler gets the reason.
 	h.create(pod("too-large", map[string]string{"tencent.com/vcuda-core": "50", "tencent.com/vcuda-memory": "100"}))
 	h.awaitReason("too-large", "memory", 15*time.Second)
-	// A pod that asks for nothing of ours is not our matter, but it is bound.
+	// A pod that asks for none of our resources is not our matter, but it is bound.
 	h.create(pod("plain", map[string]string{"cpu": "1"}))
 	h.awaitBound("plain", 20*time.Second)
 	for _, c := range h.tap.Calls(h.began) {

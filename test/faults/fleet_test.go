@@ -20,7 +20,7 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// fleet makes so many nodes of a profile nobody else uses, which ask for a mode; they go with the test.
+// fleet makes so many nodes of a profile no one else uses, which ask for a mode; they go with the test.
 func (b *bench) fleet(count int, mode string) []string {
 	b.t.Helper()
 	_, err := b.Run("", "sim", "nodes", "--kubeconfig", b.Kubeconfig, "--profile", fmt.Sprintf("l40s=%d", count))
@@ -40,7 +40,7 @@ func (b *bench) fleet(count int, mode string) []string {
 	return names
 }
 
-// asking: the label, and something of somebody else's beside it.
+// asking: the label, and something of someone else's next to it.
 func asking(name, mode string) map[string]any {
 	return map[string]any{"metadata": map[string]any{"labels": map[string]any{kit.AskLabel: mode, "team.example.com/rack": "r1"},
 		"annotations": map[string]any{foreignNote: name}}}
@@ -71,7 +71,7 @@ func (b *bench) each(names []string, do func(string) error) {
 	}
 }
 
-// others is what of each node is nobody's business but its owner's: O6. Our label is left out, and the taints that the node-lifecycle
+// others is what only the owner of each node may change: O6. Our label is left out, and the taints that the node-lifecycle
 // controller writes.
 func (b *bench) others() map[string]string {
 	b.t.Helper()
@@ -176,7 +176,7 @@ func TestF32_nodes_flap(t *testing.T) {
 		t.Errorf("%d writes to AcceleratorNodes in %d flaps of %d nodes, allowed %d", len(statuses), made, len(names), most)
 	}
 	now := b.others()
-	delete(before, names[0]) // somebody asked for another mode meanwhile
+	delete(before, names[0]) // someone asked for another mode meanwhile
 	b.clean(untouched(before, now))
 	after, err := o.Footprint()
 	b.must(err)
@@ -214,7 +214,7 @@ func TestF33_nodes_deleted_and_made_again(t *testing.T) {
 		b.each(names, func(name string) error { return b.Client.CoreV1().Nodes().Delete(b.ctx, name, metav1.DeleteOptions{}) })
 		b.each(names, b.forgetLease)
 		time.Sleep(form(2*time.Second, 10*time.Second)) // the simulated kubelets have to notice
-		b.each(names, func(name string) error {         // a kubelet that registers anew knows nothing of labels
+		b.each(names, func(name string) error {         // a kubelet that registers again knows nothing of labels
 			old := olds[name]
 			labels := maps.Clone(old.Labels)
 			delete(labels, kit.ModuleLabel)

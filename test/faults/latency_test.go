@@ -178,7 +178,7 @@ func TestT20_does_not_grow_with_events(t *testing.T) {
 		b.must(b.Await(b.ctx, 60*time.Second))
 		b.rest(o, time.Second)
 	}
-	total, patience := form(100_000, 1_000_000), form(40*time.Second, time.Hour) // on a busy machine fewer, and it is said how many
+	total, patience := form(100_000, 1_000_000), form(40*time.Second, time.Hour) // on a busy machine fewer, and the log says how many
 	until(total/5, patience/4)                                                   // until its pools are filled
 	before, err := o.Footprint()
 	b.must(err)

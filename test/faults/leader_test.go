@@ -30,7 +30,7 @@ func (b *bench) takeover(follower *kit.Operator, since time.Time, patience time.
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	b.t.Fatalf("nobody took over in %s; the follower says:\n%s", patience, follower.LogTail(8))
+	b.t.Fatalf("no one took over in %s; the follower says:\n%s", patience, follower.LogTail(8))
 	return 0
 }
 
@@ -42,7 +42,7 @@ func (b *bench) judgeLeaders(since time.Time, names ...string) {
 }
 
 // F27: the leader is cut off from the API server, the follower is not. Wishes keep coming, so that both have reason to write. The leader
-// stops by its renew deadline (10 s), the follower leads by 15 + 2 s; then the line is mended, and the old leader must not write.
+// stops by its renew deadline (10 s), the follower leads by 15 + 2 s; then the line is fixed, and the old leader must not write.
 func TestF27_leader_cut_off(t *testing.T) {
 	b := take(t, "pair")
 	leader, follower, led := b.pair("cut-off", "heir")
@@ -61,7 +61,7 @@ func TestF27_leader_cut_off(t *testing.T) {
 	b.must(b.Await(b.ctx, 30*time.Second))
 	time.Sleep(3 * time.Second)
 	for _, e := range leader.Proxy.Since(mended, kit.Writes) {
-		t.Errorf("O3 the old leader wrote after the line was mended: %s", e)
+		t.Errorf("O3 the old leader wrote after the line was fixed: %s", e)
 	}
 	b.clean(kit.AliveOrExplained(leader))
 	b.clean(kit.AliveOrExplained(follower))

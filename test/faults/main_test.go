@@ -21,7 +21,7 @@ var (
 	program = env("QM_OPERATOR", "")
 	minor   = env("QM_K8S", "1.36")
 	prefix  = env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
-	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                              // whoever started us takes them down
+	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                              // the one who started us takes them down
 	nightly = os.Getenv("QM_NIGHTLY") != ""
 	seed    = chosenSeed()
 )
@@ -207,7 +207,7 @@ func (b *bench) converged(name string, args ...string) *kit.Operator {
 	return o
 }
 
-// awaitAlive is Await with a kubelet beside it: an operator that has ended, with a reason, is started again. Returns the one that runs.
+// awaitAlive is Await with a kubelet that restarts it: an operator that has ended, with a reason, is started again. Returns the one that runs.
 func (b *bench) awaitAlive(o *kit.Operator, patience time.Duration) *kit.Operator {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); ; {

@@ -16,7 +16,7 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// S54: what the agents on the masters say stands in the policy, with what is wrong first. The agents themselves are in test/static_pod and
+// S54: what the agents on the control-plane nodes say stands in the policy, with what is wrong first. The agents themselves are in test/static_pod and
 // test/realnode; here the test writes their rows.
 func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 1})

@@ -56,7 +56,7 @@ func (c *cell) String() string {
 	return fmt.Sprintf("%s.%s.%s.%s", c.fault, named(c.to), named(c.from), use)
 }
 
-// possible leaves out what means nothing: a mode that is none has no plugin that could fail.
+// possible leaves out what means nothing: an unknown mode has no plugin that could fail.
 func (c *cell) possible() bool {
 	switch {
 	case c.held && c.from == "", c.fault == kept && !c.held:

@@ -209,7 +209,7 @@ func (r *round) cellOf(q *kit.Request) *cell {
 // had been killed right after the last one; it is killed as soon as all cells have come as far.
 func (r *round) refused(q *kit.Request) bool {
 	if q.Mutating() && q.Resource == "pods" && q.Namespace != kit.Namespace {
-		go r.say("the operator sent %s %s: nobody asked for that", q.Method, q.Path)
+		go r.say("the operator sent %s %s: no one asked for that", q.Method, q.Path)
 	}
 	c := r.cellOf(q)
 	if c == nil {

@@ -101,14 +101,14 @@ func (v *view) check(c *cell) (wrong []string) {
 	// What is not ours, as it was.
 	if node.Annotations[foreignNote] != c.node || !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == foreignNote && t.Value == "ours" }) ||
 		node.Labels[kit.AskLabel] != c.asks() {
-		say("O6 somebody else's note, taint or label was changed: %v %v %v", node.Annotations, node.Spec.Taints, node.Labels[kit.AskLabel])
+		say("O6 someone else's note, taint or label was changed: %v %v %v", node.Annotations, node.Spec.Taints, node.Labels[kit.AskLabel])
 	}
 	v.r.mu.Lock()
 	pod, ended := c.pod, c.ended
 	v.r.mu.Unlock()
 	if pod != "" && !ended {
 		if p := v.users[pod]; p == nil || p.DeletionTimestamp != nil || p.Status.Phase != corev1.PodRunning {
-			say("its pod is not there any more, though nobody ended it")
+			say("its pod is not there any more, though no one ended it")
 		}
 	}
 	return

@@ -221,7 +221,7 @@ func TestC61_F1_every_change_of_mode_killed_on_its_way(t *testing.T) {
 						t.Errorf("%s: blockers are %s", name, got)
 					}
 					if p, err := b.Client.CoreV1().Pods("default").Get(b.ctx, "holder", metav1.GetOptions{}); err != nil || p.DeletionTimestamp != nil {
-						t.Errorf("%s: the pod was taken away although nobody asked: %v", name, err)
+						t.Errorf("%s: the pod was taken away although no one asked: %v", name, err)
 					}
 					b.forget("holder")
 				}
@@ -266,7 +266,7 @@ func TestC61_a_mode_that_does_not_come_up_is_taken_back(t *testing.T) {
 	b.clean(w.seen())
 }
 
-// A node that is deleted in mid-flight leaves nothing; one of the same name begins anew.
+// A node that is deleted in mid-flight leaves nothing; one of the same name starts again from the beginning.
 func TestC61_F3_a_node_deleted_in_mid_flight(t *testing.T) {
 	b := take(t, "calm")
 	b.converged("only")

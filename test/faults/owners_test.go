@@ -26,7 +26,7 @@ func (b *bench) managed(name string) *appsv1.DaemonSet {
 	return &list.Items[0]
 }
 
-// F25: people delete and edit what we own. Back within 5 s; what they added beside our fields stays (O6).
+// F25: people delete and edit what we own. Back within 5 s; what they added to our fields stays (O6).
 func TestF25_owned_objects_deleted_and_edited(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("owner")
@@ -104,7 +104,7 @@ func (b *bench) nodeLabel(node, key string) string {
 	return n.Labels[key]
 }
 
-// F24: a second writer changes our DaemonSet every 50 ms: a field of its own, then one of ours. No livelock, their field kept.
+// F24: a second writer changes our DaemonSet every 50 ms: first another field, then one of our fields. No livelock, their field kept.
 func TestF24_conflicting_writer(t *testing.T) {
 	b := take(t, "calm")
 	o := b.converged("rival")
@@ -118,7 +118,7 @@ func TestF24_conflicting_writer(t *testing.T) {
 	}
 	writes := o.Proxy.Since(since, func(r *kit.Request) bool { return r.Write() && r.Resource == "daemonsets" })
 	if allowed := int(time.Since(since)/time.Second)*2 + 2; len(writes) > allowed {
-		t.Errorf("%d writes against a rival who touched no field of ours, allowed %d", len(writes), allowed)
+		t.Errorf("%d writes against a rival who touched none of our fields, allowed %d", len(writes), allowed)
 	}
 	since = time.Now()
 	edits := form(5*time.Second, time.Minute)

@@ -198,7 +198,7 @@ func TestC155_a_new_plugin_image_goes_node_by_node_and_a_broken_one_halts_on_the
 		t.Errorf("a pod that used a card was disturbed: %v %v", err, p.Status.Phase)
 	}
 	b.must(b.AwaitPolicyReady(b.ctx, 40*time.Second))
-	b.eventuallySo(15*time.Second, func() string { // whoever reads it does not go on waiting
+	b.eventuallySo(15*time.Second, func() string { // so that a reader does not go on waiting
 		if row, _ := b.said("pgpu"); row["message"] != nil && row["message"] != "" {
 			return fmt.Sprint(row)
 		}

@@ -76,13 +76,13 @@ func (d *den) of(name string) (found *corev1.Pod) {
 	return
 }
 
-// remade: those whose owner makes them anew are on a node, by another scheduler; the others are as they were.
+// remade: those whose owner makes them again are on a node, by another scheduler; the others are as they were.
 func (d *den) remade(before map[string]types.UID) {
 	d.t.Helper()
 	for _, name := range []string{"owned", "patient"} {
 		d.eventuallySo(30*time.Second, func() string {
 			if p := d.of(name); p == nil || p.UID == before[name] || p.Spec.SchedulerName != corev1.DefaultSchedulerName || p.Spec.NodeName == "" {
-				return fmt.Sprintf("the pod of %s is not made anew and on a node: %v", name, p)
+				return fmt.Sprintf("the pod of %s is not made again and on a node: %v", name, p)
 			}
 			return ""
 		})
@@ -103,7 +103,7 @@ func (d *den) remade(before map[string]types.UID) {
 	}
 }
 
-// told says what is missing in what was said of the pods that stay.
+// told says what the output lacks about the pods that stay.
 func (d *den) told(out string) {
 	d.t.Helper()
 	for _, line := range []string{"2 pods were deleted: their owners make them anew", "  Deployment default/named: 1 pod (default/named-", "the template of Deployment default/named names the scheduler",
@@ -141,7 +141,7 @@ func dedicated(t *testing.T) (*den, *kit.Operator) {
 	return d, o
 }
 
-// S54: switching off with pods that wait, which their owners make anew; killed in the middle and called again.
+// S54: switching off with pods that wait, which their owners make again; killed in the middle and called again.
 func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_off(t *testing.T) {
 	d, o := dedicated(t)
 	// Pods that name no scheduler are sent to this one, which asks.
@@ -153,7 +153,7 @@ func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_of
 	d.verified("  ok      scheduler      Dedicated: 2 of 2 replicas ready")
 	before := d.workloads()
 	if code, out, _ := d.said("scheduler", "off"); code != 1 || d.sends() != "Dedicated" || !strings.Contains(out, "nothing was changed") {
-		t.Errorf("nobody can be asked here: code %d: %s", code, out)
+		t.Errorf("no one can be asked here: code %d: %s", code, out)
 	}
 	first := d.verb("scheduler", "off", "--recreate-owned", "--yes")
 	d.must(first.Start())
@@ -183,7 +183,7 @@ func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_of
 	d.must(d.Client.BatchV1().Jobs(podsIn).Delete(d.ctx, "once", at))
 	d.must(d.Client.AppsV1().Deployments(podsIn).Delete(d.ctx, "named", at))
 	if code, out, errs := d.said("scheduler", "off", "--yes", "--timeout", "60"); code != 0 || !strings.Contains(out, "it is off") {
-		t.Errorf("nobody waits any more: code %d: %s%s", code, out, errs)
+		t.Errorf("no one waits any more: code %d: %s%s", code, out, errs)
 	}
 	d.eventuallySo(20*time.Second, d.off)
 	d.rest(o, time.Second)

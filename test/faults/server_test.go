@@ -22,7 +22,7 @@ func (b *bench) survives(o *kit.Operator, patience time.Duration) *kit.Operator 
 	return o
 }
 
-// judges is a smaller wish, which nobody but the operator has a part in: a declaration is broken, or put in order. After a restart of
+// judges is a smaller wish, which no one but the operator has a part in: a declaration is broken, or put in order. After a restart of
 // the API server the controller manager needs up to a minute to see again, which is not what is tested here.
 func (b *bench) judges(o *kit.Operator, patience time.Duration) *kit.Operator {
 	b.t.Helper()
@@ -36,7 +36,7 @@ func (b *bench) judges(o *kit.Operator, patience time.Duration) *kit.Operator {
 		"descriptionEn": "whole cards", "descriptionZh": "gpu", "limits": limits, "requests": "disabled"}))
 	b.Expected.Declarations[name] = verdict
 	o = b.awaitAlive(o, patience)
-	b.t.Logf("%s judged a declaration anew in %s", o.Name, time.Since(began).Round(10*time.Millisecond))
+	b.t.Logf("%s judged a declaration again in %s", o.Name, time.Since(began).Round(10*time.Millisecond))
 	return o
 }
 

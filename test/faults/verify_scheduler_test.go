@@ -72,7 +72,7 @@ func (h *hall) noTestPod() {
 	})
 }
 
-// Where a provider owns the scheduler nobody can read its configuration: that the extender is asked is proved from the outside.
+// Where a provider owns the scheduler, no one can read its configuration: that the extender is asked is proved from the outside.
 func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.T) {
 	h := emptyHall(t, map[string]int{"pgpu": 1, "hami": 1})
 	if peer() {
@@ -89,7 +89,7 @@ func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.
 			t.Errorf("verify --scheduler %v: code %d, %q: %s; want %d, %q: %s", args, rc, is, says, code, why, text)
 		}
 	}
-	// Nobody of that name; the cluster's own scheduler, which asks nobody.
+	// No one of that name; the cluster's own scheduler, which asks no one.
 	expect(3, "scheduler_unseen", kit.SchedulerName, kit.SchedulerName)
 	expect(3, "scheduler_looks_itself", "Insufficient nvidia.com/gpucores")
 	expect(3, "scheduler_did_not_ask", "to node pgpu-0", "--resource", "nvidia.com/gpu")
@@ -122,7 +122,7 @@ func TestS54_verify_proves_from_the_outside_whether_a_scheduler_asks(t *testing.
 			t.Errorf("the extender was asked about %v", asked)
 		}
 	})
-	// An authority that the scheduler does not know, a certificate that the extender does not know, nobody at that address, another path.
+	// An authority that the scheduler does not know, a certificate that the extender does not know, no one at that address, another path.
 	wrong, alien := h.keys, h.keys
 	wrong.ServerCA = h.keys.ClientCA
 	alien.ClientCert, alien.ClientKey = h.keys.AlienCert, h.keys.AlienKey

@@ -27,7 +27,7 @@ func (b *bench) missed() {
 	fresh, err := nodes.Get(b.ctx, "t4-1", metav1.GetOptions{})
 	b.must(err)
 	if fresh.UID == old.UID {
-		b.t.Fatal("the node was not made anew")
+		b.t.Fatal("the node was not made again")
 	}
 	b.must(b.Ask(b.ctx, "t4-1", "vgpu"))
 	b.must(b.Ask(b.ctx, "t4-0", "vgpu"))
@@ -108,7 +108,7 @@ func goneEvent(r *kit.Request) (string, []byte) {
 	return "application/vnd.kubernetes.protobuf;stream=watch", append(frame, event...)
 }
 
-// F9: every watch is told 410, again and again. Re-lists must back off, and afterwards all is well.
+// F9: every watch gets a 410, again and again. Re-lists must back off, and afterwards all is well.
 func TestF9_storm_of_gone(t *testing.T) {
 	b := take(t, "pair")
 	o := b.converged("storm")
@@ -151,7 +151,7 @@ func TestF10_streams_cut_at_every_offset(t *testing.T) {
 			"group": "nvidia-gpu", "limits": "optional", "requests": "disabled", "descriptionEn": "cards", "descriptionZh": "cards"}))
 		time.Sleep(150 * time.Millisecond)
 	}
-	remove() // a stream that is always cut within its first event never gets on, which is nobody's fault
+	remove() // a stream that is always cut within its first event never gets on, which is no one's fault
 	// What was declared last looks settled before its watch is back: a verdict is asked for, which only that watch can bring.
 	o = b.judges(o, 90*time.Second)
 	b.must(b.Await(b.ctx, 90*time.Second))

@@ -34,7 +34,7 @@ var seats = []struct {
 	{"seat-vgpu", "vgpu", "Tesla-T4", 8, 15 * gib, map[string]int64{"tencent.com/vcuda-core": 800, "tencent.com/vcuda-memory": 8 * 60}, ""},
 	{"seat-hami", "hami", "NVIDIA-A100-SXM4-40GB", 8, 40 * gib, map[string]int64{"nvidia.com/gpu": 80}, ""},
 	{"seat-gpushare", "gpushare", "Tesla-V100-SXM2-16GB", 8, 16 * gib, map[string]int64{"aliyun.com/gpu-mem": 8 * 16, "aliyun.com/gpu-count": 8, "aliyun.com/gpu-core.percentage": 800}, ""},
-	// gpushare's own samples ask in MiB: its plugin is told so.
+	// gpushare's own samples ask in MiB: its plugin gets the unit.
 	{"seat-mib", "gpushare", "Tesla-P4", 2, 8 * gib, map[string]int64{"aliyun.com/gpu-mem": 2 * 8 * gib, "aliyun.com/gpu-count": 2}, "mib"},
 	{"seat-pgpu", "pgpu", "Tesla-T4", 2, 15 * gib, map[string]int64{"nvidia.com/gpu": 2}, ""},
 }
@@ -294,7 +294,7 @@ spec:
 			t.Errorf("%s is %q, not %q", key, pod.Annotations[key], want)
 		}
 	}
-	// One more than a card has: it waits, and is told so; nothing is written on it.
+	// One more than a card has: it waits, and an event says so; nothing is written on it.
 	must(t, until(at.ctx, 30*time.Second, "an event on greedy", func() (bool, error) {
 		events, err := at.Client.EventsV1().Events(work).List(at.ctx, metav1.ListOptions{FieldSelector: "regarding.name=greedy,reason=NoAcceleratorFits"})
 		return err == nil && len(events.Items) == 1, err
@@ -317,7 +317,7 @@ spec:
 	if said.code != http.StatusOK {
 		t.Errorf("gpu-manager: %d %s", said.code, said.message)
 	}
-	// Without the certificate nobody is answered.
+	// Without the certificate no one is answered.
 	insecure := exec.Command("curl", "-sk", "-m", "5", "-o", "/dev/null", "-w", "%{http_code}", "-d", "{}", fmt.Sprintf("https://127.0.0.1:%d/scheduler/filter", h.port))
 	if out, err := insecure.Output(); err == nil && string(out) != "403" && string(out) != "401" {
 		t.Errorf("a caller without a certificate is answered: %s", out)
@@ -445,7 +445,7 @@ func TestS45_S50_S69_AdaptedPublishedManifestsAreScheduled(t *testing.T) {
 			}
 		})
 	}
-	// They are as they were published: nobody put our scheduler's name into them.
+	// They are as they were published: no one put our scheduler's name into them.
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		must(t, err)

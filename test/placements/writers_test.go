@@ -140,7 +140,7 @@ func assemble(t *testing.T) *cast {
 	if said.code != http.StatusOK {
 		t.Fatalf("the operator cannot nudge: %d %s", said.code, said.message)
 	}
-	// What KWOK has to say of them is said before anybody else writes.
+	// KWOK's writes come before those of anyone else.
 	for name := range c.pods {
 		must(t, until(at.ctx, 30*time.Second, "pod "+name, func() (bool, error) {
 			is, err := at.Client.CoreV1().Pods(work).Get(at.ctx, c.pods[name].Name, metav1.GetOptions{})
@@ -186,7 +186,7 @@ func annotate(annotations map[string]any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": annotations}}
 }
 
-// whole is the pod as somebody sends it back, changed.
+// whole is the pod as someone sends it back, changed.
 func (c *cast) whole(name string, change func(*corev1.Pod)) *corev1.Pod {
 	pod := c.pods[name].DeepCopy()
 	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
@@ -220,9 +220,9 @@ func (c *cast) legal() (out []attempt) {
 		}
 		return annotate(of)
 	}
-	// gpu-manager: corrects the cards and says that it gave them; on a pod that nobody predicated it writes all of it.
+	// gpu-manager: corrects the cards and says that it gave them; on a pod that no one predicated it writes all of it.
 	add(c.patch("gpu-manager", "says that it gave the card", "bound", "", strategic, set("tencent.com/gpu-assigned", "true", "tencent.com/predicate-gpu-idx-0", "3"), false))
-	add(c.patch("gpu-manager", "finds a pod that nobody predicated", "plain", "", strategic, set("tencent.com/gpu-assigned", "false", "tencent.com/predicate-gpu-idx-0", "3",
+	add(c.patch("gpu-manager", "finds a pod that no one predicated", "plain", "", strategic, set("tencent.com/gpu-assigned", "false", "tencent.com/predicate-gpu-idx-0", "3",
 		"tencent.com/predicate-time", "1", "tencent.com/predicate-node", "gpu-1"), false))
 	add(attempt{"gpu-manager", "sends the whole pod", "PUT", c.path("bound", ""), plain, c.whole("bound", func(p *corev1.Pod) { p.Annotations["tencent.com/gpu-assigned"] = "true" }), false, "", ""})
 	// HAMi's plugin.
@@ -367,7 +367,7 @@ func (c *cast) try(a attempt) error {
 	}
 	person, ok := c.people[a.by]
 	if !ok {
-		return fmt.Errorf("nobody is called %q", a.by)
+		return fmt.Errorf("no one is called %q", a.by)
 	}
 	said, err := c.ask(person, a.method, a.path+separator+"dryRun=All", a.kind, a.body)
 	if err != nil {
@@ -394,7 +394,7 @@ func (c *cast) try(a attempt) error {
 	}
 	if !strings.Contains(said.message, policyName) || !strings.Contains(said.message, "says which cards the pod has") || !strings.Contains(said.message, "Leave it out") ||
 		strings.Contains(said.message, "\n") || len(said.message) > 450 {
-		return fmt.Errorf("%d, but the message is not one readable line of ours: %q", said.code, said.message)
+		return fmt.Errorf("%d, but the message is not one readable line from our policy: %q", said.code, said.message)
 	}
 	named := slices.ContainsFunc(guarded(), func(key string) bool { return strings.Contains(said.message, "annotation "+key+" ") })
 	if !named {

@@ -37,7 +37,7 @@ func operator(t *testing.T) string {
 	return program
 }
 
-// product is the chart on a cluster, and an operator beside it whose extender is asked through a tap.
+// product is the chart on a cluster, and an operator next to it whose extender is asked through a tap.
 type product struct {
 	*kit.Scenario
 	t       *testing.T
@@ -76,7 +76,7 @@ func install(t *testing.T, c *kit.Cluster, values ...string) *product {
 	return p
 }
 
-// scheduler is what the policy says of it, beside the module pgpu with a plugin that does nothing but wait.
+// scheduler is what the policy says of it, in addition to the module pgpu with a plugin that does nothing but wait.
 func (p *product) scheduler(spec map[string]any) {
 	p.t.Helper()
 	policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy",

@@ -108,7 +108,7 @@ func (s *shared) round(slow bool) (refused, cards, plain int) {
 	} else {
 		s.make(load)
 	}
-	// At rest: nobody has been starting on a node, for longer than a kube-scheduler takes to try again, or a Binding.
+	// At rest: no pod has been starting on a node, for longer than a kube-scheduler takes to try again, or a Binding.
 	pods := s.Client.CoreV1().Pods("default")
 	said, since := "", time.Now()
 	quiet := 1500 * time.Millisecond
@@ -156,7 +156,7 @@ func (s *shared) round(slow bool) (refused, cards, plain int) {
 }
 
 // Two kube-schedulers count the same CPU, each without what the other has just given away: the kubelet refuses what is too much. On
-// isolated nodes there is nobody else's pod to count. The last round, slow, makes that certain.
+// isolated nodes there is no one else's pod to count. The last round, slow, makes that certain.
 func TestS54_OutOfcpuOnNodesOfTwoSchedulers(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)
@@ -187,7 +187,7 @@ func TestS54_OutOfcpuOnNodesOfTwoSchedulers(t *testing.T) {
 			case isolated && out > 0:
 				t.Errorf("%d pods are OutOfcpu on an isolated node", out)
 			case isolated && (cards != 3 || plain != 3):
-				t.Errorf("%d pods with a card run on %s, and %d without beside it; there is room for three and three", cards, real1, plain)
+				t.Errorf("%d pods with a card run on %s, and %d without a card next to it; there is room for three and three", cards, real1, plain)
 			}
 		}
 	}

@@ -26,7 +26,7 @@ const (
 	next, breaks = "-next", "-breaks"
 )
 
-// master is the real node as one of a control plane, with the agent of the chart on it.
+// master is the real node as a control-plane node, with the agent of the chart on it.
 type master struct {
 	*product
 	original, image string // kubeadm's manifest, and the image in it
@@ -43,7 +43,7 @@ func (m *master) read(name string) string {
 	return string(text)
 }
 
-// kubeadm writes the manifest: beside its place, and renamed in.
+// kubeadm writes the manifest: next to its place, and renamed in.
 func (m *master) kubeadm(manifest string) {
 	m.t.Helper()
 	temporary := m.file("kube-scheduler.new")
@@ -51,7 +51,7 @@ func (m *master) kubeadm(manifest string) {
 	must(m.t, os.Rename(temporary, m.file("manifests/kube-scheduler.yaml")))
 }
 
-// leads waits until the kube-scheduler of this image runs on the master, and another than before leads.
+// leads waits until the kube-scheduler of this image runs on the control-plane node, and another than before leads.
 func (m *master) leads(what, image string) {
 	m.t.Helper()
 	await(m.t, 60*time.Second, what+": its kube-scheduler leads", func() (bool, error) {
@@ -80,7 +80,7 @@ type row struct {
 	Generation                       int
 }
 
-// becomes waits for a state of the master's row, and for the number of its change.
+// becomes waits for a state of the control-plane node's row, and for the number of its change.
 func (m *master) becomes(patience time.Duration, state string, generation int) (is row) {
 	m.t.Helper()
 	await(m.t, patience, state, func() (bool, error) {
@@ -127,7 +127,7 @@ func (m *master) applied(what, image string, generation int) {
 	}
 }
 
-// asKubeadmWrote: byte for byte, and nothing else of ours beside it.
+// asKubeadmWrote: byte for byte, and nothing else that we wrote next to it.
 func (m *master) asKubeadmWrote(what, manifest string, others ...string) {
 	m.t.Helper()
 	if m.read("manifests/kube-scheduler.yaml") != manifest {
@@ -187,7 +187,7 @@ func (m *master) agent() {
 	}
 }
 
-// said of the master by the agent, as events, and in its log.
+// said of the control-plane node by the agent, as events, and in its log.
 func (m *master) said() (events, log string) {
 	m.t.Helper()
 	list, err := m.Client.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
@@ -255,7 +255,7 @@ func (m *master) manifest(suffix string) string {
 	return strings.ReplaceAll(m.original, m.image, m.image+suffix)
 }
 
-// tells: there are events of the master that begin so.
+// tells: there are events of the control-plane node that begin so.
 func (m *master) tells(begins ...string) {
 	m.t.Helper()
 	events, _ := m.said()
@@ -273,7 +273,7 @@ func TestS7_TheAgentOfTheChartOnARealMaster(t *testing.T) {
 	m := openMaster(t, cluster, "")
 	m.applied("kubeadm's, with ours", m.image, 1)
 	m.places("by-ours", true)
-	m.kubeadm(m.manifest(next)) // `kubeadm upgrade` writes the manifest anew, without our flag
+	m.kubeadm(m.manifest(next)) // `kubeadm upgrade` writes the manifest again, without our flag
 	m.applied("the upgrade's, with ours", m.image+next, 2)
 	m.places("by-ours-again", true)
 	m.scheduler(map[string]any{"mode": "None"})

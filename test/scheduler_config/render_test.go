@@ -17,7 +17,7 @@ import (
 
 var illegal = regexp.MustCompile(`[^a-z0-9]+`)
 
-// pod that asks for a card and tolerates a node that nobody looks after.
+// pod that asks for a card and tolerates a node that no one manages.
 func pod(name, scheduler string) *corev1.Pod {
 	none := int64(0)
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
@@ -91,7 +91,7 @@ func TestS7_EveryMergedFileStartsAndAsksTheExtender(t *testing.T) {
 	}
 }
 
-// A profile of its own in the same process, beside the one that was there by default.
+// A profile of its own in the same process, next to the one that was there by default.
 func TestS7_AProfileBesideOthersStarts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must(t, os.WriteFile(file, []byte(read(t, "corpus/01-kubeadm-minimal.yaml")), 0o600))

@@ -48,7 +48,7 @@ func agree(t *testing.T, config string) (outcome, verdict) {
 	return did, said
 }
 
-// One edit of a sound file each: kube-scheduler's own start is the judge of ours.
+// One edit of a sound file each: kube-scheduler's own start shows whether our verdict is right.
 func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
 	var table []struct{ Name, From, To, Append, Code, Only string }
 	must(t, yaml.Unmarshal([]byte(read(t, "mutants.yaml")), &table))

@@ -78,7 +78,7 @@ func set(changes map[string]int64, shown corev1.ResourceList, key string, amount
 	}
 }
 
-// registerKey is the annotation in which HAMi's device plugin lists its cards; whoever gives them out has to use its names. The plugin leaves
+// registerKey is the annotation in which HAMi's device plugin lists its cards; anyone who gives them out has to use its names. The plugin leaves
 // it behind when it goes.
 const registerKey = "hami.io/node-nvidia-register"
 

@@ -20,7 +20,7 @@ import (
 const (
 	leaseDuration = 40 * time.Second // a kubelet's, and it renews four times in that time
 	renewInterval = leaseDuration / 4
-	lifelessLabel = "kwok.x-k8s.io/node" // "ignore": nobody plays this node's kubelet
+	lifelessLabel = "kwok.x-k8s.io/node" // "ignore": no one plays this node's kubelet
 )
 
 // leases renews the Lease of every simulated node, as its kubelet would. KWOK (v0.8.0) could do it, but its queue breaks when a node is

@@ -123,7 +123,7 @@ func (m *master) credentials() (out credentials) {
 	return
 }
 
-// refused says what is wrong with a connection by them; nil where nobody is there.
+// refused says what is wrong with a connection by them; nil where no one is there.
 func (c credentials) refused() error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(c.authorities))
@@ -144,8 +144,8 @@ func (c credentials) refused() error {
 	return nil
 }
 
-// knocker is a kube-scheduler that connects all the time: with what the files of its master have, and with what they had before until the
-// agent says that it was started anew.
+// knocker is a kube-scheduler that connects all the time: with what the files of its control-plane node have, and with what they had before until the
+// agent says that it was started again.
 type knocker struct {
 	*master
 	mu       sync.Mutex
@@ -184,7 +184,7 @@ func (k *knocker) knock() {
 	}
 }
 
-// watch of the files of a master: when both authorities were there first.
+// watch of the files of a control-plane node: when both authorities were there first.
 type watch struct {
 	once sync.Once
 	at   time.Time
@@ -199,7 +199,7 @@ func signedAt(t *testing.T, name string) time.Time {
 	return leaf.NotBefore.Add(time.Hour)
 }
 
-// The extender's authority is deleted while three masters' kube-schedulers ask the operator: each is started with both authorities, one after
+// The extender's authority is deleted while three control-plane nodes' kube-schedulers ask the operator: each is started with both authorities, one after
 // the other, before anything is signed by the new one, and then with its own new certificate. At no moment is a handshake refused.
 func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) {
 	sometimes(t, 7)
@@ -226,7 +226,7 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 		whileRunning(t, k.knock)
 	}
 	server, callers := string(held(serverSecret)["tls.crt"]), string(held(callersSecret)["tls.crt"])
-	// Nothing holds the operator up but the masters and its own files: for it the authorities were written an hour ago.
+	// Nothing holds the operator up but the control-plane nodes and its own files: for it the authorities were written an hour ago.
 	whileRunning(t, func() {
 		for _, name := range []string{serverSecret, callersSecret} {
 			is, err := at.Client.CoreV1().Secrets(namespace).Get(at.ctx, name, metav1.GetOptions{})
@@ -252,7 +252,7 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 		})
 	}
 	must(t, at.Client.CoreV1().Secrets(namespace).Delete(at.ctx, authoritySecret, metav1.DeleteOptions{}))
-	must(t, at.until(2*patience, "both leaves of the new authority, and all masters with them", func() error {
+	must(t, at.until(2*patience, "both leaves of the new authority, and all control-plane nodes with them", func() error {
 		for _, m := range at.masters {
 			if !m.runs() { // it lost its turn on a busy machine; a kubelet starts it again
 				must(t, m.run())

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 			defer at.close()
 		}
 		if err != nil {
-			fmt.Println("no masters:", err)
+			fmt.Println("no control-plane nodes:", err)
 			return 1
 		}
 		return m.Run()

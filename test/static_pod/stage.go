@@ -1,4 +1,4 @@
-// Package static_pod runs `quartermaster agent --static-pod` on three simulated masters: kube-schedulers of the real program, started from
+// Package static_pod runs `quartermaster agent --static-pod` on three simulated control-plane nodes: kube-schedulers of the real program, started from
 // manifests by what does the part of a kubelet (test/sim/staticpods), on a real API server, with the rights that the chart gives.
 package static_pod
 
@@ -35,7 +35,7 @@ const (
 	masters   = 3
 )
 
-// stage is the control plane with its masters, and an extender that writes down who asks it.
+// stage is the control plane with its control-plane nodes, and an extender that writes down who asks it.
 type stage struct {
 	*kit.Cluster
 	ctx            context.Context
@@ -135,7 +135,7 @@ func (s *stage) serve() error {
 	return nil
 }
 
-// start the masters and wait until all their schedulers serve; from then on somebody watches.
+// start the control-plane nodes and wait until all their schedulers serve; from then on someone watches.
 func (s *stage) start() error {
 	for i := range masters {
 		m, err := s.master(fmt.Sprintf("m%d", i+1))
@@ -159,7 +159,7 @@ func (s *stage) start() error {
 	return nil
 }
 
-// master is one folder like /etc/kubernetes, with what a kubelet does there, and an agent.
+// master is a control-plane node: one folder like /etc/kubernetes, with what a kubelet does there, and an agent.
 type master struct {
 	*stage
 	node, root string
@@ -191,7 +191,7 @@ func (s *stage) master(node string) (*master, error) {
 	if err != nil {
 		return nil, err
 	}
-	// All masters are on one machine, so each has a port of its own.
+	// All control-plane nodes are on one machine, so each has a port of its own.
 	text := strings.ReplaceAll(string(manifest), "10259", fmt.Sprint(m.port))
 	text = strings.Replace(text, "    - --leader-elect=true\n", fmt.Sprintf("    - --leader-elect=true\n    - --secure-port=%d\n", m.port), 1)
 	m.before = map[string]string{"scheduler.conf": string(conf), "manifests/kube-scheduler.yaml": text}

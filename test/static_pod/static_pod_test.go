@@ -22,7 +22,7 @@ import (
 
 const patience = 150 * time.Second
 
-// begin with masters as kubeadm made them and no agent; at the end it has to be so again, and at no moment were fewer than two
+// begin with control-plane nodes as kubeadm made them and no agent; at the end it has to be so again, and at no moment were fewer than two
 // kube-schedulers healthy.
 func begin(t *testing.T) {
 	t.Helper()
@@ -68,7 +68,7 @@ func begin(t *testing.T) {
 	})
 }
 
-// sometimes: in the short form a third of the tests beside the first, another third each day; all of them with QM_NIGHTLY or -run. QM_SEED
+// sometimes: in the short form a third of the tests in addition to the first, another third each day; all of them with QM_NIGHTLY or -run. QM_SEED
 // chooses the third.
 func sometimes(t *testing.T, i int) {
 	t.Helper()
@@ -132,11 +132,11 @@ func runAll(t *testing.T) {
 	}
 }
 
-// apply on all masters, by agents that run.
+// apply on all control-plane nodes, by agents that run.
 func apply(t *testing.T) {
 	t.Helper()
 	must(t, at.mode("StaticPod"))
-	must(t, at.until(patience, "applied on all masters", func() error { return every((*master).applied) }))
+	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*master).applied) }))
 }
 
 // asks: the kube-scheduler that leads asks the extender of the stage about a pod with a card.
@@ -183,7 +183,7 @@ func TestS7_AllMastersOneAtATimeAndBackByteForByte(t *testing.T) {
 		}
 	}
 	asks(t)
-	// helm's hook stops the removal of the chart meanwhile, and says which master it is.
+	// helm's hook stops the removal of the chart meanwhile, and says which control-plane node it is.
 	hook := exec.Command(at.program, "uninstall", "--check", "-n", namespace, "--kubeconfig", at.Kubeconfig)
 	if said, err := hook.CombinedOutput(); hook.ProcessState.ExitCode() != 3 || !strings.Contains(string(said), "3 nodes still have a mode or our extender (m1 kube-scheduler with our extender (Applied)") {
 		t.Errorf("uninstall --check: %v %s", err, said)
@@ -230,7 +230,7 @@ func TestF49_KilledAtEveryStep(t *testing.T) {
 		kill(step.name, step.come)
 	}
 	must(t, m.run())
-	must(t, at.until(patience, "applied on all masters", func() error { return every((*master).applied) }))
+	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*master).applied) }))
 	m.kill()
 	// And on the way back.
 	must(t, at.mode("None"))
@@ -258,9 +258,9 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 	if first.read("scheduler-config.yaml") != "" {
 		t.Error("the configuration is there yet")
 	}
-	// Not a second time with the same, by nobody.
+	// Not a second time with the same, by no one.
 	generation := func() string { return first.read("quartermaster/record.json") }
-	// The row is told before the record is written.
+	// The row is written before the record.
 	must(t, at.until(patience, "the record says so", func() error {
 		if !strings.Contains(generation(), `"reverted"`) {
 			return fmt.Errorf("%.300s", generation())
@@ -283,7 +283,7 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 	if os.Getenv("QM_NIGHTLY") == "" {
 		return
 	}
-	// The schedulers of the other masters would fail, too: what one was rolled back from, no other tries.
+	// The schedulers of the other control-plane nodes would fail, too: what one was rolled back from, no other tries.
 	others := at.masters[1:]
 	for _, m := range others {
 		must(t, m.run())
@@ -357,7 +357,7 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 	// Another certificate of the same authority is a new configuration, and another generation.
 	both := append(append([]byte{}, is.Data["ca.crt"]...), read(keys.ServerCA)...)
 	put(map[string][]byte{"ca.crt": both})
-	must(t, at.until(patience, "applied anew", func() error {
+	must(t, at.until(patience, "applied again", func() error {
 		if row := m.row(); row.Generation != 2 {
 			return fmt.Errorf("%+v", row)
 		}
@@ -368,7 +368,7 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 	}
 }
 
-// kubeadm upgrade writes the manifest anew, whatever was in it: also a second time, while the change after the first is under way.
+// kubeadm upgrade writes the manifest again, whatever was in it: also a second time, while the change after the first is under way.
 func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
 	sometimes(t, 3)
 	begin(t)
@@ -395,7 +395,7 @@ func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
 	m.before["manifests/kube-scheduler.yaml"] = upgraded("2")
 }
 
-// A person's edit is never written over: it is said, and nothing more. Taken out again, the edit stays.
+// A person's edit is never written over: it is reported, and nothing more. Taken out again, the edit stays.
 func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
 	sometimes(t, 4)
 	begin(t)

@@ -81,7 +81,7 @@ func (e *extender) seePod(pod *corev1.Pod) {
 	if n == nil || !asks(pod, e.book.declared) {
 		return
 	}
-	d := demandOf(pod, n.mode, e.book.declared) // bound by somebody else: booked where it would have been put
+	d := demandOf(pod, n.mode, e.book.declared) // bound by someone else: booked where it would have been put
 	where := &placement{V: 1, Node: n.name, Source: "guessed", Containers: map[string][]grant{}, Counts: d.counts}
 	if n.fit(&d, where) == "" {
 		e.book.book(pod.UID, &holding{where: where})
@@ -98,7 +98,7 @@ func (e *extender) lose(pod *corev1.Pod) {
 	}
 }
 
-// waitingPods were told that they fit nowhere.
+// waitingPods are pods for which the scheduler got the answer that they fit nowhere.
 type waitingPods struct {
 	mu   sync.Mutex
 	all  map[types.UID]*corev1.Pod

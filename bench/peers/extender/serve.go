@@ -238,7 +238,7 @@ func (e *extender) bind(ctx context.Context, body io.Reader) (any, error) {
 		if !apierrors.IsConflict(err) {
 			break
 		}
-		// The informer is behind: somebody wrote to the pod.
+		// The informer is behind: someone wrote to the pod.
 		now, e2 := e.client.CoreV1().Pods(args.PodNamespace).Get(ctx, args.PodName, metav1.GetOptions{})
 		if e2 != nil || now.UID != args.PodUID || now.Spec.NodeName != "" || now.ResourceVersion == pod.ResourceVersion {
 			break

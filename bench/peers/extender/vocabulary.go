@@ -92,7 +92,7 @@ func demandOf(pod *corev1.Pod, mode string, declared map[string]bool) demand {
 			out.needs = append(out.needs, n)
 		}
 	}
-	for i := range pod.Spec.InitContainers { // only sidecars run beside the others
+	for i := range pod.Spec.InitContainers { // only sidecars run in parallel with the others
 		if always := pod.Spec.InitContainers[i].RestartPolicy; always != nil && *always == corev1.ContainerRestartPolicyAlways {
 			read(&pod.Spec.InitContainers[i], -1)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // The peer's better form: SetTransform drops, before the store, everything our projections (kube/projections/) drop. Fresh structs are
-// built instead of fields being set to nil, so that nothing of the decoded object stays reachable, and maps that shrink are made anew.
+// built instead of fields being set to nil, so that nothing of the decoded object stays reachable, and maps that shrink are replaced by new ones.
 
 var (
 	podLabels      = []string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"}

@@ -28,7 +28,7 @@ var modules = map[string]module{
 	"mps":  {"mps", "quartermaster/mps-device-plugin:simulated", []string{"amd64"}, true},
 }
 
-// daemonSets keeps the DaemonSet of each module: made at the start, mended when somebody changes or deletes it.
+// daemonSets keeps the DaemonSet of each module: made at the start, fixed when someone changes or deletes it.
 type daemonSets struct{ client.Client }
 
 const setPrefix = "peer-"

@@ -1,6 +1,6 @@
 // A node operator as a Go team would write it with controller-runtime: the person's label on a Node is validated and becomes the label that
 // the DaemonSets of three modules select; AcceleratorNode says so. It is our enrolment reduced to that: no drain, no waiting for the old
-// plugin, no verification, no way back. README.md beside this file says what both sides do.
+// plugin, no verification, no way back. README.md in this folder says what both sides do.
 //
 //	-steps one   label, status, event (what "reduced" means)
 //	-steps two   as many writes as ours makes where there is nothing to drain: taint and status, then label and status, and an event

@@ -12,7 +12,7 @@ import (
 )
 
 // A pod that breaks a rule is refused at every size a server takes, and one that breaks none is judged or told that it is too large: the
-// policy is never passed over because the server gave up on it.
+// policy is never skipped because the server gave up on it.
 func TestS24_APaddedPodIsRefusedOnARealAPIServer(t *testing.T) {
 	ctx := context.Background()
 	slowest, where := time.Duration(0), ""

@@ -207,7 +207,7 @@ func denied(ctx context.Context, s *Server, by Enforcer, batch *Batch, c admissi
 			return []string{"a limit without an equal request: " + unequal}
 		}
 	} else {
-		c.Fills, c.SetClass = nil, "" // nobody sees them
+		c.Fills, c.SetClass = nil, "" // no one sees them
 		if answer.Refusals == "" {
 			return []string{fmt.Sprintf("%d %q", reply.Code, reply.Message)}
 		}
@@ -228,7 +228,7 @@ func limitsWithoutRequests(pod *corev1.Pod) string {
 	return ""
 }
 
-// warned: nothing is refused and nothing filled in, and what would be refused is said in the words of the C++ form.
+// warned: nothing is refused and nothing filled in, and what would be refused is a warning in the words of the C++ form.
 func warned(ctx context.Context, s *Server, judge *admission.Judge, by Enforcer, batch *Batch, c admission.Case) []string {
 	if c.Server != "" {
 		return nil

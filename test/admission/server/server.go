@@ -150,7 +150,7 @@ func said(text, policy string) string {
 	return ""
 }
 
-// Refusal in the words of the rules; empty when someone else refused, or nobody did.
+// Refusal in the words of the rules; empty when someone else refused, or no one did.
 func (r Reply) Refusal() string {
 	if text := said(r.Message, "resource-rules"); text != "" {
 		return text

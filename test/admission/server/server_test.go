@@ -162,7 +162,7 @@ func TestS24_TheSystemsOwnPodsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Nobody reads what a controller is told of the pods it makes; whoever wrote the template was told.
+// No one reads the warnings that a controller gets for its pods; the author of the template was warned.
 func TestS24_WhatIsOnlySaidIsSaidToPeople(t *testing.T) {
 	ctx := context.Background()
 	spec := admission.NewSpec()
@@ -213,7 +213,7 @@ func TestS24_TheLargestObjectIsEnforcedOnARealAPIServer(t *testing.T) {
 	large(t, compiled.Spec, 4)
 }
 
-// large sends a pod of 60 containers that name so many keys each: refused in the words of the C++ form, and taken once it is mended.
+// large sends a pod of 60 containers that name so many keys each: refused in the words of the C++ form, and taken once it is fixed.
 func large(t *testing.T, spec admission.Spec, named int) {
 	t.Helper()
 	ctx := context.Background()

@@ -59,7 +59,7 @@ func needed(t *testing.T) string {
 	return out + kubectl(t, "", "get", "acceleratorpolicy", "default", "-o", "jsonpath={.spec.scheduler.mode}")
 }
 
-// Masters ask the extender, and the next upgrade has forgotten all that was set: nothing is taken from them.
+// Control-plane nodes ask the extender, and the next upgrade has forgotten all that was set: nothing is taken from them.
 func Test_an_upgrade_that_loses_every_value_takes_nothing_from_a_scheduler_that_asks(t *testing.T) {
 	installed(t, "replicaCount=2", "extender.port=9555", "extender.protect=always", "staticPod.patienceSeconds=60", "policy.scheduler.mode=StaticPod")
 	stored(t, "quartermaster")

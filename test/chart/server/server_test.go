@@ -170,7 +170,7 @@ func modulesOf(object map[string]any) map[string]any {
 }
 
 // The operator may apply the policy of values, create it too, and no other; without values it may not write one at all. What a person
-// wrote beside it stays, and so do their objects through every upgrade.
+// wrote next to it stays, and so do their objects through every upgrade.
 func TestS2_values_reach_the_policy_with_the_operators_rights(t *testing.T) {
 	installed(t, "replicaCount=0")
 	account := as(t, "quartermaster")
@@ -201,7 +201,7 @@ func TestS2_values_reach_the_policy_with_the_operators_rights(t *testing.T) {
 		t.Errorf("enrolment is %v", enrolment)
 	}
 	if now := uids(); now != before {
-		t.Errorf("objects were made anew: %s, then %s", before, now)
+		t.Errorf("objects were made again: %s, then %s", before, now)
 	}
 	if status, _ := account.apply(t, "other", strings.Replace(given(t), "name: default", "name: other", 1), ""); status != 403 {
 		t.Errorf("another policy: %d, not 403", status)
@@ -223,8 +223,8 @@ func TestS2_values_reach_the_policy_with_the_operators_rights(t *testing.T) {
 	}
 }
 
-// The operator itself, with the account and the flag of the Deployment: what values say is in force, a hand edit beside it stays, one
-// against it is overruled when the operator starts anew.
+// The operator itself, with the account and the flag of the Deployment: what values say is in force, a hand edit next to it stays, one
+// against it is overruled when the operator starts again.
 func TestS2_the_operator_applies_what_values_say(t *testing.T) {
 	installed(t, "replicaCount=0", "pgpu_enable=true", "policy.customResources.enforcement=Warn")
 	file := filepath.Join(t.TempDir(), "policy.yaml")
@@ -260,7 +260,7 @@ func TestS2_the_operator_applies_what_values_say(t *testing.T) {
 	kubectl(t, "", "patch", "apol", "default", "--type=merge", "-p", `{"spec":{"modules":{"pgpu":{"enabled":false,"image":"mine:1"},"vgpu":{"enabled":true}}}}`)
 	life()
 	if is := kubectl(t, "", "get", "apol", "default", "-o", "jsonpath={.spec.modules.pgpu.image} {.spec.modules.vgpu.enabled}"); is != "mine:1 true" {
-		t.Errorf("what a person wrote beside it is %q", is)
+		t.Errorf("what a person wrote next to it is %q", is)
 	}
 }
 
@@ -448,7 +448,7 @@ func TestPeopleReadWithTheRolesOfTheChart(t *testing.T) {
 	}
 }
 
-// `helm test` runs verify with rights of its own: enough to look, and it finds that nobody leads and that types are missing.
+// `helm test` runs verify with rights of its own: enough to look, and it finds that no one leads and that types are missing.
 func TestS4_helm_test_looks_with_its_own_rights(t *testing.T) {
 	installed(t, "replicaCount=1", "pgpu_enable=true")
 	file := accountOf(t, "quartermaster-test")
@@ -531,7 +531,7 @@ func TestS2_helm_uninstall_asks_first(t *testing.T) {
 		t.Error("the rights of the check stay when it fails")
 	}
 
-	// Whoever decides to stay goes back to the revision that is there; docs/install.md says so.
+	// Anyone who decides to stay goes back to the revision that is there; docs/install.md says so.
 	helm(t, "rollback", "quartermaster", "1")
 	upgraded(t, "replicaCount=1", "mps_enable=false")
 

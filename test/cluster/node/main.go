@@ -1,4 +1,4 @@
-// The program real-node: what the test cluster's real node needs beside containerd, runc and kubelet. Namespaces of its own with a way in
+// The program real-node: what the test cluster's real node needs in addition to containerd, runc and kubelet. Namespaces of its own with a way in
 // and out for TCP, and images made from files on the disk.
 package main
 

@@ -1,5 +1,5 @@
 // fakeoperator is the smallest operator that does what the scenario asks for, written with client-go. It exists to test the tests:
-// FAKE_BREAK takes one of its guards away, and the test named beside it in mutations.sh must then fail. It is no product.
+// FAKE_BREAK takes one of its guards away, and the test named next to it in mutations.sh must then fail. It is no product.
 package main
 
 import (

@@ -163,7 +163,7 @@ func executable(file string) bool {
 	return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 }
 
-// Compact etcd up to now, for real: every watch that resumes from an older version is told 410.
+// Compact etcd up to now, for real: every watch that resumes from an older version gets a 410.
 func (c *Cluster) Compact() error {
 	endpoint := fmt.Sprintf("--endpoints=http://127.0.0.1:%d", c.EtcdPort)
 	out, err := c.Run("", "etcdctl", endpoint, "get", "quartermaster-none", "-w", "fields")

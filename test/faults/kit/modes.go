@@ -90,13 +90,13 @@ func (h *ModeHistory) Moments() []ModeMoment {
 type ModeRules struct {
 	// MayLeaveQuietly: this node had no mode before, so a plugin of it may be on its way out without a taint, because nothing else is there.
 	MayLeaveQuietly func(node string) bool
-	// MayEnd: somebody has asked for the end of this pod, or of its node.
+	// MayEnd: someone has asked for the end of this pod, or of its node.
 	MayEnd func(pod string) bool
 }
 
 // ModeFaults replays a history and says what must never have been, at no version at all: plugins of two modules on a node; a plugin that is
-// to stay on a node that is neither labelled for it nor tainted; a node that leaves a mode while a pod has cards of it; a pod of somebody's
-// that is taken away though nobody asked.
+// to stay on a node that is neither labelled for it nor tainted; a node that leaves a mode while a pod has cards of it; a pod of someone's
+// that is taken away though no one asked.
 func ModeFaults(moments []ModeMoment, rules ModeRules) (wrong []string) {
 	moments = slices.Clone(moments)
 	slices.SortStableFunc(moments, func(a, b ModeMoment) int { return cmp.Compare(a.Version, b.Version) })
@@ -130,7 +130,7 @@ func ModeFaults(moments []ModeMoment, rules ModeRules) (wrong []string) {
 			}
 			if (m.Gone || m.Pod.Leaving) && !lost[m.Pod.UID] && (rules.MayEnd == nil || !rules.MayEnd(m.Pod.Name)) {
 				lost[m.Pod.UID] = true
-				wrong = append(wrong, fmt.Sprintf("version %d: pod %s on node %s was taken away though nobody asked", m.Version, m.Pod.Name, m.Pod.Node))
+				wrong = append(wrong, fmt.Sprintf("version %d: pod %s on node %s was taken away though no one asked", m.Version, m.Pod.Name, m.Pod.Node))
 			}
 			continue
 		default:

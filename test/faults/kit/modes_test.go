@@ -34,7 +34,7 @@ func TestModeFaultsFindsWhatMustNeverBe(t *testing.T) {
 			plugin(5, "a", "pgpu", true, false), plugin(6, "a", "pgpu", true, true), onNode(7, "vgpu", true), plugin(8, "b", "vgpu", false, false), onNode(9, "vgpu", false)}, ModeRules{}},
 		{"the same, told in another order", "", []ModeMoment{plugin(6, "a", "pgpu", true, true), plugin(8, "b", "vgpu", false, false), onNode(1, "pgpu", false), onNode(7, "vgpu", true),
 			plugin(2, "a", "pgpu", false, false), onNode(4, "", true), plugin(5, "a", "pgpu", true, false), onNode(3, "pgpu", true), onNode(9, "vgpu", false)}, ModeRules{}},
-		{"a second plugin beside one that is leaving", "version 4: plugins of 2 modules on node n: pgpu (quartermaster/a), vgpu (quartermaster/b)",
+		{"a second plugin next to one that is leaving", "version 4: plugins of 2 modules on node n: pgpu (quartermaster/a), vgpu (quartermaster/b)",
 			[]ModeMoment{onNode(1, "vgpu", true), plugin(2, "a", "pgpu", false, false), plugin(3, "a", "pgpu", true, false), second, plugin(5, "a", "pgpu", true, true)}, ModeRules{}},
 		{"a label flipped without a taint", `version 3: plugin pod quartermaster/a of pgpu on node n, which has module label "vgpu"`,
 			[]ModeMoment{onNode(1, "pgpu", false), plugin(2, "a", "pgpu", false, false), onNode(3, "vgpu", false)}, ModeRules{}},

@@ -239,7 +239,7 @@ func Sanitized(program string) bool {
 	return err == nil && bytes.Contains(b, []byte("__asan_init"))
 }
 
-// FreePort is a port of loopback nobody listens on now.
+// FreePort is a port of loopback no one listens on now.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -453,7 +453,7 @@ func (b *PlacementBook) agrees(pod *corev1.Pod, has *Placement, on FleetNode) {
 			if want.whole {
 				memory, cores = card.MemoryMiB, 100
 			}
-			if want.loose { // a seat: nothing is said of what it has
+			if want.loose { // a seat: the oracle does not know what it has
 				memory, cores = share.MemoryMiB, share.Cores
 			}
 			if share.Whole != want.whole || share.Cores != cores || share.MemoryMiB != memory {

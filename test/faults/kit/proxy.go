@@ -66,7 +66,7 @@ func (e Entry) String() string {
 }
 
 // Proxy ends TLS between one operator and the API server. HTTP/1.1 only: one connection is one request at a time, so closing it hurts
-// nobody else. Bearer tokens pass through untouched, hence the API server sees the operator's own identity; the User-Agent gets the
+// no one else. Bearer tokens pass through untouched, hence the API server sees the operator's own identity; the User-Agent gets the
 // proxy's name appended, by which the audit log tells two operators apart.
 type Proxy struct {
 	Name   string

@@ -94,7 +94,7 @@ func Install(ctx context.Context, c *Cluster) (*Scenario, error) {
 	return s, s.Prepare(ctx)
 }
 
-// Break lets the plugins of a module run and never find a card; an empty name mends them.
+// Break lets the plugins of a module run and never find a card; an empty name fixes them.
 func (s *Scenario) Break(module string) error {
 	s.Close()
 	return s.startPlugins("--broken", module)
@@ -250,7 +250,7 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 			return []string{err.Error()}
 		}
 		var left []string
-		for _, p := range pods.Items { // at once, for the nodes of some are gone, and nobody would confirm
+		for _, p := range pods.Items { // at once, for the nodes of some are gone, and no one would confirm
 			left = append(left, "pod "+p.Name+" is still there")
 			_ = s.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, del)
 		}

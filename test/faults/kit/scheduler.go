@@ -171,7 +171,7 @@ type Call struct {
 	Names     int    // of a filter: how many were asked about, and how many fit
 	Fits      int
 	Reason    string // of a filter where none fits: one of the reasons
-	Status    int    // 0: nobody answered
+	Status    int    // 0: no one answered
 	Error     string // in the answer's body, or of the connection
 }
 
@@ -180,7 +180,7 @@ func (c Call) String() string {
 }
 
 // Tap stands between scheduler and extender: it writes every call down, and passes it to the operator that leads, as a Service in front of
-// ready pods would. It changes nothing, and passes on at once unless it is told to wait.
+// ready pods would. It changes nothing, and passes on at once unless it has to wait.
 type Tap struct {
 	URL string
 
@@ -282,7 +282,7 @@ func (t *Tap) serve(w http.ResponseWriter, in *http.Request) {
 		if err != nil {
 			call.Error = err.Error()
 			if call.Status == 0 && (strings.Contains(err.Error(), "connection refused")) {
-				continue // nobody there: another may be
+				continue // no one there: another may be
 			}
 			break
 		}
@@ -428,7 +428,7 @@ func RunDedicated(ctx context.Context, c *Cluster, program, dir, address string)
 	return runScheduler(ctx, c, program, dir, text, kubeconfig, "--authentication-tolerate-lookup-failure=false")
 }
 
-// StartScheduler beside the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
+// StartScheduler next to the cluster's own. `extender` is a URL with path. Further ones of the same name may run: no lease is taken.
 func StartScheduler(ctx context.Context, c *Cluster, dir, extender string, k Keys) (*Scheduler, error) {
 	return startScheduler(ctx, c, dir, fmt.Sprintf(`- urlPrefix: %q
   filterVerb: filter

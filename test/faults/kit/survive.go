@@ -16,8 +16,8 @@ import (
 )
 
 // Lives of a cluster's API server that has a known fault of its own: below 1.36, a ValidatingAdmissionPolicy with variables that is compiled
-// while another is evaluated may end the process, for all policies share one map of variables (kubernetes/kubernetes#135757, mended in 1.36
-// by #135759). A test that writes policies several times a second beside a stream of pods meets it once in some hours.
+// while another is evaluated may end the process, for all policies share one map of variables (kubernetes/kubernetes#135757, fixed in 1.36
+// by #135759). A test that writes policies several times a second next to a stream of pods meets it once in some hours.
 type Lives struct {
 	cluster *Cluster
 	lock    sync.Mutex
@@ -26,7 +26,7 @@ type Lives struct {
 }
 
 // Survive has the cluster's clients do what a kubelet does: an API server that ended of that fault is started again, and the request that met
-// its end is sent again. Any other end is told with the server's last words.
+// its end is sent again. Any other end is reported with the server's last words.
 func (c *Cluster) Survive() (*Lives, error) {
 	lives := &Lives{cluster: c}
 	c.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return survivor{lives, next} })

@@ -25,7 +25,7 @@ import (
 
 var modes = []string{"pgpu", "vgpu", "mps"}
 
-// What is there before anything of ours: nodes whose owners have labelled them, a declaration and a device plugin of somebody else.
+// What exists before we install anything: nodes whose owners have labelled them, a declaration and a device plugin of someone else.
 const foreign = `
 apiVersion: v1
 kind: Namespace
@@ -281,7 +281,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		t.Errorf("--check says %q (%v), enrolled %t", said, code, enrolled)
 	}
 
-	if enrolled { // taken back by somebody while it watches: it removes nothing, whatever the nodes do afterwards
+	if enrolled { // taken back by someone while it watches: it removes nothing, whatever the nodes do afterwards
 		operator.Stop()
 		first, other := &output{}, &output{}
 		watching := w.uninstall(first, "--yes")

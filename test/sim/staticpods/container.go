@@ -17,7 +17,7 @@ import (
 // inContainer is set in the process that becomes a container.
 const inContainer = "STATICPODS_CONTAINER"
 
-// image is what that process is told.
+// image is what that process gets.
 type image struct {
 	Root    string // becomes "/"
 	Program string
@@ -29,7 +29,7 @@ type mount struct {
 	ReadOnly bool
 }
 
-// etc is where a master's folder is, as its manifests have it.
+// etc is where a control-plane node's folder is, as its manifests have it.
 const etc = "/etc/kubernetes"
 
 func (k *Kubelet) start(spec *corev1.Pod) (*container, error) {
@@ -76,7 +76,7 @@ func (k *Kubelet) start(spec *corev1.Pod) (*container, error) {
 	return made, nil
 }
 
-// hostPath of a volume, below the master's folder.
+// hostPath of a volume, below the control-plane node's folder.
 func (k *Kubelet) hostPath(spec *corev1.Pod, volume string) (string, error) {
 	for _, one := range spec.Spec.Volumes {
 		if one.Name != volume {

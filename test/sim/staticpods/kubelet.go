@@ -1,8 +1,8 @@
 // Package staticpods does what a kubelet does with static pods, and nothing else: it watches a folder of manifests, runs each one's first
 // container as a process, shows a mirror pod in the API, and starts again what has ended. Several may run on one machine, each with a folder
-// that stands for the /etc/kubernetes of its master.
+// that stands for the /etc/kubernetes of its control-plane node.
 //
-// As of a kubelet: names that begin with a dot are passed over, every other regular file is a pod; any change of a file replaces its pod, which
+// As of a kubelet: names that begin with a dot are skipped, every other regular file is a pod; any change of a file replaces its pod, which
 // is stopped first; a hostPath file is mounted, so that a running container keeps the one it was started with; type File has to be there.
 package staticpods
 
@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kubelet of one master.
+// Kubelet of one control-plane node.
 type Kubelet struct {
 	Node     string
 	Root     string            // stands for /etc/kubernetes

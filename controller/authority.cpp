@@ -36,7 +36,8 @@ class state {
   authority_step next() const {
     if (!can_sign()) return store(with_new_authority(), authorities_.empty() ? "no authority" : "a new authority");
     if (joined(authorities_) != stored_.authorities) return store(with(authorities_), "ended authorities are left out");
-    if (const auto lost = told_before(); !lost.empty()) return store(with_older(lost), "callers know others of ours");
+    if (const auto lost = told_before(); !lost.empty())
+      return store(with_older(lost), "callers know others of our own");
     if (!all_know(stored_.authorities)) return step(authority_step::kind::tell, stored_, "callers are to be told");
     if (bundles_.empty()) return rest(seconds(3600));
     if (const auto reason = leaf_wanted(); !reason.empty()) return store(with_new_leaf(), reason);

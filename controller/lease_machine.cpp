@@ -99,7 +99,7 @@ void lease_machine::on_record(std::optional<lease_record> record, milliseconds n
   }
   if (leading_ && !ours()) {
     lost_ = true;
-    lost_why_ = "taken over by " + (seen_->holder.empty() ? std::string("nobody: someone released it") : seen_->holder);
+    lost_why_ = "taken over by " + (seen_->holder.empty() ? std::string("no one: someone released it") : seen_->holder);
     return;
   }
   if (seen_->holder.empty() || ours() || !valid(now)) {

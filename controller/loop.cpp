@@ -79,7 +79,7 @@ loop::loop(registry& metrics)
                                    {"name"})),
       on_fatal_(end_without) {
   metrics.collect([](metric_text& metric_text) {
-    metric_text.family("quartermaster_log_dropped_total", "Log lines nobody took in time.", "counter");
+    metric_text.family("quartermaster_log_dropped_total", "Log lines no one took in time.", "counter");
     metric_text.sample("quartermaster_log_dropped_total", {}, static_cast<double>(log::dropped()));
   });
 }

@@ -171,19 +171,20 @@ kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const
     if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().message;
   }
   const bool led = !about.elects || lease_.beats(now);
-  if (out.down.empty() && !led) out.down = "nobody renews the lease kube-system/kube-scheduler";
+  if (out.down.empty() && !led) out.down = "no one renews the lease kube-system/kube-scheduler";
   out.up_for = uptime_.see(out.down.empty(), pods::run_of(cluster.mirror, about.checksum + " " + generation), now);
   out.watched_for = now - *watched_since_;
   out.since_manifest = std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now() - seen.manifest_at);
 
   if (!turn_ || !turn_->elector.held())
-    out.not_ours = "until it holds the Lease " + options_.ns + "/" + static_pod_name + ": one master at a time";
+    out.not_ours =
+        "until it holds the Lease " + options_.ns + "/" + static_pod_name + ": one control-plane node at a time";
   out.not_begun = pods::trouble_of_others(cluster.schedulers, about.name + "-" + options_.node);
   if (out.not_begun.empty() && !cluster.busy_node.empty())
-    out.not_begun = "master " + cluster.busy_node + " is under way: one at a time";
+    out.not_begun = "control-plane node " + cluster.busy_node + " is under way: one at a time";
   if (out.not_begun.empty() && !cluster.has_rows)
     out.not_begun = "there is no ConfigMap " + options_.ns + "/" + static_pod_name +
-                    ", so that how far other masters are is not known: helm upgrade makes it again";
+                    ", so that how far other control-plane nodes are is not known: helm upgrade makes it again";
   if (out.not_begun.empty() && begins && out.asked_for && out.wanted->config)
     out.not_begun =
         pods::trouble_of_tried(cluster.rolled_back, options_.node, config::checksum_of(*out.wanted->config));

@@ -55,7 +55,7 @@ std::string remedy_of(int number) {
     case EPERM:
       return "; the agent has to run as root, and own the file";
     case EXDEV:
-      return "; the folder has to be on the file system of those beside it";
+      return "; the folder has to be on the file system of the files next to it";
     default:
       return "";
   }
@@ -214,7 +214,7 @@ std::expected<void, error> unchanged(const folder& folder, const char* name,
   const auto is = read(folder, name);
   if (!is) return std::unexpected(is.error());
   if ((*is ? std::optional((*is)->text) : std::nullopt) != expected)
-    return std::unexpected(folder.file(name) + " was changed in this moment by somebody else, and is left as it is");
+    return std::unexpected(folder.file(name) + " was changed in this moment by someone else, and is left as it is");
   return {};
 }
 

@@ -101,7 +101,8 @@ bool between(const row& row) {
 std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum) {
   for (const auto& [node, row] : rows) {
     if (node == own || row.is != to_string(state::rolled_back) || row.tried.empty() || row.tried != checksum) continue;
-    return "master " + node + " was rolled back from the same configuration; its row says why. Once that is mended, " +
+    return "control-plane node " + node +
+           " was rolled back from the same configuration; its row says why. Once that is fixed, " +
            "spec.scheduler.mode None and then StaticPod again is a new try";
   }
   return {};

@@ -41,8 +41,8 @@ std::string_view strange(const texts& now, const record& known) {
 
 std::string somebodys(std::string_view file) {
   return std::string(file) +
-         " was changed by somebody else since, and is left as it is; put it back, or delete quartermaster/record.json "
-         "beside it to go on from the file as it is now";
+         " was changed by someone else since, and is left as it is; put it back, or delete quartermaster/record.json "
+         "next to it to go on from the file as it is now";
 }
 
 /// One file further on the way to `to`.

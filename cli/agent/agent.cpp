@@ -22,7 +22,8 @@ int complain(std::string_view message, int rc) {
 }
 
 std::string problem_of(const agent_options& options) {
-  if (!options.static_pod) return "agent: nothing to do; --static-pod looks after the kube-scheduler of a master";
+  if (!options.static_pod)
+    return "agent: nothing to do; --static-pod looks after the kube-scheduler of a control-plane node";
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
   if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))
@@ -37,19 +38,19 @@ std::string problem_of(const agent_options& options) {
 
 constexpr std::string_view example =
     R"(With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
-spec.scheduler.mode: StaticPod. Then, one master at a time and only while all other kube-schedulers are ready:
+spec.scheduler.mode: StaticPod. Then, one node at a time and only while all other kube-schedulers are ready:
   1. our extender is merged into /etc/kubernetes/scheduler-config.yaml (made where there is none), certificates inline,
      and judged as kube-scheduler would judge it; nothing is written that would not start;
   2. both files as they are and as they will be are kept in /etc/kubernetes/quartermaster/record.json;
   3. the file, then manifests/kube-scheduler.yaml (--config, its mount, the file's checksum) are renamed into place;
   4. the new kube-scheduler has to be ready, answer /healthz, and keep doing so; a time-out puts both files back.
-What kubeadm upgrade has written anew is done again. A scheduler-config.yaml that a person has changed since is left alone,
-and that is said. When the mode is another, both files get back the bytes they had.
+After kubeadm upgrade has rewritten the files, this happens again. A scheduler-config.yaml that a person has changed
+since is left alone and reported. When the mode is another, both files get back the bytes they had.
 
-See how far each master is:
+See how far each control-plane node is:
   $ kubectl get configmap quartermaster-static-pod -n quartermaster -o json | jq '.data | map_values(fromjson)'
-  $ kubectl describe node MASTER           # events SchedulerConfigApplied, -RolledBack, -Stopped
-Try one configuration that was rolled back again: delete record.json on that master.
+  $ kubectl describe node NODE             # events SchedulerConfigApplied, -RolledBack, -Stopped
+Try one configuration that was rolled back again: delete record.json on that node.
 No other file is written, and no symbolic link is followed. docs/scheduler-config.md)";
 
 }  // namespace
@@ -72,10 +73,11 @@ int run_agent(const agent_options& agent_options) {
 }
 
 void add_agent(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("agent", "Run on a node; with --static-pod, look after a master's kube-scheduler");
+  auto* verb =
+      app.add_subcommand("agent", "Run on a node; with --static-pod, look after a control-plane node's kube-scheduler");
   auto options = std::make_shared<agent_options>();
   verb->add_flag("--static-pod", options->static_pod,
-                 "Keep the extender in the configuration of this master's kube-scheduler, a static pod of kubeadm");
+                 "Keep the extender in the configuration of this node's kube-scheduler, a static pod of kubeadm");
   const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
     return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
   };

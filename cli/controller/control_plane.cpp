@@ -94,8 +94,8 @@ control_plane_status status_of(const control_plane_facts& control_plane_facts) {
   is.type = reconcilers::scheduler_ready;
   is.generation = control_plane_facts.generation;
   is.status = control_plane_facts.wanted && good == all && all > 0 ? "True" : "False";
-  is.message = std::to_string(good) + " of " + std::to_string(all) + (all == 1 ? " master asks" : " masters ask") +
-               " the extender" + said(out.rows);
+  is.message = std::to_string(good) + " of " + std::to_string(all) +
+               (all == 1 ? " control-plane node asks" : " control-plane nodes ask") + " the extender" + said(out.rows);
   if (!control_plane_facts.wanted)
     is.reason = "SwitchingOff";
   else if (is.status == "True")
@@ -105,17 +105,18 @@ control_plane_status status_of(const control_plane_facts& control_plane_facts) {
   if (all == 0)
     is.message =
         "spec.scheduler.mode is StaticPod, but no node is labelled node-role.kubernetes.io/control-plane and no "
-        "agent has said anything; where a provider owns the masters the mode is None (docs/scheduler-config.md, "
+        "agent has reported anything; where a provider owns those nodes the mode is None (docs/scheduler-config.md, "
         "Managed clusters)";
   out.state = std::move(is);
   return out;
 }
 
 control_plane_metric::control_plane_metric(controller::registry& registry)
-    : masters_(registry.gauges("quartermaster_static_pod_masters",
-                               "Masters by how their kube-scheduler's configuration stands (spec.scheduler.mode "
-                               "StaticPod).",
-                               {"state"})) {}
+    : masters_(
+          registry.gauges("quartermaster_static_pod_masters",
+                          "Control-plane nodes by how their kube-scheduler's configuration stands (spec.scheduler.mode "
+                          "StaticPod).",
+                          {"state"})) {}
 
 void control_plane_metric::set(const control_plane_status& control_plane_status) {
   const auto count = [&](std::string_view state) {

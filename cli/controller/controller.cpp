@@ -314,7 +314,7 @@ class operator_program {
   reconcilers::quota_enforcement enforcement() {
     if (!extender_)
       return {false, "ExtenderOff",
-              "nobody asks about this quota before a pod is bound, because the scheduler extender is off. "
+              "no one asks about this quota before a pod is bound, because the scheduler extender is off. "
               "docs/scheduling.md, \"Switch it on\", says how"};
     if (dedicated_.sends().value_or(false))
       return {true, "SchedulerAsks", "pods that ask for cards go to the operator's scheduler"};

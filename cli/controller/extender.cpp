@@ -141,7 +141,7 @@ void extender::tell_of_quotas() {
   if (!leading_ || book_.trouble().empty()) return;
   for (const auto& entry : old_quotas_.all())
     events_.record({kube::config_map::of(), entry}, controller::event_type::warning, "QuotaUnreadable", "Read",
-                   book_.trouble() + ". What it said before holds until this is mended.");
+                   book_.trouble() + ". What it said before holds until this is fixed.");
 }
 
 kube::task<void> extender::lead() {

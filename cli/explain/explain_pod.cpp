@@ -124,7 +124,7 @@ void print_left_out(std::span<const quota::node_view> nodes, const placements& p
     out << "另有 " << names.size() << " 个节点不在其中：已停止调度，或没有可提供的卡（" << list << "）。\n";
   else
     out << plural(names.size(), "other node is", "other nodes are")
-        << " left out: cordoned, or without cards that anybody serves (" << list << ").\n";
+        << " left out: cordoned, or without cards that anyone serves (" << list << ").\n";
 }
 
 /// The sentence about a card with more given out than it has.
@@ -213,8 +213,8 @@ std::string refusal_of(const quota::node_view& node, const ext::pod_request& req
   if (no->kind != quota::wrong::not_served) return quota::text_of(*no);
   const auto* known = placements.nodes.find({{}, node.inventory->name});
   const auto module = known ? known->labels.value_or(reconcilers::names::module_label, "") : std::string_view();
-  return (module.empty() ? std::string("no mode of ours") : "mode " + std::string(module)) + ", which does not offer " +
-         std::string(no->key);
+  return (module.empty() ? std::string("none of our modes") : "mode " + std::string(module)) +
+         ", which does not offer " + std::string(no->key);
 }
 
 void say_doubts(const placements& placements, const std::set<std::string>& namespaces, std::ostream& err) {

@@ -25,7 +25,7 @@ std::string known_resources::nearest(std::string_view key) const {
 
 std::string known_resources::text_of(std::string_view key) const {
   const auto meant = nearest(key);
-  return text::shown(key, 320) + ": no node offers it and nobody declares it" +
+  return text::shown(key, 320) + ": no node offers it and no one declares it" +
          (meant.empty() ? "" : ". Did you mean " + meant + "?");
 }
 

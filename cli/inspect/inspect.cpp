@@ -135,7 +135,7 @@ const words& words_in(language locale) {
       "DESCRIPTION",
       "No resource is declared in namespace ",
       "Named cf-crl-*, but with neither label features.cpaas.io/type=CustomResourceLimitation nor "
-      "device-plugin.cpaas.io/config=true, so nobody reads them:",
+      "device-plugin.cpaas.io/config=true, so no one reads them:",
       "true",
       "false"};
   static const words zh{{"资源名", "名称", "组", "单位", "默认值", "LIMITS", "REQUESTS", "启用", "结论", "CONFIGMAP"},

@@ -83,7 +83,7 @@ constexpr std::array<row, lint_code_count> table{{
   {lint_code::not_offered, "not_offered", warning, {"", "", "enrol a node that offers it", ""}, {"", "", "请接入提供它的节点", ""}},
 
   {lint_code::unknown_resource, "unknown_resource", warning,
-   {"{field}: no node offers it and nobody declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
+   {"{field}: no node offers it and no one declares it, so the pod would wait for ever", "a resource that a node offers", "check the name, or enrol a node that offers it", "did you mean {hint}?"},
    {"{field}：没有节点提供它，也没有声明，Pod 将一直等待", "某个节点提供的资源", "请检查名称，或接入提供它的节点", "是否想写 {hint}？"}},
   {lint_code::compatibility, "compatibility", warning, {"", "", "", ""}, {"", "", "", ""}},
 }};

@@ -231,7 +231,8 @@ void add_lint_scheduler(CLI::App& lint, int& rc) {
   verb->add_option("--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
   verb->add_option("--kubernetes", options->kubernetes,
                    "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");
-  verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
+  verb->add_option("--plugin", options->plugins,
+                   "A plugin its image has in addition to Kubernetes' own; may be repeated");
   verb->add_flag("--in-cluster", options->in_cluster,
                  "It runs in a pod with a ServiceAccount, not on the host network");
   add_answer_options(*verb, options->language, options->output);

@@ -31,7 +31,7 @@ using kube::resources::resource_rules;
 
 const kube::object_key policy_key{{}, std::string(names::policy)};
 constexpr auto say_again = 30s;
-constexpr std::string_view may_be_recreated = "--recreate-owned lets its owner make it anew";
+constexpr std::string_view may_be_recreated = "--recreate-owned lets its owner recreate it";
 
 kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
 
@@ -108,7 +108,7 @@ class switching_off {
          << (mode_ == "StaticPod" ? ", which does not ask the extender any more" : "") << "; "
          << pods_that_wait(waiting_.pods().size()) << " for the scheduler " << names::scheduler_name
          << (waiting_.pods().empty() ? "" : ":") << std::endl;
-    waiting_.tell(out_, options_.recreate_owned ? "it is deleted once no more are sent, and its owner makes it anew"
+    waiting_.tell(out_, options_.recreate_owned ? "it is deleted once no more are sent, and its owner recreates it"
                                                 : may_be_recreated);
   }
 
@@ -127,7 +127,7 @@ class switching_off {
     for (;;) {
       const auto seen = co_await look();
       if (!seen) co_return seen;
-      if (mode_ != "None") co_return std::unexpected(failure("somebody has set spec.scheduler.mode to " + mode_));
+      if (mode_ != "None") co_return std::unexpected(failure("someone has set spec.scheduler.mode to " + mode_));
       if (learned() && !settled && !waiting_.pods().empty()) {
         const auto done = co_await settle();
         if (!done) co_return done;
@@ -183,7 +183,8 @@ class switching_off {
            << "): " << text_at(row, "/reason") << (message.empty() ? "" : ": " + message) << std::endl;
     }
     if (by_agents)
-      out_ << "only the agents (DaemonSet quartermaster-static-pod) take it out of a master's kube-scheduler, and only "
+      out_ << "only the agents (DaemonSet quartermaster-static-pod) take it out of a control-plane node's "
+              "kube-scheduler, and only "
               "an operator that leads sees that: both have to run"
            << std::endl;
     else if (waiting_.pods().empty())
@@ -216,11 +217,11 @@ class switching_off {
 
 constexpr std::string_view example = R"(Examples:
   $ quartermaster scheduler off                    # no new pod is sent to it; it stays until no pod waits for it
-  $ quartermaster scheduler off --recreate-owned   # and pods that wait are deleted where an owner makes them anew
+  $ quartermaster scheduler off --recreate-owned   # and pods that wait are deleted where an owner recreates them
 
 A pod keeps the scheduler it was made with: schedulerName cannot be changed. Left alone are pods without an owner, pods
-whose owner's template names the scheduler (it is said which to edit), pods of a Job that would count as failed, pods of
-types that are not Kubernetes' own, and pods that get a node meanwhile. Each pod is deleted once at most.
+whose owner's template names the scheduler (the output says which to edit), pods of a Job that would count as failed,
+pods of types that are not Kubernetes' own, and pods that get a node meanwhile. Each pod is deleted once at most.
 Exit codes: 0 it is off, 1 failed, 2 wrong usage, 3 it is not off yet, or pods still wait for it.)";
 
 }  // namespace
@@ -228,7 +229,7 @@ Exit codes: 0 it is off, 1 failed, 2 wrong usage, 3 it is not off yet, or pods s
 bool agreed(bool yes, std::ostream& out) {
   if (yes) return true;
   if (isatty(STDIN_FILENO) == 0) {
-    out << "nothing was changed: add --yes, as nobody can be asked here" << std::endl;
+    out << "nothing was changed: add --yes, as no one can be asked here" << std::endl;
     return false;
   }
   out << "Go on? [y/N] " << std::flush;
@@ -257,13 +258,13 @@ int run_scheduler_off(const scheduler_off_options& options, std::ostream& out, s
 }
 
 void add_scheduler(CLI::App& app, int& rc) {
-  auto* verb = app.add_subcommand("scheduler", "The kube-scheduler that the operator runs beside the cluster's own");
+  auto* verb = app.add_subcommand("scheduler", "The kube-scheduler that the operator runs next to the cluster's own");
   verb->require_subcommand(1);
   verb->footer("Exit codes: those of the verb. Documentation: docs/scheduling.md");
   auto* subcommand = verb->add_subcommand("off", "Switch it off, and say which pods still wait for it");
   auto options = std::make_shared<scheduler_off_options>();
   subcommand->add_flag("--recreate-owned", options->recreate_owned,
-                       "Delete pods that wait for it where their owner makes them anew, for another scheduler");
+                       "Delete pods that wait for it where their owner recreates them, for another scheduler");
   subcommand->add_flag("-y,--yes", options->yes, "Do not ask");
   auto seconds = std::make_shared<int>(0);
   subcommand->add_option("--timeout", *seconds, "Seconds until nothing of it is left; 0: as long as it takes")

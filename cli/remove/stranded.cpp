@@ -79,7 +79,7 @@ std::string edit(const std::vector<json>& owners) {
     if (names_ours(owner)) last = &owner;
   const auto kind = text_at(*last, "/kind");
   const auto says = "the template of " + name_of(*last) + " names the scheduler, and so would the next pod: ";
-  if (kind == "Job") return says + "make the Job anew without spec.template.spec.schedulerName";
+  if (kind == "Job") return says + "recreate the Job without spec.template.spec.schedulerName";
   return says + "take " + (kind == "CronJob" ? "spec.jobTemplate." : "") + "spec.template.spec.schedulerName out";
 }
 
@@ -87,7 +87,7 @@ void add_reason(stranded_pod& stranded_pod, const json& pod, const std::vector<j
                 const std::string& unread) {
   const auto controller = controller_of(pod);
   if (controller.is_null()) {
-    stranded_pod.stays = "nothing would make it anew: delete it, and make it again without schedulerName";
+    stranded_pod.stays = "nothing would recreate it: delete it, and make it again without schedulerName";
     return;
   }
   if (owners.empty()) {
@@ -103,7 +103,7 @@ void add_reason(stranded_pod& stranded_pod, const json& pod, const std::vector<j
     stranded_pod.job = text_at(direct, "/metadata/uid");
     if (failures_left(direct) <= 0)
       stranded_pod.stays =
-          "its deletion would count as a failure and end the Job (backoffLimit, podFailurePolicy): make the Job anew";
+          "its deletion would count as a failure and end the Job (backoffLimit, podFailurePolicy): recreate the Job";
   }
 }
 
@@ -141,7 +141,7 @@ kube::task<std::optional<json>> stranded::read(std::string ns, json reference, s
   if (const auto match = read_.find(uid); match != read_.end()) co_return match->second;
   const auto* type = type_of(reference);
   if (!type) {
-    unread = "whether a " + kind + " makes it anew is not known here: delete it by hand if so";
+    unread = "whether a " + kind + " recreates it is not known here: delete it by hand if so";
     co_return std::nullopt;
   }
   const kube::object_key key{ns, text_at(reference, "/name")};
@@ -237,7 +237,7 @@ kube::task<std::size_t> stranded::recreate() {
   for (auto& pod : pods_) {
     if (!pod.stays.empty() || !tried_.insert(pod.uid).second) continue;
     if (!pod.job.empty() && left.try_emplace(pod.job, failures_left(read_.at(pod.job))).first->second-- <= 0) {
-      pod.stays = "one more deletion would count as a failure too many for its Job: make the Job anew";
+      pod.stays = "one more deletion would count as a failure too many for its Job: recreate the Job";
       continue;
     }
     const auto done = co_await remove(pod);
@@ -248,8 +248,8 @@ kube::task<std::size_t> stranded::recreate() {
 }
 
 std::string recreated(std::size_t number) {
-  return number == 1 ? "1 pod was deleted: its owner makes it anew"
-                     : std::to_string(number) + " pods were deleted: their owners make them anew";
+  return number == 1 ? "1 pod was deleted: its owner recreates it"
+                     : std::to_string(number) + " pods were deleted: their owners recreate them";
 }
 
 void stranded::tell(std::ostream& out, std::string_view of_others) const {

@@ -173,9 +173,8 @@ class removal {
     out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
          << " a mode and will leave it" << (options_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes" << (options_.keep_crds ? "." : ", with the CRDs.")
-         << (options_.recreate_owned
-                 ? " Pods that wait for its scheduler are deleted where their owner makes them anew."
-                 : "")
+         << (options_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner recreates them."
+                                     : "")
          << std::endl;
     if (!written_.empty()) {
       out_ << (options_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
@@ -244,7 +243,7 @@ class removal {
   kube::result<void> not_taken_back() const {
     if (!has_policy_ || removing_) return {};
     return std::unexpected(failure(
-        "somebody took it back (spec.removing of AcceleratorPolicy default is no longer true): nothing was removed"));
+        "someone took it back (spec.removing of AcceleratorPolicy default is no longer true): nothing was removed"));
   }
 
   kube::task<void> stop_operator() {
@@ -301,7 +300,7 @@ class removal {
     if (waiting.any_to_stay() || (waiting.any_to_recreate() && !options_.recreate_owned))
       out_ << "note: pods still wait for the scheduler " << names::scheduler_name
            << " and will find no other:" << std::endl;
-    waiting.tell(out_, options_.recreate_owned ? "" : "delete it, and its owner makes it anew (--recreate-owned)");
+    waiting.tell(out_, options_.recreate_owned ? "" : "delete it, and its owner recreates it (--recreate-owned)");
     co_return kube::result<void>();
   }
 
@@ -334,7 +333,7 @@ class removal {
 
 constexpr std::string_view example = R"(Examples:
   $ quartermaster uninstall --check     # is a node still enrolled? (what helm's pre-delete hook asks)
-  $ quartermaster uninstall             # nodes leave as their pods allow; then everything of ours goes
+  $ quartermaster uninstall             # nodes leave as their pods allow; then all our objects go
   $ helm uninstall quartermaster --namespace quartermaster
   $ quartermaster uninstall --recreate-owned   # pods that wait for the scheduler quartermaster get another
 
@@ -369,7 +368,7 @@ void add_uninstall(CLI::App& app, int& rc) {
   check->excludes(cancel);
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
   verb->add_flag("--recreate-owned", options->recreate_owned,
-                 "Delete pods that still wait for the scheduler quartermaster where their owner makes them anew (see "
+                 "Delete pods that still wait for the scheduler quartermaster where their owner recreates them (see "
                  "scheduler off --help)");
   verb->add_flag("--keep-crds", options->keep_crds,
                  "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");

@@ -42,7 +42,8 @@ constexpr std::array<flag, 13> flags{{
      "disabled, required, optional, fromLimits; Kubernetes itself keeps a request equal to its limit"},
     {"--unit", "resourceUnit", &declaration_options::unit, "What is counted: count, %, Mi, GiB, cores"},
     {"--related", "relatedResources", &declaration_options::related, "Resources that go with it, by commas"},
-    {"--exclude", "excludeResources", &declaration_options::excluded, "Resources no pod may name beside it, by commas"},
+    {"--exclude", "excludeResources", &declaration_options::excluded,
+     "Resources no pod may name together with it, by commas"},
     {"--runtime-class", "runtimeClassName", &declaration_options::runtime_class,
      "RuntimeClass of the pods that use it"},
 }};

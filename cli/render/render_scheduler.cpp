@@ -217,7 +217,8 @@ void add_render_scheduler(CLI::App& render, int& rc) {
                    "Name of its profile (default: quartermaster; with --into no profile is added)");
   verb->add_option("--lease", options->lease, "Lease of a kube-scheduler of its own")->capture_default_str();
   verb->add_option("--kubeconfig", options->kubeconfig, "In kube-scheduler's container")->capture_default_str();
-  verb->add_option("--plugin", options->plugins, "A plugin its image has beside Kubernetes' own; may be repeated");
+  verb->add_option("--plugin", options->plugins,
+                   "A plugin its image has in addition to Kubernetes' own; may be repeated");
   verb->add_flag("--in-cluster", options->in_cluster, "It runs in a pod with a ServiceAccount");
   verb->footer(std::string(example));
   verb->callback([options, &rc] { rc = run_render_scheduler(*options, std::cin, std::cout, std::cerr); });

@@ -232,7 +232,7 @@ constexpr std::string_view example = R"(Examples:
   $ quartermaster verify --scheduler        # does the kube-scheduler that users' pods go to ask the extender?
   $ quartermaster verify --scheduler my-scheduler --resource nvidia.com/gpu
 
-One cause is told once: what only follows from it is left out. -o wide shows every step, good ones too.
+One cause is reported once: what only follows from it is left out. -o wide shows every step, good ones too.
 Reads only; --allocate makes one pod a node and removes it again, on Ctrl-C too. --scheduler walks no node: it makes one
 pod that the extender refuses on every node, reads what the scheduler says of it, and removes it. That needs no look at
 the scheduler's configuration, so it works where a provider owns the control plane.

@@ -105,7 +105,7 @@ step judged(const pod_progress& last, const trial& trial, const std::string& uni
             unit,
             {}};
   }
-  if (trial.gone) return failed("somebody else removed it", unit);
+  if (trial.gone) return failed("someone else removed it", unit);
   if (trial.finished) return failed(last.reason, unit);
   return failed("it did not end in time" + (last.reason.empty() ? "" : ": " + last.reason), unit);
 }

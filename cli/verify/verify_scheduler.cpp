@@ -171,7 +171,7 @@ kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_optio
   if (tried->refused) co_return wrong(code::test_pod_refused, text::shown(tried->refused->message, most_said), {});
   if (tested.found) co_return *tested.found;
   const auto* reason = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
-                                      : "somebody else removed the test pod";
+                                      : "someone else removed the test pod";
   if (tried->stopped || tried->gone)
     co_return std::unexpected(kube::error{kube::errc::cancelled, 0, reason, std::nullopt});
   co_return *judge_scheduling(tested.pod, tested.events, options, tested.after(), true);

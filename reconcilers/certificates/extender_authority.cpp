@@ -59,7 +59,7 @@ class look {
   extender_step next() const {
     if (!can_sign())
       return store(with_another(), authorities_.empty() ? "a new authority, because there was none that can sign"
-                                                        : "a new authority beside the old");
+                                                        : "a new authority next to the old");
     if (!has_all(is_.keys.authorities)) return store(with(list_), "ended authorities are left out");
     if (const auto lost = left_out(); !lost.empty())
       return store(with(x509::joined(lost) + list_), "both sides know others");
@@ -221,7 +221,7 @@ class look {
     if (!changing()) return {};
     const auto read = [](const std::string& until) {
       return "A kube-scheduler that was set up by hand has to be given ca.crt, tls.crt and tls.key of Secret " +
-             std::string(names::extender_client_secret) + " and started anew before " + until;
+             std::string(names::extender_client_secret) + " and restarted before " + until;
     };
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
@@ -299,7 +299,8 @@ extender_callers callers_of(const kube::deployment* deployment, const std::strin
     if (master.state == "Off") continue;
     out.any = true;
     if (out.behind.empty() && (master.state != "Applied" || master.certificates != certificates))
-      out.behind = "the kube-scheduler of master " + master.node + " does not run with the present certificates yet (" +
+      out.behind = "the kube-scheduler of control-plane node " + master.node +
+                   " does not run with the present certificates yet (" +
                    (master.state == "Applied" ? "before" : master.state) + ")";
   }
   return out;

@@ -161,7 +161,7 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
         say("CertificateRenewed", controller::event_type::warning,
             "The certificate that a kube-scheduler shows the extender was renewed. One that was set up by hand has to "
             "be given ca.crt, tls.crt and tls.key of Secret " +
-                std::string(names::extender_client_secret) + " and started anew before " + date(before));
+                std::string(names::extender_client_secret) + " and restarted before " + date(before));
       co_return done;
     }
     case extender_step::kind::rest:

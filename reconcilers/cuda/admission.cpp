@@ -265,7 +265,7 @@ class decision {
     };
     if (std::ranges::any_of(containers_, asks_mig))
       object("container " + shown(match->name, 63) + " asks for " + std::string(shared_->resource) +
-             " beside a MIG device: " + std::string(shared_->name) + " does not share a card that is cut by MIG");
+             " next to a MIG device: " + std::string(shared_->name) + " does not share a card that is cut by MIG");
     const auto runtime = runtime_of(needs_.requirements(false));
     if (!runtime) return;
     const auto& baseline = shared_->baseline;

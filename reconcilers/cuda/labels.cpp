@@ -39,7 +39,7 @@ label_step labels_for(const kube::node& node) {
     if (found && says != to_string(*found))
       out.disagreement = "labels cuda-major-version and cuda-minor-version say CUDA " + text::shown(says) +
                          ", and nvidia.com/cuda.runtime-version.* says " + to_string(*found) +
-                         "; somebody else wrote the former, so they are left as they are: correct or remove them";
+                         "; someone else wrote the former, so they are left as they are: correct or remove them";
     return out;
   }
   if (!found)

@@ -52,7 +52,7 @@ constexpr std::array<texts, code_count> table{{
    {"{field} is \"{value}\", but data.limits is \"disabled\": the default is never applied", "a default with limits required or optional", "empty {field}, or allow limits", ""},
    {"{field} 的值为“{value}”，但 data.limits 为“disabled”：默认值不会生效", "limits 为 required 或 optional 时才可设默认值", "请清空 {field}，或允许 limits", ""}},
   {code::unusable, "unusable", warning,
-   {"{field} is \"{value}\": with data.requests \"{other}\" no pod may use this resource", "required or optional, where pods shall use it", "if nobody shall use it, set the enabled label to \"false\"; otherwise set data.limits to \"optional\"", ""},
+   {"{field} is \"{value}\": with data.requests \"{other}\" no pod may use this resource", "required or optional, where pods shall use it", "if no one shall use it, set the enabled label to \"false\"; otherwise set data.limits to \"optional\"", ""},
    {"{field} 的值为“{value}”：在 data.requests 为“{other}”时没有 Pod 能使用该资源", "需要使用时为 required 或 optional", "若不允许使用，请将 enabled 标签设为“false”；否则将 data.limits 设为“optional”", ""}},
   {code::unknown_field, "unknown_field", warning,
    {"{field} is not a field we know; ignored", "", "remove it", "did you mean {hint}?"},

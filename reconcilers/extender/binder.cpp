@@ -244,7 +244,7 @@ boost::asio::awaitable<std::string> binder::settle(const bind_args& args, kube::
       forget_lock(args.uid, now->node_name);
       if (arrived) co_return finish("bound", "");
       if (now->node_name != args.node) release(args.uid), dependencies_.book.take(*now);
-      co_return finish("refused", "the pod was bound to " + now->node_name + " by somebody else");
+      co_return finish("refused", "the pod was bound to " + now->node_name + " by someone else");
     }
     if (now && now->id == args.uid && now->resource_version != version && !now->deleting) {
       auto again = co_await send(args.pod, args.uid.to_string(), now->resource_version, args.node, annotations);
@@ -261,7 +261,7 @@ boost::asio::awaitable<std::string> binder::settle(const bind_args& args, kube::
     if (error.message.contains("placements.quartermaster.io"))
       controller::log::error(
           "the API server lets only the operator's ServiceAccount write which cards a pod has, and this process is "
-          "somebody else: nothing can be bound until it runs as that account",
+          "someone else: nothing can be bound until it runs as that account",
           {{"pod", args.pod.to_string()}, {"error", error.message}});
     release(args.uid);
     co_return finish("refused", error.message);

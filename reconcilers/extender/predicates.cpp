@@ -93,7 +93,7 @@ boost::asio::awaitable<http_response> predicates::decide(std::string body) {
     if (got->status != 200)
       co_return finish("failed", {404, kube::error_of("get pods " + args.pod.to_string(), *got).message + "\n"});
     auto read = extender::pod_of(got->body);
-    if (!read || read->id != args.uid) co_return finish("failed", {404, "the pod was made anew; its uid is another\n"});
+    if (!read || read->id != args.uid) co_return finish("failed", {404, "the pod was recreated; its uid is another\n"});
     pod = std::move(*read);
   }
   co_return co_await decide_for(args, *pod);

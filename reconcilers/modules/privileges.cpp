@@ -9,7 +9,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view registers =
-    "the kubelet's registration socket is there, and plugins put theirs beside it (device plugin API)";
+    "the kubelet's registration socket is there, and plugins put theirs next to it (device plugin API)";
 
 constexpr privilege table[] = {
     {"pgpu", "nvidia-device-plugin-ctr", "write /var/lib/kubelet/device-plugins", registers},

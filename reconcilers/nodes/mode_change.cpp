@@ -398,7 +398,7 @@ class transaction {
     if (!is_tainted()) {
       if (auto no = held_back()) return *std::move(no);
       if (!is_.wanted.foreign.empty()) {
-        return begin(foreign_mode, "no new pods come here while the node changes from somebody else's plugin to " +
+        return begin(foreign_mode, "no new pods come here while the node changes from someone else's plugin to " +
                                        std::string(target_->name));
       }
       if (!held.empty()) return begin(none, drain_message(held));

@@ -43,7 +43,7 @@ plan leaving(const situation& is) {
   plan out;
   out.visible = is.objects || is.sent;
   if (!out.visible) {
-    say(out, "Off", "spec.scheduler.mode is not Dedicated: a kube-scheduler is told by hand (docs/scheduling.md)");
+    say(out, "Off", "spec.scheduler.mode is not Dedicated: a kube-scheduler is set up by hand (docs/scheduling.md)");
   } else if (is.sent) {
     say(out, "SwitchingOff", "no pod is sent to it any more as soon as the API server knows");
   } else if (!is.waiting.empty()) {

@@ -83,7 +83,7 @@ std::string owner_of(const json& object) {
     if (field.is_object() && field.contains("manager") && field.value("subresource", "").empty())
       return field.value("manager", "") + " (its first writer)";
   }
-  return "somebody else";
+  return "someone else";
 }
 
 }  // namespace
@@ -128,8 +128,8 @@ const kube::config_map* applier::declaration(const kube::object_key& key) const 
 }
 
 /// Read as the registry reads it, next to those of our own whose keys no one else claims. A declaration in error, alone
-/// or between several, does not withdraw our own that is there, or its key would have no rule; nor does it call one of
-/// ours back, which would take the place of its last accepted content.
+/// or between several, does not withdraw our own that is there, or its key would have no rule; nor does it call one
+/// back, which would take the place of its last accepted content.
 std::set<std::string, std::less<>> applier::declared_by_others() const {
   std::set<std::string, std::less<>> out, broken, managed, claimed;
   std::vector<const kube::config_map*> own;
@@ -305,7 +305,7 @@ kube::task<applier::outcome> applier::write(modules::intent want, controller::ob
         : edited       ? "Restored"
                        : "Updated",
         "Apply",
-        called(*want.type, want.key.name) + " of " + whose(want.module) + (edited ? ": somebody had changed it" : ""));
+        called(*want.type, want.key.name) + " of " + whose(want.module) + (edited ? ": someone had changed it" : ""));
     co_return out;
   }
   const auto& wrong = answer.error();
@@ -340,7 +340,7 @@ kube::task<applier::outcome> applier::take_over(modules::intent want, controller
   out.again_in = between_writes;
   if (done)
     events_.record(about, event_type::normal, "Adopted", "Delete",
-                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is made anew as " +
+                   called(*want.type, want.key.name) + " of " + owner_of(live) + " is recreated as " +
                        whose(want.module) + "'s; what installed it must let it be");
   else if (done.error().code != kube::errc::conflict)
     out.failed = done.error();

@@ -142,7 +142,7 @@ class decision {
     } else if (left <= 0s || (is_hopeless(node) && !out_.record)) {
       out_.is = kind::halted;
       out_.message = "the new version halted on node " + node.name + ": " + trouble(node) + ". " + rest() +
-                     ". Put the image back, or mend the node: it goes on by itself";
+                     ". Put the image back, or fix the node: it goes on by itself";
     } else {
       out_.message = progress() + "; node " + node.name + " is under way";
       out_.again_in = left;
@@ -337,7 +337,7 @@ class decision {
       if (is_old(*entry)) old.push_back(entry->name);
     }
     out_.is = kind::wait;
-    out_.message = progress() + "; a plugin pod is replaced when somebody deletes it: " + named(old);
+    out_.message = progress() + "; a plugin pod is replaced when someone deletes it: " + named(old);
   }
 
   const rollout_state& is_;

@@ -258,7 +258,7 @@ TEST_F(authority, F23_a_replica_waits_until_every_caller_has_been_told) {
   EXPECT_FALSE(look(1000, false).show) << "one of two, and nothing is shown yet";
   bundles[1] = stored.authorities;
   EXPECT_TRUE(leaf_gate(new_gate).look(stored, bundles, false, milliseconds(2000), now).show)
-      << "nobody loses anything";
+      << "no one loses anything";
   EXPECT_EQ(look(2000).again, leaf_gate::spread);
   EXPECT_EQ(look(7000).again, milliseconds(5000));
   bundles[1].clear();

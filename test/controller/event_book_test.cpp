@@ -133,7 +133,7 @@ TEST_F(event_book, is_bounded_in_rate) {
   const auto due = book.next_due(0ms);
   ASSERT_TRUE(due);
   EXPECT_GT(*due, 0ms);
-  EXPECT_TRUE(book.next(*due)) << "what is said to be due is due";
+  EXPECT_TRUE(book.next(*due)) << "what is reported as due is due";
   int in_ten_seconds = 0;
   for (auto now = *due; now < 10'000ms; now += 10ms) in_ten_seconds += book.next(now).has_value();
   EXPECT_NEAR(in_ten_seconds, 49, 2);

@@ -198,7 +198,7 @@ TEST_F(http_server, F38_what_no_route_takes_is_answered_before_its_body_comes) {
   EXPECT_EQ(ask("POST /hello"), "HTTP/1.1 405");
   client expects(*this);
   expects.send("POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
-  EXPECT_EQ(expects.until("\n\r\n").substr(0, 12), "HTTP/1.1 404") << "nobody is asked for what nobody reads";
+  EXPECT_EQ(expects.until("\n\r\n").substr(0, 12), "HTTP/1.1 404") << "no one is asked for what no one reads";
 }
 
 TEST_F(http_server, F38_a_chunk_that_explains_itself_without_end_is_refused) {
@@ -523,7 +523,7 @@ TEST_F(certificate, a_client_ca_that_cannot_be_read_keeps_the_pair_back_until_it
   const auto taken = server->show({{made.certificate, made.key}, {}});
   ASSERT_FALSE(taken);
   EXPECT_NE(taken.error().message.find("ca.pem"), std::string::npos) << taken.error().message;
-  EXPECT_FALSE(server->serving()) << "nobody is believed without it";
+  EXPECT_FALSE(server->serving()) << "no one is believed without it";
   kube_test::test_ca callers("callers");
   folder.write("ca.pem", callers.pem());
   ASSERT_TRUE(turn([&] { return server->serving(); }));
@@ -538,7 +538,7 @@ TEST_F(certificate, authorities_of_callers_that_are_given_count_and_a_text_witho
   start();
   const auto made = ca.issue(named("first"));
   const controller::pem_pair pair{made.certificate, made.key};
-  EXPECT_FALSE(server->show({pair, ""})) << "everybody would be let in";
+  EXPECT_FALSE(server->show({pair, ""})) << "everyone would be let in";
   EXPECT_FALSE(server->show({pair, "garbage"}));
   EXPECT_FALSE(server->serving());
   ASSERT_TRUE(server->show({pair, before.pem()}));
@@ -586,7 +586,7 @@ TEST_F(certificate, large_bodies_go_both_ways_over_tls_however_slowly_they_are_r
       std::string out;
       error_code ended;
       asio::read(tls_client, asio::dynamic_buffer(out), ended);
-      EXPECT_EQ(ended, asio::error::eof) << "the end is said, not cut: " << ended.message();
+      EXPECT_EQ(ended, asio::error::eof) << "the end is announced, not cut: " << ended.message();
       return out;
     });
     const auto position = got.find("\r\n\r\n");

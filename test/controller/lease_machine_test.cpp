@@ -281,7 +281,7 @@ TEST_F(lease_machine, makes_the_record_again_when_somebody_deleted_it) {
   const auto step = machine.next(2002ms);
   EXPECT_EQ(step.action, kind::acquire);
   EXPECT_TRUE(step.create);
-  EXPECT_TRUE(machine.held(2002ms)) << "nobody else can have led within our time";
+  EXPECT_TRUE(machine.held(2002ms)) << "no one else can have led within our time";
 }
 
 TEST_F(lease_machine, a_release_by_hand_is_a_loss) {

@@ -73,18 +73,18 @@ func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
 			return ""
 		})
 	}
-	await("master-1 NoAgent, master-2 NoAgent", "False NoAgent: 0 of 2 masters")
+	await("master-1 NoAgent, master-2 NoAgent", "False NoAgent: 0 of 2 control-plane nodes")
 	says("master-1", "Applied", "")
-	await("master-1 Applied, master-2 NoAgent", "False NoAgent: 1 of 2 masters")
+	await("master-1 Applied, master-2 NoAgent", "False NoAgent: 1 of 2 control-plane nodes")
 	says("master-2", "RolledBack", "after 180 s kube-scheduler-master-2 is not ready")
-	await("master-1 Applied, master-2 RolledBack", "False RolledBack: 1 of 2 masters ask the extender; master-2 RolledBack: after 180 s")
+	await("master-1 Applied, master-2 RolledBack", "False RolledBack: 1 of 2 control-plane nodes ask the extender; master-2 RolledBack: after 180 s")
 	if value, ok := o.Metric("quartermaster_static_pod_masters", `state="RolledBack"`); !ok || value != 1 {
 		t.Errorf("quartermaster_static_pod_masters is %v", value)
 	}
 	says("master-2", "Applied", "")
-	await("master-1 Applied, master-2 Applied", "True StaticPod: 2 of 2 masters ask the extender")
+	await("master-1 Applied, master-2 Applied", "True StaticPod: 2 of 2 control-plane nodes ask the extender")
 	d.must(d.Client.CoreV1().Nodes().Delete(d.ctx, "master-2", metav1.DeleteOptions{}))
-	await("master-1 Applied", "True StaticPod: 1 of 1 master asks the extender")
+	await("master-1 Applied", "True StaticPod: 1 of 1 control-plane node asks the extender")
 	d.mode("None", nil)
 	await("master-1 Applied", "False SwitchingOff: 1 of 1")
 	says("master-1", "Off", "")

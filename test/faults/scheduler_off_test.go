@@ -106,13 +106,13 @@ func (d *den) remade(before map[string]types.UID) {
 // told says what the output lacks about the pods that stay.
 func (d *den) told(out string) {
 	d.t.Helper()
-	for _, line := range []string{"2 pods were deleted: their owners make them anew", "  Deployment default/named: 1 pod (default/named-", "the template of Deployment default/named names the scheduler",
-		"  Job default/once: 1 pod (default/once-", "  no owner: 1 pod (default/bare): nothing would make it anew"} {
+	for _, line := range []string{"2 pods were deleted: their owners recreate them", "  Deployment default/named: 1 pod (default/named-", "the template of Deployment default/named names the scheduler",
+		"  Job default/once: 1 pod (default/once-", "  no owner: 1 pod (default/bare): nothing would recreate it"} {
 		if !strings.Contains(out, line) {
 			d.t.Errorf("it does not say %q:\n%s", line, out)
 		}
 	}
-	_, left, _ := strings.Cut(out, "their owners make them anew")
+	_, left, _ := strings.Cut(out, "their owners recreate them")
 	for _, name := range []string{"owned", "patient"} {
 		if strings.Contains(left, "default/"+name) {
 			d.t.Errorf("%s is listed as left:\n%s", name, out)

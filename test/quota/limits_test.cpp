@@ -421,7 +421,7 @@ class life {
           ASSERT_LE(loaned[name], std::max(left, 0L));
         }
         ASSERT_EQ(total, std::min(free, taken));
-        ASSERT_EQ(borrowed.size() + loaned.size(), 2 * spare.size()) << "a loan of somebody without a nominal";
+        ASSERT_EQ(borrowed.size() + loaned.size(), 2 * spare.size()) << "a loan of someone without a nominal";
         lent += total > 0 ? 1 : 0;
         if (strict_) ASSERT_GE(all, 0) << "the cohort has more than its nominal";
         for (const auto& [name, left] : spare)

@@ -127,8 +127,8 @@ TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other)
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single), reason::not_steered);
   EXPECT_EQ(judge(mode::share, "nvidia.com/gpu", single), reason::not_steered);
   EXPECT_EQ(judge(mode::topology, "aliyun.com/gpu", single), reason::not_steered);
-  EXPECT_EQ(judge(mode::hami, "nvidia.com/gpu", single), reason::fits) << "HAMi's plugin is told the card";
-  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single, false), reason::fits) << "the other is given to nobody";
+  EXPECT_EQ(judge(mode::hami, "nvidia.com/gpu", single), reason::fits) << "HAMi's plugin gets the card";
+  EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", single, false), reason::fits) << "the other is given to no one";
   EXPECT_EQ(judge(mode::pgpu, "nvidia.com/gpu", none), reason::not_selected);
 }
 

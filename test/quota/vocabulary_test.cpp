@@ -334,11 +334,11 @@ TEST(vocabulary, a_share_of_an_init_container_is_lent_by_a_later_one) {
       << "init containers run one after the other";
   EXPECT_EQ(shares_of(mode::hami, {{other, share(30, 1000)}, {init, share(20, 2000)}, {other, share(10, 500)}}),
             "1000/30 2000/20")
-      << "a sidecar that started before runs beside it";
+      << "a sidecar that started before runs next to it";
   EXPECT_EQ(shares_of(mode::hami, {{init, share(20, 2000)}}), "2000/20");
   EXPECT_EQ(shares_of(mode::hami, {{init, {{"nvidia.com/gpumem-percentage", 50}}}, {other, share(10, 1000)}}),
             "1000/10 0/0")
-      << "what cannot be compared is beside";
+      << "what cannot be compared is next to it";
   EXPECT_EQ(shares_of(mode::vgpu, {{init, vcuda(20, 8)}, {other, vcuda(10, 4)}}), "1024/10 2048/20")
       << "gpu-manager would take another card for a larger share";
 }
@@ -352,7 +352,7 @@ TEST(vocabulary, a_share_of_an_init_container_counts_where_no_later_one_can_lend
   const std::vector<amount> two{{"nvidia.com/gpualloc", 2}, {"nvidia.com/gpumem", 1000}};
   EXPECT_EQ(needed(mode::hami, {{init, two}, {other, share(30, 1000)}}), "0 + 3, 0") << "of more cards";
   EXPECT_EQ(needed(mode::hami, {{other, share(20, 1000)}, {init, share(20, 1000)}}), "0 + 2, 0")
-      << "a sidecar beside it";
+      << "a sidecar next to it";
 }
 
 TEST(vocabulary, more_containers_than_are_looked_at_are_refused) {

@@ -405,7 +405,7 @@ func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
 	text := m.read("scheduler-config.yaml")
 	edited := text + "podMaxBackoffSeconds: 5 # mine\n"
 	must(t, m.put("scheduler-config.yaml", edited))
-	must(t, at.until(30*time.Second, "stopped", func() error { return m.is("Stopped", "scheduler-config.yaml was changed by somebody else") }))
+	must(t, at.until(30*time.Second, "stopped", func() error { return m.is("Stopped", "scheduler-config.yaml was changed by someone else") }))
 	time.Sleep(3 * time.Second)
 	if m.read("scheduler-config.yaml") != edited {
 		t.Error("it was written over")

@@ -166,7 +166,7 @@ TEST(static_pod_files, a_file_that_changes_under_the_hand_is_left_alone) {
   const step write{.kind = action::write_manifest, .text = *extended.manifest};
   const auto done = layer.take(write, {std::nullopt, "as it was seen"});
   ASSERT_FALSE(done);
-  EXPECT_THAT(done.error(), HasSubstr("was changed in this moment by somebody else"));
+  EXPECT_THAT(done.error(), HasSubstr("was changed in this moment by someone else"));
   EXPECT_EQ(master.now(), bare);
   EXPECT_FALSE(fs::exists(master.root / "quartermaster/draft"));
 }

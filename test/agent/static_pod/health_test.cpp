@@ -55,7 +55,7 @@ TEST(static_pod_health, what_one_master_was_rolled_back_from_no_other_tries) {
   const row back{.is = "RolledBack", .tried = "1f"};
   EXPECT_EQ(read_row(write(back)), back);
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "1f").substr(0, 60),
-            "master m1 was rolled back from the same configuration; its r");
+            "control-plane node m1 was rolled back from the same configur");
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "2e"), "") << "another configuration is another try";
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m1", "1f"), "") << "that is its own to know";
   EXPECT_EQ(trouble_of_tried({{"m1", {.is = "RolledBack"}}}, "m2", ""), "");

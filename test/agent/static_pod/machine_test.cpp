@@ -66,7 +66,7 @@ TEST(static_pod_machine, begins_only_when_it_may) {
   EXPECT_EQ(next(facts).is, state::waiting);
   EXPECT_EQ(next(facts).reason, "another's turn");
   facts.not_begun = "m2 is not ready";
-  EXPECT_EQ(next(facts).reason, "m2 is not ready") << "first, so that nobody holds the turn and waits";
+  EXPECT_EQ(next(facts).reason, "m2 is not ready") << "first, so that no one holds the turn and waits";
   facts.not_begun = facts.not_ours = "";
   facts.down = "this one is not ready either";
   EXPECT_EQ(next(facts).reason, "this one is not ready either");
@@ -137,7 +137,7 @@ TEST(static_pod_machine, tries_again_only_with_something_else) {
   EXPECT_EQ(next(facts).kind, action::keep);
   facts.wanted = texts{"c+ours", "m 1.37+ours"};
   facts.now.manifest = "m 1.37";
-  EXPECT_EQ(next(facts).kind, action::keep) << "a manifest that kubeadm wrote anew is something else";
+  EXPECT_EQ(next(facts).kind, action::keep) << "a manifest that kubeadm wrote again is something else";
 }
 
 TEST(static_pod_machine, does_it_again_where_kubeadm_has_written_the_manifest) {
@@ -154,7 +154,7 @@ TEST(static_pod_machine, leaves_a_configuration_alone_that_somebody_changed) {
   for (const auto is : {phase::applied, phase::applying, phase::reverting, phase::reverted}) {
     const auto did = next(at(is, {"c+mine", "m+ours"}));
     EXPECT_EQ(did.kind, action::stop);
-    EXPECT_THAT(did.reason, HasSubstr("scheduler-config.yaml was changed by somebody else"));
+    EXPECT_THAT(did.reason, HasSubstr("scheduler-config.yaml was changed by someone else"));
   }
 }
 
@@ -226,7 +226,7 @@ TEST(static_pod_machine, removes_the_manifests_part_first_where_the_configuratio
   facts.down = "not ready yet";
   EXPECT_EQ(next(facts).kind, action::wait);
   facts.since_manifest = 1h;
-  EXPECT_EQ(next(facts).kind, action::wait) << "nothing of ours is put back";
+  EXPECT_EQ(next(facts).kind, action::wait) << "none of our entries is put back";
   facts.down = "";
   EXPECT_EQ(next(facts).kind, action::forget);
   facts.kept.reset();

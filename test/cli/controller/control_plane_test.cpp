@@ -44,7 +44,7 @@ TEST_F(control_plane_test, S54_all_that_ask_the_extender_are_ready) {
   EXPECT_EQ(is.state->type, "SchedulerReady");
   EXPECT_EQ(is.state->status, "True");
   EXPECT_EQ(is.state->reason, "StaticPod");
-  EXPECT_EQ(is.state->message, "2 of 2 masters ask the extender");
+  EXPECT_EQ(is.state->message, "2 of 2 control-plane nodes ask the extender");
   EXPECT_EQ(is.state->generation, 7);
 }
 
@@ -57,7 +57,7 @@ TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are
   EXPECT_EQ(is.state->status, "False");
   EXPECT_EQ(is.state->reason, "RolledBack");
   EXPECT_EQ(is.state->message,
-            "0 of 4 masters ask the extender; m1 Applied: kube-scheduler-m1 is not ready, m2 Changing, "
+            "0 of 4 control-plane nodes ask the extender; m1 Applied: kube-scheduler-m1 is not ready, m2 Changing, "
             "m3 RolledBack: after 180 s it is not ready and 1 more");
   EXPECT_EQ(is.rows[3].reason, "NoAgent");
   EXPECT_THAT(is.rows[3].message, HasSubstr("app.kubernetes.io/name=quartermaster-static-pod says why"));
@@ -74,12 +74,12 @@ TEST_F(control_plane_test, a_master_that_is_gone_leaves_no_row) {
   says("m2", "Stopped", "why");
   known.nodes.erase("m2");
   known.masters.erase("m2");
-  EXPECT_EQ(status_of(known).state->message, "1 of 1 master asks the extender");
+  EXPECT_EQ(status_of(known).state->message, "1 of 1 control-plane node asks the extender");
 }
 
 TEST_F(control_plane_test, says_where_there_is_no_master_at_all) {
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
-  EXPECT_THAT(status_of(known).state->message, HasSubstr("where a provider owns the masters"));
+  EXPECT_THAT(status_of(known).state->message, HasSubstr("where a provider owns those nodes"));
 }
 
 TEST_F(control_plane_test, after_switching_off_only_those_that_still_ask_are_shown) {

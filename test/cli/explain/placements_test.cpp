@@ -206,7 +206,7 @@ TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
     cluster.quotas.put(*reconcilers::accelerator_quota::decode(
         json{{"metadata", {{"name", "q"}, {"namespace", "lab"}, {"uid", "q"}}},
              {"spec", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}},
-             {"status", {{"conditions", {{{"type", "Enforced"}, {"status", is}, {"message", "nobody asks"}}}}}}}
+             {"status", {{"conditions", {{{"type", "Enforced"}, {"status", is}, {"message", "no one asks"}}}}}}}
             .dump()));
   };
   const auto print_doubts = [&](const std::set<std::string>& namespaces) {
@@ -217,7 +217,7 @@ TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   put("False");
   finish();
   EXPECT_EQ(print_doubts({"lab"}),
-            "quartermaster: AcceleratorQuota lab/q counts in this answer and is not enforced: nobody asks\n");
+            "quartermaster: AcceleratorQuota lab/q counts in this answer and is not enforced: no one asks\n");
   EXPECT_EQ(print_doubts({"other"}), "");
   put("True");
   EXPECT_EQ(print_doubts({"lab"}), "");
@@ -227,7 +227,7 @@ TEST_F(placements_test, a_key_that_no_node_offers_and_nobody_declares_fits_nowhe
   cluster.nodes.put(extender_test::node("c", {}, {{"nvidia.com/gpu", 1}, {"rdma/hca", 4}}));
   cluster.pods.put(pod("typo", {container("main", {{"nvidia.com/gpus", 1}})}));
   EXPECT_EQ(explain("lab/typo"), 3);
-  const std::string message = "nvidia.com/gpus: no node offers it and nobody declares it. Did you mean nvidia.com/gpu?";
+  const std::string message = "nvidia.com/gpus: no node offers it and no one declares it. Did you mean nvidia.com/gpu?";
   EXPECT_THAT(out.str(), HasSubstr("Pod lab/typo fits on no node: " + message));
   std::ostringstream as_json;
   const tried_pod list[] = {tried(pod("x", {container("main", {{"nvidia.com/gpus", 1}})})),
@@ -340,8 +340,7 @@ TEST_F(placements_test, a_node_of_another_mode_is_said_to_be_one_and_no_node_is_
   cluster.pods.put(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}));
   EXPECT_EQ(explain("lab/p", "wide"), 3);
   EXPECT_THAT(out.str(), HasSubstr("mode vgpu, which does not offer nvidia.com/gpu"));
-  EXPECT_THAT(out.str(),
-              HasSubstr("1 other node is left out: cordoned, or without cards that anybody serves (plain)."));
+  EXPECT_THAT(out.str(), HasSubstr("1 other node is left out: cordoned, or without cards that anyone serves (plain)."));
 }
 
 TEST_F(placements_test, every_form_of_output_and_both_languages_are_there) {

@@ -207,7 +207,7 @@ TEST(inspect_fleet, pods_of_one_namespace) {
   const auto rows = pod_rows(small_fleet(), "web");
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows.front().key.name, "waits");
-  EXPECT_EQ(rows.front().mode, "") << "no module of ours advertises it";
+  EXPECT_EQ(rows.front().mode, "") << "none of our modules advertises it";
 }
 
 TEST(inspect_fleet, where_nothing_is_there_that_is_said) {

@@ -243,7 +243,7 @@ TEST(inspect, without_rules_in_the_cluster_those_of_the_config_maps_are_audited)
   cluster.pods = {pod("team", "a", {{"tencent.com/vcuda-core", 150}}), pod("team", "b", {{"example.com/fpga", 1}})};
   const auto found = cluster.look();
   ASSERT_TRUE(found.audited);
-  EXPECT_EQ(found.audited->refused.size(), 1U) << "the refused declaration of fpga holds nobody to anything";
+  EXPECT_EQ(found.audited->refused.size(), 1U) << "the refused declaration of fpga holds no one to anything";
   EXPECT_THAT(printed(found, "en"), HasSubstr("nothing is enforced): 1 of 2 pods"));
 }
 

@@ -250,7 +250,7 @@ TEST_F(scheduler_verbs, tell_what_was_edited_in_our_part_before_it_goes) {
   back.unmerge = path("edited.yaml");
   const auto notes = [&](const outcome& outcome) {
     EXPECT_EQ(outcome.rc, 0) << outcome.err;
-    EXPECT_THAT(outcome.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is nobody's to read";
+    EXPECT_THAT(outcome.err, testing::Not(HasSubstr("aGlkZGVu"))) << "a key is no one's to read";
     std::vector<std::string> out;
     std::istringstream lines(outcome.err);
     const auto begin = "quartermaster: " + path("edited.yaml") + ":";

@@ -109,11 +109,11 @@ TEST(lint_workload, names_that_no_node_offers_and_nobody_declares) {
   const auto got = findings(pod("1", "1", "nvidia.com/gpus"), text::language::en, &cluster);
   ASSERT_THAT(codes(got), ElementsAre("unknown_resource"));
   EXPECT_EQ(got[0].level, text::severity::warning);
-  EXPECT_THAT(got[0].message, HasSubstr("no node offers it and nobody declares it"));
+  EXPECT_THAT(got[0].message, HasSubstr("no node offers it and no one declares it"));
   EXPECT_THAT(got[0].remedy, HasSubstr("did you mean nvidia.com/gpu?"));
   for (const auto* key : {"nvidia.com/gpu", "rdma/hca", "example.com/fpga", "nvidia.com/gpumem"})
     EXPECT_THAT(findings(pod("1", "", key), text::language::en, &cluster), IsEmpty()) << key;
-  EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster nobody knows";
+  EXPECT_THAT(findings(pod("1", "", "nvidia.com/gpus")), IsEmpty()) << "without a cluster no one knows";
 }
 
 TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
@@ -144,7 +144,7 @@ TEST(lint_workload, S33_S78_says_what_the_webhook_says_of_driver_and_card) {
   const auto on_nodes = findings(pod, text::language::en, &cluster);
   ASSERT_THAT(codes(on_nodes), ElementsAre("compatibility"));
   EXPECT_THAT(on_nodes[0].message, HasSubstr("no node that offers nvidia.com/gpu has what the pod needs"));
-  EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster nobody knows";
+  EXPECT_THAT(findings(pod), IsEmpty()) << "without a cluster no one knows";
 }
 
 TEST(lint_workload, finds_the_pods_of_every_kind) {

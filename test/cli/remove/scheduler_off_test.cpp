@@ -69,7 +69,7 @@ TEST(stranded, only_pods_whose_owner_makes_them_anew_for_another_scheduler_are_d
   const auto deployment = object("Deployment", "web");
   EXPECT_EQ(stays(of_set, {set, deployment}), "");
   EXPECT_EQ(judge_stranded(of_set, {set, deployment}, "").owner, "Deployment lab/web");
-  EXPECT_THAT(stays(pod("bare"), {}), HasSubstr("nothing would make it anew"));
+  EXPECT_THAT(stays(pod("bare"), {}), HasSubstr("nothing would recreate it"));
   EXPECT_EQ(stays(of_set, {}, "its ReplicaSet is gone"), "its ReplicaSet is gone");
   auto going = set;
   going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
@@ -88,7 +88,7 @@ TEST(stranded, a_template_that_names_our_scheduler_is_told_and_its_pod_stays) {
   auto cron = object("CronJob", "train");
   cron["spec"]["jobTemplate"] = with_template(json::object(), "quartermaster");
   const auto job = with_template(object("Job", "train-1"), "quartermaster");
-  EXPECT_THAT(stays(of_job, {job}), HasSubstr("make the Job anew without"));
+  EXPECT_THAT(stays(of_job, {job}), HasSubstr("recreate the Job without"));
   EXPECT_THAT(stays(of_job, {job, cron}), HasSubstr("take spec.jobTemplate.spec.template.spec.schedulerName out"));
 }
 
@@ -239,9 +239,9 @@ TEST(scheduler_off, without_the_flag_pods_that_wait_are_listed_by_owner_and_left
   const auto result = server.off(false);
   EXPECT_EQ(result.rc, 3);
   EXPECT_THAT(server.removed, IsEmpty());
-  EXPECT_THAT(result.out, HasSubstr("  no owner: 1 pod (lab/bare): nothing would make it anew"));
+  EXPECT_THAT(result.out, HasSubstr("  no owner: 1 pod (lab/bare): nothing would recreate it"));
   EXPECT_THAT(result.out,
-              HasSubstr("  ReplicaSet lab/w: 1 pod (lab/w-1): --recreate-owned lets its owner make it anew"));
+              HasSubstr("  ReplicaSet lab/w: 1 pod (lab/w-1): --recreate-owned lets its owner recreate it"));
 }
 
 TEST(scheduler_off, with_the_flag_each_is_deleted_once_after_no_more_are_sent) {
@@ -259,7 +259,7 @@ TEST(scheduler_off, with_the_flag_each_is_deleted_once_after_no_more_are_sent) {
   const auto result = server.off(true);
   EXPECT_EQ(result.rc, 3);
   EXPECT_THAT(server.removed, ElementsAre("w-1"));
-  EXPECT_THAT(result.out, HasSubstr("1 pod was deleted: its owner makes it anew"));
+  EXPECT_THAT(result.out, HasSubstr("1 pod was deleted: its owner recreates it"));
   EXPECT_TRUE(server.pods.contains("bare"));
 }
 
@@ -314,7 +314,7 @@ TEST(scheduler_off, owners_that_cannot_be_judged_keep_their_pods) {
   EXPECT_THAT(server.removed, IsEmpty());
   EXPECT_THAT(result.out, HasSubstr("ReplicaSet lab/away: 1 pod (lab/gone): its ReplicaSet is gone"));
   EXPECT_THAT(result.out,
-              HasSubstr("Workflow lab/steps: 1 pod (lab/flow): whether a Workflow makes it anew is not known"));
+              HasSubstr("Workflow lab/steps: 1 pod (lab/flow): whether a Workflow recreates it is not known"));
 }
 
 TEST(scheduler_off, says_which_masters_still_have_it_and_who_takes_it_out) {

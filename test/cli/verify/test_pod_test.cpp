@@ -252,7 +252,7 @@ TEST(test_pod, a_stop_while_it_is_made_is_no_finding) {
     if (request.verb == kube::method::post) std::raise(SIGINT);
   });
   out = refused.tried(slow);
-  ASSERT_FALSE(out) << "who stops it is told nothing of the pod";
+  ASSERT_FALSE(out) << "who stops it learns nothing of the pod";
   EXPECT_THAT(out.error().message, HasSubstr("stopped before"));
 
   one_pod unasked;

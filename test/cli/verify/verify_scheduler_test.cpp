@@ -217,7 +217,7 @@ TEST(verify_scheduler, a_signal_and_a_pod_that_is_taken_away_are_no_answer) {
   one_pod gone;
   found = gone.tested();
   ASSERT_FALSE(found);
-  EXPECT_THAT(found.error().message, HasSubstr("somebody else"));
+  EXPECT_THAT(found.error().message, HasSubstr("someone else"));
 }
 
 }  // namespace

@@ -294,7 +294,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		if err := w.uninstall(other, "--cancel").Wait(); err != nil {
 			t.Errorf("--cancel: %v, it says %q", err, other)
 		}
-		if err := watching.Wait(); err == nil || !strings.Contains(first.String(), "somebody took it back") {
+		if err := watching.Wait(); err == nil || !strings.Contains(first.String(), "someone took it back") {
 			t.Errorf("uninstall, taken back by another: %v, it says %q", err, first)
 		}
 		operator.Cont()

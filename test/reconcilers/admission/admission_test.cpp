@@ -200,7 +200,7 @@ TEST_F(admission, S24_off_and_what_is_not_ours_goes_through_untouched) {
   review = review_of(asking);
   review["request"]["subResource"] = "ephemeralcontainers";
   EXPECT_EQ(untouched(review), "");
-  EXPECT_EQ(untouched(review_of(pod_with({{"nvidia.com/gpu", "1"}, {"cpu", "1"}}))), "") << "declared by nobody";
+  EXPECT_EQ(untouched(review_of(pod_with({{"nvidia.com/gpu", "1"}, {"cpu", "1"}}))), "") << "declared by no one";
 }
 
 TEST_F(admission, members_may_come_in_any_order) {

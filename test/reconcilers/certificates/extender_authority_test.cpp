@@ -131,7 +131,7 @@ struct world {
     const party fresh{stored.client.authorities, stored.client.leaf};
     if (behind() && rolls) {
       schedulers.push_back(fresh);
-      check("a new scheduler beside the old");
+      check("a new scheduler next to the old");
       schedulers = {fresh};
     }
     check("others moved");
@@ -208,7 +208,7 @@ TEST(extender_authority, schedulers_start_with_a_new_authority_before_anything_i
   EXPECT_THAT(world.take_log(), ElementsAre("a new authority, because there was none that can sign",
                                             "ca.crt of the server has the authorities that count now",
                                             "ca.crt of kube-schedulers has the authorities that count now"))
-      << "a scheduler that is not started anew holds everything up";
+      << "a scheduler that is not restarted holds everything up";
   EXPECT_EQ(world.settle().waiting, "the scheduler");
   world.rolls = true;
   world.others();
@@ -267,7 +267,7 @@ TEST(extender_authority, schedulers_that_nobody_knows_have_a_month_and_are_told_
   EXPECT_THAT(cluster.take_log(), SizeIs(3));
   EXPECT_THAT(cluster.settle().waiting,
               HasSubstr("set up by hand has to be given ca.crt, tls.crt and tls.key of Secret "
-                        "quartermaster-extender-client and started anew before 2027-02-14T"));
+                        "quartermaster-extender-client and restarted before 2027-02-14T"));
   cluster.schedulers = {{cluster.stored.client.authorities, cluster.stored.client.leaf}};  // a person did
   cluster.pass(20 * minute, 5 * minute);
   EXPECT_THAT(cluster.take_log(), SizeIs(2));
@@ -298,7 +298,7 @@ TEST(extender_authority, who_was_promised_a_month_keeps_it_when_a_scheduler_beco
                                               "its certificate is signed by the new authority"));
   cluster.pass(31 * day, 8 * 60 * minute);
   EXPECT_TRUE(cluster.of_one());
-  EXPECT_FALSE(cluster.stored.client.by_hand) << "the next change begins anew";
+  EXPECT_FALSE(cluster.stored.client.by_hand) << "the next change begins again";
 }
 
 TEST(extender_authority, of_several_authorities_with_one_key_nothing_is_written_again_and_again) {
@@ -342,7 +342,7 @@ TEST(extender_authority, what_ends_while_a_change_waits_is_signed_by_the_older_a
   world.schedulers = {{world.stored.client.authorities, world.stored.client.leaf}};
   world.settle();
   EXPECT_THAT(world.take_log(),
-              ElementsAre("a new authority beside the old", "ca.crt of the server has the authorities that count now",
+              ElementsAre("a new authority next to the old", "ca.crt of the server has the authorities that count now",
                           "ca.crt of kube-schedulers has the authorities that count now"));
   world.rolls = false;
   world.now += year * 2 / 3;
@@ -406,7 +406,7 @@ TEST(extender_authority, a_store_put_back_while_both_sides_still_know_it_costs_n
 }
 
 const controller::pem_pair& foreign() {
-  static const auto made = x509::make_authority("somebody's", {start, start + 30 * year});
+  static const auto made = x509::make_authority("someone's", {start, start + 30 * year});
   return made;
 }
 
@@ -426,7 +426,7 @@ TEST(extender_authority, one_that_somebody_put_into_a_side_is_taken_out_at_the_n
         const auto sides = static_cast<std::size_t>(server) + static_cast<std::size_t>(client);
         world.pass(2 * day, 6 * 60 * minute);
         EXPECT_THAT(world.log, SizeIs(sides)) << string << testing::PrintToString(world.log);
-        EXPECT_EQ(world.taken_out.contains("'somebody's' (until 20"), sides > 0) << world.taken_out;
+        EXPECT_EQ(world.taken_out.contains("'someone's' (until 20"), sides > 0) << world.taken_out;
         EXPECT_EQ(world.stored.keys, before.keys) << string;
         EXPECT_EQ(world.stored.server.leaf, before.server.leaf);
         EXPECT_EQ(world.stored.client.leaf, before.client.leaf);
@@ -453,10 +453,10 @@ TEST(extender_authority, with_nothing_stored_what_both_sides_have_stays_until_th
     world.server.authorities = world.stored.server.authorities;
     world.settle();
     EXPECT_EQ(world.authorities(), both ? 3U : 2U);
-    EXPECT_EQ(world.taken_out.contains("somebody's"), !both) << world.taken_out;
+    EXPECT_EQ(world.taken_out.contains("someone's"), !both) << world.taken_out;
     world.pass(3 * day, 4 * 60 * minute);
     EXPECT_TRUE(world.of_one());
-    EXPECT_THAT(world.taken_out, HasSubstr("somebody's"));
+    EXPECT_THAT(world.taken_out, HasSubstr("someone's"));
     EXPECT_THAT(world.taken_out, HasSubstr("quartermaster extender authority"));
     EXPECT_EQ(world.strangers, 0);
   }
@@ -481,11 +481,11 @@ TEST(extender_authority, one_renewed_with_the_same_key_is_taken_as_it_is_and_nob
   using put = std::function<void(extender_view&, const std::string&)>;
   const std::vector<std::pair<const char*, put>> places{
       {"stored", [](auto& view, auto& again) { view.keys.authorities = again; }},
-      {"stored beside", [](auto& view, auto& again) { view.keys.authorities += again; }},
+      {"stored next to", [](auto& view, auto& again) { view.keys.authorities += again; }},
       {"stored in front", [](auto& view, auto& again) { view.keys.authorities = again + view.keys.authorities; }},
       {"server", [](auto& view, auto& again) { view.server.authorities = again; }},
       {"client", [](auto& view, auto& again) { view.client.authorities = again; }},
-      {"server, beside", [](auto& view, auto& again) { view.server.authorities += again; }},
+      {"server, next to", [](auto& view, auto& again) { view.server.authorities += again; }},
       {"client, in front", [](auto& view, auto& again) { view.client.authorities = again + view.client.authorities; }},
       {"both sides", [](auto& view, auto& again) { view.server.authorities = view.client.authorities = again; }},
       {"stored, and the server",
@@ -596,7 +596,7 @@ TEST(extender_authority, fifteen_years_with_kills_between_any_two_writes) {
       cluster.now += cluster.server_behind() ? minute : waits[roll(cluster.authorities() > 1 ? 5 : 6)];
       ASSERT_EQ(cluster.strangers, 0);
     }
-    EXPECT_THAT(cluster.taken_out, HasSubstr("somebody's"));
+    EXPECT_THAT(cluster.taken_out, HasSubstr("someone's"));
     const auto done = cluster.take_log();
     changes += static_cast<int>(std::ranges::count(done, "the older authority is forgotten"));
     leaves += static_cast<int>(std::ranges::count(done, "its certificate is renewed"));
@@ -626,7 +626,8 @@ TEST(extender_authority, who_runs_with_what_is_seen_by_the_deployment_and_by_row
   EXPECT_THAT(callers_of(&set, "other", {}, "c").behind, HasSubstr("does not run with")) << "the Secret is newer";
   EXPECT_FALSE(find_callers({{"m1", "Off", ""}}, nullptr).any);
   EXPECT_EQ(find_callers({{"m1", "Applied", "c"}, {"m2", "Off", ""}}, nullptr).behind, "");
-  EXPECT_THAT(find_callers({{"m1", "Applied", "c"}, {"m2", "Applied", "b"}}, &set).behind, HasSubstr("master m2"));
+  EXPECT_THAT(find_callers({{"m1", "Applied", "c"}, {"m2", "Applied", "b"}}, &set).behind,
+              HasSubstr("control-plane node m2"));
   EXPECT_THAT(find_callers({{"m1", "RolledBack", "c"}}, nullptr).behind, HasSubstr("RolledBack"));
   EXPECT_EQ(certificates_of("a", "b"), certificates_of("a", "b"));
   EXPECT_NE(certificates_of("a", "b"), certificates_of("b", "a"));

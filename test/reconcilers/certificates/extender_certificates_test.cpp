@@ -214,7 +214,7 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   server.forget();
   pass(1h);
   settle();
-  EXPECT_THAT(server.writes(), IsEmpty()) << "the scheduler has not been started anew";
+  EXPECT_THAT(server.writes(), IsEmpty()) << "the scheduler has not been restarted";
   EXPECT_THAT(events.events.back().note, HasSubstr("Deployment quartermaster/quartermaster-scheduler does not run"));
   roll();
   lead();  // another leader goes on
@@ -233,7 +233,7 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
 
 TEST_F(extender_certificates_test, makes_all_of_them_where_there_is_a_policy) {
   for (int i = 0; i < 3; ++i, pass(1min)) ASSERT_TRUE(once());
-  EXPECT_THAT(server.transport.sent, IsEmpty()) << "nobody wants any yet";
+  EXPECT_THAT(server.transport.sent, IsEmpty()) << "no one wants any yet";
   govern();
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("apply " + authority_path, "apply " + server_path, "apply " + client_path,
@@ -402,7 +402,7 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
   pass(40 * 24h);
   settle();
   EXPECT_THAT(server.writes(), IsEmpty());
-  EXPECT_THAT(events.events.back().note, HasSubstr("master m1"));
+  EXPECT_THAT(events.events.back().note, HasSubstr("control-plane node m1"));
   const auto& is = server.objects.at(client_path);
   masters->at(0).certificates = certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
   settle();
@@ -416,7 +416,7 @@ TEST_F(extender_certificates_test, people_are_told_every_day_and_no_key_is_in_th
   const auto before = events.events.size();
   for (int hours = 0; hours < 72; ++hours, pass(1h)) once();
   EXPECT_EQ(events.events.size(), before + 2);
-  EXPECT_THAT(events.events.back().note, HasSubstr("started anew before"));
+  EXPECT_THAT(events.events.back().note, HasSubstr("restarted before"));
   for (const auto& line : log.lines()) EXPECT_THAT(line, Not(HasSubstr("BEGIN")));
   for (const auto& event : events.events) EXPECT_THAT(event.note, Not(HasSubstr("BEGIN")));
 }

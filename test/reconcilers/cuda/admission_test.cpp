@@ -250,7 +250,7 @@ TEST(compatibility, S15_a_share_of_a_card_that_is_cut_by_mig_is_refused) {
   EXPECT_EQ(world.admit(plain, enforcement::deny).refusal, "");
   EXPECT_THAT(let_on(world, share("12.4.0"), world.admit(share("12.4.0"), enforcement::deny)), ElementsAre("whole"));
   const auto both = pod_with(json::object(), json(), {{"tencent.com/vcuda-core", 20}, {"nvidia.com/mig-1g.5gb", 1}});
-  EXPECT_THAT(world.admit(both, enforcement::deny).refusal, HasSubstr("beside a MIG device"));
+  EXPECT_THAT(world.admit(both, enforcement::deny).refusal, HasSubstr("next to a MIG device"));
 }
 
 TEST(compatibility, S33_paddle_on_a_share_gets_a_warning_or_its_allocator) {

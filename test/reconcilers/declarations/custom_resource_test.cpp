@@ -272,7 +272,7 @@ TEST(custom_resource, answers_of_the_server_decide_what_comes_next) {
   };
   EXPECT_FALSE(outcome(404, "NotFound")->again_in) << "gone";
   EXPECT_TRUE(outcome(409, "Conflict")->again_in);
-  EXPECT_EQ(outcome(422, "Invalid").error().code, kube::errc::invalid) << "nobody was faster: someone must hear of it";
+  EXPECT_EQ(outcome(422, "Invalid").error().code, kube::errc::invalid) << "no one was faster: someone must hear of it";
   EXPECT_EQ(outcome(403, "Forbidden").error().code, kube::errc::forbidden);
 }
 
@@ -429,7 +429,7 @@ TEST(custom_resource, S25_a_change_brings_its_neighbours_back) {
   const auto queued = affected;
   for (const auto& key : queued) ASSERT_TRUE(run(server.judge.reconcile(key)));
   EXPECT_EQ(server.verdict(a.key.name), "accepted");
-  EXPECT_THAT(affected, ElementsAre(queued.back())) << "our own annotation concerns nobody else";
+  EXPECT_THAT(affected, ElementsAre(queued.back())) << "our own annotation concerns no one else";
   server.erase(b.key.name);
   EXPECT_THAT(affected, ElementsAre(a.key, b.key));
 }

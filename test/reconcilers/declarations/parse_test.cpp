@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(
         expectation{
             "nobody_may_use_it", sound().with("limits", "disabled").without("defaultValue"), code::unusable,
             "data.limits", "disabled", "",
-            "if nobody shall use it, set the enabled label to \"false\"; otherwise set data.limits to \"optional\""},
+            "if no one shall use it, set the enabled label to \"false\"; otherwise set data.limits to \"optional\""},
         expectation{"S22_domains_differ",
                     sound()
                         .labelled("features.alauda.io/type", "CustomResourceLimitation")

@@ -174,7 +174,7 @@ TEST_F(resource_rules_test, says_whether_pods_are_sent_to_our_scheduler_and_leav
 TEST_F(resource_rules_test, follows_the_policy_and_goes_with_it) {
   declare(sound());
   settle();
-  EXPECT_TRUE(object().is_null()) << "nobody asked for anything";
+  EXPECT_TRUE(object().is_null()) << "no one asked for anything";
   policy("Warn");
   settle();
   EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Warn");

@@ -76,7 +76,7 @@ TEST_F(predicates_test, the_same_pod_gets_the_same_answer_while_its_node_is_name
   EXPECT_EQ(ask(pod, first)["NodeNames"], first);
   EXPECT_THAT(transport.sent, IsEmpty());
   const json other = first[0] == "a" ? json{"b"} : json{"a"};
-  EXPECT_EQ(ask(pod, other)["NodeNames"], other) << "withdrawn and made anew";
+  EXPECT_EQ(ask(pod, other)["NodeNames"], other) << "withdrawn and recreated";
   EXPECT_EQ(used(first[0], 0), quota::card_use{});
   EXPECT_EQ(used(other[0], 0).cores, 20);
 }

@@ -211,7 +211,7 @@ TEST_F(request_handler_test, S14_what_was_emptied_for_a_nominated_pod_is_kept_fo
   EXPECT_EQ(filter(late, {"b"})["FailedNodes"], refused);
   EXPECT_EQ(book.try_on(late, pod_request(late, book.keys()), "b").reason,
             "what is left is kept for pod lab/urgent, which is nominated to this node and of a higher priority");
-  EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "beside it there is room";
+  EXPECT_EQ(filter(share("small", 30, 8), {"b"})["NodeNames"], json({"b"})) << "next to it there is room";
   EXPECT_EQ(filter(urgent, {"b"})["NodeNames"], json({"b"})) << "its own room";
   auto more_urgent = share("more", 40, 8);
   more_urgent.priority = 101;
@@ -236,7 +236,7 @@ TEST_F(request_handler_test, S14_room_is_kept_on_the_card_that_is_being_emptied)
   urgent.priority = 100;
   urgent.nominated_node = {"a"};
   known.pods.put(urgent);
-  EXPECT_EQ(filter(share("late", 30, 8), {"a"})["NodeNames"], json({"a"})) << "beside the one that stays";
+  EXPECT_EQ(filter(share("late", 30, 8), {"a"})["NodeNames"], json({"a"})) << "next to the one that stays";
   EXPECT_EQ(filter(share("tiny", 10, 8), {"a"})["FailedNodes"]["a"],
             "what is left is kept for a pod that is nominated to this node")
       << "gpu-manager would put it on the other card, which has the least that is enough";

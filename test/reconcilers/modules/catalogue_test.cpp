@@ -280,7 +280,7 @@ TEST(catalogue, S52_a_node_set_is_a_daemon_set_of_its_own_and_the_others_keep_aw
   EXPECT_THAT(files["a100.device-config.yaml"].get<std::string>(), HasSubstr("deviceSplitCount: 4\n"));
   const auto pod = set["spec"]["template"]["spec"];
   EXPECT_EQ(pod["nodeSelector"], json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/plugin-set", "a100"}}))
-      << "a label of ours: a person's would move the node at once";
+      << "our own label: a person's would move the node at once";
   EXPECT_EQ(set["spec"]["selector"]["matchLabels"],
             json({{"quartermaster.io/module", "hami"}, {"quartermaster.io/node-set", "a100"}}));
   EXPECT_THAT(pod["containers"][0]["command"], testing::Contains("--disable-core-limit=true"));

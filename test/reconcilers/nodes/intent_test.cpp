@@ -180,7 +180,7 @@ TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {
                               known_by_pods ? around : foreign_pods());
     EXPECT_EQ(is.reason, "ForeignPlugin") << key;
     EXPECT_THAT(is.message, HasSubstr(key));
-    EXPECT_NE(asked({{key, value}}, policy).type, kind::mode) << "it is no business of ours";
+    EXPECT_NE(asked({{key, value}}, policy).type, kind::mode) << "it is not our business";
   }
   EXPECT_THAT(asked({{"gpu", "on"}}, policy).message, HasSubstr("HAMi; we keep away until spec.modules.hami.enabled"));
 }
@@ -201,7 +201,7 @@ TEST(intent, S74_a_private_label_gives_no_node_to_a_product_that_is_not_there) {
                   }())
                 .reason,
             "ForeignPlugin")
-      << "ACK's label is nobody's private one";
+      << "ACK's label is no one's private one";
 }
 
 kube::pod of_set(const char* name, const char* ns = "kube-system") {
@@ -282,7 +282,7 @@ TEST(intent, S74_the_policy_may_take_over) {
   policy.enrolment.default_mode = "pgpu";
   const foreign_pods around{{foreign_pod_of(of_set("hami-device-plugin"), "quartermaster")}, false};
   EXPECT_EQ(intent_of(node_with({{"nvidia.com/gpu.present", "true"}}), &policy, {}, around).type, kind::none)
-      << "nobody asked for it on this node";
+      << "no one asked for it on this node";
 }
 
 TEST(intent, S58_labels_of_other_products_ask_for_our_modes_where_these_are_on) {
@@ -352,7 +352,7 @@ TEST(intent, S59_the_default_mode_is_for_nodes_with_cards_and_without_a_label) {
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"quartermaster.io/mode", "none"}}, policy).type, kind::none);
   policy.modules["hami"].enabled = false;
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}, {"gpu", "on"}}, policy).type, kind::left_alone)
-      << "nobody asked: nothing to refuse";
+      << "no one asked: nothing to refuse";
   policy.modules["pgpu"].enabled = false;
   EXPECT_EQ(asked({{"nvidia.com/gpu.present", "true"}}, policy).type, kind::none);
 }

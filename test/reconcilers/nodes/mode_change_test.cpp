@@ -173,7 +173,7 @@ TEST(mode_change, C62_a_change_waits_for_pods_that_hold_cards_and_names_them) {
   EXPECT_EQ(now.status->actual_mode, "pgpu");
   EXPECT_THAT(now.status->blockers, ElementsAre("team/train-0", "team/train-1"));
   EXPECT_EQ(now.blockers.size(), 2u);
-  EXPECT_THAT(now.evict, IsEmpty()) << "nobody asked for that";
+  EXPECT_THAT(now.evict, IsEmpty()) << "no one asked for that";
   EXPECT_FALSE(node.step().tell) << "said once";
   node.is.holders.clear();
   now = node.step();
@@ -252,7 +252,7 @@ TEST(mode_change, a_drain_that_takes_too_long_leaves_the_node_what_it_was_and_is
 
   node.is.holders.clear();
   now = node.step();
-  EXPECT_EQ(now.change, mode_step::taint_change::set) << "what hindered it is gone";
+  EXPECT_EQ(now.change, mode_step::taint_change::set) << "what prevented it is gone";
   node.settle();
   EXPECT_EQ(node.is.before->actual_mode, "vgpu");
   EXPECT_FALSE(node.is.before->given_up);
@@ -389,7 +389,7 @@ TEST(mode_change, a_node_that_never_came_up_in_its_first_mode_goes_back_to_none)
   now = lab.step();
   EXPECT_EQ(now.status->phase, "RolledBack");
   EXPECT_EQ(now.status->actual_mode, "none");
-  EXPECT_FALSE(is_changing(false, lab.is.placed, now.status->actual_mode)) << "it holds nobody up";
+  EXPECT_FALSE(is_changing(false, lab.is.placed, now.status->actual_mode)) << "it holds no one up";
 }
 
 TEST(mode_change, pods_that_hold_cards_of_the_mode_it_is_in_hinder_nothing) {
@@ -443,7 +443,7 @@ TEST(mode_change, S3_a_refusal_keeps_the_mode_the_node_is_in) {
   EXPECT_EQ(now.tell->note, "label says vgpus");
   EXPECT_FALSE(lab.step().tell) << "said once";
   lab.refuse("UnknownMode", "label says mpss");
-  EXPECT_TRUE(lab.step().tell) << "another mistake is said again";
+  EXPECT_TRUE(lab.step().tell) << "another mistake is reported again";
 }
 
 TEST(mode_change, S3_a_refused_node_without_a_mode_has_an_object_that_says_why) {
@@ -668,7 +668,7 @@ TEST(mode_change, S4_a_plugin_that_fails_is_explained_and_then_called_stuck) {
   lab.step();
   auto now = lab.step();
   EXPECT_EQ(now.status->reason, "PluginStarting");
-  EXPECT_EQ(now.again_in, 10s) << "the time the plugin is given before its stages are told";
+  EXPECT_EQ(now.again_in, 10s) << "the time the plugin is given before its stages are reported";
   lab.is.in_phase = 10s;
   now = lab.step();
   EXPECT_EQ(now.status->reason, "NoPlugin");

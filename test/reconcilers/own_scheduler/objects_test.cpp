@@ -55,7 +55,7 @@ TEST(dedicated_objects, declared_keys_are_asked_about_too) {
   EXPECT_TRUE(std::ranges::none_of(judged, [](const auto& finding) {
     return scheduler_config::effect_of(finding.issue) == scheduler_config::effect::ends;
   }));
-  EXPECT_NE(annotations({}, known()), annotations({}, facts)) << "another configuration starts it anew";
+  EXPECT_NE(annotations({}, known()), annotations({}, facts)) << "another configuration restarts it";
 }
 
 TEST(dedicated_objects, carry_no_private_key_and_have_no_owner) {

@@ -363,7 +363,7 @@ TEST(plugin_rollout, by_hand_means_that_we_delete_nothing) {
   lab.want(v2);
   const auto step = lab.run(10);
   EXPECT_EQ(lab.versions(), "11");
-  EXPECT_EQ(step.message, "newest version on 0 of 2 nodes; a plugin pod is replaced when somebody deletes it: n0, n1");
+  EXPECT_EQ(step.message, "newest version on 0 of 2 nodes; a plugin pod is replaced when someone deletes it: n0, n1");
 }
 
 TEST(plugin_rollout, waits_until_the_DaemonSet_controller_has_seen_the_version) {

@@ -370,7 +370,7 @@ TEST(policy, S74_names_the_owner_of_an_object_with_our_name) {
       {{{"labels", {{"cpaas.io/module-name", "gpu-device-plugin"}}}}, "belongs to ACP plugin gpu-device-plugin"},
       {{{"ownerReferences", {{{"kind", "GPUManager"}, {"name", "gm-x2"}}}}}, "belongs to GPUManager gm-x2"},
       {{{"managedFields", {{{"manager", "kubectl-client-side-apply"}}}}}, "belongs to kubectl-client-side-apply"},
-      {json::object(), "belongs to somebody else"},
+      {json::object(), "belongs to someone else"},
   };
   for (const auto& [metadata, words] : owners) {
     cluster cluster;
@@ -404,7 +404,7 @@ TEST(policy, S74_adopts_when_told_to_and_the_selector_is_immutable) {
   };
   cluster.switch_to(1);
   cluster.settle();
-  EXPECT_EQ(cluster.server.objects.at(pgpu_set)["metadata"]["uid"], uid) << "not before it is said";
+  EXPECT_EQ(cluster.server.objects.at(pgpu_set)["metadata"]["uid"], uid) << "not before it is reported";
   cluster.write_policy({{"pgpu", {{"enabled", true}, {"adopt", true}}}});
   cluster.reconcile();
   const auto deleted = std::ranges::find_if(cluster.server.transport.sent, [](const kube::request& request) {

@@ -133,7 +133,7 @@ TEST_F(accelerator_quota_test, a_status_is_written_once) {
   spoilt.status = "{}";
   spoilt.resource_version = next_version();
   known.quotas.put(spoilt);
-  EXPECT_EQ(turn_of_statuses(), 1u) << "somebody else wrote";
+  EXPECT_EQ(turn_of_statuses(), 1u) << "someone else wrote";
 }
 
 TEST_F(accelerator_quota_test, the_status_of_many_namespaces_in_one_cohort_costs_each_of_them_a_few_looks) {

@@ -267,7 +267,7 @@ const std::vector<defect> defects{
                  nlohmann::json::array());
      },
      {"scheduler_not_ready"}},
-    {"a scheduler in trouble beside a module in trouble",
+    {"a scheduler in trouble next to a module in trouble",
      [](cluster& c) {
        c.policy_ready("False", "ImageMissing", "mps: no image");
        scheduled(c, "Dedicated", {{"status", "False"}, {"reason", "VersionUnknown"}, {"message", "not said"}},
@@ -280,9 +280,10 @@ const std::vector<defect> defects{
                  nlohmann::json::array());
      },
      {"scheduler_leaving"}},
-    {"masters in every trouble",
+    {"control-plane nodes in every trouble",
      [](cluster& c) {
-       scheduled(c, "StaticPod", {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 masters ask"}},
+       scheduled(c, "StaticPod",
+                 {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 control-plane nodes ask"}},
                  {master("cp-1", "Applied", "", 1), master("cp-2", "Stopped", "edited", 0),
                   master("cp-3", "RolledBack", "no lease", 0), master("cp-4", "NoAgent", "no agent", 0),
                   master("cp-5", "Waiting", "cp-2", 0)});
@@ -437,7 +438,7 @@ const std::vector<defect> defects{
        c.phase(phases::stuck, "PluginLeaving", "plugin pod quartermaster/x of mode vgpu does not go");
      },
      {"stuck"}},
-    {"nobody leads", [](cluster& c) { c.is.leader->holder.clear(); }, {"leader_missing"}},
+    {"no one leads", [](cluster& c) { c.is.leader->holder.clear(); }, {"leader_missing"}},
     {"the leader is silent, and a new label is not followed",
      [](cluster& c) {
        c.asks("pgpu");
@@ -501,7 +502,7 @@ TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else
   behind.first().status->requested_mode = "none";
   EXPECT_TRUE(unsettled(behind.walked()));
   behind.is.leader->holder.clear();
-  EXPECT_FALSE(unsettled(behind.walked())) << "nobody leads: waiting helps nothing";
+  EXPECT_FALSE(unsettled(behind.walked())) << "no one leads: waiting helps nothing";
 }
 
 TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
@@ -661,7 +662,7 @@ TEST(verify, a_pod_holds_the_largest_of_its_init_and_main_containers) {
   add(role::main, 1);
   EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 4}})) << "before the sidecar started";
   pod.containers.front().limits.front().second = 2;
-  EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 3}})) << "the second beside the sidecar";
+  EXPECT_EQ(asked_by(pod), (kube::quantities{{"nvidia.com/gpu", 3}})) << "the second next to the sidecar";
 }
 
 }  // namespace

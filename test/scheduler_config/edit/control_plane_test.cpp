@@ -98,7 +98,7 @@ TEST(scheduler_master, what_people_add_to_ours_stays_when_it_goes) {
   ASSERT_TRUE(restored && restored->config);
   EXPECT_THAT(*restored->config, HasSubstr("podMaxBackoffSeconds: 5 # mine\n"));
   EXPECT_THAT(*restored->config, Not(HasSubstr("quartermaster")));
-  EXPECT_EQ(without_extender({foreign_config, kubeadm}, false)->config, foreign_config) << "nothing of ours was there";
+  EXPECT_EQ(without_extender({foreign_config, kubeadm}, false)->config, foreign_config) << "our entry was not there";
 }
 
 TEST(scheduler_master, says_why_nothing_can_be_written) {

@@ -1,15 +1,31 @@
 // Reads C++ as a syntax tree and reports names and lengths that make a reader stop:
 //   - a pronoun, preposition or question word as the name of a variable, parameter, member or enumerator
 //   - a function of more than 80 lines
+//   - a word of test/prose/words.yml in a comment or a string literal; code spans and words like a/b, a.b, a-b do not count
 // usage: node check.cjs [--pending FILE] [--lower] FILE...
 // Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many words in that file
-// are known and not reported; a file that has fewer must lower its line, so that the list only shrinks. --lower does that.
+// (of both kinds) are known and not reported; a file that has fewer must lower its line, so that the list only shrinks. --lower does that.
 // Exit code: 0 when nothing was found, 1 otherwise.
 const fs = require('fs');
 const { Parser, Language } = require('web-tree-sitter');
 
 const words = require('./words.cjs');
 const longest = 80;
+
+const rules = [];
+for (const line of fs.readFileSync(`${__dirname}/../prose/words.yml`, 'utf8').split('\n')) {
+  const [, expected, pattern] = line.match(/expected: (.*), pattern: "?\/(.*)\/i"?\}$/) ?? [];
+  if (pattern) rules.push({ expected, pattern: new RegExp(pattern.replaceAll('\\\\', '\\').replaceAll(' ', '\\s+'), 'gi') });
+}
+
+// Reports words of the list. `text` has its line breaks, so that a finding has its line; a literal of one word is no sentence.
+function readEnglish(text, row, found) {
+  const english = text.replace(/`[^`\n]*`|\S*[\/_.=-][\w{]\S*/g, (code) => code.replace(/\S/g, '#'));
+  for (const { expected, pattern } of rules)
+    for (const match of english.matchAll(pattern))
+      found.push({ line: row + 1 + english.slice(0, match.index).split('\n').length - 1, word: true,
+                   text: `"${match[0].replace(/\s+/g, ' ')}" => ${expected}` });
+}
 
 // The node's name is the one that `parent` declares.
 function declares(parent, node) {
@@ -30,7 +46,20 @@ function declares(parent, node) {
 
 function read(parser, file) {
   const found = [], tree = parser.parse(fs.readFileSync(file, 'utf8'));
+  const comment = { text: '', row: 0, end: -2 };  // lines of // that follow each other are one text
+  const flush = () => { readEnglish(comment.text, comment.row, found); comment.text = ''; };
   const walk = (node) => {
+    if (node.type === 'comment') {
+      const text = node.text.replace(/^\/\/+<?/, ''), row = node.startPosition.row;
+      if (row === comment.end + 1 && comment.text) comment.text += '\n' + text;
+      else { flush(); comment.text = text; comment.row = row; }
+      comment.end = node.endPosition.row;
+    }
+    if (/^(concatenated_string|string_literal|raw_string_literal)$/.test(node.type)) {
+      const text = node.text.replace(/"(\s*)"/g, '$1').replace(/\\n/g, '  ');
+      if (/\s/.test(text)) readEnglish(text, node.startPosition.row, found);
+      return;
+    }
     const line = node.startPosition.row + 1;
     const name = node.type === 'identifier' || node.type === 'field_identifier';
     if (name && words.has(node.text.replace(/_$/, '')) && declares(node.parent, node))
@@ -40,6 +69,7 @@ function read(parser, file) {
     for (let i = 0; i < node.childCount; i++) walk(node.child(i));
   };
   walk(tree.rootNode);
+  flush();
   tree.delete();
   return found;
 }

@@ -1,5 +1,7 @@
-// What check.cjs has to find here: six names and one long function. It is no part of the program.
+// What check.cjs has to find here: six names, one long function, and "anew" in this comment. It is no part of the program.
 enum class place { at, shelf };
+const char* message = "two words of "
+                      "ours";
 struct card {
   int what = 0;
   int memory_mib = 0;

@@ -1,13 +1,13 @@
 #pragma once
-// What a pod that asks for accelerators says it needs, held against the nodes that offer them: node affinity that is
-// right, or a refusal that lists the nodes with what they have. Also what can be told from the pod alone: an affinity
-// that compares the parts of a version each for itself, a share of a card for a runtime its library does not know, a
-// share of a card that is cut by MIG, Paddle's allocator on a share.
+// Compares what a pod with accelerators says it needs with the nodes that offer them. The result is a node affinity, or
+// a refusal that lists the nodes with what they have. Some mistakes show in the pod alone: an affinity that compares
+// each part of a version by itself, a share of a card for a runtime its library does not know, a share of a card that
+// is cut by MIG, Paddle's allocator on a share.
 //
-// Off: nothing. Warn: what one of our annotations asks for is written as affinity, everything else is only said. Deny:
-// what CUDA_VERSION and NVIDIA_REQUIRE_* ask for is written as well, and a pod that can run nowhere is refused. Nodes
-// may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which nothing is
-// known.
+// Off: nothing. Warn: what one of our annotations asks for is written as affinity, everything else is only reported.
+// Deny: what CUDA_VERSION and NVIDIA_REQUIRE_* ask for is written as well, and a pod that can run nowhere is refused.
+// Nodes may be added later, so nothing is refused while no node offers what the pod asks for, or one does of which
+// nothing is known.
 
 #include <functional>
 #include <nlohmann/json.hpp>

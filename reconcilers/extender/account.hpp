@@ -69,8 +69,8 @@ class account {
                                             const quota::node& node) const;
 
   /// The pod that goes before this one on the node: kube-scheduler has nominated it there (status.nominatedNodeName),
-  /// its priority is not lower, and in addition to it, this one does not fit. kube-scheduler itself keeps such room
-  /// in sums only, not on a card, and not for keys it ignores. Null: none. Cost: nothing where no one is nominated to
+  /// its priority is not lower, and the two do not fit together. kube-scheduler itself keeps such room only in sums,
+  /// not per card, and not for keys it ignores. Null: none. Cost: nothing where no one is nominated to
   /// the node.
   const kube::pod* goes_before(const kube::pod& pod, const pod_request& request, std::string_view node) const;
 

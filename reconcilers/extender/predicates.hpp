@@ -1,9 +1,8 @@
 #pragma once
 // For schedulers that are set up as the manuals say: filter only, plain HTTP through the API server's service proxy,
-// bound by themselves. The decision has to be made at filter then. It is written on the pod before it is answered, and
-// asked again the pod gets the same answer while its node is among the names; otherwise it is withdrawn and decided
-// again. Callers cannot be distinguished, so nothing in the body is believed but which pod it is and the names of
-// nodes.
+// bound by themselves. So the decision is made at filter. It is written on the pod before the answer goes out. Asked
+// again, the pod gets the same answer while its node is among the names; otherwise the decision is withdrawn and made
+// again. Callers cannot be distinguished, so of the body we believe only which pod it is and the names of nodes.
 
 #include <set>
 #include <string>

@@ -1,7 +1,7 @@
 #pragma once
 // Pods that fit on no node they were tried on. Each gets the reason, with the smallest change that would help, when the
-// reason changes; and when something is given back, those that fit now are touched, so that the scheduler tries them at
-// once: it may have tried before our ledger knew, and would not again for minutes.
+// reason changes. When something is given back, we touch the pods that fit now, so that the scheduler tries them at
+// once. It may have tried before our ledger knew, and would not try again for minutes.
 
 #include <cstdint>
 #include <functional>

@@ -1,9 +1,9 @@
 #pragma once
-// Brings every node to the mode it asks for. What to do next is mode_change.hpp (pure); here is what it looks at and
-// what it writes: our label and our taint on the Node by one JSON patch that names the uid and the old values (the
-// taint of isolated nodes by a patch of its own), AcceleratorNode by server-side apply, evictions, events on the Node
-// and on the pods it waits for. And who may begin: no more nodes are under way at once than
-// spec.enrolment.maxUnavailable says. Keys are node names.
+// Brings every node to the mode it asks for. mode_change.hpp (pure) decides the next step; this part reads and
+// writes. One JSON patch with the uid and the old values sets our label and our taint on the Node (isolated nodes get
+// their taint by a patch of its own). AcceleratorNode is written by server-side apply. It evicts pods, and records
+// events on the Node and on the pods it waits for. It limits how many nodes are under way at once to
+// spec.enrolment.maxUnavailable. Keys are node names.
 
 #include <functional>
 #include <map>

@@ -1,8 +1,8 @@
 #pragma once
-// Which DaemonSet of its module serves a node. People say with quartermaster.io/node-set which settings a node shall
-// have; the DaemonSets select by one of our labels, so that nothing but the operator moves a node from one to another:
-// in the same patch as the module's label when the node enrols (enrolment), and one node after another, like a new
-// version of the plugin, when the wish changes later (plugin_rollout). Pure.
+// Which DaemonSet of its module serves a node. People choose a node's settings with quartermaster.io/node-set. The
+// DaemonSets select by one of our labels, so only the operator moves a node from one to another. When the node enrols,
+// the same patch sets this label and the module's (enrolment). When the wish changes later, one node moves after
+// another, as with a new version of the plugin (plugin_rollout). Pure.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>

@@ -1,8 +1,7 @@
 #pragma once
-// Keeps the kube-scheduler next to the cluster's own, as spec.scheduler of the policy says: looks at what the API
-// shows, takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by applier.hpp. That pods are
-// sent to it is written by resource_rules, that nodes are isolated by enrolment; both ask here. The only key is
-// `only()`.
+// Keeps the kube-scheduler next to the cluster's own, as spec.scheduler of the policy says. It reads the API,
+// takes the next step (plan.hpp, pure) and keeps its objects (objects.hpp, pure) by applier.hpp. resource_rules sends
+// pods to it, and enrolment isolates nodes; both ask here. The only key is `only()`.
 
 #include <functional>
 #include <optional>

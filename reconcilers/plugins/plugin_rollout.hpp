@@ -1,6 +1,6 @@
 #pragma once
 // The next step of one module towards the newest version of its plugin: a pure function of what is there. DaemonSets
-// are OnDelete, so a node gets the new version when its plugin pod is deleted, and this says which, and when:
+// are OnDelete, so a node gets the new version when its plugin pod is deleted. This decides which, and when:
 //
 //   write down the node -> delete its plugin pod -> wait until the new one is ready and the module's resources are
 //   allocatable as before -> the next node
@@ -8,10 +8,10 @@
 // A node that moves to another node set goes the same way: its pod is deleted by taking our label of the old set off
 // it.
 //
-// One node of a module is between two versions at a time, however many there are: a plugin that restarts takes its
-// node's resources away for some seconds, and an image that does not work is found out on one node. Which node that is,
-// since when, and what it advertised before stands on its DaemonSet (rollout_record), so being killed between any two
-// steps loses nothing. The first node that does not come back halts the module: no other is touched until it is well
+// One node of a module is between two versions at a time, however many there are. A plugin that restarts takes its
+// node's resources away for some seconds, and an image that does not work is found out on one node. The DaemonSet keeps
+// which node that is, since when, and what it advertised before (rollout_record). So being killed between any two steps
+// loses nothing. The first node that does not come back halts the module: no other is touched until it is well
 // again, or the policy says something else. What the policy says then (the image put back) goes to that node first.
 //
 // Nodes that change their mode are left alone, nodes that do not answer are skipped and named. Where running

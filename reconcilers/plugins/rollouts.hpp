@@ -1,8 +1,8 @@
 #pragma once
-// Brings new versions of plugins to the nodes. What to do next is plugin_rollout.hpp (pure); here is what it looks at
-// and what it writes: the record of the node that is between two versions, as an annotation of its DaemonSet next to
-// what the policy applies there, the deletion of one plugin pod, by its uid, and on a node that moves to another node
-// set the label that says which DaemonSet has it. Keys are names of modules.
+// Brings new versions of plugins to the nodes. plugin_rollout.hpp (pure) decides the next step; this part reads
+// and writes. It keeps the record of the node between two versions as an annotation of its DaemonSet, next to what the
+// policy applies. It deletes one plugin pod at a time, by uid. When a node moves to another node set, it changes the
+// label that says which DaemonSet has it. Keys are names of modules.
 
 #include <functional>
 #include <map>

@@ -1,6 +1,6 @@
 #pragma once
 // The control-plane nodes whose kube-scheduler is to ask our extender (spec.scheduler.mode StaticPod), as the policy's
-// status shows them: the rows that the agents keep in a ConfigMap, and what is to be said of those without one. Pure.
+// status shows them: the rows that the agents keep in a ConfigMap, and messages for nodes without one. Pure.
 
 #include <map>
 #include <optional>

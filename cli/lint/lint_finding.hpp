@@ -1,6 +1,6 @@
 #pragma once
-// What lint has to say of a file: a finding of declarations/ with its place, an objection to a pod, or one of lint's
-// own, all in the same words and the same form, as text for people and JSON for programs.
+// What lint reports about a file: a finding on a declaration with its place, an objection to a pod, or a finding of its
+// own. All have the same words and the same form, as text for people and JSON for programs.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,7 @@
 #pragma once
-// A workload in a file against Kubernetes' own rule for extended resources (limits only, or requests equal to limits;
-// whole numbers; nothing oversold), no matter who declared them, and against the declared rules and what its pods need
-// of driver and card, by the code that judges pods in the cluster (declarations::evaluate, cuda::admit).
+// Judges a workload in a file by Kubernetes' own rule for extended resources, no matter who declared them: limits only,
+// or requests equal to limits; whole numbers; nothing oversold. Then by the declared rules, and by what its pods need
+// of driver and card. The code is the one that judges pods in the cluster (declarations::evaluate, cuda::admit).
 
 #include <string_view>
 #include <vector>

@@ -1,8 +1,8 @@
 #pragma once
 // Pods that wait for the scheduler `quartermaster` while it is switched off: a pod keeps the scheduler it was made
-// with. Who owns them, and which of them may be deleted because their owner recreates them, for another scheduler:
-// never one without an owner, never one whose owner's template names our scheduler, because the next pod would name it
-// again.
+// with. Finds their owners, and the pods that may be deleted because their owner recreates them for another scheduler.
+// A pod without an owner is never deleted. Nor is one whose owner's template names our scheduler, because the next pod
+// would name it again.
 
 #include <cstdint>
 #include <iosfwd>

@@ -1,8 +1,7 @@
 #pragma once
-// `verify --scheduler`: does a kube-scheduler ask our extender? Where a provider owns it no one can read its
-// configuration, so a pod is made that kube-scheduler itself has nothing against and that the extender refuses on every
-// node: the words with which the scheduler gives up say who was asked. The pod never runs, and is removed whatever
-// happens.
+// `verify --scheduler`: does a kube-scheduler ask our extender? Where a provider owns it, no one can read its
+// configuration. So we make a pod that kube-scheduler itself accepts and that the extender refuses on every node. The
+// scheduler's message then shows whether it asked the extender. The pod never runs, and is removed whatever happens.
 
 #include <chrono>
 #include <nlohmann/json_fwd.hpp>

@@ -1,7 +1,6 @@
 #pragma once
-// What the agent for static pods reads in the cluster: whether our entry is to be in the kube-scheduler of this
-// control-plane node, what it says, what the kubelet shows of the kube-schedulers, and how far the other control-plane
-// nodes are.
+// What the agent for static pods reads in the cluster. Shall the kube-scheduler of this control-plane node have our
+// entry, and with what content? What does the kubelet show of the kube-schedulers? How far are the other nodes?
 
 #include <expected>
 #include <map>

@@ -67,8 +67,8 @@ void driver::run() {
 
 boost::asio::awaitable<void> driver::work() {
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}, {"folder", files_.root()}});
-  // Replacing our pod takes a kube-scheduler to bind the next one, and that may be the one that does not work: a
-  // change that has begun is brought to its end, or taken back, first. The grace period of the pod is as long as that.
+  // The pod that replaces ours needs a kube-scheduler to bind it, which may be the one that does not work. So we first
+  // finish a change that has begun, or take it back. The grace period of the pod is as long as that.
   while (!stopping_ || under_way_) {
     const auto again = co_await advance();
     if (!again) {
@@ -114,8 +114,8 @@ kube::task<bool> driver::advance() {
   const bool begins = step.kind == pods::action::keep && !under_way(seen->kept);
   if (turn_ && !turn_wanted && !begins && step.kind != pods::action::forget) co_await give_turn_back();
 
-  // A control-plane node that is between two files says so before it is: the others wait for it then, whatever becomes
-  // of us. That nothing is left is reported by the next look, when it is so: its reader may remove us.
+  // A node reports that it is between two files before it is: then the others wait for it, whatever becomes of us. That
+  // nothing is left is reported by the next look, when it is so: its reader may then remove us.
   const auto kept = step.kind == pods::action::keep ? std::optional(step.kept) : seen->kept;
   if (step.kind != pods::action::forget) {
     const auto reported = co_await tell(step, manifest, *cluster, kept);

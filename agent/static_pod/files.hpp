@@ -1,10 +1,10 @@
 #pragma once
 // The files of a control-plane node. What may be written is exactly scheduler-config.yaml and
 // manifests/kube-scheduler.yaml in the folder of kubeadm, and the record in quartermaster/ next to them. No symbolic
-// link is followed, in any part of a path. A file is written next to the record, which the kubelet does not watch (it
-// reads every file in manifests/), synced and renamed into place with the mode and the owner of the one before; the
-// folder is synced after it. Whatever fails: every file is entirely the one before or entirely the new one, and the
-// error is one line that says what to do.
+// link is followed, in any part of a path. A file is written next to the record, because the kubelet reads every
+// file in manifests/ and does not watch that folder. It is synced and renamed into place with the mode and the owner of
+// the one before; then the folder is synced. Whatever fails, every file is entirely the one before or entirely the new
+// one. The error is one line that says what to do.
 //
 // The kube-scheduler of a new configuration has to be able to read it, and no one else: it gets the mode and the owner
 // of scheduler.conf.

@@ -1,6 +1,6 @@
 #pragma once
-// What a kube-scheduler must be told to ask our extender: the one entry, in a file of its own (a kube-scheduler next to
-// the cluster's) or as an addition to what is there (merge.hpp). Pure: certificates come as text.
+// What makes a kube-scheduler ask our extender: the one entry, in a file of its own (a kube-scheduler next to the
+// cluster's) or as an addition to what is there (merge.hpp). Pure: certificates come as text.
 
 #include <nlohmann/json.hpp>
 #include <string>

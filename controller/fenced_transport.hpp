@@ -1,9 +1,9 @@
 #pragma once
-// The last gate before the network: a request that changes something leaves only while we hold the lease, asked when it
-// is handed over and again right before its bytes go out, on a clock that goes on while the process is stopped. So a
-// leader that was frozen for a minute writes nothing when it thaws, whatever its coroutines had in mind. What passes
-// gets a deadline within the time left, so that a request cannot wait in a queue of the transport until after the lease
-// is over. Reads pass; so does the lease's own lane.
+// The last gate before the network: a request that changes something leaves only while we hold the lease. We check
+// when it is handed over and again right before its bytes go out, on a clock that goes on while the process is stopped.
+// So a leader that was frozen for a minute writes nothing when it thaws, whatever its coroutines had in mind. What
+// passes gets a deadline within the time left, so that a request cannot wait in a queue of the transport until after
+// the lease is over. Reads pass; so does the lease's own lane.
 
 #include <functional>
 

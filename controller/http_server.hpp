@@ -1,7 +1,7 @@
 #pragma once
 // A small HTTP/1.1 server on the loop: exact paths, pure functions or coroutines behind them. For callers that keep
-// their connections and for hostile ones: each phase of a request has a deadline, every byte kept has a limit, what no
-// route takes is answered before its body is read, and when all places are taken the longest idle connection is closed,
+// their connections and for hostile ones. Each phase of a request has a deadline, and every byte kept has a limit. What
+// no route takes is answered before its body is read. When all places are taken, the longest idle connection is closed,
 // so that a probe is answered. Never answers 3xx: an API server follows it. Decision: docs/decisions/006-http-server.md
 
 #include <boost/asio/awaitable.hpp>

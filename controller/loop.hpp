@@ -1,7 +1,7 @@
 #pragma once
-// The one thread and what runs on it. Coroutines are spawned by name: an exception out of one is a bug, caught here,
-// counted and logged once, and the others go on; but without an essential one (a cache, the election, accepting
-// callers) the process would be alive, ready and of no use, so it ends with status 1 and is started again. Signals: the
+// The one thread and what runs on it. Coroutines are spawned by name. An exception out of one is a bug: it is caught
+// here, counted and logged once, and the others go on. Without an essential one (a cache, the election, accepting
+// callers) the process would be of no use, so it ends with status 1 and is started again. Signals: the
 // first SIGTERM or SIGINT asks for a stop; from then on a second one, or the deadline, ends the process even if the
 // thread hangs, because both are plain signal handlers then. SIGPIPE and SIGHUP are ignored.
 

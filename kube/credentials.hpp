@@ -1,8 +1,8 @@
 #pragma once
-// Who we are, kept fresh: tokens, client certificates and CAs are read again when their files change (looked at before
-// every request, and read at least every minute), exec plugins run again when their credential expires, and all of it
-// at once after a 401. A half written or mismatched file is never taken over: what worked stays until a good one is
-// there. Loop thread only; nothing blocks the loop but reading small files. Secrets never appear in errors.
+// Keeps our credentials fresh. Tokens, client certificates and CAs are read again when their files change (looked at
+// before every request, and read at least every minute). Exec plugins run again when their credential expires. After a
+// 401 all of it happens at once. A half written or mismatched file is never taken over: what worked stays until a good
+// one is there. Loop thread only; nothing blocks the loop but reading small files. Secrets never appear in errors.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>

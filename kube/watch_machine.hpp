@@ -6,7 +6,7 @@
 // One cycle: WatchList (a watch with sendInitialEvents) or, where the server refuses it, a paged LIST; then watches,
 // each from the last version seen, until the server says that version is gone.
 //
-// Lists of both kinds ask for no version, so the server answers with its most recent state: a re-list never goes back
+// Lists of both kinds ask for no version, so the server answers with its most recent state. A re-list never goes back
 // in time, cannot itself be "expired" or "too large", and a lagging API server cannot answer it at all. (client-go asks
 // for "0" or its own version first; that spares etcd on servers before 1.31, at the price of stale starts.)
 

@@ -25,10 +25,10 @@ inline bool chooses(const need& need, const node& node) {
   return need.node_mode == mode::vgpu && node.serves.has(mode::vgpu);
 }
 
-/// The cards it takes, in `out`: for a share the one with the fewest cores left that has enough, then the least memory
-/// in units of 256 MiB, then the first; for one whole card a free one of the subtree with the fewest that are free, for
-/// several the free ones of the closest subtree that has enough. Without links the cards are one subtree. The
-/// containers of a pod come in their order, so `used` has those before it.
+/// The cards it takes, in `out`. For a share: of the cards with enough, the one with the fewest cores left, then the
+/// least memory in units of 256 MiB, then the first. For one whole card: a free one of the subtree with the fewest
+/// free. For several: the free ones of the closest subtree that has enough. Without links the cards are one subtree.
+/// The containers of a pod come in their order, so `used` has those before it.
 /// @return how many: as many as are needed, or 0
 std::size_t choose(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out);
 

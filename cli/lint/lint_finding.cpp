@@ -43,7 +43,7 @@ constexpr std::array<row, lint_code_count> table{{
    {"{field} is \"{value}\", which Kubernetes refuses", "a lower-case DNS name: letters, figures, - and . with a letter or figure at both ends", "write a legal name", "write \"{hint}\""},
    {"{field} 的值为“{value}”，Kubernetes 不接受", "小写 DNS 名称：字母、数字、- 与 .，首尾为字母或数字", "请填写合法的名称", "请改为“{hint}”"}},
   {lint_code::not_selected, "not_selected", warning,
-   {"{field} does not make it a declaration, though its name begins with cf-crl-: nobody reads it, and no pod is held to it", "label features.cpaas.io/type: CustomResourceLimitation, or for a device configuration device-plugin.cpaas.io/config: \"true\"", "add the label", "write {hint}"},
+   {"{field} does not make it a declaration, though its name begins with cf-crl-: no one reads it, and no pod is held to it", "label features.cpaas.io/type: CustomResourceLimitation, or for a device configuration device-plugin.cpaas.io/config: \"true\"", "add the label", "write {hint}"},
    {"{field} 未将其标明为声明，虽然名称以 cf-crl- 开头：没有人读取它，也不会约束任何 Pod", "标签 features.cpaas.io/type: CustomResourceLimitation；设备配置为 device-plugin.cpaas.io/config: \"true\"", "请添加该标签", "请改为 {hint}"}},
   {lint_code::spec_unreadable, "spec_unreadable", error,
    {"{field} is no pod spec: {other}", "containers as a list, resources.limits as a mapping", "correct it; kubectl explain pod.spec tells the form", ""},

@@ -1,6 +1,7 @@
 #pragma once
 // Judges the declarations: each of our ConfigMaps gets its verdict as an annotation and, when the words change, an
-// event. Its data is never touched. The rules are in this folder (pure); here is only what to look at and what to write.
+// event. Its data is never touched. The rules are in this folder (pure); here is only what to look at and what to
+// write.
 //
 // Fed by two or three stores, because a selector has no "or" over label keys: one a label domain and one for device
 // configurations (declarations::names). An object in several of them is one object: its newest version counts. A write

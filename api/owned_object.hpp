@@ -10,7 +10,7 @@
 
 namespace reconcilers {
 
-/// Reads metadata into `into`; the result is a hash of all other bytes. errc::decode.
+/// Reads metadata into `object`; the result is a hash of all other bytes. errc::decode.
 kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view bytes, kube::object& object);
 
 template <const kube::resource& Type>

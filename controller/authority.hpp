@@ -56,7 +56,7 @@ struct authority_step {
   std::string_view reason;       ///< constant, for the log
 };
 
-/// `told` has the text each list of callers holds now; without any no one calls, and no leaf is signed. `now` is
+/// `bundles` has the text each list of callers holds now; without any no one calls, and no leaf is signed. `now` is
 /// seconds since 1970.
 authority_step next_step(const authority_keys& stored, std::span<const std::string> bundles, std::int64_t now,
                          const authority_settings& settings);

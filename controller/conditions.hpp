@@ -17,7 +17,7 @@ struct condition {
   std::int64_t generation = 0;     ///< observedGeneration
 };
 
-/// Puts `what` into the list (an array, or null) in place of the one of the same type, or at the end. `now` as
+/// Puts `condition` into the list (an array, or null) in place of the one of the same type, or at the end. `now` as
 /// metav1.Time (rfc3339_seconds). True when anything but the time changed.
 bool set_condition(nlohmann::json& list, const condition& condition, std::string_view now);
 /// Takes a condition out that no longer applies. True when it was there.

@@ -23,7 +23,7 @@ std::string make_identity();
 /// One line to the log, then `_exit(1)`: no destructor, no hook.
 [[noreturn]] void end_process_now(std::string_view reason);
 
-/// A Lease document as the machine sees it, and back. `when` is wall time, written for people only.
+/// A Lease document as the machine sees it, and back. `time` is wall time, written for people only.
 lease_record record_of(const nlohmann::json& lease);
 nlohmann::json lease_document(nlohmann::json base, const kube::object_key& key, const lease_settings& settings,
                               const lease_step& step, wall_time time);
@@ -41,7 +41,7 @@ class elector {
     options() = default;
   };
 
-  /// `over` must outlive the elector, and must not be the fenced one.
+  /// `transport` must outlive the elector, and must not be the fenced one.
   elector(kube::transport& transport, options options, registry& metrics);
 
   /// Tries to lead, then renews, until the lease is lost or the coroutine is cancelled. errc::cancelled, or, after

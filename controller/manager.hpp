@@ -29,7 +29,7 @@ class manager {
 
   /// Phase 1, servers: started first, stopped last.
   void add_server(http_server& server) { servers_.push_back(&server); }
-  /// Phase 2, caches: one reflector for `into`, named after its resource; further ones of the same get a number, or
+  /// Phase 2, caches: one reflector for `store`, named after its resource; further ones of the same get a number, or
   /// `options.name`.
   template <kube::projection T>
   void add_cache(kube::transport& transport, kube::watch_settings settings, store<T>& store,

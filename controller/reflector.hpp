@@ -71,7 +71,7 @@ class reflector_sink {
   virtual std::size_t size() const = 0;
 };
 
-/// Everything but the type. `into` must outlive the coroutine.
+/// Everything but the type. `reflector_sink` must outlive the coroutine.
 kube::task<void> reflect_into(kube::transport& transport, const kube::resource& type, kube::watch_settings settings,
                               reflector_sink& reflector_sink, reflector_metrics& metrics, reflector_options options);
 

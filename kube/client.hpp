@@ -16,7 +16,7 @@ namespace kube {
 
 class client {
  public:
-  /// `over` must outlive the client.
+  /// `transport` must outlive the client.
   explicit client(transport& transport) : transport_(transport) {}
 
   task<nlohmann::json> get(const resource& type, object_key key);

@@ -35,8 +35,8 @@ class curl_multi : public std::enable_shared_from_this<curl_multi> {
   curl_multi(const curl_multi&) = delete;
   curl_multi& operator=(const curl_multi&) = delete;
 
-  /// Both must outlive the transfer; `who` hears of it exactly once unless it is cancelled. False: called from inside a
-  /// callback of libcurl, post and try again.
+  /// Both must outlive the transfer; `completion` hears of it exactly once unless it is cancelled. False: called from
+  /// inside a callback of libcurl, post and try again.
   bool start(CURL* easy, completion* completion);
   /// Takes the handle out; a transfer in the middle loses its connection. Harmless when it has finished.
   void cancel(CURL* easy);

@@ -39,8 +39,8 @@ struct transfer_limits {
 
 class curl_transfer final : public curl_multi::completion {
  public:
-  /// `what`, `config`, `count` and `sink` (null: collect the body) must outlive the transfer. `extra` are more header
-  /// lines.
+  /// `request`, `config`, `count` and `sink` (null: collect the body) must outlive the transfer. `extra` are more
+  /// header lines.
   curl_transfer(boost::asio::any_io_executor executor, const cluster_config& config, const request& request,
                 const credential& credential, const std::vector<std::string>& extra, const chunk_sink* sink,
                 transfer_limits limits, lane_counters& count);

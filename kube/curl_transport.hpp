@@ -36,7 +36,7 @@ struct transport_options {
 
 class curl_transport final : public transport {
  public:
-  /// `on` is the one loop thread. Coroutines that are still inside when the transport goes away stay valid.
+  /// `executor` is the one loop thread. Coroutines that are still inside when the transport goes away stay valid.
   curl_transport(boost::asio::any_io_executor executor, cluster_config config,
                  transport_options options = transport_options());
   ~curl_transport() override;

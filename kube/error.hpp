@@ -1,7 +1,7 @@
 #pragma once
 // The one error type of the REST client. Everything the API server, the network or a file can answer is a value of this
-// type; an exception out of kube/ is a bug. `what` says which operation failed on what, in one line, for the person who
-// reads it.
+// type; an exception out of kube/ is a bug. `message` says which operation failed on what, in one line, for the person
+// who reads it.
 
 #include <chrono>
 #include <expected>

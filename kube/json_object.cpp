@@ -29,8 +29,6 @@ owner_ref read_owner(value object) {
   return made;
 }
 
-/// Digits at `at`, exactly `count` of them; -1 when they are not.
-
 }  // namespace
 
 simdjson::ondemand::document document::open(std::string_view bytes) {

@@ -70,7 +70,7 @@ std::int64_t seconds_of(std::string_view time);
 void read_metadata(value metadata, object& object, const keep& labels, const keep& annotations);
 
 using field_reader = std::function<void(std::string_view key, value field)>;
-/// Metadata into `into`, every other top-level member to `field`. errc::decode names the object where its name was
+/// Metadata into `object`, every other top-level member to `field`. errc::decode names the object where its name was
 /// read. `field` must not decode another document: the parser is shared.
 result<void> read_object(std::string_view kind, std::string_view bytes, object& object, const keep& annotations,
                          const field_reader& field);

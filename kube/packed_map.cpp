@@ -24,7 +24,7 @@ std::uint64_t read_varint(const char*& cursor) {
   }
 }
 
-/// One entry; moves `at` behind it.
+/// One entry; moves `cursor` behind it.
 packed_map::entry read_entry(const char*& cursor) {
   const std::uint64_t head = read_varint(cursor), value_size = read_varint(cursor);
   std::string_view key;

@@ -6,7 +6,7 @@
 
 namespace kube {
 
-/// Appends `text` encoded to `to`.
+/// Appends `text` encoded to `output`.
 void append_percent_encoded(std::string& output, std::string_view text);
 
 }  // namespace kube

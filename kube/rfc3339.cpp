@@ -6,7 +6,7 @@
 namespace kube {
 namespace {
 
-/// `size` digits from `at` on; -1 where something else stands there.
+/// `size` digits from `index` on; -1 where something else stands there.
 int number_at(std::string_view text, std::size_t index, std::size_t size) {
   int out = 0;
   for (const char c : text.substr(std::min(index, text.size()), size)) {

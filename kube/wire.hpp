@@ -82,7 +82,7 @@ void each_field(std::string_view bytes, const Fields&... fields) {
   }
 }
 
-/// Runs a decoder; what it throws becomes errc::decode beginning with `what`.
+/// Runs a decoder; what it throws becomes errc::decode beginning with `label`.
 template <class Decoder>
 auto guarded(std::string_view label, Decoder decoder) -> result<std::invoke_result_t<Decoder>> {
   try {
@@ -97,7 +97,7 @@ auto guarded(std::string_view label, Decoder decoder) -> result<std::invoke_resu
   }
 }
 
-/// ObjectMeta (field 1 of every object) into `into`. managedFields are skipped without a look.
+/// ObjectMeta (field 1 of every object) into `object`. managedFields are skipped without a look.
 void read_metadata(std::string_view meta, object& object, const keep& labels, const keep& annotations);
 
 /// What is left to say about a decoded object: errc::decode when it has no name. `problem` is the decoder's own result.
@@ -123,8 +123,8 @@ struct map_entry {
 };
 map_entry read_entry(std::string_view message);
 
-/// Adds one entry of a map<string, Quantity> to `to` when it is an extended resource; amounts that cannot be read count
-/// as 0.
+/// Adds one entry of a map<string, Quantity> to `quantities` when it is an extended resource; amounts that cannot be
+/// read count as 0.
 void add_extended_resource(quantities& quantities, std::string_view entry);
 
 /// Condition of a Node or Pod: type 1, status 2, lastTransitionTime 4.

@@ -161,7 +161,7 @@ class amounts {
     return nearest_legal(good, least, target, any_order) == answer::fits ? std::optional{target} : std::nullopt;
   }
 
-  /// Of the amount at or below `from` that the node takes.
+  /// Of the amount at or below `start` that the node takes.
   answer nearest_legal(std::int64_t start, std::int64_t least, std::int64_t& target, bool any_order) {
     for (target = start;;) {
       values_[container_][limit_].value = target;

@@ -41,10 +41,10 @@ struct cause {
 
 struct change {
   enum class kind : std::uint8_t {
-    amount,         ///< of the pod: limit `limit` of `container`, `key`, from `from` to `to`
-    free_cores,     ///< `to` cores less in use on the card
-    free_memory,    ///< `to` MiB less in use on the card
-    free_counted,   ///< `to` more of `key` left on the node
+    amount,         ///< of the pod: limit `limit` of `container`, `key`, from `current` to `amount`
+    free_cores,     ///< `amount` cores less in use on the card
+    free_memory,    ///< `amount` MiB less in use on the card
+    free_counted,   ///< `amount` more of `key` left on the node
     uncordon_card,  ///< healthy and not cut by MIG
     heal_card,      ///< not cordoned and not cut by MIG
     empty_card,     ///< all who use the card leave it

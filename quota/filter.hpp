@@ -16,9 +16,9 @@ int score(const placement& placement, const node_view& view, policy policy);
 /// What is left of cards that are shared, in hundredths of a card: no whole card will be made of it until they leave.
 std::int64_t fragmentation(const node_view& view);
 
-/// One pod against many nodes: `out[i]` is for `nodes[i]`; one without `what` is no_node. The pod is read once for each
-/// kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in nodes, flat in
-/// placed pods.
+/// One pod against many nodes: `out[i]` is for `nodes[i]`; one without an inventory is no_node. The pod is read once
+/// for each kind of service among neighbours in the list, so equal nodes side by side cost one reading. Linear in
+/// nodes, flat in placed pods.
 /// @param out as long as nodes
 /// @param only the cards the pod wants; nullptr: any
 void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out,

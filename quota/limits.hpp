@@ -97,7 +97,7 @@ struct exceeded_limit {
     nominal,    ///< no cohort: `limit` is its own
     borrowing,  ///< `limit` is nominal and borrowing limit together
     cohort,     ///< `limit` and `used` are of the whole cohort
-    isolation,  ///< the namespace demands more isolation than the pod would have: `limit` and `asked` are those
+    isolation,  ///< the namespace demands more isolation than the pod would have: `limit` and `requested` are those
     model,      ///< the namespace may not use cards of this model
     pool,       ///< nor nodes of this pool, which is `only.pool`
   };

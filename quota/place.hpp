@@ -99,7 +99,7 @@ struct preferences {
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 
-/// Fills `out` when all of it fits. `how` is for shares where the node has no placement of its own. Whole cards are
+/// Fills `out` when all of it fits. `default_policy` is for shares where the node has no placement of its own. Whole cards are
 /// those that lie best together (topology.hpp) as far as the rest of the pod fits next to them. Where the node does not
 /// say how they lie, they are the smallest free ones, in the node's order. binpack puts a share on the used card that
 /// has the least left, and on an unused card only when it must. spread puts it on the card with the fewest shares and

@@ -61,7 +61,7 @@ class demand {
   /// False where there is no room.
   bool add(const need& need);
   bool add(const counted_key& count);
-  /// Share `at` becomes as large as `other`, where it is not.
+  /// Share `index` becomes as large as `other`, where it is not.
   void grow(std::size_t index, const need& other);
   void clear() { needs_size_ = counts_size_ = 0; }
 

@@ -45,7 +45,7 @@ std::string somebodys(std::string_view file) {
          "next to it to go on from the file as it is now";
 }
 
-/// One file further on the way to `to`.
+/// One file further on the way to `target`.
 step towards(const texts& target, const texts& now, state is) {
   const bool config = now.config != target.config;
   if (config && target.config) return {.kind = action::write_config, .is = is, .text = *target.config};

@@ -68,8 +68,8 @@ struct limits {
 
 enum class action : std::uint8_t {
   rest,            ///< nothing to do
-  wait,            ///< for what `why` says
-  stop,            ///< a person has to look: `why`. Looked at again with every call
+  wait,            ///< for what `reason` says
+  stop,            ///< a person has to look: `reason`. Looked at again with every call
   keep,            ///< write `kept`
   write_config,    ///< `text`
   remove_config,   ///< the file

@@ -24,7 +24,7 @@ namespace cli {
 struct cluster_options {
   std::string kubeconfig, context;
 };
-/// --kubeconfig and --context; they write into `into`, which must outlive parsing.
+/// --kubeconfig and --context; they write into `options`, which must outlive parsing.
 void add_cluster_options(CLI::App& verb, cluster_options& options);
 
 /// Runs `work` to its end on a loop of its own, over a connection to the cluster. errc::config where there is none.

@@ -16,7 +16,7 @@
 
 namespace cli {
 
-/// Reads the cluster page by page; `into` is the file's content.
+/// Reads the cluster page by page; `object` is the file's content.
 kube::task<void> take_snapshot(kube::transport& transport, nlohmann::ordered_json& object);
 
 /// @return what is wrong with the text, in one line

@@ -10,7 +10,7 @@
 namespace cli {
 
 /// "--flag=value" for each line of the file; errc::config in one line: the file, the line, what is wrong. A flag that
-/// is not among `known` ("--log-level", ...) or in `given` twice is wrong, one that is in `given` is left out.
+/// is not among `known` ("--log-level", ...) or in `overrides` twice is wrong, one that is in `overrides` is left out.
 kube::result<std::vector<std::string>> flags_of_file(const std::string& file, const std::vector<std::string>& known,
                                                      const std::vector<std::string>& overrides);
 

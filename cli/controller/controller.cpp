@@ -215,7 +215,7 @@ class operator_program {
                       "and the API server that cuts or holds back streams.");
   }
 
-  /// A change of `from` is looked at by `what`, which says which of its keys that concerns.
+  /// A change of `store` is looked at by `reconciler`, which says which of its keys that concerns.
   template <class T, class Reconciler>
   void wake(controller::store<T>& store, const Reconciler& reconciler, controller::runner& runner) {
     store.observe([this, &reconciler, &runner](const T* before, const T* after) {

@@ -37,7 +37,7 @@ struct controller_options {
 /// What is wrong with an address in one line that names the flag; empty: nothing, or there is none.
 std::string address_problem(std::string_view flag, const std::string& address);
 
-/// Adds the flags to `verb`; they write into `into`, which must outlive parsing.
+/// Adds the flags to `verb`; they write into `options`, which must outlive parsing.
 void add_controller_options(CLI::App& verb, controller_options& options);
 
 }  // namespace cli

@@ -15,7 +15,7 @@
 namespace cli {
 
 struct explain_error_options {
-  std::vector<std::string> words;  ///< joined with blanks; "-" alone: `in` is read
+  std::vector<std::string> words;  ///< joined with blanks; "-" alone: `input` is read
   std::string language = "en", output = "text";
 };
 /// The exit code of the verb: 0 explained, 1 not known.
@@ -29,7 +29,7 @@ struct explain_compat_options {
   std::string language = "en", output = "text";
   cluster_options cluster;
 };
-/// `of`: the node, where one was named. The exit code of the verb: 0 works, 2 wrong usage, 3 does not work or is not
+/// `node`: the node, where one was named. The exit code of the verb: 0 works, 2 wrong usage, 3 does not work or is not
 /// known.
 int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err);

@@ -18,8 +18,8 @@ struct tried_pod {
   node_rules nodes;     ///< where it may run
   bool is_new = false;  ///< a workload makes it; a Pod of this name in the cluster is another one
 };
-/// The pods an object of a file makes, at the end of `to`; without a namespace of its own in `ns`. Pods that have ended
-/// make none.
+/// The pods an object of a file makes, at the end of `tried_pods`; without a namespace of its own in `ns`. Pods that
+/// have ended make none.
 /// @return what is wrong, for a person; empty: nothing
 std::string add_pods(const manifest& source, const std::string& ns, std::vector<tried_pod>& tried_pods);
 

@@ -18,7 +18,7 @@ struct known_cluster {
   std::vector<const kube::node*> nodes;
 };
 
-/// Findings are added to `to`. `of` is of a kind that makes pods (pod_spec_path).
+/// Findings are added to `lint_findings`. `manifest` is of a kind that makes pods (pod_spec_path).
 /// @param known null: there is no cluster, and unknown names and what nodes have are not reported
 void lint_workload(const manifest& manifest, const reconcilers::declarations::rule_set& rules, text::language language,
                    std::vector<lint_finding>& lint_findings, const known_cluster* known = nullptr);

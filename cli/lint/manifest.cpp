@@ -57,7 +57,7 @@ std::string filled(std::string_view path, std::string_view key) {
   return std::string(path.substr(0, position)) + std::string(key) + std::string(path.substr(position + 2));
 }
 
-/// The key whose name, as findings show it, is `shown`.
+/// The key whose name, as findings show it, is `name`.
 const node* key_shown(const node* parent, std::string_view name) {
   const node* out = nullptr;
   if (!parent) return out;

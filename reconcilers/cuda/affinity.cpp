@@ -357,7 +357,7 @@ kube::packed_map labels_of(const version& cuda) {
       {{keys::cuda_major, major}, {keys::cuda_minor, minor}, {keys::found_major, major}, {keys::found_minor, minor}});
 }
 
-/// "12.0-12.2", "12.4", "13.x" for all we know of a major version. `of` is in rising order.
+/// "12.0-12.2", "12.4", "13.x" for all we know of a major version. `expressions` is in rising order.
 std::string ranges_in(int major, const std::vector<version>& versions) {
   const auto known = std::ranges::count_if(toolkits(), [&](const auto& row) { return row.cuda.major == major; });
   if (std::cmp_equal(versions.size(), known)) return std::to_string(major) + ".x";

@@ -86,7 +86,7 @@ class custom_resource final : public controller::reconciler {
   std::map<kube::object_key, leftover> leftovers_;
 };
 
-/// The ConfigMap as parse.hpp reads it; valid as long as `of`.
+/// The ConfigMap as parse.hpp reads it; valid as long as `config_map`.
 declarations::config_map_view view_of(const kube::config_map& config_map);
 /// The label of a device configuration that is sound, as one that asks for the mode of the device's name.
 label_alias alias_of(const declarations::device_config& config);

@@ -51,7 +51,7 @@ class registry {
   const parsed* find(const kube::object_key& config_map) const;
   std::size_t size() const { return items_.size(); }
 
-  /// Own findings and those between ConfigMaps; `of` is none when it is not known.
+  /// Own findings and those between ConfigMaps; `type` is none when it is not known.
   judgement judge(const kube::object_key& config_map) const;
   /// Exactly this content was taken in last.
   bool holds(const config_map_view& config_map) const;

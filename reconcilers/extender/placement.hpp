@@ -48,7 +48,7 @@ struct booked_cards {
   source origin = source::none;
   quota::holding holding;
 };
-/// What a bound pod holds of `on`. What is already given out there is respected where no one says which cards; where
+/// What a bound pod holds of `view`. What is already given out there is respected where no one says which cards; where
 /// nothing is free it is booked all the same: the pod runs, and the ledger says that a card is over-given.
 booked_cards held_by(const kube::pod& pod, const quota::node_view& view, const pod_request& request);
 

@@ -67,8 +67,8 @@ struct rollout {
 struct setting {
   enum class kind : std::uint8_t {
     flag,      ///< true, false
-    number,    ///< whole, `from` to `to`
-    decimal,   ///< above 0, at most `to`
+    number,    ///< whole, `minimum` to `maximum`
+    decimal,   ///< above 0, at most `maximum`
     word,      ///< one of `words`
     words,     ///< some of `words`, by commas
     resource,  ///< name of an extended resource

@@ -14,8 +14,9 @@
 
 namespace reconcilers::modules {
 
-/// Starts a DaemonSet `name` of module `of` whose pods run `containers` (the first is the plugin: the policy's image,
-/// resources, args and env are about it) with `volumes`. `tolerated` are the taint keys the plugin tolerates by itself.
+/// Starts a DaemonSet `name` of module `module` whose pods run `containers` (the first is the plugin: the policy's
+/// image, resources, args and env are about it) with `volumes`. `tolerated` are the taint keys the plugin tolerates by
+/// itself.
 nlohmann::json daemon_set(std::string_view module, std::string_view name, const module_spec& spec,
                           nlohmann::json containers, nlohmann::json volumes,
                           std::initializer_list<std::string_view> tolerated);

@@ -9,7 +9,7 @@
 
 namespace reconcilers::modules {
 
-/// Throws invalid_policy for a setting that is unknown or whose value is not allowed; `where` is its path.
+/// Throws invalid_policy for a setting that is unknown or whose value is not allowed; `path` is its path.
 void check_settings(const module_type& type, const settings_map& settings, const std::string& path);
 
 /// The policy's value, or the table's. `known` has the name.

@@ -7,9 +7,9 @@
 //   taint -> wait for (or evict) the pods that hold the old mode's resources -> remove our label -> wait until every
 //   old plugin pod is gone and what it advertised is 0 or absent -> set the new label -> verify -> take the taint away
 //
-// A node that has someone else's plugin, where the policy says take over, is a change from `theirs`: all pods that
-// hold cards are waited for, the label quartermaster.io/taken-over is set, its owner takes the plugin off, and only
-// then ours comes; what does not go in time is left in peace.
+// A node that has someone else's plugin, where the policy says take over, is a change from `foreign_mode`: all pods
+// that hold cards are waited for, the label quartermaster.io/taken-over is set, its owner takes the plugin off, and
+// only then ours comes; what does not go in time is left in peace.
 //
 // A plain flip of the label would run two plugins side by side. A node that never had a mode and is clean skips the
 // taint and the drain. How many nodes are under way at once is the caller's business (`may_begin`).
@@ -55,7 +55,7 @@ struct holder {
 /// In the taint: the plugin of someone else. No module can have this name, because its DaemonSet could not.
 inline constexpr std::string_view foreign_mode = "Foreign";
 
-/// The value of the taint quartermaster.io/switching. "none" stands for no mode, `theirs` for someone else's.
+/// The value of the taint quartermaster.io/switching. "none" stands for no mode, `foreign_mode` for someone else's.
 struct switching {
   std::string source, target;
   std::string to_string() const { return source + "." + target; }

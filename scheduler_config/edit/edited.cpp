@@ -44,7 +44,7 @@ std::string name_of(const plain& item) { return item.at("name").get<std::string>
 
 class comparison {
  public:
-  /// `ours` may be null: we write nothing there.
+  /// `expected` may be null: we write nothing there.
   void compare(const node& is, const plain* expected, const std::string& field, text::yaml::place place) {
     static const plain nothing = plain::object();
     if (is.mapping() && (!expected || expected->is_object())) return members(is, expected ? *expected : nothing, field);

@@ -20,7 +20,7 @@ struct edit {
 std::vector<edit> edits_of(std::string_view text, std::string_view bare, const addition& addition);
 
 /// What was merged, as far as no one says it: address, certificates, profile and those of our resources that are there.
-/// Of `said`, url, resources and not_offered count.
+/// Of `settings`, url, resources and not_offered count.
 addition merged_into(std::string_view text, std::string_view bare, extender_settings settings);
 
 }  // namespace scheduler_config

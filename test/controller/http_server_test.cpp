@@ -63,7 +63,7 @@ struct http_server : controller_test::rig {
       socket.non_blocking(true);
     }
     void send(const std::string& bytes) { asio::write(socket, asio::buffer(bytes)); }
-    /// Reads until `what` is there, or the end.
+    /// Reads until `text` is there, or the end.
     std::string until(const std::string& text) {
       rig.turn([&] {
         char part[65536];
@@ -399,7 +399,7 @@ struct certificate : http_server {
     return out;
   }
   /// Common name of the certificate that a new connection is shown, after one request over it; the client runs on its
-  /// own thread. `as`: what the client shows.
+  /// own thread. `pem_pair`: what the client shows.
   std::string shown(const kube_test::pem_pair& pem_pair = {}) {
     return asked(
         [](tls_client& tls_client) {
@@ -417,7 +417,7 @@ struct certificate : http_server {
   }
 
   using tls_client = asio::ssl::stream<tcp::socket>;
-  /// What `by` makes of a new connection, on a thread of its own; or why it failed.
+  /// What `callback` makes of a new connection, on a thread of its own; or why it failed.
   std::string asked(const std::function<std::string(tls_client&)>& callback, const kube_test::pem_pair& pem_pair = {}) {
     std::string out;
     bool done = false;

@@ -27,6 +27,16 @@ function readEnglish(text, row, found) {
                    text: `"${match[0].replace(/\s+/g, ' ')}" => ${expected}` });
 }
 
+// "type name(value);" in a function is a variable, although it reads like the declaration of a function.
+function isVariable(declarator) {
+  if (declarator.parent.type !== 'declaration') return false;
+  for (let node = declarator.parent; node; node = node.parent) {
+    if (node.type === 'compound_statement') return true;
+    if (node.type === 'field_declaration_list') return false;
+  }
+  return false;
+}
+
 // The node's name is the one that `parent` declares.
 function declares(parent, node) {
   const named = (field) => parent.childrenForFieldName(field).some((child) => child.id === node.id);
@@ -34,6 +44,8 @@ function declares(parent, node) {
     case 'parameter_declaration': case 'optional_parameter_declaration': case 'field_declaration': case 'declaration':
     case 'init_declarator': case 'array_declarator': case 'for_range_loop':
       return named('declarator');
+    case 'function_declarator':
+      return named('declarator') && isVariable(parent);
     case 'enumerator':
       return named('name');
     case 'reference_declarator': case 'pointer_declarator': case 'variadic_declarator': case 'attributed_declarator':

@@ -1,4 +1,4 @@
-// What check.cjs has to find here: six names, one long function, and "anew" in this comment. It is no part of the program.
+// What check.cjs has to find here: seven names, one long function, and "anew" in this comment. It is no part of the program.
 enum class place { at, shelf };
 const char* message = "two words of "
                       "ours";
@@ -7,6 +7,7 @@ struct card {
   int memory_mib = 0;
 };
 int used_mib(const card& of, int index) {
+  card off(of);
   for (auto one : {1, 2}) index += one;
   const auto [from, memory] = card{};
   auto add = [](int with) { return with + 1; };

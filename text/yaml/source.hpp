@@ -52,7 +52,7 @@ type type_of(const node& scalar);
 /// The text Kubernetes would see (scalar.hpp); a list or mapping as a line of JSON of at most 64 KiB.
 std::string canonical(const node& node);
 
-/// The last entry of that name, as kubectl takes it; null when there is none or `in` is no mapping.
+/// The last entry of that name, as kubectl takes it; null when there is none or `parent` is no mapping.
 const node::entry* find_entry(const node* parent, std::string_view key);
 const node* find(const node* parent, std::string_view key);
 /// The text of a scalar under `key`, empty where there is none.

@@ -88,7 +88,7 @@ class master {
     if (!done) return std::unexpected(done.error());
     return chosen;
   }
-  /// Until there is nothing to do or an error; `why` is the last message.
+  /// Until there is nothing to do or an error; `reason` is the last message.
   state settle(bool asked_for, std::string* reason = nullptr) {
     for (int i = 0; i < 30; ++i) {
       const auto did = turn(asked_for);

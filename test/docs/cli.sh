@@ -1,0 +1,69 @@
+# What docs/cli.md assumes: two nodes with modes, files to judge, pods that wait, and people's quotas when everything is removed.
+# shellcheck shell=bash
+clean
+cli_policy='{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}, enrolment: {maxUnavailable: 50}}'
+cat >"$work/place/trainer.yaml" <<'Y'
+apiVersion: v1
+kind: Pod
+metadata: {name: trainer, namespace: lab}
+spec:
+  containers:
+    - name: main
+      image: nvidia/cuda:12.4.1-base-ubuntu22.04
+      resources: {limits: {tencent.com/vcuda-core: 20, tencent.com/vcuda-memory: 60}}
+Y
+cp "$work/place/trainer.yaml" "$work/place/pods.yaml"
+cat >"$work/place/deployment.yaml" <<'Y'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: infer, namespace: lab}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: infer}}
+  template:
+    metadata: {labels: {app: infer}}
+    spec:
+      containers: [{name: main, image: infer, resources: {limits: {nvidia.com/gpu: 1}}}]
+Y
+scheduler_files() {  # as they lie on a control-plane node
+  cp test/golden/scheduler_config/corpus/01-kubeadm-minimal.yaml scheduler-config.yaml
+  cp test/golden/scheduler_config/manifests/kubeadm.yaml kube-scheduler.yaml
+  client_files
+}
+before 'quartermaster lint declarations.yaml*' "
+  node gpu-1 t4 pgpu; node gpu-2 t4 vgpu
+  installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu
+  quartermaster render declaration --key example.com/npu --group lab --default 1 >declarations.yaml"
+before 'quartermaster lint scheduler-config*' scheduler_files
+before 'quartermaster verify --scheduler*' '
+  kubectl patch apol default --type merge -p "{spec: {scheduler: {mode: Dedicated}}}"
+  scheduler quartermaster; soon 20 sends_to_scheduler'
+exits 3 'quartermaster verify --scheduler default-scheduler*'
+before 'quartermaster uninstall*' '
+  kubectl patch apol default --type merge -p "{spec: {scheduler: {mode: None}}}"; end scheduler
+  kubectl get ns research || kubectl create ns research
+  for quota in lab/batch lab/team research/team; do
+    kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorQuota,
+      metadata: {name: ${quota#*/}, namespace: ${quota%/*}}, spec: {hard: [{units: cards, max: 4}]}}"; done
+  kubectl apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: holds, namespace: lab}, spec: {nodeName: gpu-1, containers: [
+    {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
+  background release bash -c "until kubectl get anode gpu-1 -o jsonpath={.status.phase} | grep -q Draining; do sleep 0.2; done; sleep 4; kubectl delete pod -n lab holds --now"'
+before 'quartermaster scheduler off*' "
+  installed '${cli_policy/modules/scheduler: \{mode: Dedicated\}, modules}'
+  soon 30 sends_to_scheduler"'
+  sed "s/infer/trainer/g" deployment.yaml | kubectl apply -f -
+  sed "s/    spec:/    spec:\n      schedulerName: quartermaster/" deployment.yaml | kubectl apply -f -
+  kubectl apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: debug, namespace: lab}, spec: {containers: [
+    {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
+  soon 20 bash -c "[[ \$(kubectl get pods -n lab --no-headers | wc -l) == 3 ]]"'
+exits 3 'quartermaster scheduler off*'
+before 'quartermaster inspect nodes  *' "
+  kubectl delete pods,deployments -n lab --all --now
+  installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu"
+before 'quartermaster explain pod trainer -n lab  *' '
+  for card in 0 1 2 3; do sed "s/trainer/fills-$card/; s/vcuda-memory: 60/vcuda-memory: 12/; s/vcuda-core: 20/vcuda-core: 90/" trainer.yaml | kubectl apply -f -; done
+  kubectl wait --for=condition=Ready pod -n lab --all --timeout=20s
+  kubectl apply -f trainer.yaml'
+exits 3 'quartermaster explain pod trainer*'
+exits 3 '*quartermaster simulate -f*'
+exits 3 'quartermaster explain compat --cuda 12.4 --driver*'

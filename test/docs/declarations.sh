@@ -1,0 +1,3 @@
+# What docs/declarations.md assumes: the operator, which has judged what the first command declares.
+# shellcheck shell=bash
+installed '{}'

@@ -1,0 +1,14 @@
+# What docs/operating.md assumes: at first nothing but a GPU node; after its removals the operator again; another product's plugin.
+# shellcheck shell=bash
+clean
+node gpu-1 t4
+before 'quartermaster verify gpu-1*' 'ready gpu-1 pgpu'
+before 'kubectl patch acceleratorpolicy default*' 'installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"'
+before 'kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite*' '
+  installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"
+  kubectl label node gpu-1 nvidia-device-enable=pgpu; ready gpu-1 pgpu'
+before 'kubectl -n kube-system patch ds*' '
+  kubectl label node gpu-1 nvidia-device-enable-
+  kubectl apply -f - <<<"{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: nvidia-device-plugin-daemonset, namespace: kube-system}, spec: {
+    selector: {matchLabels: {name: nvidia-device-plugin-ds}}, template: {metadata: {labels: {name: nvidia-device-plugin-ds}}, spec: {
+    nodeSelector: {sim.quartermaster.io/profile: none}, containers: [{name: main, image: nvcr.io/nvidia/k8s-device-plugin:v0.17.0}]}}}}"'

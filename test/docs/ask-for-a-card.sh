@@ -5,7 +5,7 @@ installed '{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}, mps: {enable
 node a100-0 a100 pgpu; node a100-1 a100 vgpu; node t4-0 t4 mps
 ready a100-0 pgpu; ready a100-1 vgpu; ready t4-0 mps
 before 'quartermaster lint --cluster pod.yaml*' '
-  for block in block-*.yaml; do echo ---; cat "$block"; done >pods.yaml
+  for block in $(ls -v block-*.yaml); do echo ---; cat "$block"; done >pods.yaml
   cp "$(grep -l "name: whole-card" block-*.yaml)" pod.yaml
   sed "s/whole-card/typo/; s,nvidia.com/gpu: 1,nvidia.com/gpus: 1," pod.yaml >typo.yaml'
 before 'quartermaster explain pod big*' '

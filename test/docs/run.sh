@@ -110,8 +110,9 @@ case " \$* " in
   *" --yes "*) ;;
   " uninstall "*|" scheduler off "*)
     said=\$(mktemp)
-    { for ((i = 0; i < 200; i++)); do ! grep -q 'Go on?' "\$said" || { echo y; break; }; sleep 0.1; done; } | script -qefc "'$operator' \$*" "\$said"
-    rc=\$?; rm -f "\$said"; exit \$rc ;;
+    { while [[ -e \$said ]]; do ! grep -qs 'Go on?' "\$said" || { echo y; break; }; sleep 0.1; done; } |
+      { script -qefc "'$operator' \$*" "\$said"; rc=\$?; rm -f "\$said"; exit \$rc; }
+    exit ;;
 esac
 exec '$operator' "\$@"
 S
@@ -145,14 +146,19 @@ start_cluster() {
 
 # What situations are made of.
 clean() {  # clean: nothing of Quartermaster, and no node with cards
-  if kubectl get deploy -n quartermaster quartermaster >/dev/null 2>&1; then quartermaster uninstall --yes && helm uninstall quartermaster -n quartermaster; fi
+  end scheduler
+  if kubectl get apol >/dev/null 2>&1; then quartermaster uninstall --yes; fi
+  helm uninstall quartermaster -n quartermaster --ignore-not-found
   kubectl delete nodes -l nvidia.com/gpu.present=true
   kubectl get ns lab >/dev/null 2>&1 || kubectl create ns lab
   kubectl delete pods,deployments -n default --all --now
   kubectl delete pods,deployments -n lab --all --now
 }
 installed() {  # installed SPEC: by helm, with this policy besides
-  helm get manifest quartermaster -n quartermaster >/dev/null 2>&1 || helm install quartermaster charts/quartermaster -n quartermaster --create-namespace
+  if ! kubectl get apol >/dev/null 2>&1; then
+    helm uninstall quartermaster -n quartermaster --ignore-not-found
+    helm install quartermaster "$root/charts/quartermaster" -n quartermaster --create-namespace
+  fi
   kubectl apply -f - <<P
 {apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: $1}
 P
@@ -175,8 +181,9 @@ scheduler() {  # scheduler NAME: the kube-scheduler that a pod of the operator's
 }
 sends_to_scheduler() { [[ $(kubectl get resourcerules default -o jsonpath='{.metadata.labels.quartermaster\.io/scheduler}') == Dedicated ]]; }
 ready() {  # ready NODE MODE: it has left what it was, and is that
-  soon 30 kubectl get anode "$1" && kubectl wait --for=jsonpath='{.status.actualMode}'="$2" --for=condition=Ready "anode/$1" --timeout=60s
+  soon 30 is "$1" actualMode "$2" && soon 20 is "$1" phase Ready
 }
+is() { [[ $(kubectl get anode "$1" -o jsonpath="{.status.$2}") == "$3" ]]; }  # is NODE FIELD VALUE, of its AcceleratorNode
 
 # ---- reading and running ----
 
@@ -193,7 +200,7 @@ same_shape() {
     pattern=${wanted//\\/\\\\} pattern=${pattern//\[/\\[} pattern=${pattern//\*/\\*} pattern=${pattern//\?/\\?} pattern=${pattern//.../*}
     # shellcheck disable=SC2053
     until ((at == ${#said[@]})) || [[ ${said[at]} == $pattern ]]; do at=$((at + 1)); done
-    ((at < ${#said[@]})) || { echo "  not in the answer (there): $wanted"; return 1; }
+    ((at < ${#said[@]})) || { echo "  the answer lacks: $wanted"; return 1; }
     at=$((at + 1))
   done < <(normal <"$1")
 }
@@ -213,7 +220,7 @@ run_commands() {
     [[ -z $list ]] || { echo "$document:${line_of[i]}: ${command[i]}"; continue; }
     for j in "${!before_pattern[@]}"; do
       # shellcheck disable=SC2053
-      if [[ -z ${before_used[j]} && ${command[i]} == ${before_pattern[j]} ]]; then before_used[j]=1; printf '{ set -e\n%s\nset +e; } >>%q 2>&1 </dev/null || exit\n' "${before_code[j]}" "$work/situation.log" >>"$script"; fi
+      if [[ -z ${before_used[j]} && ${command[i]} == ${before_pattern[j]} ]]; then before_used[j]=1; printf 'set -e\n{\n%s\n} >>%q 2>&1 </dev/null\nset +e\n' "${before_code[j]}" "$work/situation.log" >>"$script"; fi
     done
     printf '{\n%s\n} >%q 2>&1 </dev/null; echo $? >%q\n' "${command[i]}" "$work/$i.out" "$work/$i.rc" >>"$script"
     wanted[i]=0
@@ -224,7 +231,7 @@ run_commands() {
   done
   [[ -z $list ]] || return 0
   setsid timeout 120 bash "$script" >>"$work/situation.log" 2>&1 </dev/null &
-  echo $! >"$work/block.pid"; wait $! || true
+  echo $! >"$work/block.pid"; wait $! || true; end block
   for i in "${!wanted[@]}"; do
     ran=$((ran + 1))
     rc=$(cat "$work/$i.rc" 2>/dev/null) || rc='none: it did not end, or what comes before it did not'
@@ -279,7 +286,11 @@ run_document() {
   before_pattern=() before_code=() before_used=() exit_pattern=() exit_code=() exit_used=()
   situation=$here/$(basename "$document" .md).sh
   # shellcheck disable=SC1090
-  if [[ -f $situation && -z $list ]]; then source "$situation"; fi
+  if [[ -f $situation && -z $list ]]; then
+    rm -f "$work"/place/*.*
+    echo "== $document" >>"$work/situation.log"
+    pushd "$work/place" >/dev/null; source "$situation" >>"$work/situation.log" 2>&1; popd >/dev/null
+  fi
   while IFS= read -r line; do
     number=$((number + 1))
     if [[ $first == 0 ]]; then

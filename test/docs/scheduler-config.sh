@@ -3,7 +3,7 @@
 clean
 installed '{modules: {pgpu: {enabled: true}}}'
 before 'for f in ca.crt*' '
-  kubectl patch apol default --type merge -p "{spec: {scheduler: {mode: None}}}"
+  kubectl patch apol default --type merge -p "{\"spec\": {\"scheduler\": {\"mode\": \"None\"}}}"
   soon 20 kubectl get secret -n quartermaster quartermaster-extender-client'
 before 'flags=*' 'cp test/golden/scheduler_config/corpus/01-kubeadm-minimal.yaml scheduler-config.yaml'
 before '*--manifest kube-scheduler.yaml*' 'cp test/golden/scheduler_config/manifests/kubeadm.yaml kube-scheduler.yaml'

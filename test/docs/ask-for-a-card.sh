@@ -9,7 +9,7 @@ before 'quartermaster lint --cluster pod.yaml*' '
   cp "$(grep -l "name: whole-card" block-*.yaml)" pod.yaml
   sed "s/whole-card/typo/; s,nvidia.com/gpu: 1,nvidia.com/gpus: 1," pod.yaml >typo.yaml'
 before 'quartermaster explain pod big*' '
-  sed "s/name: share/name: big/; s,vcuda-memory: 8,vcuda-memory: 400," "$(grep -l "name: share}" block-*.yaml)" | kubectl apply -f -'
+  sed "s/name: share/name: big/; s,vcuda-memory: 8,vcuda-memory: 400,; s/^spec:/spec:\n  schedulerName: quartermaster/" "$(grep -l "name: share}" block-*.yaml)" | kubectl apply -f -'
 exits 3 'quartermaster explain pod big*'
 before 'quartermaster explain pod share*' '
   kubectl apply -f "$(grep -l "name: share}" block-*.yaml)"

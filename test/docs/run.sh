@@ -230,7 +230,7 @@ run_commands() {
     done
   done
   [[ -z $list ]] || return 0
-  setsid timeout 120 bash "$script" >>"$work/situation.log" 2>&1 </dev/null &
+  setsid timeout 60 bash "$script" >>"$work/situation.log" 2>&1 </dev/null &
   echo $! >"$work/block.pid"; wait $! || true; end block
   for i in "${!wanted[@]}"; do
     ran=$((ran + 1))

@@ -145,14 +145,14 @@ start_cluster() {
 }
 
 # What situations are made of.
-clean() {  # clean: nothing of Quartermaster, and no node with cards
+clean() {  # clean: nothing of Quartermaster, and no node with cards; pods first, which nodes wait for
   end scheduler
-  if kubectl get apol >/dev/null 2>&1; then quartermaster uninstall --yes; fi
-  helm uninstall quartermaster -n quartermaster --ignore-not-found
-  kubectl delete nodes -l nvidia.com/gpu.present=true
   kubectl get ns lab >/dev/null 2>&1 || kubectl create ns lab
   kubectl delete pods,deployments -n default --all --now
   kubectl delete pods,deployments -n lab --all --now
+  if kubectl get apol >/dev/null 2>&1; then quartermaster uninstall --yes --timeout 30; fi
+  helm uninstall quartermaster -n quartermaster --ignore-not-found
+  kubectl delete nodes -l nvidia.com/gpu.present=true
 }
 installed() {  # installed SPEC: by helm, with this policy besides
   if ! kubectl get apol >/dev/null 2>&1; then

@@ -36,6 +36,7 @@ before 'quartermaster lint declarations.yaml*' "
   installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu
   quartermaster render declaration --key example.com/npu --group lab --default 1 >declarations.yaml"
 before 'quartermaster lint scheduler-config*' scheduler_files
+exits 3 'quartermaster lint scheduler-config*'  # kubeadm's own names no configuration
 before 'quartermaster verify --scheduler*' '
   kubectl patch apol default --type merge -p "{\"spec\": {\"scheduler\": {\"mode\": \"Dedicated\"}}}"
   scheduler quartermaster; soon 20 sends_to_scheduler'

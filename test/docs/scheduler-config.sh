@@ -8,3 +8,4 @@ before 'for f in ca.crt*' '
 before 'flags=*' 'cp test/golden/scheduler_config/corpus/01-kubeadm-minimal.yaml scheduler-config.yaml'
 before '*--manifest kube-scheduler.yaml*' 'cp test/golden/scheduler_config/manifests/kubeadm.yaml kube-scheduler.yaml'
 exits 3 'quartermaster verify --scheduler default-scheduler*'
+exits 3 '*--manifest kube-scheduler.yaml*'  # kubeadm's own names no configuration

@@ -10,17 +10,13 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
-	"os/signal"
-	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
@@ -39,21 +35,11 @@ func parse(arguments []string) (options, error) {
 	flags.IntVar(&o.keys, "keys", 500, "declared keys")
 	flags.IntVar(&o.workers, "workers", 4, "clients that create at the same time")
 	flags.StringVar(&o.json, "json", "", "write the figures to this file")
-	if err := flags.Parse(arguments); err != nil {
+	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
 	if o.short {
-		given := map[string]bool{}
-		flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		if !given["pairs"] {
-			o.pairs = 2
-		}
-		if !given["pods"] {
-			o.pods = 200
-		}
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "pods": "200"})
 	}
 	return o, nil
 }
@@ -72,37 +58,13 @@ var kinds = []struct {
 	{"one declared key, another is filled in", map[string]string{"tencent.com/vcuda-core": "30"}, "tencent.com/vcuda-memory", false, 1.15},
 }
 
-func main() {
-	o, err := parse(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func say(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
-}
-
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	return strings.Join(strings.Fields(string(text))[:3], " ")
-}
+func main() { kit.Main(os.Args[1:], parse, run) }
 
 // side is one server's figures, a Series for each kind of pod.
 type side map[string]figures.Series
 
 func run(ctx context.Context, o options) error {
-	before := loadAverage()
+	before := kit.LoadAverage()
 	ours, peer := side{}, side{}
 	for _, kind := range kinds {
 		ours[kind.name], peer[kind.name] = figures.Series{}, figures.Series{}
@@ -124,16 +86,10 @@ func run(ctx context.Context, o options) error {
 			figures.Compare("API server CPU a pod, "+kind.name, "us", 0, ours[kind.name], peer[kind.name], "cpu"))
 	}
 	fmt.Printf("\nadmission: %d pods of each kind, %d at a time, %d declared keys, %d pairs; peer is a server without the policies\n", o.pods, o.workers, o.keys, o.pairs)
-	fmt.Printf("load average before: %s, at the end: %s\n\n", before, loadAverage())
-	for i := range rows {
-		if o.short {
-			rows[i].OK, rows[i].Note = false, "short form: judges nothing"
-		}
-	}
-	figures.Print(os.Stdout, rows, !o.short)
-	if o.short {
-		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
-	}
+	fmt.Printf("load average before: %s, at the end: %s\n\n", before, kit.LoadAverage())
+	form := figures.FormOf("short", o.short)
+	form.Unjudge(rows)
+	form.Report(rows, "targets")
 	return figures.WriteJSON(o.json, rows)
 }
 
@@ -143,7 +99,7 @@ func measure(ctx context.Context, o options, round int, enforced bool, into side
 	if err != nil {
 		return err
 	}
-	defer c.down()
+	defer c.Down(false)
 	if err := c.install(ctx, o.keys, enforced); err != nil {
 		return err
 	}
@@ -164,14 +120,12 @@ func measure(ctx context.Context, o options, round int, enforced bool, into side
 		if err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
 		}
-		say("round %d, %s, %s: %.0f ms, API server CPU %.0f ms", round, what, kind.name, milliseconds(wall), milliseconds(cpu))
-		into[kind.name].Add("wall", milliseconds(wall))
-		into[kind.name].Add("cpu", milliseconds(cpu)*1000/float64(o.pods))
+		kit.Say("round %d, %s, %s: %.0f ms, API server CPU %.0f ms", round, what, kind.name, kit.Milliseconds(wall), kit.Milliseconds(cpu))
+		into[kind.name].Add("wall", kit.Milliseconds(wall))
+		into[kind.name].Add("cpu", kit.Milliseconds(cpu)*1000/float64(o.pods))
 	}
 	return nil
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // create makes the pods; they stay, as deleting them is work too, of which some would fall into the next measurement.
 func (c *cluster) create(ctx context.Context, o options, prefix string, limits map[string]string, bare, enforced bool, filled string) (wall, cpu time.Duration, err error) {
@@ -187,38 +141,24 @@ func (c *cluster) create(ctx context.Context, o options, prefix string, limits m
 		}
 	}
 	rand.New(rand.NewSource(1)).Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
-	cpuBefore, err := cpuOf(c.pid("kube-apiserver"))
+	cpuBefore, err := kit.CPU(c.PID("kube-apiserver"))
 	if err != nil {
 		return 0, 0, err
 	}
-	var next atomic.Int64
-	var failed atomic.Value
-	var workers sync.WaitGroup
-	api := c.client.CoreV1().Pods(namespace)
+	api := c.Client.CoreV1().Pods(namespace)
 	began := time.Now()
-	for range o.workers {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(pods)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				made, err := api.Create(ctx, pods[i], metav1.CreateOptions{})
-				if err == nil && enforced && filled != "" {
-					if _, there := made.Spec.Containers[0].Resources.Limits[corev1.ResourceName(filled)]; !there {
-						err = fmt.Errorf("%s was not filled in", filled)
-					}
-				}
-				if err != nil {
-					failed.Store(err)
-					return
-				}
+	failed := kit.Each(len(pods), o.workers, func(i int) error {
+		made, err := api.Create(ctx, pods[i], metav1.CreateOptions{})
+		if err == nil && enforced && filled != "" {
+			if _, there := made.Spec.Containers[0].Resources.Limits[corev1.ResourceName(filled)]; !there {
+				err = fmt.Errorf("%s was not filled in", filled)
 			}
-		})
-	}
-	workers.Wait()
+		}
+		return err
+	})
 	wall = time.Since(began)
-	cpuAfter, err := cpuOf(c.pid("kube-apiserver"))
-	if bad, is := failed.Load().(error); is {
-		return 0, 0, bad
-	}
-	if err = errors.Join(err, ctx.Err()); err != nil {
+	cpuAfter, err := kit.CPU(c.PID("kube-apiserver"))
+	if err = errors.Join(failed, err); err != nil {
 		return 0, 0, err
 	}
 	return wall, cpuAfter - cpuBefore, nil

@@ -18,7 +18,7 @@ type writes struct {
 // written reads the log from a moment on; `agent` is the beginning of the program's User-Agent.
 func (c *plane) written(agent string, since time.Time) (writes, error) {
 	out := writes{kinds: map[string]int{}, onNode: map[string]int{}}
-	file, err := os.Open(c.facts["AUDIT_LOG"])
+	file, err := os.Open(c.Facts["AUDIT_LOG"])
 	if err != nil {
 		return out, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 )
 
 // mostWrites is what no node may exceed in the full transaction: four of the Node (taint, label off, label on, taint off); of its status one for
@@ -19,11 +20,11 @@ func allowed(o options) int { return max(1, (o.nodes*o.percent+99)/100) }
 
 // full is the transaction as it is, with KWOK for the kubelets and the simulator for the plugins. `broken` is a bound that did not hold.
 func full(ctx context.Context, o options, found figures.Series) (broken, err error) {
-	c, err := planeUp(ctx, -1, false)
-	defer func() { c.down(o.keep) }()
+	c, err := planeUp(ctx, kit.AnyCore, false)
 	if err != nil {
 		return nil, err
 	}
+	defer c.Down(o.keep)
 	if err := c.applyPolicy(ctx, o.nodes); err != nil { // the first enrolment is not what is measured
 		return nil, err
 	}
@@ -35,21 +36,21 @@ func full(ctx context.Context, o options, found figures.Series) (broken, err err
 	if err := w.follow(ctx, c); err != nil {
 		return nil, err
 	}
-	program, err := c.program("sim")
+	program, err := c.Program("sim")
 	if err != nil {
 		return nil, err
 	}
-	sim, err := spawn(-1, program, "plugins", "--kubeconfig", c.kubeconfig)
+	sim, err := spawn(kit.AnyCore, program, "plugins", "--kubeconfig", c.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	defer sim.end()
-	p, err := o.startOurs(-1, c)
+	p, err := o.startOurs(kit.AnyCore, c)
 	if err != nil {
 		return nil, err
 	}
 	defer p.end()
-	alive := func() error { return errors.Join(p.alive(), sim.alive()) }
+	alive := func() error { return errors.Join(p.Alive(), sim.Alive()) }
 	const patience = 2 * time.Minute
 	if err := w.until(ctx, "pgpu", o.nodes, patience, alive, nil); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func full(ctx context.Context, o options, found figures.Series) (broken, err err
 	if err := c.untilSaid(ctx, o.nodes, "Ready vgpu", patience); err != nil {
 		return nil, err
 	}
-	if err := pause(ctx, time.Second); err != nil {
+	if err := kit.Pause(ctx, time.Second); err != nil {
 		return nil, err
 	}
 	away, bare, err := w.most()
@@ -97,10 +98,10 @@ func full(ctx context.Context, o options, found figures.Series) (broken, err err
 	}
 	mean, most := written.perNode(o.nodes)
 	for name, value := range map[string]float64{"away": float64(away), "bare": float64(bare), "writes": mean, "most-writes": most, "others": written.others(o.nodes),
-		"wall": made.wall.Seconds(), "peak": made.peak, "cpu-node": milliseconds(made.cpu) / float64(o.nodes)} {
+		"wall": made.wall.Seconds(), "peak": made.peak, "cpu-node": kit.Milliseconds(made.cpu) / float64(o.nodes)} {
 		found.Add(name, value)
 	}
-	say("full transaction: %.1f s, %.0f ms CPU, at most %d nodes tainted and %d without cards of %d allowed; writes: %s", made.wall.Seconds(), milliseconds(made.cpu), away, bare,
+	kit.Say("full transaction: %.1f s, %.0f ms CPU, at most %d nodes tainted and %d without cards of %d allowed; writes: %s", made.wall.Seconds(), kit.Milliseconds(made.cpu), away, bare,
 		allowed(o), written)
 	return violations(o, away, bare, most), nil
 }

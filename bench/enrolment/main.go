@@ -10,13 +10,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 )
 
 type options struct {
@@ -28,11 +27,11 @@ type options struct {
 	json, release, peers     string
 	profile                  string
 	controlCore, programCore int
-	allCores                 []int
 }
 
 func parse(arguments []string) (options, error) {
-	o := options{allCores: cores()}
+	var o options
+	first, last := kit.FirstAndLast()
 	flags := flag.NewFlagSet("enrolment", flag.ContinueOnError)
 	flags.BoolVar(&o.short, "short", false, "50 nodes, 1 pair; no verdict on the ratio is taken from it, maxUnavailable is held to")
 	flags.IntVar(&o.nodes, "nodes", 1000, "nodes that change at once")
@@ -45,13 +44,10 @@ func parse(arguments []string) (options, error) {
 	flags.StringVar(&o.release, "release", "build/release", "folder of quartermaster")
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peer")
 	flags.StringVar(&o.profile, "profile", "", "`perf record` ours into this file while the nodes change, in the first pair; costs a few percent")
-	flags.IntVar(&o.controlCore, "control-core", o.allCores[0], "core of the control plane and of this program in stage reduced")
-	flags.IntVar(&o.programCore, "program-core", o.allCores[len(o.allCores)-1], "core of the operator under measurement in stage reduced")
-	if err := flags.Parse(arguments); err != nil {
+	flags.IntVar(&o.controlCore, "control-core", first, "core of the control plane and of this program in stage reduced")
+	flags.IntVar(&o.programCore, "program-core", last, "core of the operator under measurement in stage reduced")
+	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	for stage := range strings.SplitSeq(o.only, ",") {
 		if stage != "" && stage != "reduced" && stage != "full" {
@@ -61,14 +57,8 @@ func parse(arguments []string) (options, error) {
 	if o.nodes < 1 || o.pairs < 1 || o.percent < 1 || o.percent > 100 {
 		return o, errors.New("-nodes and -pairs are at least 1, -max-unavailable is 1 to 100")
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if o.short {
-		for name, set := range map[string]func(){"nodes": func() { o.nodes = 50 }, "pairs": func() { o.pairs = 1 }, "settle": func() { o.settle = 0 }} {
-			if !given[name] {
-				set()
-			}
-		}
+		return o, kit.SetDefaults(flags, map[string]string{"nodes": "50", "pairs": "1", "settle": "0s"})
 	}
 	return o, nil
 }
@@ -77,33 +67,7 @@ func (o options) stage(name string) bool {
 	return o.only == "" || strings.Contains(","+o.only+",", ","+name+",")
 }
 
-func main() {
-	o, err := parse(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func say(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
-}
-
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	return strings.Join(strings.Fields(string(text))[:3], " ")
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+func main() { kit.Main(os.Args[1:], parse, run) }
 
 // measurable: the program is no build with sanitizers, which costs several times as much of everything.
 func (o options) measurable() error {
@@ -119,7 +83,7 @@ func run(ctx context.Context, o options) error {
 	if err := o.measurable(); err != nil {
 		return err
 	}
-	before := loadAverage()
+	before := kit.LoadAverage()
 	all := contenders(o)
 	if o.stage("reduced") {
 		if err := reduced(ctx, o, all); err != nil {
@@ -167,7 +131,7 @@ func run(ctx context.Context, o options) error {
 		}
 	}
 	fmt.Printf("\nenrolment: %d nodes change from pgpu to vgpu at once; %d pairs where nothing is drained or verified; full: maxUnavailable %d %%\n", o.nodes, o.pairs, o.percent)
-	fmt.Printf("load average before: %s, at the end: %s\n\n", before, loadAverage())
+	fmt.Printf("load average before: %s, at the end: %s\n\n", before, kit.LoadAverage())
 	if o.short {
 		for i := range rows {
 			if rows[i].Ratio != nil {
@@ -175,9 +139,6 @@ func run(ctx context.Context, o options) error {
 			}
 		}
 	}
-	figures.Print(os.Stdout, rows, !o.short)
-	if o.short {
-		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the ratio is taken from it.")
-	}
+	figures.FormOf("short", o.short).Report(rows, "ratio")
 	return errors.Join(figures.WriteJSON(o.json, rows), broken)
 }

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 )
 
 // contender is an operator and what was measured of it.
@@ -24,15 +26,11 @@ type contender struct {
 func contenders(o options) []*contender {
 	peer := func(steps string) func(int, *plane) (*process, error) {
 		return func(core int, c *plane) (*process, error) {
-			metrics, err := freeAddress()
+			addresses, err := kit.FreeAddresses(2)
 			if err != nil {
 				return nil, err
 			}
-			health, err := freeAddress()
-			if err != nil {
-				return nil, err
-			}
-			return spawn(core, filepath.Join(o.peers, "peer-operator"), "-kubeconfig", c.kubeconfig, "-metrics-address", metrics, "-health-address", health, "-steps", steps)
+			return spawn(core, filepath.Join(o.peers, "peer-operator"), "-kubeconfig", c.Kubeconfig, "-metrics-address", addresses[0], "-health-address", addresses[1], "-steps", steps)
 		}
 	}
 	return []*contender{
@@ -43,27 +41,24 @@ func contenders(o options) []*contender {
 }
 
 func (o options) startOurs(core int, c *plane) (*process, error) {
-	metrics, err := freeAddress()
+	addresses, err := kit.FreeAddresses(1)
 	if err != nil {
 		return nil, err
 	}
-	return spawn(core, filepath.Join(o.release, "quartermaster"), "controller", "--kubeconfig", c.kubeconfig, "--metrics-address", metrics)
+	return spawn(core, filepath.Join(o.release, "quartermaster"), "controller", "--kubeconfig", c.Kubeconfig, "--metrics-address", addresses[0])
 }
 
 // reduced is the ratio: nothing to drain, no one who would verify, every node may change at once. No controller manager, KWOK or scheduler
 // runs; a plugin pod never comes, so ours ends, as the peer does, when the last node has its new label.
 func reduced(ctx context.Context, o options, all []*contender) error {
-	pinSelf(o.controlCore)
-	defer pinSelf(o.allCores...)
+	kit.PinSelf(o.controlCore)
+	defer kit.PinSelf(kit.AnyCore)
 	for round := range o.pairs {
-		order := slices.Clone(all)
+		order := all
 		if o.short {
 			order = order[:2]
 		}
-		if round%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, one := range order {
+		for _, one := range kit.InTurn(order, round) {
 			profile := ""
 			if one.ours && round == 0 {
 				profile = o.profile
@@ -78,10 +73,10 @@ func reduced(ctx context.Context, o options, all []*contender) error {
 
 func (one *contender) once(ctx context.Context, o options, profile string) (err error) {
 	c, err := planeUp(ctx, o.controlCore, true)
-	defer func() { c.down(o.keep && err != nil) }()
 	if err != nil {
 		return err
 	}
+	defer func() { c.Down(o.keep && err != nil) }()
 	if one.ours {
 		if err := c.applyPolicy(ctx, o.nodes); err != nil {
 			return err
@@ -101,24 +96,24 @@ func (one *contender) once(ctx context.Context, o options, profile string) (err 
 	}
 	defer p.end()
 	const patience = 60 * time.Second
-	if err := w.until(ctx, "pgpu", o.nodes, patience, p.alive, nil); err != nil {
+	if err := w.until(ctx, "pgpu", o.nodes, patience, p.Alive, nil); err != nil {
 		return err
 	}
 	if err := p.quiet(ctx, o.settle); err != nil {
 		return err
 	}
 	if profile != "" {
-		perf, err := spawn(-1, "perf", "record", "--quiet", "-F", "199", "-e", "cpu-clock", "--call-graph", "dwarf,8192", "-o", profile, "-p", fmt.Sprint(p.pid()))
+		perf, err := spawn(kit.AnyCore, "perf", "record", "--quiet", "-F", "199", "-e", "cpu-clock", "--call-graph", "dwarf,8192", "-o", profile, "-p", fmt.Sprint(p.PID()))
 		if err != nil {
 			return err
 		}
-		defer perf.interrupt()
+		defer perf.Stop(syscall.SIGINT)
 	}
 	change, err := c.change(ctx, o, p, w, patience, nil)
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, 2*time.Second); err != nil { // events come after
+	if err := kit.Pause(ctx, 2*time.Second); err != nil { // events come after
 		return err
 	}
 	made, err := c.written(one.agent, change.began)
@@ -126,11 +121,11 @@ func (one *contender) once(ctx context.Context, o options, profile string) (err 
 		return err
 	}
 	mean, _ := made.perNode(o.nodes)
-	for name, value := range map[string]float64{"cpu": milliseconds(change.cpu), "cpu-node": milliseconds(change.cpu) / float64(o.nodes), "wall": change.wall.Seconds(), "peak": change.peak,
+	for name, value := range map[string]float64{"cpu": kit.Milliseconds(change.cpu), "cpu-node": kit.Milliseconds(change.cpu) / float64(o.nodes), "wall": change.wall.Seconds(), "peak": change.peak,
 		"writes": mean, "others": made.others(o.nodes)} {
 		one.found.Add(name, value)
 	}
-	say("%s: %.0f ms CPU, %.1f s, %.1f MiB; writes: %s", one.name, milliseconds(change.cpu), change.wall.Seconds(), change.peak, made)
+	kit.Say("%s: %.0f ms CPU, %.1f s, %.1f MiB; writes: %s", one.name, kit.Milliseconds(change.cpu), change.wall.Seconds(), change.peak, made)
 	return nil
 }
 
@@ -142,26 +137,28 @@ type change struct {
 }
 
 func (c *plane) change(ctx context.Context, o options, p *process, w *witness, patience time.Duration, seen func(int)) (out change, err error) {
-	before, err := p.cpu()
+	before, err := p.CPU()
 	if err != nil {
 		return out, err
 	}
 	out.began = time.Now()
 	asked := make(chan error, 1)
 	go func() { asked <- c.ask(ctx, o.nodes, "vgpu") }()
-	err = w.until(ctx, "vgpu", o.nodes, patience, p.alive, seen)
+	err = w.until(ctx, "vgpu", o.nodes, patience, p.Alive, seen)
 	out.wall = time.Since(out.began)
 	if err != nil {
 		return out, err
 	}
-	after, err := p.cpu()
+	after, err := p.CPU()
 	if err != nil {
 		return out, err
 	}
 	out.cpu = after - before
-	if out.peak, err = p.peak(); err != nil {
+	memory, err := p.Memory()
+	if err != nil {
 		return out, err
 	}
+	out.peak = memory["VmHWM"]
 	return out, <-asked
 }
 

@@ -61,7 +61,7 @@ func newWitness(plugins bool) *witness {
 
 // follow lists, then watches until close.
 func (w *witness) follow(ctx context.Context, c *plane) error {
-	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	list, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (w *witness) follow(ctx context.Context, c *plane) error {
 	w.forget()
 	ctx, w.stop = context.WithCancel(ctx)
 	events, err := watchtools.NewRetryWatcherWithContext(ctx, list.ResourceVersion,
-		cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "nodes", "", fields.Everything()))
+		cache.NewListWatchFromClient(c.Client.CoreV1().RESTClient(), "nodes", "", fields.Everything()))
 	if err != nil {
 		return err
 	}

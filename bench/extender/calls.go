@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
@@ -155,10 +156,10 @@ func (a *asker) right(of []expectation) error {
 // firstRight waits for the first right answer of a program that has just been started.
 func (p *process) firstRight(ctx context.Context, keys string, of []expectation, patience time.Duration) (*asker, time.Duration, error) {
 	var last error
-	for time.Since(p.began) < patience && ctx.Err() == nil && !p.gone() {
+	for time.Since(p.Began) < patience && ctx.Err() == nil && p.Alive() == nil {
 		a, err := dial(p.address, keys)
 		if err == nil {
-			for err = a.right(of); err != nil && time.Since(p.began) < patience && ctx.Err() == nil; err = a.right(of) {
+			for err = a.right(of); err != nil && time.Since(p.Began) < patience && ctx.Err() == nil; err = a.right(of) {
 				last = err
 				if _, broken := err.(interface{ Timeout() bool }); broken {
 					break
@@ -166,17 +167,17 @@ func (p *process) firstRight(ctx context.Context, keys string, of []expectation,
 				time.Sleep(2 * time.Millisecond)
 			}
 			if err == nil {
-				return a, time.Since(p.began), nil
+				return a, time.Since(p.Began), nil
 			}
 			a.close()
 		}
 		last = err
 		time.Sleep(2 * time.Millisecond)
 	}
-	if p.gone() {
-		return nil, 0, fmt.Errorf("it ended: %s", p.tail())
+	if err := p.Alive(); err != nil {
+		return nil, 0, err
 	}
-	return nil, 0, fmt.Errorf("no right answer after %s: %v", time.Since(p.began).Round(time.Millisecond), last)
+	return nil, 0, fmt.Errorf("no right answer after %s: %v", time.Since(p.Began).Round(time.Millisecond), last)
 }
 
 type timing struct {
@@ -191,7 +192,7 @@ func (a *asker) time(pid int, request []byte, calls int) (out timing, err error)
 			return out, err
 		}
 	}
-	before, err := cpuOf(pid)
+	before, err := kit.CPU(pid)
 	if err != nil {
 		return out, err
 	}
@@ -203,7 +204,7 @@ func (a *asker) time(pid int, request []byte, calls int) (out timing, err error)
 		}
 		all = append(all, time.Since(at))
 	}
-	after, err := cpuOf(pid)
+	after, err := kit.CPU(pid)
 	slices.Sort(all)
 	at := func(q float64) float64 {
 		return float64(all[min(len(all)-1, int(q*float64(len(all))))].Microseconds()) / 1000

@@ -8,14 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
@@ -29,7 +28,7 @@ type options struct {
 
 func parse(arguments []string) (options, error) {
 	var o options
-	first, last := cores()
+	first, last := kit.FirstAndLast()
 	flags := flag.NewFlagSet("extender", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "500 nodes, 2,000 pods, 2 pairs: about a minute; no verdict is taken from it")
 	flags.BoolVar(&o.quick, "short", false, "the same as --quick")
@@ -47,48 +46,19 @@ func parse(arguments []string) (options, error) {
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peer")
 	flags.IntVar(&o.controlCore, "control-core", first, "core of the control plane and of this program")
 	flags.IntVar(&o.extenderCore, "extender-core", last, "core of the extender under measurement")
-	if err := flags.Parse(arguments); err != nil {
+	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
-	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	if o.quick {
-		for name, set := range map[string]func(){"pairs": func() { o.pairs = 2 }, "calls": func() { o.calls = 300 }, "nodes": func() { o.nodes = 500 },
-			"pods": func() { o.pods = 2000 }, "settle": func() { o.settle = time.Second }} {
-			if !given[name] {
-				set()
-			}
-		}
 	}
 	if o.svg == "" {
 		o.svg = "build/bench-go/extender.svg"
 	}
+	if o.quick {
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "calls": "300", "nodes": "500", "pods": "2000", "settle": "1s"})
+	}
 	return o, nil
 }
 
-func main() {
-	o, err := parse(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func say(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
-}
+func main() { kit.Main(os.Args[1:], parse, run) }
 
 // contender is an extender and what was measured of it.
 type contender struct {
@@ -105,22 +75,22 @@ type bench struct {
 }
 
 func run(ctx context.Context, o options) error {
-	pinSelf(o.controlCore)
+	kit.PinSelf(o.controlCore)
 	folder, err := os.MkdirTemp("", "quartermaster-extender-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if err := certificates(folder); err != nil {
+	if _, err := kit.Certificates(folder, "server", "client"); err != nil {
 		return err
 	}
-	before := loadAverage()
-	say("starting the control plane on core %d", o.controlCore)
+	before := kit.LoadAverage()
+	kit.Say("starting the control plane on core %d", o.controlCore)
 	p, err := planeUp(ctx, o.controlCore)
-	defer func() { p.down(o.keep) }()
 	if err != nil {
 		return err
 	}
+	defer p.Down(o.keep)
 	b := &bench{options: o, content: &content{plane: p}, keys: folder,
 		ours: &contender{"ours", filepath.Join(o.release, "quartermaster"), figures.Series{}}, peer: &contender{"peer", filepath.Join(o.peers, "peer-extender"), figures.Series{}}}
 	rows, err := b.stages(ctx)
@@ -128,16 +98,10 @@ func run(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Printf("\nextender: %d nodes of %d cards, %d placed pods, %d pairs; one kept TLS connection, one call after another\nload average before: %s, at the end: %s\n\n",
-		o.nodes, cards, o.pods, o.pairs, before, loadAverage())
-	for i := range rows {
-		if o.quick {
-			rows[i].OK, rows[i].Note = false, "quick form: judges nothing"
-		}
-	}
-	figures.Print(os.Stdout, rows, !o.quick)
-	if o.quick {
-		fmt.Println("\nThis is the quick form: it shows that everything runs; no verdict on the targets is taken from it.")
-	}
+		o.nodes, cards, o.pods, o.pairs, before, kit.LoadAverage())
+	form := figures.FormOf("quick", o.quick)
+	form.Unjudge(rows)
+	form.Report(rows, "targets")
 	if err := figures.WriteSVG(o.svg, "One filter call (p50)", b.panels); err != nil {
 		return err
 	}
@@ -257,13 +221,13 @@ func (b *bench) begin(ctx context.Context, c *contender) (*process, *asker, time
 	}
 	names, indexes := b.names(b.content.nodes)
 	expected := b.expectations(names, indexes)
-	p, err := start(b.extenderCore, c.program, b.kubeconfig, b.keys)
+	p, err := start(b.extenderCore, c.program, b.Kubeconfig, b.keys)
 	if err != nil {
 		return nil, nil, 0, err
 	}
 	a, took, err := p.firstRight(ctx, b.keys, expected, 60*time.Second)
 	if err != nil {
-		p.kill()
+		p.Kill()
 		return nil, nil, 0, fmt.Errorf("%s: %w", c.name, err)
 	}
 	return p, a, took, nil
@@ -274,13 +238,9 @@ var share = map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda
 
 // pairsOf alternates the two programs, each time a process of its own; the first round does not count.
 func (b *bench) pairsOf(ctx context.Context, stage string, counts []int) error {
-	say("%d nodes, %d pods", b.content.nodes, b.content.pods)
+	kit.Say("%d nodes, %d pods", b.content.nodes, b.content.pods)
 	for round := -1; round < b.pairs; round++ {
-		order := []*contender{b.ours, b.peer}
-		if round%2 != 0 {
-			order = []*contender{b.peer, b.ours}
-		}
-		for _, c := range order {
+		for _, c := range kit.InTurn([]*contender{b.ours, b.peer}, round) {
 			if err := b.once(ctx, c, stage, counts, round >= 0); err != nil {
 				return err
 			}
@@ -294,7 +254,7 @@ func (b *bench) once(ctx context.Context, c *contender, stage string, counts []i
 	if err != nil {
 		return err
 	}
-	defer p.kill()
+	defer p.Kill()
 	defer a.close()
 	add := func(name string, value float64) {
 		if keep {
@@ -309,7 +269,7 @@ func (b *bench) once(ctx context.Context, c *contender, stage string, counts []i
 		if count > 1000 {
 			calls /= 5
 		}
-		t, err := a.time(p.pid(), requestOf(filterBody(question(share), names, nil)), calls)
+		t, err := a.time(p.PID(), requestOf(filterBody(question(share), names, nil)), calls)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -318,17 +278,15 @@ func (b *bench) once(ctx context.Context, c *contender, stage string, counts []i
 		}
 		line += fmt.Sprintf("; %d names: p50 %.3f ms, p99 %.3f ms, CPU %.0f us", count, t.p50, t.p99, t.cpu)
 	}
-	select {
-	case <-time.After(b.settle):
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := kit.Pause(ctx, b.settle); err != nil {
+		return err
 	}
-	memory, err := memoryOf(p.pid())
+	memory, err := kit.Memory(p.PID())
 	if err != nil {
 		return err
 	}
 	add(stage+" rss", memory["VmRSS"])
-	say("%s; RSS %.1f MiB", line, memory["VmRSS"])
+	kit.Say("%s; RSS %.1f MiB", line, memory["VmRSS"])
 	return nil
 }
 
@@ -340,32 +298,28 @@ func (b *bench) wholeNodes(ctx context.Context) error {
 	}
 	request := requestOf(filterBody(question(share), nil, list))
 	list = nil
-	say("a body with %d whole nodes has %d MiB", b.content.nodes, len(request)>>20)
+	kit.Say("a body with %d whole nodes has %d MiB", b.content.nodes, len(request)>>20)
 	for round := range max(3, b.pairs/2) {
-		order := []*contender{b.ours, b.peer}
-		if round%2 != 0 {
-			order = []*contender{b.peer, b.ours}
-		}
-		for _, c := range order {
+		for _, c := range kit.InTurn([]*contender{b.ours, b.peer}, round) {
 			p, a, _, err := b.begin(ctx, c)
 			if err != nil {
 				return err
 			}
-			before, _ := memoryOf(p.pid())
-			err = forgetPeak(p.pid())
+			before, _ := kit.Memory(p.PID())
+			err = forgetPeak(p.PID())
 			var t timing
 			if err == nil {
-				t, err = a.time(p.pid(), request, 5)
+				t, err = a.time(p.PID(), request, 5)
 			}
-			after, _ := memoryOf(p.pid())
+			after, _ := kit.Memory(p.PID())
 			a.close()
-			p.kill()
+			p.Kill()
 			if err != nil {
 				return fmt.Errorf("%s, whole nodes: %w", c.name, err)
 			}
 			c.found.Add("whole", t.p50)
 			c.found.Add("whole more", after["VmHWM"]-before["VmRSS"])
-			say("%s: whole nodes: p50 %.1f ms, CPU %.0f ms; memory %.0f MiB, at most %.0f", c.name, t.p50, t.cpu/1000, before["VmRSS"], after["VmHWM"])
+			kit.Say("%s: whole nodes: p50 %.1f ms, CPU %.0f ms; memory %.0f MiB, at most %.0f", c.name, t.p50, t.cpu/1000, before["VmRSS"], after["VmHWM"])
 		}
 	}
 	return nil

@@ -1,103 +1,65 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
 const (
-	clusterScript = "test/cluster/cluster.sh"
-	namespace     = "quartermaster" // of the lease
-	cards         = 8
-	cardMiB       = 81920
+	namespace = "quartermaster" // of the lease
+	cards     = 8
+	cardMiB   = 81920
 )
 
-// plane is a control plane of our own: etcd and kube-apiserver, pinned to the core of the caller.
+// plane is a control plane: etcd and kube-apiserver, pinned to the core of the caller.
 type plane struct {
-	name, kubeconfig string
-	facts            map[string]string
-	client           *kubernetes.Clientset
-	etcd             *load.Etcd
+	*kit.Plane
+	etcd *load.Etcd
 }
 
 func planeUp(ctx context.Context, core int) (*plane, error) {
-	c := &plane{name: fmt.Sprintf("bench-extender-%d", os.Getpid()), facts: map[string]string{}}
-	command := exec.CommandContext(ctx, "taskset", "-c", strconv.Itoa(core), clusterScript, "up", "--name", c.name, "--no-kwok", "--no-scheduler",
-		"--apiserver-arg=--disable-admission-plugins=TaintNodesByCondition")
-	said := &bytes.Buffer{}
-	command.Stderr = said
-	out, err := command.Output()
+	started, err := kit.PlaneUp(ctx, core, "extender", kit.Bare...)
 	if err != nil {
-		return nil, fmt.Errorf("the cluster did not come up: %w: %s", err, said)
+		return nil, err
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	c.kubeconfig = lines[len(lines)-1]
-	facts, err := os.ReadFile(filepath.Join(filepath.Dir(c.kubeconfig), "cluster.env"))
-	if err != nil {
-		return c, err
-	}
-	for line := range strings.Lines(string(facts)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			c.facts[key] = value
-		}
-	}
-	c.etcd = load.NewEtcd("http://127.0.0.1:" + c.facts["ETCD_PORT"])
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
-	if err != nil {
-		return c, err
-	}
-	if c.client, err = kubernetes.NewForConfig(config); err != nil {
-		return c, err
-	}
-	for _, arguments := range [][]string{{"apply", "--server-side", "-f", "crds/"}, {"wait", "--for=condition=Established", "-f", "crds/", "--timeout=60s"},
-		{"create", "namespace", namespace}} {
-		command := exec.CommandContext(ctx, c.facts["KUBECTL"], append([]string{"--kubeconfig", c.kubeconfig}, arguments...)...)
-		if out, err := command.CombinedOutput(); err != nil {
-			return c, fmt.Errorf("kubectl %s: %w: %s", arguments[0], err, out)
-		}
-	}
-	// It would take nodes without a kubelet for lost, and collect pods whose owners it does not know.
-	if out, err := exec.Command(clusterScript, "stop", "kube-controller-manager", "--name", c.name).CombinedOutput(); err != nil {
-		return c, fmt.Errorf("%w: %s", err, out)
-	}
-	// Pods need it, and no one else would make it now.
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}}
-	if _, err := c.client.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return c, err
+	c := &plane{started, load.NewEtcd("http://127.0.0.1:" + started.Facts["ETCD_PORT"])}
+	if err := c.prepare(ctx); err != nil {
+		c.Down(false)
+		return nil, err
 	}
 	return c, nil
 }
 
-func (c *plane) down(keep bool) {
-	if c == nil {
-		return
+func (c *plane) prepare(ctx context.Context) error {
+	if err := c.InstallCRDs(ctx); err != nil {
+		return err
 	}
-	if keep {
-		say("left running: %s (end it with: ./dev cluster down --name %s)", c.kubeconfig, c.name)
-	} else if out, err := exec.Command(clusterScript, "down", "--name", c.name).CombinedOutput(); err != nil {
-		say("%v: %s", err, out)
+	if err := c.Run(ctx, nil, "kubectl", "create", "namespace", namespace); err != nil {
+		return err
 	}
+	if err := c.StopControllers(); err != nil {
+		return err
+	}
+	// Pods need it, and nobody else would make it now.
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: "default"}}
+	if _, err := c.Client.CoreV1().ServiceAccounts("default").Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
 }
 
 // freeLeases: the next one that starts leads at once.
 func (c *plane) freeLeases(ctx context.Context) error {
-	return c.client.CoordinationV1().Leases(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	return c.Client.CoordinationV1().Leases(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }
 
 // modes of the nodes, in turn; what they advertise, what a pod there asks for, and how that lies on a card.

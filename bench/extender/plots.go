@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
@@ -27,14 +28,14 @@ func (b *bench) curve(ctx context.Context, panel figures.Panel, points []int, pr
 			if err != nil {
 				return err
 			}
-			t, err := a.time(p.pid(), body, max(50, b.calls/5))
+			t, err := a.time(p.PID(), body, max(50, b.calls/5))
 			a.close()
-			p.kill()
+			p.Kill()
 			if err != nil {
 				return fmt.Errorf("%s, %s %d: %w", c.name, panel.X, point, err)
 			}
 			panel.Lines[i].X, panel.Lines[i].Y = append(panel.Lines[i].X, float64(point)), append(panel.Lines[i].Y, t.p50)
-			say("%s: %s %d: p50 %.3f ms", c.name, panel.X, point, t.p50)
+			kit.Say("%s: %s %d: p50 %.3f ms", c.name, panel.X, point, t.p50)
 		}
 	}
 	b.panels = append(b.panels, panel)
@@ -91,19 +92,10 @@ func (b *bench) growWithCards(ctx context.Context) error {
 			}
 		}
 	}
-	if err := errors.Join(b.etcd.Flush(ctx), pause(ctx, time.Second)); err != nil {
+	if err := errors.Join(b.etcd.Flush(ctx), kit.Pause(ctx, time.Second)); err != nil {
 		return err
 	}
 	tooMuch := question(map[string]string{"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "1000"})
 	return b.curve(ctx, figures.Panel{Title: fmt.Sprintf("%d names, nothing fits", each), X: "cards a node", Y: "ms"}, points, nil,
 		func(size int) []byte { return requestOf(filterBody(tooMuch, group(size), nil)) })
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

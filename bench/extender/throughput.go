@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,9 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +20,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+
+	"quartermaster.io/bench/kit"
 )
 
 const (
@@ -31,24 +31,18 @@ const (
 
 // startScheduler runs a kube-scheduler of the cluster's version on the control core; `extender` empty: without one.
 func (b *bench) startScheduler(ctx context.Context, extender string) (stop func(), err error) {
-	program := ""
-	for _, folder := range filepath.SplitList(b.facts["PROGRAMS_PATH"]) {
-		if path := filepath.Join(folder, "kube-scheduler"); program == "" {
-			if _, err := os.Stat(path); err == nil {
-				program = path
-			}
-		}
-	}
-	if program == "" {
-		return nil, errors.New("no kube-scheduler")
-	}
-	address, _, err := freeAddresses()
+	program, err := b.Program("kube-scheduler")
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := bytes.Cut([]byte(address), []byte(":"))
+	addresses, err := kit.FreeAddresses(1)
+	if err != nil {
+		return nil, err
+	}
+	address := addresses[0]
+	_, port, _ := strings.Cut(address, ":")
 	config := fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n"+
-		"clientConnection: {kubeconfig: %q, qps: 5000, burst: 10000}\nprofiles: [{schedulerName: %s}]\n", b.kubeconfig, schedulerName)
+		"clientConnection: {kubeconfig: %q, qps: 5000, burst: 10000}\nprofiles: [{schedulerName: %s}]\n", b.Kubeconfig, schedulerName)
 	if extender != "" {
 		config += fmt.Sprintf("extenders:\n- {urlPrefix: \"https://%s/scheduler\", filterVerb: filter, prioritizeVerb: prioritize, bindVerb: bind, preemptVerb: preempt, weight: 1, enableHTTPS: true,\n"+
 			"   nodeCacheCapable: true, tlsConfig: {caFile: %q, certFile: %q, keyFile: %q},\n   managedResources: [{name: tencent.com/vcuda-core}]}\n", extender,
@@ -58,52 +52,42 @@ func (b *bench) startScheduler(ctx context.Context, extender string) (stop func(
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, err
 	}
-	said := &bytes.Buffer{}
-	command := exec.Command("taskset", "-c", coreList(b.controlCore), program, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+string(port), "--cert-dir="+b.keys,
-		"--authentication-kubeconfig="+b.kubeconfig, "--authorization-kubeconfig="+b.kubeconfig)
-	command.Stdout, command.Stderr = said, said
-	if err := command.Start(); err != nil {
+	scheduler, err := kit.Spawn(b.controlCore, program, "--config="+file, "--bind-address=127.0.0.1", "--secure-port="+port, "--cert-dir="+b.keys,
+		"--authentication-kubeconfig="+b.Kubeconfig, "--authorization-kubeconfig="+b.Kubeconfig)
+	if err != nil {
 		return nil, err
 	}
-	stop = func() { command.Process.Kill(); command.Wait() }
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		if reply, err := client.Get("https://" + address + "/readyz"); err == nil {
 			reply.Body.Close()
 			if reply.StatusCode == http.StatusOK {
-				return stop, nil
+				return scheduler.Kill, nil
 			}
 		}
 	}
-	stop()
-	return nil, fmt.Errorf("kube-scheduler is not ready: %.800s", said)
+	scheduler.Kill()
+	return nil, fmt.Errorf("kube-scheduler is not ready: %s", scheduler.Tail)
 }
 
 func (b *bench) pin(control, extender int) {
 	b.controlCore, b.extenderCore = control, extender
-	pinSelf(control)
-	pinPlane(filepath.Dir(b.kubeconfig), control)
+	kit.PinSelf(control)
+	pinPlane(filepath.Dir(b.Kubeconfig), control)
 }
 
 // throughput, on all cores (what calls cost by themselves has been measured; here the programs work with each other): pods a second from the first create to the last binding, with our extender and with none, the same scheduler.
 func (b *bench) throughput(ctx context.Context, pods, rounds int) error {
-	config, err := clientcmd.BuildConfigFromFlags("", b.kubeconfig)
-	if err != nil {
-		return err
-	}
 	defer b.pin(b.controlCore, b.extenderCore)
-	b.pin(anyCore, anyCore)
-	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
+	b.pin(kit.AnyCore, kit.AnyCore)
+	config := rest.CopyConfig(b.Config)
+	config.ContentType, config.AcceptContentTypes = "", "" // JSON, as most clients
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
 	for round := range rounds {
-		order := []bool{true, false}
-		if round%2 != 0 {
-			order = []bool{false, true}
-		}
-		for _, with := range order {
+		for _, with := range kit.InTurn([]bool{true, false}, round) {
 			took, err := b.oneThroughput(ctx, client, pods, fmt.Sprintf("%d-%v", round, with), with)
 			if err != nil {
 				return err
@@ -113,7 +97,7 @@ func (b *bench) throughput(ctx context.Context, pods, rounds int) error {
 				name, into = "with ours", b.ours
 			}
 			into.found.Add("a pod", float64(took.Microseconds())/1000/float64(pods))
-			say("%s: %d pods in %s, %.0f a second", name, pods, took.Round(time.Millisecond), float64(pods)/took.Seconds())
+			kit.Say("%s: %d pods in %s, %.0f a second", name, pods, took.Round(time.Millisecond), float64(pods)/took.Seconds())
 		}
 	}
 	return nil
@@ -127,7 +111,7 @@ func (b *bench) oneThroughput(ctx context.Context, client *kubernetes.Clientset,
 			return 0, err
 		}
 		a.close()
-		defer p.kill()
+		defer p.Kill()
 		extender = p.address
 	}
 	stop, err := b.startScheduler(ctx, extender)
@@ -144,14 +128,14 @@ func (b *bench) oneThroughput(ctx context.Context, client *kubernetes.Clientset,
 		return 0, err
 	}
 	defer watch.Stop()
-	before := spent(filepath.Dir(b.kubeconfig), b.keys)
+	before := spent(filepath.Dir(b.Kubeconfig), b.keys)
 	defer func() {
 		text := ""
-		after := spent(filepath.Dir(b.kubeconfig), b.keys)
+		after := spent(filepath.Dir(b.Kubeconfig), b.keys)
 		for _, name := range slices.Sorted(maps.Keys(after)) {
 			text += fmt.Sprintf(" %s %.1f", name, float64((after[name]-before[name]).Microseconds())/1000/float64(pods))
 		}
-		say("CPU a pod, ms:%s", text)
+		kit.Say("CPU a pod, ms:%s", text)
 	}()
 	began := time.Now()
 	failed := make(chan error, 1)

@@ -103,6 +103,34 @@ func Print(out io.Writer, rows []Row, judged bool) {
 	}
 }
 
+// Form is "short" or another word for a run that is too short to judge by; "" for a whole run.
+type Form string
+
+// FormOf a run: the name, where the run is of that form.
+func FormOf(name string, is bool) Form {
+	if is {
+		return Form(name)
+	}
+	return ""
+}
+
+// Unjudge takes the verdict from all rows of such a form.
+func (f Form) Unjudge(rows []Row) {
+	for i := range rows {
+		if f != "" {
+			rows[i].OK, rows[i].Note = false, string(f)+" form: judges nothing"
+		}
+	}
+}
+
+// Report prints the rows, and what such a form says nothing about.
+func (f Form) Report(rows []Row, unjudged string) {
+	Print(os.Stdout, rows, f == "")
+	if f != "" {
+		fmt.Printf("\nThis is the %s form: it shows that everything runs; no verdict on the %s is taken from it.\n", f, unjudged)
+	}
+}
+
 // WriteJSON writes the rows into a file; "": nowhere.
 func WriteJSON(path string, rows []Row) error {
 	if path == "" {

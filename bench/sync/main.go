@@ -4,15 +4,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
+	"quartermaster.io/bench/kit"
 	"quartermaster.io/bench/sync/load"
 )
 
@@ -34,7 +32,7 @@ const usage = `usage: bench/sync/run.sh sync|idle|load [options]
 
 func parse(verb string, arguments []string) (options, error) {
 	var o options
-	first, second := cores()
+	first, second := kit.FirstAndLast()
 	flags := flag.NewFlagSet(verb, flag.ContinueOnError)
 	flags.Usage = func() { fmt.Fprint(os.Stderr, usage, "options:\n"); flags.PrintDefaults() }
 	flags.BoolVar(&o.short, "short", false, "500 nodes, 1,500 pods, 3 pairs, seconds instead of minutes; no verdict is taken from it")
@@ -54,36 +52,20 @@ func parse(verb string, arguments []string) (options, error) {
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peers' programs")
 	flags.IntVar(&o.controlCore, "control-core", first, "core of the control plane and of this program")
 	flags.IntVar(&o.programCore, "program-core", second, "core of the program under measurement")
-	if err := flags.Parse(arguments); err != nil {
+	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
 	if o.controlCore == o.programCore {
-		say("one core only: the control plane and the program under measurement share it")
+		kit.Say("one core only: the control plane and the program under measurement share it")
 	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	defaults := map[string]string{}
 	if o.short {
-		shorter(&o, given)
+		defaults = map[string]string{"pairs": "3", "nodes": "500", "pods": "1500", "events": "2s", "settle": "300ms", "idle": "3s"}
 	}
-	if verb == "idle" && !given["idle"] {
-		o.idle = 60 * time.Second
+	if verb == "idle" {
+		defaults["idle"] = "1m"
 	}
-	return o, nil
-}
-
-func shorter(o *options, given map[string]bool) {
-	for name, set := range map[string]func(){
-		"pairs": func() { o.pairs = 3 }, "nodes": func() { o.content.Nodes = 500 }, "pods": func() { o.content.Pods = 1500 },
-		"events": func() { o.events = 2 * time.Second }, "settle": func() { o.settle = 300 * time.Millisecond },
-		"idle": func() { o.idle = 3 * time.Second },
-	} {
-		if !given[name] {
-			set()
-		}
-	}
+	return o, kit.SetDefaults(flags, defaults)
 }
 
 func (o options) stage(name string) bool {
@@ -102,22 +84,5 @@ func main() {
 		fmt.Fprint(os.Stderr, usage)
 		os.Exit(2)
 	}
-	o, err := parse(verb, os.Args[2:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func say(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
+	kit.Main(os.Args[2:], func(arguments []string) (options, error) { return parse(verb, arguments) }, run)
 }

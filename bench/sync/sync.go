@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 )
 
 // contender is a program of the comparison and what was measured of it.
@@ -50,17 +50,15 @@ func contenders(o options, kubeconfig string) map[string]*contender {
 	return all
 }
 
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
 // toSynced starts a program and measures it until all its stores hold the initial list.
-func (b *bench) toSynced(ctx context.Context, c *contender) (p *process, wall, cpu time.Duration, err error) {
-	p, err = spawn(b.programCore, c.command[0], c.command[1:]...)
+func (b *bench) toSynced(ctx context.Context, c *contender) (p *kit.Process, wall, cpu time.Duration, err error) {
+	p, err = kit.SpawnTalking(b.programCore, c.command[0], c.command[1:]...)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	fields, err := p.expect(ctx, "synced", 120*time.Second)
+	fields, err := p.Expect(ctx, "synced", 120*time.Second)
 	if err == nil {
-		if cpu, err = cpuOf(p.pid()); err != nil && c.name == "floor" {
+		if cpu, err = kit.CPU(p.PID()); err != nil && c.name == "floor" {
 			err = nil // it ends by itself
 		}
 	}
@@ -68,11 +66,11 @@ func (b *bench) toSynced(ctx context.Context, c *contender) (p *process, wall, c
 		err = fmt.Errorf("%s synced with %s objects, there are %d", c.name, fields[len(fields)-1], b.content.Nodes+b.content.Pods)
 	}
 	if err != nil {
-		p.kill()
+		p.Kill()
 		return nil, 0, 0, err
 	}
 	at, _ := strconv.ParseInt(fields[1], 10, 64)
-	return p, time.Unix(0, at).Sub(p.began), cpu, nil
+	return p, time.Unix(0, at).Sub(p.Began), cpu, nil
 }
 
 // complete: all nodes and pods, and at most a handful of ConfigMaps.
@@ -84,24 +82,24 @@ func (b *bench) complete(objects string) bool {
 
 // once is one run of one program: to synced, then the event phase, then killed and started again.
 func (b *bench) once(ctx context.Context, c *contender) error {
-	server := b.cluster.pid("kube-apiserver")
-	serverBefore, _ := cpuOf(server)
+	server := b.cluster.PID("kube-apiserver")
+	serverBefore, _ := kit.CPU(server)
 	p, wall, cpu, err := b.toSynced(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() { p.kill() }()
-	serverAfter, _ := cpuOf(server)
-	c.found.Add("server", milliseconds(serverAfter-serverBefore))
-	c.found.Add("wall", milliseconds(wall))
+	defer func() { p.Kill() }()
+	serverAfter, _ := kit.CPU(server)
+	c.found.Add("server", kit.Milliseconds(serverAfter-serverBefore))
+	c.found.Add("wall", kit.Milliseconds(wall))
 	if c.name == "floor" {
 		return nil
 	}
-	c.found.Add("cpu", milliseconds(cpu))
-	if err := pause(ctx, b.settle); err != nil {
+	c.found.Add("cpu", kit.Milliseconds(cpu))
+	if err := kit.Pause(ctx, b.settle); err != nil {
 		return err
 	}
-	memory, err := memoryOf(p.pid())
+	memory, err := kit.Memory(p.PID())
 	if err != nil {
 		return err
 	}
@@ -112,39 +110,39 @@ func (b *bench) once(ctx context.Context, c *contender) error {
 	if err := b.eventPhase(ctx, c, p); err != nil {
 		return err
 	}
-	p.kill()
+	p.Kill()
 	again, wall, _, err := b.toSynced(ctx, c)
 	if err != nil {
 		return err
 	}
 	p = again
-	c.found.Add("restart", milliseconds(wall))
+	c.found.Add("restart", kit.Milliseconds(wall))
 	return nil
 }
 
-func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error {
-	before, err := cpuOf(p.pid())
+func (b *bench) eventPhase(ctx context.Context, c *contender, p *kit.Process) error {
+	before, err := kit.CPU(p.PID())
 	if err != nil {
 		return err
 	}
-	serverBefore, _ := cpuOf(b.cluster.pid("kube-apiserver"))
+	serverBefore, _ := kit.CPU(b.cluster.PID("kube-apiserver"))
 	began := time.Now()
 	sent, err := b.changes.run(ctx, b.rate, b.events)
 	if err != nil {
 		return err
 	}
 	took := time.Since(began)
-	if err := pause(ctx, 500*time.Millisecond); err != nil {
+	if err := kit.Pause(ctx, 500*time.Millisecond); err != nil {
 		return err
 	}
-	after, err := cpuOf(p.pid())
+	after, err := kit.CPU(p.PID())
 	if err != nil {
 		return err
 	}
-	if err := ask(p.pid()); err != nil {
+	if err := syscall.Kill(p.PID(), syscall.SIGUSR1); err != nil {
 		return err
 	}
-	fields, err := p.expect(ctx, "latency", 5*time.Second)
+	fields, err := p.Expect(ctx, "latency", 5*time.Second)
 	if err != nil {
 		return err
 	}
@@ -160,7 +158,7 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 	c.found.Add("event", float64((after-before).Nanoseconds())/1000/values[0])
 	c.found.Add("p50", values[1]/1e6)
 	c.found.Add("p99", values[2]/1e6)
-	serverAfter, _ := cpuOf(b.cluster.pid("kube-apiserver"))
+	serverAfter, _ := kit.CPU(b.cluster.PID("kube-apiserver"))
 	c.found.Add("rate", float64(sent)/took.Seconds())
 	c.found.Add("server-event", float64((serverAfter-serverBefore).Microseconds())/float64(sent))
 	return nil
@@ -170,34 +168,34 @@ func (b *bench) eventPhase(ctx context.Context, c *contender, p *process) error 
 // not depend on who shares the core. All rounds wait at once as far as memory allows.
 func (b *bench) steady(ctx context.Context, order []*contender, rounds int) error {
 	for done := 0; done < rounds; {
-		var batch []map[*contender]*process
+		var batch []map[*contender]*kit.Process
 		defer func() {
 			for _, round := range batch {
 				for _, p := range round {
-					p.kill()
+					p.Kill()
 				}
 			}
 		}()
-		for ; done < rounds && (len(batch) == 0 || availableMemory() > steadyReserve); done++ {
-			round := map[*contender]*process{}
+		for ; done < rounds && (len(batch) == 0 || kit.AvailableMemory() > steadyReserve); done++ {
+			round := map[*contender]*kit.Process{}
 			batch = append(batch, round)
-			if err := b.startAll(ctx, inTurn(order, done), round); err != nil {
+			if err := b.startAll(ctx, kit.InTurn(order, done), round); err != nil {
 				return err
 			}
 		}
-		say("steady: %d of %d rounds started, now quiet for %s", done, rounds, b.idle)
-		if err := pause(ctx, b.idle); err != nil {
+		kit.Say("steady: %d of %d rounds started, now quiet for %s", done, rounds, b.idle)
+		if err := kit.Pause(ctx, b.idle); err != nil {
 			return err
 		}
 		for _, round := range batch {
 			for c, p := range round {
-				memory, err := memoryOf(p.pid())
+				memory, err := kit.Memory(p.PID())
 				if err != nil {
 					return err
 				}
 				c.found.Add("steady", memory["VmRSS"])
 				c.found.Add("steady-anon", memory["RssAnon"])
-				p.kill()
+				p.Kill()
 			}
 			clear(round)
 		}
@@ -208,18 +206,7 @@ func (b *bench) steady(ctx context.Context, order []*contender, rounds int) erro
 // steadyReserve in MiB is left free for the next round and for others.
 const steadyReserve = 5000
 
-func availableMemory() float64 {
-	text, _ := os.ReadFile("/proc/meminfo")
-	for _, m := range memoryLine.FindAllStringSubmatch(string(text), -1) {
-		if m[1] == "MemAvailable" {
-			kib, _ := strconv.ParseFloat(m[2], 64)
-			return kib / 1024
-		}
-	}
-	return 0
-}
-
-func (b *bench) startAll(ctx context.Context, order []*contender, into map[*contender]*process) error {
+func (b *bench) startAll(ctx context.Context, order []*contender, into map[*contender]*kit.Process) error {
 	for _, c := range order {
 		if c.failed != nil {
 			continue
@@ -230,7 +217,7 @@ func (b *bench) startAll(ctx context.Context, order []*contender, into map[*cont
 		}
 		if err != nil {
 			c.failed = err
-			say("%s: %v", c.name, err)
+			kit.Say("%s: %v", c.name, err)
 			continue
 		}
 		into[c] = p
@@ -238,19 +225,10 @@ func (b *bench) startAll(ctx context.Context, order []*contender, into map[*cont
 	return nil
 }
 
-// inTurn is A B C in even rounds and C B A in odd ones: what drifts, drifts for all.
-func inTurn(order []*contender, round int) []*contender {
-	turn := slices.Clone(order)
-	if round%2 == 1 {
-		slices.Reverse(turn)
-	}
-	return turn
-}
-
 // rounds runs `each` for every program in alternating order.
 func (b *bench) rounds(ctx context.Context, what string, order []*contender, each func(*contender) error) error {
 	for round := range b.pairs {
-		for _, c := range inTurn(order, round) {
+		for _, c := range kit.InTurn(order, round) {
 			if c.failed != nil {
 				continue
 			}
@@ -258,34 +236,28 @@ func (b *bench) rounds(ctx context.Context, what string, order []*contender, eac
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
-				say("%s: %v", c.name, err)
+				kit.Say("%s: %v", c.name, err)
 				c.failed = err
 			}
 		}
-		say("%s: round %d of %d", what, round+1, b.pairs)
+		kit.Say("%s: round %d of %d", what, round+1, b.pairs)
 	}
 	return nil
 }
 
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	fields := strings.Fields(string(text))
-	return strings.Join(fields[:min(3, len(fields))], " ")
-}
-
 func benchSync(ctx context.Context, o options) (err error) {
-	say("%d nodes, %d pods, %d pairs; load average before: %s", o.content.Nodes, o.content.Pods, o.pairs, loadAverage())
+	kit.Say("%d nodes, %d pods, %d pairs; load average before: %s", o.content.Nodes, o.content.Pods, o.pairs, kit.LoadAverage())
 	b := &bench{options: o}
 	if b.cluster, err = clusterUp(ctx, o); err != nil {
 		return err
 	}
-	defer b.cluster.down(o.keep)
+	defer b.cluster.Down(o.keep)
 	if err := b.cluster.fill(ctx, o.content); err != nil {
 		return err
 	}
-	pinSelf(o.controlCore)
+	kit.PinSelf(o.controlCore)
 	b.changes = newChanger(b.cluster.etcd(), o.content)
-	all := contenders(o, b.cluster.kubeconfig)
+	all := contenders(o, b.cluster.Kubeconfig)
 	if err := b.warm(ctx, all); err != nil {
 		return err
 	}
@@ -308,7 +280,7 @@ func benchSync(ctx context.Context, o options) (err error) {
 	if o.stage("operator") && !o.short {
 		found := figures.Series{}
 		if err := b.operatorStage(ctx, found); err != nil {
-			say("%v", err)
+			kit.Say("%v", err)
 			all["operator"] = &contender{name: "operator", failed: err}
 		}
 		rows = append(rows, figures.Absolute("operator: restart to ready", "ms", 3000, found["ready"]), figures.Absolute("operator: CPU to ready", "ms", 0, found["cpu"]),
@@ -343,10 +315,10 @@ func (b *bench) warm(ctx context.Context, all map[string]*contender) error {
 		p, _, _, err := b.toSynced(ctx, all[name])
 		if err != nil {
 			all[name].failed = err
-			say("%s: %v", name, err)
+			kit.Say("%s: %v", name, err)
 			continue
 		}
-		p.kill()
+		p.Kill()
 	}
 	return ctx.Err()
 }
@@ -397,9 +369,6 @@ func verdict(o options, all map[string]*contender) []figures.Row {
 func report(o options, rows []figures.Row) {
 	fmt.Printf("\nsync: %d nodes, %d pods of about %d bytes, %d pairs, %d pod changes/s; the peer is client-go v0.36.3 (protobuf, WatchList, GOGC=100)\n",
 		o.content.Nodes, o.content.Pods, o.content.Size, o.pairs, o.rate)
-	fmt.Printf("load average at the end: %s\n\n", loadAverage())
-	figures.Print(os.Stdout, rows, !o.short)
-	if o.short {
-		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
-	}
+	fmt.Printf("load average at the end: %s\n\n", kit.LoadAverage())
+	figures.FormOf("short", o.short).Report(rows, "targets")
 }

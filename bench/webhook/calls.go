@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,11 +25,11 @@ type caller struct {
 	clients []*http.Client
 }
 
-func newCaller(trust trusted, port int, body []byte, connections int) *caller {
-	c := &caller{url: fmt.Sprintf("https://127.0.0.1:%d/mutate/pods", port), body: body}
+func newCaller(trust *x509.CertPool, port string, body []byte, connections int) *caller {
+	c := &caller{url: fmt.Sprintf("https://127.0.0.1:%s/mutate/pods", port), body: body}
 	for range connections {
 		c.clients = append(c.clients, &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxConnsPerHost: 1, MaxIdleConnsPerHost: 1,
-			TLSClientConfig: &tls.Config{RootCAs: trust.pool}}})
+			TLSClientConfig: &tls.Config{RootCAs: trust}}})
 	}
 	return c
 }

@@ -1,19 +1,8 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"math/big"
-	"net"
-	"os"
-	"path/filepath"
-	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -97,31 +86,4 @@ func reviewOf(envs int) ([]byte, error) {
 			Name: pod.Name, Namespace: pod.Namespace, Operation: admissionv1.Create, UserInfo: authenticationv1.UserInfo{Username: "system:serviceaccount:kube-system:replicaset-controller",
 				UID: "705ab4f5-6393-11e8-b7cc-42010a800003", Groups: []string{"system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated"}},
 			Object: runtime.RawExtension{Raw: raw}, DryRun: &no, Options: runtime.RawExtension{Raw: []byte(`{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`)}}})
-}
-
-type trusted struct{ pool *x509.CertPool }
-
-// certificates writes tls.crt and tls.key into the folder, ECDSA P-256 as ours are.
-func certificates(folder string) (out trusted, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return out, err
-	}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		return out, err
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return out, err
-	}
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	if err = os.WriteFile(filepath.Join(folder, "tls.crt"), certificate, 0o600); err != nil {
-		return out, err
-	}
-	out.pool = x509.NewCertPool()
-	out.pool.AppendCertsFromPEM(certificate)
-	return out, os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600)
 }

@@ -4,17 +4,15 @@ package main
 
 import (
 	"context"
-	"errors"
+	"crypto/x509"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"time"
 
 	"quartermaster.io/bench/figures"
+	"quartermaster.io/bench/kit"
 )
 
 type options struct {
@@ -27,7 +25,7 @@ type options struct {
 
 func parse(arguments []string) (options, error) {
 	var o options
-	first, second := cores()
+	first, second := kit.FirstAndLast()
 	flags := flag.NewFlagSet("webhook", flag.ContinueOnError)
 	flags.BoolVar(&o.short, "short", false, "2 pairs of a second; no verdict is taken from it")
 	flags.IntVar(&o.pairs, "pairs", 7, "alternating runs of each program")
@@ -42,49 +40,16 @@ func parse(arguments []string) (options, error) {
 	flags.StringVar(&o.peers, "peers", "build/bench-go", "folder of the peer")
 	flags.IntVar(&o.callerCore, "caller-core", first, "core of this program, which calls")
 	flags.IntVar(&o.serverCore, "server-core", second, "core of the webhook under measurement")
-	if err := flags.Parse(arguments); err != nil {
+	if err := kit.Parse(flags, arguments); err != nil {
 		return o, err
 	}
-	if flags.NArg() > 0 {
-		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	given := map[string]bool{}
-	flags.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if o.short {
-		for name, set := range map[string]func(){"pairs": func() { o.pairs = 2 }, "span": func() { o.span = time.Second }, "full": func() { o.full = time.Second }} {
-			if !given[name] {
-				set()
-			}
-		}
+		return o, kit.SetDefaults(flags, map[string]string{"pairs": "2", "span": "1s", "full": "1s"})
 	}
 	return o, nil
 }
 
-func main() {
-	o, err := parse(os.Args[1:])
-	if errors.Is(err, flag.ErrHelp) {
-		return
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, o); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func say(format string, arguments ...any) {
-	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...)
-}
-
-func loadAverage() string {
-	text, _ := os.ReadFile("/proc/loadavg")
-	return strings.Join(strings.Fields(string(text))[:3], " ")
-}
+func main() { kit.Main(os.Args[1:], parse, run) }
 
 // contender is a webhook and what was measured of it.
 type contender struct {
@@ -94,13 +59,13 @@ type contender struct {
 }
 
 func run(ctx context.Context, o options) error {
-	pinSelf(o.callerCore)
+	kit.PinSelf(o.callerCore)
 	folder, err := os.MkdirTemp("", "quartermaster-webhook-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	trust, err := certificates(folder)
+	trust, err := kit.Certificates(folder, "tls")
 	if err != nil {
 		return err
 	}
@@ -124,13 +89,9 @@ func run(ctx context.Context, o options) error {
 	for _, c := range all {
 		c.found = figures.Series{}
 	}
-	before := loadAverage()
+	before := kit.LoadAverage()
 	for round := -1; round < o.pairs; round++ { // the first does not count
-		for i := range all {
-			c := all[i]
-			if round%2 != 0 {
-				c = all[len(all)-1-i]
-			}
+		for _, c := range kit.InTurn(all, round) {
 			if err := c.once(ctx, o, trust, body, round >= 0); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -153,27 +114,25 @@ func run(ctx context.Context, o options) error {
 	fmt.Printf("\nwebhook: a review of %d bytes, %d TLS connections, %d declared keys, %d pairs; %d calls a second for %s, then all they can for %s\n", len(body), o.connections,
 		o.keys, o.pairs, o.rate, o.span, o.full)
 	fmt.Printf("calls a second at most: ours %.0f, peer %.0f, peer with its own patch %.0f\n", figures.Median(ours["most"]), figures.Median(raw["most"]), figures.Median(own["most"]))
-	fmt.Printf("load average before: %s, at the end: %s\n\n", before, loadAverage())
-	for i := range rows {
-		if o.short {
-			rows[i].OK, rows[i].Note = false, "short form: judges nothing"
-		}
-	}
-	figures.Print(os.Stdout, rows, !o.short)
-	if o.short {
-		fmt.Println("\nThis is the short form: it shows that everything runs; no verdict on the targets is taken from it.")
-	}
+	fmt.Printf("load average before: %s, at the end: %s\n\n", before, kit.LoadAverage())
+	form := figures.FormOf("short", o.short)
+	form.Unjudge(rows)
+	form.Report(rows, "targets")
 	return figures.WriteJSON(o.json, rows)
 }
 
 // once starts the program, holds it to the right answer, and measures both phases.
-func (c *contender) once(ctx context.Context, o options, trust trusted, body []byte, counts bool) error {
-	p, port, err := start(ctx, o.serverCore, c.command)
+func (c *contender) once(ctx context.Context, o options, trust *x509.CertPool, body []byte, counts bool) error {
+	p, err := kit.SpawnTalking(o.serverCore, c.command[0], c.command[1:]...)
 	if err != nil {
 		return err
 	}
-	defer p.kill()
-	calls := newCaller(trust, port, body, o.connections)
+	defer p.Kill()
+	serving, err := p.Expect(ctx, "serving", 20*time.Second)
+	if err != nil {
+		return err
+	}
+	calls := newCaller(trust, serving[1], body, o.connections)
 	defer calls.close()
 	if err := calls.right(ctx); err != nil {
 		return err
@@ -182,7 +141,7 @@ func (c *contender) once(ctx context.Context, o options, trust trusted, body []b
 		return err
 	}
 	measure := func(how func() (result, error)) (result, float64, error) {
-		cpu, err := cpuOf(p.pid())
+		cpu, err := kit.CPU(p.PID())
 		if err != nil {
 			return result{}, 0, err
 		}
@@ -190,7 +149,7 @@ func (c *contender) once(ctx context.Context, o options, trust trusted, body []b
 		if err != nil {
 			return r, 0, err
 		}
-		after, err := cpuOf(p.pid())
+		after, err := kit.CPU(p.PID())
 		return r, float64((after - cpu).Nanoseconds()) / 1000 / float64(r.calls), err
 	}
 	steady, cpu, err := measure(func() (result, error) { return calls.steadily(ctx, o.rate, o.span) })
@@ -201,15 +160,15 @@ func (c *contender) once(ctx context.Context, o options, trust trusted, body []b
 	if err != nil {
 		return err
 	}
-	memory, err := memoryOf(p.pid())
+	memory, err := kit.Memory(p.PID())
 	if err != nil {
 		return err
 	}
-	say("%s: %d calls, CPU %.1f us a call, p50 %.3f ms, p99 %.3f ms; then %.0f calls a second at %.1f us", c.name, steady.calls, cpu, steady.p50, steady.p99,
+	kit.Say("%s: %d calls, CPU %.1f us a call, p50 %.3f ms, p99 %.3f ms; then %.0f calls a second at %.1f us", c.name, steady.calls, cpu, steady.p50, steady.p99,
 		float64(full.calls)/o.full.Seconds(), cpuFull)
 	if counts {
 		for name, value := range map[string]float64{"cpu": cpu, "p50": steady.p50, "p99": steady.p99, "cpu-full": cpuFull, "p50-full": full.p50, "p99-full": full.p99,
-			"most": float64(full.calls) / o.full.Seconds(), "rss": memory} {
+			"most": float64(full.calls) / o.full.Seconds(), "rss": memory["VmRSS"]} {
 			c.found.Add(name, value)
 		}
 	}

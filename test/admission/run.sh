@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # run.sh: the rules for pods on a real API server, by the chart's policies. `run.sh --help` says how it is used.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=${here%/test/admission}
+. "$(dirname "${BASH_SOURCE[0]}")/../cluster/lane.sh"
 
 usage() {
   cat <<'H'
@@ -13,25 +12,8 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
 The C++ form is $QM_JUDGE, else build/dev/admission_judge.
 H
 }
-wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
 
-run='' k8s=1.36
-while (($#)); do
-  case $1 in
-    --k8s) [[ $# -ge 2 ]] || wrong "$1 needs a value"; k8s=$2; shift 2 ;;
-    -run|--run) [[ $# -ge 2 ]] || wrong "$1 needs a value"; run=$2; shift 2 ;;
-    --cluster) [[ $# -ge 2 ]] || wrong "$1 needs a value"; export QM_ADMISSION_CLUSTER=$2; shift 2 ;;
-    -h|--help) usage; exit 0 ;;
-    *) wrong "unknown argument '$1'" ;;
-  esac
-done
-case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
-
-"$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok,helm
-# The Go that built the control plane, when the one on the PATH is too old to fetch it by itself.
-go=go
-if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
-  go=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -maxdepth 3 -path '*/go-1.*/bin/go' | sort -V | tail -n1)
-fi
-cd "$here"
-QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -timeout 20m -v ./server ${run:+-run "$run"}
+cluster_variable=QM_ADMISSION_CLUSTER
+read_options "--k8s -run --cluster" "$@"
+build_cluster etcd,kwok,helm
+go_test -timeout 20m ./server

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # run.sh: the chart on a real API server. `run.sh --help` says how it is used.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=${here%/test/chart}
+. "$(dirname "${BASH_SOURCE[0]}")/../cluster/lane.sh"
 
 usage() {
   cat <<'H'
@@ -11,23 +10,7 @@ Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2
 The program under test is $QM_OPERATOR, else build/release/quartermaster, else build/dev/quartermaster.
 H
 }
-wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
 
-run='' k8s=1.36
-while (($#)); do
-  case $1 in
-    --k8s) [[ $# -ge 2 ]] || wrong "$1 needs a value"; k8s=$2; shift 2 ;;
-    -run|--run) [[ $# -ge 2 ]] || wrong "$1 needs a value"; run=$2; shift 2 ;;
-    -h|--help) usage; exit 0 ;;
-    *) wrong "unknown argument '$1'" ;;
-  esac
-done
-case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
-
-"$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,helm
-go=go
-if ! [[ $(go env GOVERSION 2>/dev/null) =~ ^go1\.(2[1-9]|[3-9][0-9]) ]]; then
-  go=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -maxdepth 3 -path '*/go-1.*/bin/go' | sort -V | tail -n1)
-fi
-cd "$here"
-QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -timeout 10m -v ./server ${run:+-run "$run"}
+read_options "--k8s -run" "$@"
+build_cluster etcd,helm
+go_test -timeout 10m ./server

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh: the end-to-end tests, which are data: a folder a test, chainsaw-test.yaml in it. `run.sh --help` says how it is used.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=${here%/test/e2e}
+. "$(dirname "${BASH_SOURCE[0]}")/../cluster/lane.sh"
+
 usage() {
   cat <<'H'
 usage: run.sh [--kubeconfig FILE] [--k8s 1.36|1.30] [--operator FILE] [TEST...]
@@ -13,21 +13,17 @@ usage: run.sh [--kubeconfig FILE] [--k8s 1.36|1.30] [--operator FILE] [TEST...]
 Exit codes: 0 all passed, 1 one failed, 2 wrong usage.
 H
 }
-wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
-die() { echo "run.sh: $1" >&2; exit 1; }
-kubeconfig='' k8s=1.36 operator='' tests=()
-while (($#)); do
+
+kubeconfig='' tests=()
+own_option() {
   case $1 in
-    --kubeconfig) [[ $# -ge 2 ]] || wrong "$1 needs a value"; kubeconfig=$(readlink -f "$2"); shift 2 ;;
-    --k8s) [[ $# -ge 2 ]] || wrong "$1 needs a value"; k8s=$2; shift 2 ;;
-    --operator) [[ $# -ge 2 ]] || wrong "$1 needs a value"; operator=$(readlink -f "$2"); shift 2 ;;
-    -h|--help) usage; exit 0 ;;
-    -*) wrong "unknown argument '$1'" ;;
-    *) [[ -d $here/$1 ]] || wrong "no test '$1'"; tests+=("$here/$1"); shift ;;
+    --kubeconfig) needs_value "$@"; kubeconfig=$(readlink -f "$2") || wrong "no file $2"; taken=2 ;;
+    -*) ;;
+    *) [[ -d $here/$1 ]] || wrong "no test '$1'"; tests+=("$here/$1"); taken=1 ;;
   esac
-done
+}
+read_options "--k8s --operator" "$@"
 ((${#tests[@]})) || tests=("$here"/[0-9]*)
-case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
 "$root/test/cluster/build.sh" --k8s "$([[ -n $kubeconfig ]] && echo none || echo "$k8s")" --tools etcd,kwok,helm,chainsaw,sim
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
 chainsaw=$(find "$cache" -path '*/chainsaw-*/bin/chainsaw' | sort -V | tail -n1)
@@ -48,7 +44,7 @@ trap 'exit 130' INT TERM
 free_port() { local p; while p=$((32000 + RANDOM % 700)); { exec 3<>"/dev/tcp/127.0.0.1/$p"; } 2>/dev/null; do exec 3>&-; done; echo "$p"; }
 soon() { local end=$((SECONDS + $1)); shift; until "$@" >/dev/null 2>&1; do ((SECONDS < end)) || return 1; sleep 0.1; done; }
 
-for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
+find_operator
 if [[ -z $kubeconfig ]]; then
   [[ -n $operator ]] || die "no operator: ./dev build release"
   name=e2e-$$

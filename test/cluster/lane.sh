@@ -1,0 +1,57 @@
+# lane.sh: what the run.sh of test lanes share, to be sourced. The lane has `usage`, and `own_option` where it has arguments of its own.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[1]}")" && pwd)
+run='' k8s=1.36 operator=''
+
+wrong() { echo "run.sh: $1 (see --help)" >&2; exit 2; }
+die() { echo "run.sh: $1" >&2; exit 1; }
+
+# read_options "ALLOWED..." ARGUMENT...: sets $run, $k8s and $operator; --cluster sets the variable $cluster_variable.
+# own_option ARGUMENT... takes what is not allowed here: it sets $taken to how many arguments it took, or to 0.
+read_options() {
+  local allowed=" $1 " taken; shift
+  while (($#)); do
+    taken=2
+    case ${1/#--run/-run} in
+      -h|--help) usage; exit 0 ;;
+      -run|--k8s|--operator|--cluster) [[ $allowed == *" ${1/#--run/-run} "* ]] || wrong "unknown argument '$1'"; needs_value "$@" ;;&
+      -run) run=$2 ;;
+      --k8s) k8s=$2 ;;
+      --operator) operator=$(readlink -f "$2") || wrong "no file $2"; export QM_OPERATOR=$operator ;;
+      --cluster) export "$cluster_variable=$2" ;;
+      *)
+        taken=0
+        ! declare -F own_option >/dev/null || own_option "$@"
+        ((taken)) || wrong "unknown argument '$1'" ;;
+    esac
+    shift "$taken"
+  done
+  case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; esac
+}
+
+needs_value() { [[ $# -ge 2 ]] || wrong "$1 needs a value"; }
+
+# find_operator sets $operator where no option did.
+find_operator() {
+  local candidate
+  for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
+}
+
+build_cluster() { "$root/test/cluster/build.sh" --k8s "$k8s" --tools "$@"; }
+
+# go_test ARGUMENT...: `go test` in the lane's folder, in place of this script.
+go_test() {
+  . "$root/test/cluster/go.sh"
+  cd "$here" || exit
+  QM_K8S=$k8s GOWORK=off CGO_ENABLED=0 exec "$go" test -buildvcs=false -count=1 -v "$@" ${run:+-run "$run"}
+}
+
+# compile NAME sets $binary: the tests of the lane's folder, as build/test/NAME.test.
+compile() {
+  . "$root/test/cluster/go.sh"
+  [[ -n $go ]] || { "$root/test/cluster/build.sh" --k8s none --tools sim; . "$root/test/cluster/go.sh"; }
+  mkdir -p "$root/build/test"
+  binary=$root/build/test/$1.test
+  cd "$here" || exit
+  flock "$root/build/test/.$1.lock" env GOWORK=off CGO_ENABLED=0 "$go" test -c -buildvcs=false -o "$binary" . || die "the tests do not compile"
+}

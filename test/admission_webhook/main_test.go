@@ -29,30 +29,16 @@ var (
 	logs     string
 )
 
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
-
 // One server for all tests, which take turns. QM_ADMISSION_CLUSTER names one that is left running.
 func TestMain(m *testing.M) {
-	name := os.Getenv("QM_ADMISSION_CLUSTER")
-	code, err := 1, error(nil)
-	if api, err = server.Start(context.Background(), env("QM_ADMISSION_CLUSTER", fmt.Sprintf("webhook-%d", os.Getpid())), env("QM_K8S", "1.30")); err == nil {
-		err = prepare()
-	}
-	if err == nil {
-		code = m.Run()
-		judge.Close()
-	} else {
-		fmt.Fprintln(os.Stderr, "admission_webhook:", err)
-	}
-	if api != nil && name == "" {
-		if err := api.Down(); err != nil {
-			fmt.Fprintln(os.Stderr, "admission_webhook:", err)
+	code := kit.RunLane(m, "webhook", "QM_ADMISSION_CLUSTER", func(name string) (err error) {
+		if api, err = server.Start(context.Background(), name, kit.Env("QM_K8S", "1.30")); err != nil {
+			return err
 		}
+		return prepare()
+	})
+	if judge != nil {
+		judge.Close()
 	}
 	if code == 0 {
 		os.RemoveAll(logs)
@@ -91,7 +77,7 @@ func operator(t *testing.T) *kit.Operator {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	program := env("QM_OPERATOR", filepath.Join(admission.Root(), "build/release/quartermaster"))
+	program := kit.Env("QM_OPERATOR", filepath.Join(admission.Root(), "build/release/quartermaster"))
 	op, err := kit.StartOperator(kit.OperatorOptions{Name: "webhook", Program: program, Kubeconfig: lines[len(lines)-1], Namespace: kit.Namespace, Dir: logs,
 		Args: []string{"--webhook-address", at, "--webhook-url", "https://" + at}})
 	if err != nil {

@@ -456,7 +456,7 @@ func TestF38_HostileReviewsDoNotHurtTheRunningOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v before, %+v after", before, after)
-	if grown := after.RSSKiB - before.RSSKiB; grown > 200<<10 && !kit.Sanitized(env("QM_OPERATOR", filepath.Join(admission.Root(), "build/release/quartermaster"))) {
+	if grown := after.RSSKiB - before.RSSKiB; grown > 200<<10 && !kit.Sanitized(kit.Env("QM_OPERATOR", filepath.Join(admission.Root(), "build/release/quartermaster"))) {
 		t.Errorf("it grew by %d MiB", grown>>10)
 	}
 }

@@ -2,7 +2,6 @@ package dedicated
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -15,38 +14,25 @@ import (
 )
 
 var (
-	minor = env("QM_K8S", "1.36")
+	minor = kit.Minor()
+	must  = kit.Must
 	api   *server.Server
 	ctx   = context.Background()
 )
 
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
-
 // One server for all tests, which take turns. QM_DEDICATED_CLUSTER names one that is left running. Tolerations are only those of a test:
 // the plugin that adds two to every pod is off, so that there are pods without any.
 func TestMain(m *testing.M) {
-	name := os.Getenv("QM_DEDICATED_CLUSTER")
-	code, err := 1, error(nil)
-	if api, err = server.Start(ctx, env("QM_DEDICATED_CLUSTER", fmt.Sprintf("dedicated-%d", os.Getpid())), minor,
-		"--apiserver-arg=--disable-admission-plugins=DefaultTolerationSeconds"); err == nil {
-		err = prepare()
-	}
-	if err == nil {
-		code = m.Run()
-	} else {
-		fmt.Fprintln(os.Stderr, "dedicated:", err)
-	}
-	if api != nil && name == "" {
-		if err := api.Down(); err != nil {
-			fmt.Fprintln(os.Stderr, "dedicated:", err)
+	os.Exit(kit.RunLane(m, "dedicated", "QM_DEDICATED_CLUSTER", func(name string) (err error) {
+		if api, err = server.Start(ctx, name, minor, "--apiserver-arg=--disable-admission-plugins=DefaultTolerationSeconds"); err != nil {
+			return err
 		}
-	}
-	os.Exit(code)
+		return prepare()
+	}))
+}
+
+func until(patience time.Duration, what string, done func() (bool, error)) error {
+	return kit.Until(ctx, patience, what, done)
 }
 
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease", kit.Namespace}
@@ -63,25 +49,6 @@ func prepare() error {
 	return nil
 }
 
-func until(patience time.Duration, what string, done func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		ok, err := done()
-		if ok {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: not within %s: %v", what, patience, err)
-		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // declared is the one key the ResourceRules object has.
 const declared = "example.com/fpga"
 
@@ -94,17 +61,7 @@ func write(scheduler string) error {
 	if scheduler != "" {
 		object.SetLabels(map[string]string{admission.Enforcement: "Off", "quartermaster.io/scheduler": scheduler})
 	}
-	objects := api.Dynamic.Resource(admission.RulesResource)
-	is, err := objects.Get(ctx, "default", metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = objects.Create(ctx, object, metav1.CreateOptions{})
-		return err
-	} else if err != nil {
-		return err
-	}
-	object.SetResourceVersion(is.GetResourceVersion())
-	_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
-	return err
+	return api.WriteRules(ctx, object)
 }
 
 // forget the ResourceRules object.

@@ -70,15 +70,12 @@ func wrap(err error, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)
 }
 
-// dieAt starts an operator that is killed at its k-th write.
-func (b *bench) dieAt(name string, k int, moment string) {
-	b.t.Helper()
-	p, err := kit.NewProxy(name, b.Config, b.dir)
-	b.must(err)
-	defer p.Close()
-	var victim atomic.Pointer[kit.Operator]
+// killedAt kills the operator behind the proxy, once it is stored, at its k-th such request: before it arrives ("lost"), before its answer
+// is sent ("unanswered"), or after that ("answered").
+func killedAt(p *kit.Proxy, match kit.Match, k int, moment string) *atomic.Pointer[kit.Operator] {
+	victim := &atomic.Pointer[kit.Operator]{}
 	kill := func(*kit.Request) { victim.Load().Kill() }
-	rule := kit.Rule{Match: kit.Writes, Skip: k - 1, Times: 1}
+	rule := kit.Rule{Match: match, Skip: k - 1, Times: 1}
 	switch moment {
 	case "lost":
 		rule.Before, rule.Drop = kill, true
@@ -94,6 +91,16 @@ func (b *bench) dieAt(name string, k int, moment string) {
 		return false
 	}})
 	p.Use(rule)
+	return victim
+}
+
+// dieAt starts an operator that is killed at its k-th write.
+func (b *bench) dieAt(name string, k int, moment string) {
+	b.t.Helper()
+	p, err := kit.NewProxy(name, b.Config, b.dir)
+	b.must(err)
+	defer p.Close()
+	victim := killedAt(p, kit.Writes, k, moment)
 	o := b.startBehind(p)
 	victim.Store(o)
 	// A roll-out may need fewer writes this time, for events are merged: then it dies at rest.

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -503,24 +502,7 @@ func (d *den) settled(name string, so func() string) {
 func (d *den) dies(name string, k int, moment string, so func() string) {
 	d.t.Helper()
 	p := d.proxy(name)
-	var victim atomic.Pointer[kit.Operator]
-	kill := func(*kit.Request) { victim.Load().Kill() }
-	rule := kit.Rule{Match: scheduling, Skip: k - 1, Times: 1}
-	switch moment {
-	case "lost":
-		rule.Before, rule.Drop = kill, true
-	case "unanswered":
-		rule.After, rule.EndOnReply = func(r *kit.Request, _ int) { kill(r) }, true
-	case "answered":
-		rule.Done = kill
-	}
-	p.Use(kit.Rule{Match: func(*kit.Request) bool { // no request before the victim is known
-		for victim.Load() == nil {
-			time.Sleep(time.Millisecond)
-		}
-		return false
-	}})
-	p.Use(rule)
+	victim := killedAt(p, scheduling, k, moment)
 	d.must(d.ExpireLease(d.ctx))
 	o := d.startBehind(p, d.args...)
 	victim.Store(o)

@@ -248,18 +248,23 @@ func fleetOf(scale int) map[string]int {
 	return map[string]int{"vgpu": 12 * scale, "hami": 10 * scale, "pgpu": 8 * scale, "gpushare": 6 * scale, "mps": 4 * scale}
 }
 
+// both start, the first one alone until it serves; then the scheduler runs.
+func (p *pairOf) both() {
+	first := p.start()
+	p.must(first.WaitReady(60 * time.Second))
+	p.awaitServing(p.address, 60*time.Second)
+	p.enrolled(first)
+	p.start()
+	p.openScheduler()
+	p.began = time.Now()
+}
+
 // S8, S70: pods of all vocabularies come and go at the hands of eight writers, the operator that leads is killed again and again. No card is
 // given out twice at any version of any pod, everything that fits runs, and only leaders write.
 func TestS70_F1_churn_with_the_operator_killed(t *testing.T) {
 	h := emptyHall(t, fleetOf(form(1, 5)))
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}}
-	first := p.start()
-	h.must(first.WaitReady(60 * time.Second))
-	h.awaitServing(h.address, 60*time.Second)
-	h.enrolled(first)
-	p.start()
-	h.openScheduler()
-	h.began = time.Now()
+	p.both()
 	c, writers := h.churning(form(400, 5000), form(320, 2400), form(36*time.Second, 8*time.Minute))
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()
@@ -292,13 +297,7 @@ func TestS70_F1_churn_with_the_operator_killed(t *testing.T) {
 func TestS70_F27_churn_with_short_leases(t *testing.T) {
 	h := emptyHall(t, fleetOf(form(1, 2)))
 	p := &pairOf{hall: h, at: map[*kit.Operator]string{}, args: []string{"--lease-duration", "3", "--renew-deadline", "2", "--retry-period", "1"}}
-	first := p.start()
-	h.must(first.WaitReady(60 * time.Second))
-	h.awaitServing(h.address, 60*time.Second)
-	h.enrolled(first)
-	p.start()
-	h.openScheduler()
-	h.began = time.Now()
+	p.both()
 	c, writers := h.churning(form(160, 1600), form(120, 600), form(25*time.Second, 4*time.Minute))
 	done := make(chan struct{})
 	go func() { writers.Wait(); close(done) }()

@@ -34,6 +34,20 @@ func (b *bench) takeover(follower *kit.Operator, since time.Time, patience time.
 	return 0
 }
 
+// deposed judges a leader that another one followed: since that moment it has written nothing.
+func (b *bench) deposed(leader, follower *kit.Operator, led, since time.Time, crime string) {
+	b.t.Helper()
+	b.must(b.Await(b.ctx, 30*time.Second))
+	time.Sleep(3 * time.Second)
+	for _, e := range leader.Proxy.Since(since, kit.Writes) {
+		b.t.Errorf("O3 %s: %s", crime, e)
+	}
+	b.clean(kit.AliveOrExplained(leader))
+	b.clean(kit.AliveOrExplained(follower))
+	b.judgeLeaders(led, leader.Name, follower.Name)
+	b.stable(follower, 10*time.Second, time.Second)
+}
+
 func (b *bench) judgeLeaders(since time.Time, names ...string) {
 	b.t.Helper()
 	audit, err := b.Audit(since, nil)
@@ -58,15 +72,7 @@ func TestF27_leader_cut_off(t *testing.T) {
 	leader.Proxy.Refuse(false)
 	mended := time.Now()
 	b.must(b.Ask(b.ctx, "t4-0", "pgpu"))
-	b.must(b.Await(b.ctx, 30*time.Second))
-	time.Sleep(3 * time.Second)
-	for _, e := range leader.Proxy.Since(mended, kit.Writes) {
-		t.Errorf("O3 the old leader wrote after the line was fixed: %s", e)
-	}
-	b.clean(kit.AliveOrExplained(leader))
-	b.clean(kit.AliveOrExplained(follower))
-	b.judgeLeaders(led, "cut-off", "heir")
-	b.stable(follower, 10*time.Second, time.Second)
+	b.deposed(leader, follower, led, mended, "the old leader wrote after the line was mended")
 }
 
 // F28: the leader is frozen and thawed while wishes come in; a successor leads meanwhile. The thawed one must not write.
@@ -84,15 +90,7 @@ func TestF28_leader_frozen_and_thawed(t *testing.T) {
 	thawed := time.Now()
 	leader.Cont()
 	b.must(b.Ask(b.ctx, "t4-1", "vgpu"))
-	b.must(b.Await(b.ctx, 30*time.Second))
-	time.Sleep(3 * time.Second)
-	for _, e := range leader.Proxy.Since(thawed, kit.Writes) {
-		t.Errorf("O3 the thawed leader wrote: %s", e)
-	}
-	b.clean(kit.AliveOrExplained(leader))
-	b.clean(kit.AliveOrExplained(follower))
-	b.judgeLeaders(led, "frozen", "heir")
-	b.stable(follower, 10*time.Second, time.Second)
+	b.deposed(leader, follower, led, thawed, "the thawed leader wrote")
 }
 
 // A leader that ends in good order gives the lease back: the follower leads at once, not after 15 s.

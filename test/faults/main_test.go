@@ -18,10 +18,10 @@ import (
 )
 
 var (
-	program = env("QM_OPERATOR", "")
-	minor   = env("QM_K8S", "1.36")
-	prefix  = env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
-	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                              // the one who started us takes them down
+	program = kit.Env("QM_OPERATOR", "")
+	minor   = kit.Env("QM_K8S", "1.36")
+	prefix  = kit.Env("QM_FAULTS_PREFIX", fmt.Sprintf("faults-%d", os.Getpid())) // clusters of this prefix are used when they run
+	keep    = os.Getenv("QM_FAULTS_KEEP") != ""                                  // whoever started us takes them down
 	nightly = os.Getenv("QM_NIGHTLY") != ""
 	seed    = chosenSeed()
 )
@@ -32,13 +32,6 @@ func chosenSeed() int64 {
 		return n
 	}
 	return time.Now().UnixNano()
-}
-
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
 }
 
 // short or nightly, whichever form runs.

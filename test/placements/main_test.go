@@ -2,9 +2,7 @@ package placements
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"quartermaster.io/test/faults/kit"
@@ -12,44 +10,14 @@ import (
 
 var (
 	at      *stage
-	program string
+	program = kit.Program()
+	must    = kit.Must
+	until   = kit.Until
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		minor, name := os.Getenv("QM_K8S"), os.Getenv("QM_PLACEMENTS_CLUSTER")
-		if minor == "" {
-			minor = "1.36"
-		}
-		program = os.Getenv("QM_OPERATOR")
-		for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
-			if file := filepath.Join(kit.Root(), built); program == "" {
-				if _, err := os.Stat(file); err == nil {
-					program = file
-				}
-			}
-		}
-		keep := name != ""
-		if !keep {
-			name = fmt.Sprintf("placements-%d", os.Getpid())
-		}
-		ctx := context.Background()
-		var err error
-		at, err = open(ctx, name, minor)
-		if !keep {
-			defer (&kit.Cluster{Name: name}).Down()
-		}
-		if err != nil {
-			fmt.Println("no cluster:", err)
-			return 1
-		}
-		return m.Run()
-	}())
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	os.Exit(kit.RunLane(m, "placements", "QM_PLACEMENTS_CLUSTER", func(name string) (err error) {
+		at, err = open(context.Background(), name, kit.Minor())
+		return err
+	}))
 }

@@ -109,18 +109,6 @@ subjects:
 	return s, err
 }
 
-func until(ctx context.Context, patience time.Duration, what string, done func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-		ok, err := done()
-		if ok {
-			return nil
-		}
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("%s: not within %s: %v", what, patience, err)
-		}
-	}
-}
-
 // node that is Ready as soon as KWOK has seen it. Mode empty: one without cards.
 func (s *stage) node(name, mode, product string, cards, memoryMiB int64, offers map[string]int64) error {
 	amounts := corev1.ResourceList{"cpu": resource.MustParse("512"), "memory": resource.MustParse("4Ti"), "pods": resource.MustParse("2000")}
@@ -148,7 +136,7 @@ func (s *stage) node(name, mode, product string, cards, memoryMiB int64, offers 
 }
 
 func (s *stage) account(namespace, name string) error {
-	if err := until(s.ctx, 10*time.Second, "the namespace "+namespace, func() (bool, error) {
+	if err := kit.Until(s.ctx, 10*time.Second, "the namespace "+namespace, func() (bool, error) {
 		_, err := s.Client.CoreV1().ServiceAccounts(namespace).Get(s.ctx, "default", metav1.GetOptions{})
 		return err == nil, err
 	}); err != nil {

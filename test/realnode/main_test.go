@@ -25,7 +25,8 @@ const (
 
 var (
 	ctx     = context.Background()
-	minor   = os.Getenv("QM_K8S")
+	minor   = kit.Minor()
+	must    = kit.Must
 	cluster *kit.Cluster
 )
 
@@ -78,13 +79,6 @@ func scriptOf(c *kit.Cluster, verb string, args ...string) (string, error) {
 		err = fmt.Errorf("cluster.sh %s: %w\n%s", verb, err, said)
 	}
 	return string(said), err
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func await(t *testing.T, patience time.Duration, what string, done func() (bool, error)) {

@@ -2,8 +2,6 @@ package realnode
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -23,14 +21,7 @@ const (
 // operator is the program under test.
 func operator(t *testing.T) string {
 	t.Helper()
-	program := os.Getenv("QM_OPERATOR")
-	for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
-		if file := filepath.Join(kit.Root(), built); program == "" {
-			if _, err := os.Stat(file); err == nil {
-				program = file
-			}
-		}
-	}
+	program := kit.Program()
 	if program == "" {
 		t.Fatal("no program under test: ./dev build dev quartermaster, or QM_OPERATOR")
 	}

@@ -159,7 +159,7 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 	if err != nil {
 		return outcome{}, err
 	}
-	var said lines
+	var said kit.Output
 	args := []string{"--config=" + file, "--authentication-kubeconfig=" + s.kubeconfig, "--authorization-kubeconfig=" + s.kubeconfig,
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir=" + dir, "--authorization-always-allow-paths=/healthz"}
 	cmd := exec.Command(s.Tool("kube-scheduler"), append(args, flags...)...)
@@ -187,7 +187,7 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		select {
 		case <-ended:
-			return outcome{false, said.tail(4)}, nil
+			return outcome{false, tail(&said, 4)}, nil
 		default:
 		}
 		if healthy.IsZero() && serves() {
@@ -201,29 +201,13 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 		if while != nil {
 			while()
 		}
-		return outcome{true, said.tail(4)}, nil
+		return outcome{true, tail(&said, 4)}, nil
 	}
-	return outcome{}, fmt.Errorf("kube-scheduler neither serves nor ends:\n%s", said.tail(10))
+	return outcome{}, fmt.Errorf("kube-scheduler neither serves nor ends:\n%s", tail(&said, 10))
 }
 
-// lines of a log that is still written.
-type lines struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.Write(p)
-}
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.all.String()
-}
-func (l *lines) tail(count int) string {
-	all := strings.Split(strings.TrimRight(l.String(), "\n"), "\n")
+func tail(said *kit.Output, count int) string {
+	all := strings.Split(strings.TrimRight(said.String(), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-count):], "\n")
 }
 

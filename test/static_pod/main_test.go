@@ -4,31 +4,22 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"quartermaster.io/test/faults/kit"
 	"quartermaster.io/test/sim/staticpods"
 )
 
-var at *stage
+var (
+	at   *stage
+	must = kit.Must
+)
 
 func TestMain(m *testing.M) {
 	staticpods.Main()
 	os.Exit(func() int {
-		minor, program := os.Getenv("QM_K8S"), os.Getenv("QM_OPERATOR")
-		if minor == "" {
-			minor = "1.36"
-		}
-		for _, built := range []string{"build/release/quartermaster", "build/dev/quartermaster"} {
-			if file := filepath.Join(kit.Root(), built); program == "" {
-				if _, err := os.Stat(file); err == nil {
-					program = file
-				}
-			}
-		}
 		var err error
-		at, err = open(context.Background(), minor, program)
+		at, err = open(context.Background(), kit.Minor(), kit.Program())
 		if at != nil {
 			defer at.close()
 		}
@@ -38,11 +29,4 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

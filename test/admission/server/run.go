@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"quartermaster.io/test/admission"
 )
 
@@ -112,9 +113,13 @@ func (p *Policies) Hold(ctx context.Context, batch *Batch, enforcement string) e
 
 // Write the one ResourceRules object.
 func (p *Policies) Write(ctx context.Context, spec admission.Spec, enforcement string) error {
-	objects := p.Server.Dynamic.Resource(admission.RulesResource)
-	object := spec.Object("default", enforcement)
-	is, err := objects.Get(ctx, "default", metav1.GetOptions{})
+	return p.Server.WriteRules(ctx, spec.Object("default", enforcement))
+}
+
+// WriteRules makes this the one ResourceRules object.
+func (s *Server) WriteRules(ctx context.Context, object *unstructured.Unstructured) error {
+	objects := s.Dynamic.Resource(admission.RulesResource)
+	is, err := objects.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = objects.Create(ctx, object, metav1.CreateOptions{})
 		return err

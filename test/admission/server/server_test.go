@@ -14,40 +14,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"quartermaster.io/test/admission"
+	"quartermaster.io/test/faults/kit"
 )
 
 var (
-	minor  = env("QM_K8S", "1.36")
+	minor  = kit.Minor()
 	server *Server
 	judge  *admission.Judge
 )
 
-func env(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
-}
-
 // One server for all tests, which take turns: each writes the one ResourceRules object. QM_ADMISSION_CLUSTER names one that is left running.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	name := os.Getenv("QM_ADMISSION_CLUSTER")
-	var err error
-	if server, err = Start(context.Background(), env("QM_ADMISSION_CLUSTER", fmt.Sprintf("admission-%d", os.Getpid())), minor); err == nil {
-		judge, err = admission.StartJudge()
-	}
-	code := 1
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "admission:", err)
-	} else {
-		code = m.Run()
-		judge.Close()
-	}
-	if server != nil && name == "" {
-		if err := server.Down(); err != nil {
-			fmt.Fprintln(os.Stderr, "admission:", err)
+	code := kit.RunLane(m, "admission", "QM_ADMISSION_CLUSTER", func(name string) (err error) {
+		if server, err = Start(context.Background(), name, minor); err == nil {
+			judge, err = admission.StartJudge()
 		}
+		return err
+	})
+	if judge != nil {
+		judge.Close()
 	}
 	os.Exit(code)
 }

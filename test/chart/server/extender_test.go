@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -149,16 +150,17 @@ func signedBy(t *testing.T, authorities string, shown map[string]string, as x509
 	return err
 }
 
-// anAuthority as the operator makes it, and its key.
-func anAuthority(t *testing.T, name string) (certificate, key string) {
+// signed is such a certificate and its key; without a signer it signs itself.
+func signed(t *testing.T, is, parent *x509.Certificate, signer crypto.PrivateKey) (certificate, key string) {
 	t.Helper()
 	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	is := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(3650 * 24 * time.Hour), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
-	signed, err := x509.CreateCertificate(rand.Reader, is, is, made.Public(), made)
+	if signer == nil {
+		signer = made
+	}
+	der, err := x509.CreateCertificate(rand.Reader, is, parent, made.Public(), signer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +168,15 @@ func anAuthority(t *testing.T, name string) (certificate, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+}
+
+// anAuthority as the operator makes it, and its key.
+func anAuthority(t *testing.T, name string) (certificate, key string) {
+	t.Helper()
+	is := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(3650 * 24 * time.Hour), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign}
+	return signed(t, is, is, nil)
 }
 
 // operates starts an operator with the rights of the chart; where its extender listens.
@@ -238,22 +248,10 @@ func expired(t *testing.T, by, key string, usage x509.ExtKeyUsage) (string, stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
 	is := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: "old"}, NotBefore: time.Now().Add(-400 * 24 * time.Hour),
 		NotAfter: time.Now().Add(-35 * 24 * time.Hour), KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
 		DNSNames: []string{server + "." + namespace + ".svc"}}
-	signed, err := x509.CreateCertificate(rand.Reader, is, parent, made.Public(), signer.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := x509.MarshalPKCS8PrivateKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed})), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
+	return signed(t, is, parent, signer.PrivateKey)
 }
 
 // An operator that finds certificates expired, empty, damaged or missing starts, makes good ones with the rights of the chart, and answers.

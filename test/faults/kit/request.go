@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -104,27 +105,13 @@ func All(of ...Match) Match {
 }
 
 // Verb matches any of the verbs.
-func Verb(any ...string) Match {
-	return func(r *Request) bool {
-		for _, v := range any {
-			if r.Verb == v {
-				return true
-			}
-		}
-		return false
-	}
+func Verb(verbs ...string) Match {
+	return func(r *Request) bool { return slices.Contains(verbs, r.Verb) }
 }
 
 // Resource matches any of the plurals.
-func Resource(any ...string) Match {
-	return func(r *Request) bool {
-		for _, v := range any {
-			if r.Resource == v {
-				return true
-			}
-		}
-		return false
-	}
+func Resource(plurals ...string) Match {
+	return func(r *Request) bool { return slices.Contains(plurals, r.Resource) }
 }
 
 // Writes matches what Request.Write says.

@@ -3,7 +3,6 @@
 package removal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -83,13 +81,6 @@ spec: {taints: [{key: example.com/reserved, value: "yes", effect: PreferNoSchedu
 `, name, mode)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // everything in the cluster by kind and name, without what moves by itself.
 func everything(ctx context.Context, c *kit.Cluster) (map[string]string, error) {
 	client := discovery.NewDiscoveryClientForConfigOrDie(c.Config)
@@ -150,23 +141,7 @@ func differences(before, after map[string]string) (out []string) {
 	return out
 }
 
-// output that can be waited for.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
+var must = kit.Must
 
 func soon(patience time.Duration, what func() error) (err error) {
 	for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
@@ -190,7 +165,7 @@ func (w *world) helm(arguments ...string) {
 	must(w.t, err)
 }
 
-func (w *world) uninstall(to *output, arguments ...string) *exec.Cmd {
+func (w *world) uninstall(to *kit.Output, arguments ...string) *exec.Cmd {
 	w.t.Helper()
 	command := exec.Command(w.program, append([]string{"uninstall", "--kubeconfig", w.Kubeconfig}, arguments...)...)
 	command.Stdout, command.Stderr = to, to
@@ -275,7 +250,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 	_, err = w.Run("{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorQuota, metadata: {namespace: default, name: team}, spec: {hard: [{units: cards, max: 1}]}}",
 		"kubectl", "create", "-f", "-")
 	must(t, err)
-	said := &output{}
+	said := &kit.Output{}
 	code := w.uninstall(said, "--check").Wait()
 	if (code != nil) != enrolled || (enrolled && !strings.Contains(said.String(), "run `quartermaster uninstall` first")) {
 		t.Errorf("--check says %q (%v), enrolled %t", said, code, enrolled)
@@ -283,7 +258,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 
 	if enrolled { // taken back by someone while it watches: it removes nothing, whatever the nodes do afterwards
 		operator.Stop()
-		first, other := &output{}, &output{}
+		first, other := &kit.Output{}, &kit.Output{}
 		watching := w.uninstall(first, "--yes")
 		must(t, soon(20*time.Second, func() error {
 			if !strings.Contains(first.String(), "have left;") {
@@ -300,7 +275,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		operator.Cont()
 	}
 
-	said = &output{}
+	said = &kit.Output{}
 	work := w.uninstall(said, "--yes")
 	if enrolled { // called off in the middle, and called again
 		must(t, soon(20*time.Second, func() error {
@@ -311,7 +286,7 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		}))
 		must(t, work.Process.Kill())
 		work.Wait()
-		said = &output{}
+		said = &kit.Output{}
 		work = w.uninstall(said, "--yes")
 	}
 	must(t, soon(120*time.Second, func() error {

@@ -98,9 +98,21 @@ func TestS2_values_that_say_nothing(t *testing.T) {
 	}
 }
 
+// refused: the chart does not take these values, and says what stands beside them.
+func refused(t *testing.T, wrong map[string]string) {
+	t.Helper()
+	for values, want := range wrong {
+		if _, err := Template(values); err == nil {
+			t.Errorf("accepted: %s", values)
+		} else if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nlacks: %s", values, err, want)
+		}
+	}
+}
+
 // Wrong values are refused before anything is sent, with the path.
 func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
-	for values, want := range map[string]string{
+	refused(t, map[string]string{
 		"replicas: 2":         "at '': additional properties 'replicas' not allowed",
 		"pgpu_enabled: 1":     "at '': additional properties 'pgpu_enabled' not allowed",
 		"pgpu_enable: 1":      "at '/pgpu_enable': got number, want",
@@ -134,13 +146,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",
 		"metrics: {service: false, serviceMonitor: {enabled: true}}":              "metrics.serviceMonitor.enabled is true, but metrics.service is false",
 		"metrics: {podMonitor: {enabled: true}, serviceMonitor: {enabled: true}}": "metrics.serviceMonitor.enabled and metrics.podMonitor.enabled are both true",
-	} {
-		if _, err := Template(values); err == nil {
-			t.Errorf("accepted: %s", values)
-		} else if !strings.Contains(err.Error(), want) {
-			t.Errorf("%s:\n%v\nlacks: %s", values, err, want)
-		}
-	}
+	})
 }
 
 // After installing: the next command for what is there.

@@ -185,13 +185,16 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	sets, err := s.Client.AppsV1().DaemonSets("").List(ctx, managed)
-	if err != nil {
-		return err
-	}
-	for _, d := range sets.Items {
-		if err := gone(s.Client.AppsV1().DaemonSets(d.Namespace).Delete(ctx, d.Name, del)); err != nil {
+	for _, gvr := range []schema.GroupVersionResource{{Group: "apps", Version: "v1", Resource: "daemonsets"}, {Version: "v1", Resource: "services"},
+		{Version: "v1", Resource: "serviceaccounts"}} {
+		list, err := s.Dynamic.Resource(gvr).List(ctx, managed)
+		if err != nil {
 			return err
+		}
+		for _, object := range list.Items {
+			if err := gone(s.Dynamic.Resource(gvr).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), del)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.Client.AppsV1().Deployments(Namespace).DeleteCollection(ctx, del, managed); err != nil {
@@ -199,24 +202,6 @@ func (s *Scenario) Wipe(ctx context.Context) error {
 	}
 	if err := s.Client.CoreV1().ConfigMaps(Namespace).DeleteCollection(ctx, del, managed); err != nil {
 		return err
-	}
-	services, err := s.Client.CoreV1().Services("").List(ctx, managed)
-	if err != nil {
-		return err
-	}
-	for _, o := range services.Items {
-		if err := gone(s.Client.CoreV1().Services(o.Namespace).Delete(ctx, o.Name, del)); err != nil {
-			return err
-		}
-	}
-	accounts, err := s.Client.CoreV1().ServiceAccounts("").List(ctx, managed)
-	if err != nil {
-		return err
-	}
-	for _, o := range accounts.Items {
-		if err := gone(s.Client.CoreV1().ServiceAccounts(o.Namespace).Delete(ctx, o.Name, del)); err != nil {
-			return err
-		}
 	}
 	if err := s.Client.CoordinationV1().Leases(Namespace).DeleteCollection(ctx, del, all); err != nil {
 		return err

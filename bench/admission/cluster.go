@@ -102,7 +102,7 @@ const never = "never.bench.test/a"
 func rules(keys int) []byte {
 	type rule = map[string]any
 	all := map[string]rule{
-		"tencent.com/vcuda-core": {"source": "kube-public/cf-crl-gpu-manager-vcuda-core", "group": "gpu-manager", "whole": 100, "partner": "tencent.com/vcuda-memory",
+		"tencent.com/vcuda-core": {"source": "kube-public/cf-crl-gpu-manager-vcuda-core", "group": "gpu-manager", "amounts": rule{"from": 1, "to": 99, "step": 1, "whole": 100, "words": "a share or whole cards"}, "partner": "tencent.com/vcuda-memory",
 			"excluded": []string{"nvidia.com/gpu"}, "related": []string{"tencent.com/vcuda-memory"}},
 		"tencent.com/vcuda-memory": {"source": "kube-public/cf-crl-gpu-manager-vcuda-memory", "group": "gpu-manager", "must": true, "fill": "16",
 			"waivedBy": "tencent.com/vcuda-core", "waivedFrom": 100},

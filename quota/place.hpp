@@ -99,11 +99,11 @@ struct preferences {
   std::span<const std::string> except_models{};  ///< cards of these models are left alone
 };
 
-/// Fills `out` when all of it fits. `default_policy` is for shares where the node has no placement of its own. Whole cards are
-/// those that lie best together (topology.hpp) as far as the rest of the pod fits next to them. Where the node does not
-/// say how they lie, they are the smallest free ones, in the node's order. binpack puts a share on the used card that
-/// has the least left, and on an unused card only when it must. spread puts it on the card with the fewest shares and
-/// the most left.
+/// Fills `out` when all of it fits. `default_policy` is for shares where the node has no placement of its own. Whole
+/// cards are those that lie best together (topology.hpp) as far as the rest of the pod fits next to them. Where the
+/// node does not say how they lie, they are the smallest free ones, in the node's order. binpack puts a share on the
+/// used card that has the least left, and on an unused card only when it must. spread puts it on the card with the
+/// fewest shares and the most left.
 ///
 /// On gpu-manager's nodes its shares and whole cards lie where it will put them (gpu_manager.hpp), container after
 /// container, whatever the policy; what other vocabularies ask for next to them goes to what is left.

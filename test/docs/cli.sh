@@ -65,7 +65,7 @@ before 'quartermaster inspect nodes  *' "
   kubectl delete pods,deployments -n lab --all --now
   installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu"
 before 'quartermaster explain pod trainer -n lab  *' '
-  for card in 0 1 2 3; do sed "s/schedulerName: quartermaster/priority: 0/; s/trainer/fills-$card/; s/vcuda-memory: 60/vcuda-memory: 12/; s/vcuda-core: 20/vcuda-core: 90/" trainer.yaml | kubectl apply -f -; done
+  for card in 0 1 2 3; do sed "s/schedulerName: quartermaster/priority: 0/; s/trainer/fills-$card/; s/vcuda-memory: 60/vcuda-memory: 12/; s/vcuda-core: 20/vcuda-core: 70/" trainer.yaml | kubectl apply -f -; done
   kubectl wait --for=condition=Ready pod -n lab --all --timeout=20s
   kubectl apply -f trainer.yaml'
 exits 3 'quartermaster explain pod trainer*'

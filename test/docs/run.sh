@@ -271,7 +271,9 @@ run_block() {  # run_block KIND FIRST-LINE LINE...
       [[ -n $list ]] || printf '%s\n' "$@" >"$file"
       line_of=("$number")
       case $* in
-        *'kind: KubeSchedulerConfiguration'*) command=("sed 's/Data: [.].*/Data: Li4u/' block-$number.yaml | quartermaster lint scheduler-config -") ;;
+        *'kind: KubeSchedulerConfiguration'*) # With the certificates that it leaves out.
+          command=("sed -e \"s|caData: .*|caData: \$(base64 -w0 ca.crt)|; s|certData: .*|certData: \$(base64 -w0 tls.crt)|\" \\
+  -e \"s|keyData: .*|keyData: \$(base64 -w0 tls.key)|\" block-$number.yaml | quartermaster lint scheduler-config -") ;;
         *'apiVersion: '*) command=("kubectl apply --dry-run=server -f block-$number.yaml") ;;
         spec:*) command=("kubectl patch apol default --type merge --dry-run=server --patch-file block-$number.yaml") ;;
         *) command=("yaml: $1") ;;

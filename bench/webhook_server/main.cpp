@@ -39,7 +39,7 @@ int main(int count, char** arguments) {
   options.name = "webhook";
   options.address = "127.0.0.1:0";
   options.tls = files;
-  controller::http_server server(loop, serving, how);
+  controller::http_server server(loop, serving, options);
   const reconcilers::pod_admission pod_admission{rules, reconcilers::enforcement::deny, "quartermaster"};
   server.route(
       "POST", std::string(reconcilers::mutate_pods_route.path),

@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 clean
 node gpu-1 t4
+before 'kubectl get apol default*' 'soon 20 kubectl get apol default'  # the operator makes it once it leads; people type slower
 before 'quartermaster verify gpu-1*' 'ready gpu-1 pgpu'
 before 'kubectl patch acceleratorpolicy default*' 'installed "{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}}"'
 before 'kubectl label node gpu-1 nvidia-device-enable=vgpu --overwrite*' '

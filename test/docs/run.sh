@@ -159,9 +159,10 @@ installed() {  # installed SPEC: by helm, with this policy besides
     helm uninstall quartermaster -n quartermaster --ignore-not-found
     helm install quartermaster "$root/charts/quartermaster" -n quartermaster --create-namespace
   fi
-  kubectl apply -f - <<P
-{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: $1}
-P
+  soon 20 policy "$1" || policy "$1"  # CRDs that were gone are served again a moment after they are made
+}
+policy() {  # policy SPEC
+  kubectl apply -f - <<<"{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: $1}"
 }
 node() {  # node NAME PROFILE [MODE]
   jq --arg name "$1" --arg mode "${3:-}" 'del(.metadata.uid, .metadata.resourceVersion, .metadata.creationTimestamp, .metadata.managedFields) |

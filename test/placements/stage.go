@@ -56,7 +56,7 @@ func upgradeCommand() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, block := range fenced(text, "") {
+	for _, block := range fenced(text, "sh") {
 		if line := strings.TrimSpace(block); strings.HasPrefix(line, "helm upgrade ") && !strings.Contains(line, "\n") {
 			return strings.Fields(line)[1:], nil
 		}

@@ -21,7 +21,6 @@ void add_verbs(CLI::App& app, int& rc) {
   add_inspect(app, rc);
   add_lint(app, rc);
   add_render(app, rc);
-  add_scheduler(app, rc);
   add_simulate(app, rc);
   add_uninstall(app, rc);
   add_verify(app, rc);

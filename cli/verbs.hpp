@@ -38,8 +38,6 @@ void add_lint_scheduler(CLI::App& lint, int& rc);
 void add_render(CLI::App& app, int& rc);
 /// `render scheduler-config`, below `render`.
 void add_render_scheduler(CLI::App& render, int& rc);
-/// `quartermaster scheduler off`: spec.scheduler.mode None, and who still waits for the scheduler that goes.
-void add_scheduler(CLI::App& app, int& rc);
 /// `quartermaster simulate -f FILE`: would these pods fit?
 void add_simulate(CLI::App& app, int& rc);
 /// `quartermaster uninstall`: nodes leave their modes, then everything the operator made goes.

@@ -1,5 +1,7 @@
 #include "cli/remove/uninstall.hpp"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -15,7 +17,6 @@
 #include "api/accelerator_node.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
-#include "cli/remove/stranded.hpp"
 #include "cli/verbs.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
@@ -49,6 +50,21 @@ boost::asio::awaitable<void> pause_for(std::chrono::milliseconds how_long) {
   co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
 }
 
+/// Asks on the terminal, where there is one; `yes`: does not ask. False: says so, nothing is to be done.
+bool agreed(bool yes, std::ostream& out) {
+  if (yes) return true;
+  if (isatty(STDIN_FILENO) == 0) {
+    out << "nothing was changed: add --yes, as no one can be asked here" << std::endl;
+    return false;
+  }
+  out << "Go on? [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer == "y" || answer == "Y" || answer == "yes") return true;
+  out << "nothing was changed" << std::endl;
+  return false;
+}
+
 class removal {
  public:
   removal(kube::transport& transport, const uninstall_options& options, std::ostream& out)
@@ -77,8 +93,9 @@ class removal {
     const auto removed = co_await sweep(transport_, ns_);
     if (!removed) co_return std::unexpected(removed.error());
     tell(*removed);
-    const auto settled = co_await settle_stranded();
-    if (!settled) co_return settled;
+    const auto waiting = co_await read_waiting(transport_);
+    if (!waiting) co_return std::unexpected(waiting.error());
+    out_ << note_of_waiting(*waiting) << std::flush;
     if (options_.keep_crds) {
       const auto back = co_await set_removing(false);
       if (!back) co_return back;
@@ -173,8 +190,6 @@ class removal {
     out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
          << " a mode and will leave it" << (options_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes" << (options_.keep_crds ? "." : ", with the CRDs.")
-         << (options_.recreate_owned ? " Pods that wait for its scheduler are deleted where their owner recreates them."
-                                     : "")
          << std::endl;
     if (!written_.empty()) {
       out_ << (options_.keep_crds ? "With the CRDs stays" : "With the CRDs goes")
@@ -283,27 +298,6 @@ class removal {
     co_return kube::result<void>();
   }
 
-  /// A pod keeps the scheduler it was made with. API servers learned that no more are sent when the types' objects
-  /// went.
-  kube::task<void> settle_stranded() {
-    stranded waiting(transport_);
-    auto seen = co_await waiting.look();
-    if (!seen) co_return seen;
-    if (options_.recreate_owned && waiting.any_to_recreate()) {
-      co_await pause_for(options_.learn);
-      seen = co_await waiting.look();
-      if (!seen) co_return seen;
-      const auto removed = co_await waiting.recreate();
-      if (!removed) co_return std::unexpected(removed.error());
-      out_ << recreated(*removed) << std::endl;
-    }
-    if (waiting.any_to_stay() || (waiting.any_to_recreate() && !options_.recreate_owned))
-      out_ << "note: pods still wait for the scheduler " << names::scheduler_name
-           << " and will find no other:" << std::endl;
-    waiting.tell(out_, options_.recreate_owned ? "" : "delete it, and its owner recreates it (--recreate-owned)");
-    co_return kube::result<void>();
-  }
-
   std::string examples() const {
     std::string out;
     std::size_t named = 0;
@@ -335,7 +329,6 @@ constexpr std::string_view example = R"(Examples:
   $ quartermaster uninstall --check     # is a node still enrolled? (what helm's pre-delete hook asks)
   $ quartermaster uninstall             # nodes leave as their pods allow; then all our objects go
   $ helm uninstall quartermaster --namespace quartermaster
-  $ quartermaster uninstall --recreate-owned   # pods that wait for the scheduler quartermaster get another
 
 Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or
 evicted, where the policy says drain: {mode: Evict}). May be stopped and called again at any point.
@@ -367,9 +360,6 @@ void add_uninstall(CLI::App& app, int& rc) {
   auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
   check->excludes(cancel);
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
-  verb->add_flag("--recreate-owned", options->recreate_owned,
-                 "Delete pods that still wait for the scheduler quartermaster where their owner recreates them (see "
-                 "scheduler off --help)");
   verb->add_flag("--keep-crds", options->keep_crds,
                  "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
   verb->add_flag("--without-operator", options->without_operator,

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cli/cluster/cluster.hpp"
-#include "cli/remove/scheduler_off.hpp"
 #include "kube/client.hpp"
 #include "kube/projections/node.hpp"
 
@@ -17,16 +16,14 @@ namespace cli {
 
 struct uninstall_options {
   cluster_options cluster;
-  std::string ns;               ///< the operator's; empty: where the lease quartermaster is
-  bool check = false;           ///< only say whether a node is enrolled
-  bool cancel = false;          ///< take spec.removing back
-  bool yes = false;             ///< do not ask
-  bool keep_crds = false;       ///< CRDs and the policy stay
-  bool recreate_owned = false;  ///< pods that wait for our scheduler go where an owner recreates them
+  std::string ns;          ///< the operator's; empty: where the lease quartermaster is
+  bool check = false;      ///< only say whether a node is enrolled
+  bool cancel = false;     ///< take spec.removing back
+  bool yes = false;        ///< do not ask
+  bool keep_crds = false;  ///< CRDs and the policy stay
   bool without_operator = false;
   std::chrono::seconds timeout{0};  ///< for nodes to leave; 0: as long as it takes
   std::chrono::seconds lease_patience{60};
-  std::chrono::seconds learn = api_servers_learn;
 };
 
 int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostream& err);
@@ -56,6 +53,11 @@ kube::task<written_objects> read_written(kube::transport& transport);
 std::string summary_of(const written_objects& written);
 /// One line per namespace: "  lab: batch, team\n"; after twenty of them how many more there are.
 std::string list_of_quotas(const written_objects& written);
+
+/// Pods without a node that name the scheduler of the operator, sorted. They keep it: schedulerName never changes.
+kube::task<std::vector<kube::object_key>> read_waiting(kube::transport& transport);
+/// The first ten of them, the command that lists them all, and what to do about each. Empty: none waits.
+std::string note_of_waiting(const std::vector<kube::object_key>& pods);
 
 /// The CRDs, with every AcceleratorPolicy, AcceleratorNode and ResourceRules in them.
 kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport);

@@ -6,11 +6,13 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "api/accelerator_quota.hpp"
 #include "api/names.hpp"
 #include "cli/remove/uninstall.hpp"
+#include "kube/projections/pod.hpp"
 #include "reconcilers/cuda/facts.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/declarations/declaration.hpp"
@@ -53,6 +55,11 @@ std::string counted(std::size_t number, const kube::resource& type) {
   auto name = std::string(type.kind);
   if (number != 1 && !name.ends_with("s")) name += "s";
   return std::to_string(number) + " " + name;
+}
+
+/// A pod that has a node needs no scheduler, even while its phase is Pending.
+std::string waiting_pods() {
+  return "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
 }
 
 json removal_of(std::string path) { return {{"op", "remove"}, {"path", std::move(path)}}; }
@@ -260,6 +267,31 @@ std::string list_of_quotas(const written_objects& written) {
     out += "  " + std::string(ns) + ": " + line + "\n";
   }
   return out;
+}
+
+kube::task<std::vector<kube::object_key>> read_waiting(kube::transport& transport) {
+  std::vector<kube::object_key> out;
+  const std::function<void(kube::pod)> keep = [&](kube::pod pod) {
+    if (!pod.deleting) out.push_back(std::move(pod.key));
+  };
+  kube::list_options options;
+  options.field_selector = waiting_pods();
+  const auto listed = co_await list_each<kube::pod>(transport, options, keep);
+  if (!listed) co_return std::unexpected(listed.error());
+  std::ranges::sort(out);
+  co_return out;
+}
+
+std::string note_of_waiting(const std::vector<kube::object_key>& pods) {
+  constexpr std::size_t named_at_most = 10;
+  if (pods.empty()) return {};
+  std::string out = "note: " + std::to_string(pods.size()) + (pods.size() == 1 ? " pod waits" : " pods wait") +
+                    " for the scheduler " + std::string(names::scheduler_name) + ", which is gone:\n";
+  for (const auto& pod : pods | std::views::take(named_at_most)) out += "  " + pod.to_string() + "\n";
+  if (pods.size() > named_at_most) out += "  and " + std::to_string(pods.size() - named_at_most) + " more\n";
+  return out + "all of them: kubectl get pods -A --field-selector " + waiting_pods() +
+         "\ntake schedulerName out of templates that name it; then delete the pods that an owner recreates, and "
+         "create bare ones again without schedulerName\n";
 }
 
 kube::task<std::vector<removed_objects>> remove_types(kube::transport& transport) {

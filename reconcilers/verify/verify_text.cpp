@@ -170,7 +170,7 @@ constexpr std::array<code_row, code_count> codes{{
    {"do what it says; kubectl get pods -A -l quartermaster.io/part=scheduler and kubectl describe apol default show more", "请按其提示处理；kubectl get pods -A -l quartermaster.io/part=scheduler 与 kubectl describe apol default 可查看详情"}},
   {code::scheduler_leaving, "scheduler_leaving",
    {"the scheduler is being switched off: {value}: {other}", "调度器正在关闭：{value}：{other}"},
-   {"quartermaster scheduler off shows who waits for it; with --recreate-owned their owners recreate those pods", "quartermaster scheduler off 可查看谁在等待；加 --recreate-owned 则由其所有者重新创建这些 Pod"}},
+   {"kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending lists who waits for it: delete those that an owner recreates; docs/scheduling.md, \"Switching off\"", "kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending 可列出正在等待的 Pod：请删除会由其所有者重新创建的；见 docs/scheduling.md 的 \"Switching off\""}},
   {code::master_stopped, "master_stopped",
    {"control-plane node {value}: a person has to look, nothing is written there: {other}", "控制平面节点 {value}：需要人工处理，不会再写入任何文件：{other}"},
    {"fix what it says on {value}, then delete /etc/kubernetes/quartermaster/record.json there for a new try", "请在 {value} 上按其提示处理，然后删除其 /etc/kubernetes/quartermaster/record.json 以重试"}},

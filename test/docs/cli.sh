@@ -2,7 +2,6 @@
 # shellcheck shell=bash
 clean
 cli_policy='{modules: {pgpu: {enabled: true}, vgpu: {enabled: true}}, enrolment: {maxUnavailable: 50}}'
-cli_dedicated="${cli_policy%\}}, scheduler: {mode: Dedicated}}"
 cat >"$work/place/trainer.yaml" <<'Y'
 apiVersion: v1
 kind: Pod
@@ -51,16 +50,6 @@ before 'quartermaster uninstall*' '
   kubectl apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: holds, namespace: lab}, spec: {nodeName: gpu-1, containers: [
     {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
   background release bash -c "until kubectl get anode gpu-1 -o jsonpath={.status.phase} | grep -q Draining; do sleep 0.2; done; sleep 4; kubectl delete pod -n lab holds --now"'
-before 'quartermaster scheduler off*' "
-  installed '$cli_dedicated'
-  soon 30 sends_to_scheduler"'
-  sed "s/infer/trainer/g" deployment.yaml | kubectl apply -f -
-  sed "s/    spec:/    spec:\n      schedulerName: quartermaster/" deployment.yaml | kubectl apply -f -
-  kubectl apply -f - <<<"{apiVersion: v1, kind: Pod, metadata: {name: debug, namespace: lab}, spec: {containers: [
-    {name: main, image: x, resources: {limits: {nvidia.com/gpu: 1}}}]}}"
-  soon 20 bash -c "[[ \$(kubectl get pods -n lab --no-headers | wc -l) == 3 ]]"
-  background release bash -c "until kubectl get pods -n lab -l app=trainer -o jsonpath={.items[*].spec.schedulerName} | grep -q default-scheduler; do sleep 0.2; done
-    kubectl delete deployment,pod -n lab infer debug --ignore-not-found"'
 before 'quartermaster inspect nodes  *' "
   kubectl delete pods,deployments -n lab --all --now
   installed '$cli_policy'; ready gpu-1 pgpu; ready gpu-2 vgpu"

@@ -108,7 +108,7 @@ S
 #!/usr/bin/env bash
 case " \$* " in
   *" --yes "*) ;;
-  " uninstall "*|" scheduler off "*)
+  " uninstall "*)
     said=\$(mktemp)
     { while [[ -e \$said ]]; do ! grep -qs 'Go on?' "\$said" || { echo y; break; }; sleep 0.1; done; } |
       { script -qefc "'$operator' \$*" "\$said"; rc=\$?; rm -f "\$said"; exit \$rc; }

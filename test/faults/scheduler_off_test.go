@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,9 @@ import (
 
 	"quartermaster.io/test/faults/kit"
 )
+
+// waitingPods is the field selector that the documents, verify and uninstall name.
+const waitingPods = "spec.schedulerName=" + ownScheduler + ",spec.nodeName=,status.phase=Pending"
 
 // workloads that ask for a card, with a pod each that waits for our scheduler; what they are called says what they are.
 func (d *den) workloads() map[string]types.UID {
@@ -76,47 +80,50 @@ func (d *den) of(name string) (found *corev1.Pod) {
 	return
 }
 
-// remade: those whose owner makes them again are on a node, by another scheduler; the others are as they were.
-func (d *den) remade(before map[string]types.UID) {
+// waiting by the field selector that the documents and the program name: what these pods are called by workloads.
+func (d *den) waiting() (names []string) {
 	d.t.Helper()
-	for _, name := range []string{"owned", "patient"} {
-		d.eventuallySo(30*time.Second, func() string {
-			if p := d.of(name); p == nil || p.UID == before[name] || p.Spec.SchedulerName != corev1.DefaultSchedulerName || p.Spec.NodeName == "" {
-				return fmt.Sprintf("the pod of %s is not made again and on a node: %v", name, p)
-			}
-			return ""
-		})
+	list, err := d.Client.CoreV1().Pods("").List(d.ctx, metav1.ListOptions{FieldSelector: waitingPods})
+	d.must(err)
+	for _, p := range list.Items {
+		names = append(names, p.Labels["is"])
 	}
-	for _, name := range []string{"named", "once", "bare"} {
-		if p := d.of(name); p == nil || p.UID != before[name] || p.Spec.NodeName != "" {
-			d.t.Errorf("the pod of %s is not as it was", name)
+	slices.Sort(names)
+	return
+}
+
+// remade: the pod that the owner makes after this one is on a node, by the cluster's own scheduler.
+func (d *den) remade(name string, before types.UID) {
+	d.t.Helper()
+	d.eventuallySo(30*time.Second, func() string {
+		if p := d.of(name); p == nil || p.UID == before || p.Spec.SchedulerName != corev1.DefaultSchedulerName || p.Spec.NodeName == "" {
+			return fmt.Sprintf("the pod of %s is not made again and on a node: %v", name, p)
 		}
-	}
-	for _, name := range []string{"patient", "once"} {
-		job, err := d.Client.BatchV1().Jobs(podsIn).Get(d.ctx, name, metav1.GetOptions{})
-		d.must(err)
-		for _, c := range job.Status.Conditions {
-			if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-				d.t.Errorf("Job %s has failed: %s", name, c.Message)
-			}
-		}
+		return ""
+	})
+}
+
+// kept: the pod is as it was.
+func (d *den) kept(name string, before types.UID) {
+	d.t.Helper()
+	if p := d.of(name); p == nil || p.UID != before || p.Spec.NodeName != "" {
+		d.t.Errorf("the pod of %s is not as it was", name)
 	}
 }
 
-// told says what the output lacks about the pods that stay.
-func (d *den) told(out string) {
+// told waits until the condition of the policy says that so many pods keep the scheduler, and checks that verify says so, too.
+func (d *den) told(number int) {
 	d.t.Helper()
-	for _, line := range []string{"2 pods were deleted: their owners recreate them", "  Deployment default/named: 1 pod (default/named-", "the template of Deployment default/named names the scheduler",
-		"  Job default/once: 1 pod (default/once-", "  no owner: 1 pod (default/bare): nothing would recreate it"} {
-		if !strings.Contains(out, line) {
-			d.t.Errorf("it does not say %q:\n%s", line, out)
+	says := fmt.Sprintf("%d pods wait for it and can have no other scheduler: %s/", number, podsIn)
+	d.eventuallySo(20*time.Second, func() string {
+		if _, condition := d.row(); condition == nil || condition["reason"] != "PodsWait" || !strings.Contains(fmt.Sprint(condition["message"]), says) {
+			return fmt.Sprintf("the condition is %v", condition)
 		}
-	}
-	_, left, _ := strings.Cut(out, "their owners recreate them")
-	for _, name := range []string{"owned", "patient"} {
-		if strings.Contains(left, "default/"+name) {
-			d.t.Errorf("%s is listed as left:\n%s", name, out)
-		}
+		return ""
+	})
+	d.verified("  WRONG   scheduler      the scheduler is being switched off: PodsWait: " + says)
+	if d.deployment() == nil {
+		d.t.Error("pods wait for a scheduler that is gone")
 	}
 }
 
@@ -141,8 +148,9 @@ func dedicated(t *testing.T) (*den, *kit.Operator) {
 	return d, o
 }
 
-// S54: switching off with pods that wait, which their owners make again; killed in the middle and called again.
-func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_off(t *testing.T) {
+// S54: switched off in the policy while pods wait: they are named and keep the scheduler, until a person has done with each what the
+// documents say.
+func TestS54_pods_that_wait_when_it_is_switched_off_keep_it_and_are_named(t *testing.T) {
 	d, o := dedicated(t)
 	// Pods that name no scheduler are sent to this one, which asks.
 	real := d.kubelet()
@@ -152,53 +160,58 @@ func TestS54_pods_that_wait_are_made_anew_by_their_owners_when_it_is_switched_of
 	real.Close()
 	d.verified("  ok      scheduler      Dedicated: 2 of 2 replicas ready")
 	before := d.workloads()
-	if code, out, _ := d.said("scheduler", "off"); code != 1 || d.sends() != "Dedicated" || !strings.Contains(out, "nothing was changed") {
-		t.Errorf("no one can be asked here: code %d: %s", code, out)
+	d.mode("None", nil)
+	d.told(5)
+	d.verified(waitingPods)
+	if names := d.waiting(); !slices.Equal(names, []string{"bare", "named", "once", "owned", "patient"}) {
+		t.Errorf("the field selector finds %v", names)
 	}
-	first := d.verb("scheduler", "off", "--recreate-owned", "--yes")
-	d.must(first.Start())
-	d.eventuallySo(20*time.Second, func() string {
-		if d.sends() != "None" {
-			return "pods are sent: " + d.sends()
-		}
-		return ""
-	})
-	first.Process.Kill()
-	first.Wait()
-	code, out, errs := d.said("scheduler", "off", "--recreate-owned", "--yes", "--timeout", "14")
-	if code != 3 || errs != "" {
-		t.Errorf("pods are left: code %d: %s%s", code, out, errs)
+	// Pods that an owner makes again.
+	d.sent(false)
+	for _, name := range []string{"owned", "patient"} {
+		d.remove(d.of(name).Name)
+		d.remade(name, before[name])
 	}
-	d.told(out)
-	d.remade(before)
-	d.verified("  WRONG   scheduler      the scheduler is being switched off: PodsWait: 3 pods wait for it")
-	if d.deployment() == nil {
-		t.Error("pods wait for a scheduler that is gone")
+	for _, name := range []string{"named", "once", "bare"} {
+		d.kept(name, before[name])
 	}
-	// What was listed is put right by a person.
+	d.told(3)
+	// A template that names the scheduler, a Job that may lose no pod, a pod without an owner.
+	edit := []byte(`{"spec":{"template":{"spec":{"schedulerName":null}}}}`)
+	_, err := d.Client.AppsV1().Deployments(podsIn).Patch(d.ctx, "named", types.StrategicMergePatchType, edit, metav1.PatchOptions{})
+	d.must(err)
+	d.remade("named", before["named"])
 	now := int64(0)
 	gone := metav1.DeletePropagationBackground
-	at := metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &gone}
+	d.must(d.Client.BatchV1().Jobs(podsIn).Delete(d.ctx, "once", metav1.DeleteOptions{GracePeriodSeconds: &now, PropagationPolicy: &gone}))
 	d.remove("bare")
-	d.must(d.Client.BatchV1().Jobs(podsIn).Delete(d.ctx, "once", at))
-	d.must(d.Client.AppsV1().Deployments(podsIn).Delete(d.ctx, "named", at))
-	if code, out, errs := d.said("scheduler", "off", "--yes", "--timeout", "60"); code != 0 || !strings.Contains(out, "it is off") {
-		t.Errorf("no one waits any more: code %d: %s%s", code, out, errs)
-	}
 	d.eventuallySo(20*time.Second, d.off)
+	if names := d.waiting(); len(names) > 0 {
+		t.Errorf("%v still wait", names)
+	}
 	d.rest(o, time.Second)
 }
 
-// S59: the same where everything is removed.
-func Test_uninstall_lets_owners_make_pods_anew_that_wait_for_the_scheduler(t *testing.T) {
+// S59: everything is removed while pods wait: they are left alone and named.
+func Test_uninstall_names_pods_that_wait_for_the_scheduler(t *testing.T) {
 	d, o := dedicated(t)
 	before := d.workloads()
 	o.Terminate(10 * time.Second)
 	d.must(d.ExpireLease(d.ctx))
-	code, out, errs := d.said("uninstall", "--yes", "--keep-crds", "--without-operator", "--recreate-owned")
+	code, out, errs := d.said("uninstall", "--yes", "--keep-crds", "--without-operator")
 	if code != 0 || errs != "" {
 		t.Errorf("uninstall: code %d: %s%s", code, out, errs)
 	}
-	d.told(out)
-	d.remade(before)
+	lines := []string{"note: 5 pods wait for the scheduler quartermaster, which is gone:\n", "kubectl get pods -A --field-selector " + waitingPods + "\n"}
+	for name, uid := range before {
+		d.kept(name, uid)
+		if p := d.of(name); p != nil {
+			lines = append(lines, "\n  "+podsIn+"/"+p.Name+"\n")
+		}
+	}
+	for _, line := range lines {
+		if !strings.Contains(out, line) {
+			t.Errorf("it does not say %q:\n%s", line, out)
+		}
+	}
 }

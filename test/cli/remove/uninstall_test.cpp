@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <protozero/pbf_writer.hpp>
 
 #include "cli/controller/policy_file.hpp"
 #include "kube/client.hpp"
@@ -134,6 +136,68 @@ TEST(uninstall, a_long_list_of_quotas_ends_with_how_many_namespaces_are_left_out
   const auto list = list_of_quotas(written);
   EXPECT_TRUE(list.starts_with("  team-100: cards\n")) << list;
   EXPECT_TRUE(list.ends_with("  team-119: cards\n  and 5 more namespaces\n")) << list;
+}
+
+kube::task<void> read_into(kube::transport& transport, std::vector<kube::object_key>& pods) {
+  auto found = co_await read_waiting(transport);
+  if (!found) co_return std::unexpected(found.error());
+  pods = std::move(*found);
+  co_return kube::result<void>();
+}
+
+TEST(uninstall, reads_pods_that_wait_for_the_scheduler_and_are_not_being_deleted) {
+  const auto message = [](const std::function<void(protozero::pbf_writer&)>& fill) {
+    std::string out;
+    protozero::pbf_writer writer(out);
+    fill(writer);
+    return out;
+  };
+  const auto pod = [&](const char* name, bool deleting) {
+    return message([&](auto& pod) {
+      pod.add_message(1, message([&](auto& meta) {
+                        meta.add_string(1, name);
+                        meta.add_string(3, "lab");
+                        meta.add_string(5, uid);
+                        meta.add_string(6, "7");
+                        if (deleting) meta.add_message(9, message([](auto& time) { time.add_int64(1, 1700000000); }));
+                      }));
+    });
+  };
+  reconcilers::recording_transport server;
+  server.answer = [&](const kube::request& request) -> kube::result<kube::response> {
+    EXPECT_TRUE(request.target.contains("spec.schedulerName%3Dquartermaster%2Cspec.nodeName%3D%2Cstatus.phase%3DPend"))
+        << request.target;
+    kube::response out;
+    out.status = 200;
+    out.content_type = "application/vnd.kubernetes.protobuf";
+    out.body = message([&](auto& list) {
+      list.add_message(1, message([](auto& meta) { meta.add_string(2, "100"); }));
+      list.add_message(2, pod("waits", false));
+      list.add_message(2, pod("goes", true));
+      list.add_message(2, pod("also", false));
+    });
+    return out;
+  };
+  std::vector<kube::object_key> pods;
+  ASSERT_TRUE(reconcilers::run(read_into(server, pods)));
+  EXPECT_EQ(pods, (std::vector<kube::object_key>{{"lab", "also"}, {"lab", "waits"}}));
+}
+
+TEST(uninstall, names_ten_pods_that_wait_and_the_command_that_lists_them_all) {
+  EXPECT_EQ(note_of_waiting({}), "");
+  const std::string command =
+      "kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending\n";
+  const auto note = note_of_waiting({{"lab", "debug"}});
+  EXPECT_TRUE(
+      note.starts_with("note: 1 pod waits for the scheduler quartermaster, which is gone:\n  lab/debug\nall of "
+                       "them: " +
+                       command))
+      << note;
+  std::vector<kube::object_key> pods;
+  for (int i = 10; i < 22; ++i) pods.push_back({"lab", "pod-" + std::to_string(i)});
+  const auto long_note = note_of_waiting(pods);
+  EXPECT_TRUE(long_note.starts_with("note: 12 pods wait")) << long_note;
+  EXPECT_TRUE(long_note.contains("  lab/pod-19\n  and 2 more\nall of them: " + command)) << long_note;
 }
 
 std::string said_of(const std::string& text) {

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <random>
 #include <sstream>
 
 #include "cli/lint/lint.hpp"
+#include "cli/verbs.hpp"
 #include "reconcilers/declarations/parse.hpp"
 
 namespace cli {
@@ -98,6 +100,13 @@ TEST(render, S21_S23_what_it_writes_is_read_as_it_was_meant) {
   EXPECT_EQ(declaration.runtime_class, "ascend");
   EXPECT_TRUE(declaration.ignore_node_check);
   EXPECT_FALSE(declaration.enabled);
+}
+
+TEST(render, help_names_the_document_of_schedulers) {
+  CLI::App app;
+  int rc = 0;
+  add_render(app, rc);
+  EXPECT_THAT(app.get_subcommand("render")->get_footer(), HasSubstr("docs/scheduler-config.md"));
 }
 
 TEST(render, S24_refuses_an_illegal_value_in_one_line) {

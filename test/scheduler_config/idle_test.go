@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +19,11 @@ func edited(t *testing.T, from, to string) string {
 		t.Fatalf("base.yaml has no %q", from)
 	}
 	return strings.Replace(base, from, to, 1)
+}
+
+// own is a file in which the second profile has this name, so that no other kube-scheduler looks at its pods.
+func own(config, scheduler string) string {
+	return strings.Replace(config, "schedulerName: batch", "schedulerName: "+scheduler, 1)
 }
 
 // says is whether lint has that code of the file.
@@ -57,74 +61,64 @@ func waits(t *testing.T, name, scheduler string) (condition corev1.PodCondition)
 
 // Every call to such an address fails: url_malformed and url_cut are errors of a file that starts.
 func TestS7_AnAddressNothingCanBeSentToFailsEveryPod(t *testing.T) {
+	t.Parallel()
 	for i, url := range []string{"https://[::1", "https://127.0.0.1:99999", "https://127.0.0.1:0", "https://127.0.0.256:9443", "https:///scheduler"} {
-		config := edited(t, "https://127.0.0.1:9443/scheduler", "'"+url+"'")
-		code := "url_malformed"
-		if strings.HasPrefix(url, "https:///") {
-			code = "url_cut"
-		}
-		says(t, config, code)
-		name := fmt.Sprint("address-", i)
-		var why corev1.PodCondition
-		did, err := at.start(config, func() { why = waits(t, name, "default-scheduler") }, "--leader-elect=false")
-		must(t, err)
-		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
-		if !did.started || why.Status != corev1.ConditionFalse || why.Reason != "SchedulerError" {
-			t.Errorf("%s: started: %v, the pod's condition %+v\n%s", url, did.started, why, did.said)
-		}
-		t.Logf("%s: %s", url, why.Message)
+		t.Run(url, func(t *testing.T) {
+			t.Parallel()
+			name := fmt.Sprint("address-", i)
+			config := own(edited(t, "https://127.0.0.1:9443/scheduler", "'"+url+"'"), name)
+			code := "url_malformed"
+			if strings.HasPrefix(url, "https:///") {
+				code = "url_cut"
+			}
+			says(t, config, code)
+			var why corev1.PodCondition
+			did, err := at.start(config, func() { why = waits(t, name, name) }, noElection)
+			must(t, err)
+			must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
+			if !did.started || why.Status != corev1.ConditionFalse || why.Reason != "SchedulerError" {
+				t.Errorf("started: %v, the pod's condition %+v\n%s", did.started, why, did.said)
+			}
+			t.Log(why.Message)
+		})
 	}
 }
 
-// mayHoldEveryLease: Leases are the scheduler's whatever their name, so that the name alone decides.
-func mayHoldEveryLease(t *testing.T) {
-	t.Helper()
-	rbac, named := at.Client.RbacV1(), metav1.ObjectMeta{Name: "every-lease"}
-	_, err := rbac.ClusterRoles().Create(at.ctx, &rbacv1.ClusterRole{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"coordination.k8s.io"},
-		Resources: []string{"leases"}, Verbs: []string{"*"}}}}, metav1.CreateOptions{})
-	must(t, err)
-	_, err = rbac.ClusterRoleBindings().Create(at.ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: named, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: named.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "system:kube-scheduler"}}}, metav1.CreateOptions{})
-	must(t, err)
-	t.Cleanup(func() {
-		must(t, rbac.ClusterRoleBindings().Delete(at.ctx, named.Name, metav1.DeleteOptions{}))
-		must(t, rbac.ClusterRoles().Delete(at.ctx, named.Name, metav1.DeleteOptions{}))
-	})
-}
-
-// Such a Lease is never made, so its kube-scheduler never leads.
+// Such a Lease is never made, so its kube-scheduler never leads. It is an administrator: the name alone decides.
 func TestS7_ALeaseOfNoLegalNameIsNeverHeld(t *testing.T) {
-	mayHoldEveryLease(t)
+	t.Parallel()
 	lead := func(t *testing.T, name, line string) (outcome, bool) {
-		config := edited(t, "resourceName: mutant", line)
+		config := strings.ReplaceAll(own(edited(t, "resourceName: mutant", line), name), standard, at.Kubeconfig)
 		if name != "legal" {
 			says(t, config, "lease_name_malformed")
 		}
 		var why corev1.PodCondition
-		did, err := at.start(config, func() { why = waits(t, name, "default-scheduler") })
+		did, err := at.start(config, func() { why = waits(t, name, name) })
 		must(t, err)
 		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
 		return did, why.Reason != ""
 	}
-	t.Run("illegal", func(t *testing.T) {
-		for name, line := range map[string]string{"illegal-name": "resourceName: a b", "illegal-namespace": "resourceNamespace: A.b"} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				did, led := lead(t, name, line)
-				if !did.started || led || !strings.Contains(strings.ToLower(did.said), "error initially creating lea") {
-					t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
-				}
-			})
+	for name, line := range map[string]string{"illegal-name": "resourceName: a b", "illegal-namespace": "resourceNamespace: A.b"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			did, led := lead(t, name, line)
+			if !did.started || led || !strings.Contains(strings.ToLower(did.said), "error initially creating lea") {
+				t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
+			}
+		})
+	}
+	t.Run("legal", func(t *testing.T) {
+		t.Parallel()
+		if did, led := lead(t, "legal", "resourceName: a.b"); !led {
+			t.Errorf("started: %v, led: %v\n%s", did.started, led, did.said)
 		}
 	})
-	if did, led := lead(t, "legal", "resourceName: a.b"); !led {
-		t.Errorf("a legal name: started: %v, led: %v\n%s", did.started, led, did.said)
-	}
 }
 
 // The pod is judged, and its events are refused.
 func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
-	events := func(scheduler, name string) (made []string) {
+	t.Parallel()
+	events := func(t *testing.T, scheduler, name string) (made []string) {
 		config := edited(t, "schedulerName: batch", "schedulerName: "+scheduler)
 		if scheduler == "a b" {
 			says(t, config, "scheduler_name_malformed")
@@ -141,15 +135,21 @@ func TestS7_ASchedulerThatNoEventCanNameIsSilent(t *testing.T) {
 					made = append(made, one.Reason)
 				}
 			}
-		}, "--leader-elect=false")
+		}, noElection)
 		must(t, err)
 		must(t, at.Client.CoreV1().Pods("default").Delete(at.ctx, name, metav1.DeleteOptions{}))
 		return made
 	}
-	if made := events("a b", "silent"); len(made) != 0 {
-		t.Errorf("events %v", made)
-	}
-	if made := events("a-b", "heard"); len(made) == 0 {
-		t.Error("no event of a scheduler with a legal name")
-	}
+	t.Run("silent", func(t *testing.T) {
+		t.Parallel()
+		if made := events(t, "a b", "silent"); len(made) != 0 {
+			t.Errorf("events %v", made)
+		}
+	})
+	t.Run("heard", func(t *testing.T) {
+		t.Parallel()
+		if made := events(t, "a-b", "heard"); len(made) == 0 {
+			t.Error("no event of a scheduler with a legal name")
+		}
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,9 +26,15 @@ func pod(name, scheduler string) *corev1.Pod {
 			Containers: []corev1.Container{{Name: "main", Image: "none", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}}}}
 }
 
+// turns: of the kube-schedulers that have a profile of one name, only one runs at a time, so that it is the one who asks.
+var turns sync.Map
+
 // asks starts kube-scheduler with the file and waits until it has asked the extender about a pod.
 func asks(t *testing.T, name, config, scheduler string) {
 	t.Helper()
+	turn, _ := turns.LoadOrStore(scheduler, &sync.Mutex{})
+	turn.(*sync.Mutex).Lock()
+	defer turn.(*sync.Mutex).Unlock()
 	asked := false
 	pod := pod("p-"+strings.Trim(illegal.ReplaceAllString(strings.ToLower(name), "-"), "-"), scheduler)
 	did, err := at.start(config, func() {
@@ -39,7 +46,7 @@ func asks(t *testing.T, name, config, scheduler string) {
 			asked = at.was("filter default/" + pod.Name)
 		}
 		at.Client.CoreV1().Pods(pod.Namespace).Delete(at.ctx, pod.Name, metav1.DeleteOptions{})
-	}, "--leader-elect=false")
+	}, noElection)
 	must(t, err)
 	if !did.started {
 		t.Fatalf("kube-scheduler %s does not start:\n%s\n%s", at.minor, did.said, config)
@@ -62,12 +69,14 @@ func profile(t *testing.T, config string) string {
 }
 
 func TestS7_AFileOfItsOwnStartsAndAsksTheExtender(t *testing.T) {
+	t.Parallel()
 	config, err := at.render("--scheduler-name", "cards")
 	must(t, err)
 	asks(t, "own", config, "cards")
 }
 
 func TestS7_EveryMergedFileStartsAndAsksTheExtender(t *testing.T) {
+	t.Parallel()
 	for i, name := range named(t, "corpus") {
 		if !sampled(i) {
 			continue
@@ -93,6 +102,7 @@ func TestS7_EveryMergedFileStartsAndAsksTheExtender(t *testing.T) {
 
 // A profile of its own in the same process, next to the one that was there by default.
 func TestS7_AProfileBesideOthersStarts(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	must(t, os.WriteFile(file, []byte(read(t, "corpus/01-kubeadm-minimal.yaml")), 0o600))
 	config, err := at.render("--into", file, "--scheduler-name", "cards")

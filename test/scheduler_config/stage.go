@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,6 +30,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"quartermaster.io/test/faults/kit"
 )
+
+// noElection: with this flag a kube-scheduler schedules at once, whatever its file says.
+const noElection = "--leader-elect=false"
 
 // standard is where the files of people have their kubeconfig; ours is put in its place before a scheduler gets one.
 const standard = "/etc/kubernetes/scheduler.conf"
@@ -145,7 +149,7 @@ type outcome struct {
 }
 
 // start runs kube-scheduler with a configuration until it has tried to become the leader, or ended by itself; then `while` (may be nil) runs,
-// and it is ended.
+// and it is ended. Without an election there is no line to wait for: `while` sees whether it schedules.
 func (s *stage) start(config string, while func(), flags ...string) (outcome, error) {
 	dir, err := os.MkdirTemp(s.dir, "run-")
 	if err != nil {
@@ -193,9 +197,8 @@ func (s *stage) start(config string, while func(), flags ...string) (outcome, er
 		if healthy.IsZero() && serves() {
 			healthy = time.Now()
 		}
-		// Without an election there is no line to wait for.
-		elects := strings.Contains(strings.ToLower(said.String()), "attempting to acquire leader lease")
-		if healthy.IsZero() || (!elects && time.Since(healthy) < 4*time.Second) {
+		goesOn := while != nil && slices.Contains(flags, noElection) || strings.Contains(strings.ToLower(said.String()), "attempting to acquire leader lease")
+		if healthy.IsZero() || (!goesOn && time.Since(healthy) < 4*time.Second) {
 			continue
 		}
 		if while != nil {

@@ -50,6 +50,7 @@ func agree(t *testing.T, config string) (outcome, verdict) {
 
 // One edit of a sound file each: kube-scheduler's own start shows whether our verdict is right.
 func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
+	t.Parallel()
 	var table []struct{ Name, From, To, Append, Code, Only string }
 	must(t, yaml.Unmarshal([]byte(read(t, "mutants.yaml")), &table))
 	if len(table) < 60 {
@@ -76,6 +77,7 @@ func TestS7_KubeSchedulerAgreesWithEveryVerdict(t *testing.T) {
 
 // What the manuals tell people to write, to the letter, and each of its mistakes alone. Files of certificates are of this test.
 func TestS7_WhatTheManualsSayIsJudgedAsItStarts(t *testing.T) {
+	t.Parallel()
 	for _, name := range named(t, "mistakes") {
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			t.Parallel()
@@ -98,6 +100,7 @@ func TestS7_WhatTheManualsSayIsJudgedAsItStarts(t *testing.T) {
 
 // A file that is not there ends kube-scheduler; lint cannot know that, and names each file the start depends on.
 func TestS7_KubeSchedulerEndsWithoutAFileThatLintNames(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for _, field := range []string{"caFile", "certFile", "keyFile"} {
 		t.Run(field, func(t *testing.T) {

@@ -3,7 +3,7 @@
 #include "controller/clock.hpp"
 #include "kube/json_object.hpp"
 
-namespace reconcilers {
+namespace api {
 
 namespace json = kube::json;
 
@@ -75,4 +75,4 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
       });
 }
 
-}  // namespace reconcilers
+}  // namespace api

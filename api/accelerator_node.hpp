@@ -10,7 +10,7 @@
 
 #include "kube/object.hpp"
 
-namespace reconcilers {
+namespace api {
 
 /// A change that was given up: what was asked for, why, and what it takes to try it again.
 struct rolled_back {
@@ -61,4 +61,4 @@ struct accelerator_node : kube::object {
   friend bool operator==(const accelerator_node&, const accelerator_node&) = default;
 };
 
-}  // namespace reconcilers
+}  // namespace api

@@ -5,7 +5,7 @@
 
 #include "kube/json_object.hpp"
 
-namespace reconcilers {
+namespace api {
 namespace {
 
 namespace json = kube::json;
@@ -115,4 +115,4 @@ quota::tenant tenant_of(const std::string& name_space, std::vector<const acceler
   return out;
 }
 
-}  // namespace reconcilers
+}  // namespace api

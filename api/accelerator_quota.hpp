@@ -11,7 +11,7 @@
 #include "kube/object.hpp"
 #include "quota/limits.hpp"
 
-namespace reconcilers {
+namespace api {
 
 struct accelerator_quota : kube::object {
   std::string cohort;
@@ -36,4 +36,4 @@ quota::tenant tenant_of(const std::string& name_space, std::vector<const acceler
 /// Both count: of two limits on one thing the smaller.
 void add(quota::tenant& tenant, const quota::tenant& more);
 
-}  // namespace reconcilers
+}  // namespace api

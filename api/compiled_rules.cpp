@@ -6,7 +6,7 @@
 #include "api/names.hpp"
 #include "kube/json_object.hpp"
 
-namespace reconcilers {
+namespace api {
 
 bool compiled_rules::sends_pods() const { return labels.value_or(names::scheduler_label, "") == "Dedicated"; }
 
@@ -29,4 +29,4 @@ kube::result<compiled_rules> compiled_rules::decode(std::string_view bytes) {
       });
 }
 
-}  // namespace reconcilers
+}  // namespace api

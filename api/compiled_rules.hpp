@@ -8,7 +8,7 @@
 #include "kube/object.hpp"
 #include "kube/resource.hpp"
 
-namespace reconcilers {
+namespace api {
 
 /// What we keep of a ResourceRules object.
 struct compiled_rules : kube::object {
@@ -28,4 +28,4 @@ struct compiled_rules : kube::object {
   friend bool operator==(const compiled_rules&, const compiled_rules&) = default;
 };
 
-}  // namespace reconcilers
+}  // namespace api

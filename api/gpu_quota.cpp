@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace reconcilers {
+namespace api {
 namespace {
 
 using nlohmann::json;
@@ -72,4 +72,4 @@ std::expected<std::vector<quota::tenant>, std::string> read_gpu_quota(std::strin
   return out;
 }
 
-}  // namespace reconcilers
+}  // namespace api

@@ -11,7 +11,7 @@
 
 #include "quota/limits.hpp"
 
-namespace reconcilers {
+namespace api {
 
 inline constexpr std::string_view gpu_quota_namespace = "kube-system", gpu_quota_name = "gpuquota",
                                   gpu_quota_key = "gpu_quota";
@@ -20,4 +20,4 @@ inline constexpr std::string_view gpu_quota_namespace = "kube-system", gpu_quota
 /// @return what is wrong, where, and what is allowed, in one line; nothing of the text counts then.
 std::expected<std::vector<quota::tenant>, std::string> read_gpu_quota(std::string_view text);
 
-}  // namespace reconcilers
+}  // namespace api

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace reconcilers {
+namespace api {
 
 constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325ULL) {
   for (const char c : text) {
@@ -27,4 +27,4 @@ inline std::string certificates_of(std::string_view authorities, std::string_vie
   return hex(fnv1a(certificate, fnv1a(authorities)));
 }
 
-}  // namespace reconcilers
+}  // namespace api

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-namespace reconcilers::names {
+namespace api::names {
 
 /// On nodes: which module serves the node; every module DaemonSet selects it. On objects and pods of a module: whose
 /// they are. Written by us only.
@@ -77,4 +77,4 @@ constexpr bool is_system(std::string_view ns) {
 /// The AcceleratorPolicy that counts.
 inline constexpr std::string_view policy = "default";
 
-}  // namespace reconcilers::names
+}  // namespace api::names

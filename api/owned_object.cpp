@@ -5,7 +5,7 @@
 #include "api/hash.hpp"
 #include "kube/wire.hpp"
 
-namespace reconcilers {
+namespace api {
 namespace {
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
@@ -31,4 +31,4 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
   return read;
 }
 
-}  // namespace reconcilers
+}  // namespace api

@@ -8,7 +8,7 @@
 
 #include "kube/object.hpp"
 
-namespace reconcilers {
+namespace api {
 
 /// Reads metadata into `object`; the result is a hash of all other bytes. errc::decode.
 kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view bytes, kube::object& object);
@@ -38,4 +38,4 @@ using owned_service_account = owned<kube::resources::service_accounts>;
 using owned_secret = owned<kube::resources::secrets>;
 using owned_config_map = owned<kube::resources::config_maps>;
 
-}  // namespace reconcilers
+}  // namespace api

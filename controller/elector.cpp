@@ -9,23 +9,12 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "kube/status.hpp"
 
 namespace controller {
-namespace {
 
 using json = nlohmann::json;
-
-std::string text_at(const json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-}
-std::int64_t number_at(const json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_number_integer() ? match->get<std::int64_t>() : 0;
-}
-
-}  // namespace
 
 std::string make_identity() {
   char host[256] = {};
@@ -43,14 +32,14 @@ void end_process_now(std::string_view reason) {
 lease_record record_of(const json& lease) {
   lease_record out;
   if (const auto spec = lease.find("spec"); spec != lease.end() && spec->is_object()) {
-    out.holder = text_at(*spec, "holderIdentity");
-    out.duration_seconds = number_at(*spec, "leaseDurationSeconds");
-    out.transitions = number_at(*spec, "leaseTransitions");
-    out.acquire_time = text_at(*spec, "acquireTime");
-    out.renew_time = text_at(*spec, "renewTime");
+    out.holder = kube::text_in(*spec, "holderIdentity");
+    out.duration_seconds = kube::number_in(*spec, "leaseDurationSeconds");
+    out.transitions = kube::number_in(*spec, "leaseTransitions");
+    out.acquire_time = kube::text_in(*spec, "acquireTime");
+    out.renew_time = kube::text_in(*spec, "renewTime");
   }
   if (const auto meta = lease.find("metadata"); meta != lease.end() && meta->is_object())
-    out.resource_version = text_at(*meta, "resourceVersion");
+    out.resource_version = kube::text_in(*meta, "resourceVersion");
   return out;
 }
 

@@ -6,10 +6,12 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 
 namespace controller {
 namespace {
 
+using kube::text_at;
 using json = nlohmann::json;
 
 /// A merge patch: null takes the label off. The UID is a precondition, as the API server compares it.
@@ -17,11 +19,6 @@ json label_patch(const std::string& uid, const json& value) {
   json patch = {{"metadata", {{"labels", {{leader_label, value}}}}}};
   if (!uid.empty()) patch["metadata"]["uid"] = uid;
   return patch;
-}
-
-std::string text_at(const json& object, const char* pointer) {
-  const auto value = object.value(json::json_pointer(pointer), json());
-  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 kube::task<void> mark_once(kube::client& api, own_pod self) {

@@ -1,15 +1,11 @@
 #pragma once
-// Who leads, decided without I/O and without a clock: the driver (controller/elector.hpp) reads and writes the Lease
-// and tells this machine what came of it and what time it is. The rules are those of client-go's tools/leaderelection:
-//  - A record is valid for its duration from the local moment at which it was last seen to change. No machine's clock
-//  is compared with
-//    another's: what the record says about times is never read. What is assumed is that clocks run at about the same
-//    rate.
-//  - We lead only after the server has accepted our write, counted from the moment it was *sent*, and for the renew
-//  deadline, which is
-//    shorter than the lease: we stop before another may start.
-//  - This is not mutual exclusion. A request that is under way when the time is over arrives late; writes must be safe
-//  to repeat.
+// Decides who leads, without I/O and without a clock. The driver (controller/elector.hpp) reads and writes the Lease
+// and passes each answer and the time to this machine. The rules are those of client-go's tools/leaderelection:
+//  - A record is valid for its duration, counted from the local time when we last saw it change. The record's
+//    timestamps are never read, so no two clocks are compared. Clocks are assumed to run at about the same rate.
+//  - We lead only after the server accepts our write, for the renew deadline, counted from when the write was *sent*.
+//    The renew deadline is shorter than the lease, so we stop before another process may start.
+//  - This is not mutual exclusion. A request sent in time may arrive late, so writes must be safe to repeat.
 
 #include <chrono>
 #include <cstdint>
@@ -29,8 +25,7 @@ struct lease_settings {
   milliseconds retry{2'000};            ///< between tries; followers add up to a fifth at random
 
   lease_settings() = default;
-  /// client-go's rule: duration > renew deadline > 1.2 * retry, all at least a second. Empty when it holds, else what
-  /// does not.
+  /// What breaks client-go's rule: duration > renew deadline > 1.2 * retry, all at least a second. Empty: nothing does.
   std::string problem() const;
 };
 
@@ -50,14 +45,14 @@ struct lease_step {
     acquire,  ///< PUT with our name, transitions one higher (or POST where `create`)
     renew,    ///< PUT with our name
     wait,
-    lost,  ///< we led and do no longer: stop at once. Never followed by anything else
+    lost,  ///< we no longer lead: stop at once. No other step follows
   } action = kind::wait;
   milliseconds wait{0};
-  milliseconds deadline{0};  ///< read, acquire, renew: an answer later than this is of no use
+  milliseconds deadline{0};  ///< read, acquire, renew: time limit of the request
   bool create = false;       ///< acquire: there is no record yet
   std::int64_t transitions = 0;
   bool keep_acquire_time = false;  ///< renew: acquireTime stays what it was
-  std::string reason;              ///< lost: one line
+  std::string reason;              ///< lost: why, in one line
 };
 
 class lease_machine {
@@ -68,19 +63,18 @@ class lease_machine {
 
   /// The answer to `read`; empty: there is no record.
   void on_record(std::optional<lease_record> record, milliseconds now);
-  /// The answer to `acquire` or `renew`: the server has taken it, and this is the record now. `sent` is when the
-  /// request left.
+  /// The server accepted `acquire` or `renew`. `record` is the stored record, `sent` is when the request left.
   void on_written(lease_record record, milliseconds sent, milliseconds now);
-  /// Any answer but those.
+  /// `read`, `acquire` or `renew` failed.
   void on_failed(const kube::error& error, milliseconds now);
 
   /// May we act as the leader at this moment?
   bool held(milliseconds now) const { return remaining(now) > milliseconds(0); }
-  /// For how long yet, if no renewal comes; zero when not held.
+  /// How long we lead if no renewal succeeds; zero when not held.
   milliseconds remaining(milliseconds now) const;
   /// Who leads, as far as we have seen; empty: no one.
   const std::string& holder() const { return seen_ ? seen_->holder : nobody_; }
-  /// We give it back: from now on not held. The record to write, when there is one to give back.
+  /// Releases the lease; from now on it is not held. Returns the record to write; empty when it was not held.
   std::optional<lease_record> release(milliseconds now);
 
   const lease_settings& settings() const { return settings_; }
@@ -97,9 +91,9 @@ class lease_machine {
   std::optional<lease_record> seen_;
   milliseconds seen_at_{0};  // when `seen_` last changed, on our clock
   bool absent_ = false;      // the last read found no record
-  bool fresh_ = false;       // `seen_` or `absent_` is an answer we have not acted on
+  bool fresh_ = false;       // we may write from `seen_` or `absent_` without another read
   bool leading_ = false;     // the server accepted our last acquire or a renew after it
-  bool looked_ = false;      // a refused renewal has been looked into since the last accepted one
+  bool looked_ = false;      // a refused renewal was followed by a read at once; reset when a write is accepted
   bool lost_ = false;
   bool released_ = false;
   milliseconds renewed_at_{0};  // when the last accepted write was sent

@@ -12,6 +12,7 @@
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 #include "kube/frame.hpp"
+#include "kube/json_text.hpp"
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
 
@@ -38,12 +39,7 @@ std::optional<kube::object_key> key_of(std::string_view object, kube::encoding w
     if (!read) return std::nullopt;
   } else {
     const auto parsed = nlohmann::json::parse(object, nullptr, false);
-    const auto text = [&](const char* path) {
-      const auto value =
-          parsed.is_object() ? parsed.value(nlohmann::json::json_pointer(path), nlohmann::json()) : nlohmann::json();
-      return value.is_string() ? value.get<std::string>() : std::string();
-    };
-    found.key = {text("/metadata/namespace"), text("/metadata/name")};
+    found.key = {kube::text_at(parsed, "/metadata/namespace"), kube::text_at(parsed, "/metadata/name")};
   }
   if (found.key.name.empty()) return std::nullopt;
   return found.key;

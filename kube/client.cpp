@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 
+#include "kube/json_text.hpp"
 #include "kube/status.hpp"
 
 namespace kube {
@@ -91,8 +92,7 @@ task<std::vector<json>> client::list(const resource& type, list_options options)
     if (items == page->end() || (!items->is_array() && !items->is_null()))
       co_return std::unexpected(error{errc::decode, 200, name + ": the answer is not a list", {}});
     for (auto& item : *items) all.push_back(std::move(item));
-    const auto next = page->value("/metadata/continue"_json_pointer, json());
-    options.continue_token = next.is_string() ? next.get<std::string>() : std::string();
+    options.continue_token = text_at(*page, "/metadata/continue");
     // The token has the version in it; giving both is refused.
     options.resource_version.clear();
     options.resource_version_match.clear();
@@ -101,8 +101,7 @@ task<std::vector<json>> client::list(const resource& type, list_options options)
 }
 
 task<json> client::create(const resource& type, std::string_view ns, const json& object, write_options options) {
-  const auto called = object.value("/metadata/name"_json_pointer, json());
-  const object_key key{std::string(ns), called.is_string() ? called.get<std::string>() : std::string()};
+  const object_key key{std::string(ns), text_at(object, "/metadata/name")};
   auto name = operation("create", type, key.to_string());
   auto request = create_request(type, ns, object, options);
   co_return co_await call_json(std::move(name), std::move(request));

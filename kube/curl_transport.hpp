@@ -6,12 +6,12 @@
 //   unary  8 requests at a time, the rest queue in order; 30 s, waiting included
 //   lease  its own connection, 5 s
 //
-// After a failure or a deadline a lane gives up its idle connections (they may be as dead as the one that failed): the
-// next request opens a new one, transfers that are running go on. A 401 renews the credential and tries once more if
-// there is another to try. A request on a kept connection that the server closed before its first byte is sent again by
-// libcurl, POST too: creates must be safe to repeat (AlreadyExists may be our own).
+// After a failure or a timeout a lane drops its idle connections, which may be dead too. The next request opens a new
+// connection; running transfers go on. A 401 renews the credential. If the new credential differs, the request is sent
+// once more. When the server closes a kept connection before the first byte of an answer, libcurl sends the request
+// again, even a POST. So creates must be safe to repeat: AlreadyExists may mean our own object.
 //
-// Cancelling a coroutine that waits here (asio cancellation slots) takes the request out and closes its connection.
+// Cancelling a coroutine that waits here (asio cancellation slots) removes its request and closes its connection.
 
 #include <boost/asio/any_io_executor.hpp>
 #include <chrono>
@@ -36,7 +36,7 @@ struct transport_options {
 
 class curl_transport final : public transport {
  public:
-  /// `executor` is the one loop thread. Coroutines that are still inside when the transport goes away stay valid.
+  /// `executor` runs on the one loop thread. Coroutines still in `send` or `stream` stay valid after the destructor.
   curl_transport(boost::asio::any_io_executor executor, cluster_config config,
                  transport_options options = transport_options());
   ~curl_transport() override;
@@ -45,7 +45,7 @@ class curl_transport final : public transport {
   task<response> stream(request request, chunk_sink sink) override;
 
   const lane_counters& count(lane lane) const;
-  /// Gives up the idle connections of a lane; what is running goes on.
+  /// Drops the idle connections of a lane; running transfers go on.
   void reset(lane lane);
   const cluster_config& config() const;
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <vector>
 
+#include "kube/json_text.hpp"
 #include "kube/rfc3339.hpp"
 
 namespace kube {
@@ -175,19 +176,15 @@ result<exec_credential> parse_exec_credential(std::string_view output, const exe
   const auto status = doc.find("status");
   if (status == doc.end() || !status->is_object())
     return bad(named(plugin) + " printed an ExecCredential without status");
-  const auto field = [&](const char* key) {
-    const auto value = status->find(key);
-    return value != status->end() && value->is_string() ? value->get<std::string>() : std::string();
-  };
   exec_credential got;
-  got.token = field("token");
-  got.certificate = field("clientCertificateData");
-  got.key = field("clientKeyData");
+  got.token = text_in(*status, "token");
+  got.certificate = text_in(*status, "clientCertificateData");
+  got.key = text_in(*status, "clientKeyData");
   if (got.token.empty() && got.certificate.empty())
     return bad(named(plugin) + " printed neither status.token nor status.clientCertificateData");
   if (got.certificate.empty() != got.key.empty())
     return bad(named(plugin) + " printed only one of status.clientCertificateData and status.clientKeyData");
-  if (const auto until = field("expirationTimestamp"); !until.empty()) {
+  if (const auto until = text_in(*status, "expirationTimestamp"); !until.empty()) {
     const auto rfc3339 = parse_rfc3339(until);
     if (!rfc3339) return bad(named(plugin) + ": status.expirationTimestamp \"" + until + "\" is not RFC 3339");
     got.expires = std::chrono::system_clock::time_point(std::chrono::seconds(*rfc3339));

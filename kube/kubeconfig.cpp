@@ -23,10 +23,10 @@ struct entry {
   YAML::Node body;
   std::string file;
 };
-using entries = std::map<std::string, entry, std::less<>>;
+using entry_map = std::map<std::string, entry, std::less<>>;
 
 struct merged {
-  entries clusters, users, contexts;
+  entry_map clusters, users, contexts;
   std::string current;
   std::string files;  // for messages
 };
@@ -77,7 +77,7 @@ pem_source pem(const entry& entry, const std::string& key) {
 
 /// Items of `clusters`, `users` or `contexts`: {name, <inner>: {...}}. A name that is there already keeps its first
 /// value.
-void collect(const YAML::Node& list, const char* key, const char* inner, const std::string& file, entries& entries) {
+void collect(const YAML::Node& list, const char* key, const char* inner, const std::string& file, entry_map& entries) {
   if (!list || list.IsNull()) return;
   if (!list.IsSequence()) throw fault{at(file, list) + ": " + key + " must be a list"};
   for (const auto& item : list) {
@@ -108,7 +108,7 @@ void read(const std::string& file, merged& merged) {
   if (merged.current.empty()) merged.current = text(entry{root, file}, "current-context");
 }
 
-const entry& pick(const entries& entries, const std::string& name, const char* kind, const std::string& files) {
+const entry& pick(const entry_map& entries, const std::string& name, const char* kind, const std::string& files) {
   if (const auto found = entries.find(name); found != entries.end()) return found->second;
   std::string known;
   for (const auto& [key, unused] : entries) known += (known.empty() ? "" : ", ") + key;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/json_text.hpp"
 #include "kube/wire.hpp"
 
 namespace kube {
@@ -36,34 +37,24 @@ result<api_status> read_protobuf(std::string_view bytes) {
   });
 }
 
-std::string text_at(const nlohmann::json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-}
-
-int number_at(const nlohmann::json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_number_integer() ? match->get<int>() : 0;
-}
-
 result<api_status> read_json(std::string_view bytes) {
   const auto object = nlohmann::json::parse(bytes, nullptr, false);
-  if (!object.is_object() || text_at(object, "kind") != "Status") {
+  if (!object.is_object() || text_in(object, "kind") != "Status") {
     return std::unexpected(error{errc::decode, 0, "not a Status", {}});
   }
   api_status made;
-  made.code = number_at(object, "code");
-  made.reason = text_at(object, "reason");
-  made.message = text_at(object, "message");
+  made.code = static_cast<int>(number_in(object, "code"));
+  made.reason = text_in(object, "reason");
+  made.message = text_in(object, "message");
   const auto details = object.find("details");
   if (details == object.end() || !details->is_object()) return made;
-  if (const int after = number_at(*details, "retryAfterSeconds"); after > 0) {
+  if (const auto after = static_cast<int>(number_in(*details, "retryAfterSeconds")); after > 0) {
     made.retry_after = std::chrono::seconds(after);
   }
   const auto causes = details->find("causes");
   if (causes == details->end() || !causes->is_array()) return made;
   for (const auto& cause : *causes) {
-    if (cause.is_object() && text_at(cause, "reason") == too_large_reason) made.version_too_large = true;
+    if (cause.is_object() && text_in(cause, "reason") == too_large_reason) made.version_too_large = true;
   }
   return made;
 }

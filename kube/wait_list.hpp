@@ -1,7 +1,7 @@
 #pragma once
-// Coroutines of one loop waiting for an event, first come first served. Nothing is posted and nothing is locked: a
-// waiter sleeps on its own timer, and being woken means that the timer is cancelled. Lives in a shared_ptr that waiters
-// hold, because a waiting coroutine can be destroyed after the owner of the list.
+// Coroutines of one loop wait for an event, first come first served. Nothing is posted and nothing is locked: each
+// waiter sleeps on its own timer, and a wake-up cancels that timer. Waiters share ownership of the list, because a
+// waiting coroutine can be destroyed after the list's owner.
 
 #include <algorithm>
 #include <boost/asio/as_tuple.hpp>
@@ -31,7 +31,7 @@ class wait_list {
     co_return state.cancelled() != boost::asio::cancellation_type::none ? woken::by_cancellation : woken::by_deadline;
   }
 
-  /// Wakes the one that has waited longest; false when no one waits.
+  /// Wakes the longest waiter; false when no coroutine waits.
   bool notify_one() {
     if (waiting_.empty()) return false;
     wake(waiting_.front());

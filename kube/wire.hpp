@@ -109,6 +109,14 @@ result<T> named(T made, const result<void>& problem) {
   return made;
 }
 
+/// An object that `read(bytes, made)` fills.
+template <class T>
+result<T> decode(std::string_view bytes, auto read) {
+  T made;
+  const auto done = guarded("protobuf", [&] { read(bytes, made); });
+  return named(std::move(made), done);
+}
+
 /// Time and MicroTime: seconds 1, nanos 2.
 struct time {
   std::int64_t seconds = 0;

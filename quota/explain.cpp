@@ -225,7 +225,7 @@ class repairs {
     used_.assign(view.used.begin(), view.used.end());
     foretold_ = std::ranges::any_of(demand.needs(),
                                     [&](const need& need) { return gpu_manager::chooses(need, *view.inventory); });
-    const node& here = *view.inventory;
+    const node_inventory& here = *view.inventory;
     const auto cards = std::min(used_.size(), max_cards);
     if (cards > 0 && here.cards.size() < max_cards && !better_card_helps()) return;
     for (std::size_t i = 0; i < cards; ++i) {
@@ -256,7 +256,7 @@ class repairs {
   }
 
  private:
-  bool fits(const node& node, bool any_order = false) const {
+  bool fits(const node_inventory& node, bool any_order = false) const {
     return fit(*demand_, {&node, used_, view_->counts_used}, {.only = only_, .any_order = any_order}).fits();
   }
 
@@ -290,7 +290,7 @@ class repairs {
   void freed(change::kind kind, std::size_t card, std::int64_t most, std::int64_t total, const Less& less) {
     if (best_) most = std::min(most, part_of(best_->size, total));
     if (most <= 0) return;
-    const node& here = *view_->inventory;
+    const node_inventory& here = *view_->inventory;
     const auto smallest = [&](std::int64_t bad, std::int64_t good, bool any_order) {
       while (good - bad > 1) {
         const auto middle = bad + (good - bad) / 2;
@@ -336,14 +336,14 @@ class repairs {
 
   /// Only where one key is what is short.
   void counted_keys() {
-    const node& here = *view_->inventory;
+    const node_inventory& here = *view_->inventory;
     for (const counted_key& entry : demand_->counts()) {
       const auto match =
           static_cast<std::size_t>(std::ranges::find(here.counts, entry.key, &count::key) - here.counts.begin());
       const bool there = match < here.counts.size();
       const auto missing = entry.amount - (there ? here.counts[match].amount - view_->counts_used[match] : 0);
       if (missing <= 0) continue;
-      node node = here;
+      node_inventory node = here;
       std::vector<std::int64_t> taken(view_->counts_used.begin(), view_->counts_used.end());
       if (there)
         node.counts[match].amount += missing;
@@ -368,7 +368,7 @@ class repairs {
   std::vector<card_use> used_;
   bool foretold_ = false;
   demand needs_;
-  node more_;  // the node with something changed; kept, so that its strings are allocated once
+  node_inventory more_;  // the node with something changed; kept, so that its strings are allocated once
 };
 
 std::string name_of(const node_view& view) { return view.inventory == nullptr ? "?" : view.inventory->name; }

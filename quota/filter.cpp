@@ -21,9 +21,9 @@ std::int64_t hundredths(const card& card, const card_use& now) {
 }
 
 /// Reads the pod once for each kind of service; the oldest reading makes room where there are many kinds.
-class reader {
+class pod_reader {
  public:
-  explicit reader(std::span<const limits> pod) : pod_(pod) {}
+  explicit pod_reader(std::span<const limits> pod) : pod_(pod) {}
 
   const demand* on(const service& service) {
     if (size_ == 0 || !(readings_[last_].offer == service)) last_ = find_or_read(service);
@@ -98,7 +98,7 @@ std::int64_t fragmentation(const node_view& view) {
 
 void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::span<shortfall> out,
             const selector* only) {
-  reader reader{pod};
+  pod_reader reader{pod};
   for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
     if (nodes[i].inventory == nullptr) {
       out[i] = {.code = reason::no_node};
@@ -111,7 +111,7 @@ void filter(std::span<const limits> pod, std::span<const node_view> nodes, std::
 
 void score(std::span<const limits> pod, std::span<const node_view> nodes, policy policy, std::span<std::uint8_t> out,
            const selector* only) {
-  reader reader{pod};
+  pod_reader reader{pod};
   placement placement;
   for (std::size_t i = 0; i < nodes.size() && i < out.size(); ++i) {
     out[i] = 0;

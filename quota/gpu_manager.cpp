@@ -15,7 +15,7 @@ constexpr int root = -1;
 /// subtree, a group of a level above the groups of closer levels it meets.
 class tree {
  public:
-  tree(const node& node, std::uint32_t free) : cards_(static_cast<unsigned>(node.cards.size())), free_(free) {
+  tree(const node_inventory& node, std::uint32_t free) : cards_(static_cast<unsigned>(node.cards.size())), free_(free) {
     for (unsigned a = 0; a < cards_; ++a)
       for (unsigned b = a + 1; b < cards_; ++b) join(level_of(node.between(a, b).pci), bit(a) | bit(b));
     parents_.fill(root);
@@ -94,7 +94,8 @@ class tree {
   int size_ = 0;
 };
 
-std::size_t share(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out) {
+std::size_t share(const need& need, const node_inventory& node, std::span<const card_use> used,
+                  std::span<std::uint8_t> out) {
   using order = std::tuple<std::int32_t, std::int64_t, std::int32_t>;
   std::size_t best = SIZE_MAX;
   order least;
@@ -113,7 +114,8 @@ std::size_t share(const need& need, const node& node, std::span<const card_use> 
 
 }  // namespace
 
-std::size_t choose(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out) {
+std::size_t choose(const need& need, const node_inventory& node, std::span<const card_use> used,
+                   std::span<std::uint8_t> out) {
   if (!need.whole) return share(need, node, used, out);
   if (need.cards > used.size() || need.cards > out.size()) return 0;
   std::size_t found = 0;

@@ -21,7 +21,7 @@ namespace quota::gpu_manager {
 inline constexpr std::int64_t unit_mib = 256;  ///< it tells no smaller differences of memory
 
 /// Does it choose for this need?
-inline bool chooses(const need& need, const node& node) {
+inline bool chooses(const need& need, const node_inventory& node) {
   return need.node_mode == mode::vgpu && node.serves.has(mode::vgpu);
 }
 
@@ -30,6 +30,7 @@ inline bool chooses(const need& need, const node& node) {
 /// free. For several: the free ones of the closest subtree that has enough. Without links the cards are one subtree.
 /// The containers of a pod come in their order, so `used` has those before it.
 /// @return how many: as many as are needed, or 0
-std::size_t choose(const need& need, const node& node, std::span<const card_use> used, std::span<std::uint8_t> out);
+std::size_t choose(const need& need, const node_inventory& node, std::span<const card_use> used,
+                   std::span<std::uint8_t> out);
 
 }  // namespace quota::gpu_manager

@@ -112,7 +112,7 @@ enum class policy : std::uint8_t {
   spread,   ///< the emptiest first
 };
 
-struct node {
+struct node_inventory {
   std::string name;
   service serves;
   std::vector<card> cards;          ///< the first `max_cards` of them are used
@@ -125,7 +125,7 @@ struct node {
   link between(std::size_t a, std::size_t b) const {
     return links.size() == cards.size() * cards.size() ? links[a * cards.size() + b] : link{};
   }
-  friend bool operator==(const node&, const node&) = default;
+  friend bool operator==(const node_inventory&, const node_inventory&) = default;
 };
 
 /// Cards of one node that are looked at.

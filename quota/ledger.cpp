@@ -8,13 +8,13 @@ namespace {
 constexpr std::size_t nowhere = SIZE_MAX;
 constexpr std::int64_t most = std::int64_t{1} << 40;
 
-std::size_t card_at(const node& node, std::string_view uuid) {
+std::size_t card_at(const node_inventory& node, std::string_view uuid) {
   for (std::size_t i = 0; i < node.cards.size() && i < max_cards; ++i)
     if (node.cards[i].uuid == uuid) return i;
   return nowhere;
 }
 
-std::size_t key_at(const node& node, std::string_view key) {
+std::size_t key_at(const node_inventory& node, std::string_view key) {
   const auto match = std::ranges::find(node.counts, key, &count::key);
   return match == node.counts.end() ? nowhere : static_cast<std::size_t>(match - node.counts.begin());
 }
@@ -32,7 +32,7 @@ void apply(card_use& card_use, const grant& grant, std::int32_t sign) {
 
 }  // namespace
 
-bool apply(const node& node, const holding& holding, int sign, std::span<card_use> used,
+bool apply(const node_inventory& node, const holding& holding, int sign, std::span<card_use> used,
            std::span<std::int64_t> counts_used) {
   bool all = true;
   for (const grant& grant : holding.grants) {
@@ -102,7 +102,7 @@ std::size_t ledger::beyond(const book& book) {
   return found;
 }
 
-void ledger::put(node node) {
+void ledger::put(node_inventory node) {
   auto& book = books_[node.name];
   if (book.reported && book.inventory == node) return;
   book.reported = true;

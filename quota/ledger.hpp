@@ -54,14 +54,14 @@ enum class booked : std::uint8_t {
 
 /// A node with what is given out of it. Valid until the ledger changes.
 struct node_view {
-  const node* inventory = nullptr;
+  const node_inventory* inventory = nullptr;
   std::span<const card_use> used;             ///< one a card, in the node's order
   std::span<const std::int64_t> counts_used;  ///< one a counted key, in the node's order
 };
 
 /// Adds (sign 1) or takes away (-1) what a pod holds of the node from sums of its cards and counted keys, in its order.
 /// False where it holds something the node does not have; that is left out.
-bool apply(const node& node, const holding& holding, int sign, std::span<card_use> used,
+bool apply(const node_inventory& node, const holding& holding, int sign, std::span<card_use> used,
            std::span<std::int64_t> counts_used);
 
 class ledger {
@@ -84,7 +84,7 @@ class ledger {
 
   /// The node as it is now; what pods hold of it stays booked. Cost: its cards x what is held of them where something
   /// changed, one comparison where nothing did.
-  void put(node node);
+  void put(node_inventory node);
   /// Its pods stay booked until they are released: a node of the same name may come back.
   void remove(std::string_view name);
   /// Nothing where the node is not reported. O(1).
@@ -131,7 +131,7 @@ class ledger {
 
   struct book {
     bool reported = false;
-    node inventory;
+    node_inventory inventory;
     std::vector<card_use> used;
     std::vector<std::int64_t> counts_used;
     std::vector<const entry*> holders;

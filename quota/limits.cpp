@@ -87,7 +87,7 @@ std::optional<isolation> isolation_in(bool whole, const traits& pod) {
 
 }  // namespace
 
-std::vector<charge> charges_of(const holding& holding, const node* node, const traits& pod) {
+std::vector<charge> charges_of(const holding& holding, const node_inventory* node, const traits& pod) {
   std::map<std::pair<std::string_view, std::optional<isolation>>, amounts_of_cards> sums;
   for (const grant& grant : holding.grants) {
     const card* match = nullptr;

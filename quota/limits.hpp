@@ -57,7 +57,7 @@ struct charge {
   friend bool operator==(const charge&, const charge&) = default;
 };
 /// One a model and isolation, sorted. A card the node does not have is charged as it was granted, without a model.
-std::vector<charge> charges_of(const holding& holding, const node* node, const traits& pod = {});
+std::vector<charge> charges_of(const holding& holding, const node_inventory* node, const traits& pod = {});
 /// Before a node is chosen, one an isolation: no model and pool, and no memory for shares in percent and for whole
 /// cards. At most what will be charged in the end, so what is refused for it is refused everywhere.
 std::vector<charge> charges_of(const demand& demand, const traits& pod = {});

@@ -22,7 +22,7 @@ class node_trial {
   node_view view() const { return {node_, used_, counts_}; }
 
  private:
-  const node* node_;
+  const node_inventory* node_;
   std::vector<card_use> used_;
   std::vector<std::int64_t> counts_;
 };

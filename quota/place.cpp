@@ -400,7 +400,7 @@ shortfall fit(const demand& demand, const node_view& view, const preferences& pr
   return admitted ? shortfall{} : shortfall{.code = reason::plugin_choice, .container = only.container};
 }
 
-holding holding_of(const demand& demand, const placement& placement, const node& node) {
+holding holding_of(const demand& demand, const placement& placement, const node_inventory& node) {
   holding out{.node = node.name, .grants = {}, .counts = {}};
   out.grants.reserve(placement.all().size());
   for (const placed& place : placement.all())

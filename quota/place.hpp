@@ -112,6 +112,6 @@ shortfall place(const demand& demand, const node_view& view, policy policy, plac
 shortfall fit(const demand& demand, const node_view& view, const preferences& preferences = {});
 
 /// What the ledger records of a placement. Allocates.
-holding holding_of(const demand& demand, const placement& placement, const node& node);
+holding holding_of(const demand& demand, const placement& placement, const node_inventory& node);
 
 }  // namespace quota

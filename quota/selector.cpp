@@ -19,11 +19,11 @@ enum class annotation_kind : std::uint8_t {
   count
 };
 
-struct row {
+struct key_meaning {
   std::string_view key;
   annotation_kind meaning;
 };
-constexpr row table[] = {
+constexpr key_meaning table[] = {
     {"nvidia.com/use-gputype", annotation_kind::use_type},
     {"nvidia.com/nouse-gputype", annotation_kind::no_type},
     {"nvidia.com/use-gpuuuid", annotation_kind::use_uuid},
@@ -38,8 +38,8 @@ constexpr row table[] = {
     {"tkestack.io/gpu-pool", annotation_kind::pool},
 };
 
-const row* find(std::string_view key) {
-  const auto match = std::ranges::find(table, key, &row::key);
+const key_meaning* find(std::string_view key) {
+  const auto match = std::ranges::find(table, key, &key_meaning::key);
   return match == std::end(table) ? nullptr : &*match;
 }
 
@@ -91,7 +91,7 @@ std::optional<std::int64_t> number(std::string_view text, std::string_view unit)
 bool selector::known(std::string_view key) { return find(key) != nullptr; }
 
 bool selector::read(std::string_view key, std::string_view value) {
-  const row* const row = find(key);
+  const key_meaning* const row = find(key);
   if (row == nullptr) return false;
   bool understood = true;
   const auto wrong = [&](std::string_view item, std::string_view allowed) {
@@ -160,7 +160,7 @@ bool selector::allows(const card& card) const {
          });
 }
 
-bool selector::allows(const node& node, const card& card) const {
+bool selector::allows(const node_inventory& node, const card& card) const {
   if (!pools_.empty() && !has(pools_, node.pool)) return false;
   const auto cards = static_cast<std::int64_t>(node.cards.size());
   if (!counts_.empty() && std::ranges::find(counts_, cards) == counts_.end()) return false;

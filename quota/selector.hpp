@@ -36,14 +36,14 @@ class selector {
 
   /// No cards were named: every card will do.
   bool nothing() const;
-  bool allows(const node& node, const card& card) const;
+  bool allows(const node_inventory& node, const card& card) const;
   /// Of what is known without the card's node: all but pools and the number of its cards.
   bool allows(const card& card) const;
 
   /// hami.io/gpu-scheduler-policy: how shares are placed on nodes of HAMi, over the node's own.
   const std::optional<policy>& placement() const { return placement_; }
   /// How shares are placed on this node for this pod.
-  policy on(const node& node, policy otherwise) const {
+  policy on(const node_inventory& node, policy otherwise) const {
     if (placement_ && (node.serves.has(mode::hami) || node.serves.has(mode::volcano))) return *placement_;
     return node.placement.value_or(otherwise);
   }

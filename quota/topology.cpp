@@ -13,7 +13,7 @@ using index = std::uint8_t;
 /// Sets of free cards, of which the best so far is kept. Indexes are in the list of free cards.
 class choice {
  public:
-  choice(const node& node, std::span<const index> free, std::size_t cards)
+  choice(const node_inventory& node, std::span<const index> free, std::size_t cards)
       : node_(node), free_(free.first(std::min(free.size(), max_cards))), wanted_(cards) {
     for (std::size_t a = 0; a < free_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b) best_pair_ = std::max(best_pair_, between(a, b));
@@ -95,7 +95,7 @@ class choice {
     best_ = chosen_;
   }
 
-  const node& node_;
+  const node_inventory& node_;
   std::span<const index> free_;
   std::size_t wanted_, size_ = 0;
   std::array<index, max_cards> chosen_, best_;
@@ -108,7 +108,7 @@ class choice {
 
 int quality(const link& link) { return static_cast<int>(link.pci) * 10 + link.nvlinks * 100; }
 
-std::size_t best_together(const node& node, std::span<const std::uint8_t> free, std::size_t cards,
+std::size_t best_together(const node_inventory& node, std::span<const std::uint8_t> free, std::size_t cards,
                           std::span<std::uint8_t> out) {
   if (cards == 0 || cards > free.size() || cards > out.size()) return 0;
   choice choice{node, free, cards};
@@ -120,7 +120,7 @@ std::size_t best_together(const node& node, std::span<const std::uint8_t> free, 
   return cards;
 }
 
-bool knows_topology(const node& node) {
+bool knows_topology(const node_inventory& node) {
   return node.links.size() == node.cards.size() * node.cards.size() ||
          std::ranges::any_of(node.cards, [](const card& card) { return card.numa >= 0; });
 }

@@ -19,7 +19,7 @@ constexpr amounts legal_of(std::string_view key) {
   return known ? known->legal : amounts{};
 }
 
-struct row {
+struct key_meaning {
   std::string_view key;
   mode node_mode;
   role is;
@@ -29,7 +29,7 @@ struct row {
 
 // Units: 256 MiB (gpu-manager: pkg/types), 1 GiB (MPS as the platform offers it, gpushare), MiB (HAMi). Amounts:
 // resource_keys.hpp; the burst is an annotation and no key.
-constexpr row table[] = {
+constexpr key_meaning table[] = {
     {.key = "nvidia.com/gpu", .node_mode = mode::pgpu, .is = role::whole},
     {.key = "nvidia.com/gpu", .node_mode = mode::hami, .is = role::slot},
     {.key = "nvidia.com/gpu", .node_mode = mode::share, .is = role::replica},
@@ -65,20 +65,20 @@ bool offered(std::string_view key, const service& service) {
   return true;
 }
 
-const row* find(std::string_view key, const service& service) {
+const key_meaning* find(std::string_view key, const service& service) {
   if (!offered(key, service)) return nullptr;
-  for (const row& row : table)
+  for (const key_meaning& row : table)
     if (service.has(row.node_mode) && row.key == key) return &row;
   return nullptr;
 }
 
 std::string_view key_of(mode mode, role is) {
-  for (const row& row : table)
+  for (const key_meaning& row : table)
     if (row.node_mode == mode && row.is == is) return row.key;
   return {};
 }
 
-bool legal(const row& row, std::int64_t value) { return value <= most && row.legal.allow(value); }
+bool legal(const key_meaning& row, std::int64_t value) { return value <= most && row.legal.allow(value); }
 
 std::int64_t below(const amounts& amounts, std::int64_t value) {
   std::int64_t best = -1;
@@ -100,7 +100,7 @@ std::int64_t above(const amounts& amounts, std::int64_t value) {
              : -1;
 }
 
-refusal not_legal(const row& row, std::int64_t value) {
+refusal not_legal(const key_meaning& row, std::int64_t value) {
   return {.kind = wrong::not_legal,
           .key = row.key,
           .value = value,
@@ -111,18 +111,18 @@ refusal not_legal(const row& row, std::int64_t value) {
 
 /// What one container says, sorted by role. All of one mode.
 struct container_amounts {
-  const row* rows[roles] = {};
+  const key_meaning* rows[roles] = {};
   std::int64_t values[roles] = {};
-  const row* first = nullptr;
+  const key_meaning* first = nullptr;
 
   std::int64_t operator[](role is) const { return values[static_cast<std::size_t>(is)]; }
-  const row& of(role is) const { return *rows[static_cast<std::size_t>(is)]; }
+  const key_meaning& of(role is) const { return *rows[static_cast<std::size_t>(is)]; }
 
-  std::optional<refusal> hear(const row& entry, std::int64_t value) {
+  std::optional<refusal> hear(const key_meaning& entry, std::int64_t value) {
     auto& place = rows[static_cast<std::size_t>(entry.is)];
-    const row* other = place != nullptr                                          ? place
-                       : first != nullptr && first->node_mode != entry.node_mode ? first
-                                                                                 : nullptr;
+    const key_meaning* other = place != nullptr                                          ? place
+                               : first != nullptr && first->node_mode != entry.node_mode ? first
+                                                                                         : nullptr;
     if (other != nullptr) return refusal{.kind = wrong::mixed, .key = entry.key, .value = value, .other = other->key};
     place = &entry;
     if (first == nullptr) first = &entry;
@@ -250,7 +250,7 @@ reading read_container(limits limits, const service& service, need& out, demand&
   container_amounts request;
   for (const amount& limit : limits) {
     if (limit.value == 0 || !limit.key.contains('/')) continue;
-    const row* const row = find(limit.key, service);
+    const key_meaning* const row = find(limit.key, service);
     if (row == nullptr && known(limit.key))
       return refusal{.kind = wrong::not_served, .key = limit.key, .value = limit.value};
     if (row == nullptr) {
@@ -365,16 +365,16 @@ bool demand::add(const counted_key& count) {
 }
 
 bool known(std::string_view key) {
-  return std::ranges::any_of(table, [&](const row& row) { return row.key == key; });
+  return std::ranges::any_of(table, [&](const key_meaning& row) { return row.key == key; });
 }
 
 std::optional<refusal> judge(const amount& amount, const service& service) {
   if (amount.value == 0) return {};
-  const row* const row = find(amount.key, service);
+  const key_meaning* const row = find(amount.key, service);
   if (row != nullptr) return legal(*row, amount.value) ? reading{} : not_legal(*row, amount.value);
   if (known(amount.key)) return refusal{.kind = wrong::not_served, .key = amount.key, .value = amount.value};
   if (amount.value > 0 && amount.value <= most) return {};
-  const struct row plain{.key = amount.key, .node_mode = {}, .is = role::count_};
+  const struct key_meaning plain{.key = amount.key, .node_mode = {}, .is = role::count_};
   return not_legal(plain, amount.value);
 }
 

@@ -10,7 +10,7 @@ enum class severity : std::uint8_t { error, warning };
 enum class language : std::uint8_t { en, zh };
 
 /// Patterns; their placeholders are those of the table that has them.
-struct words {
+struct message_pattern {
   std::string_view wrong;             ///< what is wrong, with field and value
   std::string_view allowed;           ///< what may stand there, when the finding itself does not say
   std::string_view remedy;            ///< what to do

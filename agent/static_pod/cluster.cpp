@@ -5,23 +5,18 @@
 #include "api/names.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
+#include "kube/json_text.hpp"
 #include "scheduler_config/url.hpp"
 
 namespace agent::static_pod {
 namespace {
 
+using kube::text_at;
 using nlohmann::json;
 namespace config = scheduler_config;
-namespace names = reconcilers::names;
 
 constexpr auto schedulers_namespace = "kube-system", schedulers_lease = "kube-scheduler";
 constexpr auto service_name = "quartermaster-extender", client_secret = "quartermaster-extender-client";
-
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object.at(location).is_string() ? object.at(location).get<std::string>()
-                                                                      : std::string();
-}
 
 /// Null where there is none.
 kube::task<json> get_if_there(kube::client& api, const kube::resource& type, kube::object_key key) {
@@ -87,7 +82,7 @@ kube::task<void> answered(kube::cluster_config config, std::string path, bool an
 
 kube::task<static_pod_cluster> look_at_cluster(kube::client& api, const static_pod::options& options, std::string pod) {
   static_pod_cluster out;
-  const kube::object_key policy_key{{}, std::string(names::policy)};
+  const kube::object_key policy_key{{}, std::string(api::names::policy)};
   const auto policy = co_await get_if_there(api, kube::resources::accelerator_policies, policy_key);
   if (!policy) co_return std::unexpected(policy.error());
   out.asked_for = policy->is_object() && text_at(*policy, "/spec/scheduler/mode") == "StaticPod" &&

@@ -25,9 +25,10 @@ struct static_pod_cluster {
   nlohmann::json mirror;                   ///< of this control-plane node's kube-scheduler; null: none
   std::vector<nlohmann::json> schedulers;  ///< of all control-plane nodes
   std::optional<std::string> renewed;      ///< the lease kube-system/kube-scheduler
-  std::map<std::string, agent::static_pod::row> rows;
-  bool has_rows = true;                                       ///< the ConfigMap is there
-  std::map<std::string, agent::static_pod::row> rolled_back;  ///< of `rows`, other control-plane nodes that are there
+  std::map<std::string, agent::static_pod::status_row> rows;
+  bool has_rows = true;  ///< the ConfigMap is there
+  std::map<std::string, agent::static_pod::status_row>
+      rolled_back;        ///< of `rows`, other control-plane nodes that are there
   std::string busy_node;  ///< another control-plane node that is under way; empty: none
 };
 

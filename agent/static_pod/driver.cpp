@@ -19,7 +19,7 @@ using controller::milliseconds;
 using nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr auto annotation = reconcilers::names::scheduler_config_annotation;
+constexpr auto annotation = api::names::scheduler_config_annotation;
 constexpr milliseconds soon{500};
 
 bool under_way(const std::optional<pods::record>& kept) {
@@ -135,10 +135,11 @@ kube::task<bool> driver::advance() {
   co_return wrote || turn_wanted;
 }
 
-kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const static_pod_cluster& cluster) {
+kube::task<pods::control_plane_facts> driver::observe(const pods::files::contents& seen,
+                                                      const static_pod_cluster& cluster) {
   const auto now = controller::boot_now();
   if (!watched_since_) watched_since_ = now;
-  pods::facts out;
+  pods::control_plane_facts out;
   out.now = seen.now;
   out.kept = seen.kept;
   out.asked_for = cluster.asked_for;
@@ -165,7 +166,7 @@ kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const
   const auto generation = about.generation == 0 ? std::string() : std::to_string(about.generation);
   out.down = pods::trouble_of_pod(cluster.mirror, annotation, about.checksum);
   if (out.down.empty())
-    out.down = pods::trouble_of_pod(cluster.mirror, reconcilers::names::scheduler_generation_annotation, generation);
+    out.down = pods::trouble_of_pod(cluster.mirror, api::names::scheduler_generation_annotation, generation);
   if (out.down.empty()) {
     const auto alive = co_await try_healthz(about.healthz);
     if (!alive) out.down = "its " + about.healthz + "/healthz does not answer: " + alive.error().message;
@@ -197,7 +198,8 @@ kube::task<pods::facts> driver::observe(const pods::files::contents& seen, const
 }
 
 /// What the files are to be.
-void driver::plan(pods::facts& facts, const pods::files::contents& seen, const static_pod_cluster& cluster) {
+void driver::plan(pods::control_plane_facts& facts, const pods::files::contents& seen,
+                  const static_pod_cluster& cluster) {
   if (!seen.now.manifest) return;
   const config::control_plane_files now{seen.now.config, *seen.now.manifest};
   const auto url = cluster.extender ? cluster.extender->url : options_.extender_url;
@@ -228,16 +230,16 @@ void driver::plan(pods::facts& facts, const pods::files::contents& seen, const s
 kube::task<void> driver::tell(const pods::step& step, const std::string& manifest, const static_pod_cluster& cluster,
                               const std::optional<pods::record>& kept) {
   const auto about = config::facts_of(manifest);
-  const auto before = cluster.rows.contains(options_.node) ? cluster.rows.at(options_.node) : pods::row();
-  pods::row now{.is = std::string(to_string(step.is)),
-                .generation = step.kind == pods::action::keep ? step.kept.generation : about.generation,
-                .checksum = about.checksum,
-                .version = about.version,
-                .since = before.since,
-                .reason = step.reason};
+  const auto before = cluster.rows.contains(options_.node) ? cluster.rows.at(options_.node) : pods::status_row();
+  pods::status_row now{.is = std::string(to_string(step.is)),
+                       .generation = step.kind == pods::action::keep ? step.kept.generation : about.generation,
+                       .checksum = about.checksum,
+                       .version = about.version,
+                       .since = before.since,
+                       .reason = step.reason};
   // At rest what is wanted is in place, and that was made of what the cluster has now.
   if (step.kind == pods::action::rest && step.is == pods::state::applied && cluster.extender)
-    now.certificates = reconcilers::certificates_of(cluster.extender->ca, cluster.extender->certificate);
+    now.certificates = api::certificates_of(cluster.extender->ca, cluster.extender->certificate);
   if (step.is == pods::state::rolled_back && kept && kept->after.config)
     now.tried = config::checksum_of(*kept->after.config);
   const bool other = now.is != before.is;

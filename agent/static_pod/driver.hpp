@@ -38,9 +38,9 @@ class driver {
   boost::asio::awaitable<void> work();
   /// One look and at most one step. True: look again at once.
   kube::task<bool> advance();
-  kube::task<agent::static_pod::facts> observe(const agent::static_pod::files::contents& seen,
-                                               const static_pod_cluster& cluster);
-  void plan(agent::static_pod::facts& facts, const agent::static_pod::files::contents& seen,
+  kube::task<agent::static_pod::control_plane_facts> observe(const agent::static_pod::files::contents& seen,
+                                                             const static_pod_cluster& cluster);
+  void plan(agent::static_pod::control_plane_facts& facts, const agent::static_pod::files::contents& seen,
             const static_pod_cluster& cluster);
   kube::task<void> tell(const agent::static_pod::step& step, const std::string& manifest,
                         const static_pod_cluster& cluster, const std::optional<agent::static_pod::record>& kept);

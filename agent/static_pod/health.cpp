@@ -4,25 +4,21 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "kube/json_text.hpp"
+
 namespace agent::static_pod {
 namespace {
 
+using kube::text_at;
 using json = nlohmann::json;
 
-std::string text_at(const json& object, const json::json_pointer& json_pointer) {
-  if (!object.contains(json_pointer)) return {};
-  const auto& found = object.at(json_pointer);
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
-
-std::string name_of(const json& pod) { return text_at(pod, json::json_pointer("/metadata/name")); }
+std::string name_of(const json& pod) { return text_at(pod, "/metadata/name"); }
 
 bool ready(const json& pod) {
   const json::json_pointer pointer("/status/conditions");
   if (!pod.contains(pointer) || !pod.at(pointer).is_array()) return false;
   for (const auto& entry : pod.at(pointer)) {
-    if (text_at(entry, json::json_pointer("/type")) == "Ready")
-      return text_at(entry, json::json_pointer("/status")) == "True";
+    if (text_at(entry, "/type") == "Ready") return text_at(entry, "/status") == "True";
   }
   return false;
 }
@@ -31,7 +27,7 @@ bool ready(const json& pod) {
 std::string says(const json& pod) {
   for (const auto* entry : {"/status/containerStatuses/0/state/waiting/reason",
                             "/status/containerStatuses/0/state/terminated/reason", "/status/reason"}) {
-    if (auto text = text_at(pod, json::json_pointer(entry)); !text.empty()) return " (" + text + ")";
+    if (auto text = text_at(pod, entry); !text.empty()) return " (" + text + ")";
   }
   const json::json_pointer restarts("/status/containerStatuses/0/restartCount");
   if (!pod.contains(restarts) || !pod.at(restarts).is_number_integer() || pod.at(restarts) <= 0) return {};
@@ -51,7 +47,7 @@ std::string trouble_of_pod(const json& mirror, std::string_view annotation, std:
 }
 
 std::string run_of(const json& mirror, std::string_view checksum) {
-  return std::string(checksum) + " " + text_at(mirror, json::json_pointer("/status/containerStatuses/0/containerID"));
+  return std::string(checksum) + " " + text_at(mirror, "/status/containerStatuses/0/containerID");
 }
 
 std::string trouble_of_others(const std::vector<json>& pods, std::string_view own_pod) {
@@ -62,7 +58,7 @@ std::string trouble_of_others(const std::vector<json>& pods, std::string_view ow
   return {};
 }
 
-std::string write(const row& row) {
+std::string write(const status_row& row) {
   const nlohmann::ordered_json out = {{"state", row.is},
                                       {"generation", row.generation},
                                       {"checksum", row.checksum},
@@ -74,13 +70,11 @@ std::string write(const row& row) {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-row read_row(std::string_view text) {
-  row out;
+status_row read_row(std::string_view text) {
+  status_row out;
   const auto parsed = json::parse(text, nullptr, false);
   if (!parsed.is_object()) return out;
-  const auto field = [&parsed](const char* name) {
-    return text_at(parsed, json::json_pointer("/" + std::string(name)));
-  };
+  const auto field = [&parsed](const char* name) { return text_at(parsed, "/" + std::string(name)); };
   out.is = field("state");
   if (const auto position = parsed.find("generation"); position != parsed.end() && position->is_number_integer())
     out.generation = position->get<std::int64_t>();
@@ -93,12 +87,13 @@ row read_row(std::string_view text) {
   return out;
 }
 
-bool between(const row& row) {
+bool between(const status_row& row) {
   return row.is == to_string(state::changing) || row.is == to_string(state::rolling_back) ||
          row.is == to_string(state::removing);
 }
 
-std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum) {
+std::string trouble_of_tried(const std::map<std::string, status_row>& rows, std::string_view own,
+                             std::string_view checksum) {
   for (const auto& [node, row] : rows) {
     if (node == own || row.is != to_string(state::rolled_back) || row.tried.empty() || row.tried != checksum) continue;
     return "control-plane node " + node +

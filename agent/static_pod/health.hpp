@@ -26,22 +26,23 @@ std::string run_of(const nlohmann::json& mirror, std::string_view checksum);
 std::string trouble_of_others(const std::vector<nlohmann::json>& pods, std::string_view own_pod);
 
 /// The row of a control-plane node, as people and the operator read it.
-struct row {
+struct status_row {
   std::string is = {};  ///< to_string(state)
   std::int64_t generation = 0;
   std::string checksum = {}, version = {}, since = {}, reason = {};
   std::string certificates = {};  ///< a name for those in place; only while nothing is changed
   std::string tried = {};         ///< checksum of the configuration that was rolled back
-  friend bool operator==(const row&, const row&) = default;
+  friend bool operator==(const status_row&, const status_row&) = default;
 };
-std::string write(const row& row);
+std::string write(const status_row& row);
 /// What is no row is an empty one.
-row read_row(std::string_view text);
+status_row read_row(std::string_view text);
 /// A change of it is under way: files are, or may be, in between.
-bool between(const row& row);
+bool between(const status_row& row);
 /// Why no change to the configuration with this checksum may begin: it failed on another control-plane node. `rows` are
 /// those of the control-plane nodes that are there, by name.
-std::string trouble_of_tried(const std::map<std::string, row>& rows, std::string_view own, std::string_view checksum);
+std::string trouble_of_tried(const std::map<std::string, status_row>& rows, std::string_view own,
+                             std::string_view checksum);
 
 /// Whether someone renews a lease, seen by its change: clocks differ.
 class pulse {

@@ -55,7 +55,7 @@ step towards(const texts& target, const texts& now, state is) {
 }
 
 /// Both files are where the change leads.
-step arrived(const facts& facts, const limits& limits) {
+step arrived(const control_plane_facts& facts, const limits& limits) {
   auto kept = *facts.kept;
   const auto is = state_of(kept.stage);
   if (facts.down.empty() && facts.up_for >= limits.settle) {
@@ -75,7 +75,7 @@ step arrived(const facts& facts, const limits& limits) {
 
 /// `kubeadm upgrade` has written the manifest again while a change was under way: the change goes on from that one. The
 /// way back leads to it, too.
-step rebased(const facts& facts) {
+step rebased(const control_plane_facts& facts) {
   auto kept = *facts.kept;
   kept.before.manifest = facts.now.manifest;
   if (kept.stage == phase::removing) kept.after.manifest = facts.now.manifest;
@@ -88,7 +88,7 @@ step rebased(const facts& facts) {
   return keep(is, std::move(kept));
 }
 
-step go_on(const facts& facts, const limits& limits) {
+step go_on(const control_plane_facts& facts, const limits& limits) {
   const auto& kept = *facts.kept;
   if (const auto file = strange(facts.now, kept); !file.empty()) {
     if (file == "kube-scheduler.yaml" && facts.foreign) return rebased(facts);
@@ -100,7 +100,7 @@ step go_on(const facts& facts, const limits& limits) {
   return towards(target, facts.now, state_of(kept.stage));
 }
 
-step at_rest(const facts& facts) {
+step at_rest(const control_plane_facts& facts) {
   const auto* kept = facts.kept ? &*facts.kept : nullptr;
   if (facts.asked_for && kept && strange(facts.now, *kept) == "scheduler-config.yaml")
     return stop(somebodys("scheduler-config.yaml"));
@@ -171,7 +171,7 @@ std::string_view to_string(state state) noexcept {
   return "";
 }
 
-step next(const facts& facts, const limits& limits) {
+step next(const control_plane_facts& facts, const limits& limits) {
   if (!facts.now.manifest) {
     if (!facts.asked_for && !facts.kept) return rest(state::disabled);
     return stop("manifests/kube-scheduler.yaml is not there: no kube-scheduler runs here as a static pod of kubeadm");

@@ -44,7 +44,7 @@ struct record {
   friend bool operator==(const record&, const record&) = default;
 };
 
-struct facts {
+struct control_plane_facts {
   texts now;
   std::optional<record> kept;
   bool asked_for = false;  ///< our entry is to be there
@@ -89,6 +89,6 @@ struct step {
   std::string text = {};
 };
 
-step next(const facts& facts, const limits& limits = {});
+step next(const control_plane_facts& facts, const limits& limits = {});
 
 }  // namespace agent::static_pod

@@ -32,7 +32,7 @@ std::string write(const record& record) {
                     {"reason", record.reason},
                     {"before", written(record.before)},
                     {"after", written(record.after)}};
-  // What is no UTF-8 never comes here (files.cpp reads none); a reason may have cut a character in two.
+  // Texts are UTF-8: files.cpp refuses any other file. A shortened reason may end inside a character.
   return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -1,14 +1,11 @@
 #include "cli/cluster/cluster.hpp"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/role_hint.hpp"
+#include "controller/sleep.hpp"
 #include "kube/client.hpp"
 #include "kube/config.hpp"
 #include "kube/curl_transport.hpp"
@@ -60,9 +57,7 @@ kube::task<kube::response> send_patiently(kube::transport& transport, std::strin
     const bool later = (answer->status == 429 || answer->status >= 500) && answer->retry_after && tries < most_tries;
     if (!later && !kube::succeeded(answer->status)) co_return std::unexpected(kube::error_of(operation, *answer));
     if (!later) co_return answer;
-    boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor,
-                                    answer->retry_after.value_or(std::chrono::seconds(1)));
-    co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await controller::sleep_for(answer->retry_after.value_or(std::chrono::seconds(1)));
   }
 }
 

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "controller/sleep.hpp"
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "kube/status.hpp"
 #include "kube/wire.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
@@ -21,7 +19,7 @@
 namespace cli {
 namespace {
 
-namespace names = reconcilers::names;
+using kube::text_in;
 using nlohmann::json;
 
 constexpr auto group_path = "/apis/quartermaster.io/v1alpha1";
@@ -40,15 +38,6 @@ void read_node_status(std::string_view bytes, listed_node& node) {
              field<7>([&](std::string_view info) { each_field(info, field<6>(node.container_runtime)); }));
 }
 
-std::string text_in(const json& object, const char* key) {
-  const auto match = object.find(key);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-}
-std::int64_t number_in(const json& object, const char* key, std::int64_t other) {
-  const auto match = object.find(key);
-  return match != object.end() && match->is_number_integer() ? match->get<std::int64_t>() : other;
-}
-
 std::vector<listed_card> cards_in(const json& list) {
   std::vector<listed_card> out;
   for (const auto& entry : list) {
@@ -58,8 +47,8 @@ std::vector<listed_card> cards_in(const json& list) {
     card.model = text_in(entry, "model");
     card.compute_capability = text_in(entry, "computeCapability");
     card.health = text_in(entry, "health");
-    card.index = number_in(entry, "index", -1);
-    card.memory_mib = number_in(entry, "memoryMiB", 0);
+    card.index = kube::number_in(entry, "index", -1);
+    card.memory_mib = kube::number_in(entry, "memoryMiB");
     out.push_back(std::move(card));
   }
   std::ranges::sort(out, {},
@@ -88,7 +77,7 @@ bool knows(const fleet& fleet, const kube::resource& type) {
 
 kube::task<void> read_policies(kube::transport& transport, fleet& fleet) {
   const std::function<void(reconcilers::accelerator_policy)> keep = [&](reconcilers::accelerator_policy policy) {
-    if (policy.key.name == names::policy)
+    if (policy.key.name == api::names::policy)
       fleet.policy = std::move(policy);
     else
       fleet.other_policies.push_back(std::move(policy.key.name));
@@ -134,7 +123,7 @@ kube::task<void> read_pods(kube::transport& transport, const std::string& only, 
   if (!only.empty()) options.field_selector = "spec.nodeName=" + only;
   const std::function<void(kube::pod)> keep = [&](kube::pod pod) {
     if (pod.finished()) return;
-    if (!pod.containers.empty() || pod.labels.contains(names::module_label) ||
+    if (!pod.containers.empty() || pod.labels.contains(api::names::module_label) ||
         !reconcilers::foreign_product(pod).empty())
       fleet.pods.push_back(std::move(pod));
   };
@@ -147,7 +136,7 @@ kube::task<void> read_pods(kube::transport& transport, const std::string& only, 
 kube::task<void> read_daemon_sets(kube::transport& transport, fleet& fleet) {
   kube::list_options options;
   options.ns = fleet.ns;
-  options.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
+  options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
   const std::function<void(kube::daemon_set)> keep = [&](kube::daemon_set set) {
     if (fleet.ns.empty()) fleet.ns = set.key.ns;
     fleet.daemon_sets.push_back(std::move(set));
@@ -157,14 +146,14 @@ kube::task<void> read_daemon_sets(kube::transport& transport, fleet& fleet) {
 
 /// Quotas are of people's namespaces: that they may not be seen is no reason to see nothing.
 kube::task<void> read_quotas(kube::transport& transport, fleet& fleet) {
-  const std::function<void(reconcilers::accelerator_quota)> keep = [&](reconcilers::accelerator_quota quota) {
+  const std::function<void(api::accelerator_quota)> keep = [&](api::accelerator_quota quota) {
     fleet.quotas.push_back(std::move(quota));
   };
-  const auto listed = co_await list_each<reconcilers::accelerator_quota>(transport, kube::list_options(), keep);
+  const auto listed = co_await list_each<api::accelerator_quota>(transport, kube::list_options(), keep);
   const bool unseen =
       !listed && (listed.error().code == kube::errc::forbidden || listed.error().code == kube::errc::not_found);
   if (!listed && !unseen) co_return std::unexpected(listed.error());
-  std::ranges::sort(fleet.quotas, {}, [](const reconcilers::accelerator_quota& quota) { return quota.key; });
+  std::ranges::sort(fleet.quotas, {}, [](const api::accelerator_quota& quota) { return quota.key; });
   co_return kube::result<void>();
 }
 
@@ -179,8 +168,7 @@ kube::task<void> look_again(kube::transport& transport, fleet& fleet) {
   const std::chrono::seconds allowed(lease.duration_seconds);
   if (lease.holder.empty() || age_of(lease, std::chrono::system_clock::now()) <= allowed)
     co_return kube::result<void>();
-  boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, second_look);
-  co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+  co_await controller::sleep_for(second_look);
   const auto later = co_await find_lease(transport, lease.key.ns);
   if (later && *later) fleet.lease_renewed = (*later)->renewed_us != lease.renewed_us;
   co_return kube::result<void>();
@@ -200,8 +188,8 @@ kube::task<void> sure_of_namespace(kube::transport& transport, const fleet_optio
 }
 
 bool concerns(const fleet& fleet, const listed_node& node) {
-  if (node.labels.contains(names::module_label) || fleet.accelerators.contains(node.key.name)) return true;
-  const auto switching = [](const kube::taint& taint) { return taint.key == names::switching_taint; };
+  if (node.labels.contains(api::names::module_label) || fleet.accelerators.contains(node.key.name)) return true;
+  const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
   if (std::ranges::any_of(node.taints, switching)) return true;
   const auto* policy = fleet.policy ? &*fleet.policy : nullptr;
   return reconcilers::intent_of(node, policy, fleet.declared).type != reconcilers::node_intent::kind::none;
@@ -212,20 +200,18 @@ bool concerns(const fleet& fleet, const listed_node& node) {
 kube::result<listed_node> listed_node::decode(std::string_view bytes) {
   auto known = kube::node::decode(bytes);
   if (!known) return std::unexpected(std::move(known.error()));
-  listed_node made;
-  static_cast<kube::node&>(made) = std::move(*known);
-  const auto done = kube::wire::guarded("protobuf", [&] {
-    kube::wire::each_field(bytes,
+  return kube::wire::decode<listed_node>(bytes, [&](std::string_view whole, listed_node& made) {
+    static_cast<kube::node&>(made) = std::move(*known);
+    kube::wire::each_field(whole,
                            kube::wire::field<3>([&](std::string_view status) { read_node_status(status, made); }));
   });
-  return kube::wire::named(std::move(made), done);
 }
 
 kube::result<listed_accelerator> listed_accelerator::decode(std::string_view bytes) {
-  auto known = reconcilers::accelerator_node::decode(bytes);
+  auto known = api::accelerator_node::decode(bytes);
   if (!known) return std::unexpected(std::move(known.error()));
   listed_accelerator made;
-  static_cast<reconcilers::accelerator_node&>(made) = std::move(*known);
+  static_cast<api::accelerator_node&>(made) = std::move(*known);
   const auto whole = json::parse(bytes, nullptr, false);
   const auto status = whole.is_object() ? whole.value("status", json::object()) : json::object();
   if (!status.is_object()) return made;
@@ -303,7 +289,7 @@ std::vector<const kube::pod*> pods_on(const fleet& fleet, std::string_view node)
 }
 
 bool is_plugin(const fleet& fleet, const kube::pod& pod) {
-  return pod.key.ns == fleet.ns && pod.labels.contains(names::module_label);
+  return pod.key.ns == fleet.ns && pod.labels.contains(api::names::module_label);
 }
 
 reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view only_node,
@@ -331,10 +317,10 @@ reconcilers::verify::cluster_view view_of(const fleet& fleet, std::string_view o
         match != fleet.accelerators.end() && !match->second.mode.phase.empty())
       view.status = match->second.mode;
     if (const auto match = fleet.accelerators.find(node.key.name); match != fleet.accelerators.end())
-      view.cards = static_cast<const reconcilers::accelerator_node&>(match->second).cards;
+      view.cards = static_cast<const api::accelerator_node&>(match->second).cards;
     for (const auto* pod : pods_on(fleet, node.key.name)) {
       if (is_plugin(fleet, *pod)) {
-        view.plugins.push_back({std::string(pod->labels.value_or(names::module_label, "")), pod->key.to_string(),
+        view.plugins.push_back({std::string(pod->labels.value_or(api::names::module_label, "")), pod->key.to_string(),
                                 pod->reason, pod->ready, pod->deleting});
       } else {
         if (!reconcilers::foreign_product(*pod).empty())

@@ -41,16 +41,16 @@ struct listed_card {
 };
 
 /// An AcceleratorNode with the agent's part.
-struct listed_accelerator : reconcilers::accelerator_node {
+struct listed_accelerator : api::accelerator_node {
   std::string driver, cuda;
   std::vector<reconcilers::agent_row> reported;  ///< status.preflight
   std::vector<listed_card> cards;                ///< in the order of their index
 
-  static const kube::resource& of() { return reconcilers::accelerator_node::of(); }
-  static constexpr kube::encoding wire = reconcilers::accelerator_node::wire;
+  static const kube::resource& of() { return api::accelerator_node::of(); }
+  static constexpr kube::encoding wire = api::accelerator_node::wire;
   static kube::result<listed_accelerator> decode(std::string_view bytes);
   friend bool operator==(const listed_accelerator& a, const listed_accelerator& b) {
-    return static_cast<const reconcilers::accelerator_node&>(a) == b && a.cards == b.cards;
+    return static_cast<const api::accelerator_node&>(a) == b && a.cards == b.cards;
   }
 };
 
@@ -64,9 +64,9 @@ struct fleet {
   /// Not finished; plugin pods, our own and others, and those that ask for an extended resource. In the order of their
   /// keys.
   std::vector<kube::pod> pods;
-  std::vector<kube::daemon_set> daemon_sets;           ///< ours
-  std::vector<reconcilers::accelerator_quota> quotas;  ///< in the order of their keys; none where we may not see them
-  std::string ns;                                      ///< the operator's; empty: not found
+  std::vector<kube::daemon_set> daemon_sets;   ///< ours
+  std::vector<api::accelerator_quota> quotas;  ///< in the order of their keys; none where we may not see them
+  std::string ns;                              ///< the operator's; empty: not found
   std::optional<kube::lease> lease;
   std::string lease_unseen;    ///< why the lease could not be read
   bool lease_renewed = false;  ///< while we looked

@@ -158,14 +158,14 @@ kube::task<void> take_snapshot(kube::transport& transport, json& object) {
   object = {
       {"apiVersion", version}, {"kind", kind}, {"taken", controller::rfc3339_millis(std::chrono::system_clock::now())}};
   kube::list_options old_quota;
-  old_quota.ns = reconcilers::gpu_quota_namespace;
-  old_quota.field_selector = "metadata.name=" + std::string(reconcilers::gpu_quota_name);
+  old_quota.ns = api::gpu_quota_namespace;
+  old_quota.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
   const std::pair<const kube::resource*, kube::list_options> all[] = {{&kube::node::of(), {}},
                                                                       {&kube::pod::of(), {}},
                                                                       {&reconcilers::accelerator_policy::of(), {}},
-                                                                      {&reconcilers::compiled_rules::of(), {}},
-                                                                      {&reconcilers::accelerator_quota::of(), {}},
-                                                                      {&reconcilers::accelerator_node::of(), {}},
+                                                                      {&api::compiled_rules::of(), {}},
+                                                                      {&api::accelerator_quota::of(), {}},
+                                                                      {&api::accelerator_node::of(), {}},
                                                                       {&kube::config_map::of(), old_quota}};
   for (const auto& [type, options] : all) {
     auto done = co_await save_all(transport, *type, options, object);

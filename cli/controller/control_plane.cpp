@@ -27,7 +27,7 @@ std::size_t rank(const scheduler_row& scheduler_row) {
   return match == states.end() ? 2 : static_cast<std::size_t>(match - states.begin());
 }
 
-scheduler_row row_of(const std::string& node, const pods::row& row) {
+scheduler_row row_of(const std::string& node, const pods::status_row& row) {
   scheduler_row out;
   out.name = node;
   out.mode = "StaticPod";

@@ -181,8 +181,7 @@ class operator_program {
     cache({}, pods_);
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, selector), deployments_);
-    if (serves_extender())
-      cache(webhook::only(reconcilers::names::extender_client_secret, options_.ns), client_secret_);
+    if (serves_extender()) cache(webhook::only(api::names::extender_client_secret, options_.ns), client_secret_);
     cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), master_rows_);
     cache(in_namespace(options_.ns, selector), services_);
     cache(in_namespace(options_.ns, selector), service_accounts_);
@@ -203,7 +202,7 @@ class operator_program {
   /// Rights that were taken away while we run, and watches that do not work: said where an administrator looks, on the
   /// policy. Before the first sync the log and /readyz say it.
   void say_trouble(const kube::error& error) {
-    const auto* about = policies_.find({{}, std::string(reconcilers::names::policy)});
+    const auto* about = policies_.find({{}, std::string(api::names::policy)});
     if (!about || !manager_.leading()) return;
     const bool refused = error.code == kube::errc::forbidden;
     events_.record(
@@ -299,7 +298,7 @@ class operator_program {
         events_});
     manager_.on_leading([this] { loop_.spawn_essential("quota_status", keep_quotas()); });
     manager_.on_leading([this] {
-      if (!policies_.find({{}, std::string(reconcilers::names::policy)}))
+      if (!policies_.find({{}, std::string(api::names::policy)}))
         controller::log::info("there is no AcceleratorPolicy named default: nothing is enrolled until one is created");
     });
   }
@@ -329,7 +328,7 @@ class operator_program {
   }
 
   void add_extender() {
-    cache(webhook::only(reconcilers::gpu_quota_name, std::string(reconcilers::gpu_quota_namespace)), old_quotas_);
+    cache(webhook::only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
         extender::dependencies{loop_,
                                metrics_,
@@ -373,7 +372,7 @@ class operator_program {
   /// the policy's own says how it is.
   control_plane_status schedulers() {
     control_plane_facts known;
-    if (const auto* rules = policies_.find({{}, std::string(reconcilers::names::policy)})) {
+    if (const auto* rules = policies_.find({{}, std::string(api::names::policy)})) {
       known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
       known.generation = rules->generation;
     }
@@ -401,7 +400,7 @@ class operator_program {
   void isolate() {
     for (const auto& node : enrolment_.isolation_changed()) enrolling_.add(node, priority());
   }
-  void report() { governing_.add({{}, std::string(reconcilers::names::policy)}); }
+  void report() { governing_.add({{}, std::string(api::names::policy)}); }
 
   /// What is found at the start waits behind what people change meanwhile.
   int priority() const { return manager_.leading() ? 10 : 0; }
@@ -435,14 +434,14 @@ class operator_program {
   controller::store<kube::deployment> deployments_;
   controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
   controller::store<kube::config_map> master_rows_;                ///< that of the static-pod agents alone
-  controller::store<reconcilers::owned_service> services_;
-  controller::store<reconcilers::owned_service_account> service_accounts_;
-  controller::store<reconcilers::owned_config_map> config_maps_;
+  controller::store<api::owned_service> services_;
+  controller::store<api::owned_service_account> service_accounts_;
+  controller::store<api::owned_config_map> config_maps_;
   controller::store<reconcilers::accelerator_policy> policies_;
-  controller::store<reconcilers::accelerator_node> accelerator_nodes_;
-  controller::store<reconcilers::owned_runtime_class> runtime_classes_;
-  controller::store<reconcilers::compiled_rules> compiled_rules_;
-  controller::store<reconcilers::accelerator_quota> quotas_;
+  controller::store<api::accelerator_node> accelerator_nodes_;
+  controller::store<api::owned_runtime_class> runtime_classes_;
+  controller::store<api::compiled_rules> compiled_rules_;
+  controller::store<api::accelerator_quota> quotas_;
   controller::store<kube::config_map> old_quotas_;  ///< with the extender only
   controller::store<kube::config_map> declared_alauda_, declared_cpaas_, device_configs_;
 
@@ -500,7 +499,7 @@ class operator_program {
       {.ns = options_.ns,
        .extender = serves_extender(),
        .on_state = [this] { report(); },
-       .on_sends = [this] { compiling_.add(reconcilers::compiled_rules::only()); },
+       .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
        .on_isolates = [this] { isolate(); }}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};

@@ -18,7 +18,7 @@ controller::http_server_options listening(const controller_options& options,
   out.name = "extender";
   out.address = options.extender_address;
   out.tls = controller::certificate_files{options.extender_cert, options.extender_key, options.extender_client_ca};
-  // One whole-node body at a time, and as many lists of names as a scheduler sends at once.
+  // Space for one body with whole nodes at a time, plus all lists of node names that a scheduler sends at once.
   out.bodies_limit = reconcilers::extender::max_filter_body + (16u << 20);
   out.small_body = 1u << 20;
   return out;
@@ -46,8 +46,7 @@ std::string extender_problem(const controller_options& options) {
   const bool any =
       !options.extender_cert.empty() || !options.extender_key.empty() || !options.extender_client_ca.empty();
   if (listens && any && !files)
-    return "--extender-cert-file, --extender-key-file and --extender-client-ca are given together, or none of them, "
-           "and "
+    return "give --extender-cert-file, --extender-key-file and --extender-client-ca together, or omit all three: then "
            "the operator issues the certificates";
   if (!listens && !options.predicates_address.empty()) return "--predicates-address needs --extender-address";
   if (!listens && any)
@@ -90,7 +89,7 @@ extender::extender(dependencies dependencies, const controller_options& options)
   predicates_.add_routes(*plain_);
 }
 
-/// The leader makes and renews the certificates, and every replica shows what is stored.
+/// The leader issues and renews the certificates. Every replica serves the stored certificate.
 void extender::issue(const dependencies& dependencies, const std::string& ns) {
   certificates_ = std::make_unique<reconcilers::extender_certificates>(
       reconcilers::extender_certificates::stores{{authority_secret, server_secret, dependencies.client_secret},
@@ -123,7 +122,7 @@ void extender::join(controller::manager& manager) {
   });
 }
 
-/// Those whose node is there: a control-plane node that is gone leaves its row. Empty: not known yet.
+/// Schedulers whose node exists; a deleted control-plane node leaves its row behind. Empty: stores not synced yet.
 std::optional<std::vector<reconcilers::extender_scheduler>> extender::masters_known() const {
   if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
   std::vector<reconcilers::extender_scheduler> out;
@@ -141,7 +140,7 @@ void extender::tell_of_quotas() {
   if (!leading_ || book_.trouble().empty()) return;
   for (const auto& entry : old_quotas_.all())
     events_.record({kube::config_map::of(), entry}, controller::event_type::warning, "QuotaUnreadable", "Read",
-                   book_.trouble() + ". What it said before holds until this is fixed.");
+                   book_.trouble() + ". The limits read before stay in force until this is fixed.");
 }
 
 kube::task<void> extender::lead() {
@@ -161,7 +160,7 @@ kube::task<void> extender::lead() {
   }
 }
 
-/// Those who wait: told why, and tried again when there is room.
+/// Tells waiting pods why they wait. When capacity is given back, touches pods that fit so that the scheduler retries.
 kube::task<void> extender::care() {
   for (;;) {
     const bool slept = co_await controller::sleep_for(200ms);

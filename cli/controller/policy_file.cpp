@@ -36,14 +36,14 @@ kube::result<json> read_policy_file(const std::string& path) {
       text::yaml::text_at(&root, "kind") != type.kind)
     return wrong("--policy " + path + ": not an " + std::string(type.kind) + " of " + type.api_version());
   const auto name = text::yaml::text_at(text::yaml::find(&root, "metadata"), "name");
-  if (name != reconcilers::names::policy)
+  if (name != api::names::policy)
     return wrong("--policy " + path + ": its name is '" + std::string(name) + "'; the one that counts is " +
-                 std::string(reconcilers::names::policy));
+                 std::string(api::names::policy));
   return std::move(*policy);
 }
 
 kube::task<void> keep_policy(kube::client& api, json policy) {
-  const kube::object_key key{{}, std::string(reconcilers::names::policy)};
+  const kube::object_key key{{}, std::string(api::names::policy)};
   kube::write_options options;
   options.field_manager = field_owner;
   options.force = true;

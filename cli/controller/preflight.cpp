@@ -28,18 +28,16 @@ kube::task<std::string> check_cluster(kube::client& api) {
   if (!group) co_return std::unexpected(group.error());
   if (group->status == 404) {
     co_return failure(kube::errc::not_found,
-                      "the API server does not know AcceleratorPolicy (quartermaster.io/v1alpha1): install the chart, "
-                      "or kubectl apply "
-                      "-f crds/, then start again");
+                      "the API server does not know AcceleratorPolicy (quartermaster.io/v1alpha1): install the chart "
+                      "or run kubectl apply -f crds/, then start again");
   }
   const std::string path = kube::path_of(kube::resources::accelerator_policies, "") + "?limit=1";
   const auto policies = co_await api.raw(path);
   if (!policies) co_return std::unexpected(policies.error());
   if (policies->status == 401) {
     co_return failure(kube::errc::unauthorized,
-                      "the API server does not accept our credentials (401): the token is expired or not of this "
-                      "cluster; make a new one, "
-                      "or use another --context");
+                      "the API server does not accept our credentials (401): the token has expired or belongs "
+                      "to another cluster; create a new token or use another --context");
   }
   if (policies->status == 403) {
     const auto error = kube::error_of("list acceleratorpolicies", *policies);

@@ -26,7 +26,7 @@ struct webhook {
     controller::runner_metrics& running;
     kube::client& client;
     const controller::store<reconcilers::accelerator_policy>& policies;
-    controller::store<reconcilers::compiled_rules>& rules;
+    controller::store<api::compiled_rules>& rules;
     const controller::store<kube::node>& nodes;
   };
   webhook(dependencies dependencies, const controller_options& options);

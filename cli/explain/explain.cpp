@@ -184,14 +184,14 @@ json as_json(const cuda::version& runtime, const subject& about, const std::vect
 
 // ---- compat without a node or a driver: what a driver must be
 
-struct need {
+struct driver_need {
   outcome is;
   std::string driver;  ///< driver; empty: any older one
   std::string_view source;
 };
 
-std::vector<need> needs_of(const cuda::version& runtime) {
-  std::vector<need> out;
+std::vector<driver_need> needs_of(const cuda::version& runtime) {
+  std::vector<driver_need> out;
   if (const auto driver = cuda::driver_for(runtime))
     out.push_back({outcome::works, to_string(*driver), cuda::sources::release_notes});
   if (const auto* family = cuda::family_of(runtime.major))
@@ -259,16 +259,12 @@ int run_explain_error(const explain_error_options& options, std::istream& input,
     }
   }
   if (!found.empty()) return 0;
-  err << "quartermaster: no error known in \"" << text::shown(text) << "\"; known are " << what_is_known() << "\n";
-  return 1;
+  return failed("no error known in \"" + text::shown(text) + "\"; known are " + what_is_known(), err);
 }
 
 int explain_compat(const explain_compat_options& options, const std::optional<kube::node>& node, std::ostream& out,
                    std::ostream& err) {
-  if (const auto wrong = wrong_usage(options); !wrong.empty()) {
-    err << "quartermaster: " << wrong << "\n";
-    return 2;
-  }
+  if (const auto wrong = wrong_usage(options); !wrong.empty()) return failed(wrong, err, 2);
   const auto runtime = *cuda::parse_version(options.cuda);
   const auto language = language_of(options.language);
   if (!node && options.driver.empty()) {
@@ -303,10 +299,7 @@ int run_explain_compat(const explain_compat_options& options, std::ostream& out,
     };
     const auto result =
         ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.node, node); });
-    if (!result) {
-      err << "quartermaster: " << result.error().message << "\n";
-      return 1;
-    }
+    if (!result) return failed(result.error().message, err);
   }
   return explain_compat(options, node, out, err);
 }

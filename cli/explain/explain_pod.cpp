@@ -199,7 +199,7 @@ std::string where_limits_are(const placements& placements, const std::string& ns
   if (std::ranges::any_of(placements.quotas.all(), [&](const auto& entry) { return entry.key.ns == ns; }))
     out += "  kubectl get acceleratorquota -n " + ns + "\n";
   for (const auto& entry : placements.old_quotas.all())
-    if (entry.data.value_or(reconcilers::gpu_quota_key, "").contains("\"" + ns + "\""))
+    if (entry.data.value_or(api::gpu_quota_key, "").contains("\"" + ns + "\""))
       out += "  kubectl get configmap -n " + entry.key.ns + " " + entry.key.name + " -o yaml\n";
   return out;
 }
@@ -212,7 +212,7 @@ std::string refusal_of(const quota::node_view& node, const ext::pod_request& req
   if (!no) return {};
   if (no->kind != quota::wrong::not_served) return quota::text_of(*no);
   const auto* known = placements.nodes.find({{}, node.inventory->name});
-  const auto module = known ? known->labels.value_or(reconcilers::names::module_label, "") : std::string_view();
+  const auto module = known ? known->labels.value_or(api::names::module_label, "") : std::string_view();
   return (module.empty() ? std::string("none of our modes") : "mode " + std::string(module)) +
          ", which does not offer " + std::string(no->key);
 }
@@ -330,10 +330,7 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(pod_example));
   verb->callback([flags, &rc] {
-    const auto fail = [&](const std::string& reason, int code) {
-      std::cerr << "quartermaster: " << reason << "\n";
-      rc = code;
-    };
+    const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
     const auto pod = pod_named(flags->pod, flags->ns);
     if (!pod) return fail(pod.error(), 2);
     placements all;

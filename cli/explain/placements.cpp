@@ -27,8 +27,8 @@ kube::task<void> read_into(kube::transport& transport, controller::store<T>& sto
 /// Few people may read kube-system: the others learn such limits when their pod is refused.
 kube::task<void> read_old_quotas(kube::transport& transport, controller::store<kube::config_map>& store) {
   kube::list_options options;
-  options.ns = reconcilers::gpu_quota_namespace;
-  options.field_selector = "metadata.name=" + std::string(reconcilers::gpu_quota_name);
+  options.ns = api::gpu_quota_namespace;
+  options.field_selector = "metadata.name=" + std::string(api::gpu_quota_name);
   auto done = co_await read_into(transport, store, std::move(options));
   if (!done && done.error().code != kube::errc::forbidden) co_return std::unexpected(std::move(done.error()));
   co_return kube::result<void>();
@@ -68,7 +68,7 @@ kube::result<void> gather(const cluster_options& options, const std::string& sna
 known_resources resources_of(const placements& placements) {
   known_resources out;
   for (const auto& node : placements.nodes.all()) add_offered(node, out.offered);
-  if (const auto* rules = placements.rules.find(reconcilers::compiled_rules::only()))
+  if (const auto* rules = placements.rules.find(api::compiled_rules::only()))
     for (auto& key : rules->keys()) out.declared.insert(std::move(key));
   return out;
 }

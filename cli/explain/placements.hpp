@@ -26,10 +26,10 @@ struct placements {
   controller::store<kube::pod> pods;
   controller::store<kube::node> nodes;
   controller::store<reconcilers::accelerator_policy> policies;
-  controller::store<reconcilers::compiled_rules> rules;
-  controller::store<reconcilers::accelerator_quota> quotas;
+  controller::store<api::compiled_rules> rules;
+  controller::store<api::accelerator_quota> quotas;
   controller::store<kube::config_map> old_quotas;
-  controller::store<reconcilers::accelerator_node> cards;
+  controller::store<api::accelerator_node> cards;
   controller::registry metrics;
   std::unique_ptr<reconcilers::extender::account> book;  ///< made when all is read
 

@@ -163,10 +163,10 @@ std::string add_pods(const manifest& manifest, const std::string& ns, std::vecto
   // What admission adds to pods that it sends to the scheduler of our own; such a taint is there only while it does.
   const auto scheduler = read->is_object() ? read->value("schedulerName", nlohmann::json()) : nlohmann::json();
   const bool sent = scheduler.is_null() || scheduler == "" || scheduler == "default-scheduler" ||
-                    scheduler == std::string(reconcilers::names::scheduler_name);
+                    scheduler == std::string(api::names::scheduler_name);
   const auto labels = metadata.value("labels", nlohmann::json::object());
-  if (sent && labels.value(std::string(reconcilers::names::scheduler_label), "") != "ignore")
-    nodes.tolerate(std::string(reconcilers::names::accelerator_taint));
+  if (sent && labels.value(std::string(api::names::scheduler_label), "") != "ignore")
+    nodes.tolerate(std::string(api::names::accelerator_taint));
   for (std::int64_t i = 0; i < count; ++i) {
     metadata["name"] = count == 1 ? manifest.key.name : manifest.key.name + "-" + std::to_string(i);
     const nlohmann::json document{{"metadata", metadata}, {"spec", *read}};
@@ -264,10 +264,7 @@ void add_simulate(CLI::App& app, int& rc) {
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(simulate_example));
   verb->callback([flags, &rc] {
-    const auto fail = [&](const std::string& reason, int code) {
-      std::cerr << "quartermaster: " << reason << "\n";
-      rc = code;
-    };
+    const auto fail = [&](const std::string& reason, int code) { rc = failed(reason, std::cerr, code); };
     const auto file = text::yaml::read_file(flags->file, std::cin);
     if (!file) return fail(file.error(), 2);
     std::vector<tried_pod> pods;

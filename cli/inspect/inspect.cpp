@@ -15,6 +15,7 @@
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
@@ -25,6 +26,7 @@ namespace cli {
 namespace {
 
 namespace declarations = reconcilers::declarations;
+using kube::text_at;
 using text::language, text::shown;
 using json = nlohmann::ordered_json;
 
@@ -81,12 +83,6 @@ kube::task<std::optional<nlohmann::json>> read_default(kube::transport& transpor
   co_return readable ? std::optional(std::move(object)) : std::nullopt;
 }
 
-std::string text_at(const nlohmann::json& object, const char* pointer) {
-  const nlohmann::json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
-
 /// What pods are held to now: the rules as the operator compiled them, which outlive an edit into an error; without
 /// them what the ConfigMaps say. How strictly, the policy says.
 struct rules_in_force {
@@ -125,12 +121,12 @@ kube::task<audit> audit_pods(kube::transport& transport, const declarations::reg
   co_return out;
 }
 
-struct words {
+struct inspect_text {
   std::vector<std::string> header;
   std::string description, nothing, not_selected, yes, no;
 };
-const words& words_in(language locale) {
-  static const words en{
+const inspect_text& words_in(language locale) {
+  static const inspect_text en{
       {"RESOURCE", "LABEL", "GROUP", "UNIT", "DEFAULT", "LIMITS", "REQUESTS", "ENABLED", "VERDICT", "CONFIGMAP"},
       "DESCRIPTION",
       "No resource is declared in namespace ",
@@ -138,13 +134,14 @@ const words& words_in(language locale) {
       "device-plugin.cpaas.io/config=true, so no one reads them:",
       "true",
       "false"};
-  static const words zh{{"资源名", "名称", "组", "单位", "默认值", "LIMITS", "REQUESTS", "启用", "结论", "CONFIGMAP"},
-                        "说明",
-                        "该命名空间中没有声明任何资源：",
-                        "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "
-                        "device-plugin.cpaas.io/config=true，因此没有人读取：",
-                        "是",
-                        "否"};
+  static const inspect_text zh{
+      {"资源名", "名称", "组", "单位", "默认值", "LIMITS", "REQUESTS", "启用", "结论", "CONFIGMAP"},
+      "说明",
+      "该命名空间中没有声明任何资源：",
+      "名称为 cf-crl-*，但既没有标签 features.cpaas.io/type=CustomResourceLimitation，也没有 "
+      "device-plugin.cpaas.io/config=true，因此没有人读取：",
+      "是",
+      "否"};
   return locale == language::zh ? zh : en;
 }
 
@@ -167,7 +164,8 @@ std::string group_of(const declarations::declaration& declaration, language lang
 /// A word that cannot be read is no word: a finding of the same field says so.
 bool unreadable(const declarations::judgement& judged, std::string_view field) {
   return std::ranges::any_of(judged.findings, [&](const declarations::finding& f) {
-    const bool no_word = f.kind == declarations::code::not_in_vocabulary || f.kind == declarations::code::missing;
+    const bool no_word =
+        f.kind == declarations::error_code::not_in_vocabulary || f.kind == declarations::error_code::missing;
     return no_word && (f.field == field || f.field == "data");
   });
 }
@@ -338,10 +336,7 @@ int run_inspect_resources(const inspect_options& options, std::ostream& out, std
   inspection found;
   const auto result =
       ask_cluster(options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, found); });
-  if (!result) {
-    err << "quartermaster: " << result.error().message << "\n";
-    return 1;
-  }
+  if (!result) return failed(result.error().message, err);
   if (!found.left_out.empty()) err << "quartermaster: " << found.left_out << "\n";
   print(found, options, out);
   return 0;
@@ -370,8 +365,7 @@ void add_save(CLI::App& verb, int& rc) {
     const auto result =
         ask_cluster(flags->cluster, [&](kube::transport& transport) { return take_snapshot(transport, all); });
     if (!result) {
-      std::cerr << "quartermaster: " << result.error().message << "\n";
-      rc = 1;
+      rc = failed(result.error().message, std::cerr);
       return;
     }
     const auto text = all.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -382,8 +376,7 @@ void add_save(CLI::App& verb, int& rc) {
     std::ofstream file(flags->file, std::ios::binary | std::ios::trunc);
     file << text << std::flush;
     if (!file) {
-      std::cerr << "quartermaster: " << flags->file << " cannot be written: " << std::strerror(errno) << "\n";
-      rc = 2;
+      rc = failed(flags->file + " cannot be written: " + std::strerror(errno), std::cerr, 2);
       return;
     }
     std::cout << flags->file << ": " << all["nodes"].size() << " nodes, " << all["pods"].size() << " pods\n";

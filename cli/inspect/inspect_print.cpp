@@ -6,6 +6,7 @@
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 
 namespace cli {
@@ -21,12 +22,6 @@ bool wide(const look_options& options) { return options.output == "wide"; }
 
 /// "vcuda-core" of "tencent.com/vcuda-core".
 std::string_view short_name(std::string_view resource) { return resource.substr(resource.rfind('/') + 1); }
-
-std::string joined(const std::vector<std::string>& texts, std::string_view separator = ", ") {
-  std::string out;
-  for (const auto& entry : texts) (out += out.empty() ? std::string_view() : separator) += entry;
-  return out;
-}
 
 std::string free_of(const node_row& node_row) {
   std::string out;
@@ -161,10 +156,10 @@ void print(const std::vector<module_row>& rows, const look_options& options, std
                                  enabled,
                                  std::to_string(entry.ready) + "/" + std::to_string(entry.desired),
                                  std::to_string(entry.nodes),
-                                 joined(entry.resources),
+                                 text::joined(entry.resources),
                                  shown(entry.message, most_shown)};
     if (wide(options))
-      row.insert(row.end(), {joined(entry.label_values), entry.daemon_set, shown(entry.image, 300), entry.title});
+      row.insert(row.end(), {text::joined(entry.label_values), entry.daemon_set, shown(entry.image, 300), entry.title});
     out.add(std::move(row));
   }
   out.print(stream);
@@ -191,7 +186,7 @@ void print(const std::vector<pod_row>& rows, const look_options& options, std::o
                                  entry.mode,
                                  entry.phase,
                                  asked_of(entry),
-                                 shown(joined(entry.cards), most_shown)};
+                                 shown(text::joined(entry.cards), most_shown)};
     if (wide(options)) row.insert(row.end(), {shown(entry.isolation), shown(entry.reason)});
     out.add(std::move(row));
   }

@@ -12,7 +12,6 @@
 namespace cli {
 namespace {
 
-namespace names = reconcilers::names;
 using nlohmann::json;
 using reconcilers::modules::module_type;
 
@@ -136,7 +135,7 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
     out.message = wanted.message;
   }
   const auto* mode = offered(fleet).find(out.mode);
-  if (!mode) mode = offered(fleet).find(node.labels.value_or(names::module_label, ""));
+  if (!mode) mode = offered(fleet).find(node.labels.value_or(api::names::module_label, ""));
   if (mode) out.resources = use_of(fleet, node, *mode);
   add_cards(out, fleet, node);
   return out;
@@ -147,7 +146,7 @@ std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quanti
   const auto node = std::ranges::find(fleet.nodes, pod.node_name,
                                       [](const listed_node& listed_node) { return listed_node.key.name; });
   const auto* here =
-      node == fleet.nodes.end() ? nullptr : offered(fleet).find(node->labels.value_or(names::module_label, ""));
+      node == fleet.nodes.end() ? nullptr : offered(fleet).find(node->labels.value_or(api::names::module_label, ""));
   for (const auto& [name, amount] : quantities) {
     if (here && std::ranges::find(here->resources, name) != here->resources.end()) return std::string(here->name);
   }
@@ -159,7 +158,7 @@ std::string mode_of(const fleet& fleet, const kube::pod& pod, const kube::quanti
 
 bool listed(const fleet& fleet, const listed_node& node) {
   if (reconcilers::has_cards(node) || fleet.accelerators.contains(node.key.name)) return true;
-  if (node.labels.contains(names::module_label)) return true;
+  if (node.labels.contains(api::names::module_label)) return true;
   return reconcilers::intent_of(node, fleet.policy ? &*fleet.policy : nullptr).type !=
          reconcilers::node_intent::kind::none;
 }
@@ -203,13 +202,13 @@ std::vector<module_row> module_rows(const fleet& fleet) {
     row.resources = {mode.resources.begin(), mode.resources.end()};
     row.label_values = {mode.label_values.begin(), mode.label_values.end()};
     for (const auto& set : fleet.daemon_sets) {
-      if (set.labels.value_or(names::module_label, "") != mode.name) continue;
+      if (set.labels.value_or(api::names::module_label, "") != mode.name) continue;
       row.desired += set.desired;
       row.ready += set.ready;
       if (row.image.empty()) row.image = set.image;
     }
     row.nodes = std::ranges::count_if(fleet.nodes, [&](const listed_node& listed_node) {
-      return listed_node.labels.value_or(names::module_label, "") == mode.name;
+      return listed_node.labels.value_or(api::names::module_label, "") == mode.name;
     });
     const auto statuses = status.is_object() ? status.value("modules", json::array()) : json::array();
     for (const auto& entry : statuses) {

@@ -68,11 +68,6 @@ void note_if_not_installed(const fleet& found, std::ostream& err) {
   err << "quartermaster: note: Quartermaster is not installed in this cluster (helm install quartermaster)\n";
 }
 
-int told(const kube::error& error, std::ostream& err) {
-  err << "quartermaster: " << error.message << "\n";
-  return 1;
-}
-
 CLI::App* add(CLI::App& inspect, const char* name, const char* description, std::string_view example,
               look_options& options) {
   auto* verb = inspect.add_subcommand(name, description);
@@ -90,7 +85,7 @@ constexpr const char* operator_namespace =
 
 int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
-  if (!found) return told(found.error(), err);
+  if (!found) return failed(found.error().message, err);
   note_if_not_installed(*found, err);
   if (options.compat == "cgpu")
     print_cgpu(*found, options.only, options.details, out);
@@ -101,7 +96,7 @@ int run_inspect_nodes(const look_options& options, std::ostream& out, std::ostre
 
 int run_inspect_modules(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
-  if (!found) return told(found.error(), err);
+  if (!found) return failed(found.error().message, err);
   note_if_not_installed(*found, err);
   print(module_rows(*found), options, out);
   return 0;
@@ -109,7 +104,7 @@ int run_inspect_modules(const look_options& options, std::ostream& out, std::ost
 
 int run_inspect_pods(const look_options& options, std::ostream& out, std::ostream& err) {
   const auto found = fetched(options);
-  if (!found) return told(found.error(), err);
+  if (!found) return failed(found.error().message, err);
   note_if_not_installed(*found, err);
   print(pod_rows(*found, options.ns), options, out);
   return 0;

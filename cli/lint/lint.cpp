@@ -14,6 +14,7 @@
 #include "cli/verbs.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/registry.hpp"
+#include "text/list.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
 
@@ -247,10 +248,6 @@ constexpr std::string_view example = R"(Example:
 Exit codes: 0 clean (or warnings alone, without --strict), 1 a file cannot be read or is no YAML, 2 wrong usage, 3 found errors.
 What each code means: docs/declarations.md and docs/cli.md)";
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
-}
-
 std::string summary(const lint_report& lint_report, language locale) {
   const auto is_error = [](const lint_finding& f) { return f.level == text::severity::error; };
   const auto errors = static_cast<std::size_t>(std::ranges::count_if(lint_report.findings, is_error));
@@ -259,8 +256,9 @@ std::string summary(const lint_report& lint_report, language locale) {
     return "已检查 " + std::to_string(lint_report.config_maps) + " 个声明、" + std::to_string(lint_report.workloads) +
            " 个工作负载：" + std::to_string(errors) + " 个错误，" + std::to_string(warnings) + " 个警告";
   }
-  return counted(lint_report.config_maps, "declaration") + ", " + counted(lint_report.workloads, "workload") + ": " +
-         counted(errors, "error") + ", " + counted(warnings, "warning");
+  return text::counted(lint_report.config_maps, "declaration") + ", " +
+         text::counted(lint_report.workloads, "workload") + ": " + text::counted(errors, "error") + ", " +
+         text::counted(warnings, "warning");
 }
 
 std::string_view no_declaration(language locale) {
@@ -298,10 +296,7 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
   if (options.from_cluster) {
     const auto result = ask_cluster(
         options.cluster, [&](kube::transport& transport) { return fetch(transport, options.ns, cluster, nodes); });
-    if (!result) {
-      err << "quartermaster: " << result.error().message << "\n";
-      return 1;
-    }
+    if (!result) return failed(result.error().message, err);
     settings.cluster = &cluster;
     if (nodes)
       settings.nodes = &*nodes;

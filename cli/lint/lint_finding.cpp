@@ -14,16 +14,16 @@ namespace declarations = reconcilers::declarations;
 using text::language, text::shown;
 using enum text::severity;
 
-struct row {
+struct code_text {
   lint_code code;
   std::string_view name;
   text::severity level;
-  text::words en, zh;
+  text::message_pattern en, zh;
 };
 
 // {field} {value} {key} {other} {hint}. Of an objection declarations::text_of says what is wrong.
 // clang-format off
-constexpr std::array<row, lint_code_count> table{{
+constexpr std::array<code_text, lint_code_count> table{{
   {lint_code::not_an_object, "not_an_object", warning,
    {"not a Kubernetes object: it has no kind; not judged", "apiVersion, kind and metadata", "add them, or leave this document out", ""},
    {"不是 Kubernetes 对象：缺少 kind；未检查", "apiVersion、kind 与 metadata", "请补充，或去掉这一段", ""}},
@@ -98,7 +98,7 @@ static_assert(
     }(),
     "one row a code, in the order of the enumeration");
 
-const row& row_of(lint_code c) { return table[static_cast<std::size_t>(c)]; }
+const code_text& row_of(lint_code c) { return table[static_cast<std::size_t>(c)]; }
 
 std::string filled(std::string_view pattern, const lint_details& details) {
   std::string out;

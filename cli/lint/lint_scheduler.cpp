@@ -12,6 +12,7 @@
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
+#include "text/list.hpp"
 #include "text/text.hpp"
 #include "text/yaml/source.hpp"
 
@@ -139,14 +140,12 @@ std::string joined(const std::vector<std::string>& names, std::string_view separ
 
 std::string summary(std::span<const lint_finding> findings, int minor, std::optional<bool> asks,
                     const std::vector<std::string>& opens, language locale) {
-  const auto errors = std::ranges::count(findings, text::severity::error, &lint_finding::level);
-  const auto warnings = static_cast<long>(findings.size()) - errors;
+  const auto errors =
+      static_cast<std::size_t>(std::ranges::count(findings, text::severity::error, &lint_finding::level));
+  const auto warnings = findings.size() - errors;
   const bool sound = starts(findings);
   const auto version = "1." + std::to_string(minor), newest = "1." + std::to_string(config::newest_minor);
   const bool unknown = minor > config::newest_minor, unasked = sound && !asks.value_or(true);
-  const auto counted = [](long count, const char* noun) {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-  };
   const bool chinese = locale == language::zh;
   std::string outcome = chinese ? " 无法启动：" : " does not start: ";
   if (sound && opens.empty())
@@ -158,7 +157,8 @@ std::string summary(std::span<const lint_finding> findings, int minor, std::opti
     return "kube-scheduler " + version + outcome + std::to_string(errors) + " 个错误，" + std::to_string(warnings) +
            " 个警告" + (unknown ? "；按已知的最新版本 " + newest + " 的规则判断" : "") +
            (unasked ? "；没有扩展会被询问加速卡" : "");
-  return "kube-scheduler " + version + outcome + counted(errors, "error") + ", " + counted(warnings, "warning") +
+  return "kube-scheduler " + version + outcome + text::counted(errors, "error") + ", " +
+         text::counted(warnings, "warning") +
          (unknown ? "; judged by the rules of " + newest + ", the newest known" : "") +
          (unasked ? "; no extender is asked about cards" : "");
 }
@@ -191,10 +191,8 @@ std::string not_a_version(std::string_view text) {
 
 int run_lint_scheduler(const lint_scheduler_options& options, std::istream& stream, std::ostream& out,
                        std::ostream& err) {
-  if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes)) {
-    err << "quartermaster: " << not_a_version(options.kubernetes) << "\n";
-    return 2;
-  }
+  if (!options.kubernetes.empty() && !minor_of_version(options.kubernetes))
+    return failed(not_a_version(options.kubernetes), err, 2);
   auto paths = options.files;
   if (!options.manifest.empty()) paths.push_back(options.manifest);
   std::deque<input> files;

@@ -361,6 +361,6 @@ bool is_whole(std::string_view text) {
   return whole_in_decimal(amount_text, exponent_of(text));
 }
 
-bool is_exempt(std::string_view ns) { return reconcilers::names::is_system(ns); }
+bool is_exempt(std::string_view ns) { return api::names::is_system(ns); }
 
 }  // namespace cli

@@ -34,4 +34,9 @@ bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view outp
   return true;
 }
 
+int failed(std::string_view reason, std::ostream& err, int code) {
+  err << "quartermaster: " << reason << "\n";
+  return code;
+}
+
 }  // namespace cli

@@ -32,4 +32,7 @@ struct bilingual {
 /// Prints what programs read, or returns false where people do.
 bool printed_as_data(const nlohmann::ordered_json& answer, std::string_view output, std::ostream& out);
 
+/// Says in one line why there is no answer. Returns `code`, the exit code.
+int failed(std::string_view reason, std::ostream& err, int code = 1);
+
 }  // namespace cli

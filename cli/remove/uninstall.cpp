@@ -3,10 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -17,13 +13,17 @@
 #include "api/accelerator_node.hpp"
 #include "api/names.hpp"
 #include "cli/cluster/operator_lease.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/list.hpp"
 
 namespace cli {
 namespace {
 
-namespace names = reconcilers::names;
+using kube::text_at;
 using nlohmann::json;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
@@ -33,22 +33,9 @@ constexpr auto look_again = 1s;
 constexpr auto say_again = 30s;
 constexpr std::size_t named_at_most = 3;
 
-const kube::object_key policy_key{{}, std::string(names::policy)};
+const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 kube::error failure(std::string message) { return {kube::errc::timeout, 0, std::move(message), std::nullopt}; }
-
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
-
-std::string some_nodes(std::size_t number) { return std::to_string(number) + (number == 1 ? " node" : " nodes"); }
-
-boost::asio::awaitable<void> pause_for(std::chrono::milliseconds how_long) {
-  boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, how_long);
-  co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
-}
 
 /// Asks on the terminal, where there is one; `yes`: does not ask. False: says so, nothing is to be done.
 bool agreed(bool yes, std::ostream& out) {
@@ -125,11 +112,11 @@ class removal {
     const auto nodes = co_await list_each<kube::node>(transport_, kube::list_options(), keep);
     if (!nodes) co_return nodes;
     if (options_.check) co_return co_await look_at_masters();
-    const std::function<void(reconcilers::accelerator_node)> note = [this](reconcilers::accelerator_node status) {
+    const std::function<void(api::accelerator_node)> note = [this](api::accelerator_node status) {
       if (const auto match = enrolled_.find(status.key.name); match != enrolled_.end())
         match->second = status.mode.phase + (status.mode.message.empty() ? "" : ": " + status.mode.message);
     };
-    const auto listed = co_await list_each<reconcilers::accelerator_node>(transport_, kube::list_options(), note);
+    const auto listed = co_await list_each<api::accelerator_node>(transport_, kube::list_options(), note);
     if (!listed && listed.error().code != kube::errc::not_found) co_return listed;
     const auto policy = co_await api_.get(kube::resources::accelerator_policies, policy_key);
     if (!policy && policy.error().code != kube::errc::not_found) co_return std::unexpected(policy.error());
@@ -171,8 +158,8 @@ class removal {
       return {};
     }
     rc_ = 3;
-    return std::unexpected(failure(some_nodes(enrolled_.size()) + " still " + (enrolled_.size() == 1 ? "has" : "have") +
-                                   " a mode or our extender (" + examples() +
+    return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " still " +
+                                   (enrolled_.size() == 1 ? "has" : "have") + " a mode or our extender (" + examples() +
                                    "): run `quartermaster uninstall` first, which takes them out as their pods allow"));
   }
 
@@ -187,8 +174,9 @@ class removal {
   }
 
   bool wanted() {
-    out_ << some_nodes(enrolled_.size()) << " of " << nodes_.size() << (enrolled_.size() == 1 ? " has" : " have")
-         << " a mode and will leave it" << (options_.without_operator ? " at once, whatever pods are on them" : "")
+    out_ << text::counted(enrolled_.size(), "node") << " of " << nodes_.size()
+         << (enrolled_.size() == 1 ? " has" : " have") << " a mode and will leave it"
+         << (options_.without_operator ? " at once, whatever pods are on them" : "")
          << "; then the operator stops, and all that it made goes" << (options_.keep_crds ? "." : ", with the CRDs.")
          << std::endl;
     if (!written_.empty()) {
@@ -234,7 +222,8 @@ class removal {
             "Deployment; one outside this cluster is started there), or add --without-operator, which takes labels off "
             "at once, under the pods that use cards"));
       if (options_.timeout > 0s && clock::now() - began > options_.timeout)
-        co_return std::unexpected(failure(some_nodes(enrolled_.size()) + " did not leave in time (" + examples() +
+        co_return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " did not leave in time (" +
+                                          examples() +
                                           "); they go on leaving: call again to go on, --cancel takes it back"));
       auto line = "  " + std::to_string(at_first - std::min(at_first, enrolled_.size())) + " of " +
                   std::to_string(at_first) + " have left; " + examples();
@@ -245,7 +234,7 @@ class removal {
         last_line = std::move(line);
         said_at = clock::now();
       }
-      co_await pause_for(look_again);
+      co_await controller::sleep_for(look_again);
       const auto seen = co_await look();
       if (!seen) co_return seen;
       if (const auto still = not_taken_back(); !still) co_return still;
@@ -293,7 +282,7 @@ class removal {
              << " renews the lease; one outside this cluster has to be stopped there)" << std::endl;
         announced = true;
       }
-      co_await pause_for(look_again);
+      co_await controller::sleep_for(look_again);
     }
     co_return kube::result<void>();
   }
@@ -348,8 +337,7 @@ int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostr
     co_return done;
   });
   if (result) return rc;
-  err << "quartermaster: " << result.error().message << "\n";
-  return rc != 0 ? rc : 1;
+  return failed(result.error().message, err, rc != 0 ? rc : 1);
 }
 
 void add_uninstall(CLI::App& app, int& rc) {

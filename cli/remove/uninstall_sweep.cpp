@@ -1,9 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -12,6 +8,8 @@
 #include "api/accelerator_quota.hpp"
 #include "api/names.hpp"
 #include "cli/remove/uninstall.hpp"
+#include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "kube/projections/pod.hpp"
 #include "reconcilers/cuda/facts.hpp"
 #include "reconcilers/cuda/labels.hpp"
@@ -19,11 +17,12 @@
 #include "reconcilers/declarations/verdict.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
+#include "text/list.hpp"
 
 namespace cli {
 namespace {
 
-namespace names = reconcilers::names;
+using kube::text_at;
 using nlohmann::json;
 
 constexpr kube::resource types{"apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition",
@@ -45,12 +44,6 @@ constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mu
 constexpr auto look_again = std::chrono::seconds(1);
 constexpr int looks = 180;
 
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
-
 std::string counted(std::size_t number, const kube::resource& type) {
   auto name = std::string(type.kind);
   if (number != 1 && !name.ends_with("s")) name += "s";
@@ -59,7 +52,7 @@ std::string counted(std::size_t number, const kube::resource& type) {
 
 /// A pod that has a node needs no scheduler, even while its phase is Pending.
 std::string waiting_pods() {
-  return "spec.schedulerName=" + std::string(names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
+  return "spec.schedulerName=" + std::string(api::names::scheduler_name) + ",spec.nodeName=,status.phase=Pending";
 }
 
 json removal_of(std::string path) { return {{"op", "remove"}, {"path", std::move(path)}}; }
@@ -74,7 +67,7 @@ bool gone(const kube::error& error) {
 
 kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type) {
   kube::list_options options;
-  options.label_selector = std::string(names::managed_by_label) + "=" + std::string(names::managed_by);
+  options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
   const auto found = co_await api.list(type, options);
   if (!found) {
     if (found.error().code == kube::errc::not_found) co_return std::size_t{0};
@@ -93,18 +86,17 @@ kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type
 kube::task<void> wait_for_plugins(kube::client& api, std::string ns) {
   kube::list_options options;
   options.ns = std::move(ns);
-  options.label_selector = std::string(names::module_label);
+  options.label_selector = std::string(api::names::module_label);
   for (int i = 0; i < looks; ++i) {
     const auto pods = co_await api.list(kube::resources::pods, options);
     if (!pods) co_return std::unexpected(pods.error());
     if (pods->empty()) co_return kube::result<void>();
-    boost::asio::steady_timer pause(co_await boost::asio::this_coro::executor, look_again);
-    co_await pause.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    co_await controller::sleep_for(look_again);
   }
   co_return std::unexpected(kube::error{kube::errc::timeout, 0,
                                         "pods of device plugins are still there after three minutes: kubectl get pods "
                                         "-A -l " +
-                                            std::string(names::module_label),
+                                            std::string(api::names::module_label),
                                         std::nullopt});
 }
 
@@ -116,7 +108,7 @@ kube::task<std::size_t> tidy_nodes(kube::transport& transport, kube::client& api
   const auto listed = co_await list_each<kube::node>(transport, kube::list_options(), look);
   if (!listed) co_return std::unexpected(listed.error());
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   for (const auto& [name, patch] : patches) {
     const auto done =
         co_await api.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
@@ -131,7 +123,7 @@ kube::task<std::size_t> tidy_declarations(kube::transport& transport, kube::clie
   if (!found) co_return std::unexpected(found.error());
   const std::string path = "/metadata/annotations/quartermaster.io~1verdict";
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   std::size_t tidied = 0;
   for (const auto& config_map : found->config_maps) {
     if (!config_map.annotations.contains(reconcilers::declarations::verdict_annotation)) continue;
@@ -147,19 +139,20 @@ kube::task<std::size_t> tidy_declarations(kube::transport& transport, kube::clie
 }  // namespace
 
 bool enrolled(const kube::node& node) {
-  return node.labels.contains(names::module_label) ||
-         std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == names::switching_taint; });
+  return node.labels.contains(api::names::module_label) ||
+         std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == api::names::switching_taint; });
 }
 
 json tidy_patch(const kube::node& node) {
   auto out = json::array({test_of("/metadata/uid", node.id.to_string())});
-  if (node.labels.contains(names::module_label)) out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
-  if (node.labels.contains(names::taken_over_label))
+  if (node.labels.contains(api::names::module_label))
+    out.push_back(removal_of("/metadata/labels/quartermaster.io~1module"));
+  if (node.labels.contains(api::names::taken_over_label))
     out.push_back(removal_of("/metadata/labels/quartermaster.io~1taken-over"));
   reconcilers::patch_set(node, {}, out);
   for (auto i = node.taints.size(); i-- > 0;) {  // from the end: what goes moves what follows
     const auto& key = node.taints[i].key;
-    if (key != names::switching_taint && key != names::accelerator_taint) continue;
+    if (key != api::names::switching_taint && key != api::names::accelerator_taint) continue;
     const auto path = "/spec/taints/" + std::to_string(i);
     out.push_back(test_of(path + "/key", key));
     out.push_back(removal_of(path));
@@ -232,10 +225,10 @@ kube::task<written_objects> read_written(kube::transport& transport) {
   const auto policies =
       co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep_policy);
   if (is_error(policies)) co_return std::unexpected(policies.error());
-  const std::function<void(reconcilers::accelerator_quota)> keep_quota = [&](reconcilers::accelerator_quota quota) {
+  const std::function<void(api::accelerator_quota)> keep_quota = [&](api::accelerator_quota quota) {
     out.quotas.push_back(std::move(quota.key));
   };
-  const auto quotas = co_await list_each<reconcilers::accelerator_quota>(transport, kube::list_options(), keep_quota);
+  const auto quotas = co_await list_each<api::accelerator_quota>(transport, kube::list_options(), keep_quota);
   if (is_error(quotas)) co_return std::unexpected(quotas.error());
   std::ranges::sort(out.policies);
   std::ranges::sort(out.quotas);
@@ -248,8 +241,8 @@ std::string summary_of(const written_objects& written) {
   if (written.quotas.empty()) return out;
   std::set<std::string_view> namespaces;
   for (const auto& quota : written.quotas) namespaces.insert(quota.ns);
-  return out + (out.empty() ? "" : " and ") + counted(written.quotas.size(), reconcilers::accelerator_quota::of()) +
-         " in " + std::to_string(namespaces.size()) + (namespaces.size() == 1 ? " namespace" : " namespaces");
+  return out + (out.empty() ? "" : " and ") + counted(written.quotas.size(), api::accelerator_quota::of()) + " in " +
+         std::to_string(namespaces.size()) + (namespaces.size() == 1 ? " namespace" : " namespaces");
 }
 
 std::string list_of_quotas(const written_objects& written) {
@@ -285,8 +278,8 @@ kube::task<std::vector<kube::object_key>> read_waiting(kube::transport& transpor
 std::string note_of_waiting(const std::vector<kube::object_key>& pods) {
   constexpr std::size_t named_at_most = 10;
   if (pods.empty()) return {};
-  std::string out = "note: " + std::to_string(pods.size()) + (pods.size() == 1 ? " pod waits" : " pods wait") +
-                    " for the scheduler " + std::string(names::scheduler_name) + ", which is gone:\n";
+  std::string out = "note: " + text::counted(pods.size(), "pod") + (pods.size() == 1 ? " waits" : " wait") +
+                    " for the scheduler " + std::string(api::names::scheduler_name) + ", which is gone:\n";
   for (const auto& pod : pods | std::views::take(named_at_most)) out += "  " + pod.to_string() + "\n";
   if (pods.size() > named_at_most) out += "  and " + std::to_string(pods.size() - named_at_most) + " more\n";
   return out + "all of them: kubectl get pods -A --field-selector " + waiting_pods() +

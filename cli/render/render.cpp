@@ -90,10 +90,7 @@ Exit codes: 0 printed, 2 refused: one line says which value and what is allowed.
 }  // namespace
 
 int run_render_declaration(const declaration_options& options, std::ostream& out, std::ostream& err) {
-  const auto refuse = [&](const std::string& reason) {
-    err << "quartermaster: " << reason << "\n";
-    return 2;
-  };
+  const auto refuse = [&](const std::string& reason) { return failed(reason, err, 2); };
   for (const auto& flag : flags) {
     if (!text::is_plain_text(options.*flag.value))
       return refuse(std::string(flag.name) + " holds control characters or bytes that are not UTF-8: \"" +

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "cli/lint/lint_scheduler.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
 #include "controller/x509.hpp"
 #include "scheduler_config/edit/edited.hpp"
@@ -30,7 +31,7 @@ struct failure {
   std::string message;
 };
 template <typename T>
-using outcome = std::expected<T, failure>;
+using attempted = std::expected<T, failure>;
 
 std::unexpected<failure> refuse(std::string reason) { return std::unexpected(failure{2, std::move(reason)}); }
 std::unexpected<failure> refuse(const std::string& file, const config::finding& finding) {
@@ -38,7 +39,7 @@ std::unexpected<failure> refuse(const std::string& file, const config::finding& 
                 ": " + message_of(finding, text::language::en) + " [" + std::string(to_string(finding.issue)) + "]");
 }
 
-outcome<std::string> bytes_of(const std::string& path, std::istream& input) {
+attempted<std::string> bytes_of(const std::string& path, std::istream& input) {
   auto out = text::yaml::read_bytes(path, input);
   if (!out) return std::unexpected(failure{1, shown(out.error(), 4096)});
   return std::move(*out);
@@ -50,7 +51,7 @@ bool is_ip(const std::string& host) {
   return !failed;
 }
 
-outcome<std::string> url_of(const std::string& address) {
+attempted<std::string> url_of(const std::string& address) {
   const auto url = config::split_url(address);
   const bool whole = url.scheme == "https" && !url.host.empty() && address.find_first_of(" \t\n<${?#") == address.npos;
   const auto fault = whole ? config::fault_of_url(address) : std::string_view();
@@ -62,7 +63,7 @@ outcome<std::string> url_of(const std::string& address) {
   return address;
 }
 
-outcome<void> names_of(const render_scheduler_options& options) {
+attempted<void> names_of(const render_scheduler_options& options) {
   const auto wrong = [](const char* flag, const std::string& is, const char* kind, std::string_view allowed) {
     return refuse(std::string(flag) + ": \"" + shown(is) + "\" is no name of " + kind + "; write " +
                   std::string(allowed));
@@ -75,7 +76,7 @@ outcome<void> names_of(const render_scheduler_options& options) {
   return {};
 }
 
-outcome<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& input) {
+attempted<config::extender_settings> extender_of(const render_scheduler_options& options, std::istream& input) {
   config::extender_settings out;
   auto url = url_of(options.address);
   if (!url) return std::unexpected(std::move(url.error()));
@@ -118,8 +119,8 @@ void tell_edits(const std::string& file, const std::vector<config::edit>& edits,
   }
 }
 
-outcome<std::string> merged(const render_scheduler_options& options, const config::extender_settings& extender,
-                            const config::server& server, std::istream& input, std::ostream& err) {
+attempted<std::string> merged(const render_scheduler_options& options, const config::extender_settings& extender,
+                              const config::server& server, std::istream& input, std::ostream& err) {
   auto text = bytes_of(options.merge, input);
   if (!text) return text;
   const config::addition addition{extender_entry(extender), options.scheduler_name};
@@ -130,11 +131,11 @@ outcome<std::string> merged(const render_scheduler_options& options, const confi
   return std::move(*out);
 }
 
-outcome<std::string> rendered(const render_scheduler_options& options, std::istream& input, std::ostream& err) {
+attempted<std::string> rendered(const render_scheduler_options& options, std::istream& input, std::ostream& err) {
   if (!options.unmerge.empty()) {
     auto text = bytes_of(options.unmerge, input);
     if (!text) return text;
-    auto url = options.address.empty() ? outcome<std::string>() : url_of(options.address);
+    auto url = options.address.empty() ? attempted<std::string>() : url_of(options.address);
     if (!url) return url;
     auto out = config::unmerge(*text, *url);
     if (!out) return refuse(options.unmerge, out.error());
@@ -185,10 +186,7 @@ Without --into it is the whole file of a kube-scheduler of its own. Exit codes: 
 int run_render_scheduler(const render_scheduler_options& options, std::istream& input, std::ostream& out,
                          std::ostream& err) {
   const auto text = rendered(options, input, err);
-  if (!text) {
-    err << "quartermaster: " << text.error().message << "\n";
-    return text.error().rc;
-  }
+  if (!text) return failed(text.error().message, err, text.error().rc);
   const auto host = std::string(config::split_url(options.address).host);
   if (options.unmerge.empty() && options.server_name.empty() && is_ip(host))
     err << "quartermaster: note: the extender's certificate has no IP address: say --server-name "

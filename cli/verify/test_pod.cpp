@@ -12,22 +12,18 @@
 #include <string_view>
 
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 
 namespace cli {
 namespace {
 
 namespace asio = boost::asio;
+using kube::text_at;
 using nlohmann::json;
 using clock = std::chrono::steady_clock;
 using kube::resources::pods;
 
 constexpr int most_looks = 8;  ///< for a pod of which it is not known whether it was made
-
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
 
 std::string by_hand(const kube::object_key& key) { return "kubectl delete pod -n " + key.ns + " " + key.name; }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/fleet.hpp"
+#include "cli/output/answer.hpp"
 #include "cli/output/table.hpp"
 #include "cli/verbs.hpp"
 #include "controller/sleep.hpp"
@@ -23,25 +24,26 @@ using text::language;
 using verify::outcome;
 using json = nlohmann::ordered_json;
 
-struct words {
+struct verify_text {
   std::string_view good, wrong, warning, unknown, skipped, cluster, remedy, nothing, follows, no_node;
 };
-const words& words_in(language locale) {
-  static const words en{
+const verify_text& words_in(language locale) {
+  static const verify_text en{
       "ok",          "WRONG",
       "warning",     "unknown",
       "-",           "cluster",
       "do",          "nothing wrong",
       "see cluster", "No node has or asks for a mode (label nvidia-device-enable or quartermaster.io/mode)"};
-  static const words zh{"正常",       "错误",
-                        "警告",       "未知",
-                        "-",          "集群",
-                        "处理",       "没有问题",
-                        "见集群部分", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
+  static const verify_text zh{
+      "正常",       "错误",
+      "警告",       "未知",
+      "-",          "集群",
+      "处理",       "没有问题",
+      "见集群部分", "没有节点具有或请求模式（标签 nvidia-device-enable 或 quartermaster.io/mode）"};
   return locale == language::zh ? zh : en;
 }
 
-std::string_view mark(outcome is, const words& say) {
+std::string_view mark(outcome is, const verify_text& say) {
   switch (is) {
     case outcome::good:
       return say.good;
@@ -156,7 +158,7 @@ json as_json(const verify::report& report) {
 bool worth_trying(const verify::node_walk& node_walk) {
   return std::ranges::any_of(node_walk.steps, [](const verify::step& step) {
     return step.position == verify::stage::resources && (step.is == outcome::good || step.is == outcome::wrong) &&
-           step.cause != verify::code::nothing_advertised;
+           step.cause != verify::stage_code::nothing_advertised;
   });
 }
 
@@ -262,10 +264,7 @@ int run_verify(const verify_options& options, std::ostream& out, std::ostream& e
   const auto result = ask_cluster(options.cluster, [&](kube::transport& transport) {
     return options.scheduler ? look_at_scheduler(transport, options, found) : look(transport, options, found);
   });
-  if (!result) {
-    err << "quartermaster: " << plain(result.error().message) << "\n";
-    return 1;
-  }
+  if (!result) return failed(plain(result.error().message), err);
   print(found, options, out);
   return problems(found) == 0 ? 0 : 3;
 }

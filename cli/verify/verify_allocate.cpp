@@ -6,15 +6,17 @@
 #include "api/names.hpp"
 #include "cli/verify/test_pod.hpp"
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "text/text.hpp"
 
 namespace cli {
 namespace {
 
+using kube::text_at;
 using nlohmann::json;
-using reconcilers::verify::code;
 using reconcilers::verify::outcome;
 using reconcilers::verify::stage;
+using reconcilers::verify::stage_code;
 using reconcilers::verify::step;
 using clock = std::chrono::steady_clock;
 
@@ -22,12 +24,6 @@ constexpr auto look = R"(env | grep -E '^(NVIDIA_|CUDA_|GPU_|ALIYUN_)' | sort
 nvidia-smi -L 2>/dev/null || ls -d /dev/nvidia[0-9]* 2>/dev/null || echo 'no card is visible')";
 constexpr std::string_view nothing_seen = "no card is visible";
 constexpr std::size_t most_said = 2000;
-
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
 
 std::string shown(const kube::quantities& unit) {
   std::string out;
@@ -44,9 +40,9 @@ std::string reason_in(const json& pod) {
   const auto status = pod.value("status", json::object());
   for (const auto& entry : status.value("containerStatuses", json::array())) {
     for (const auto state : {"/state/waiting", "/state/terminated"}) {
-      auto reason = text_at(entry, (std::string(state) + "/reason").c_str());
+      auto reason = text_at(entry, std::string(state) + "/reason");
       if (reason.empty() || reason == "ContainerCreating" || reason == "Completed") continue;
-      const auto message = text_at(entry, (std::string(state) + "/message").c_str());
+      const auto message = text_at(entry, std::string(state) + "/message");
       return message.empty() ? reason : reason + ": " + message;
     }
   }
@@ -90,17 +86,17 @@ struct attempt {
 };
 
 step failed(const std::string& reason, const std::string& unit) {
-  return {stage::allocation, outcome::wrong, code::allocation_failed, text::shown(reason, most_said), unit, {}};
+  return {stage::allocation, outcome::wrong, stage_code::allocation_failed, text::shown(reason, most_said), unit, {}};
 }
 
 step judged(const pod_progress& last, const trial& trial, const std::string& unit) {
   if (last.ran) {
-    if (!last.log) return {stage::allocation, outcome::unknown, code::none, {}, unit, {}};
+    if (!last.log) return {stage::allocation, outcome::unknown, stage_code::none, {}, unit, {}};
     const auto output = text::shown(*last.log, most_said);
     const bool blind = last.log->contains(nothing_seen);
     return {stage::allocation,
             blind ? outcome::wrong : outcome::good,
-            blind ? code::allocation_sees_nothing : code::none,
+            blind ? stage_code::allocation_sees_nothing : stage_code::none,
             output,
             unit,
             {}};
@@ -133,7 +129,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
     tolerate(name);
   }
   if (!limits.contains("nvidia.com/gpu")) tolerate("nvidia.com/gpu");
-  tolerate(std::string(reconcilers::names::accelerator_taint));
+  tolerate(std::string(api::names::accelerator_taint));
   json node_is = {{"key", "metadata.name"}, {"operator", "In"}, {"values", {node}}};
   json affinity = {{"nodeAffinity",
                     {{"requiredDuringSchedulingIgnoredDuringExecution",
@@ -154,7 +150,7 @@ kube::task<step> try_allocation(kube::transport& transport, const reconcilers::v
     auto free = kube::amount(node.node.allocatable, name);
     for (const auto& claim : node.claims) free -= kube::amount(claim.requests, name);
     // A busy node proves itself by its pods.
-    if (free < amount) co_return step{stage::allocation, outcome::skipped, code::none, name, shown(unit), {}};
+    if (free < amount) co_return step{stage::allocation, outcome::skipped, stage_code::none, name, shown(unit), {}};
   }
   attempt attempt{kube::client(transport), options.ns, options.silent_run};
   const pod_look look_at = [&attempt](const json& pod) { return attempt.look_at(pod); };

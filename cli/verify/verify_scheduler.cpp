@@ -11,6 +11,7 @@
 #include "api/names.hpp"
 #include "cli/verify/test_pod.hpp"
 #include "kube/client.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/extender/reasons.hpp"
 #include "scheduler_config/managed.hpp"
 #include "text/text.hpp"
@@ -18,10 +19,11 @@
 namespace cli {
 namespace {
 
+using kube::text_at;
 using nlohmann::json;
-using reconcilers::verify::code;
 using reconcilers::verify::outcome;
 using reconcilers::verify::stage;
+using reconcilers::verify::stage_code;
 using reconcilers::verify::step;
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
@@ -33,25 +35,19 @@ constexpr std::size_t most_said = 1000;
 /// The event, which says who it was, may come after the condition.
 constexpr auto event_patience = 2s;
 
-std::string text_at(const json& object, const char* pointer) {
-  const json::json_pointer location(pointer);
-  return object.contains(location) && object[location].is_string() ? object[location].get<std::string>()
-                                                                   : std::string();
-}
-
 std::string_view key_of(const scheduler_test_options& options) {
   return options.resource.empty() ? usual_resource : std::string_view(options.resource);
 }
 
 /// The message about the pod: from its condition, or by the event, whichever is there first.
-struct words {
+struct scheduler_message {
   bool tried = false;  ///< it was tried on the nodes; else the attempt itself failed
   std::string text;
   std::string scheduler;  ///< the scheduler, as the event has it; empty: no event has come
 };
 
-words words_of(const json& pod, std::span<const json> events) {
-  words out;
+scheduler_message words_of(const json& pod, std::span<const json> events) {
+  scheduler_message out;
   for (const auto& entry : pod.value("/status/conditions"_json_pointer, json::array())) {
     if (text_at(entry, "/type") != "PodScheduled" || text_at(entry, "/status") != "False") continue;
     out.text = text_at(entry, "/message");
@@ -70,14 +66,14 @@ words words_of(const json& pod, std::span<const json> events) {
 }
 
 /// Why an attempt failed: mostly a call to the extender, by what Go's HTTP client and kube-scheduler's caller say.
-code failure_in(std::string_view text) {
+stage_code failure_in(std::string_view text) {
   // Where the client's certificate is not taken, the server closes what the client believes to be open (TLS 1.3).
   constexpr std::array certificate{"x509:", "tls:", "certificate", "broken pipe", "connection reset"};
   constexpr std::array answered{"failed filter with extender", "code 4", "code 5"};
   const auto mentions = [text](const char* word) { return text.contains(word); };
-  if (!mentions("Post \"") && !mentions("extender")) return code::scheduler_found_no_node;
-  if (std::ranges::any_of(certificate, mentions)) return code::extender_untrusted;
-  return std::ranges::any_of(answered, mentions) ? code::extender_refuses : code::extender_unreachable;
+  if (!mentions("Post \"") && !mentions("extender")) return stage_code::scheduler_found_no_node;
+  if (std::ranges::any_of(certificate, mentions)) return stage_code::extender_untrusted;
+  return std::ranges::any_of(answered, mentions) ? stage_code::extender_refuses : stage_code::extender_unreachable;
 }
 
 std::string seconds_of(std::chrono::milliseconds time) {
@@ -86,7 +82,7 @@ std::string seconds_of(std::chrono::milliseconds time) {
   return out.str();
 }
 
-step wrong(code code, std::string value, std::string other) {
+step wrong(stage_code code, std::string value, std::string other) {
   return {stage::extender, outcome::wrong, code, std::move(value), std::move(other), {}};
 }
 
@@ -121,7 +117,7 @@ json extender_pod(const scheduler_test_options& options) {
   auto out = test_pod(options.image, options.name, options.patience);
   out["metadata"]["annotations"] = {{"nvidia.com/use-gpuuuid", no_card}};
   // Else the chart's policies send a pod for default-scheduler elsewhere.
-  if (!options.name.empty()) out["metadata"]["labels"][reconcilers::names::scheduler_label] = "ignore";
+  if (!options.name.empty()) out["metadata"]["labels"][api::names::scheduler_label] = "ignore";
   auto& spec = out["spec"];
   spec["tolerations"] = json::array({{{"operator", "Exists"}}});
   auto& container = spec["containers"][0];
@@ -137,17 +133,17 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
   const auto name = text_at(pod, "/spec/schedulerName"), node = text_at(pod, "/spec/nodeName");
   const std::string key(key_of(options));
   auto words = words_of(pod, events);
-  if (!node.empty()) return wrong(code::scheduler_did_not_ask, node, name);
+  if (!node.empty()) return wrong(stage_code::scheduler_did_not_ask, node, name);
   if (words.text.empty()) {
     if (!late) return {};
-    return wrong(code::scheduler_unseen, seconds_of(after), name);
+    return wrong(stage_code::scheduler_unseen, seconds_of(after), name);
   }
   const auto text = text::shown(words.text, most_said);
   if (reconcilers::extender::carries_ours(words.text)) {
     if (words.scheduler.empty() && !late && after < event_patience) return {};
     return step{stage::extender,
                 outcome::good,
-                code::none,
+                stage_code::none,
                 words.scheduler.empty() ? name : words.scheduler,
                 seconds_of(after) + ": " + text,
                 {}};
@@ -158,7 +154,7 @@ std::optional<step> judge_scheduling(const json& pod, std::span<const json> even
   }
   const auto* managed = scheduler_config::managed_key_of(key);
   const bool looks_itself = managed && !managed->offered && words.text.contains("Insufficient " + key);
-  return wrong(looks_itself ? code::scheduler_looks_itself : code::scheduler_found_no_node, text, name);
+  return wrong(looks_itself ? stage_code::scheduler_looks_itself : stage_code::scheduler_found_no_node, text, name);
 }
 
 kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_options options) {
@@ -168,7 +164,8 @@ kube::task<step> test_scheduler(kube::transport& transport, scheduler_test_optio
   const auto tried =
       co_await try_pod(transport, options.ns, std::move(pod), options.patience, options.look_every, look_at);
   if (!tried) co_return std::unexpected(tried.error());
-  if (tried->refused) co_return wrong(code::test_pod_refused, text::shown(tried->refused->message, most_said), {});
+  if (tried->refused)
+    co_return wrong(stage_code::test_pod_refused, text::shown(tried->refused->message, most_said), {});
   if (tested.found) co_return *tested.found;
   const auto* reason = tried->stopped ? "stopped before the scheduler had said anything of the test pod; it is removed"
                                       : "someone else removed the test pod";

@@ -33,10 +33,6 @@ void read(std::string_view bytes, config_map& config_map) {
 
 const resource& config_map::of() { return resources::config_maps; }
 
-result<config_map> config_map::decode(std::string_view bytes) {
-  config_map made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<config_map> config_map::decode(std::string_view bytes) { return wire::decode<config_map>(bytes, read); }
 
 }  // namespace kube

@@ -40,10 +40,6 @@ void read(std::string_view bytes, daemon_set& set) {
 
 const resource& daemon_set::of() { return resources::daemon_sets; }
 
-result<daemon_set> daemon_set::decode(std::string_view bytes) {
-  daemon_set made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<daemon_set> daemon_set::decode(std::string_view bytes) { return wire::decode<daemon_set>(bytes, read); }
 
 }  // namespace kube

@@ -37,10 +37,6 @@ void read(std::string_view bytes, deployment& deployment) {
 
 const resource& deployment::of() { return resources::deployments; }
 
-result<deployment> deployment::decode(std::string_view bytes) {
-  deployment made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<deployment> deployment::decode(std::string_view bytes) { return wire::decode<deployment>(bytes, read); }
 
 }  // namespace kube

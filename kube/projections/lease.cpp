@@ -27,10 +27,6 @@ void read(std::string_view bytes, lease& lease) {
 
 const resource& lease::of() { return resources::leases; }
 
-result<lease> lease::decode(std::string_view bytes) {
-  lease made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<lease> lease::decode(std::string_view bytes) { return wire::decode<lease>(bytes, read); }
 
 }  // namespace kube

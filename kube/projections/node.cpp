@@ -51,10 +51,6 @@ void read(std::string_view bytes, node& node) {
 
 const resource& node::of() { return resources::nodes; }
 
-result<node> node::decode(std::string_view bytes) {
-  node made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<node> node::decode(std::string_view bytes) { return wire::decode<node>(bytes, read); }
 
 }  // namespace kube

@@ -116,10 +116,6 @@ std::string_view to_string(pod_phase phase) {
 
 const resource& pod::of() { return resources::pods; }
 
-result<pod> pod::decode(std::string_view bytes) {
-  pod made;
-  const auto done = wire::guarded("protobuf", [&] { read(bytes, made); });
-  return wire::named(std::move(made), done);
-}
+result<pod> pod::decode(std::string_view bytes) { return wire::decode<pod>(bytes, read); }
 
 }  // namespace kube

@@ -41,7 +41,7 @@ void read_pod(json::value pod, pod_review& pod_review) {
         if (!labels && name != "annotations") return;
         json::each_member(part, [&](std::string_view key_of, json::value value) {
           if (quota::is_pod_amount(key_of, labels)) amounts.emplace_back(key_of, json::text_or(value));
-          if (labels && key_of == names::scheduler_label) pod_review.scheduler_label = json::text_or(value);
+          if (labels && key_of == api::names::scheduler_label) pod_review.scheduler_label = json::text_or(value);
           pod_review.mirror = pod_review.mirror || (!labels && key_of == mirror_annotation);
         });
       });
@@ -70,7 +70,7 @@ understood<pod_review> read_pod_review(std::string_view review, std::string_view
 bool everyday(const pod_review& review, const pod_admission& pod_admission) {
   const auto& about = review.about;
   return about.operation == "CREATE" && about.sub_resource.empty() && !review.mirror &&
-         about.ns != pod_admission.own_namespace && !names::is_system(about.ns);
+         about.ns != pod_admission.own_namespace && !api::names::is_system(about.ns);
 }
 
 /// Whether rules apply to it at all.
@@ -82,7 +82,7 @@ bool concerned(const pod_review& review, const pod_admission& pod_admission) {
 bool sent(const pod_review& review, const pod_admission& pod_admission) {
   const auto& spec = review.spec;
   const bool ours_to_name = spec.scheduler_name.empty() || spec.scheduler_name == "default-scheduler" ||
-                            spec.scheduler_name == names::scheduler_name;
+                            spec.scheduler_name == api::names::scheduler_name;
   if (!pod_admission.sends || !everyday(review, pod_admission) || !spec.complete || !ours_to_name ||
       !spec.node_name.empty() || review.scheduler_label == "ignore")
     return false;
@@ -95,7 +95,7 @@ bool sent(const pod_review& review, const pod_admission& pod_admission) {
 }
 
 bool tolerates_isolation(const declarations::toleration& toleration) {
-  return toleration.op == "Exists" && (toleration.key.empty() || toleration.key == names::accelerator_taint) &&
+  return toleration.op == "Exists" && (toleration.key.empty() || toleration.key == api::names::accelerator_taint) &&
          (toleration.effect.empty() || toleration.effect == "NoSchedule");
 }
 
@@ -124,10 +124,11 @@ void append_fills(std::string& out, const declarations::ruling& ruling, const de
 }
 
 void append_scheduler(std::string& out, const declarations::pod_spec& spec) {
-  if (spec.scheduler_name != names::scheduler_name) append_add(out, "/spec/schedulerName", names::scheduler_name);
+  if (spec.scheduler_name != api::names::scheduler_name)
+    append_add(out, "/spec/schedulerName", api::names::scheduler_name);
   if (std::ranges::any_of(spec.tolerations, tolerates_isolation)) return;
   const auto toleration =
-      R"({"key":")" + std::string(names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
+      R"({"key":")" + std::string(api::names::accelerator_taint) + R"(","operator":"Exists","effect":"NoSchedule"})";
   out += out.empty() ? '[' : ',';
   out += spec.has_tolerations ? R"({"op":"add","path":"/spec/tolerations/-","value":)" + toleration + "}"
                               : R"({"op":"add","path":"/spec/tolerations","value":[)" + toleration + "]}";

@@ -22,7 +22,7 @@ controller::http_response http(review_answer review_answer) {
 }  // namespace
 
 admission_server::admission_server(const controller::store<accelerator_policy>& policies,
-                                   controller::store<compiled_rules>& rules, std::string ns,
+                                   controller::store<api::compiled_rules>& rules, std::string ns,
                                    controller::registry& metrics, const controller::store<kube::node>* nodes)
     : policies_(policies),
       compiled_(rules),
@@ -33,18 +33,18 @@ admission_server::admission_server(const controller::store<accelerator_policy>& 
                                 {"webhook", "outcome"})),
       nodes_(nodes) {
   take_in(rules.find(rules_key));
-  rules.observe([this](const compiled_rules* before, const compiled_rules* after) {
+  rules.observe([this](const api::compiled_rules* before, const api::compiled_rules* after) {
     const bool same = before && after && before->spec == after->spec;
     if (!same && (after ? after : before)->key == rules_key) take_in(after);
   });
 }
 
-void admission_server::take_in(const compiled_rules* now) {
+void admission_server::take_in(const api::compiled_rules* now) {
   rules_ = now ? declarations::rules_of(nlohmann::json::parse(now->spec, nullptr, false)) : declarations::rule_set();
 }
 
 enforcement admission_server::mode() const {
-  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  const auto* policy = policies_.find({{}, std::string(api::names::policy)});
   return policy ? enforcement_of(policy->resources.enforcement) : enforcement::disabled;
 }
 
@@ -61,7 +61,7 @@ review_answer admission_server::mutate_pod(std::string_view review) const {
 
 review_answer admission_server::admit_compatible(std::string_view review) const {
   if (!policies_.synced() || !nodes_ || !nodes_->synced()) return not_synced;
-  const auto* policy = policies_.find({{}, std::string(names::policy)});
+  const auto* policy = policies_.find({{}, std::string(api::names::policy)});
   cuda::admission_settings settings;
   if (policy) settings = {enforcement_of(policy->compatibility.enforcement), policy->compatibility.paddle_allocator};
   std::vector<const kube::node*> nodes;

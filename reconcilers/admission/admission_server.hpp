@@ -20,7 +20,7 @@ class admission_server {
  public:
   /// Everything given must outlive this. Observes `rules`. `ns` is our own namespace. `nodes`: what pods that say what
   /// they need are held against; null: that webhook is not served.
-  admission_server(const controller::store<accelerator_policy>& policies, controller::store<compiled_rules>& rules,
+  admission_server(const controller::store<accelerator_policy>& policies, controller::store<api::compiled_rules>& rules,
                    std::string ns, controller::registry& metrics, const controller::store<kube::node>* nodes = nullptr);
   admission_server(const admission_server&) = delete;
   admission_server& operator=(const admission_server&) = delete;
@@ -33,7 +33,7 @@ class admission_server {
   review_answer admit_compatible(std::string_view review) const;
 
  private:
-  void take_in(const compiled_rules* now);
+  void take_in(const api::compiled_rules* now);
   void add_route(controller::http_server& server, const webhook_route& webhook_route, std::size_t body_limit,
                  review_answer (admission_server::*by)(std::string_view) const);
   enforcement mode() const;
@@ -41,7 +41,7 @@ class admission_server {
   std::optional<pod_admission> pods() const;
 
   const controller::store<accelerator_policy>& policies_;
-  const controller::store<compiled_rules>& compiled_;
+  const controller::store<api::compiled_rules>& compiled_;
   std::string ns_;
   declarations::rule_set rules_;
   controller::family<controller::counter>& answers_;

@@ -28,7 +28,7 @@ std::int64_t system_seconds() {
 }
 
 bool ours(const webhook_secret& webhook_secret) {
-  return webhook_secret.labels.value_or(names::managed_by_label, "") == names::managed_by;
+  return webhook_secret.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by;
 }
 
 controller::authority_settings issuing(const webhook_settings& settings) {
@@ -151,12 +151,13 @@ kube::task<action> webhook_config::store(controller::authority_step step) {
   const kube::object_key key{settings_.ns, std::string(names::webhook)};
   const auto* secret = stores_.secrets.find(key);
   const auto& type = kube::resources::secrets;
-  json want = {
-      {"apiVersion", type.api_version()},
-      {"kind", type.kind},
-      {"metadata",
-       {{"name", key.name}, {"namespace", key.ns}, {"labels", {{names::managed_by_label, names::managed_by}}}}},
-      {"type", "Opaque"}};
+  json want = {{"apiVersion", type.api_version()},
+               {"kind", type.kind},
+               {"metadata",
+                {{"name", key.name},
+                 {"namespace", key.ns},
+                 {"labels", {{api::names::managed_by_label, api::names::managed_by}}}}},
+               {"type", "Opaque"}};
   // The faster writer wins, and we look again.
   if (secret) want["metadata"]["resourceVersion"] = std::to_string(secret->resource_version);
   const auto put = [&](std::string_view name, const std::string& value) {
@@ -167,7 +168,7 @@ kube::task<action> webhook_config::store(controller::authority_step step) {
   put(names::webhook_certificate, step.keys.leaf.certificate);
   put(names::webhook_key, step.keys.leaf.key);
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   options.force = true;
   stored_at_ = settings_.now();
   const auto answer = co_await client_.apply(type, key, want, options);

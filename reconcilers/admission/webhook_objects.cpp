@@ -27,25 +27,21 @@ webhook_entry read_entry(std::string_view bytes) {
 }  // namespace
 
 kube::result<webhook_secret> webhook_secret::decode(std::string_view bytes) {
-  webhook_secret made;
-  const auto done = wire::guarded("protobuf", [&] {
-    each_field(bytes, field<1>([&](std::string_view meta) {
+  return wire::decode<webhook_secret>(bytes, [](std::string_view whole, webhook_secret& made) {
+    each_field(whole, field<1>([&](std::string_view meta) {
                  wire::read_metadata(meta, made, kube::keep_all, kube::keep_none);
                }),
                field<2>([&](std::string_view entry) { read_data(entry, made.keys); }));
   });
-  return wire::named(std::move(made), done);
 }
 
 kube::result<mutating_webhooks> mutating_webhooks::decode(std::string_view bytes) {
-  mutating_webhooks made;
-  const auto done = wire::guarded("protobuf", [&] {
-    each_field(bytes, field<1>([&](std::string_view meta) {
+  return wire::decode<mutating_webhooks>(bytes, [](std::string_view whole, mutating_webhooks& made) {
+    each_field(whole, field<1>([&](std::string_view meta) {
                  wire::read_metadata(meta, made, kube::keep_all, kube::keep_none);
                }),
                field<2>([&](std::string_view webhook) { made.webhooks.push_back(read_entry(webhook)); }));
   });
-  return wire::named(std::move(made), done);
 }
 
 }  // namespace reconcilers

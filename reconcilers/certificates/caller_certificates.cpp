@@ -74,7 +74,7 @@ std::vector<info> caller_certificates::recent() const {
 }
 
 const accelerator_policy* caller_certificates::policy() const {
-  return policies_.find({{}, std::string(names::policy)});
+  return policies_.find({{}, std::string(api::names::policy)});
 }
 
 std::optional<controller::condition> caller_certificates::state() const {
@@ -107,7 +107,7 @@ std::optional<controller::condition> caller_certificates::state() const {
   out.reason = "ExpiringSoon";
   out.message = "the extender refuses kube-schedulers when the certificate they show ends: " + ending +
                 ". Give each that shows one of these ca.crt, tls.crt and tls.key of Secret " +
-                std::string(names::extender_client_secret) +
+                std::string(api::names::extender_client_secret) +
                 " as they are now, or a newer certificate of your own, and start it again. True again a day after the "
                 "last call with an old one";
   return out;

@@ -9,6 +9,7 @@
 #include "api/names.hpp"
 #include "controller/clock.hpp"
 #include "controller/x509.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -122,13 +123,11 @@ class look {
   }
   /// Those whom it knows and who do not count, for people.
   std::string not_ours(const extender_side& side) const {
-    constexpr std::size_t named = 3;
     auto others = x509::living(side.authorities, now_);
     std::erase_if(others, [&](const info& info) { return holds(authorities_, info); });
-    std::string out;
-    for (const auto& entry : others | std::views::take(named))
-      out += (out.empty() ? "" : ", ") + ("'" + entry.name + "' (until " + date(entry.until) + ")");
-    return others.size() > named ? out + " and " + std::to_string(others.size() - named) + " more" : out;
+    return text::some_of(others | std::views::transform([](const info& entry) {
+                           return "'" + entry.name + "' (until " + date(entry.until) + ")";
+                         }));
   }
 
   // The wait.
@@ -221,7 +220,7 @@ class look {
     if (!changing()) return {};
     const auto read = [](const std::string& until) {
       return "A kube-scheduler that was set up by hand has to be given ca.crt, tls.crt and tls.key of Secret " +
-             std::string(names::extender_client_secret) + " and restarted before " + until;
+             std::string(api::names::extender_client_secret) + " and restarted before " + until;
     };
     if (!is_.callers.behind.empty()) return is_.callers.behind;
     const bool by_newest = of_newest(server_) && of_newest(client_);
@@ -291,7 +290,7 @@ extender_callers callers_of(const kube::deployment* deployment, const std::strin
   extender_callers out;
   if (deployment) {
     out.any = true;
-    const bool follows = deployment->annotations.value_or(names::certificates_annotation, "") == content;
+    const bool follows = deployment->annotations.value_or(api::names::certificates_annotation, "") == content;
     if (!follows || !deployment->rolled_out())
       out.behind = "Deployment " + deployment->key.to_string() + " does not run with the present certificates yet";
   }

@@ -59,11 +59,11 @@ struct extender_callers {
 /// A kube-scheduler in the files of a control-plane node, as its agent reports.
 struct extender_scheduler {
   std::string node, state;
-  std::string certificates;  ///< certificates_of what is in place
+  std::string certificates;  ///< api::certificates_of what is in place
 };
 
 /// `deployment`: of the scheduler that the operator runs; null: none. `content`: hash of the callers' Secret, as its
-/// annotation has it. `certificates`: certificates_of that Secret.
+/// annotation has it. `certificates`: api::certificates_of that Secret.
 extender_callers callers_of(const kube::deployment* deployment, const std::string& content,
                             const std::vector<extender_scheduler>& masters, const std::string& certificates);
 

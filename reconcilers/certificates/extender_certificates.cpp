@@ -71,7 +71,7 @@ std::int64_t end_of(const controller::pem_pair& leaf) {
 
 kube::result<extender_secret> extender_secret::decode(std::string_view bytes) {
   extender_secret made;
-  const auto content = read_owned(of().kind, bytes, made);
+  const auto content = api::read_owned(of().kind, bytes, made);
   if (!content) return std::unexpected(content.error());
   made.content = *content;
   const auto done = wire::guarded("protobuf", [&] {
@@ -96,7 +96,7 @@ extender_certificates::extender_certificates(stores stores, kube::client& client
                               "End of what is stored for the extender (authority, server, client), seconds since 1970.",
                               {"certificate"})) {
   if (!settings_.wall) settings_.wall = system_seconds;
-  const std::string service(names::extender_service);
+  const std::string service(api::names::extender_service);
   const auto host = service + "." + settings_.ns + ".svc";
   issuing_.names = {host, host + ".cluster.local", service, "localhost"};
 }
@@ -107,23 +107,23 @@ const extender_secret* extender_certificates::find(const controller::store<exten
 }
 
 const accelerator_policy* extender_certificates::policy() const {
-  return stores_.policies.find({{}, std::string(names::policy)});
+  return stores_.policies.find({{}, std::string(api::names::policy)});
 }
 
 /// Empty: nothing is known of those who call us.
 std::optional<extender_view> extender_certificates::view() const {
   const auto* authority = find(stores_.secrets.authority, names::extender_authority_secret);
   const auto* server = find(stores_.secrets.server, names::extender_server_secret);
-  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
+  const auto* client = find(stores_.secrets.client, api::names::extender_client_secret);
   const auto masters = settings_.masters();
   if (!authority || !server || !client || !masters) return std::nullopt;
   extender_view out;
   out.keys = {authority->authorities, authority->signer_key, authority->older_key};
   out.server = server->side();
   out.client = client->side();
-  const auto* deployment = stores_.deployments.find({settings_.ns, std::string(names::scheduler_objects)});
-  out.callers = callers_of(deployment, hex(client->content), *masters,
-                           certificates_of(client->authorities, client->leaf.certificate));
+  const auto* deployment = stores_.deployments.find({settings_.ns, std::string(api::names::scheduler_objects)});
+  out.callers = callers_of(deployment, api::hex(client->content), *masters,
+                           api::certificates_of(client->authorities, client->leaf.certificate));
   return out;
 }
 
@@ -135,12 +135,12 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
   if (rules && (rules->removing || rules->deleting)) co_return action::again(1min);
   const auto* authority = find(stores_.secrets.authority, names::extender_authority_secret);
   const auto* server = find(stores_.secrets.server, names::extender_server_secret);
-  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
+  const auto* client = find(stores_.secrets.client, api::names::extender_client_secret);
   if (!authority || !server || !client) {
     // Without a policy no one wants any: `quartermaster uninstall` removes both, and we may outlive it.
     if (!rules) co_return action::await_change();
     if (!authority) co_return co_await make_secret(names::extender_authority_secret);
-    co_return co_await make_secret(server ? names::extender_client_secret : names::extender_server_secret);
+    co_return co_await make_secret(server ? api::names::extender_client_secret : names::extender_server_secret);
   }
   const auto is = view();
   if (!is) co_return action::again(soon);
@@ -156,12 +156,12 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
       const bool leaf = step.side.leaf != is->client.leaf,
                  by_hand = (is->client.by_hand || !is->callers.any) && before > settings_.wall();
       const auto done =
-          co_await write(names::extender_client_secret, client, patch_of(step.side), step.reason, step.taken_out);
+          co_await write(api::names::extender_client_secret, client, patch_of(step.side), step.reason, step.taken_out);
       if (done && leaf && by_hand)
         say("CertificateRenewed", controller::event_type::warning,
             "The certificate that a kube-scheduler shows the extender was renewed. One that was set up by hand has to "
             "be given ca.crt, tls.crt and tls.key of Secret " +
-                std::string(names::extender_client_secret) + " and restarted before " + date(before));
+                std::string(api::names::extender_client_secret) + " and restarted before " + date(before));
       co_return done;
     }
     case extender_step::kind::rest:
@@ -176,14 +176,15 @@ kube::task<action> extender_certificates::reconcile(kube::object_key key) {
 kube::task<action> extender_certificates::make_secret(std::string_view name) {
   const auto& type = extender_secret::of();
   const kube::object_key key{settings_.ns, std::string(name)};
-  const json want = {
-      {"apiVersion", type.api_version()},
-      {"kind", type.kind},
-      {"metadata",
-       {{"name", key.name}, {"namespace", key.ns}, {"labels", {{names::managed_by_label, names::managed_by}}}}},
-      {"type", "Opaque"}};
+  const json want = {{"apiVersion", type.api_version()},
+                     {"kind", type.kind},
+                     {"metadata",
+                      {{"name", key.name},
+                       {"namespace", key.ns},
+                       {"labels", {{api::names::managed_by_label, api::names::managed_by}}}}},
+                     {"type", "Opaque"}};
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   options.force = true;
   const auto answer = co_await client_.apply(type, key, want, options);
   if (!answer) co_return std::unexpected(answer.error());
@@ -224,7 +225,7 @@ void extender_certificates::show(const extender_view& is) {
 /// On the policy, where people look; without one, on the callers' Secret.
 void extender_certificates::say(std::string_view reason, controller::event_type type, const std::string& note) {
   const auto* rules = policy();
-  const auto* client = find(stores_.secrets.client, names::extender_client_secret);
+  const auto* client = find(stores_.secrets.client, api::names::extender_client_secret);
   if (rules)
     events_.record({kube::resources::accelerator_policies, *rules}, type, reason, "Rotate", note);
   else if (client)

@@ -27,7 +27,7 @@ namespace reconcilers {
 namespace names {
 /// Secrets next to extender_client_secret; the server's has the name of its Service.
 inline constexpr std::string_view extender_authority_secret = "quartermaster-extender-authority";
-inline constexpr std::string_view extender_server_secret = extender_service;
+inline constexpr std::string_view extender_server_secret = api::names::extender_service;
 /// On the server's and the callers': ca.crt was written at.
 inline constexpr std::string_view authorities_since_annotation = "quartermaster.io/authorities-since";
 /// "true": no kube-scheduler was known then.

@@ -104,13 +104,13 @@ const shim_row* shim_for(const container& container) {
 
 // ---- what it needs
 
-struct need {
+struct version_need {
   requirement constraint;
   bool asked_of_us = false;  ///< by one of our annotations
 };
 
 struct needs {
-  std::vector<need> all;
+  std::vector<version_need> all;
   std::vector<std::string> wrong;
 
   void add(std::expected<requirement, std::string> read, std::string source, bool asked_of_us) {
@@ -219,11 +219,11 @@ std::string resources_of(const std::vector<container>& containers) {
 
 // ---- the decision
 
-class decision {
+class compatibility_decision {
  public:
   /// `is_template`: of pods that will be made; nothing is written into it.
-  decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& settings,
-           bool is_template = false)
+  compatibility_decision(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& settings,
+                         bool is_template = false)
       : spec_(member(&pod, "spec")),
         settings_(settings),
         is_template_(is_template),
@@ -279,7 +279,7 @@ class decision {
       return;
     }
     // Driver and runtime of one major version, and a driver that knows the runtime by itself.
-    const bool requested = std::ranges::any_of(needs_.all, &need::asked_of_us);
+    const bool requested = std::ranges::any_of(needs_.all, &version_need::asked_of_us);
     const auto next = std::to_string(runtime->major + 1) + ".0";
     needs_.add(parse_annotation(">=" + to_string(*runtime) + ",<" + next, property::cuda),
                std::string(shared_->name) + " needs a driver of the runtime's major version", requested);
@@ -422,7 +422,7 @@ review_answer advise_on(const reviews::envelope& about, const json& workload, st
   if (about.kind == "CronJob") spec = member(member(spec, "jobTemplate"), "spec");
   const auto* pod = member(spec, "template");
   if (!pod || settings.mode == enforcement::disabled) return reviews::answer(about.uid, {});
-  auto found = decision(*pod, nodes, settings, true).made();
+  auto found = compatibility_decision(*pod, nodes, settings, true).made();
   if (!found.refusal.empty())
     found.warnings.insert(found.warnings.begin(), "its pods would be refused: " + found.refusal);
   reviews::decision out;
@@ -434,7 +434,7 @@ review_answer advise_on(const reviews::envelope& about, const json& workload, st
 
 admission admit(const json& pod, std::span<const kube::node* const> nodes, const admission_settings& settings) {
   if (settings.mode == enforcement::disabled) return {};
-  return decision(pod, nodes, settings).made();
+  return compatibility_decision(pod, nodes, settings).made();
 }
 
 review_answer admit_review(std::string_view review, std::span<const kube::node* const> nodes,
@@ -452,7 +452,7 @@ review_answer admit_review(std::string_view review, std::span<const kube::node* 
     return reviews::malformed(fits.error());
   const bool is_new = about->operation == "CREATE" || (is_workload && about->operation == "UPDATE");
   const bool concerned = is_new && about->sub_resource.empty() && about->ns != own_namespace &&
-                         !reconcilers::names::is_system(about->ns) &&
+                         !api::names::is_system(about->ns) &&
                          !member(member(member(&pod, "metadata"), "annotations"), mirror_annotation);
   if (!concerned) return reviews::answer(about->uid, {});
   if (pod.is_discarded() || !pod.is_object()) return reviews::malformed("request.object is no object");

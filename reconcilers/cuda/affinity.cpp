@@ -231,7 +231,7 @@ std::optional<terms> product(const terms& a, const terms& b) {
 
 namespace {
 
-terms terms_of(const condition& needed, const vocabulary& vocabulary) {
+terms terms_of(const version_condition& needed, const vocabulary& vocabulary) {
   switch (needed.attribute) {
     case property::brand:
       return {{}};

@@ -45,7 +45,7 @@ node_facts facts_of(const kube::node& node) {
   const auto mig = node.labels.value_or(keys::mig_strategy, "none");
   out.mig = mig != "none" && !mig.empty();
   out.architecture = node.architecture;
-  out.mode = node.labels.value_or(reconcilers::names::module_label, "");
+  out.mode = node.labels.value_or(api::names::module_label, "");
   return out;
 }
 

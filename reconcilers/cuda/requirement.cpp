@@ -36,7 +36,7 @@ void split(std::string_view text, char separator, Each each) {
   }
 }
 
-struct reader {
+struct requirement_reader {
   bool annotation = false;
   property about = property::cuda;
   std::string wrong{};
@@ -51,7 +51,7 @@ struct reader {
                                   "cuda>=12.4; a comma is AND, a blank OR"));
   }
 
-  std::optional<condition> read(std::string_view text) {
+  std::optional<version_condition> read(std::string_view text) {
     const auto find_first = text.find_first_of("<>=!");
     if (find_first == std::string_view::npos || (annotation && find_first != 0)) {
       complain(text);
@@ -60,7 +60,7 @@ struct reader {
     const auto name = text.substr(0, find_first);
     const auto known = std::ranges::find(properties, name, &std::pair<std::string_view, property>::first);
     if (!annotation && known == std::end(properties)) return std::nullopt;
-    condition out{annotation ? about : known->second, equal, {}};
+    version_condition out{annotation ? about : known->second, equal, {}};
     auto rest = text.substr(find_first);
     const auto is = std::ranges::find_if(operators, [&](const auto& entry) { return rest.starts_with(entry.first); });
     if (is == std::end(operators)) {
@@ -97,7 +97,7 @@ struct reader {
   }
 };
 
-std::expected<requirement, std::string> made(std::string_view text, reader reader) {
+std::expected<requirement, std::string> made(std::string_view text, requirement_reader reader) {
   if (text.size() > longest) return std::unexpected("it has more than " + std::to_string(longest) + " bytes");
   requirement out;
   out.any_of = reader.read_all(text);
@@ -160,7 +160,7 @@ fit both(fit a, fit b) {
 
 }  // namespace
 
-std::string to_string(const condition& condition) {
+std::string to_string(const version_condition& condition) {
   const auto match = std::ranges::find(operators, condition.op, &std::pair<std::string_view, comparison>::second);
   auto out = std::string(name_of(condition.attribute)) + std::string(match->first);
   out += std::to_string(condition.value[0]) + "." + std::to_string(condition.value[1]);
@@ -168,10 +168,12 @@ std::string to_string(const condition& condition) {
   return out;
 }
 
-std::expected<requirement, std::string> parse_requirement(std::string_view text) { return made(text, reader()); }
+std::expected<requirement, std::string> parse_requirement(std::string_view text) {
+  return made(text, requirement_reader());
+}
 
 std::expected<requirement, std::string> parse_annotation(std::string_view text, property about) {
-  if (text.size() > longest) return made(text, reader());
+  if (text.size() > longest) return made(text, requirement_reader());
   auto out = made(without_blanks(text), {.annotation = true, .about = about});
   if (out && out->any_of.empty()) return std::unexpected("it is empty; allowed is, for example, >=12.4");
   return out;
@@ -189,7 +191,7 @@ std::expected<requirement, std::string> parse_cuda_version(std::string_view text
   return out;
 }
 
-fit meets(const node_facts& node, const condition& needed) {
+fit meets(const node_facts& node, const version_condition& needed) {
   if (needed.attribute == property::brand) return fit::yes;
   const auto is = value_in(node, needed.attribute);
   if (!is) return fit::unknown;
@@ -219,7 +221,7 @@ std::optional<version> runtime_of(std::span<const requirement> needed) {
   for (const auto& entry : needed) {
     // Alternatives are older drivers that the compatibility package of the image is for; the first is the image's own.
     for (const auto& all : entry.any_of) {
-      const auto match = std::ranges::find_if(all, [](const condition& each) {
+      const auto match = std::ranges::find_if(all, [](const version_condition& each) {
         return each.attribute == property::cuda && (each.op == equal || each.op == greater || each.op == greater_equal);
       });
       if (match == all.end()) continue;

@@ -31,17 +31,17 @@ inline constexpr std::string_view disable_env = "NVIDIA_DISABLE_REQUIRE";
 enum class property : std::uint8_t { cuda, arch, driver, brand };
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
 
-struct condition {
+struct version_condition {
   property attribute{};
   comparison op{};
   std::array<int, 3> value{};  ///< what was not written is 0; unused for brand
-  friend bool operator==(const condition&, const condition&) = default;
+  friend bool operator==(const version_condition&, const version_condition&) = default;
 };
 /// "cuda>=12.4".
-std::string to_string(const condition& condition);
+std::string to_string(const version_condition& condition);
 
 /// All of them hold.
-using conjunction = std::vector<condition>;
+using conjunction = std::vector<version_condition>;
 
 struct requirement {
   std::vector<conjunction> any_of;  ///< empty: nothing is needed
@@ -60,7 +60,7 @@ std::expected<requirement, std::string> parse_cuda_version(std::string_view text
 enum class fit : std::uint8_t { yes, no, unknown };
 /// unknown where an alternative needs a fact the node does not have and none is met. A brand is on no label and counts
 /// as met: the container runtime checks it.
-fit meets(const node_facts& node, const condition& needed);
+fit meets(const node_facts& node, const version_condition& needed);
 fit meets(const node_facts& node, const requirement& needed);
 fit meets(const node_facts& node, std::span<const requirement> needed);
 

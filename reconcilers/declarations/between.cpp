@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t named = 8;  ///< findings of one kind a declaration can get
 
-finding& say(std::vector<finding>& findings, const declaration& declaration, code code, std::string field,
+finding& say(std::vector<finding>& findings, const declaration& declaration, error_code code, std::string field,
              std::string_view value) {
   auto& f = findings.emplace_back();
   f.kind = code;
@@ -49,7 +49,7 @@ std::string enabled_path(const declaration& declaration) {
 void registry::say_duplicates(const declaration& declaration, std::vector<finding>& findings) const {
   const auto* first = first_with_key(declaration.key);
   if (!first || first == &declaration || !declaration.enabled || !first->enabled) return;
-  say(findings, declaration, code::duplicate_key, "data.key", declaration.key).other = name_of(first->config_map);
+  say(findings, declaration, error_code::duplicate_key, "data.key", declaration.key).other = name_of(first->config_map);
 }
 
 /// A member that the group asks for is switched off: a finding of its own.
@@ -75,7 +75,7 @@ void registry::say_related(const declaration& declaration, std::vector<finding>&
               : has_unreadable_neighbour(declaration))
       continue;
     if (++count > named) return;
-    auto& f = say(findings, declaration, other ? code::related_not_in_force : code::related_unknown,
+    auto& f = say(findings, declaration, other ? error_code::related_not_in_force : error_code::related_unknown,
                   "data.relatedResources", key);
     if (other) {
       f.other = name_of(other->config_map);
@@ -96,7 +96,7 @@ void registry::say_exclusions(const declaration& subject, std::vector<finding>& 
     const auto* other = first_with_key(key);
     if (!other || !other->in_force() || !subject.in_force() || !contradict(subject, *other)) continue;
     if (++count > named) break;
-    say(findings, subject, code::group_excludes_member, "data.excludeResources", key).other = subject.group;
+    say(findings, subject, error_code::group_excludes_member, "data.excludeResources", key).other = subject.group;
   }
   if (first_with_key(subject.key) == &subject) say_unanswered(subject, findings);
   // The manual's dialect has no field to answer in.
@@ -115,7 +115,8 @@ void registry::say_exclusions(const declaration& subject, std::vector<finding>& 
     if (std::ranges::binary_search(subject.excluded, key) || contradict(subject, *other) || told(*other, subject))
       continue;
     if (++count > named) break;
-    say(findings, subject, code::exclusion_not_mutual, "data.excludeResources", key).other = name_of(other->config_map);
+    say(findings, subject, error_code::exclusion_not_mutual, "data.excludeResources", key).other =
+        name_of(other->config_map);
   }
 }
 
@@ -128,7 +129,7 @@ void registry::say_unanswered(const declaration& declaration, std::vector<findin
         !told(declaration, *other))
       continue;
     if (++count > named) return;
-    say(findings, declaration, code::exclusion_not_answered, "data.excludeResources", key).other =
+    say(findings, declaration, error_code::exclusion_not_answered, "data.excludeResources", key).other =
         name_of(other->config_map);
   }
 }
@@ -141,23 +142,24 @@ void registry::say_group(const declaration& declaration, std::vector<finding>& f
   const auto other = name_of(first.config_map);
   const bool both_named = !declaration.group_en.empty() && !first.group_en.empty();
   if (both_named && (declaration.group_en != first.group_en || declaration.group_zh != first.group_zh)) {
-    say(findings, declaration, code::group_names_differ, "data.groupI18n",
+    say(findings, declaration, error_code::group_names_differ, "data.groupI18n",
         declaration.group_en + " / " + declaration.group_zh)
         .other = other;
   }
   if (!declaration.runtime_class.empty() && !first.runtime_class.empty() &&
       declaration.runtime_class != first.runtime_class) {
-    say(findings, declaration, code::group_runtime_differs, "data.runtimeClassName", declaration.runtime_class).other =
-        other;
+    say(findings, declaration, error_code::group_runtime_differs, "data.runtimeClassName", declaration.runtime_class)
+        .other = other;
   }
   if (is_missed(declaration))
-    say(findings, declaration, code::group_member_off, enabled_path(declaration), "false").other = other;
+    say(findings, declaration, error_code::group_member_off, enabled_path(declaration), "false").other = other;
 }
 
 void registry::say_runtime_class(const declaration& declaration, std::vector<finding>& findings) const {
   if (declaration.runtime_class.empty() || !runtime_classes_ || runtime_classes_->contains(declaration.runtime_class))
     return;
-  auto& f = say(findings, declaration, code::runtime_class_unknown, "data.runtimeClassName", declaration.runtime_class);
+  auto& f =
+      say(findings, declaration, error_code::runtime_class_unknown, "data.runtimeClassName", declaration.runtime_class);
   std::vector<std::string_view> candidates(runtime_classes_->begin(), runtime_classes_->end());
   if (candidates.size() > 64) candidates.resize(64);
   f.hint = text::nearest(declaration.runtime_class, candidates);
@@ -185,7 +187,7 @@ judgement registry::judge(const device_item& device_item) const {
         neighbour.label_value != device.label_value || neighbour.name == device.name || !before)
       continue;
     auto& f = out.findings.emplace_back();
-    f.kind = code::device_label_shared;
+    f.kind = error_code::device_label_shared;
     f.config_map = device.config_map;
     f.field = "data.nodeLabelKey";
     f.value = text::shown(out.key);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "kube/json_text.hpp"
 #include "reconcilers/declarations/vocabulary.hpp"
 
 namespace reconcilers::declarations {
@@ -57,10 +58,6 @@ json rule_json(const rule& rule) {
   return out;
 }
 
-std::string text(const json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-}
 bool flag(const json& object, const char* name) {
   const auto match = object.find(name);
   return match != object.end() && match->is_boolean() && match->get<bool>();
@@ -77,7 +74,7 @@ std::vector<std::string> texts(const json& object, const char* name) {
 }
 
 kube::object_key source_of(const json& rule) {
-  const auto source = text(rule, "source");
+  const auto source = kube::text_in(rule, "source");
   const auto slash = source.find('/');
   return slash == std::string::npos ? kube::object_key()
                                     : kube::object_key{source.substr(0, slash), source.substr(slash + 1)};
@@ -87,16 +84,16 @@ rule rule_of(const std::string& key, const json& object) {
   rule out;
   out.key = key;
   out.config_map = source_of(object);
-  out.group = text(object, "group");
+  out.group = kube::text_in(object, "group");
   out.forbidden = flag(object, "forbidden");
   out.must = flag(object, "must");
-  const auto fill = text(object, "fill");
+  const auto fill = kube::text_in(object, "fill");
   std::int64_t amount = 0;
   const auto [end, wrong] = std::from_chars(fill.data(), fill.data() + fill.size(), amount);
   if (!fill.empty() && wrong == std::errc{} && end == fill.data() + fill.size() && amount > 0) out.fill = amount;
   out.related = texts(object, "related");
   out.excluded = texts(object, "excluded");
-  out.runtime_class = text(object, "runtimeClassName");
+  out.runtime_class = kube::text_in(object, "runtimeClassName");
   out.offered = !flag(object, "notOffered");
   out.managed = flag(object, "published");
   return out;

@@ -50,7 +50,7 @@ json remove_verdict(const std::string& uid, const std::string& text) {
 bool waits_for_related(const declarations::registry& all, const declarations::judgement& judged, std::int64_t created) {
   const auto* found = all.find(judged.config_map);
   const auto is_unknown = [](const declarations::finding& finding) {
-    return finding.kind == declarations::code::related_unknown;
+    return finding.kind == declarations::error_code::related_unknown;
   };
   if (!found || !found->value.managed || std::ranges::none_of(judged.findings, is_unknown)) return false;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -82,8 +82,8 @@ label_alias alias_of(const declarations::device_config& config) {
 
 custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
                                  declarations::parse_settings settings,
-                                 controller::store<owned_runtime_class>* runtime_classes,
-                                 controller::store<compiled_rules>* compiled)
+                                 controller::store<api::owned_runtime_class>* runtime_classes,
+                                 controller::store<api::compiled_rules>* compiled)
     : stores_(std::move(stores)),
       runtime_classes_(runtime_classes),
       compiled_(compiled),
@@ -99,15 +99,15 @@ custom_resource::custom_resource(std::vector<config_maps*> stores, kube::client&
     runtime_classes_->observe([this](const auto*, const auto*) { take_in_runtime_classes(); });
   }
   if (compiled_) {
-    take_in(compiled_->find(compiled_rules::only()));
-    compiled_->observe([this](const compiled_rules* before, const compiled_rules* after) {
+    take_in(compiled_->find(api::compiled_rules::only()));
+    compiled_->observe([this](const api::compiled_rules* before, const api::compiled_rules* after) {
       const bool same = before && after && before->spec == after->spec;
-      if (!same && (after ? after : before)->key == compiled_rules::only()) take_in(after);
+      if (!same && (after ? after : before)->key == api::compiled_rules::only()) take_in(after);
     });
   }
 }
 
-void custom_resource::take_in(const compiled_rules* now) {
+void custom_resource::take_in(const api::compiled_rules* now) {
   sources_ = now ? declarations::sources_of(now->spec) : std::vector<kube::object_key>();
 }
 
@@ -166,16 +166,16 @@ std::vector<kube::object_key> custom_resource::affected_by(const kube::config_ma
   return {out.begin(), out.end()};
 }
 
-std::vector<kube::object_key> custom_resource::affected_by(const owned_runtime_class* before,
-                                                           const owned_runtime_class* after) const {
+std::vector<kube::object_key> custom_resource::affected_by(const api::owned_runtime_class* before,
+                                                           const api::owned_runtime_class* after) const {
   if (before && after) return {};
   return registry_.with_runtime_class();
 }
 
-std::vector<kube::object_key> custom_resource::affected_by(const compiled_rules* before,
-                                                           const compiled_rules* after) const {
+std::vector<kube::object_key> custom_resource::affected_by(const api::compiled_rules* before,
+                                                           const api::compiled_rules* after) const {
   if (before && after && before->spec == after->spec) return {};
-  const auto sources = [](const compiled_rules* compiled_rules) {
+  const auto sources = [](const api::compiled_rules* compiled_rules) {
     return compiled_rules ? declarations::sources_of(compiled_rules->spec) : std::vector<kube::object_key>();
   };
   std::vector<kube::object_key> out;

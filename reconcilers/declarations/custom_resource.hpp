@@ -31,8 +31,8 @@ class custom_resource final : public controller::reconciler {
   /// `affected_by`.
   custom_resource(std::vector<config_maps*> stores, kube::client& client, controller::recorder& events,
                   declarations::parse_settings settings = declarations::parse_settings(),
-                  controller::store<owned_runtime_class>* runtime_classes = nullptr,
-                  controller::store<compiled_rules>* compiled = nullptr);
+                  controller::store<api::owned_runtime_class>* runtime_classes = nullptr,
+                  controller::store<api::compiled_rules>* compiled = nullptr);
   custom_resource(const custom_resource&) = delete;
   custom_resource& operator=(const custom_resource&) = delete;
 
@@ -44,11 +44,12 @@ class custom_resource final : public controller::reconciler {
   std::vector<kube::object_key> affected_by(const kube::config_map* before, const kube::config_map* after) const;
 
   /// RuntimeClasses came or went: the declarations to judge again.
-  std::vector<kube::object_key> affected_by(const owned_runtime_class* before, const owned_runtime_class* after) const;
+  std::vector<kube::object_key> affected_by(const api::owned_runtime_class* before,
+                                            const api::owned_runtime_class* after) const;
 
   /// The compiled rules changed: the declarations whose rules came or went, because a refused one says whether what was
   /// accepted before stays in force.
-  std::vector<kube::object_key> affected_by(const compiled_rules* before, const compiled_rules* after) const;
+  std::vector<kube::object_key> affected_by(const api::compiled_rules* before, const api::compiled_rules* after) const;
 
   /// Every declaration has been seen.
   bool synced() const;
@@ -73,12 +74,12 @@ class custom_resource final : public controller::reconciler {
   kube::task<controller::action> clean_up(kube::object_key key);
 
   void take_in_runtime_classes();
-  void take_in(const compiled_rules* now);
+  void take_in(const api::compiled_rules* now);
   bool kept(const declarations::judgement& refused) const;
 
   std::vector<config_maps*> stores_;
-  controller::store<owned_runtime_class>* runtime_classes_;
-  controller::store<compiled_rules>* compiled_;
+  controller::store<api::owned_runtime_class>* runtime_classes_;
+  controller::store<api::compiled_rules>* compiled_;
   std::vector<kube::object_key> sources_;  ///< the ConfigMaps the compiled rules came from, sorted
   kube::client& client_;
   controller::recorder& events_;

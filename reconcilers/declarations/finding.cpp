@@ -45,8 +45,8 @@ void sort(std::vector<finding>& findings) {
 }
 
 std::string_view to_string(text::severity s) noexcept { return s == text::severity::error ? "error" : "warning"; }
-std::string_view to_string(code c) noexcept { return texts_of(c).name; }
-text::severity severity_of(code c) noexcept { return texts_of(c).level; }
+std::string_view to_string(error_code c) noexcept { return texts_of(c).name; }
+text::severity severity_of(error_code c) noexcept { return texts_of(c).level; }
 
 bool has_error(std::span<const finding> findings) {
   return std::ranges::any_of(findings, [](const finding& f) { return severity_of(f) == text::severity::error; });

@@ -16,7 +16,7 @@
 namespace reconcilers::declarations {
 
 /// Names are stable: they are in the verdict annotation as `code`, and rows of docs/declarations.md.
-enum class code : std::uint8_t {
+enum class error_code : std::uint8_t {
   // one field of one declaration
   missing,
   not_in_vocabulary,
@@ -66,11 +66,11 @@ enum class code : std::uint8_t {
   device_label_value_malformed,
   device_label_shared,
 };
-inline constexpr std::size_t code_count = static_cast<std::size_t>(code::device_label_shared) + 1;
+inline constexpr std::size_t code_count = static_cast<std::size_t>(error_code::device_label_shared) + 1;
 
 /// All text members are already safe to show (text.hpp, `shown`).
 struct finding {
-  code kind{};
+  error_code kind{};
   kube::object_key config_map;
   std::string
       field;  ///< path in the ConfigMap: "data.limits", "metadata.labels[features.cpaas.io/enabled]", "metadata.name"
@@ -87,8 +87,8 @@ struct finding {
 void sort(std::vector<finding>& findings);
 
 std::string_view to_string(text::severity s) noexcept;
-std::string_view to_string(code c) noexcept;
-text::severity severity_of(code c) noexcept;
+std::string_view to_string(error_code c) noexcept;
+text::severity severity_of(error_code c) noexcept;
 inline text::severity severity_of(const finding& f) noexcept { return severity_of(f.kind); }
 bool has_error(std::span<const finding> findings);
 

@@ -45,7 +45,7 @@ use use_of(std::string_view word) {
 void read_key(reader& reader, declaration& declaration) {
   const auto value = reader.field("key");
   if (!value) {
-    reader.say(code::missing, "data.key").allowed = "<domain>/<name>";
+    reader.say(error_code::missing, "data.key").allowed = "<domain>/<name>";
     return;
   }
   switch (text::fault_of_extended_resource(*value)) {
@@ -53,17 +53,17 @@ void read_key(reader& reader, declaration& declaration) {
       declaration.key = *value;
       return;
     case text::resource_name_fault::no_domain:
-      reader.say(code::key_without_domain, "data.key", *value);
+      reader.say(error_code::key_without_domain, "data.key", *value);
       return;
     case text::resource_name_fault::native_domain:
     case text::resource_name_fault::requests:
-      reader.say(code::key_native, "data.key", *value);
+      reader.say(error_code::key_native, "data.key", *value);
       return;
     case text::resource_name_fault::bad_domain:
     case text::resource_name_fault::bad_name:
       break;
   }
-  auto& f = reader.say(code::key_malformed, "data.key", *value);
+  auto& f = reader.say(error_code::key_malformed, "data.key", *value);
   const auto start = value->substr(0, 320);
   const auto slash = start.find('/');
   const auto lower = text::lower_case(start.substr(0, slash)) + std::string(start.substr(slash));
@@ -75,36 +75,36 @@ void read_group(reader& reader, declaration& declaration) {
   const auto label = reader.label("group", path);
   const auto data = reader.field("group");
   if (label && !label->empty() && data && *label != *data) {
-    reader.say(code::group_differs, "data.group", *data).other = text::shown(*label);
-    reader.drop(code::label_domains_differ, label_path(std::string(names::alauda) + "group"));
+    reader.say(error_code::group_differs, "data.group", *data).other = text::shown(*label);
+    reader.drop(error_code::label_domains_differ, label_path(std::string(names::alauda) + "group"));
     return;
   }
   const bool has_label = label && !label->empty();
   if (!has_label && !data) {
-    reader.say(code::group_absent, "data.group");
+    reader.say(error_code::group_absent, "data.group");
     return;
   }
   if (!has_label)
-    reader.say(code::group_missing, path).other = text::shown(*data);
+    reader.say(error_code::group_missing, path).other = text::shown(*data);
   else if (!data)
-    reader.say(code::group_missing, "data.group").other = text::shown(*label);
+    reader.say(error_code::group_missing, "data.group").other = text::shown(*label);
   const auto group = data ? *data : *label;
   if (text::is_label_value(group))
     declaration.group = group;
   else
-    reader.say(code::group_malformed, "data.group", group);
+    reader.say(error_code::group_malformed, "data.group", group);
 }
 
 void read_enabled(reader& reader, declaration& declaration) {
   std::string path;
   const auto value = reader.label("enabled", path);
   if (!value) {
-    reader.say(code::enabled_missing, path);
+    reader.say(error_code::enabled_missing, path);
     declaration.enabled = true;
     return;
   }
-  const auto word = reader.word(path, *value, booleans, code::not_in_vocabulary);
-  if (!word) reader.drop(code::label_domains_differ, label_path(std::string(names::alauda) + "enabled"));
+  const auto word = reader.word(path, *value, booleans, error_code::not_in_vocabulary);
+  if (!word) reader.drop(error_code::label_domains_differ, label_path(std::string(names::alauda) + "enabled"));
   declaration.enabled = word == "true";
   declaration.switched_off = word == "false";
 }
@@ -113,17 +113,18 @@ void read_enabled(reader& reader, declaration& declaration) {
 void read_use(reader& reader, declaration& declaration) {
   const auto limits_value = reader.field("limits");
   const auto requests_value = reader.field("requests");
-  if (!limits_value) reader.say(code::missing, "data.limits").allowed = "disabled, required, optional";
-  if (!requests_value) reader.say(code::missing, "data.requests").allowed = "disabled, required, optional, fromLimits";
-  const auto limits = reader.word("data.limits", limits_value, limits_words, code::not_in_vocabulary);
-  const auto requests = reader.word("data.requests", requests_value, requests_words, code::not_in_vocabulary);
+  if (!limits_value) reader.say(error_code::missing, "data.limits").allowed = "disabled, required, optional";
+  if (!requests_value)
+    reader.say(error_code::missing, "data.requests").allowed = "disabled, required, optional, fromLimits";
+  const auto limits = reader.word("data.limits", limits_value, limits_words, error_code::not_in_vocabulary);
+  const auto requests = reader.word("data.requests", requests_value, requests_words, error_code::not_in_vocabulary);
   if (limits) declaration.limits = use_of(*limits);
   if (requests) declaration.requests = use_of(*requests);
   if (!limits || !requests || declaration.limits != use::disabled) return;
   if (declaration.requests == use::required) {
-    reader.say(code::impossible_requests, "data.requests", *requests);
+    reader.say(error_code::impossible_requests, "data.requests", *requests);
   } else {
-    reader.say(code::unusable, "data.limits", *limits).other = *requests;
+    reader.say(error_code::unusable, "data.limits", *limits).other = *requests;
   }
 }
 
@@ -135,7 +136,7 @@ void read_default(reader& reader, declaration& declaration) {
   const bool figure = value->front() >= '0' && value->front() <= '9';
   const auto [position, failed] = std::from_chars(value->data(), end, number);
   if (!figure || failed != std::errc{} || position != end) {
-    auto& f = reader.say(code::default_not_a_number, "data.defaultValue", *value);
+    auto& f = reader.say(error_code::default_not_a_number, "data.defaultValue", *value);
     // "20Mi" means 20 of a unit; "0.5" and "1,000" mean nothing we could round to.
     const bool unit_follows =
         number > 0 && failed == std::errc{} && *position != '.' && *position != ',' && *position != '_';
@@ -145,13 +146,13 @@ void read_default(reader& reader, declaration& declaration) {
   declaration.default_value = number;
   if (const auto* words = vocabulary_of(declaration.key);
       words && words->legal.limited() && (number == 0 ? words->legal.whole > 0 : !words->legal.allow(number))) {
-    auto& f = reader.say(code::default_not_legal, "data.defaultValue", *value);
+    auto& f = reader.say(error_code::default_not_legal, "data.defaultValue", *value);
     f.allowed = words->legal.words;
     f.hint = std::to_string(words->legal.nearest(std::max<std::int64_t>(number, 1)));
   }
   if (declaration.limits != use::disabled || declaration.requests == use::required) return;
-  reader.say(code::default_unused, "data.defaultValue", *value);
-  reader.drop(code::unusable, "data.limits");
+  reader.say(error_code::default_unused, "data.defaultValue", *value);
+  reader.drop(error_code::unusable, "data.limits");
 }
 
 void read_group_names(reader& reader, declaration& declaration) {
@@ -170,12 +171,12 @@ void read_group_names(reader& reader, declaration& declaration) {
       if (!declaration.group_en.empty() && !declaration.group_zh.empty()) return;
     }
   }
-  reader.say(code::group_names_malformed, "data.groupI18n", *value);
+  reader.say(error_code::group_names_malformed, "data.groupI18n", *value);
 }
 
 void read_extras(reader& reader, declaration& declaration) {
   if (const auto type = reader.field("dataType"); type != "integer")
-    reader.say(code::data_type, "data.dataType", type.value_or(""));
+    reader.say(error_code::data_type, "data.dataType", type.value_or(""));
   declaration.description_en = reader.text("descriptionEn", max_text_bytes);
   declaration.description_zh = reader.text("descriptionZh", max_text_bytes);
   declaration.label_en = reader.text("labelEn", 256);
@@ -187,14 +188,14 @@ void read_extras(reader& reader, declaration& declaration) {
     if (plain)
       declaration.unit = *unit;
     else
-      reader.say(code::unit_not_plain, "data.resourceUnit", *unit);
+      reader.say(error_code::unit_not_plain, "data.resourceUnit", *unit);
   }
   declaration.related = reader.resources("relatedResources", declaration.key);
   declaration.excluded = reader.resources("excludeResources", declaration.key);
   std::size_t both = 0;
   for (const auto& key : declaration.excluded) {
     if (std::ranges::binary_search(declaration.related, key) && ++both <= max_unknown_fields) {
-      reader.say(code::related_and_excluded, "data.excludeResources", key);
+      reader.say(error_code::related_and_excluded, "data.excludeResources", key);
     }
   }
   declaration.ignore_node_check = reader.flag("ignoreNodeCheck");
@@ -202,7 +203,7 @@ void read_extras(reader& reader, declaration& declaration) {
     if (text::is_dns_subdomain(*runtime)) {
       declaration.runtime_class = *runtime;
     } else {
-      auto& f = reader.say(code::runtime_class_malformed, "data.runtimeClassName", *runtime);
+      auto& f = reader.say(error_code::runtime_class_malformed, "data.runtimeClassName", *runtime);
       if (const auto lower = text::lower_case(runtime->substr(0, 256)); text::is_dns_subdomain(lower))
         f.hint = text::shown(lower);
     }
@@ -237,14 +238,14 @@ parsed parse(const config_map_view& config_map, const parse_settings& settings) 
   declaration.config_map = config_map.key;
   declaration.created = config_map.created;
   declaration.written_in = dialect_of(config_map);
-  declaration.managed = config_map.label(reconcilers::names::managed_by_label) == reconcilers::names::managed_by;
+  declaration.managed = config_map.label(api::names::managed_by_label) == api::names::managed_by;
   reader source(config_map);
   source.place(settings.ns);
   std::string unused;
   source.label("type", unused);
   read_enabled(source, declaration);
   if (config_map.data.empty()) {
-    source.say(code::missing, "data").allowed = "key, group, limits, requests";
+    source.say(error_code::missing, "data").allowed = "key, group, limits, requests";
     out.findings = source.findings();
     return out;
   }
@@ -267,7 +268,7 @@ parsed_device parse_device(const config_map_view& config_map, const parse_settin
   source.place(settings.ns);
   const auto required = [&](std::string_view name) {
     const auto value = source.field(name);
-    if (!value) source.say(code::missing, data_path(name));
+    if (!value) source.say(error_code::missing, data_path(name));
     return value;
   };
   if (required("deviceName")) out.value.name = source.text("deviceName", 256);
@@ -275,13 +276,13 @@ parsed_device parse_device(const config_map_view& config_map, const parse_settin
     if (text::is_label_key(*key))
       out.value.label_key = *key;
     else
-      source.say(code::device_label_key_malformed, "data.nodeLabelKey", *key);
+      source.say(error_code::device_label_key_malformed, "data.nodeLabelKey", *key);
   }
   if (const auto value = required("nodeLabelValue")) {
     if (text::is_label_value(*value))
       out.value.label_value = *value;
     else
-      source.say(code::device_label_value_malformed, "data.nodeLabelValue", *value);
+      source.say(error_code::device_label_value_malformed, "data.nodeLabelValue", *value);
   }
   source.unknown_fields(device_fields);
   out.findings = source.findings();

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "reconcilers/declarations/parse.hpp"
+#include "text/list.hpp"
 #include "text/nearest.hpp"
 #include "text/resource_name.hpp"
 #include "text/text.hpp"
@@ -12,12 +13,6 @@ namespace reconcilers::declarations {
 namespace {
 
 constexpr std::array<std::string_view, 2> booleans{"true", "false"};
-
-std::string joined(std::span<const std::string_view> words) {
-  std::string out;
-  for (const auto word : words) out += (out.empty() ? "" : ", ") + std::string(word);
-  return out;
-}
 
 /// "yes", "on" and "1" are too far from "true" for an edit distance, and yet everyone means it.
 std::string_view meant(std::string_view value, std::span<const std::string_view> allowed) {
@@ -38,7 +33,7 @@ std::string_view meant(std::string_view value, std::span<const std::string_view>
 std::string data_path(std::string_view field) { return "data." + text::shown(field, 64); }
 std::string label_path(std::string_view label) { return "metadata.labels[" + text::shown(label, 64) + "]"; }
 
-finding& reader::say(code code, std::string field, std::string_view value) {
+finding& reader::say(error_code code, std::string field, std::string_view value) {
   auto& f = findings_.emplace_back();
   f.kind = code;
   f.config_map = config_map_.key;
@@ -47,7 +42,7 @@ finding& reader::say(code code, std::string field, std::string_view value) {
   return f;
 }
 
-void reader::drop(code code, std::string_view field) {
+void reader::drop(error_code code, std::string_view field) {
   std::erase_if(findings_, [&](const finding& f) { return f.kind == code && f.field == field; });
 }
 
@@ -69,7 +64,7 @@ std::optional<std::string_view> reader::label(std::string_view name, std::string
   const auto old_value = config_map_.label(old_name);
   const auto new_value = config_map_.label(new_name);
   if (old_value && new_value && *old_value != *new_value) {
-    say(code::label_domains_differ, label_path(old_name), *old_value).other = text::shown(*new_value);
+    say(error_code::label_domains_differ, label_path(old_name), *old_value).other = text::shown(*new_value);
   }
   const bool mostly_new = new_value || (!old_value && config_map_.label(std::string(names::cpaas) + "type"));
   path = label_path(mostly_new ? new_name : old_name);
@@ -81,29 +76,29 @@ std::string reader::text(std::string_view name, std::size_t max_bytes) {
   if (!value) return {};
   const auto looked_at = value->substr(0, max_bytes);
   if (value->size() > max_bytes) {
-    auto& f = say(code::too_long, data_path(name));
+    auto& f = say(error_code::too_long, data_path(name));
     f.count = value->size();
     f.other = std::to_string(max_bytes);
     f.allowed = "<= " + f.other;
   } else if (!text::is_plain_text(looked_at)) {
-    say(code::not_text, data_path(name), looked_at);
+    say(error_code::not_text, data_path(name), looked_at);
   }
   return text::shown(looked_at, max_bytes);
 }
 
 std::optional<std::string_view> reader::word(std::string path, std::optional<std::string_view> value,
-                                             std::span<const std::string_view> allowed, code otherwise) {
+                                             std::span<const std::string_view> allowed, error_code otherwise) {
   if (!value) return std::nullopt;
   const auto found = std::ranges::find(allowed, *value);
   if (found != allowed.end()) return *found;
   auto& f = say(otherwise, std::move(path), *value);
-  f.allowed = joined(allowed);
+  f.allowed = text::joined(allowed);
   f.hint = meant(*value, allowed);
   return std::nullopt;
 }
 
 bool reader::flag(std::string_view name) {
-  return word(data_path(name), field(name), booleans, code::flag_not_boolean) == "true";
+  return word(data_path(name), field(name), booleans, error_code::flag_not_boolean) == "true";
 }
 
 std::vector<std::string> reader::resources(std::string_view name, std::string_view own_key) {
@@ -119,15 +114,15 @@ std::vector<std::string> reader::resources(std::string_view name, std::string_vi
     if (item.empty() || ++count > max_list_items) continue;
     if (text::is_extended_resource(item)) {
       if (item == own_key)
-        say(code::list_names_itself, data_path(name), item);
+        say(error_code::list_names_itself, data_path(name), item);
       else
         out.emplace_back(item);
     } else if (++bad <= max_unknown_fields) {
-      auto& f = say(code::list_item_malformed, data_path(name), item);
+      auto& f = say(error_code::list_item_malformed, data_path(name), item);
       if (const auto lower = text::lower_case(item.substr(0, 320)); text::is_extended_resource(lower)) f.hint = lower;
     }
   }
-  if (count > max_list_items) say(code::list_too_long, data_path(name)).count = count;
+  if (count > max_list_items) say(error_code::list_too_long, data_path(name)).count = count;
   std::ranges::sort(out);
   out.erase(std::ranges::unique(out).begin(), out.end());
   return out;
@@ -150,25 +145,25 @@ void reader::unknown_fields(std::span<const std::string_view> known) {
       return f.field == data_path(near) && f.value.empty() && f.hint.empty();
     };
     const auto match = near.empty() || field(near) ? findings_.end() : std::ranges::find_if(findings_, absent);
-    if (match != findings_.end() && match->kind == code::missing) {
+    if (match != findings_.end() && match->kind == error_code::missing) {
       match->hint = data_path(name);
       continue;
     }
     if (match != findings_.end()) findings_.erase(match);
-    auto& f = say(code::unknown_field, data_path(name));
+    auto& f = say(error_code::unknown_field, data_path(name));
     if (!near.empty()) f.hint = data_path(near);
   }
-  if (more > 0) say(code::more_unknown_fields, "data").count = more;
-  if (config_map_.binary > 0) say(code::binary_data, "binaryData").count = config_map_.binary;
+  if (more > 0) say(error_code::more_unknown_fields, "data").count = more;
+  if (config_map_.binary > 0) say(error_code::binary_data, "binaryData").count = config_map_.binary;
 }
 
 void reader::place(std::string_view ns) {
   if (config_map_.key.ns != ns) {
-    auto& f = say(code::wrong_namespace, "metadata.namespace", config_map_.key.ns);
+    auto& f = say(error_code::wrong_namespace, "metadata.namespace", config_map_.key.ns);
     f.hint = f.allowed = std::string(ns);
   }
   if (!config_map_.key.name.starts_with("cf-crl-"))
-    say(code::name_without_prefix, "metadata.name", config_map_.key.name);
+    say(error_code::name_without_prefix, "metadata.name", config_map_.key.name);
 }
 
 }  // namespace reconcilers::declarations

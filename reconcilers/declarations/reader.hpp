@@ -16,9 +16,9 @@ class reader {
  public:
   explicit reader(const config_map_view& config_map) : config_map_(config_map) {}
 
-  finding& say(code code, std::string field, std::string_view value = {});
+  finding& say(error_code code, std::string field, std::string_view value = {});
   /// Takes a finding back because another one says the same mistake better.
-  void drop(code code, std::string_view field);
+  void drop(error_code code, std::string_view field);
   std::vector<finding> findings();
 
   /// The value without blanks around it; nullopt when the field is absent or empty.
@@ -30,7 +30,7 @@ class reader {
   std::string text(std::string_view name, std::size_t max_bytes);
   /// One word of `allowed`; anything else is `otherwise`, absence is nullopt.
   std::optional<std::string_view> word(std::string path, std::optional<std::string_view> value,
-                                       std::span<const std::string_view> allowed, code otherwise);
+                                       std::span<const std::string_view> allowed, error_code otherwise);
   bool flag(std::string_view name);
   std::vector<std::string> resources(std::string_view name, std::string_view own_key);
   void unknown_fields(std::span<const std::string_view> known);

@@ -8,6 +8,7 @@
 #include "api/names.hpp"
 #include "reconcilers/admission/admission.hpp"
 #include "reconcilers/declarations/compiled.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -40,7 +41,7 @@ constexpr std::array<chart_policy, 5> chart_policies{{
     {&mutating_policies, "resource-defaults.quartermaster.io", &mutating_bindings, false},
 }};
 
-const kube::object_key only = compiled_rules::only();
+const kube::object_key only = api::compiled_rules::only();
 const std::vector<kube::object_key> again{only};
 
 std::uint64_t version_of(const json& object) {
@@ -50,20 +51,16 @@ std::uint64_t version_of(const json& object) {
   return out;
 }
 
-bool ours(const compiled_rules& object) {
-  return object.labels.value_or(names::managed_by_label, "") == names::managed_by;
+bool ours(const api::compiled_rules& object) {
+  return object.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by;
 }
 
-bool same(const json& want, const compiled_rules* is) {
+bool same(const json& want, const api::compiled_rules* is) {
   if (!is) return false;
   for (const auto& [name, value] : want["metadata"]["labels"].items()) {
     if (is->labels.value_or(name, "") != value.get_ref<const std::string&>()) return false;
   }
   return json::parse(is->spec, nullptr, false) == want["spec"];
-}
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -97,7 +94,7 @@ bool resource_rules::synced() const {
 }
 
 /// What was compiled last: as the object has it, but for what we know better.
-declarations::rule_set resource_rules::last_good(const compiled_rules* is) const {
+declarations::rule_set resource_rules::last_good(const api::compiled_rules* is) const {
   auto out = is ? declarations::rules_of(json::parse(is->spec, nullptr, false)) : declarations::rule_set();
   if (kept_.empty()) return out;
   std::set<kube::object_key> known;
@@ -108,7 +105,7 @@ declarations::rule_set resource_rules::last_good(const compiled_rules* is) const
   return out;
 }
 
-json resource_rules::object_of(const accelerator_policy& policy, const compiled_rules* is) {
+json resource_rules::object_of(const accelerator_policy& policy, const api::compiled_rules* is) {
   declarations::compile_options options;
   options.fill_optional = policy.resources.fill_optional;
   options.offered = &offered_;
@@ -139,18 +136,18 @@ json resource_rules::object_of(const accelerator_policy& policy, const compiled_
           {"metadata",
            {{"name", only.name},
             {"labels",
-             {{names::managed_by_label, names::managed_by},
-              {names::enforcement_label, mode},
-              {names::scheduler_label, sends           ? "Dedicated"
-                                       : is_static_pod ? "StaticPod"
-                                                       : "None"}}}}},
+             {{api::names::managed_by_label, api::names::managed_by},
+              {api::names::enforcement_label, mode},
+              {api::names::scheduler_label, sends           ? "Dedicated"
+                                            : is_static_pod ? "StaticPod"
+                                                            : "None"}}}}},
           {"spec", std::move(spec)}};
 }
 
 kube::task<action> resource_rules::reconcile(kube::object_key key) {
   if (key != only) co_return action::await_change();
   if (!synced()) co_return action::again(250ms);
-  const auto* policy = stores_.policies.find({{}, std::string(names::policy)});
+  const auto* policy = stores_.policies.find({{}, std::string(api::names::policy)});
   const auto* object = stores_.rules.find(only);
   if (!policy || policy->deleting) {
     say(std::nullopt);
@@ -165,14 +162,14 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
   if (!same(want, object)) {
     if (now - wrote_ < between_writes) co_return action::again(between_writes - (now - wrote_));
     kube::write_options options;
-    options.field_manager = names::field_owner;
+    options.field_manager = api::names::field_owner;
     options.force = true;
     auto answer = co_await client_.apply(kube::resources::resource_rules, only, want, options);
     if (!answer) co_return std::unexpected(std::move(answer.error()));
     wrote_ = now;
     wrote_version_ = version_of(*answer);
   }
-  const auto* match = stores_.policies.find({{}, std::string(names::policy)});
+  const auto* match = stores_.policies.find({{}, std::string(api::names::policy)});
   const auto mode = match ? match->resources.enforcement : std::string("Off");
   const bool enforcing = mode != "Off";
   const bool due = !looked_ || mode != looked_for_ || settings_.now() - *looked_ >= look_at_policies_every;
@@ -180,12 +177,12 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     auto looked = co_await look_at_chart(mode);
     if (!looked) co_return std::unexpected(std::move(looked.error()));
   }
-  if (const auto* still = stores_.policies.find({{}, std::string(names::policy)})) say(condition_of(*still));
+  if (const auto* still = stores_.policies.find({{}, std::string(api::names::policy)})) say(condition_of(*still));
   if (enforcing) co_return action::again(look_at_policies_every);
   co_return action::await_change();
 }
 
-kube::task<action> resource_rules::remove(const compiled_rules& object) {
+kube::task<action> resource_rules::remove(const api::compiled_rules& object) {
   kube::preconditions only_if;
   only_if.uid = object.id.to_string();
   const auto done = co_await client_.remove(kube::resources::resource_rules, only, only_if);
@@ -253,7 +250,7 @@ kube::task<std::string> resource_rules::problem_of_binding(const kube::resource&
 /// Where the webhook fills pods in, the API server must be told to call it.
 kube::task<std::string> resource_rules::problem_of_webhook() {
   const auto answer = co_await client_.get(kube::resources::mutating_webhook_configurations,
-                                           kube::object_key{{}, std::string(names::managed_by)});
+                                           kube::object_key{{}, std::string(api::names::managed_by)});
   if (!answer && answer.error().code != kube::errc::not_found) co_return std::unexpected(answer.error());
   const auto webhooks = answer ? answer->value("webhooks", json::array()) : json::array();
   const auto fills = [](const json& entry) { return entry.value("name", "") == mutate_pods_route.webhook; };
@@ -268,11 +265,12 @@ controller::condition resource_rules::condition_of(const accelerator_policy& pol
   out.type = "RulesEnforced";
   out.generation = policy.generation;
   const auto& mode = policy.resources.enforcement;
-  std::string counts = plural(keys_, "declared key");
+  std::string counts = text::counted(keys_, "declared key");
   if (!kept_.empty())
-    counts +=
-        "; " + plural(kept_.size(), "declaration") + " edited into an error: the last accepted content stays in force";
-  if (left_out_ > 0) counts += "; " + plural(left_out_, "key") + " left out, because more does not fit into one object";
+    counts += "; " + text::counted(kept_.size(), "declaration") +
+              " edited into an error: the last accepted content stays in force";
+  if (left_out_ > 0)
+    counts += "; " + text::counted(left_out_, "key") + " left out, because more does not fit into one object";
   if (mode == "Off") {
     out.status = "False";
     out.reason = "Off";
@@ -321,13 +319,13 @@ std::vector<kube::object_key> resource_rules::affected_by(const kube::config_map
   return again;
 }
 
-std::vector<kube::object_key> resource_rules::affected_by(const compiled_rules* before,
-                                                          const compiled_rules* after) const {
+std::vector<kube::object_key> resource_rules::affected_by(const api::compiled_rules* before,
+                                                          const api::compiled_rules* after) const {
   return {after ? after->key : before->key};
 }
 
-std::vector<kube::object_key> resource_rules::affected_by(const owned_runtime_class* before,
-                                                          const owned_runtime_class* after) const {
+std::vector<kube::object_key> resource_rules::affected_by(const api::owned_runtime_class* before,
+                                                          const api::owned_runtime_class* after) const {
   if (before && after) return {};
   return again;
 }

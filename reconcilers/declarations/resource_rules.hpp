@@ -31,7 +31,7 @@ class resource_rules final : public controller::reconciler {
   struct stores {
     const controller::store<accelerator_policy>& policies;
     controller::store<kube::node>& nodes;
-    const controller::store<compiled_rules>& rules;
+    const controller::store<api::compiled_rules>& rules;
   };
   struct settings {
     /// False: the API server cannot fill pods in by itself.
@@ -55,8 +55,9 @@ class resource_rules final : public controller::reconciler {
   std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
   std::vector<kube::object_key> affected_by(const kube::config_map* before, const kube::config_map* after) const;
-  std::vector<kube::object_key> affected_by(const compiled_rules* before, const compiled_rules* after) const;
-  std::vector<kube::object_key> affected_by(const owned_runtime_class* before, const owned_runtime_class* after) const;
+  std::vector<kube::object_key> affected_by(const api::compiled_rules* before, const api::compiled_rules* after) const;
+  std::vector<kube::object_key> affected_by(const api::owned_runtime_class* before,
+                                            const api::owned_runtime_class* after) const;
 
   /// Condition RulesEnforced of the policy: whether pods are held to the rules, and why not.
   std::optional<controller::condition> state() const { return state_; }
@@ -64,9 +65,9 @@ class resource_rules final : public controller::reconciler {
  private:
   bool synced() const;
   void count(const kube::node* before, const kube::node* after);
-  declarations::rule_set last_good(const compiled_rules* is) const;
-  nlohmann::json object_of(const accelerator_policy& policy, const compiled_rules* is);
-  kube::task<controller::action> remove(const compiled_rules& object);
+  declarations::rule_set last_good(const api::compiled_rules* is) const;
+  nlohmann::json object_of(const accelerator_policy& policy, const api::compiled_rules* is);
+  kube::task<controller::action> remove(const api::compiled_rules& object);
   kube::task<void> look_at_chart(std::string mode);
   kube::task<std::string> problem_of_policies(std::string mode);
   kube::task<std::string> problem_of_policy(const kube::resource& type, std::string name);

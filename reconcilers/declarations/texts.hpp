@@ -9,14 +9,14 @@
 namespace reconcilers::declarations {
 
 struct texts {
-  code kind;
+  error_code kind;
   std::string_view name;
   text::severity level;
-  text::words en, zh;
-  const text::words& in(text::language locale) const { return locale == text::language::zh ? zh : en; }
+  text::message_pattern en, zh;
+  const text::message_pattern& in(text::language locale) const { return locale == text::language::zh ? zh : en; }
 };
 
-const texts& texts_of(code c) noexcept;
+const texts& texts_of(error_code c) noexcept;
 /// The whole table, in the order of `code`.
 std::span<const texts> all_texts() noexcept;
 

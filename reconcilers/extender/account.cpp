@@ -20,7 +20,7 @@ constexpr auto for_ever = std::numeric_limits<std::int64_t>::max();  // what is 
 
 bool bound(const kube::pod& pod) { return !pod.node_name.empty() && !pod.finished(); }
 
-quota::traits traits_of(const kube::pod& pod, const quota::node& node) {
+quota::traits traits_of(const kube::pod& pod, const quota::node_inventory& node) {
   return {.priority = pod.priority, .isolated = quota::isolation_of(node.serves)};
 }
 
@@ -31,7 +31,7 @@ bool same(const kube::pod& a, const kube::pod& b) {
 }
 
 /// Do the same grants cost the same on both?
-bool charged_alike(const quota::node& a, const quota::node& b) {
+bool charged_alike(const quota::node_inventory& a, const quota::node_inventory& b) {
   return a.pool == b.pool && a.serves == b.serves &&
          std::ranges::equal(a.cards, b.cards, [](const quota::card& card, const quota::card& other) {
            return card.uuid == other.uuid && card.model == other.model && card.memory_mib == other.memory_mib;
@@ -40,11 +40,11 @@ bool charged_alike(const quota::node& a, const quota::node& b) {
 
 /// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
 using names_by_name = std::unordered_map<std::string, std::string>;
-names_by_name renamed_cards(const quota::node& before, const quota::node& now) {
-  const auto number = [](const quota::node& node, std::size_t index) {
+names_by_name renamed_cards(const quota::node_inventory& before, const quota::node_inventory& now) {
+  const auto number = [](const quota::node_inventory& node, std::size_t index) {
     return node.cards[index].minor >= 0 ? static_cast<std::size_t>(node.cards[index].minor) : index;
   };
-  const auto has = [](const quota::node& node, const std::string& uuid) {
+  const auto has = [](const quota::node_inventory& node, const std::string& uuid) {
     return std::ranges::find(node.cards, uuid, &quota::card::uuid) != node.cards.end();
   };
   names_by_name out;
@@ -71,12 +71,12 @@ account::account(stores known, controller::registry& metrics)
       over_given_(metrics.make_gauge("quartermaster_ledger_over_given",
                                      "Cards and keys of which more is given out than there is, at the last audit.")) {
   renamed_ = renamed_keys(policy());
-  learn_keys(known.rules.find(compiled_rules::only()));
+  learn_keys(known.rules.find(api::compiled_rules::only()));
   for (const auto& entry : known.quotas.all()) learn_limits(entry.key.ns);
   for (const auto& entry : known.old_quotas.all()) learn_old_limits(&entry);
   for (const auto& node : known.nodes.all()) put(node);
   for (const auto& pod : known.pods.all()) note_nomination(nullptr, &pod), book(pod);
-  known.quotas.observe([this](const accelerator_quota* before, const accelerator_quota* after) {
+  known.quotas.observe([this](const api::accelerator_quota* before, const api::accelerator_quota* after) {
     learn_limits((after ? after : before)->key.ns);
     if (on_room_) on_room_();
   });
@@ -86,7 +86,7 @@ account::account(stores known, controller::registry& metrics)
   });
   known.nodes.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
-  known.cards.observe([this](const accelerator_node* before, const accelerator_node* after) {
+  known.cards.observe([this](const api::accelerator_node* before, const api::accelerator_node* after) {
     if (before && after && before->cards == after->cards) return;
     if (const auto* node = known_.nodes.find({{}, (after ? after : before)->key.name})) put(*node);
   });
@@ -99,8 +99,8 @@ account::account(stores known, controller::registry& metrics)
     }
     for (const auto& node : known_.nodes.all()) put(node);
   });
-  known.rules.observe([this](const compiled_rules*, const compiled_rules* after) {
-    if (!after || after->key == compiled_rules::only()) learn_keys(after);
+  known.rules.observe([this](const api::compiled_rules*, const api::compiled_rules* after) {
+    if (!after || after->key == api::compiled_rules::only()) learn_keys(after);
   });
 }
 
@@ -109,9 +109,11 @@ bool account::synced() const {
          known_.old_quotas.synced() && known_.cards.synced();
 }
 
-const accelerator_policy* account::policy() const { return known_.policies.find({{}, std::string(names::policy)}); }
+const accelerator_policy* account::policy() const {
+  return known_.policies.find({{}, std::string(api::names::policy)});
+}
 
-void account::learn_keys(const compiled_rules* now) {
+void account::learn_keys(const api::compiled_rules* now) {
   decltype(declared_) keys;
   if (now) {
     for (auto& key : now->keys()) keys.insert(std::move(key));
@@ -128,7 +130,7 @@ void account::all_anew() {
 
 void account::put(const kube::node& node) {
   const auto* reports = known_.cards.find(node.key);
-  const auto cards = reports ? std::span(reports->cards) : std::span<const reported_card>();
+  const auto cards = reports ? std::span(reports->cards) : std::span<const api::reported_card>();
   auto now = node_of(node, policy(), keys(), cards);
   const auto before = book_.view(node.key.name);
   const auto renamed = before ? renamed_cards(*before->inventory, now) : names_by_name();
@@ -324,7 +326,7 @@ void account::release(const kube::uid& pod) {
 }
 
 void account::learn_limits(const std::string& ns) {
-  std::vector<const accelerator_quota*> objects;
+  std::vector<const api::accelerator_quota*> objects;
   for (const auto& entry : known_.quotas.all())
     if (entry.key.ns == ns) objects.push_back(&entry);
   const auto old = std::ranges::find(old_limits_, ns, &quota::tenant::name_space);
@@ -335,8 +337,8 @@ void account::learn_limits(const std::string& ns) {
         if (pod.key.ns == ns) limits_.release(pod.id.to_string());
     return;
   }
-  auto now = tenant_of(ns, std::move(objects));
-  if (old != old_limits_.end()) add(now, *old);
+  auto now = api::tenant_of(ns, std::move(objects));
+  if (old != old_limits_.end()) api::add(now, *old);
   limits_.put(std::move(now));
   if (!limited_.insert(ns).second) return;
   for (const auto& pod : known_.pods.all())
@@ -344,11 +346,12 @@ void account::learn_limits(const std::string& ns) {
 }
 
 void account::learn_old_limits(const kube::config_map* now) {
-  auto read = read_gpu_quota(now ? now->data.value_or(gpu_quota_key, "") : "");
+  auto read = api::read_gpu_quota(now ? now->data.value_or(api::gpu_quota_key, "") : "");
   if (!read) {
     old_trouble_ = std::move(read.error());
-    controller::log::error("a ConfigMap of quotas cannot be read; what it said before holds",
-                           {{"config_map", "kube-system/gpuquota"}, {"key", gpu_quota_key}, {"error", old_trouble_}});
+    controller::log::error(
+        "a ConfigMap of quotas cannot be read; what it said before holds",
+        {{"config_map", "kube-system/gpuquota"}, {"key", api::gpu_quota_key}, {"error", old_trouble_}});
     return;
   }
   old_trouble_.clear();
@@ -377,7 +380,7 @@ bool account::charged_rightly(const kube::pod& pod, const quota::holding& held) 
 }
 
 /// The node has another pool, other models or another way to keep shares apart: its pods are charged by those now.
-void account::charge_holders(const quota::node& node) {
+void account::charge_holders(const quota::node_inventory& node) {
   std::vector<std::pair<std::string, std::vector<quota::charge>>> charges;
   book_.for_each([&](const std::string& uid, const quota::ledger::entry& entry) {
     if (entry.held.node != node.name) return;
@@ -394,7 +397,7 @@ void account::charge_holders(const quota::node& node) {
 }
 
 std::optional<quota::exceeded_limit> account::over(const kube::pod& pod, const pod_request& request,
-                                                   const quota::node& node) const {
+                                                   const quota::node_inventory& node) const {
   if (!limited(pod.key.ns)) return {};
   quota::demand needs;
   if (quota::read(request.containers(), node.serves, needs)) return {};  // refused for its words

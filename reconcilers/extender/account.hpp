@@ -40,10 +40,10 @@ class account {
     controller::store<kube::pod>& pods;
     controller::store<kube::node>& nodes;
     controller::store<accelerator_policy>& policies;
-    controller::store<compiled_rules>& rules;
-    controller::store<accelerator_quota>& quotas;
+    controller::store<api::compiled_rules>& rules;
+    controller::store<api::accelerator_quota>& quotas;
     controller::store<kube::config_map>& old_quotas;  ///< kube-system/gpuquota alone
-    controller::store<accelerator_node>& cards;
+    controller::store<api::accelerator_node>& cards;
   };
   /// The stores must outlive this; it observes all of them.
   account(stores known, controller::registry& metrics);
@@ -66,7 +66,7 @@ class account {
   const std::string& trouble() const { return old_trouble_; }
   /// The limit that would refuse the pod on a node like this, whose cards are all of one model; empty: none.
   std::optional<quota::exceeded_limit> over(const kube::pod& pod, const pod_request& request,
-                                            const quota::node& node) const;
+                                            const quota::node_inventory& node) const;
 
   /// The pod that goes before this one on the node: kube-scheduler has nominated it there (status.nominatedNodeName),
   /// its priority is not lower, and the two do not fit together. kube-scheduler itself keeps such room only in sums,
@@ -129,11 +129,11 @@ class account {
   void book(const kube::pod& pod);
   void book_decided(const kube::pod& pod);
   void all_anew();
-  void learn_keys(const compiled_rules* now);
+  void learn_keys(const api::compiled_rules* now);
   void learn_limits(const std::string& ns);
   void learn_old_limits(const kube::config_map* now);
   void charge(const kube::pod& pod, const quota::holding& held);
-  void charge_holders(const quota::node& node);
+  void charge_holders(const quota::node_inventory& node);
   bool charged_rightly(const kube::pod& pod, const quota::holding& held) const;
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();

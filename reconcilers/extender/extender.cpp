@@ -29,11 +29,11 @@ bool unresolvable(quota::reason reason) {
 
 /// Kept between requests, so that a usual one allocates nothing of its own.
 struct scratch {
-  document parser;
+  body_parser parser;
   filter_args args;
   std::vector<quota::node_view> views;
   std::vector<quota::shortfall> found;
-  std::vector<verdict> verdicts;
+  std::vector<node_verdict> verdicts;
   std::vector<std::uint8_t> scores;
 };
 
@@ -60,7 +60,7 @@ void look_up(const quota::ledger& ledger, scratch& scratch) {
   for (const auto& name : scratch.args.nodes) scratch.views.push_back(ledger.view(name).value_or(quota::node_view{}));
 }
 
-bool of_one_model(const quota::node& node) {
+bool of_one_model(const quota::node_inventory& node) {
   return std::ranges::all_of(node.cards,
                              [&](const quota::card& card) { return card.model == node.cards.front().model; });
 }
@@ -73,7 +73,7 @@ class gate {
       : book_(book), pod_(pod), request_(request), open_(!book.limited(pod.key.ns)) {}
 
   /// Constant; empty: no limit refuses.
-  std::string_view refusal(const quota::node& node) {
+  std::string_view refusal(const quota::node_inventory& node) {
     if (open_) return {};
     if (!of_one_model(node)) {
       const auto here = book_.try_on(pod_, request_, node.name);
@@ -198,7 +198,7 @@ boost::asio::awaitable<void> request_handler::settled() const {
 boost::asio::awaitable<http_response> request_handler::bind(std::string body) {
   co_await settled();
   if (!answering() || !dependencies_.binds.ready()) co_return not_now;
-  document parser;
+  body_parser parser;
   auto read = read_bind(parser, body);
   if (!read) co_return not_understood(read.error());
   const auto message = co_await dependencies_.binds.bind(std::move(*read));
@@ -207,7 +207,7 @@ boost::asio::awaitable<http_response> request_handler::bind(std::string body) {
 
 http_response request_handler::preempt(const std::string& body) {
   if (!answering()) return not_now;
-  document parser;
+  body_parser parser;
   preempt_args args;
   if (const auto read = extender::read(parser, body, args); !read) return not_understood(read.error());
   kube::pod from_body;

@@ -6,20 +6,17 @@
 
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "kube/json_text.hpp"
 #include "kube/status.hpp"
 
 namespace reconcilers::extender {
 namespace {
 
 using namespace std::chrono_literals;
+using kube::text_at;
 using nlohmann::json;
 
 constexpr std::size_t seals_at_once = 6;  // two connections of the eight are left to others
-
-std::string text_at(const json& object, const char* pointer) {
-  const auto value = object.value(json::json_pointer(pointer), json());
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 std::uint64_t version_of(const std::string& text) {
   std::uint64_t out = 0;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/names.hpp"
+#include "kube/json_text.hpp"
 #include "quota/resource_keys.hpp"
 #include "quota/vocabulary.hpp"
 #include "reconcilers/modules/catalogue.hpp"
@@ -58,7 +59,7 @@ mode guess(const kube::node& node) {
 
 std::uint16_t modes_of(const kube::node& node) {
   const auto bit = [](mode mode) { return static_cast<std::uint16_t>(mode); };
-  const auto module = node.labels.find(names::module_label);
+  const auto module = node.labels.find(api::names::module_label);
   std::uint16_t out = 0;
   for (const auto& way : ways) {
     if (kube::amount(node.allocatable, way.key) <= 0) continue;
@@ -114,7 +115,7 @@ quota::service service_of(const kube::node& node, const accelerator_policy* poli
     out.aliyun_unit_mib = gpushare.text("memoryUnit") == "MiB" ? 1 : 1024;
     const auto ack = node.labels.value_or("ack.node.gpu.schedule", "");
     if (gpushare.text("mps") == "true") out.held_by = quota::isolation::mps;
-    const bool by_ack = !node.labels.contains(names::module_label) && !ack.empty();
+    const bool by_ack = !node.labels.contains(api::names::module_label) && !ack.empty();
     if (by_ack && (ack == "cgpu" || ack == "core_mem")) out.held_by = quota::isolation::soft;  // ACK's own driver
     out.one_index = !by_ack;
   }
@@ -140,23 +141,15 @@ std::vector<quota::card> registered(std::string_view text) {
     if (!list.is_array()) return out;
     for (const auto& entry : list) {
       if (!entry.is_object()) continue;
-      const auto number = [&](const char* key) {
-        const auto match = entry.find(key);
-        return match != entry.end() && match->is_number_integer() ? match->get<std::int64_t>() : 0;
-      };
-      const auto words = [&](const char* key) {
-        const auto match = entry.find(key);
-        return match != entry.end() && match->is_string() ? match->get<std::string>() : std::string();
-      };
       quota::card card;
-      card.uuid = words("id");
-      card.model = words("type");
-      card.memory_mib = std::clamp(number("devmem"), std::int64_t{0}, quota::most);
-      card.numa = static_cast<std::int32_t>(number("numa"));
-      card.max_sharers = sharers(number("count"));
+      card.uuid = kube::text_in(entry, "id");
+      card.model = kube::text_in(entry, "type");
+      card.memory_mib = std::clamp(kube::number_in(entry, "devmem"), std::int64_t{0}, quota::most);
+      card.numa = static_cast<std::int32_t>(kube::number_in(entry, "numa"));
+      card.max_sharers = sharers(kube::number_in(entry, "count"));
       const auto health = entry.find("health");
       card.healthy = health != entry.end() && health->is_boolean() && health->get<bool>();
-      card.mig = words("mode") == "mig";
+      card.mig = kube::text_in(entry, "mode") == "mig";
       add(out, std::move(card));
     }
     return out;
@@ -267,7 +260,7 @@ std::vector<quota::card> cards_of(const kube::node& node, const quota::service& 
 
 /// HAMi's plugin knows its cards by its own register; anywhere else the reported ones take the place of those that were
 /// made up, in the order of their numbers, which is what gpu-manager and gpushare count by.
-void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> reported, bool registered_by_hami) {
+void take_reported(std::vector<quota::card>& cards, std::vector<api::reported_card> reported, bool registered_by_hami) {
   if (cards.empty()) return;  // nothing serves them
   if (registered_by_hami) {
     for (auto& card : cards)
@@ -280,7 +273,7 @@ void take_reported(std::vector<quota::card>& cards, std::vector<reported_card> r
   }
   for (std::size_t i = 0; i < reported.size(); ++i)
     if (reported[i].index < 0) reported[i].index = static_cast<std::int32_t>(i);
-  std::ranges::sort(reported, {}, [](const reported_card& reported_card) {
+  std::ranges::sort(reported, {}, [](const api::reported_card& reported_card) {
     return std::tie(reported_card.index, reported_card.uuid);
   });
   const auto like = cards.front();
@@ -337,7 +330,7 @@ std::vector<renamed_key> renamed_keys(const accelerator_policy* policy) {
   return out;
 }
 
-void use_own_names(quota::holding& holding, const quota::node& node) {
+void use_own_names(quota::holding& holding, const quota::node_inventory& node) {
   const auto prefix = node.name + "/";
   for (auto& grant : holding.grants) {
     if (!grant.card.starts_with(prefix) ||
@@ -365,13 +358,13 @@ kube::node as_engine_names(kube::node node, const std::vector<renamed_key>& rena
 
 }  // namespace
 
-quota::node node_of(const kube::node& as_offered, const accelerator_policy* policy, const declared_keys& declared,
-                    std::span<const reported_card> reported) {
+quota::node_inventory node_of(const kube::node& as_offered, const accelerator_policy* policy,
+                              const declared_keys& declared, std::span<const api::reported_card> reported) {
   const auto renamed = renamed_keys(policy);
   std::optional<kube::node> named;
   if (!renamed.empty()) named = as_engine_names(as_offered, renamed);
   const auto& node = named ? *named : as_offered;
-  quota::node out;
+  quota::node_inventory out;
   out.name = node.key.name;
   out.pool = pool_of(node);
   out.serves = service_of(node, policy);

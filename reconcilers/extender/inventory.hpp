@@ -59,10 +59,10 @@ class declared_keys {
 /// @param policy null: none; the defaults of the modules count
 /// Cards without an identity of their own are named "<node>/<index>", index from 0.
 /// @param reported what the node's agent says of its cards; empty: nothing
-quota::node node_of(const kube::node& as_offered, const accelerator_policy* policy, const declared_keys& declared,
-                    std::span<const reported_card> reported = {});
+quota::node_inventory node_of(const kube::node& as_offered, const accelerator_policy* policy,
+                              const declared_keys& declared, std::span<const api::reported_card> reported = {});
 
 /// What was booked under such names before an agent told the cards' own: the cards they were.
-void use_own_names(quota::holding& holding, const quota::node& node);
+void use_own_names(quota::holding& holding, const quota::node_inventory& node);
 
 }  // namespace reconcilers::extender

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "kube/json_text.hpp"
 #include "quota/limits.hpp"
 #include "quota/place.hpp"
 #include "reconcilers/extender/inventory.hpp"
@@ -21,19 +22,19 @@ constexpr std::string_view gpu_manager_index = "tencent.com/predicate-gpu-idx-",
                            gpu_manager_assigned = "tencent.com/gpu-assigned",
                            hami_allocated = "hami.io/vgpu-devices-allocated", gpushare_index = "ALIYUN_COM_GPU_MEM_IDX";
 
-std::size_t card_at(const quota::node& node, std::string_view name) {
+std::size_t card_at(const quota::node_inventory& node, std::string_view name) {
   const auto match = std::ranges::find(node.cards, name, &quota::card::uuid);
   return static_cast<std::size_t>(match - node.cards.begin());
 }
 
 /// The number by which gpu-manager and gpushare know a card: N of /dev/nvidiaN where an agent says it, else its place.
-std::size_t number_of(const quota::node& node, std::string_view name) {
+std::size_t number_of(const quota::node_inventory& node, std::string_view name) {
   const auto position = card_at(node, name);
   return position < node.cards.size() && node.cards[position].minor >= 0
              ? static_cast<std::size_t>(node.cards[position].minor)
              : position;
 }
-const quota::card* card_of_number(const quota::node& node, std::int64_t number) {
+const quota::card* card_of_number(const quota::node_inventory& node, std::int64_t number) {
   const auto match = std::ranges::find_if(node.cards, [&](const quota::card& card) {
     return (card.minor >= 0 ? card.minor : &card - node.cards.data()) == number;
   });
@@ -76,13 +77,13 @@ std::string own(const quota::holding& held, const pod_request& request) {
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::string_view isolation_of(const quota::holding& held, const quota::node& node) {
+std::string_view isolation_of(const quota::holding& held, const quota::node_inventory& node) {
   const bool whole = std::ranges::all_of(held.grants, &quota::grant::whole);
   return quota::text_of(whole ? quota::isolation::exclusive : quota::isolation_of(node.serves));
 }
 
 void add_gpu_manager(json& object, const quota::holding& held, const pod_request& request, const kube::pod& pod,
-                     const quota::node& node, std::int64_t now_ns) {
+                     const quota::node_inventory& node, std::int64_t now_ns) {
   object["tencent.com/predicate-time"] = std::to_string(now_ns);
   object["tencent.com/predicate-node"] = held.node;
   object[gpu_manager_assigned] = "false";
@@ -96,7 +97,7 @@ void add_gpu_manager(json& object, const quota::holding& held, const pod_request
 }
 
 /// What one container asks for by itself; nothing where that is no card.
-std::optional<quota::need> need_of(const quota::limits& container, const quota::node& node) {
+std::optional<quota::need> need_of(const quota::limits& container, const quota::node_inventory& node) {
   quota::demand needs;
   if (quota::read(std::span(&container, 1), node.serves, needs) || needs.needs().empty()) return {};
   return needs.needs().front();
@@ -105,7 +106,7 @@ std::optional<quota::need> need_of(const quota::limits& container, const quota::
 /// The cards of an init container that has none of its own, because it runs before the others on theirs: as many of the
 /// pod's as it asks for. Those of a container that takes as much come first.
 std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding& held, const pod_request& request,
-                                   const quota::node& node) {
+                                   const quota::node_inventory& node) {
   std::vector<quota::grant> out;
   const auto is_enough = [&](const quota::grant& grant) {
     const auto index = card_at(node, grant.card);
@@ -133,7 +134,7 @@ std::vector<quota::grant> borrowed(const quota::need& need, const quota::holding
 ///
 /// A container gets what it asked for; what it holds may be more, where an init container runs first on its part.
 std::string hami_devices(const quota::holding& held, const pod_request& request, const kube::pod& pod,
-                         const quota::node& node) {
+                         const quota::node_inventory& node) {
   std::string out;
   for (const auto& entry : pod.containers) {
     const auto name = std::ranges::find(request.names(), &entry);
@@ -156,7 +157,7 @@ std::string hami_devices(const quota::holding& held, const pod_request& request,
 }
 
 void add_hami(json& object, const quota::holding& held, const pod_request& request, const kube::pod& pod,
-              const quota::node& node, std::int64_t now_ns) {
+              const quota::node_inventory& node, std::int64_t now_ns) {
   const auto seconds = std::to_string(now_ns / 1'000'000'000);
   const auto devices = hami_devices(held, request, pod, node);
   object["hami.io/vgpu-node"] = held.node;
@@ -167,7 +168,7 @@ void add_hami(json& object, const quota::holding& held, const pod_request& reque
   object["hami.io/bind-phase"] = "allocating";
 }
 
-void add_gpushare(json& object, const quota::holding& held, const quota::node& node, std::int64_t now_ns) {
+void add_gpushare(json& object, const quota::holding& held, const quota::node_inventory& node, std::int64_t now_ns) {
   std::vector<std::size_t> cards;
   std::int64_t all = 0, device = 0;
   for (const auto& grant : held.grants) {
@@ -227,7 +228,7 @@ std::optional<quota::grant> grant_of(const json& part, std::uint16_t container) 
 }
 
 /// Grants of one need on the cards someone else chose, by the numbers of the cards.
-bool add_grants(quota::holding& holding, const quota::need& need, const quota::node& node,
+bool add_grants(quota::holding& holding, const quota::need& need, const quota::node_inventory& node,
                 const std::vector<std::string_view>& places) {
   if (places.size() != need.cards) return false;
   for (const auto& text : places) {
@@ -252,8 +253,8 @@ void add_counts(quota::holding& holding, const quota::demand& demand) {
 using chosen = std::vector<std::string_view> (*)(const kube::pod&, const kube::container&);
 
 /// Where a plugin wrote the places of the cards of each container.
-std::optional<quota::holding> by_places(const kube::pod& pod, const quota::node& node, const pod_request& request,
-                                        const quota::demand& needs, chosen places) {
+std::optional<quota::holding> by_places(const kube::pod& pod, const quota::node_inventory& node,
+                                        const pod_request& request, const quota::demand& needs, chosen places) {
   quota::holding out{.node = node.name, .grants = {}, .counts = {}};
   for (const auto& entry : needs.needs()) {
     if (entry.container >= request.names().size()) return {};
@@ -296,8 +297,8 @@ void add_beyond(quota::holding& holding, const std::vector<quota::grant>& before
 }
 
 /// HAMi's list, in the order of hami_devices; before 2.9 it had no parts for init containers.
-std::optional<quota::holding> by_hami(const kube::pod& pod, const quota::node& node, const pod_request& request,
-                                      const quota::demand& needs) {
+std::optional<quota::holding> by_hami(const kube::pod& pod, const quota::node_inventory& node,
+                                      const pod_request& request, const quota::demand& needs) {
   const auto text = pod.annotations.find(hami_allocated);
   if (!text || text->empty()) return {};
   const auto parts = parts_of(*text, ';');
@@ -360,7 +361,7 @@ quota::holding forced(const quota::node_view& view, const quota::demand& needs) 
 
 }  // namespace
 
-bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& node) {
+bool covers(const quota::holding& held, const quota::demand& needs, const quota::node_inventory& node) {
   std::size_t parts = 0;
   for (const auto& need : needs.needs()) {
     std::uint32_t found = 0;
@@ -398,9 +399,7 @@ bool covers(const quota::holding& held, const quota::demand& needs, const quota:
 std::string planned_node(const kube::pod& pod) {
   const auto text = pod.annotations.find(placement_annotation);
   const auto read = text ? json::parse(*text, nullptr, false) : json();
-  if (!read.is_object()) return {};
-  const auto node = read.find("node");
-  return node != read.end() && node->is_string() ? node->get<std::string>() : std::string();
+  return kube::text_in(read, "node");
 }
 
 std::string_view to_string(source origin) {
@@ -418,7 +417,7 @@ std::string_view to_string(source origin) {
 }
 
 json annotations_of(const quota::holding& held, const pod_request& request, const kube::pod& pod,
-                    const quota::node& node, std::int64_t now_ns) {
+                    const quota::node_inventory& node, std::int64_t now_ns) {
   json out = json::object();
   out[placement_annotation] = own(held, request);
   if (held.grants.empty()) return out;

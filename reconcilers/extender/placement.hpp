@@ -34,7 +34,7 @@ std::string_view to_string(source source);
 
 /// What the node's plugin and people read of a decision. `now_ns` is wall time, nanoseconds since 1970.
 nlohmann::json annotations_of(const quota::holding& held, const pod_request& request, const kube::pod& pod,
-                              const quota::node& node, std::int64_t now_ns);
+                              const quota::node_inventory& node, std::int64_t now_ns);
 
 /// Our own annotation; empty where there is none, it is for another node than `node`, or it is broken.
 std::optional<quota::holding> planned(const kube::pod& pod, std::string_view node, const pod_request& request);
@@ -42,7 +42,7 @@ std::optional<quota::holding> planned(const kube::pod& pod, std::string_view nod
 /// The node our annotation names; empty where there is none, or it is broken.
 std::string planned_node(const kube::pod& pod);
 /// Is what is written as much as the limits say, and no more parts? A person may write anything.
-bool covers(const quota::holding& held, const quota::demand& needs, const quota::node& node);
+bool covers(const quota::holding& held, const quota::demand& needs, const quota::node_inventory& node);
 
 struct booked_cards {
   source origin = source::none;

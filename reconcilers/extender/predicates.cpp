@@ -24,7 +24,7 @@ constexpr std::string_view elsewhere = "placed on another node";
 /// HAMi's plugin serves the pod that the node's lock names, and the one that binds writes the lock (hami_lock.hpp).
 constexpr std::string_view needs_our_binding = "HAMi's plugin needs a scheduler that asks the extender to bind";
 
-http_response answer(std::span<const verdict> verdicts, bool whole_nodes) {
+http_response answer(std::span<const node_verdict> verdicts, bool whole_nodes) {
   std::string out;
   append_filter_result(out, verdicts, whole_nodes);
   return {200, std::move(out), "application/json"};
@@ -32,7 +32,7 @@ http_response answer(std::span<const verdict> verdicts, bool whole_nodes) {
 
 /// The node that was decided, and no other.
 http_response only(const filter_args& args, std::string_view node) {
-  std::vector<verdict> all;
+  std::vector<node_verdict> all;
   for (const auto& name : args.nodes) all.push_back({name, name == node ? std::string_view() : elsewhere, false});
   return answer(all, args.whole_nodes);
 }
@@ -75,7 +75,7 @@ boost::asio::awaitable<http_response> predicates::decide(std::string body) {
   };
   if (!dependencies_.leading() || !dependencies_.book.synced() || !dependencies_.earlier.closed())
     co_return finish("not_ready", {503, "not the leader, or not synced yet\n"});
-  document parser;
+  body_parser parser;
   filter_args args;
   if (const auto read = extender::read(parser, body, args); !read)
     co_return finish("malformed", {400, read.error() + "\n"});
@@ -106,7 +106,7 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   };
   const pod_request request(pod, dependencies_.book.keys());
   if (request.nothing()) {
-    std::vector<verdict> all;
+    std::vector<node_verdict> all;
     for (const auto& name : args.nodes) all.push_back({name, {}, false});
     co_return finish("not_ours", answer(all, args.whole_nodes));
   }
@@ -128,7 +128,7 @@ boost::asio::awaitable<http_response> predicates::decide_for(const filter_args& 
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-int{scores[i]}, i); });
 
-  std::vector<verdict> all;
+  std::vector<node_verdict> all;
   for (std::size_t i = 0; i < found.size(); ++i) all.push_back({args.nodes[i], quota::text_of(found[i].code), false});
   for (const auto i : order) {
     if (!found[i].fits()) continue;

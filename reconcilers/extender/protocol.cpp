@@ -50,9 +50,9 @@ bool is_name(std::string_view text) {
 bool is_key(const kube::object_key& key) { return is_name(key.name) && is_name(key.ns); }
 
 template <class Member>
-understood<void> read_members(document& document, const std::string& body, Member member) {
+understood<void> read_members(body_parser& parser, const std::string& body, Member member) {
   try {
-    auto root = document.open(body);
+    auto root = parser.open(body);
     for (auto entry : root.get_object()) {
       const std::string_view key = entry.unescaped_key();
       member(key, json::value(entry.value()));
@@ -95,7 +95,7 @@ void append_text(std::string& output, std::string_view text) {
   output += '"';
 }
 
-void append_failed(std::string& output, std::span<const verdict> verdicts, bool unresolvable) {
+void append_failed(std::string& output, std::span<const node_verdict> verdicts, bool unresolvable) {
   output += '{';
   bool first = true;
   for (const auto& verdict : verdicts) {
@@ -139,7 +139,7 @@ kube::container read_container(json::value container, kube::container::role role
 
 }  // namespace
 
-simdjson::ondemand::document document::open(const std::string& body) {
+simdjson::ondemand::document body_parser::open(const std::string& body) {
   const auto* input = &body;
   if (body.capacity() < body.size() + simdjson::SIMDJSON_PADDING) {
     copy_.reserve(body.size() + simdjson::SIMDJSON_PADDING);
@@ -149,9 +149,9 @@ simdjson::ondemand::document document::open(const std::string& body) {
   return parser_.iterate(simdjson::padded_string_view(input->data(), input->size(), input->capacity()));
 }
 
-understood<void> read(document& document, const std::string& body, filter_args& out) {
+understood<void> read(body_parser& parser, const std::string& body, filter_args& out) {
   bool pod = false, names = false;
-  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
@@ -176,9 +176,9 @@ understood<void> read(document& document, const std::string& body, filter_args& 
   return {};
 }
 
-understood<bind_args> read_bind(document& document, const std::string& body) {
+understood<bind_args> read_bind(body_parser& parser, const std::string& body) {
   bind_args out;
-  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
     if (key == "PodName") out.pod.name = json::text_or(field);
     if (key == "PodNamespace") out.pod.ns = json::text_or(field);
     if (key == "PodUID") out.uid = kube::uid::parse(json::text_or(field));
@@ -191,9 +191,9 @@ understood<bind_args> read_bind(document& document, const std::string& body) {
   return out;
 }
 
-understood<void> read(document& document, const std::string& body, preempt_args& out) {
+understood<void> read(body_parser& parser, const std::string& body, preempt_args& out) {
   bool pod = false;
-  auto read = read_members(document, body, [&](std::string_view key, json::value field) {
+  auto read = read_members(parser, body, [&](std::string_view key, json::value field) {
     if (field.is_null()) return;
     if (key == "Pod") {
       read_pod(field, out.pod, out.uid, out.pod_json);
@@ -246,7 +246,7 @@ kube::result<kube::pod> pod_of(std::string_view text) {
   return out;
 }
 
-void append_filter_result(std::string& output, std::span<const verdict> verdicts, bool whole_nodes) {
+void append_filter_result(std::string& output, std::span<const node_verdict> verdicts, bool whole_nodes) {
   output += whole_nodes ? R"({"Nodes":{"metadata":{},"items":[)" : R"({"Nodes":null,"NodeNames":[)";
   bool first = true;
   for (const auto& verdict : verdicts) {

@@ -16,7 +16,7 @@ namespace reconcilers::extender {
 
 /// A parser that reads a body where it lies: bodies are up to 128 MiB, and of whole nodes only the names are read.
 /// Views live until the next `open`, and as long as the body.
-class document {
+class body_parser {
  public:
   /// Throws simdjson::simdjson_error. Copies only where there is no room for simdjson's padding behind the end.
   simdjson::ondemand::document open(const std::string& body);
@@ -30,7 +30,7 @@ class document {
 template <class T>
 using understood = std::expected<T, std::string>;
 
-/// Views into the document, valid until its next `open`.
+/// Views into the body, valid until its next `open`.
 struct filter_args {
   kube::object_key pod;
   kube::uid uid;
@@ -38,14 +38,14 @@ struct filter_args {
   std::vector<std::string_view> nodes;  ///< names
   bool whole_nodes = false;             ///< they came as Nodes and are to be answered so
 };
-understood<void> read(document& document, const std::string& body, filter_args& out);
+understood<void> read(body_parser& parser, const std::string& body, filter_args& out);
 
 struct bind_args {
   kube::object_key pod;
   kube::uid uid;
   std::string node;
 };
-understood<bind_args> read_bind(document& document, const std::string& body);
+understood<bind_args> read_bind(body_parser& parser, const std::string& body);
 
 struct victims {
   std::string_view node;
@@ -58,18 +58,18 @@ struct preempt_args {
   std::string_view pod_json;
   std::vector<victims> nodes;
 };
-understood<void> read(document& document, const std::string& body, preempt_args& out);
+understood<void> read(body_parser& parser, const std::string& body, preempt_args& out);
 
 /// As the projection decodes it from protobuf.
 kube::result<kube::pod> pod_of(std::string_view json);
 
 /// One node's part of an answer: `reason` is empty where the pod fits.
-struct verdict {
+struct node_verdict {
   std::string_view node;
   std::string_view reason;    ///< constant
   bool unresolvable = false;  ///< no one's going would help
 };
-void append_filter_result(std::string& output, std::span<const verdict> verdicts, bool whole_nodes);
+void append_filter_result(std::string& output, std::span<const node_verdict> verdicts, bool whole_nodes);
 void append_priorities(std::string& output, std::span<const std::string_view> nodes,
                        std::span<const std::uint8_t> scores);
 std::string bind_result(std::string_view error);

@@ -85,7 +85,7 @@ std::vector<std::string> advice_of(const account& book, const controller::store<
 std::string name_of(const quota::exceeded_limit& limit) {
   if (limit.rule == quota::exceeded_limit::kind::model) return "model";
   if (limit.rule == quota::exceeded_limit::kind::pool) return "pool";
-  std::string out(unit_of(limit.unit));
+  std::string out(api::unit_of(limit.unit));
   if (limit.rule == quota::exceeded_limit::kind::isolation) out = "isolation";
   if (!limit.model.empty()) out += " of model " + limit.model;
   return out;

@@ -35,8 +35,8 @@ intent stamped(json object, const module_type& type, const module_spec& spec, co
   out.adopt = spec.adopt;
   auto& metadata = object["metadata"];
   metadata["namespace"] = ns;
-  metadata["labels"][names::managed_by_label] = names::managed_by;
-  metadata["labels"][names::module_label] = type.name;
+  metadata["labels"][api::names::managed_by_label] = api::names::managed_by;
+  metadata["labels"][api::names::module_label] = type.name;
   if (!known.policy_uid.empty()) {
     const auto& owner = kube::resources::accelerator_policies;
     metadata["ownerReferences"] = json::array({{{"apiVersion", owner.api_version()},
@@ -46,8 +46,8 @@ intent stamped(json object, const module_type& type, const module_spec& spec, co
                                                 {"controller", true}}});
   }
   out.key = {ns, metadata.at("name").get<std::string>()};
-  out.hash = hex(fnv1a(object.dump()));
-  metadata["annotations"][names::applied_annotation] = out.hash;
+  out.hash = api::hex(api::fnv1a(object.dump()));
+  metadata["annotations"][api::names::applied_annotation] = out.hash;
   out.body = object.dump();
   return out;
 }
@@ -72,9 +72,9 @@ void mark_template(json& set) {
       container["image"] = "";
     }
   }
-  const auto mark = hex(fnv1a(rest.dump())) + "." + hex(fnv1a(images));
-  set["spec"]["template"]["metadata"]["annotations"][names::template_annotation] = mark;
-  set["metadata"]["annotations"][names::template_annotation] = mark;
+  const auto mark = api::hex(api::fnv1a(rest.dump())) + "." + api::hex(api::fnv1a(images));
+  set["spec"]["template"]["metadata"]["annotations"][api::names::template_annotation] = mark;
+  set["metadata"]["annotations"][api::names::template_annotation] = mark;
 }
 
 /// The nodes of no set. It says so without any set, too: one that is gone from the policy still serves its nodes until
@@ -89,7 +89,7 @@ void keep_to(json& set, const std::string& node_set) {
   set["metadata"]["name"] = set.at("metadata").at("name").get<std::string>() + "-" + node_set;
   auto& spec = set["spec"];
   for (auto* labels : {&spec["selector"]["matchLabels"], &spec["template"]["metadata"]["labels"]})
-    (*labels)[names::node_set_label] = node_set;
+    (*labels)[api::names::node_set_label] = node_set;
   spec["template"]["spec"]["nodeSelector"][plugin_set_label] = node_set;
 }
 
@@ -106,7 +106,7 @@ std::vector<json> made_for(const module_type& type, const module_spec& spec, con
     if (!is_a(entry, kube::resources::daemon_sets)) continue;
     roll_out(entry, rolls_out);
     if (!files.empty())
-      entry["spec"]["template"]["metadata"]["annotations"][names::files_annotation] = hex(fnv1a(files));
+      entry["spec"]["template"]["metadata"]["annotations"][api::names::files_annotation] = api::hex(api::fnv1a(files));
     if (known.node_set.empty())
       leave_out(entry);
     else

@@ -3,23 +3,20 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "kube/json_text.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
 
 namespace reconcilers::modules::custom {
 namespace {
 
+using kube::text_in;
 using nlohmann::json;
 
 /// An empty object where it is none.
 json device_in(const module_spec& spec) {
   auto out = json::parse(spec.device, nullptr, false);
   return out.is_object() ? out : json::object();
-}
-
-std::string text_in(const json& object, const char* name) {
-  const auto match = object.find(name);
-  return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
 }
 
 json list_in(const json& object, const char* name) {

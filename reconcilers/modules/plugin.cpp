@@ -12,8 +12,8 @@ namespace {
 
 /// Ours, the module's, the policy's; each once.
 json tolerations(const module_spec& spec, std::initializer_list<std::string_view> tolerated) {
-  auto out = json::array({{{"key", names::switching_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
-                          {{"key", names::accelerator_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+  auto out = json::array({{{"key", api::names::switching_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
+                          {{"key", api::names::accelerator_taint}, {"operator", "Exists"}, {"effect", "NoSchedule"}},
                           {{"key", "CriticalAddonsOnly"}, {"operator", "Exists"}}});
   for (const auto key : tolerated) out.push_back({{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   if (!spec.tolerations.empty()) {
@@ -46,10 +46,10 @@ void customise(json& container, const module_spec& spec) {
 json daemon_set(std::string_view module, std::string_view name, const module_spec& spec, json containers, json volumes,
                 std::initializer_list<std::string_view> tolerated) {
   customise(containers.at(0), spec);
-  const json selector = {{names::module_label, module}};
+  const json selector = {{api::names::module_label, module}};
   json labels = selector;
   labels["app.kubernetes.io/name"] = name;
-  labels[names::managed_by_label] = names::managed_by;
+  labels[api::names::managed_by_label] = api::names::managed_by;
   labels["name"] = name;  // what the upstream manifests select by
   json pod = {
       {"nodeSelector", selector},

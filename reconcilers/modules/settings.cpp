@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 
+#include "text/list.hpp"
 #include "text/nearest.hpp"
 
 namespace reconcilers::modules {
@@ -56,12 +57,6 @@ bool all_words(std::string_view text, std::span<const std::string_view> words) {
   }
 }
 
-std::string joined(std::span<const std::string_view> words) {
-  std::string out;
-  for (const auto word : words) (out += out.empty() ? "" : ", ") += word;
-  return out;
-}
-
 /// For people: no line of a policy is so long that it hides what is wrong with it.
 std::string shown(std::string_view value) { return std::string(value.substr(0, 80)) + (value.size() > 80 ? "…" : ""); }
 
@@ -107,9 +102,9 @@ std::string allowed_for_people(const setting& schema) {
     case decimal:
       return "a number above 0, at most " + std::to_string(schema.maximum);
     case word:
-      return joined(schema.words);
+      return text::joined(schema.words);
     case words:
-      return "some of " + joined(schema.words) + ", separated by commas";
+      return "some of " + text::joined(schema.words) + ", separated by commas";
     case resource:
       return "an extended resource, <domain>/<name>, outside kubernetes.io";
     case name:

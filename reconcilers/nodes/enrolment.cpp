@@ -27,7 +27,7 @@ constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no 
 /// How long a store may be behind our own write before we look at it all the same.
 constexpr auto lag_allowed = 2s;
 
-const kube::object_key policy_key{{}, std::string(names::policy)};
+const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 std::uint64_t version_of(const json& object) {
   const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
@@ -41,13 +41,13 @@ json operation(const char* op, std::string path, json value) {
 }
 
 /// Where one of our taints is in the list.
-std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = names::switching_taint) {
+std::optional<std::size_t> taint_at(const kube::node& node, std::string_view key = api::names::switching_taint) {
   const auto match = std::ranges::find(node.taints, key, &kube::taint::key);
   return match == node.taints.end() ? std::nullopt : std::optional<std::size_t>(match - node.taints.begin());
 }
 
 void patch_label(const kube::node& node, const std::string& value, json& out) {
-  const auto match = node.labels.find(names::module_label);
+  const auto match = node.labels.find(api::names::module_label);
   // A `test` for null is true where the member is absent (evanphx/json-patch, which the API server uses).
   out.push_back(operation("test", label_path, match ? json(*match) : json()));
   if (!value.empty())
@@ -84,12 +84,12 @@ json patch_of(const kube::node& node, const mode_step& step, const accelerator_p
     patch_label(node, *step.label, out);
     patch_set(node, wanted_set(policy, *step.label, node), out);
   }
-  const bool taken = node.labels.contains(names::taken_over_label);
+  const bool taken = node.labels.contains(api::names::taken_over_label);
   if (step.take_over && *step.take_over) out.push_back(operation("add", taken_over_path, "true"));
   if (step.take_over && !*step.take_over && taken) out.push_back({{"op", "remove"}, {"path", taken_over_path}});
   if (step.change == mode_step::taint_change::set)
-    patch_taint(node, names::switching_taint, step.taint.to_string(), out);
-  if (step.change == mode_step::taint_change::remove) patch_taint(node, names::switching_taint, std::nullopt, out);
+    patch_taint(node, api::names::switching_taint, step.taint.to_string(), out);
+  if (step.change == mode_step::taint_change::remove) patch_taint(node, api::names::switching_taint, std::nullopt, out);
   return out;
 }
 
@@ -101,13 +101,13 @@ json bare(const std::string& name) {
 json object_of(const std::string& name, const std::string& node_uid) {
   auto out = bare(name);
   auto& metadata = out["metadata"];
-  metadata["labels"] = {{names::managed_by_label, names::managed_by}};
+  metadata["labels"] = {{api::names::managed_by_label, api::names::managed_by}};
   metadata["ownerReferences"] =
       json::array({{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", name}, {"uid", node_uid}}});
   return out;
 }
 
-json status_of(const std::string& name, const mode_status& mode_status) {
+json status_of(const std::string& name, const api::mode_status& mode_status) {
   auto out = bare(name);
   auto& status = out["status"];
   status = {{"requestedMode", mode_status.requested_mode},
@@ -145,7 +145,7 @@ kube::write_options as_owner(std::string_view owner) {
 }
 
 enum class belongs { to_this, to_another, to_none };
-belongs owner_of(const accelerator_node& object, const kube::node& node) {
+belongs owner_of(const api::accelerator_node& object, const kube::node& node) {
   auto out = belongs::to_none;
   for (const auto& owner : object.owners) {
     if (owner.kind != "Node") continue;
@@ -174,7 +174,7 @@ enrolment::enrolment(stores stores, kube::client& client, controller::recorder& 
     follow((after ? after : before)->key.name);
     count_free(before, after);
   });
-  stores_.accelerator_nodes.observe([this](const accelerator_node* before, const accelerator_node* after) {
+  stores_.accelerator_nodes.observe([this](const api::accelerator_node* before, const api::accelerator_node* after) {
     const auto& name = (after ? after : before)->key.name;
     if (!after) {
       if (const auto match = written_.find(name); match != written_.end()) match->second.status_version = 0;
@@ -191,7 +191,7 @@ bool enrolment::changing(const kube::node& node) const {
     return true;
   const auto* object = stores_.accelerator_nodes.find(node.key);
   const bool same = object && owner_of(*object, node) != belongs::to_another;
-  return is_changing(taint_at(node).has_value(), node.labels.value_or(names::module_label, ""),
+  return is_changing(taint_at(node).has_value(), node.labels.value_or(api::names::module_label, ""),
                      same ? std::string_view(object->mode.actual_mode) : std::string_view());
 }
 
@@ -236,7 +236,7 @@ cuda::label_step enrolment::cuda_labels(const kube::node& node) const {
 void enrolment::count_free(const kube::node* before, const kube::node* after) {
   const bool none = free_ == 0;
   for (const auto* entry : {before, after}) {
-    if (entry && !entry->labels.contains(names::module_label) && !entry->unschedulable)
+    if (entry && !entry->labels.contains(api::names::module_label) && !entry->unschedulable)
       free_ += entry == after ? 1 : -1;
   }
   if (!none || free_ == 0) return;
@@ -248,19 +248,20 @@ void enrolment::count_free(const kube::node* before, const kube::node* after) {
 std::optional<bool> enrolment::isolation_step(const kube::node& node) const {
   const auto isolates = settings_.isolates();
   if (!isolates) return std::nullopt;
-  const bool is = taint_at(node, names::accelerator_taint).has_value();
-  const bool served = node.labels.contains(names::module_label);
+  const bool is = taint_at(node, api::names::accelerator_taint).has_value();
+  const bool served = node.labels.contains(api::names::module_label);
   const bool wanted = *isolates && (is ? served || taint_at(node) : served && free_ > 0);
   return wanted == is ? std::nullopt : std::optional<bool>(wanted);
 }
 
 bool enrolment::concerns(const kube::node& node) const {
-  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(names::module_label) ||
-         taint_at(node) || node.labels.contains(names::taken_over_label) || stores_.accelerator_nodes.find(node.key) ||
+  return !cuda_labels(node).idle() || isolation_step(node) || node.labels.contains(api::names::module_label) ||
+         taint_at(node) || node.labels.contains(api::names::taken_over_label) ||
+         stores_.accelerator_nodes.find(node.key) ||
          intent_of(node, policy(), declared_).type != node_intent::kind::none;
 }
 
-bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
+bool enrolment::behind(const kube::node& node, const api::accelerator_node* object) {
   const auto match = written_.find(node.key.name);
   if (match == written_.end()) return false;
   const auto& wrote = match->second;
@@ -271,7 +272,7 @@ bool enrolment::behind(const kube::node& node, const accelerator_node* object) {
   return false;
 }
 
-controller::milliseconds enrolment::lasted(const std::string& name, const mode_status& status) {
+controller::milliseconds enrolment::lasted(const std::string& name, const api::mode_status& status) {
   auto& seen = phases_[name];
   if (seen.phase != status.phase || seen.began != status.since) {
     seen = {status.phase, status.since, settings_.now(), controller::milliseconds(0)};
@@ -282,13 +283,13 @@ controller::milliseconds enrolment::lasted(const std::string& name, const mode_s
   return settings_.now() - seen.since + seen.before;
 }
 
-node_state enrolment::state_of(const kube::node& node, const accelerator_node* object) {
+node_state enrolment::state_of(const kube::node& node, const api::accelerator_node* object) {
   const auto* rules = policy();
   const auto& name = node.key.name;
   node_state out;
   out.wanted = intent_of(node, rules, declared_, pods_.foreign(name));
-  out.taken_over = node.labels.contains(names::taken_over_label);
-  out.placed = node.labels.value_or(names::module_label, "");
+  out.taken_over = node.labels.contains(api::names::taken_over_label);
+  out.placed = node.labels.value_or(api::names::module_label, "");
   out.placed_enabled = rules && rules->enabled(out.placed);
   if (const auto position = taint_at(node)) {
     out.taint = switching::parse(node.taints[*position].value);
@@ -337,7 +338,7 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   if (object && owner_of(*object, *node) == belongs::to_another) co_return co_await remove(*object);
   if (const auto isolate = isolation_step(*node)) {
     auto patch = json::array({operation("test", "/metadata/uid", node->id.to_string())});
-    patch_taint(*node, names::accelerator_taint, *isolate ? std::optional<std::string>("") : std::nullopt, patch);
+    patch_taint(*node, api::names::accelerator_taint, *isolate ? std::optional<std::string>("") : std::nullopt, patch);
     const auto done = co_await write(*node, patch);
     if (!done) co_return std::unexpected(done.error());
     co_return action::again(look_again);
@@ -351,14 +352,14 @@ kube::task<action> enrolment::reconcile(kube::object_key key) {
   co_return co_await bring(*node, object);
 }
 
-kube::task<action> enrolment::bring(const kube::node& node, const accelerator_node* object) {
+kube::task<action> enrolment::bring(const kube::node& node, const api::accelerator_node* object) {
   const auto is = state_of(node, object);
   const auto step = next_step(is);
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
   const bool says_so = step.status ? !create && is.before == step.status : !object;
-  const std::optional<accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
+  const std::optional<api::accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
   // The report is about the node as it is now: after a write it may have gone from the store.
   const controller::object_reference about(kube::resources::nodes, node);
   if (step.status && !step.quiet && step.status->reason == "MaxUnavailable")
@@ -394,7 +395,7 @@ kube::task<action> enrolment::bring(const kube::node& node, const accelerator_no
 kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   const auto name = node.key.name;
   const auto version = node.resource_version;
-  const auto options = as_owner(names::field_owner);
+  const auto options = as_owner(api::names::field_owner);
   writing_.insert(name);
   follow(name);
   auto answer = co_await client_.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
@@ -468,10 +469,10 @@ void enrolment::tell(const controller::object_reference& about, const mode_step&
   }
 }
 
-kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create, mode_status status) {
+kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create, api::mode_status status) {
   const auto& type = kube::resources::accelerator_nodes;
   const kube::object_key key{{}, name};
-  const auto options = as_owner(names::node_field_owner);
+  const auto options = as_owner(api::names::node_field_owner);
   if (create) {
     const auto whole = object_of(name, uid);
     auto answer = co_await client_.apply(type, key, whole, options);
@@ -487,7 +488,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
   co_return kube::result<void>();
 }
 
-kube::task<action> enrolment::remove(const accelerator_node& object) {
+kube::task<action> enrolment::remove(const api::accelerator_node& object) {
   kube::preconditions only_if;
   only_if.uid = object.id.to_string();
   const auto key = object.key;
@@ -514,8 +515,8 @@ std::vector<kube::object_key> enrolment::affected_by(const kube::pod* before, co
   return out;
 }
 
-std::vector<kube::object_key> enrolment::affected_by(const accelerator_node* before,
-                                                     const accelerator_node* after) const {
+std::vector<kube::object_key> enrolment::affected_by(const api::accelerator_node* before,
+                                                     const api::accelerator_node* after) const {
   return {after ? after->key : before->key};
 }
 

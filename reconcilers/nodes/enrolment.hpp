@@ -33,7 +33,7 @@ class enrolment final : public controller::reconciler {
     const controller::store<accelerator_policy>& policies;
     controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
-    controller::store<accelerator_node>& accelerator_nodes;
+    controller::store<api::accelerator_node>& accelerator_nodes;
   };
 
   struct settings {
@@ -67,7 +67,8 @@ class enrolment final : public controller::reconciler {
   /// What to look at again after a change, as a store's observer sees it (either may be null).
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
   std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
-  std::vector<kube::object_key> affected_by(const accelerator_node* before, const accelerator_node* after) const;
+  std::vector<kube::object_key> affected_by(const api::accelerator_node* before,
+                                            const api::accelerator_node* after) const;
   /// All nodes that ask for, have or had a mode, when something changed that their mode depends on.
   std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
 
@@ -84,7 +85,7 @@ class enrolment final : public controller::reconciler {
   };
 
   bool synced() const;
-  bool behind(const kube::node& node, const accelerator_node* object);
+  bool behind(const kube::node& node, const api::accelerator_node* object);
   const accelerator_policy* policy() const;
   cuda::label_step cuda_labels(const kube::node& node) const;
   /// Whether to put the taint of isolated nodes on, or take it off; empty where it is as it should be.
@@ -96,14 +97,14 @@ class enrolment final : public controller::reconciler {
   void follow(const std::string& name);
   std::vector<kube::object_key> given_up() const;
   std::int64_t slots() const;
-  controller::milliseconds lasted(const std::string& name, const mode_status& phase);
-  node_state state_of(const kube::node& node, const accelerator_node* object);
-  kube::task<controller::action> bring(const kube::node& node, const accelerator_node* object);
+  controller::milliseconds lasted(const std::string& name, const api::mode_status& phase);
+  node_state state_of(const kube::node& node, const api::accelerator_node* object);
+  kube::task<controller::action> bring(const kube::node& node, const api::accelerator_node* object);
   kube::task<bool> write(const kube::node& node, const nlohmann::json& patch);
   kube::task<std::optional<controller::milliseconds>> evict(std::vector<holder> pods);
   void tell(const controller::object_reference& about, const mode_step& step, const node_state& is);
-  kube::task<void> write_status(std::string name, std::string uid, bool create, mode_status status);
-  kube::task<controller::action> remove(const accelerator_node& object);
+  kube::task<void> write_status(std::string name, std::string uid, bool create, api::mode_status status);
+  kube::task<controller::action> remove(const api::accelerator_node& object);
 
   stores stores_;
   kube::client& client_;

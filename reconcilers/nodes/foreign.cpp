@@ -60,8 +60,8 @@ std::string remedy_of(const foreign_pod& foreign_pod, const kube::node& node) {
     return "remove it, or set spec.modules.<name>.adopt: true of the module that has its name";
   if (foreign_pod.daemon_set.ends_with("/" + std::string(gpu_operator_set)) && node.labels.contains(gpu_operator_label))
     return switch_off(node);
-  return "remove that DaemonSet, or give its pods the required node affinity " + std::string(names::taken_over_label) +
-         " DoesNotExist";
+  return "remove that DaemonSet, or give its pods the required node affinity " +
+         std::string(api::names::taken_over_label) + " DoesNotExist";
 }
 
 }  // namespace

@@ -223,8 +223,8 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
 
 /// Has one of our modes already, and is not on its way to another.
 bool settled_with_us(const kube::node& node) {
-  const auto switching = [](const kube::taint& taint) { return taint.key == names::switching_taint; };
-  return node.labels.contains(names::module_label) && std::ranges::none_of(node.taints, switching);
+  const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
+  return node.labels.contains(api::names::module_label) && std::ranges::none_of(node.taints, switching);
 }
 
 /// Plugins of others that are in the way of `mode`. All that we know of are for NVIDIA's cards, and so are the modules

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
+#include <ranges>
 
 #include "controller/clock.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::string_view no_policy = "NoPolicy";
 constexpr std::int64_t first_back_off = 600, longest_back_off = 6 * 3600;
 
 /// Phase, reason and message of the status to be.
-struct finding {
+struct step_finding {
   std::string_view phase;
   std::string reason, message;
 };
@@ -35,15 +36,9 @@ std::string_view or_none(std::string_view label) { return label.empty() ? none :
 
 void append(std::string& list, std::string_view word) { (list += list.empty() ? "" : ", ") += word; }
 
-std::string join(std::span<const std::string_view> words) {
-  std::string out;
-  for (const auto word : words) append(out, word);
-  return out;
-}
-
 /// What a plugin of this mode has to advertise, for people.
 std::string needed_of(const module_type& mode) {
-  auto out = join(mode.resources);
+  auto out = text::joined(mode.resources);
   for (const auto prefix : mode.prefixes) (out += " or ") += std::string(prefix) + "*";
   return out;
 }
@@ -100,7 +95,7 @@ class transaction {
         out_.tell = {event_type::normal, "Released", "Enrol", "the node has no accelerator mode any more"};
       return std::move(out_);
     }
-    mode_status now;
+    api::mode_status now;
     now.requested_mode = is_.wanted.requested.empty() ? std::string(none) : is_.wanted.requested;
     const bool found_ready = found->phase == phases::ready;
     now.phase = found->phase;
@@ -195,7 +190,7 @@ class transaction {
   }
 
   /// While it is tried again, how often that was is kept: each time it fails the back-off is longer.
-  std::optional<rolled_back> earlier_attempts(bool done) const {
+  std::optional<api::rolled_back> earlier_attempts(bool done) const {
     if (done || !is_.before || !is_.before->given_up) return std::nullopt;
     auto last = *is_.before->given_up;
     if (last.request != name_of(requested_) || last.policy_generation != is_.policy_generation) return std::nullopt;
@@ -226,13 +221,14 @@ class transaction {
   }
 
   /// A change that is not under way yet: may it begin?
-  std::optional<finding> held_back() const {
-    if (!is_.answers) return finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
-    if (!is_.may_begin && !is_.governed) return finding{phases::waiting, std::string(no_policy), abandoned()};
+  std::optional<step_finding> held_back() const {
+    if (!is_.answers)
+      return step_finding{phases::waiting, "NodeNotReady", "the change begins when the node is Ready again"};
+    if (!is_.may_begin && !is_.governed) return step_finding{phases::waiting, std::string(no_policy), abandoned()};
     if (!is_.may_begin)
       // Without the names of those that are changing: they come and go, and each time would be a write on every node
       // that waits.
-      return finding{
+      return step_finding{
           phases::waiting, "MaxUnavailable",
           "spec.enrolment.maxUnavailable lets no more nodes change at once; quartermaster inspect nodes shows "
           "which are changing"};
@@ -246,7 +242,7 @@ class transaction {
 
   /// The change begins. Where no pod has to be waited for, the next look, with the taint in place, has more to say than
   /// this one: one write less a node.
-  finding begin(std::string_view source, std::string message) {
+  step_finding begin(std::string_view source, std::string message) {
     set_taint(source);
     out_.quiet = is_.before && !is_.before->given_up && others().empty();
     return {phases::draining, "Begun", std::move(message)};
@@ -258,7 +254,7 @@ class transaction {
   }
 
   /// Waits in a phase; too long is Stuck.
-  finding wait(finding found, std::chrono::seconds longest, std::string_view remedy) {
+  step_finding wait(step_finding found, std::chrono::seconds longest, std::string_view remedy) {
     const bool stuck = in(phases::stuck) && same_trouble(is_.before->reason, found.reason);
     const auto so_far = waited(found.phase);
     if (stuck || so_far >= longest) {
@@ -272,8 +268,8 @@ class transaction {
 
   /// Goes back to what the node was, and remembers that. What is left to do is the next step's business: the memory
   /// has to be in the API before anything is undone.
-  finding give_up(finding failure, std::string reason, std::vector<std::string> blockers) {
-    rolled_back made;
+  step_finding give_up(step_finding failure, std::string reason, std::vector<std::string> blockers) {
+    api::rolled_back made;
     made.request = name_of(requested_);
     made.reason = std::move(reason);
     made.timestamp = is_.wall;
@@ -321,24 +317,17 @@ class transaction {
     return count + " resources of the old mode; " + detail + " (see blockers)";
   }
 
-  /// The first three by name, and how many more.
-  static std::string named(const std::vector<const holder*>& held) {
-    std::string out;
-    for (std::size_t i = 0; i < held.size() && i < 3; ++i) append(out, held[i]->name());
-    return held.size() <= 3 ? out : out + " and " + std::to_string(held.size() - 3) + " more";
-  }
-
   /// Pods hold what goes away.
-  finding drain(const std::vector<const holder*>& held) {
-    finding found{phases::draining, "PodsHoldCards", drain_message(held)};
+  step_finding drain(const std::vector<const holder*>& held) {
+    step_finding found{phases::draining, "PodsHoldCards", drain_message(held)};
     if (!is_.governed) found = {phases::draining, std::string(no_policy), abandoned() + "; " + drain_message(held)};
     if (waited(phases::draining) >= is_.drain_timeout && has_way_back()) {
       std::vector<std::string> names;
       for (const auto* entry : held) names.push_back(entry->name());
       if (names.size() > most_blockers) names.resize(most_blockers);
-      found.message = named(held) + (held.size() == 1 ? " still holds" : " still hold") +
-                      " resources of the old mode after " + std::to_string(is_.drain_timeout.count()) +
-                      " s (spec.enrolment.drain.timeout)";
+      found.message = text::some_of(held | std::views::transform(&holder::name)) +
+                      (held.size() == 1 ? " still holds" : " still hold") + " resources of the old mode after " +
+                      std::to_string(is_.drain_timeout.count()) + " s (spec.enrolment.drain.timeout)";
       return give_up(std::move(found), "DrainTimeout", std::move(names));
     }
     for (const auto* entry : held) {
@@ -347,12 +336,12 @@ class transaction {
     return wait(std::move(found), is_.drain_timeout, "end these pods, or put the label back");
   }
 
-  finding not_answering(std::string_view phase) {
+  step_finding not_answering(std::string_view phase) {
     return wait({phase, "NodeNotReady", "the node's kubelet does not answer"}, is_.verify_timeout,
                 "start the kubelet again, or delete the Node if the machine is gone");
   }
 
-  finding plugin_leaving(const plugin_pod& pod) {
+  step_finding plugin_leaving(const plugin_pod& pod) {
     return wait({phases::removing, "PluginLeaving", leaving(pod)}, is_.verify_timeout,
                 is_.answers
                     ? "look at the pod's events; a pod that cannot end blocks its node"
@@ -360,7 +349,7 @@ class transaction {
   }
 
   /// The node has our label for another mode than it shall have.
-  finding departing() {
+  step_finding departing() {
     const bool to_nothing_quietly = !is_tainted() && memory_;  // it never came up in its first mode
     if (is_tainted()) {
       retarget();
@@ -380,7 +369,7 @@ class transaction {
     return {phases::removing, "LabelRemoved", "waits until what the old plugin advertised is gone"};
   }
 
-  finding place() {
+  step_finding place() {
     out_.label = target_->name;
     return {phases::verifying, "PluginStarting", starting()};
   }
@@ -391,7 +380,7 @@ class transaction {
   }
 
   /// The node has none of our labels, and shall have one.
-  finding arriving() {
+  step_finding arriving() {
     const auto held = others();
     const auto* old = other_plugin();
     const auto advertised = other_resource();
@@ -423,24 +412,24 @@ class transaction {
   std::string their_plugin() const { return is_.wanted.foreign.front().is + "; " + is_.wanted.foreign.front().remedy; }
 
   /// Its owner takes it off, by hand or because its DaemonSet keeps away from our label. That is given as long as pods.
-  finding theirs_leaving() {
+  step_finding theirs_leaving() {
     if (!is_.taken_over) out_.take_over = true;
-    finding found{phases::removing, std::string(foreign_stays), "waits until it is gone: " + their_plugin()};
+    step_finding found{phases::removing, std::string(foreign_stays), "waits until it is gone: " + their_plugin()};
     if (waited(found.phase) >= is_.drain_timeout && has_way_back())
       return give_up(std::move(found), std::string(foreign_stays), {});
     return wait(std::move(found), is_.drain_timeout, "");
   }
 
-  static finding still_advertised(std::string_view name) {
+  static step_finding still_advertised(std::string_view name) {
     return {phases::enrolling, "StillAdvertised",
             "waits until " + std::string(name) + " is 0; if it stays, another device plugin runs on this node"};
   }
 
   /// Is the plugin of the placed mode there and working? Empty: yes.
-  std::optional<finding> unverified() const {
+  std::optional<step_finding> unverified() const {
     const std::string set(target_->daemon_set);
-    if (const auto* old = other_plugin()) return finding{phases::verifying, "PluginLeaving", leaving(*old)};
-    if (!is_.wanted.foreign.empty()) return finding{phases::verifying, std::string(foreign_stays), their_plugin()};
+    if (const auto* old = other_plugin()) return step_finding{phases::verifying, "PluginLeaving", leaving(*old)};
+    if (!is_.wanted.foreign.empty()) return step_finding{phases::verifying, std::string(foreign_stays), their_plugin()};
     const plugin_pod* best = nullptr;
     for (const auto& plugin : is_.plugins) {
       if (!best || (plugin.ready && !plugin.deleting)) best = &plugin;
@@ -448,21 +437,22 @@ class transaction {
     const bool works = best && best->ready && !best->deleting;
     if (works && !advertised(is_, *target_).empty()) return std::nullopt;
     if (!best && !is_.untolerated.empty())  // the DaemonSet controller makes no pod then, and no event
-      return finding{phases::verifying, "UntoleratedTaint",
-                     "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
-                         is_.untolerated + "; add a toleration to spec.modules." + std::string(target_->name) +
-                         ".tolerations of the policy, or take the taint off"};
+      return step_finding{phases::verifying, "UntoleratedTaint",
+                          "DaemonSet " + set + " makes no pod on this node: it does not tolerate the taint " +
+                              is_.untolerated + "; add a toleration to spec.modules." + std::string(target_->name) +
+                              ".tolerations of the policy, or take the taint off"};
     const bool late = in(phases::stuck) || waited(phases::verifying) >= patience;
-    if (!late) return finding{phases::verifying, "PluginStarting", starting()};
+    if (!late) return step_finding{phases::verifying, "PluginStarting", starting()};
     if (!best)
-      return finding{phases::verifying, "NoPlugin", "no pod of DaemonSet " + set + " on this node; see its events"};
+      return step_finding{phases::verifying, "NoPlugin",
+                          "no pod of DaemonSet " + set + " on this node; see its events"};
     if (!works)
-      return finding{phases::verifying, "PluginNotReady",
-                     "plugin pod " + best->name + " is not ready" + (best->reason.empty() ? "" : ": " + best->reason) +
-                         "; look at its events and its log"};
-    return finding{phases::verifying, "NothingAdvertised",
-                   "plugin pod " + best->name + " is ready, but " + needed_of(*target_) +
-                       " is not allocatable; look at its log and at nvidia-smi on the node"};
+      return step_finding{phases::verifying, "PluginNotReady",
+                          "plugin pod " + best->name + " is not ready" +
+                              (best->reason.empty() ? "" : ": " + best->reason) + "; look at its events and its log"};
+    return step_finding{phases::verifying, "NothingAdvertised",
+                        "plugin pod " + best->name + " is ready, but " + needed_of(*target_) +
+                            " is not allocatable; look at its log and at nvidia-smi on the node"};
   }
 
   bool on_its_way() const {
@@ -471,7 +461,7 @@ class transaction {
   }
 
   /// The node has our label for the mode it shall have.
-  finding settled() {
+  step_finding settled() {
     if (auto found = unverified()) {
       if (is_.wanted.type == kind::refused && !is_tainted()) return *at_rest();
       if (is_tainted()) retarget();
@@ -489,10 +479,10 @@ class transaction {
   }
 
   /// No label, and none wanted.
-  std::optional<finding> released() {
+  std::optional<step_finding> released() {
     if (const auto* pod = other_plugin()) {
       if (is_tainted()) return plugin_leaving(*pod);
-      return finding{phases::removing, "PluginLeaving", leaving(*pod)};
+      return step_finding{phases::removing, "PluginLeaving", leaving(*pod)};
     }
     if (is_tainted()) {
       // What someone else's plugin advertises, and who holds it, is theirs again.
@@ -507,21 +497,22 @@ class transaction {
   }
 
   /// Nothing to do and nothing to wait for any more.
-  std::optional<finding> at_rest() {
+  std::optional<step_finding> at_rest() {
     if (is_.wanted.type == kind::refused) {
       const bool is_disabled = is_.wanted.reason == module_disabled && (is_.placed.empty() || !is_.placed_enabled);
-      return finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
+      return step_finding{is_disabled ? phases::disabled : phases::refused, is_.wanted.reason, is_.wanted.message};
     }
     if (memory_) {
       if (memory_->reason != foreign_stays)
         out_.again_in = std::chrono::seconds(memory_->timestamp + back_off(memory_->attempts) - is_.wall);
-      return finding{phases::rolled_back, memory_->reason, memory_->message};
+      return step_finding{phases::rolled_back, memory_->reason, memory_->message};
     }
-    if (is_.wanted.type == kind::left_alone) return finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
+    if (is_.wanted.type == kind::left_alone)
+      return step_finding{phases::left_alone, is_.wanted.reason, is_.wanted.message};
     return std::nullopt;
   }
 
-  std::optional<finding> decide() {
+  std::optional<step_finding> decide() {
     if (!is_.placed.empty() && is_.placed != (target_ ? target_->name : std::string_view())) return departing();
     if (is_.placed.empty()) return target_ ? std::optional(arriving()) : released();
     return settled();
@@ -538,7 +529,7 @@ class transaction {
     return std::string(none);
   }
 
-  void name_blockers(mode_status& now) const {
+  void name_blockers(api::mode_status& now) const {
     for (const auto* other : others()) {
       if (now.blockers.size() == most_blockers) break;
       auto text = other->name();
@@ -550,8 +541,8 @@ class transaction {
     }
   }
 
-  std::optional<mode_step::event> worth_telling(const mode_status& now) const {
-    const auto before = is_.before.value_or(mode_status());
+  std::optional<mode_step::event> worth_telling(const api::mode_status& now) const {
+    const auto before = is_.before.value_or(api::mode_status());
     const bool entered = before.phase != now.phase;
     const bool refused = now.phase == phases::refused || now.phase == phases::disabled;
     if (refused && (entered || before.message != now.message))
@@ -574,7 +565,7 @@ class transaction {
   mode_step out_;
   const module_type* requested_ = nullptr;  ///< what the labels and the policy want; null: no mode
   const module_type* target_ = nullptr;     ///< what the node shall be now: the same, unless that was given up
-  std::optional<rolled_back> memory_;
+  std::optional<api::rolled_back> memory_;
 };
 
 }  // namespace

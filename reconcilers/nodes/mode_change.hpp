@@ -67,20 +67,20 @@ struct switching {
 struct node_state {
   std::shared_ptr<const modules::offer> offered;  ///< the modules as the policy has them; null: as built in
   node_intent wanted;
-  std::string placed;                     ///< value of our module label; empty: none
-  bool placed_enabled = false;            ///< the policy has that module switched on
-  std::optional<switching> taint;         ///< what the switching taint on the node says
-  bool from_enabled = false;              ///< the policy has the module of `taint->from` switched on
-  bool taken_over = false;                ///< our label that keeps someone else's plugin away is on the node
-  bool answers = true;                    ///< condition Ready of the node is True
-  bool may_begin = true;                  ///< a change that is not under way yet may begin now
-  bool governed = true;                   ///< there is an AcceleratorPolicy
-  std::string untolerated;                ///< taints that keep the placed mode's plugin away, for people
-  kube::quantities allocatable;           ///< extended resources
-  std::vector<plugin_pod> plugins;        ///< not those that have ended
-  std::vector<holder> holders;            ///< not those that have ended
-  std::optional<mode_status> before;      ///< AcceleratorNode.status; empty: there is no AcceleratorNode
-  std::chrono::milliseconds in_phase{0};  ///< how long `before.phase` has lasted
+  std::string placed;                      ///< value of our module label; empty: none
+  bool placed_enabled = false;             ///< the policy has that module switched on
+  std::optional<switching> taint;          ///< what the switching taint on the node says
+  bool from_enabled = false;               ///< the policy has the module of `taint->from` switched on
+  bool taken_over = false;                 ///< our label that keeps someone else's plugin away is on the node
+  bool answers = true;                     ///< condition Ready of the node is True
+  bool may_begin = true;                   ///< a change that is not under way yet may begin now
+  bool governed = true;                    ///< there is an AcceleratorPolicy
+  std::string untolerated;                 ///< taints that keep the placed mode's plugin away, for people
+  kube::quantities allocatable;            ///< extended resources
+  std::vector<plugin_pod> plugins;         ///< not those that have ended
+  std::vector<holder> holders;             ///< not those that have ended
+  std::optional<api::mode_status> before;  ///< AcceleratorNode.status; empty: there is no AcceleratorNode
+  std::chrono::milliseconds in_phase{0};   ///< how long `before.phase` has lasted
   std::chrono::seconds verify_timeout{300}, drain_timeout{1800};
   bool evict = false;  ///< spec.enrolment.drain.mode is Evict
   std::int64_t policy_generation = 0;
@@ -96,8 +96,8 @@ struct mode_step {
   std::optional<bool> take_over;  ///< set our label that keeps someone else's plugin away, or remove it
   bool writes_node() const { return label || take_over || change != taint_change::keep; }
 
-  std::vector<holder> evict;          ///< ask the Eviction API for these
-  std::optional<mode_status> status;  ///< what AcceleratorNode must say; empty: there must be none
+  std::vector<holder> evict;               ///< ask the Eviction API for these
+  std::optional<api::mode_status> status;  ///< what AcceleratorNode must say; empty: there must be none
   /// Nothing but the taint: `status` is what it was, because there is no one to wait for who had to be named.
   bool quiet = false;
   /// The status says what must be known before the Node is written.

@@ -56,7 +56,7 @@ node_pods::node_pods(controller::store<kube::pod>& pods, std::string ns) : pods_
 }
 
 bool node_pods::is_plugin(const kube::pod& pod) const {
-  return pod.key.ns == ns_ && pod.labels.contains(names::module_label);
+  return pod.key.ns == ns_ && pod.labels.contains(api::names::module_label);
 }
 
 bool node_pods::is_foreign(const kube::pod& pod) const { return !is_plugin(pod) && !foreign_product(pod).empty(); }
@@ -86,8 +86,8 @@ std::vector<plugin_pod> node_pods::plugins(const std::string& node) const {
   for (const auto& key : match->second) {
     const auto* pod = pods_.find(key);
     if (!pod || !is_plugin(*pod)) continue;
-    out.push_back({std::string(pod->labels.value_or(names::module_label, "")), key.to_string(), pod->reason, pod->ready,
-                   pod->deleting});
+    out.push_back({std::string(pod->labels.value_or(api::names::module_label, "")), key.to_string(), pod->reason,
+                   pod->ready, pod->deleting});
   }
   return out;
 }

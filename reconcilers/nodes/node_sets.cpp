@@ -14,7 +14,7 @@ std::string_view serving_set(const kube::node& node) {
 }
 
 std::string_view wanted_set(const accelerator_policy* policy, std::string_view module, const kube::node& node) {
-  const auto label = node.labels.find(names::node_set_label);
+  const auto label = node.labels.find(api::names::node_set_label);
   if (!policy || !label) return {};
   const auto spec = policy->modules.find(module);
   if (spec == policy->modules.end()) return {};

@@ -11,7 +11,6 @@ namespace reconcilers {
 namespace {
 
 using check = preflight_check;
-using verdict = preflight_verdict;
 using text::language;
 
 /// Kubernetes: the product's promise. Driver and toolkit: prerequisites of NVIDIA's k8s-device-plugin.
@@ -38,15 +37,16 @@ bool older(const std::string& text, const dotted_version& dotted_version) {
   return is && *is < dotted_version;
 }
 
-preflight_row row(check check, verdict is, std::string found, std::string needed = {}) {
+preflight_row row(check check, preflight_verdict is, std::string found, std::string needed = {}) {
   return {check, is, std::move(found), std::move(needed)};
 }
 
 /// At least `floor`, where a version is known.
 preflight_row at_least(check check, const std::string& found, const dotted_version& floor, std::string needed) {
-  if (found.empty() || (found != "missing" && !of(found))) return row(check, verdict::unknown, {}, std::move(needed));
+  if (found.empty() || (found != "missing" && !of(found)))
+    return row(check, preflight_verdict::unknown, {}, std::move(needed));
   const bool bad = found == "missing" || older(found, floor);
-  return row(check, bad ? verdict::failed : verdict::passed, found, std::move(needed));
+  return row(check, bad ? preflight_verdict::failed : preflight_verdict::passed, found, std::move(needed));
 }
 
 preflight_row kubernetes(const node_facts& is, const modules::module_type&) {
@@ -57,12 +57,12 @@ preflight_row platform(const node_facts& is, const modules::module_type& mode) {
   std::string needed;
   for (const auto architecture : mode.needs.architectures)
     (needed += needed.empty() ? "linux/" : ", linux/") += architecture;
-  if (is.platform.empty()) return row(check::platform, verdict::unknown, {}, needed);
+  if (is.platform.empty()) return row(check::platform, preflight_verdict::unknown, {}, needed);
   const auto matches = [&](std::string_view architecture) {
     return is.platform == "linux/" + std::string(architecture);
   };
   const bool good = std::ranges::any_of(mode.needs.architectures, matches);
-  return row(check::platform, good ? verdict::passed : verdict::failed, is.platform, needed);
+  return row(check::platform, good ? preflight_verdict::passed : preflight_verdict::failed, is.platform, needed);
 }
 
 preflight_row driver(const node_facts& is, const modules::module_type&) {
@@ -72,27 +72,29 @@ preflight_row driver(const node_facts& is, const modules::module_type&) {
 preflight_row cuda(const node_facts& is, const modules::module_type& mode) {
   const auto found = is.cuda.empty() ? cuda_of_driver(is.driver) : is.cuda;
   const int floor = mode.needs.cuda;
-  if (floor == 0) return row(check::cuda, found.empty() ? verdict::not_needed : verdict::passed, found);
+  if (floor == 0)
+    return row(check::cuda, found.empty() ? preflight_verdict::not_needed : preflight_verdict::passed, found);
   const auto needed = dotted(floor, 100) + "+";
   // One cause, one failure: without a usable driver its CUDA says nothing new.
-  if (is.driver == "missing" || older(is.driver, oldest_driver)) return row(check::cuda, verdict::unknown, {}, needed);
-  if (found.empty() && of(is.driver)) return row(check::cuda, verdict::failed, "driver " + is.driver, needed);
+  if (is.driver == "missing" || older(is.driver, oldest_driver))
+    return row(check::cuda, preflight_verdict::unknown, {}, needed);
+  if (found.empty() && of(is.driver)) return row(check::cuda, preflight_verdict::failed, "driver " + is.driver, needed);
   const bool vague = !found.contains('.') && of(found) && of(found)->parts[0] == floor / 100;
-  if (vague) return row(check::cuda, verdict::unknown, {}, needed);
+  if (vague) return row(check::cuda, preflight_verdict::unknown, {}, needed);
   return at_least(check::cuda, found, {{floor / 100, floor % 100, 0}}, needed);
 }
 
 preflight_row compute_capability(const node_facts& is, const modules::module_type& mode) {
   const int floor = mode.needs.compute_capability;
-  if (floor == 0) return row(check::compute_capability, verdict::not_needed, is.compute_capability);
+  if (floor == 0) return row(check::compute_capability, preflight_verdict::not_needed, is.compute_capability);
   return at_least(check::compute_capability, is.compute_capability, {{floor / 10, floor % 10, 0}},
                   dotted(floor, 10) + "+");
 }
 
 preflight_row mig(const node_facts& is, const modules::module_type& mode) {
-  if (mode.needs.mig) return row(check::mig, verdict::not_needed, is.mig);
-  if (is.mig.empty()) return row(check::mig, verdict::unknown, {}, "none");
-  return row(check::mig, is.mig == "none" ? verdict::passed : verdict::failed, is.mig, "none");
+  if (mode.needs.mig) return row(check::mig, preflight_verdict::not_needed, is.mig);
+  if (is.mig.empty()) return row(check::mig, preflight_verdict::unknown, {}, "none");
+  return row(check::mig, is.mig == "none" ? preflight_verdict::passed : preflight_verdict::failed, is.mig, "none");
 }
 
 preflight_row container_toolkit(const node_facts& is, const modules::module_type&) {
@@ -101,10 +103,11 @@ preflight_row container_toolkit(const node_facts& is, const modules::module_type
 
 preflight_row default_runtime(const node_facts& is, const modules::module_type& mode) {
   // GPU-Manager injects devices and libraries itself.
-  if (mode.name == "vgpu") return row(check::default_runtime, verdict::not_needed, is.default_runtime);
-  if (is.default_runtime.empty()) return row(check::default_runtime, verdict::unknown, {}, "nvidia, cdi");
+  if (mode.name == "vgpu") return row(check::default_runtime, preflight_verdict::not_needed, is.default_runtime);
+  if (is.default_runtime.empty()) return row(check::default_runtime, preflight_verdict::unknown, {}, "nvidia, cdi");
   const bool good = is.default_runtime == "nvidia" || is.default_runtime == "cdi";
-  return row(check::default_runtime, good ? verdict::passed : verdict::failed, is.default_runtime, "nvidia, cdi");
+  return row(check::default_runtime, good ? preflight_verdict::passed : preflight_verdict::failed, is.default_runtime,
+             "nvidia, cdi");
 }
 
 /// GPU-Manager finds a pod's processes by paths of cgroup v1 (tkestack/gpu-manager issue 184); an image of another
@@ -112,18 +115,19 @@ preflight_row default_runtime(const node_facts& is, const modules::module_type& 
 preflight_row cgroup(const node_facts& is, const modules::module_type& mode) {
   const bool picky = mode.name == "vgpu";
   const std::string needed = picky ? "v1" : "v1, v2";
-  if (is.cgroup.empty()) return row(check::cgroup, verdict::unknown, {}, needed);
-  return row(check::cgroup, picky && is.cgroup != "v1" ? verdict::warning : verdict::passed, is.cgroup, needed);
+  if (is.cgroup.empty()) return row(check::cgroup, preflight_verdict::unknown, {}, needed);
+  return row(check::cgroup, picky && is.cgroup != "v1" ? preflight_verdict::warning : preflight_verdict::passed,
+             is.cgroup, needed);
 }
 
 /// Cards work without RDMA, so what is missing for it is a warning.
 preflight_row rdma(const node_facts& is, const modules::module_type&) {
-  if (is.rdma.empty() || is.rdma == "none") return row(check::rdma, verdict::not_needed, is.rdma);
-  if (is.rdma != "available") return row(check::rdma, verdict::warning, is.rdma, "kernel modules");
+  if (is.rdma.empty() || is.rdma == "none") return row(check::rdma, preflight_verdict::not_needed, is.rdma);
+  if (is.rdma != "available") return row(check::rdma, preflight_verdict::warning, is.rdma, "kernel modules");
   if (const auto version = of(is.driver); version && *version <= rdma_driver)
-    return row(check::rdma, verdict::warning, "driver " + is.driver, "driver > 470");
-  if (is.rdma_resource.empty()) return row(check::rdma, verdict::warning, is.rdma, "device plugin");
-  return row(check::rdma, verdict::passed, is.rdma_resource);
+    return row(check::rdma, preflight_verdict::warning, "driver " + is.driver, "driver > 470");
+  if (is.rdma_resource.empty()) return row(check::rdma, preflight_verdict::warning, is.rdma, "device plugin");
+  return row(check::rdma, preflight_verdict::passed, is.rdma_resource);
 }
 
 /// NVSwitch machines: eight or more SXM cards of Ampere or newer. A DGX-1 (V100) joins its cards without switches.
@@ -138,14 +142,15 @@ bool has_nvswitch(const node_facts& is) {
 
 preflight_row fabric_manager(const node_facts& is, const modules::module_type&) {
   const auto& found = is.fabric_manager;
-  if (!has_nvswitch(is)) return row(check::fabric_manager, verdict::not_needed, found);
-  if (found.empty()) return row(check::fabric_manager, verdict::unknown, {}, "active");
+  if (!has_nvswitch(is)) return row(check::fabric_manager, preflight_verdict::not_needed, found);
+  if (found.empty()) return row(check::fabric_manager, preflight_verdict::unknown, {}, "active");
   const auto version = of(found);
   if (!version)
-    return row(check::fabric_manager, found == "active" ? verdict::passed : verdict::failed, found, "active");
+    return row(check::fabric_manager, found == "active" ? preflight_verdict::passed : preflight_verdict::failed, found,
+               "active");
   // It refuses to start with a driver of another version.
   const bool same = !of(is.driver) || of(is.driver) == version;
-  return row(check::fabric_manager, same ? verdict::passed : verdict::failed, found, is.driver);
+  return row(check::fabric_manager, same ? preflight_verdict::passed : preflight_verdict::failed, found, is.driver);
 }
 
 struct message_pair {
@@ -333,7 +338,7 @@ std::vector<preflight_row> preflight(const node_facts& known, const modules::mod
 
 std::string_view to_string(check check) noexcept { return entry_of(check).name; }
 
-std::string_view to_string(verdict is) noexcept {
+std::string_view to_string(preflight_verdict is) noexcept {
   constexpr std::array<std::string_view, 5> names{"passed", "failed", "warning", "unknown", "not_needed"};
   return names[static_cast<std::size_t>(is)];
 }
@@ -346,14 +351,15 @@ std::string text_of(const preflight_row& of_row, language locale) {
     out += zh ? "：尚无报告" : " is not reported";
   else
     out += (zh ? "：" : ": ") + of_row.found;
-  if ((of_row.is == verdict::failed || of_row.is == verdict::warning || of_row.is == verdict::unknown) &&
+  if ((of_row.is == preflight_verdict::failed || of_row.is == preflight_verdict::warning ||
+       of_row.is == preflight_verdict::unknown) &&
       !of_row.needed.empty())
     out += filled(zh ? "；需要 {needed}" : "; needed is {needed}", of_row, locale);
   return out;
 }
 
 std::string remedy_of(const preflight_row& of_row, language locale) {
-  if (of_row.is != verdict::failed && of_row.is != verdict::warning) return {};
+  if (of_row.is != preflight_verdict::failed && of_row.is != preflight_verdict::warning) return {};
   const auto& entry = entry_of(of_row.check);
   return filled(locale == language::zh ? entry.zh.remedy : entry.en.remedy, of_row, locale);
 }

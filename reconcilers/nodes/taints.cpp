@@ -32,7 +32,7 @@ json tolerations_of(const modules::module_type& module, const module_spec& spec)
 }
 
 bool ours(const kube::taint& taint) {
-  return taint.key == names::switching_taint || taint.key == names::accelerator_taint ||
+  return taint.key == api::names::switching_taint || taint.key == api::names::accelerator_taint ||
          taint.key.starts_with("node.kubernetes.io/") || taint.effect == "PreferNoSchedule";
 }
 

@@ -32,7 +32,7 @@ std::vector<std::string> keys_of(const facts& known) {
   return out;
 }
 
-json selector() { return {{"app.kubernetes.io/name", names::scheduler_objects}}; }
+json selector() { return {{"app.kubernetes.io/name", api::names::scheduler_objects}}; }
 
 json tolerated(std::string_view key) { return {{"key", key}, {"operator", "Exists"}, {"effect", "NoSchedule"}}; }
 
@@ -66,10 +66,10 @@ json container_of(const scheduler_spec& spec, const facts& known) {
 json pod_of(const scheduler_spec& spec, const facts& known) {
   json apart = {{"topologyKey", "kubernetes.io/hostname"}, {"labelSelector", {{"matchLabels", selector()}}}};
   json out = {
-      {"serviceAccountName", names::scheduler_objects},
+      {"serviceAccountName", api::names::scheduler_objects},
       {"priorityClassName", "system-cluster-critical"},
       {"nodeSelector", {{"kubernetes.io/os", "linux"}}},
-      {"tolerations", {tolerated("node-role.kubernetes.io/control-plane"), tolerated(names::accelerator_taint)}},
+      {"tolerations", {tolerated("node-role.kubernetes.io/control-plane"), tolerated(api::names::accelerator_taint)}},
       {"affinity",
        {{"podAntiAffinity",
          {{"preferredDuringSchedulingIgnoredDuringExecution",
@@ -82,8 +82,9 @@ json pod_of(const scheduler_spec& spec, const facts& known) {
         {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
       {"containers", json::array({container_of(spec, known)})},
       {"volumes",
-       {{{"name", "config"}, {"configMap", {{"name", names::scheduler_objects}}}},
-        {{"name", "extender"}, {"secret", {{"secretName", names::extender_client_secret}, {"defaultMode", 288}}}}}},
+       {{{"name", "config"}, {"configMap", {{"name", api::names::scheduler_objects}}}},
+        {{"name", "extender"},
+         {"secret", {{"secretName", api::names::extender_client_secret}, {"defaultMode", 288}}}}}},
   };
   if (!spec.pull_secrets.empty()) out["imagePullSecrets"] = json::parse(spec.pull_secrets);
   return out;
@@ -92,18 +93,18 @@ json pod_of(const scheduler_spec& spec, const facts& known) {
 /// A new version comes up before the old one goes: pods that ask for accelerators have no other.
 json deployment_of(const scheduler_spec& spec, const facts& known, const std::string& config) {
   auto labels = selector();
-  labels[names::managed_by_label] = names::managed_by;
+  labels[api::names::managed_by_label] = api::names::managed_by;
   const auto checksum = scheduler_config::checksum_of(config);
-  json annotations = {{names::scheduler_config_annotation, checksum},
-                      {names::certificates_annotation, known.certificates}};
+  json annotations = {{api::names::scheduler_config_annotation, checksum},
+                      {api::names::certificates_annotation, known.certificates}};
   return {{"apiVersion", "apps/v1"},
           {"kind", "Deployment"},
           {"metadata",
            {{"annotations",
-             {{names::server_version_annotation, release_of(known.server_version)},
-              {names::scheduler_version_annotation, version_of(spec, known.server_version)},
-              {names::scheduler_config_annotation, checksum},
-              {names::certificates_annotation, known.certificates}}}}},
+             {{api::names::server_version_annotation, release_of(known.server_version)},
+              {api::names::scheduler_version_annotation, version_of(spec, known.server_version)},
+              {api::names::scheduler_config_annotation, checksum},
+              {api::names::certificates_annotation, known.certificates}}}}},
           {"spec",
            {{"replicas", spec.replicas},
             {"revisionHistoryLimit", 3},
@@ -118,15 +119,15 @@ modules::intent stamped(const kube::resource& type, json object, const facts& kn
   modules::intent out;
   out.type = &type;
   out.module = part;
-  out.key = {known.ns, std::string(names::scheduler_objects)};
+  out.key = {known.ns, std::string(api::names::scheduler_objects)};
   auto& metadata = object["metadata"];
   metadata["name"] = out.key.name;
   metadata["namespace"] = out.key.ns;
   metadata["labels"] = selector();
-  metadata["labels"][names::managed_by_label] = names::managed_by;
-  metadata["labels"][names::part_label] = part;
-  out.hash = hex(fnv1a(object.dump()));
-  metadata["annotations"][names::applied_annotation] = out.hash;
+  metadata["labels"][api::names::managed_by_label] = api::names::managed_by;
+  metadata["labels"][api::names::part_label] = part;
+  out.hash = api::hex(api::fnv1a(object.dump()));
+  metadata["annotations"][api::names::applied_annotation] = out.hash;
   out.body = object.dump();
   return out;
 }
@@ -165,13 +166,13 @@ std::string version_of(const scheduler_spec& spec, std::string_view server_versi
 
 std::string config_of(const facts& known) {
   scheduler_config::extender_settings extender;
-  extender.server_name = std::string(names::extender_service) + "." + known.ns + ".svc";
+  extender.server_name = std::string(api::names::extender_service) + "." + known.ns + ".svc";
   extender.url = "https://" + extender.server_name + "/scheduler";
   extender.folder = certificates_folder;
   extender.resources = keys_of(known);
   scheduler_config::scheduler_settings scheduler;
-  scheduler.scheduler_name = names::scheduler_name;
-  scheduler.lease = names::scheduler_objects;
+  scheduler.scheduler_name = api::names::scheduler_name;
+  scheduler.lease = api::names::scheduler_objects;
   scheduler.kubeconfig.clear();
   return scheduler_config::render(extender, scheduler);
 }

@@ -13,7 +13,7 @@
 
 namespace reconcilers::own_scheduler {
 
-/// Value of names::part_label on both objects.
+/// Value of api::names::part_label on both objects.
 inline constexpr std::string_view part = "scheduler";
 inline constexpr std::string_view config_file = "scheduler-config.yaml";
 

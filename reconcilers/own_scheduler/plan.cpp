@@ -1,25 +1,14 @@
 #include "reconcilers/own_scheduler/plan.hpp"
 
 #include <algorithm>
+#include <ranges>
 
 #include "api/names.hpp"
 #include "reconcilers/nodes/preflight.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers::own_scheduler {
 namespace {
-
-constexpr std::size_t named_at_most = 3;
-
-std::string number_of(std::size_t number, std::string_view noun) {
-  return std::to_string(number) + " " + std::string(noun) + (number == 1 ? "" : "s");
-}
-
-std::string named(const std::vector<kube::object_key>& pods) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(pods.size(), named_at_most); ++i)
-    out += (i == 0 ? "" : ", ") + pods[i].to_string();
-  return pods.size() > named_at_most ? out + " and " + std::to_string(pods.size() - named_at_most) + " more" : out;
-}
 
 std::string isolation_of(const situation& is, bool isolate) {
   if (!is.isolated)
@@ -48,8 +37,9 @@ plan leaving(const situation& is) {
     say(out, "SwitchingOff", "no pod is sent to it any more as soon as the API server knows");
   } else if (!is.waiting.empty()) {
     say(out, "PodsWait",
-        number_of(is.waiting.size(), "pod") + (is.waiting.size() == 1 ? " waits" : " wait") +
-            " for it and can have no other scheduler: " + named(is.waiting) +
+        text::counted(is.waiting.size(), "pod") + (is.waiting.size() == 1 ? " waits" : " wait") +
+            " for it and can have no other scheduler: " +
+            text::some_of(is.waiting | std::views::transform(&kube::object_key::to_string)) +
             "; it is removed when they have a node or are gone");
   } else if (is.quiet_for < quiet_needed) {
     say(out, "SwitchingOff", "no pod waits for it; it is removed in a moment");
@@ -68,7 +58,7 @@ plan on(const situation& is) {
   out.isolate = is.isolated && out.send && (is.sent || is.tainted > 0);
   if (!is.certificates) {
     say(out, "CertificatesMissing",
-        "Secret " + std::string(names::extender_client_secret) +
+        "Secret " + std::string(api::names::extender_client_secret) +
             " does not have ca.crt, tls.crt and tls.key: by it kube-scheduler knows the extender and is known to it; "
             "the leader makes it within seconds, unless extender.certificateSecret is set: then it is yours to make");
     return out;

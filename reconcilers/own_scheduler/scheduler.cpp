@@ -18,16 +18,16 @@ using nlohmann::json;
 constexpr auto look_again = 250ms;
 constexpr auto ask_version_every = 1min;
 
-const kube::object_key policy_key{{}, std::string(names::policy)};
+const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 bool waits(const kube::pod* pod) {
-  return pod && pod->scheduler_name == names::scheduler_name && pod->node_name.empty() && !pod->finished();
+  return pod && pod->scheduler_name == api::names::scheduler_name && pod->node_name.empty() && !pod->finished();
 }
 
 bool tainted(const kube::node& node) {
-  return std::ranges::find(node.taints, names::accelerator_taint, &kube::taint::key) != node.taints.end();
+  return std::ranges::find(node.taints, api::names::accelerator_taint, &kube::taint::key) != node.taints.end();
 }
-bool free_node(const kube::node& node) { return !node.labels.contains(names::module_label); }
+bool free_node(const kube::node& node) { return !node.labels.contains(api::names::module_label); }
 
 std::string version_in(const std::string& body) {
   const auto parsed = json::parse(body, nullptr, false);
@@ -41,7 +41,7 @@ std::string text_of(const scheduler_row& scheduler_row) {
 
 }  // namespace
 
-kube::object_key scheduler::only() { return {{}, std::string(names::scheduler_objects)}; }
+kube::object_key scheduler::only() { return {{}, std::string(api::names::scheduler_objects)}; }
 
 scheduler::scheduler(stores stores, kube::client& client, controller::recorder& events, controller::registry& metrics,
                      settings settings)
@@ -49,7 +49,7 @@ scheduler::scheduler(stores stores, kube::client& client, controller::recorder& 
       client_(client),
       settings_(std::move(settings)),
       applier_(stores_.objects, client, events,
-               {.ns = settings_.ns, .declared = {}, .mark = names::part_label, .called = "the "}, settings_.now),
+               {.ns = settings_.ns, .declared = {}, .mark = api::names::part_label, .called = "the "}, settings_.now),
       ready_(metrics.make_gauge("quartermaster_scheduler_ready_replicas",
                                 "Of the kube-scheduler that spec.scheduler.mode Dedicated runs.")),
       sending_(metrics.make_gauge("quartermaster_scheduler_switched_on",
@@ -90,18 +90,19 @@ const accelerator_policy* scheduler::policy() const {
 }
 
 const kube::deployment* scheduler::deployment() const {
-  const auto* found = stores_.deployments.find({settings_.ns, std::string(names::scheduler_objects)});
+  const auto* found = stores_.deployments.find({settings_.ns, std::string(api::names::scheduler_objects)});
   return found && applier_.is_ours(*found) ? found : nullptr;
 }
 
 std::string scheduler::version() const {
   const auto* is = deployment();
-  const auto present = is ? std::string(is->annotations.value_or(names::server_version_annotation, "")) : std::string();
+  const auto present =
+      is ? std::string(is->annotations.value_or(api::names::server_version_annotation, "")) : std::string();
   return version_to_run(present, answered_, answered_since_ ? settings_.now() - *answered_since_ : 0ms);
 }
 
 std::vector<std::string> scheduler::declared() const {
-  const auto* found = stores_.rules.find(compiled_rules::only());
+  const auto* found = stores_.rules.find(api::compiled_rules::only());
   return found ? found->keys() : std::vector<std::string>();
 }
 
@@ -113,7 +114,7 @@ situation scheduler::look() {
     out.isolated = rules->scheduler.isolate_nodes;
   }
   out.extender = settings_.extender;
-  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::extender_client_secret)});
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(api::names::extender_client_secret)});
   out.certificates = secret && !secret->authorities.empty() && !secret->leaf.certificate.empty();
   out.version = !version().empty();
   if (const auto* is = deployment()) {
@@ -121,13 +122,13 @@ situation scheduler::look() {
                              is->ready,
                              is->available,
                              is->rolled_out(),
-                             std::string(is->annotations.value_or(names::server_version_annotation, "")),
+                             std::string(is->annotations.value_or(api::names::server_version_annotation, "")),
                              is->problem};
     out.objects = true;
   }
-  const auto* file = stores_.objects.config_maps.find({settings_.ns, std::string(names::scheduler_objects)});
+  const auto* file = stores_.objects.config_maps.find({settings_.ns, std::string(api::names::scheduler_objects)});
   out.objects = out.objects || (file && applier_.is_ours(*file));
-  const auto* sent = stores_.rules.find(compiled_rules::only());
+  const auto* sent = stores_.rules.find(api::compiled_rules::only());
   out.sent = sent && sent->sends_pods();
   out.tainted = tainted_;
   out.free = free_;
@@ -159,9 +160,9 @@ kube::task<void> scheduler::ask_version() {
 /// In their order: what runs must not be made before what it reads is ours.
 kube::task<std::optional<controller::milliseconds>> scheduler::keep(scheduler_spec spec,
                                                                     controller::object_reference about) {
-  const auto* secret = stores_.secrets.find({settings_.ns, std::string(names::extender_client_secret)});
+  const auto* secret = stores_.secrets.find({settings_.ns, std::string(api::names::extender_client_secret)});
   const auto objects =
-      objects_of(spec, {settings_.ns, version(), secret ? hex(secret->content) : std::string(), declared()});
+      objects_of(spec, {settings_.ns, version(), secret ? api::hex(secret->content) : std::string(), declared()});
   std::string problem, message;
   std::optional<controller::milliseconds> again_in;
   for (const auto& object : objects) {
@@ -231,14 +232,14 @@ void scheduler::decide(const situation& is, const plan& next) {
   std::optional<controller::condition> state;
   if (next.visible) {
     scheduler_row row;
-    row.name = names::scheduler_name;
+    row.name = api::names::scheduler_name;
     row.mode = "Dedicated";
     row.reason = next.reason;
     row.message = next.message;
     row.good = next.good;
     if (const auto* object = deployment()) {
-      row.version = object->annotations.value_or(names::scheduler_version_annotation, "");
-      row.checksum = object->annotations.value_or(names::scheduler_config_annotation, "");
+      row.version = object->annotations.value_or(api::names::scheduler_version_annotation, "");
+      row.checksum = object->annotations.value_or(api::names::scheduler_config_annotation, "");
       row.desired = object->desired;
       row.ready = object->ready;
     }
@@ -272,7 +273,7 @@ std::vector<kube::object_key> scheduler::affected_by(const accelerator_policy* b
   return {only()};
 }
 
-std::vector<kube::object_key> scheduler::affected_by(const compiled_rules*, const compiled_rules*) const {
+std::vector<kube::object_key> scheduler::affected_by(const api::compiled_rules*, const api::compiled_rules*) const {
   return {only()};
 }
 
@@ -290,7 +291,8 @@ std::vector<kube::object_key> scheduler::affected_by(const kube::pod* before, co
 
 std::vector<kube::object_key> scheduler::affected_by(const kube::object* before, const kube::object* after) const {
   const auto& any = after ? *after : *before;
-  const bool one_of_its = any.key.name == names::scheduler_objects || any.key.name == names::extender_client_secret;
+  const bool one_of_its =
+      any.key.name == api::names::scheduler_objects || any.key.name == api::names::extender_client_secret;
   if (!one_of_its || any.key.ns != settings_.ns) return {};
   return {only()};
 }

@@ -33,7 +33,7 @@ class scheduler final : public controller::reconciler {
  public:
   struct stores {
     const controller::store<accelerator_policy>& policies;
-    const controller::store<compiled_rules>& rules;
+    const controller::store<api::compiled_rules>& rules;
     controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
     const controller::store<extender_secret>& secrets;  ///< of the callers; only where we have an extender
@@ -70,7 +70,7 @@ class scheduler final : public controller::reconciler {
 
   /// What to look at again after a change, as a store's observer sees it (either may be null).
   std::vector<kube::object_key> affected_by(const accelerator_policy* before, const accelerator_policy* after) const;
-  std::vector<kube::object_key> affected_by(const compiled_rules* before, const compiled_rules* after) const;
+  std::vector<kube::object_key> affected_by(const api::compiled_rules* before, const api::compiled_rules* after) const;
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
   std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
   /// Of Deployments, ConfigMaps and Secrets.

@@ -7,6 +7,7 @@
 
 #include "api/hash.hpp"
 #include "api/names.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/declarations/custom_resource.hpp"
 #include "reconcilers/declarations/parse.hpp"
 #include "reconcilers/declarations/registry.hpp"
@@ -17,6 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using controller::event_type;
+using kube::text_at;
 using nlohmann::json;
 
 /// Between two writes of one object, however often others change it.
@@ -25,13 +27,6 @@ constexpr auto between_writes = 500ms;
 constexpr auto lag_allowed = 2s;
 /// What the API server refuses is tried again this much later, for the reason may be somewhere else than in the policy.
 constexpr auto refused_again = 60s;
-
-/// Empty as well where there is no object at all (null).
-std::string text_at(const json& object, const char* pointer) {
-  if (!object.is_object()) return {};
-  const auto found = object.value(json::json_pointer(pointer), json());
-  return found.is_string() ? found.get<std::string>() : std::string();
-}
 
 std::uint64_t number_of(const std::string& text) {
   std::uint64_t out = 0;
@@ -50,7 +45,7 @@ std::string value_at(const json& object, const char* map, std::string_view key) 
 bool data_of_others(const json& object) {
   const auto fields = object.value("/metadata/managedFields"_json_pointer, json::array());
   return std::ranges::any_of(fields, [](const json& entry) {
-    return entry.is_object() && entry.value("manager", "") != names::field_owner &&
+    return entry.is_object() && entry.value("manager", "") != api::names::field_owner &&
            entry.value("fieldsV1", json::object()).contains("f:data");
   });
 }
@@ -59,9 +54,9 @@ std::string label_at(const json& object, std::string_view key) { return value_at
 
 /// Of what we may have an opinion about: the data, and the labels by which it is found.
 std::uint64_t fingerprint(const kube::config_map& config_map) {
-  auto hash = fnv1a({});
+  auto hash = api::fnv1a({});
   for (const auto* map : {&config_map.data, &config_map.labels}) {
-    for (const auto& [name, value] : *map) hash = fnv1a(value, fnv1a(name, hash));
+    for (const auto& [name, value] : *map) hash = api::fnv1a(value, api::fnv1a(name, hash));
   }
   return hash;
 }
@@ -77,7 +72,7 @@ std::string owner_of(const json& object) {
   if (const auto plugin = label_at(object, "cpaas.io/module-name"); !plugin.empty()) return "ACP plugin " + plugin;
   if (const auto owners = object.value("/metadata/ownerReferences"_json_pointer, json::array()); !owners.empty())
     return owners.front().value("kind", "an owner") + " " + owners.front().value("name", "");
-  if (const auto manager = label_at(object, names::managed_by_label); !manager.empty()) return manager;
+  if (const auto manager = label_at(object, api::names::managed_by_label); !manager.empty()) return manager;
   if (const auto chart = label_at(object, "helm.sh/chart"); !chart.empty()) return chart;
   for (const auto& field : object.value("/metadata/managedFields"_json_pointer, json::array())) {
     if (field.is_object() && field.contains("manager") && field.value("subresource", "").empty())
@@ -114,7 +109,7 @@ bool applier::synced() const {
 
 bool applier::is_ours(const kube::object& object) const {
   return (object.key.ns == places_.ns || object.key.ns == places_.declared) &&
-         object.labels.value_or(names::managed_by_label, "") == names::managed_by &&
+         object.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by &&
          object.labels.contains(places_.mark);
 }
 
@@ -192,7 +187,8 @@ applier::live_object applier::look(const kube::resource& type, const kube::objec
 /// The object is as we left it.
 bool applier::at_peace(const modules::intent& want, const live_object& is, last_write& spoken) const {
   if (spoken.hash != want.hash || !is.object || is.object->id != spoken.id || is.object->deleting) return false;
-  if (is.object->annotations.value_or(names::applied_annotation, "") != want.hash || !is_ours(*is.object)) return false;
+  if (is.object->annotations.value_or(api::names::applied_annotation, "") != want.hash || !is_ours(*is.object))
+    return false;
   if (!spoken.mark_known && is.version() == spoken.version) {
     spoken.mark = is.mark;
     spoken.mark_known = true;
@@ -234,7 +230,7 @@ kube::task<applier::outcome> applier::compare(modules::intent want, controller::
     }
     co_return out;
   }
-  const bool foreign = !live->is_null() && label_at(*live, names::managed_by_label) != names::managed_by;
+  const bool foreign = !live->is_null() && label_at(*live, api::names::managed_by_label) != api::names::managed_by;
   if (foreign && want.yields) {
     out.settled = true;
     out.again_in = refused_again;
@@ -244,7 +240,7 @@ kube::task<applier::outcome> applier::compare(modules::intent want, controller::
     out.problem = "ForeignObject";
     out.message = called(*want.type, want.key.to_string()) + " exists and belongs to " + owner_of(*live) +
                   "; it is left as it is. Remove it" +
-                  (places_.mark == names::module_label
+                  (places_.mark == api::names::module_label
                        ? ", or let it be taken over with spec.modules." + want.module + ".adopt: true"
                        : std::string());
     out.again_in = refused_again;
@@ -292,13 +288,13 @@ kube::task<applier::outcome> applier::write(modules::intent want, controller::ob
   spoken_[{want.type->kind, want.key}].wrote = now_();
   const auto body = json::parse(want.body);
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   options.force = true;
   auto answer = co_await client_.apply(*want.type, want.key, body, options);
   if (answer) {
     remember(want, *answer);
     out.settled = true;
-    const bool edited = value_at(live, "/metadata/annotations", names::applied_annotation) == want.hash;
+    const bool edited = value_at(live, "/metadata/annotations", api::names::applied_annotation) == want.hash;
     events_.record(
         about, event_type::normal,
         live.is_null() ? "Created"

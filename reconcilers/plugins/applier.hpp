@@ -35,9 +35,9 @@ class applier {
   /// `daemon_sets` holds all of our namespace; the next three may hold only what carries our label.
   struct stores {
     controller::store<kube::daemon_set>& daemon_sets;
-    controller::store<owned_service>& services;
-    controller::store<owned_service_account>& service_accounts;
-    controller::store<owned_config_map>& config_maps;
+    controller::store<api::owned_service>& services;
+    controller::store<api::owned_service_account>& service_accounts;
+    controller::store<api::owned_config_map>& config_maps;
     /// Declarations and device configurations, of us and of others; one object may be in several.
     std::vector<controller::store<kube::config_map>*> declared;
     controller::store<kube::deployment>* deployments = nullptr;  ///< null: none of the objects is one
@@ -47,7 +47,7 @@ class applier {
   struct places {
     std::string ns;        ///< our own namespace
     std::string declared;  ///< that of the declarations
-    std::string_view mark = names::module_label;
+    std::string_view mark = api::names::module_label;
     std::string_view called = "module ";  ///< for people, before that value
   };
   /// What came of one object.

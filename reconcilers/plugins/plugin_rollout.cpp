@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/clock.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers {
 namespace {
@@ -16,7 +18,6 @@ using kind = rollout_step::kind;
 
 /// After so many restarts without being ready a plugin is taken for broken before its time is over.
 constexpr std::int32_t crash_loop = 3;
-constexpr std::size_t most_named = 3;
 
 /// The pod that counts; null while there is none but what is on its way out.
 const rollout_pod* pod_of(const rollout_node& node) {
@@ -62,12 +63,6 @@ bool untouched(const rollout_node& node, const rollout_record& record) {
 
 bool image_missing(std::string_view reason) {
   return reason == "ImagePullBackOff" || reason == "ErrImagePull" || reason == "InvalidImageName";
-}
-
-std::string named(const std::vector<std::string>& all) {
-  std::string out;
-  for (std::size_t i = 0; i < all.size() && i < most_named; ++i) (out += i == 0 ? "" : ", ") += all[i];
-  return all.size() <= most_named ? out : out + " and " + std::to_string(all.size() - most_named) + " more";
 }
 
 std::string count(std::size_t number, std::string_view singular, std::string_view many) {
@@ -189,8 +184,9 @@ class decision {
       return name + " is not ready" + (pod->reason.empty() ? "" : ": " + pod->reason) +
              (pod->restarts > 0 ? " (" + count(static_cast<std::size_t>(pod->restarts), "restart", "restarts") + ")"
                                 : "") +
-             (is_old(node) && in_use(node) ? "; it is of the version before, and " + named(node.users) + " may need it"
-                                           : "");
+             (is_old(node) && in_use(node)
+                  ? "; it is of the version before, and " + text::some_of(node.users) + " may need it"
+                  : "");
     for (const auto& [name_of, needed] : is_.record->needs) {
       const auto there = kube::amount(node.allocatable, name_of);
       if (there < needed)
@@ -325,9 +321,10 @@ class decision {
     out_.message = progress();
     if (!in_use_now.empty())
       out_.message += "; " + count(in_use_now.size(), "node waits for its pods: ", "nodes wait for their pods: ") +
-                      named(in_use_now);
+                      text::some_of(in_use_now);
     if (!silent.empty())
-      out_.message += "; " + count(silent.size(), "node does not answer: ", "nodes do not answer: ") + named(silent);
+      out_.message +=
+          "; " + count(silent.size(), "node does not answer: ", "nodes do not answer: ") + text::some_of(silent);
     out_.waits_for_pods = !in_use_now.empty();
   }
 
@@ -337,7 +334,7 @@ class decision {
       if (is_old(*entry)) old.push_back(entry->name);
     }
     out_.is = kind::wait;
-    out_.message = progress() + "; a plugin pod is replaced when someone deletes it: " + named(old);
+    out_.message = progress() + "; a plugin pod is replaced when someone deletes it: " + text::some_of(old);
   }
 
   const rollout_state& is_;
@@ -360,13 +357,9 @@ std::string rollout_record::to_string() const {
 std::optional<rollout_record> rollout_record::parse(std::string_view text, std::string set) {
   const auto object = json::parse(text, nullptr, false);
   if (!object.is_object()) return std::nullopt;
-  const auto word = [&](const char* name) {
-    const auto match = object.find(name);
-    return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
-  };
-  rollout_record out{std::move(set), word("node"), word("template"), 0, {}};
+  rollout_record out{std::move(set), kube::text_in(object, "node"), kube::text_in(object, "template"), 0, {}};
   if (out.node.empty()) return std::nullopt;
-  out.since = controller::parse_rfc3339_seconds(word("since")).value_or(0);
+  out.since = controller::parse_rfc3339_seconds(kube::text_in(object, "since")).value_or(0);
   if (const auto position = object.find("needs"); position != object.end() && position->is_object()) {
     for (const auto& [name, number] : position->items()) {
       if (number.is_number_integer()) out.needs.emplace_back(name, number.get<std::int64_t>());

@@ -20,7 +20,7 @@ using nlohmann::json;
 /// Between two writes of the status: during a roll-out its numbers change with every pod.
 constexpr auto between_writes = 500ms;
 
-const kube::object_key policy_key{{}, std::string(names::policy)};
+const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 /// What no one else declares: a person's word on a key, or on a node label, counts before ours.
 void add_declarations(std::vector<modules::intent> intents, const std::set<std::string, std::less<>>& others,
@@ -62,7 +62,7 @@ policy::policy(stores stores, kube::client& client, controller::recorder& events
 
 void policy::count(const kube::node* before, const kube::node* after) {
   for (const auto* entry : {before, after}) {
-    const auto label = entry ? entry->labels.find(names::module_label) : std::nullopt;
+    const auto label = entry ? entry->labels.find(api::names::module_label) : std::nullopt;
     if (!label) continue;
     nodes_in_[std::string(*label)] += entry == after ? 1 : -1;
     if (const auto set = serving_set(*entry); !set.empty() && set != between_sets)
@@ -256,7 +256,7 @@ kube::task<applier::outcome> policy::say(kube::object_key key, std::string uid, 
                      {"metadata", {{"name", key.name}, {"uid", uid}}},
                      {"status", std::move(status)}};
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   options.force = true;
   auto answer = co_await client_.apply_status(type, key, body, options);
   if (answer) {
@@ -323,7 +323,7 @@ std::vector<kube::object_key> policy::affected_by(const accelerator_policy* befo
 
 std::vector<kube::object_key> policy::affected_by(const kube::node* before, const kube::node* after) const {
   const auto served = [](const kube::node* node) {
-    return node ? std::pair(node->labels.value_or(names::module_label, ""), serving_set(*node))
+    return node ? std::pair(node->labels.value_or(api::names::module_label, ""), serving_set(*node))
                 : std::pair<std::string_view, std::string_view>();
   };
   if (served(before) == served(after)) return {};

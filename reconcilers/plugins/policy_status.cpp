@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-struct verdict {
+struct status_summary {
   std::string status, reason, message;
 };
 
@@ -55,7 +55,7 @@ bool unfinished(const module_row& row) {
   return row.enabled && row.problem.empty() && !(row.applied && row.rolled_out);
 }
 
-json conditions_of(const json& before, std::initializer_list<std::pair<const char*, verdict>> all,
+json conditions_of(const json& before, std::initializer_list<std::pair<const char*, status_summary>> all,
                    std::int64_t generation, std::string_view now) {
   auto list = before.is_object() ? before.value("conditions", json::array()) : json::array();
   for (const auto& [type, is] : all)
@@ -91,13 +91,14 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
   const auto bad = std::ranges::find_if(rows, wrong);
   const auto slow = std::ranges::find_if(rows, unfinished);
   const auto describe = [](const module_row& row) { return std::string(row.name) + ": " + row.message; };
-  const verdict degraded = bad != rows.end() ? verdict{"True", bad->problem, joined(rows, describe, wrong, "; ")}
-                                             : verdict{"False", "AsExpected", ""};
-  verdict progressing =
-      slow != rows.end()
-          ? verdict{"True", "RollingOut", "ready of desired: " + joined(rows, progress_of_rollout, unfinished, ", ")}
-          : verdict{"False", "AsExpected", ""};
-  verdict ready{"True", "RolledOut", summary};
+  const status_summary degraded = bad != rows.end()
+                                      ? status_summary{"True", bad->problem, joined(rows, describe, wrong, "; ")}
+                                      : status_summary{"False", "AsExpected", ""};
+  status_summary progressing =
+      slow != rows.end() ? status_summary{"True", "RollingOut",
+                                          "ready of desired: " + joined(rows, progress_of_rollout, unfinished, ", ")}
+                         : status_summary{"False", "AsExpected", ""};
+  status_summary ready{"True", "RolledOut", summary};
   if (bad != rows.end())
     ready = {"False", bad->problem, degraded.message};
   else if (slow != rows.end())
@@ -142,9 +143,9 @@ json policy_status(const std::vector<module_row>& rows, const accelerator_policy
 }
 
 json ignored_status(std::int64_t generation, const json& before, std::string_view now) {
-  const verdict is{
+  const status_summary is{
       "False", "Ignored",
-      "only the AcceleratorPolicy named " + std::string(names::policy) + " counts; this one has no effect"};
+      "only the AcceleratorPolicy named " + std::string(api::names::policy) + " counts; this one has no effect"};
   return {{"observedGeneration", generation}, {"conditions", conditions_of(before, {{"Ready", is}}, generation, now)}};
 }
 

@@ -20,7 +20,7 @@ constexpr auto look_again = 250ms;
 constexpr auto at_rest = 250ms;
 constexpr auto module_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto record_path = "/metadata/annotations/quartermaster.io~1rollout";
-const kube::object_key policy_key{{}, std::string(names::policy)};
+const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 std::uint64_t version_of(const json& object) {
   const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
@@ -30,7 +30,7 @@ std::uint64_t version_of(const json& object) {
 }
 
 std::string_view module_of(const kube::object* object) {
-  return object ? object->labels.value_or(names::module_label, "") : std::string_view();
+  return object ? object->labels.value_or(api::names::module_label, "") : std::string_view();
 }
 
 /// The modules two states of an object are of, each once.
@@ -42,7 +42,7 @@ std::vector<kube::object_key> modules_of(std::string_view before, std::string_vi
 }
 
 bool tainted(const kube::node& node) {
-  return std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == names::switching_taint; });
+  return std::ranges::any_of(node.taints, [](const auto& taint) { return taint.key == api::names::switching_taint; });
 }
 
 const kube::owner_ref* owner_of(const kube::pod& pod) {
@@ -87,13 +87,13 @@ bool rollouts::is_plugin(const kube::pod& pod) const {
 
 bool rollouts::is_ours(const kube::daemon_set& set) const {
   return set.key.ns == settings_.ns && !set.deleting && !module_of(&set).empty() &&
-         set.labels.value_or(names::managed_by_label, "") == names::managed_by;
+         set.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by;
 }
 
 std::string rollouts::record_on(const kube::daemon_set& set) const {
   const auto match = written_.find(set.id.to_string());
   if (match != written_.end() && set.resource_version < match->second.version) return match->second.record;
-  return std::string(set.annotations.value_or(names::rollout_annotation, ""));
+  return std::string(set.annotations.value_or(api::names::rollout_annotation, ""));
 }
 
 rollouts::sets_of rollouts::sets(std::string_view module) const {
@@ -122,7 +122,7 @@ rollout_state rollouts::state_of(const std::string& module) const {
   out.record = daemon_sets.record;
 
   const auto template_of = [](const kube::object& object) {
-    return object.annotations.value_or(names::template_annotation, "");
+    return object.annotations.value_or(api::names::template_annotation, "");
   };
   const auto each_plugin = [&](auto&& call) {
     const auto position = plugins_.find(module);
@@ -257,7 +257,7 @@ kube::task<bool> rollouts::write(std::string set, std::string record) {
   else
     patch.push_back({{"op", "add"}, {"path", record_path}, {"value", record}});
   kube::write_options options;
-  options.field_manager = names::rollout_field_owner;
+  options.field_manager = api::names::rollout_field_owner;
   auto answer = co_await client_.patch(kube::resources::daemon_sets, key, kube::patch_kind::json, patch, {}, options);
   if (answer) {
     written_[uid] = {version_of(*answer), std::move(record)};
@@ -322,7 +322,7 @@ kube::task<bool> rollouts::move(rollout_step::relocation relocation, std::string
   patch_set(*node, relocation.target, patch);
   const controller::object_reference about(kube::resources::nodes, *node);
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   const auto answer = co_await client_.patch(kube::resources::nodes, key, kube::patch_kind::json, patch, {}, options);
   if (answer) {
     if (relocation.target == between_sets)
@@ -371,9 +371,9 @@ std::vector<kube::object_key> rollouts::affected_by(const kube::pod* before, con
   return out;
 }
 
-std::vector<kube::object_key> rollouts::affected_by(const accelerator_node* before,
-                                                    const accelerator_node* after) const {
-  const auto mode = [](const accelerator_node* status) {
+std::vector<kube::object_key> rollouts::affected_by(const api::accelerator_node* before,
+                                                    const api::accelerator_node* after) const {
+  const auto mode = [](const api::accelerator_node* status) {
     return status ? std::string_view(status->mode.actual_mode) : std::string_view();
   };
   if (mode(before) == mode(after)) return {};

@@ -35,7 +35,7 @@ class rollouts final : public controller::reconciler {
     const controller::store<kube::daemon_set>& daemon_sets;
     controller::store<kube::node>& nodes;
     controller::store<kube::pod>& pods;
-    const controller::store<accelerator_node>& accelerator_nodes;
+    const controller::store<api::accelerator_node>& accelerator_nodes;
     const node_pods& on_nodes;  ///< over the same pods
   };
   struct settings {
@@ -63,7 +63,8 @@ class rollouts final : public controller::reconciler {
   std::vector<kube::object_key> affected_by(const kube::daemon_set* before, const kube::daemon_set* after) const;
   std::vector<kube::object_key> affected_by(const kube::node* before, const kube::node* after) const;
   std::vector<kube::object_key> affected_by(const kube::pod* before, const kube::pod* after) const;
-  std::vector<kube::object_key> affected_by(const accelerator_node* before, const accelerator_node* after) const;
+  std::vector<kube::object_key> affected_by(const api::accelerator_node* before,
+                                            const api::accelerator_node* after) const;
 
  private:
   /// Names by module.

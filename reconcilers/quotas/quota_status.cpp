@@ -16,8 +16,8 @@ using nlohmann::json;
 
 namespace {
 
-/// Several objects of a namespace are one set of limits; each shows those that it has.
-bool has(const accelerator_quota& object, const quota::standing& standing) {
+/// All quotas of a namespace form one set of limits. Each quota shows only its own limits.
+bool has(const api::accelerator_quota& object, const quota::standing& standing) {
   return std::ranges::any_of(object.hard, [&](const quota::tenant::limit& limit) {
     return limit.model == standing.model && limit.only == standing.only &&
            limit.nominal[static_cast<std::size_t>(standing.unit)];
@@ -25,7 +25,7 @@ bool has(const accelerator_quota& object, const quota::standing& standing) {
 }
 
 json row_of(const quota::standing& standing) {
-  json row{{"units", std::string(unit_of(standing.unit))},
+  json row{{"units", std::string(api::unit_of(standing.unit))},
            {"max", standing.nominal},
            {"used", standing.used},
            {"borrowed", standing.borrowed},
@@ -38,7 +38,7 @@ json row_of(const quota::standing& standing) {
   return row;
 }
 
-/// " in pool a, isolation cores, priority 5 to 9": of which pods and cards a limit counts, where not of all.
+/// Which pods and cards a limit counts: " in pool a from priority 5 up to priority 9". Empty: all.
 std::string scope_of(const quota::scope& only) {
   std::string out;
   if (!only.pool.empty()) out += " in pool " + only.pool;
@@ -48,7 +48,7 @@ std::string scope_of(const quota::scope& only) {
   return out;
 }
 
-/// Ours as they stand there, so that the time of one stays when it does.
+/// Our conditions as stored, so that an unchanged condition keeps its lastTransitionTime.
 json conditions_of(const json& status) {
   json out = json::array();
   if (!status.is_object() || !status.contains("conditions")) return out;
@@ -57,7 +57,7 @@ json conditions_of(const json& status) {
   return out;
 }
 
-bool names_models(const accelerator_quota& object) {
+bool names_models(const api::accelerator_quota& object) {
   return std::ranges::any_of(object.hard, [](const quota::tenant::limit& limit) { return !limit.model.empty(); });
 }
 
@@ -67,7 +67,7 @@ std::string listed(const auto& all) {
   return out;
 }
 
-void judge_models(json& conditions, const accelerator_quota& quota, const std::set<std::string>& models,
+void judge_models(json& conditions, const api::accelerator_quota& quota, const std::set<std::string>& models,
                   std::string_view now) {
   std::set<std::string> unknown;
   for (const auto& entry : quota.hard)
@@ -80,22 +80,22 @@ void judge_models(json& conditions, const accelerator_quota& quota, const std::s
   controller::set_condition(
       conditions,
       {std::string(models_condition), sound ? "True" : "False", sound ? "CardsFound" : "NoSuchCard",
-       sound ? "there are cards of each model that is named"
-             : "no node has a card of model " + listed(unknown) + ", so that limit counts nothing; " +
-                   "models there are: " + listed(models),
+       sound ? "every named model has cards"
+             : "no node has a card of model " + listed(unknown) + ", so its limit counts nothing; " +
+                   "models with cards: " + listed(models),
        quota.generation},
       now);
 }
 
 }  // namespace
 
-json status_of(const accelerator_quota& quota, const quota_view& view, std::string_view now) {
+json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now) {
   json hard = json::array(), refusals = json::array();
   std::string summary;
   for (const auto& standing : view.standings) {
     if (!has(quota, standing)) continue;
     hard.push_back(row_of(standing));
-    summary += (summary.empty() ? "" : ", ") + std::string(unit_of(standing.unit)) +
+    summary += (summary.empty() ? "" : ", ") + std::string(api::unit_of(standing.unit)) +
                (standing.model.empty() ? "" : " of " + standing.model) + scope_of(standing.only) + " " +
                std::to_string(standing.used) + "/" + std::to_string(standing.nominal) +
                (standing.borrowed > 0 ? " (" + std::to_string(standing.borrowed) + " borrowed)" : "");
@@ -117,14 +117,14 @@ json status_of(const accelerator_quota& quota, const quota_view& view, std::stri
 }
 
 kube::task<void> quota_status::write(kube::object_key key, kube::uid id, json status) {
-  const json object{{"apiVersion", accelerator_quota::of().api_version()},
-                    {"kind", accelerator_quota::of().kind},
+  const json object{{"apiVersion", api::accelerator_quota::of().api_version()},
+                    {"kind", api::accelerator_quota::of().kind},
                     {"metadata", {{"name", key.name}, {"namespace", key.ns}, {"uid", id.to_string()}}},
                     {"status", std::move(status)}};
   kube::write_options options;
-  options.field_manager = names::field_owner;
+  options.field_manager = api::names::field_owner;
   options.force = true;
-  const auto done = co_await dependencies_.api.apply_status(accelerator_quota::of(), key, object, options);
+  const auto done = co_await dependencies_.api.apply_status(api::accelerator_quota::of(), key, object, options);
   const bool gone = !done && (done.error().code == kube::errc::not_found || done.error().code == kube::errc::conflict);
   if (!done && !gone) co_return std::unexpected(done.error());
   co_return kube::result<void>();
@@ -153,7 +153,7 @@ kube::task<void> quota_status::turn() {
       due.push_back({entry.key, entry.id, std::move(now)});
   }
   last_ = std::move(settled);
-  std::map<std::string, std::vector<quota::standing>, std::less<>> standings;  // of cohorts that something changed in
+  std::map<std::string, std::vector<quota::standing>, std::less<>> standings;  // by namespace, of changed cohorts
   for (auto& entry : due) {
     co_await controller::yield_to_others();
     const auto* quota = dependencies_.quotas.find(entry.key);
@@ -170,12 +170,12 @@ kube::task<void> quota_status::turn() {
                        !controller::find_condition(there["conditions"], enforced_condition) ||
                        controller::condition_true(there["conditions"], enforced_condition);
     if (first && !enforced.holds)
-      dependencies_.events.record({accelerator_quota::of(), *quota}, controller::event_type::warning,
+      dependencies_.events.record({api::accelerator_quota::of(), *quota}, controller::event_type::warning,
                                   "QuotaNotEnforced", "Check", enforced.message);
     if (news) {
       auto done = co_await write(entry.key, entry.id, std::move(status));
       if (!done) co_return done;
-      continue;  // looked at again when the watch shows it
+      continue;  // the next turn looks again, until the watch shows this status
     }
     last_[entry.id] = std::move(entry.inputs);
   }

@@ -45,13 +45,13 @@ struct quota_view {
   std::set<std::string> models;  ///< of the cards there are; empty: not known
 };
 /// @param now as metav1.Time; for a condition that changes
-nlohmann::json status_of(const accelerator_quota& quota, const quota_view& view, std::string_view now);
+nlohmann::json status_of(const api::accelerator_quota& quota, const quota_view& view, std::string_view now);
 
 class quota_status {
  public:
   struct dependencies {
     kube::client& api;  ///< the fenced one
-    const controller::store<accelerator_quota>& quotas;
+    const controller::store<api::accelerator_quota>& quotas;
     const quota::allowances* limits;  ///< null: no one counts
     std::function<held_back_by_namespace()> waiting;
     std::function<quota_enforcement()> enforced;

@@ -23,12 +23,12 @@ constexpr std::string_view image_reasons[] = {"ErrImagePull", "ImagePullBackOff"
                                               "ImageInspectError", "ErrImageNeverPull"};
 
 step good(stage stage, std::string value = {}, std::string other = {}) {
-  return {stage, outcome::good, code::none, std::move(value), std::move(other), {}};
+  return {stage, outcome::good, stage_code::none, std::move(value), std::move(other), {}};
 }
-step wrong(stage stage, code code, std::string value = {}, std::string other = {}) {
+step wrong(stage stage, stage_code code, std::string value = {}, std::string other = {}) {
   return {stage, outcome::wrong, code, std::move(value), std::move(other), {}};
 }
-step skipped(stage stage) { return {stage, outcome::skipped, code::none, {}, {}, {}}; }
+step skipped(stage stage) { return {stage, outcome::skipped, stage_code::none, {}, {}, {}}; }
 bool is_wrong(const step& step) { return step.is == outcome::wrong; }
 
 std::string of_total(std::int64_t some, std::int64_t all) { return std::to_string(some) + "/" + std::to_string(all); }
@@ -72,8 +72,8 @@ std::string halted_on(const cluster_view& view, std::string_view module) {
   const auto ready = condition_of(status_of(view), "Ready");
   if (ready.value("status", "") != "False") return {};
   for (const auto& set : view.daemon_sets) {
-    const auto note = set.annotations.find(names::rollout_annotation);
-    if (!note || set.labels.value_or(names::module_label, "") != module) continue;
+    const auto note = set.annotations.find(api::names::rollout_annotation);
+    if (!note || set.labels.value_or(api::names::module_label, "") != module) continue;
     const auto record = rollout_record::parse(*note, set.key.name);
     if (record && ready.value("message", "").contains("halted on node " + record->node + ":")) return record->node;
   }
@@ -95,7 +95,7 @@ class node_walker {
         offered_(modules::offered_by(policy_)),
         leaderless_(leaderless),
         wanted_(intent_of(is.node, policy_, view.declared, is.foreign)),
-        serving_(offered_.find(is.node.labels.value_or(names::module_label, ""))),
+        serving_(offered_.find(is.node.labels.value_or(api::names::module_label, ""))),
         halted_(serving_ && halted_on(view, serving_->name) == is.node.key.name) {}
 
   node_walk walk() {
@@ -107,7 +107,7 @@ class node_walker {
     step.push_back(label());
     const bool apart = wanted_.type == kind::left_alone || (wanted_.type == kind::none && !serving_ && !is_.status);
     if (apart) {
-      if (tainted()) step.push_back(wrong(stage::taint, code::taint_left));
+      if (tainted()) step.push_back(wrong(stage::taint, stage_code::taint_left));
       return out;
     }
     step.push_back(node());
@@ -141,7 +141,8 @@ class node_walker {
            phase() == phases::waiting;
   }
   bool tainted() const {
-    return std::ranges::any_of(is_.node.taints, [](const auto& entry) { return entry.key == names::switching_taint; });
+    return std::ranges::any_of(is_.node.taints,
+                               [](const auto& entry) { return entry.key == api::names::switching_taint; });
   }
 
   step label() const {
@@ -151,20 +152,20 @@ class node_walker {
     if (wanted_.type == kind::refused) {
       if (wanted_.reason == "UnknownMode" || wanted_.reason == "ConflictingLabels") {
         const bool unknown = wanted_.reason == "UnknownMode";
-        auto out =
-            wrong(stage::label, unknown ? code::unknown_mode : code::conflicting_labels, asking_label, wanted_.message);
+        auto out = wrong(stage::label, unknown ? stage_code::unknown_mode : stage_code::conflicting_labels,
+                         asking_label, wanted_.message);
         out.other_zh = wanted_.message_zh;
         return out;
       }
       if (wanted_.reason == "ForeignPlugin")
-        return wrong(stage::label, code::foreign_label, asking_label, wanted_.message);
+        return wrong(stage::label, stage_code::foreign_label, asking_label, wanted_.message);
     }
     return good(stage::label, asking_label, wanted_.mode ? std::string(wanted_.mode->name) : wanted_.requested);
   }
 
   step node() const {
-    if (!ready()) return wrong(stage::node, code::node_not_ready);
-    return is_.node.unschedulable ? wrong(stage::node, code::node_cordoned) : good(stage::node);
+    if (!ready()) return wrong(stage::node, stage_code::node_not_ready);
+    return is_.node.unschedulable ? wrong(stage::node, stage_code::node_cordoned) : good(stage::node);
   }
 
   /// Cards that a person took out of use.
@@ -181,23 +182,23 @@ class node_walker {
       if (std::ranges::find(cards, name, &quota::card::uuid) == cards.end()) append(unknown, name);
     std::vector<step> out;
     if (!out_of_use.empty())
-      out.push_back({stage::node, outcome::warning, code::cards_cordoned, std::move(out_of_use), {}, {}});
-    if (!unknown.empty() && !cards.empty()) out.push_back(wrong(stage::node, code::cordon_unknown, unknown, all));
+      out.push_back({stage::node, outcome::warning, stage_code::cards_cordoned, std::move(out_of_use), {}, {}});
+    if (!unknown.empty() && !cards.empty()) out.push_back(wrong(stage::node, stage_code::cordon_unknown, unknown, all));
     return out;
   }
 
   step module() const {
     const std::string name(wanted_.mode->name);
     if (!policy_ || policy_->removing) return skipped(stage::module);  // told of the cluster
-    return policy_->enabled(name) ? good(stage::module, name) : wrong(stage::module, code::module_off, name);
+    return policy_->enabled(name) ? good(stage::module, name) : wrong(stage::module, stage_code::module_off, name);
   }
 
   static std::vector<step> checks(const node_facts& known, const module_type& type) {
     std::vector<step> out;
     for (auto& row : preflight(known, type)) {
       if (row.is == preflight_verdict::not_needed) continue;
-      step step{stage::preflight, outcome::good, code::none, {}, {}, {}};
-      if (row.is == preflight_verdict::failed) step = wrong(stage::preflight, code::preflight_failed);
+      step step{stage::preflight, outcome::good, stage_code::none, {}, {}, {}};
+      if (row.is == preflight_verdict::failed) step = wrong(stage::preflight, stage_code::preflight_failed);
       if (row.is == preflight_verdict::warning) step.is = outcome::warning;
       if (row.is == preflight_verdict::unknown) step.is = outcome::unknown;
       step.value = to_string(row.check);
@@ -214,44 +215,46 @@ class node_walker {
     const auto position = stage::enrolment;
     const bool blind = std::ranges::find(cluster_.missing_types, kube::resources::accelerator_nodes.plural) !=
                        cluster_.missing_types.end();
-    if (!is_.status) return blind || leaderless_ ? skipped(position) : wrong(position, code::not_enrolled);
+    if (!is_.status) return blind || leaderless_ ? skipped(position) : wrong(position, stage_code::not_enrolled);
     const auto& says = *is_.status;
     if (!followed()) {
-      return leaderless_ ? skipped(position) : wrong(position, code::enrolment_behind, says.requested_mode, expected());
+      return leaderless_ ? skipped(position)
+                         : wrong(position, stage_code::enrolment_behind, says.requested_mode, expected());
     }
     if (says.phase == phases::ready || says.phase == phases::rolled_back) {
       const bool back =
           says.phase == phases::rolled_back || (wanted_.type == kind::mode && says.actual_mode != wanted_.mode->name);
-      return back ? wrong(position, code::rolled_back, says.actual_mode, says.message)
+      return back ? wrong(position, stage_code::rolled_back, says.actual_mode, says.message)
                   : good(position, says.phase, says.actual_mode);
     }
     if (says.phase == phases::refused || says.phase == phases::disabled || says.phase == phases::left_alone) {
       const bool same = wanted_.type != kind::mode;
-      return same || leaderless_ ? skipped(position) : wrong(position, code::refused, says.reason, says.message);
+      return same || leaderless_ ? skipped(position) : wrong(position, stage_code::refused, says.reason, says.message);
     }
     if (says.phase == phases::draining) {
       std::string pods;
       for (const auto& blocker : says.blockers) append(pods, blocker);
-      return wrong(position, code::waits_for_pods, pods.empty() ? "?" : pods, says.message);
+      return wrong(position, stage_code::waits_for_pods, pods.empty() ? "?" : pods, says.message);
     }
     if (explained) return skipped(position);
     const bool stuck = says.phase == phases::stuck;
-    return wrong(position, stuck ? code::stuck : code::change_under_way, stuck ? says.reason : says.phase,
+    return wrong(position, stuck ? stage_code::stuck : stage_code::change_under_way, stuck ? says.reason : says.phase,
                  says.message);
   }
 
   step module_label() const {
     const auto position = stage::module_label;
-    const std::string placed(is_.node.labels.value_or(names::module_label, ""));
+    const std::string placed(is_.node.labels.value_or(api::names::module_label, ""));
     const auto* target = wanted_.type == kind::mode ? wanted_.mode : nullptr;
     if (target && placed == target->name) return good(position, placed);
     if (phase() == phases::rolled_back && (placed.empty() ? "none" : placed) == is_.status->actual_mode)
       return good(position, placed.empty() ? "-" : placed);
     if (refused_ || changing() || !followed() || phase() == phases::stuck)
       return placed.empty() ? skipped(position) : good(position, placed);
-    if (!target) return placed.empty() ? good(position, "-") : wrong(position, code::module_label_other, placed, "-");
-    if (placed.empty()) return wrong(position, code::module_label_missing, std::string(target->name));
-    return wrong(position, code::module_label_other, placed, std::string(target->name));
+    if (!target)
+      return placed.empty() ? good(position, "-") : wrong(position, stage_code::module_label_other, placed, "-");
+    if (placed.empty()) return wrong(position, stage_code::module_label_missing, std::string(target->name));
+    return wrong(position, stage_code::module_label_other, placed, std::string(target->name));
   }
 
   step plugin(bool unfit) {
@@ -268,16 +271,16 @@ class node_walker {
     if (best) {
       const bool image = std::ranges::find(image_reasons, best->reason) != std::end(image_reasons);
       if (unfit && !image) return skipped(position);
-      return wrong(position, code::plugin_not_ready, best->name, best->reason.empty() ? "?" : best->reason);
+      return wrong(position, stage_code::plugin_not_ready, best->name, best->reason.empty() ? "?" : best->reason);
     }
     const bool has_set = std::ranges::any_of(cluster_.daemon_sets, [&](const kube::daemon_set& set) {
-      return set.labels.value_or(names::module_label, "") == serving_->name;
+      return set.labels.value_or(api::names::module_label, "") == serving_->name;
     });
     if (!has_set) return skipped(position);  // told of the cluster
     const std::string name(serving_->name);
     if (auto taints = policy_ ? untolerated_taints(is_.node, *policy_, name) : std::string(); !taints.empty())
-      return wrong(position, code::taint_not_tolerated, name, std::move(taints));
-    return wrong(position, code::plugin_missing, std::string(serving_->daemon_set));
+      return wrong(position, stage_code::taint_not_tolerated, name, std::move(taints));
+    return wrong(position, stage_code::plugin_missing, std::string(serving_->daemon_set));
   }
 
   bool plugin_of(const module_type& mode) const {
@@ -293,12 +296,12 @@ class node_walker {
       if (amount <= 0 || (serving_ && advertises(*serving_, name)) || !offered_.goes_with_its_plugin(name)) continue;
       const auto mine = [&](const module_type& type) { return advertises(type, name) && plugin_of(type); };
       if (std::ranges::none_of(offered_.rows(), mine))
-        return wrong(other_plugin, code::foreign_plugin, name + " " + std::to_string(amount));
+        return wrong(other_plugin, stage_code::foreign_plugin, name + " " + std::to_string(amount));
     }
     if (phase() == phases::ready) {
       for (const auto& entry : is_.plugins) {
         if (serving_ && entry.module != serving_->name)
-          return wrong(other_plugin, code::foreign_plugin, "pod " + entry.name);
+          return wrong(other_plugin, stage_code::foreign_plugin, "pod " + entry.name);
       }
     }
     return good(other_plugin);
@@ -331,9 +334,9 @@ class node_walker {
     }
     if (!nothing.empty())
       return unfit ? skipped(resource)
-                   : wrong(resource, code::nothing_advertised, nothing, std::string(serving_->daemon_set));
-    if (!unhealthy.empty()) return wrong(resource, code::cards_unhealthy, unhealthy);
-    if (!missing.empty()) return wrong(resource, code::cards_missing, missing);
+                   : wrong(resource, stage_code::nothing_advertised, nothing, std::string(serving_->daemon_set));
+    if (!unhealthy.empty()) return wrong(resource, stage_code::cards_unhealthy, unhealthy);
+    if (!missing.empty()) return wrong(resource, stage_code::cards_missing, missing);
     return good(resource, all);
   }
 
@@ -357,7 +360,7 @@ class node_walker {
     }
     std::vector<step> out;
     const bool settled = serving_ && !changing() && phase() != phases::verifying && phase() != phases::stuck;
-    if (settled && !strangers.empty()) out.push_back(wrong(pod, code::pod_of_other_mode, strangers));
+    if (settled && !strangers.empty()) out.push_back(wrong(pod, stage_code::pod_of_other_mode, strangers));
     if (counts && serving_) {
       std::string excess;
       for (const auto name : serving_->resources) {
@@ -366,7 +369,7 @@ class node_walker {
         if (at_name != held.end() && at_name->second > can)
           append(excess, std::string(name) + " " + of_total(at_name->second, can));
       }
-      if (!excess.empty()) out.push_back(wrong(pod, code::overbooked, excess));
+      if (!excess.empty()) out.push_back(wrong(pod, stage_code::overbooked, excess));
     }
     if (out.empty()) out.push_back(good(pod, std::to_string(count), count > most_named ? names + ", …" : names));
     return out;
@@ -375,7 +378,7 @@ class node_walker {
   step taint() const {
     const bool under_way = changing() || phase() == phases::verifying || phase() == phases::stuck;
     if (!tainted()) return good(stage::taint);
-    return under_way || !followed() ? skipped(stage::taint) : wrong(stage::taint, code::taint_left);
+    return under_way || !followed() ? skipped(stage::taint) : wrong(stage::taint, stage_code::taint_left);
   }
 
   const cluster_view& cluster_;
@@ -391,17 +394,17 @@ class node_walker {
 step types_step(const cluster_view& view) {
   std::string missing;
   for (const auto& missing_type : view.missing_types) append(missing, missing_type);
-  return missing.empty() ? good(stage::types) : wrong(stage::types, code::types_missing, missing);
+  return missing.empty() ? good(stage::types) : wrong(stage::types, stage_code::types_missing, missing);
 }
 
 step leader_step(const cluster_view& view) {
   const auto position = stage::leader;
   if (!view.missing_types.empty()) return skipped(position);  // it does not start without them
-  if (!view.leader_unseen.empty()) return {position, outcome::unknown, code::none, view.leader_unseen, {}, {}};
-  if (!view.leader || view.leader->holder.empty()) return wrong(position, code::leader_missing);
+  if (!view.leader_unseen.empty()) return {position, outcome::unknown, stage_code::none, view.leader_unseen, {}, {}};
+  if (!view.leader || view.leader->holder.empty()) return wrong(position, stage_code::leader_missing);
   const auto& is = *view.leader;
   const auto age = std::to_string(is.age.count());
-  if (!is.moved && is.age > is.duration) return wrong(position, code::leader_silent, is.holder, age);
+  if (!is.moved && is.age > is.duration) return wrong(position, stage_code::leader_silent, is.holder, age);
   return good(position, is.holder, is.moved ? "" : age);
 }
 
@@ -412,17 +415,17 @@ step policy_step(const cluster_view& view, bool leaderless) {
   if (!view.policy) {
     std::string others;
     for (const auto& other_policy : view.other_policies) append(others, other_policy);
-    return wrong(position, code::policy_missing, others);
+    return wrong(position, stage_code::policy_missing, others);
   }
   const auto status = status_of(view);
   const auto seen = status.is_object() ? status.value("observedGeneration", std::int64_t(0)) : 0;
   if (seen < view.policy->generation)
-    return leaderless ? skipped(position) : wrong(position, code::policy_not_looked_at);
+    return leaderless ? skipped(position) : wrong(position, stage_code::policy_not_looked_at);
   const auto condition = condition_of(status, "Ready");
   const auto reason = condition.value("reason", "");
   // How far each DaemonSet is, the next step tells.
   if (condition.value("status", "") == "False" && reason != "RollingOut")
-    return wrong(position, code::policy_not_ready, reason, condition.value("message", ""));
+    return wrong(position, stage_code::policy_not_ready, reason, condition.value("message", ""));
   return good(position, status.is_object() ? status.value("summary", "") : "");
 }
 
@@ -434,15 +437,15 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   if (reported) return {skipped(rule)};
   const auto reason = condition.value("reason", ""), message = condition.value("message", "");
   const bool works = condition.value("status", "") == "True" || reason == "Off";
-  return {works ? good(rule, reason, message) : wrong(rule, code::rules_not_enforced, reason, message)};
+  return {works ? good(rule, reason, message) : wrong(rule, stage_code::rules_not_enforced, reason, message)};
 }
 
 step wrong_master(std::string_view reason, std::string name, std::string message) {
-  auto cause = code::master_not_ready;
-  if (reason == "Stopped") cause = code::master_stopped;
-  if (reason == "RolledBack") cause = code::master_rolled_back;
-  if (reason == "NoAgent") cause = code::master_without_agent;
-  if (cause == code::master_not_ready && !reason.empty())
+  auto cause = stage_code::master_not_ready;
+  if (reason == "Stopped") cause = stage_code::master_stopped;
+  if (reason == "RolledBack") cause = stage_code::master_rolled_back;
+  if (reason == "NoAgent") cause = stage_code::master_without_agent;
+  if (cause == stage_code::master_not_ready && !reason.empty())
     message = std::string(reason) + (message.empty() ? "" : ": " + message);
   return wrong(stage::scheduler, cause, std::move(name), std::move(message));
 }
@@ -459,13 +462,13 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
   if (is.empty()) return {wanted ? skipped(position) : good(position, "None")};  // or no one has looked yet
   const auto reason = is.value("reason", ""), message = is.value("message", "");
   if (is.value("status", "") == "True") return {good(position, reason, message)};
-  if (!wanted) return {wrong(position, code::scheduler_leaving, reason, message)};
+  if (!wanted) return {wrong(position, stage_code::scheduler_leaving, reason, message)};
   std::vector<step> out;
   for (const auto& row : status.value("schedulers", nlohmann::json::array())) {
     if (row.value("mode", "") != "StaticPod" || row.value("ready", 0) >= row.value("desired", 1)) continue;
     out.push_back(wrong_master(row.value("reason", ""), row.value("name", ""), row.value("message", "")));
   }
-  if (out.empty()) out.push_back(wrong(position, code::scheduler_not_ready, reason, message));
+  if (out.empty()) out.push_back(wrong(position, stage_code::scheduler_not_ready, reason, message));
   return out;
 }
 
@@ -476,7 +479,7 @@ std::vector<step> caller_steps(const cluster_view& view, bool reported) {
   if (reported || !view.whole || (status != "True" && status != "False")) return {};
   const auto message = is.value("message", "");
   if (status == "True") return {good(stage::callers, message)};
-  return {{stage::callers, outcome::warning, code::caller_certificate_ends, message, {}, {}}};
+  return {{stage::callers, outcome::warning, stage_code::caller_certificate_ends, message, {}, {}}};
 }
 
 /// Limits that people believe in and no one asks about. What the operator has said nothing of yet is not judged.
@@ -493,7 +496,7 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
     append(names, entry.key.to_string());
     message = is.value("message", "");
   }
-  if (!names.empty()) return {wrong(stage::quotas, code::quota_not_enforced, names, message)};
+  if (!names.empty()) return {wrong(stage::quotas, stage_code::quota_not_enforced, names, message)};
   return {good(stage::quotas, std::to_string(enforced))};
 }
 
@@ -501,9 +504,10 @@ std::vector<step> quota_steps(const cluster_view& view, bool reported) {
 bool told_of_a_node(const report& so_far, std::string_view module) {
   return std::ranges::any_of(so_far.nodes, [&](const node_walk& node_walk) {
     return node_walk.mode == module && std::ranges::any_of(node_walk.steps, [](const step& step) {
-             return is_wrong(step) && (step.position == stage::plugin || step.position == stage::preflight ||
-                                       step.cause == code::node_not_ready || step.cause == code::change_under_way ||
-                                       step.cause == code::waits_for_pods);
+             return is_wrong(step) &&
+                    (step.position == stage::plugin || step.position == stage::preflight ||
+                     step.cause == stage_code::node_not_ready || step.cause == stage_code::change_under_way ||
+                     step.cause == stage_code::waits_for_pods);
            });
   });
 }
@@ -517,12 +521,12 @@ std::vector<step> daemon_set_steps(const cluster_view& view, const report& so_fa
     const auto serves = [&](const node_walk& node_walk) { return node_walk.mode == mode.name; };
     if (!view.whole && std::ranges::none_of(so_far.nodes, serves)) continue;
     const auto found = std::ranges::find_if(view.daemon_sets, [&](const kube::daemon_set& set) {
-      return set.labels.value_or(names::module_label, "") == mode.name;
+      return set.labels.value_or(api::names::module_label, "") == mode.name;
     });
     const std::string name(mode.daemon_set);
     if (found == view.daemon_sets.end()) {
       out.push_back(reported ? skipped(position)
-                             : wrong(position, code::daemon_set_missing, name, std::string(mode.name)));
+                             : wrong(position, stage_code::daemon_set_missing, name, std::string(mode.name)));
       continue;
     }
     const auto progress = of_total(found->available, found->desired);
@@ -534,7 +538,7 @@ std::vector<step> daemon_set_steps(const cluster_view& view, const report& so_fa
     else if (!view.whole || told_of_a_node(so_far, mode.name) || !halted_on(view, mode.name).empty())
       out.push_back(skipped(position));
     else
-      out.push_back(wrong(position, code::daemon_set_not_rolled_out, name, progress));
+      out.push_back(wrong(position, stage_code::daemon_set_not_rolled_out, name, progress));
   }
   return out;
 }
@@ -553,7 +557,7 @@ report walk(const cluster_view& view) {
   for (auto& daemon_set_step : daemon_set_steps(view, out, leaderless || is_wrong(policy) || is_wrong(types)))
     out.cluster.push_back(std::move(daemon_set_step));
   for (auto& scheduler_step :
-       scheduler_steps(view, leaderless || is_wrong(types) || policy.cause == code::policy_not_looked_at))
+       scheduler_steps(view, leaderless || is_wrong(types) || policy.cause == stage_code::policy_not_looked_at))
     out.cluster.push_back(std::move(scheduler_step));
   for (auto& caller_step : caller_steps(view, leaderless || is_wrong(types)))
     out.cluster.push_back(std::move(caller_step));
@@ -571,8 +575,8 @@ std::size_t problems(const report& report) {
 
 bool unsettled(const report& report) {
   const auto passing = [](const step& step) {
-    return step.cause == code::policy_not_looked_at || step.cause == code::not_enrolled ||
-           step.cause == code::enrolment_behind;
+    return step.cause == stage_code::policy_not_looked_at || step.cause == stage_code::not_enrolled ||
+           step.cause == stage_code::enrolment_behind;
   };
   return std::ranges::any_of(report.cluster, passing) ||
          std::ranges::any_of(report.nodes,

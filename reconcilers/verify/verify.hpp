@@ -34,12 +34,12 @@ struct claim {
 
 struct node_view {
   kube::node node;
-  node_facts known;                   ///< for preflight
-  std::optional<mode_status> status;  ///< AcceleratorNode.status
+  node_facts known;                        ///< for preflight
+  std::optional<api::mode_status> status;  ///< AcceleratorNode.status
   std::vector<plugin_pod> plugins;
   std::vector<claim> claims;
   foreign_pods foreign;
-  std::vector<reported_card> cards;  ///< the agent's; empty: none reports
+  std::vector<api::reported_card> cards;  ///< the agent's; empty: none reports
 };
 
 struct leader_view {
@@ -58,7 +58,7 @@ struct cluster_view {
   std::optional<leader_view> leader;
   std::string leader_unseen;  ///< why the lease could not be read; empty: it was looked for
   bool whole = true;          ///< `nodes` are all that have or ask for a mode
-  std::vector<accelerator_quota> quotas;
+  std::vector<api::accelerator_quota> quotas;
   std::vector<node_view> nodes;
 };
 
@@ -96,7 +96,7 @@ enum class outcome : std::uint8_t {
 };
 
 /// Names are stable: `code` in JSON.
-enum class code : std::uint8_t {
+enum class stage_code : std::uint8_t {
   none,
   types_missing,
   policy_missing,
@@ -154,13 +154,13 @@ enum class code : std::uint8_t {
   extender_refuses,
   test_pod_refused,
 };
-inline constexpr std::size_t code_count = static_cast<std::size_t>(code::test_pod_refused) + 1;
+inline constexpr std::size_t code_count = static_cast<std::size_t>(stage_code::test_pod_refused) + 1;
 
 struct step {
   stage position{};
   outcome is{};
-  code cause = code::none;   ///< unless wrong: none
-  std::string value, other;  ///< what the words are filled with
+  stage_code cause = stage_code::none;  ///< unless wrong: none
+  std::string value, other;             ///< what the words are filled with
   std::optional<preflight_row> row;
   std::string other_zh = {};  ///< `other` in Chinese where it is one of our sentences; empty: the same
 };
@@ -187,7 +187,7 @@ bool unsettled(const report& report);
 std::string_view to_string(stage stage) noexcept;
 std::string_view name_of(stage stage, text::language language) noexcept;
 std::string_view to_string(outcome is) noexcept;
-std::string_view to_string(code code) noexcept;
+std::string_view to_string(stage_code code) noexcept;
 std::string text_of(const step& step, text::language language);
 /// What to do; empty where there is nothing to do. `node` fills the commands.
 std::string remedy_of(const step& step, std::string_view node, text::language language);

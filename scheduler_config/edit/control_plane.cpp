@@ -140,8 +140,8 @@ scheduler_pod_facts facts_of(std::string_view manifest, const std::optional<std:
     const auto* metadata = text::yaml::find(read->root, "metadata");
     if (const auto name = text::yaml::text_at(metadata, "name"); !name.empty()) out.name = name;
     const auto* annotations = text::yaml::find(metadata, "annotations");
-    out.checksum = text::yaml::text_at(annotations, reconcilers::names::scheduler_config_annotation);
-    const auto generation = text::yaml::text_at(annotations, reconcilers::names::scheduler_generation_annotation);
+    out.checksum = text::yaml::text_at(annotations, api::names::scheduler_config_annotation);
+    const auto generation = text::yaml::text_at(annotations, api::names::scheduler_generation_annotation);
     std::from_chars(generation.data(), generation.data() + generation.size(), out.generation);
     const std::string_view image = pod.image;
     if (minor_of_image(image) > 0)

@@ -155,14 +155,13 @@ class pod_judge {
     const auto* metadata = text::yaml::find(pod_.root, "metadata");
     const auto* annotations = text::yaml::find_entry(metadata, "annotations");
     const auto* position =
-        annotations ? text::yaml::find_entry(annotations->value, reconcilers::names::scheduler_config_annotation)
-                    : nullptr;
+        annotations ? text::yaml::find_entry(annotations->value, api::names::scheduler_config_annotation) : nullptr;
     const auto sum = checksum_of(config_->text);
     if (position && position->value->text == sum) return;
     const auto* entry = position ? position : annotations ? annotations : text::yaml::find_entry(pod_.root, "metadata");
     out_.push_back({.issue = code::pod_not_replaced,
                     .location = entry ? entry->key->location : pod_.root->location,
-                    .field = std::string(reconcilers::names::scheduler_config_annotation),
+                    .field = std::string(api::names::scheduler_config_annotation),
                     .hint = sum});
   }
 

@@ -88,9 +88,9 @@ class pod_edit {
     if (file_.checksum.empty()) return std::nullopt;
     const auto* metadata = text::yaml::find_entry(document_.root, "metadata");
     if (!metadata || !metadata->value->mapping()) return no_place(document_.root->location, "metadata");
-    json added = {{std::string(reconcilers::names::scheduler_config_annotation), file_.checksum}};
+    json added = {{std::string(api::names::scheduler_config_annotation), file_.checksum}};
     if (file_.generation > 0)
-      added[std::string(reconcilers::names::scheduler_generation_annotation)] = std::to_string(file_.generation);
+      added[std::string(api::names::scheduler_generation_annotation)] = std::to_string(file_.generation);
     const auto* annotations = text::yaml::find_entry(metadata->value, "annotations");
     if (annotations && annotations->value->is != text::yaml::node::shape::null && !annotations->value->mapping())
       return no_place(annotations->key->location, "metadata.annotations");

@@ -13,16 +13,16 @@ namespace {
 using text::language, text::shown;
 using enum effect;
 
-struct row {
+struct code_text {
   code issue;
   std::string_view name;
   effect comes;
-  text::words en, zh;
+  text::message_pattern en, zh;
 };
 
 // {field} {value} {other} {allowed} {hint}.
 // clang-format off
-constexpr std::array<row, code_count> table{{
+constexpr std::array<code_text, code_count> table{{
   {code::not_yaml, "not_yaml", ends,
    {"this is no YAML: {other}", "", "correct it here or a line above", ""},
    {"不是合法的 YAML：{other}", "", "请更正此处或上一行", ""}},
@@ -241,8 +241,8 @@ static_assert(
     }(),
     "one row a code, in the order of the enumeration");
 
-const row& row_of(code c) { return table[static_cast<std::size_t>(c)]; }
-const text::words& words_of(const finding& finding, language locale) {
+const code_text& row_of(code c) { return table[static_cast<std::size_t>(c)]; }
+const text::message_pattern& words_of(const finding& finding, language locale) {
   return locale == language::zh ? row_of(finding.issue).zh : row_of(finding.issue).en;
 }
 

@@ -6,7 +6,8 @@ root=${here%/test/docs}
 usage() {
   cat <<'H'
 usage: run.sh [--k8s 1.36|1.30] [--operator FILE] [--list] [DOCUMENT...]
-Runs the fenced blocks of README.md and docs/*.md on a cluster that it makes: control plane, KWOK's nodes, simulated plugins.
+Runs the fenced blocks of README.md and docs/*.md on a cluster that it makes: control plane, KWOK's nodes, simulated plugins. All documents
+are run on two clusters, half of them on each.
   sh, bash  each command has to end with 0, or with the code that the document's situation names
   console   the same after each `$ `; then each line that the document shows has to be in the answer, in that order. Numbers,
             blanks and random ends of pod names may differ, and `...` stands for any text
@@ -37,6 +38,22 @@ case $k8s in 1.36|1.30) ;; *) wrong "--k8s '$k8s' is not one of: 1.36, 1.30" ;; 
 for candidate in "$root/build/release/quartermaster" "$root/build/dev/quartermaster"; do [[ -n $operator || ! -x $candidate ]] || operator=$candidate; done
 [[ -n $operator || -n $list ]] || die "no operator: ./dev build release"
 
+# All documents: every other one on a second cluster next to the first, because most of the time they wait.
+if [[ -n $everything && -z $list ]]; then
+  ! unlike=$("$here/run.sh" --list | grep '^not-run\.txt') || die "$unlike"
+  "$root/test/cluster/build.sh" --k8s "$k8s" --tools etcd,kwok,helm,sim
+  halves=() rc=0 later=$(mktemp)
+  trap '((${#halves[@]} == 0)) || kill "${halves[@]}" 2>/dev/null || true; cat "$later"; rm -f "$later"' EXIT
+  trap 'exit 130' INT TERM
+  even=() odd=()
+  for i in "${!documents[@]}"; do if ((i % 2)); then odd+=("${documents[i]}"); else even+=("${documents[i]}"); fi; done
+  "$here/run.sh" --k8s "$k8s" --operator "$operator" "${even[@]}" & halves+=($!)
+  "$here/run.sh" --k8s "$k8s" --operator "$operator" "${odd[@]}" >"$later" 2>&1 & halves+=($!)
+  for half in "${halves[@]}"; do wait "$half" || rc=1; done
+  halves=()
+  exit "$rc"
+fi
+
 # ---- what the lane knows while it reads ----
 
 work=$(mktemp -d) failures=0 ran=0 left_out=0
@@ -66,15 +83,25 @@ leave() {
 trap leave EXIT
 trap 'exit 130' INT TERM
 
-free_port() { local p; while p=$((32000 + RANDOM % 700)); { exec 3<>"/dev/tcp/127.0.0.1/$p"; } 2>/dev/null; do exec 3>&-; done; echo "$p"; }
-soon() { local end=$((SECONDS + $1)); shift; until "$@" >/dev/null 2>&1; do ((SECONDS < end)) || { echo "not after the time allowed: $*" >&2; return 1; }; sleep 0.1; done; }
+# free_port: the next one below the range of outgoing connections that is not in use. Never the same twice in a row: the first is not in use
+# yet when the second is looked for. Two runs that start together begin far apart.
+echo $((32000 + $$ * 97 % 700)) >"$work/port"
+free_port() {
+  local p; p=$(cat "$work/port")
+  while p=$((32000 + (p - 31999) % 700)); { exec 3<>"/dev/tcp/127.0.0.1/$p"; } 2>/dev/null; do exec 3>&-; done
+  echo "$p" | tee "$work/port"
+}
+# soon SECONDS COMMAND...: until it is so; three times as long on a loaded machine.
+soon() { local end=$((SECONDS + 3 * $1)); shift; until "$@" >/dev/null 2>&1; do ((SECONDS < end)) || { echo "not after the time allowed: $*" >&2; return 1; }; sleep 0.1; done; }
 # background NAME COMMAND...: until the lane ends, or `end NAME`.
 background() { local name=$1; shift; setsid "$@" >>"$work/$name.log" 2>&1 </dev/null & echo $! >"$work/$name.pid"; }
 end() { [[ ! -f $work/$1.pid ]] || { kill -- "-$(cat "$work/$1.pid")" 2>/dev/null || true; rm -f "$work/$1.pid"; }; }
 
-# start_operator: the process that the Deployment's pod would be: its ServiceAccount, its policy; it ends when there are no replicas.
+# start_operator: the process that the Deployment's pod would be: its ServiceAccount, its policy. It ends when there are no
+# replicas.
 start_operator() {
   local account address policy=()
+  [[ $(kubectl get deploy -n quartermaster quartermaster -o jsonpath='{.spec.replicas}') == [1-9]* ]] || return 0
   account=$("$root/test/cluster/cluster.sh" sa-kubeconfig --namespace quartermaster --serviceaccount quartermaster | tail -n1)
   if kubectl get cm -n quartermaster quartermaster-policy -o jsonpath='{.data.policy\.yaml}' >"$work/policy.yaml" 2>/dev/null; then policy=(--policy "$work/policy.yaml"); fi
   address=127.0.0.1:$(free_port)
@@ -82,8 +109,8 @@ start_operator() {
   POD_NAMESPACE=quartermaster background operator "$operator" controller --kubeconfig "$account" --metrics-address "$address" \
     --extender-address "$(cat "$work/extender")" "${policy[@]}"
   soon 20 curl -fs "http://$address/readyz"
-  background replicas bash -c 'while [[ $(kubectl get deploy -n quartermaster quartermaster -o jsonpath="{.spec.replicas}" --ignore-not-found) == [1-9]* ]]; do sleep 0.2; done
-    kill "$0"' "$(cat "$work/operator.pid")"
+  background replicas bash -c 'kubectl wait -n quartermaster deploy/quartermaster --for=jsonpath="{.spec.replicas}"=0 --timeout=1h; kill "$0"' \
+    "$(cat "$work/operator.pid")"
 }
 
 # The programs of the documents. No pod runs here, so `helm` starts the operator itself; `quartermaster` gets a terminal where it asks;
@@ -119,9 +146,10 @@ S
   cat >"$work/bin/dev" <<S
 #!/usr/bin/env bash
 $(declare -f free_port soon)
+work='$work'
 [[ \$1 == run ]] || exec '$root/dev' "\$@"
 address=127.0.0.1:\$(free_port) words=("\${@:2}")
-timeout 20 '$operator' "\${words[@]/127.0.0.1:8080/\$address}" & operator=\$!
+timeout 60 '$operator' "\${words[@]/127.0.0.1:8080/\$address}" & operator=\$!
 soon 15 curl -fs "http://\$address/readyz"; rc=\$?
 kill \$operator; wait; exit \$rc
 S
@@ -150,12 +178,13 @@ clean() {  # clean: nothing of Quartermaster, and no node with cards; pods first
   kubectl get ns lab >/dev/null 2>&1 || kubectl create ns lab
   kubectl delete pods,deployments -n default --all --now
   kubectl delete pods,deployments -n lab --all --now
-  if kubectl get apol >/dev/null 2>&1; then quartermaster uninstall --yes --timeout 30; fi
+  if has_crds; then quartermaster uninstall --yes --timeout 30; fi
   helm uninstall quartermaster -n quartermaster --ignore-not-found
   kubectl delete nodes -l nvidia.com/gpu.present=true
 }
+has_crds() { kubectl get crd acceleratorpolicies.quartermaster.io >/dev/null 2>&1; }  # `get apol` answers for a moment after they are gone
 installed() {  # installed SPEC: by helm, with this policy besides
-  if ! kubectl get apol >/dev/null 2>&1; then
+  if ! has_crds; then
     helm uninstall quartermaster -n quartermaster --ignore-not-found
     helm install quartermaster "$root/charts/quartermaster" -n quartermaster --create-namespace
   fi
@@ -231,7 +260,7 @@ run_commands() {
     done
   done
   [[ -z $list ]] || return 0
-  setsid timeout 60 bash "$script" >>"$work/situation.log" 2>&1 </dev/null &
+  setsid timeout 240 bash "$script" >>"$work/situation.log" 2>&1 </dev/null &
   echo $! >"$work/block.pid"; wait $! || true; end block
   for i in "${!wanted[@]}"; do
     ran=$((ran + 1))

@@ -24,10 +24,10 @@ kube::packed_map one_entry(std::string_view key, std::string_view value) {
 }
 
 void as_filter(const std::string& body) {
-  static document parser;
+  static body_parser parser;
   filter_args args;
   if (!read(parser, body, args)) return;
-  std::vector<verdict> all;
+  std::vector<node_verdict> all;
   for (const auto& name : args.nodes) all.push_back({name, name.size() % 2 == 0 ? "no" : "", false});
   std::string out;
   append_filter_result(out, all, args.whole_nodes);
@@ -36,14 +36,14 @@ void as_filter(const std::string& body) {
 }
 
 void as_preemption(const std::string& body) {
-  static document parser;
+  static body_parser parser;
   preempt_args args;
   if (!read(parser, body, args)) return;
   require(!json::parse(preempt_result(args.nodes), nullptr, false).is_discarded());
 }
 
 void as_binding(const std::string& body) {
-  static document parser;
+  static body_parser parser;
   if (const auto args = read_bind(parser, body))
     require(!json::parse(bind_result(args->node), nullptr, false).is_discarded());
 }

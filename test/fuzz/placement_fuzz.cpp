@@ -71,8 +71,8 @@ constexpr const char* wishes[] = {"nvidia.com/use-gputype",        "nvidia.com/n
                                   "aliyun.accelerator/nvidia_mem", "tkestack.io/gpu-pool"};
 constexpr std::size_t key_count = std::size(keys), wish_count = std::size(wishes);
 
-quota::node node_of(bytes& bytes) {
-  quota::node node{.name = "n", .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+quota::node_inventory node_of(bytes& bytes) {
+  quota::node_inventory node{.name = "n", .serves = {}, .cards = {}, .counts = {}, .placement = {}};
   node.serves.modes = static_cast<std::uint16_t>(bytes.next() | (bytes.next() & 1) << 8);
   node.serves.default_cards = static_cast<std::int32_t>(bytes.below(3));
   node.serves.default_cores = static_cast<std::int32_t>(bytes.below(101));

@@ -1,6 +1,7 @@
 // Reads C++ as a syntax tree and reports names and lengths that make a reader stop:
 //   - a pronoun, preposition or question word as the name of a variable, parameter, member or enumerator
 //   - a function of more than 80 lines
+//   - a type at namespace scope whose name stands for more than two types; tests do not count, nor types within a class
 //   - a word of test/prose/words.yml in a comment or a string literal; code spans and words like a/b, a.b, a-b do not count
 // usage: node check.cjs [--pending FILE] [--lower] FILE...
 // Output: one line per finding, "file:line: text". FILE of --pending has lines "COUNT PATH": that many words in that file
@@ -56,7 +57,19 @@ function declares(parent, node) {
   }
 }
 
-function read(parser, file) {
+// A struct, class, enum or alias that is defined here and belongs to no class or function. `using kind = step::kind` only shortens.
+function isTypeOfNamespace(node) {
+  if (!/^(struct|class|enum)_specifier$|^alias_declaration$/.test(node.type)) return false;
+  if (node.type === 'alias_declaration') {
+    if (node.childForFieldName('type').text.endsWith(`::${node.childForFieldName('name').text}`)) return false;
+  } else if (!node.childForFieldName('body')) return false;
+  for (let outer = node.parent; outer; outer = outer.parent)
+    if (!/^(namespace_definition|declaration_list|translation_unit|template_declaration|linkage_specification)$/.test(outer.type))
+      return false;
+  return true;
+}
+
+function read(parser, file, types) {
   const found = [], tree = parser.parse(fs.readFileSync(file, 'utf8'));
   const comment = { text: '', row: 0, end: -2 };  // lines of // that follow each other are one text
   const flush = () => { readEnglish(comment.text, comment.row, found); comment.text = ''; };
@@ -76,6 +89,11 @@ function read(parser, file) {
     const name = node.type === 'identifier' || node.type === 'field_identifier';
     if (name && words.has(node.text.replace(/_$/, '')) && declares(node.parent, node))
       found.push({ line, word: true, text: `"${node.text}" is no noun: name the thing` });
+    const type = isTypeOfNamespace(node) ? node.childForFieldName('name')?.text : undefined;
+    if (type) {  // aliases of the same type are one thing
+      if (!types.has(type)) types.set(type, new Map());
+      types.get(type).set(node.childForFieldName('type')?.text ?? `${file}:${line}`, `${file}:${line}`);
+    }
     if (node.type === 'function_definition' && node.endPosition.row - node.startPosition.row >= longest)
       found.push({ line, text: `a function of ${node.endPosition.row - node.startPosition.row + 1} lines; allowed are ${longest}` });
     for (let i = 0; i < node.childCount; i++) walk(node.child(i));
@@ -102,14 +120,17 @@ function read(parser, file) {
   const parser = new Parser();
   parser.setLanguage(await Language.load(require.resolve('tree-sitter-cpp/tree-sitter-cpp.wasm')));
   let bad = 0;
+  const types = new Map();
   const say = (text) => { bad = 1; console.log(text); };
   for (const file of files) {
-    const found = read(parser, file), count = found.filter((f) => f.word).length, known = pending.get(file) ?? 0;
+    const found = read(parser, file, /^test\/.*pp$/.test(file) ? new Map() : types), count = found.filter((f) => f.word).length, known = pending.get(file) ?? 0;
     for (const f of found) if (!f.word || count > known) say(`${file}:${f.line}: ${f.text}`);
     left.set(file, Math.min(count, known));
     if (count < known && !lower) say(`${file}:1: ${count} words are left and test/names/pending.txt says ${known}: lower it`);
     pending.delete(file);
   }
+  for (const [type, places] of types)
+    if (places.size > 2) say(`${[...places.values()].join(' ')}: the type name "${type}" stands for ${places.size} types`);
   if (lower) {
     const lines = [...left].filter(([, count]) => count > 0).sort().map(([file, count]) => `${count} ${file}\n`);
     fs.writeFileSync(list, lines.join(''));

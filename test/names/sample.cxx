@@ -1,4 +1,4 @@
-// What check.cjs has to find here: seven names, one long function, and "anew" in this comment. It is no part of the program.
+// What check.cjs has to find here: seven names, one type name of three types, one long function, and "anew" in this comment. It is no part of the program.
 enum class place { at, shelf };
 const char* message = "two words of "
                       "ours";
@@ -96,3 +96,20 @@ int long_function(int number) {
   number += 1;
   return number;
 }
+
+// One name, three types; the alias that only shortens does not count.
+namespace first {
+struct row {};
+}  // namespace first
+namespace second {
+enum class row { empty };
+struct table {
+  struct row {};
+};
+}  // namespace second
+namespace third {
+using row = int;
+}  // namespace third
+namespace fourth {
+using row = second::table::row;
+}  // namespace fourth

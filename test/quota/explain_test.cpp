@@ -19,8 +19,8 @@ using quota::mode;
 using kind = quota::change::kind;
 using testing::ElementsAre;
 
-quota::node with(const char* name, mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
-  quota::node out{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+quota::node_inventory with(const char* name, mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
+  quota::node_inventory out{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
   out.serves.modes = static_cast<std::uint16_t>(mode);
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
@@ -30,7 +30,7 @@ quota::node with(const char* name, mode mode, std::vector<std::int64_t> memory_m
 
 class why : public testing::Test {
  protected:
-  void put(const quota::node& node) {
+  void put(const quota::node_inventory& node) {
     names_.push_back(node.name);
     book_.put(node);
   }
@@ -279,7 +279,7 @@ class scene {
     names_.push_back(name);
     auto& node = world_.nodes[name];
     node.modes = serves;
-    quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+    quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     for (int i = 1 + below(3); i > 0; --i) {
       quota::card card{.uuid = name + "-" + std::to_string(i),
@@ -359,7 +359,7 @@ class scene {
     return out;
   }
 
-  static quota::ledger book_of(const brute::world& world, const std::map<std::string, quota::node>& nodes) {
+  static quota::ledger book_of(const brute::world& world, const std::map<std::string, quota::node_inventory>& nodes) {
     quota::ledger out;
     for (const auto& [name, node] : nodes) out.put(node);
     for (const auto& [uid, pod] : world.pods) {
@@ -399,7 +399,7 @@ class scene {
   }
 
   /// The book says so too.
-  void really(const brute::world& world, const std::map<std::string, quota::node>& nodes, const pod& pod,
+  void really(const brute::world& world, const std::map<std::string, quota::node_inventory>& nodes, const pod& pod,
               const std::string& name) const {
     ASSERT_TRUE(fits(world, pod, name));
     auto book = book_of(world, nodes);
@@ -507,7 +507,8 @@ class scene {
   }
 
   /// The same change to the model and to the node the engine sees. False where it means nothing there.
-  static bool apply(kind action, const std::string& name, std::size_t card, brute::world& world, quota::node& node) {
+  static bool apply(kind action, const std::string& name, std::size_t card, brute::world& world,
+                    quota::node_inventory& node) {
     auto& cards = world.nodes.at(name).cards;
     if (action == kind::add_card) {
       auto more = *std::ranges::max_element(cards, {}, &brute::card::mib);
@@ -599,7 +600,7 @@ class scene {
 
   std::mt19937_64 random_;
   brute::world world_;
-  std::map<std::string, quota::node> engine_;
+  std::map<std::string, quota::node_inventory> engine_;
   std::vector<std::string> names_;
   brute::notes notes_;
 };

@@ -54,7 +54,7 @@ class gpu_manager_node : public testing::Test {
     ASSERT_EQ(book_.assume("pod-" + std::to_string(++made_), holding_of(demand_, placement_, node_), 1), booked::done);
   }
 
-  node node_;
+  node_inventory node_;
   ledger book_;
   demand demand_;
   placement placement_;

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-node two_cards() {
+node_inventory two_cards() {
   return {.name = "n",
           .serves = {},
           .cards = {{.uuid = "A", .model = {}, .memory_mib = 8192, .max_sharers = 3},

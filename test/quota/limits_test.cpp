@@ -187,11 +187,11 @@ TEST_F(limited, a_namespace_may_demand_isolation) {
 }
 
 TEST(limits, a_whole_card_is_charged_with_all_its_memory_and_a_card_nobody_knows_without_a_model) {
-  const node node{.name = "n",
-                  .serves = {},
-                  .cards = {{.uuid = "A", .model = "T4", .memory_mib = 8192}},
-                  .counts = {},
-                  .placement = {}};
+  const node_inventory node{.name = "n",
+                            .serves = {},
+                            .cards = {{.uuid = "A", .model = "T4", .memory_mib = 8192}},
+                            .counts = {},
+                            .placement = {}};
   const holding held{.node = "n",
                      .grants = {{.whole = true, .card = "A"},
                                 {.cores = 20, .memory_mib = 100, .card = "gone"},
@@ -297,7 +297,7 @@ class life {
  public:
   life(unsigned long seed, bool strict) : random_(seed), strict_(strict) {
     for (int n = 0; n < 3; ++n) {
-      node node{.name = "n" + std::to_string(n), .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+      node_inventory node{.name = "n" + std::to_string(n), .serves = {}, .cards = {}, .counts = {}, .placement = {}};
       for (int i = 0; i < 4; ++i) {
         node.cards.push_back({.uuid = node.name + "-" + std::to_string(i),
                               .model = below(2) == 0 ? "T4" : "A10",
@@ -443,7 +443,7 @@ class life {
   allowances allowances_;
   ledger book_;
   plain plain_;
-  std::vector<node> nodes_;
+  std::vector<node_inventory> nodes_;
   int made_ = 0;
 };
 

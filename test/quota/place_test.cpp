@@ -25,8 +25,8 @@ namespace {
 
 using testing::ElementsAre;
 
-node with(mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
-  node out{
+node_inventory with(mode mode, std::vector<std::int64_t> memory_mib, int sharers = 16) {
+  node_inventory out{
       .name = "n", .serves = {.modes = static_cast<std::uint16_t>(mode)}, .cards = {}, .counts = {}, .placement = {}};
   for (std::size_t i = 0; i < memory_mib.size(); ++i)
     out.cards.push_back(
@@ -40,7 +40,7 @@ constexpr mode shares_and_wholes{static_cast<std::uint16_t>(mode::hami) | static
 /// A node and its book.
 class bench : public testing::Test {
  protected:
-  explicit bench(node node = with(shares_and_wholes, {8192, 8192, 8192})) : name_(node.name) {
+  explicit bench(node_inventory node = with(shares_and_wholes, {8192, 8192, 8192})) : name_(node.name) {
     ledger_.put(std::move(node));
   }
 

@@ -89,7 +89,7 @@ class life {
   void add_node(const std::string& name, const std::set<std::string>& serves) {
     auto& node = world_.nodes[name];
     node.modes = serves;
-    quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+    quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     if (below(3) == 0) same.placement = quota::policy::spread;
     node.pool = same.pool = pick({"", "red", "blue"});
@@ -395,7 +395,7 @@ class life {
 
   std::mt19937_64 random_;
   brute::world world_;
-  std::map<std::string, quota::node> engine_;
+  std::map<std::string, quota::node_inventory> engine_;
   quota::ledger ledger_;
   long time_ = 0, made_ = 0;
 };

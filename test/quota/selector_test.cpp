@@ -18,7 +18,7 @@ const card a100{.uuid = "GPU-2", .model = "NVIDIA A100-PCIE-40GB", .memory_mib =
 
 std::string allowed(const pairs& pairs) {
   const auto wanted = selector::of(pairs);
-  node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  node_inventory node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
   node.pool = "red";
   std::string out;
   for (const card& card : node.cards) out += wanted.allows(node, card) ? card.uuid.substr(4) : "";
@@ -53,7 +53,7 @@ TEST(selector, S60_labels_of_ack_and_of_models_and_pools_choose_too) {
 TEST(selector, the_policy_of_the_pod_counts_on_nodes_of_hami) {
   const auto wanted = selector::of(pairs{{"hami.io/gpu-scheduler-policy", "spread"}});
   EXPECT_TRUE(wanted.nothing());
-  node node;
+  node_inventory node;
   EXPECT_EQ(wanted.on(node, policy::binpack), policy::binpack);
   node.serves.modes = static_cast<std::uint16_t>(mode::hami);
   node.placement = policy::binpack;
@@ -71,7 +71,7 @@ TEST(selector, what_is_not_understood_is_said_in_one_line_and_passed_over) {
 
 TEST(selector, placement_filter_and_explain_go_by_it) {
   ledger book;
-  node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+  node_inventory node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
   node.serves.modes = static_cast<std::uint16_t>(mode::hami);
   book.put(node);
   const std::vector<amount> amounts{{"nvidia.com/gpumem", 4096}};
@@ -109,7 +109,7 @@ TEST(selector, a_wish_holds_where_the_plugin_picks_only_if_it_can_pick_no_other)
   const auto single = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-2"}});
   const auto none = selector::of(pairs{{"nvidia.com/use-gpuuuid", "GPU-9"}});
   const auto judge = [&](mode mode, const char* key, const selector& only, bool first_is_healthy = true) {
-    node node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
+    node_inventory node{.name = "n", .serves = {}, .cards = {v100, a100}, .counts = {}, .placement = {}};
     node.serves.modes = static_cast<std::uint16_t>(mode);
     node.cards[0].healthy = first_is_healthy;
     ledger book;

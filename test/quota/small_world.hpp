@@ -48,7 +48,7 @@ class world {
     names.push_back(name);
     auto& node = model.nodes[name];
     node.modes = serves;
-    quota::node same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+    quota::node_inventory same{.name = name, .serves = {}, .cards = {}, .counts = {}, .placement = {}};
     for (const auto& serve : serves) same.serves.modes |= static_cast<std::uint16_t>(modes.at(serve));
     for (int i = 0; i < cards; ++i) {
       quota::card card{.uuid = name + "-" + std::to_string(i),

@@ -12,8 +12,8 @@ namespace {
 
 using testing::ElementsAre;
 
-node eight(mode mode) {
-  node node{.name = "n", .serves = {}, .cards = {}, .counts = {}, .placement = {}};
+node_inventory eight(mode mode) {
+  node_inventory node{.name = "n", .serves = {}, .cards = {}, .counts = {}, .placement = {}};
   node.serves.modes = static_cast<std::uint16_t>(mode);
   for (int i = 0; i < 8; ++i)
     node.cards.push_back({.uuid = std::to_string(i), .model = {}, .memory_mib = 81920, .numa = i / 4});
@@ -22,7 +22,7 @@ node eight(mode mode) {
 
 class whole_cards : public testing::Test {
  protected:
-  void put(const node& node) { book_.put(node_ = node); }
+  void put(const node_inventory& node) { book_.put(node_ = node); }
   void busy(std::initializer_list<const char*> cards) {
     for (const char* card : cards)
       ASSERT_EQ(book_.assume(card, {.node = "n", .grants = {{.whole = true, .card = card}}, .counts = {}}, 1),
@@ -39,7 +39,7 @@ class whole_cards : public testing::Test {
   }
   static std::vector<amount> gpus(std::int64_t count) { return {{"nvidia.com/gpu", count}}; }
 
-  node node_;
+  node_inventory node_;
   ledger book_;
   placement placement_;
 };
@@ -105,7 +105,7 @@ TEST(topology_property, no_set_of_the_model_lies_better) {
   for (long number = 0; number < scenes; ++number) {
     SCOPED_TRACE("QM_SEED=" + std::to_string(seed) + ", scene " + std::to_string(number));
     small::world world{seed * 1'000'003 + static_cast<unsigned long>(number)};
-    node node = eight(mode::pgpu);
+    node_inventory node = eight(mode::pgpu);
     const std::size_t size = static_cast<std::size_t>(number % 100 == 0 ? 14 + world.below(3) : 2 + world.below(8));
     node.cards.resize(size);
     std::vector<brute::lying> cards(size);
@@ -153,7 +153,7 @@ TEST(topology_property, no_set_of_the_model_lies_better) {
 }
 
 TEST(topology, more_cards_than_are_looked_at_in_every_way_are_grown_from_one) {
-  node node = eight(mode::pgpu);
+  node_inventory node = eight(mode::pgpu);
   node.cards.assign(24, node.cards[0]);
   node.links.resize(24U * 24U);
   for (std::size_t a = 0; a < 24; ++a)

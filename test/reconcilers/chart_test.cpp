@@ -115,7 +115,7 @@ TEST(chart, S24_names_the_webhooks_and_paths_of_the_program) {
 
 TEST(chart, leaves_out_the_namespaces_that_the_program_leaves_out) {
   std::string list = "list";
-  for (const auto& ns : names::system_namespaces) list += " \"" + std::string(ns) + "\"";
+  for (const auto& ns : api::names::system_namespaces) list += " \"" + std::string(ns) + "\"";
   EXPECT_THAT(text_of(chart / "templates/_helpers.tpl"), testing::HasSubstr(list + " .Release.Namespace"));
 }
 

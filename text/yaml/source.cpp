@@ -27,10 +27,10 @@ namespace text::yaml {
 namespace {
 
 constexpr std::size_t max_merged = 1'000'000;
-constexpr int max_depth = 200;  // of values; aliases nest deeper than any file
+constexpr int max_depth = 200;  // levels of values; aliases can nest deeper than the text does
 
-/// Where the parser is, in characters: its own columns count bytes. Places are asked for in the order of the text
-/// mostly, so each character is counted once even where a file is one line.
+/// Converts a mark of the parser, whose columns count bytes, to a place, whose columns count characters. Marks come
+/// mostly in the order of the text, so each character is counted once, even in a file of one line.
 class locator {
  public:
   explicit locator(const std::string& text) : text_(text) {}
@@ -56,12 +56,13 @@ std::string located(const std::string& name, place place, std::string_view messa
   return name + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) + ": " + std::string(message);
 }
 
-/// Makes the tree out of the parser's events.
+/// Builds the tree from the parser's events.
 class builder final : public YAML::EventHandler {
  public:
   builder(std::string_view text, locator& locator, source& source) : text_(text), locator_(locator), source_(source) {}
 
-  /// The parser takes whatever is left over for the next document; what does not look like one is a typo.
+  /// The parser reads leftover text as a new document. Leftover text that no `---`, `...`, `{` or `[` announces is a
+  /// typo.
   void OnDocumentStart(const YAML::Mark& mark) override {
     anchors_.clear();
     const auto rest = from(mark);
@@ -79,7 +80,7 @@ class builder final : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto match = anchors_.find(anchor);
-    if (match == anchors_.end()) throw YAML::ParserException(mark, "an alias inside of what it stands for");
+    if (match == anchors_.end()) throw YAML::ParserException(mark, "an alias inside the value that it refers to");
     add(match->second);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -90,13 +91,13 @@ class builder final : public YAML::EventHandler {
     if (const auto rest = from(mark); rest.starts_with('"') || rest.starts_with('\'')) last_quoted_ = mark;
     add(remember(made, anchor));
   }
-  /// The parser lets a quote run to the end of the file.
+  /// Refuses a quote that is never closed: the parser accepts a quote that runs to the end of the file.
   void end() const {
     const auto mark = last_quoted_.value_or(YAML::Mark());
     auto rest = last_quoted_ ? from(mark) : std::string_view();
     if (rest.empty()) return;
     const auto quote = rest.substr(0, 1);
-    const std::string_view escaped = quote == "'" ? "''" : "\\";  // what begins two characters that do not close it
+    const std::string_view escaped = quote == "'" ? "''" : "\\";  // an escape: two characters, no end of quote
     for (rest.remove_prefix(1); !rest.empty() && (!rest.starts_with(quote) || rest.starts_with(escaped));)
       rest.remove_prefix(std::min<std::size_t>(rest.starts_with(escaped) ? 2 : 1, rest.size()));
     if (rest.empty()) throw YAML::ParserException(mark, "this quote is never closed");
@@ -119,7 +120,7 @@ class builder final : public YAML::EventHandler {
   struct level {
     node* made;
     YAML::anchor_t anchor;
-    const node* key;  ///< of a mapping, while its value is awaited
+    const node* key;  ///< mappings: the key whose value comes next; null: a key comes next
   };
 
   std::string_view from(const YAML::Mark& mark) const {
@@ -158,7 +159,7 @@ class builder final : public YAML::EventHandler {
     add(remember(done.made, done.anchor));
   }
 
-  /// `<<: *other`: what stands in the mapping itself wins, then the first that is merged.
+  /// Resolves `<<: *other`. The mapping's own keys win; among merged mappings the first wins.
   void merge(node& target) {
     const auto is_merge = [](const node::entry& entry) {
       return entry.key->scalar() && !entry.key->quoted && entry.key->text == "<<";
@@ -192,7 +193,7 @@ class builder final : public YAML::EventHandler {
   std::string_view text_;
   locator& locator_;
   source& source_;
-  bool any_ = false;  // a document was begun
+  bool any_ = false;  // a document has started
   std::size_t document_ = 0;
   std::optional<YAML::Mark> last_quoted_;
   std::vector<level> open_;
@@ -200,7 +201,7 @@ class builder final : public YAML::EventHandler {
   std::size_t merged_ = 0;
 };
 
-/// The first character kubectl would refuse; libyaml's rule, reader.c.
+/// The first character that kubectl would refuse. Source: libyaml, reader.c.
 std::optional<std::pair<place, std::string>> illegal_character(std::string_view text) {
   place place;
   while (!text.empty()) {
@@ -286,7 +287,7 @@ void add_json(const node& node, nlohmann::json& output, std::size_t& left, int d
   }
 }
 
-/// One byte more than is allowed at most, so that /dev/zero ends too.
+/// Stops once the input exceeds max_bytes, so that reading /dev/zero ends too.
 std::string slurp(std::istream& input) {
   std::string out(1u << 16, '\0');
   std::size_t size = 0;

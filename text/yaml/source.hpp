@@ -85,8 +85,8 @@ struct fault {
 std::expected<source, fault> parse(std::string text);
 /// The error is one line: "NAME:LINE:COLUMN: what".
 std::expected<source, std::string> read(std::string name, std::string text);
-/// The bytes of a file, or of standard input for "-", at most one more than are allowed. The error is one line that
-/// begins with the name.
+/// The bytes of a file, or of standard input for "-": more than are allowed where the file is longer, so that the
+/// reader can tell. The error is one line that begins with the name.
 std::expected<std::string, std::string> read_bytes(const std::string& path, std::istream& standard_input);
 /// The same, parsed.
 std::expected<source, std::string> read_file(const std::string& path, std::istream& standard_input);

@@ -43,16 +43,16 @@ TEST(static_pod_health, the_others_have_to_be_ready) {
 }
 
 TEST(static_pod_health, a_row_is_read_as_it_was_written) {
-  const row original{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\"", "00c0ffee00c0ffee"};
+  const status_row original{"Changing", 3, "1f", "v1.36.3", "2026-01-31T12:00:00Z", "why \"so\"", "00c0ffee00c0ffee"};
   EXPECT_EQ(read_row(write(original)), original);
   EXPECT_TRUE(between(original));
   EXPECT_FALSE(between(read_row("{\"state\":\"Applied\"}")));
-  EXPECT_EQ(read_row("nonsense"), row());
-  EXPECT_EQ(read_row("{\"state\":1}"), row());
+  EXPECT_EQ(read_row("nonsense"), status_row());
+  EXPECT_EQ(read_row("{\"state\":1}"), status_row());
 }
 
 TEST(static_pod_health, what_one_master_was_rolled_back_from_no_other_tries) {
-  const row back{.is = "RolledBack", .tried = "1f"};
+  const status_row back{.is = "RolledBack", .tried = "1f"};
   EXPECT_EQ(read_row(write(back)), back);
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "1f").substr(0, 60),
             "control-plane node m1 was rolled back from the same configur");

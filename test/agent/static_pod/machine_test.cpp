@@ -18,8 +18,8 @@ record kept_at(phase phase) {
 }
 
 /// At rest, nothing of our own, asked to be there, all well.
-facts fresh() {
-  facts out;
+control_plane_facts fresh() {
+  control_plane_facts out;
   out.now = bare;
   out.asked_for = true;
   out.wanted = extended;
@@ -27,7 +27,7 @@ facts fresh() {
   out.up_for = out.watched_for = out.since_manifest = 1h;
   return out;
 }
-facts at(phase is, texts now) {
+control_plane_facts at(phase is, texts now) {
   auto out = fresh();
   out.kept = kept_at(is);
   out.now = std::move(now);
@@ -242,7 +242,7 @@ TEST(static_pod_machine, removes_a_configuration_that_a_person_changed_as_far_as
 }
 
 TEST(static_pod_machine, has_nothing_to_say_of_a_master_that_is_not_asked_for) {
-  facts facts;
+  control_plane_facts facts;
   EXPECT_EQ(next(facts).is, state::disabled);
   facts.now = bare;
   facts.wanted = bare;

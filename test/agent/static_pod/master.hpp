@@ -75,7 +75,7 @@ class master {
     const files layer(root);
     const auto seen = layer.look();
     if (!seen) return std::unexpected(seen.error());
-    facts facts;
+    control_plane_facts facts;
     facts.now = seen->now;
     facts.kept = seen->kept;
     facts.asked_for = asked_for;

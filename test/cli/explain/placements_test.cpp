@@ -192,7 +192,7 @@ TEST_F(placements_test, a_node_of_another_mode_is_no_invalid_request) {
 
 TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
   const json spec{{"hard", {{{"units", "cards"}, {"max", 1}}}}};
-  cluster.quotas.put(*reconcilers::accelerator_quota::decode(
+  cluster.quotas.put(*api::accelerator_quota::decode(
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(share("x", 10, 8)), tried(share("y", 10, 8))};
@@ -203,7 +203,7 @@ TEST_F(placements_test, what_a_quota_refuses_does_not_fit) {
 
 TEST_F(placements_test, S14_a_quota_that_nobody_enforces_counts_and_is_named) {
   const auto put = [&](const char* is) {
-    cluster.quotas.put(*reconcilers::accelerator_quota::decode(
+    cluster.quotas.put(*api::accelerator_quota::decode(
         json{{"metadata", {{"name", "q"}, {"namespace", "lab"}, {"uid", "q"}}},
              {"spec", {{"hard", {{{"units", "cards"}, {"max", 1}}}}}},
              {"status", {{"conditions", {{{"type", "Enforced"}, {"status", is}, {"message", "no one asks"}}}}}}}
@@ -267,7 +267,7 @@ TEST_F(placements_test, a_limit_of_one_model_does_not_hide_the_nodes_of_another)
   cluster.nodes.put(of_model("t", "T4"));
   cluster.nodes.put(of_model("u", "A100"));
   const json spec{{"hard", {{{"units", "cores"}, {"model", "T4"}, {"max", 0}}}}};
-  cluster.quotas.put(*reconcilers::accelerator_quota::decode(
+  cluster.quotas.put(*api::accelerator_quota::decode(
       json{{"metadata", {{"name", "q"}, {"namespace", "lab"}}}, {"spec", spec}}.dump()));
   finish();
   const tried_pod list[] = {tried(pod("x", {container("main", {{"nvidia.com/gpu", 1}})}))};

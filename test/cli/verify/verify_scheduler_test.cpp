@@ -124,9 +124,9 @@ TEST(verify_scheduler, says_who_asked_by_the_event_and_waits_for_it_a_little) {
 }
 
 TEST(verify_scheduler, every_outcome_has_words_and_a_remedy_in_both_languages) {
-  using reconcilers::verify::code;
-  for (auto i = static_cast<std::size_t>(code::scheduler_unseen); i < reconcilers::verify::code_count; ++i) {
-    const step step{reconcilers::verify::stage::extender, outcome::wrong, static_cast<code>(i), "v", "o", {}};
+  using reconcilers::verify::stage_code;
+  for (auto i = static_cast<std::size_t>(stage_code::scheduler_unseen); i < reconcilers::verify::code_count; ++i) {
+    const step step{reconcilers::verify::stage::extender, outcome::wrong, static_cast<stage_code>(i), "v", "o", {}};
     for (const auto entry : {language::en, language::zh}) {
       EXPECT_NE(text_of(step, entry), "");
       EXPECT_NE(remedy_of(step, "", entry), "");

@@ -19,8 +19,8 @@ namespace {
 
 using nlohmann::json;
 using reconcilers::recording_transport;
-using reconcilers::verify::code;
 using reconcilers::verify::outcome;
+using reconcilers::verify::stage_code;
 using testing::HasSubstr;
 using testing::Not;
 using texts = std::map<std::string, std::string>;
@@ -286,7 +286,7 @@ TEST(verify_verb, texts_of_the_cluster_neither_break_a_line_nor_reach_the_termin
   reconcilers::verify::report found;
   found.cluster.push_back({reconcilers::verify::stage::scheduler,
                            outcome::wrong,
-                           code::master_stopped,
+                           stage_code::master_stopped,
                            "cp-1\x1b[2J",
                            "no\nquartermaster: all is well\x1b]0;x\x07",
                            {}});
@@ -405,7 +405,7 @@ TEST(verify_allocate, S4_a_pod_that_was_given_a_card_and_sees_none_is_a_finding)
   server.log.body = "NVIDIA_VISIBLE_DEVICES=GPU-1f\nno card is visible\n";
   const auto step = server.tried();
   EXPECT_EQ(step.is, outcome::wrong);
-  EXPECT_EQ(step.cause, code::allocation_sees_nothing);
+  EXPECT_EQ(step.cause, stage_code::allocation_sees_nothing);
   EXPECT_TRUE(server.removed);
 }
 
@@ -426,7 +426,7 @@ TEST(verify_allocate, says_why_a_pod_does_not_run) {
     server.looks = {{{"status", status}}};
     const auto step = server.tried();
     EXPECT_EQ(step.is, outcome::wrong);
-    EXPECT_EQ(step.cause, code::allocation_failed);
+    EXPECT_EQ(step.cause, stage_code::allocation_failed);
     EXPECT_EQ(step.value, reason);
     EXPECT_TRUE(server.removed);
   }

@@ -19,7 +19,7 @@ using nlohmann::json;
 struct admission_server_test : testing::Test {
   controller::registry metrics;
   controller::store<accelerator_policy> policies;
-  controller::store<compiled_rules> rules;
+  controller::store<api::compiled_rules> rules;
   std::unique_ptr<admission_server> server;
   std::uint64_t version = 1;
 
@@ -38,7 +38,7 @@ struct admission_server_test : testing::Test {
   void hold_to(const std::vector<declarations::config_map_text>& declared, const std::string& name = "default") {
     declarations::registry all;
     for (const auto& entry : declared) all.put(entry.view());
-    compiled_rules object;
+    api::compiled_rules object;
     object.key.name = name;
     object.resource_version = ++version;
     object.spec = declarations::spec_of(all.compile()).dump();

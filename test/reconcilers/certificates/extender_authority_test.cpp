@@ -629,8 +629,8 @@ TEST(extender_authority, who_runs_with_what_is_seen_by_the_deployment_and_by_row
   EXPECT_THAT(find_callers({{"m1", "Applied", "c"}, {"m2", "Applied", "b"}}, &set).behind,
               HasSubstr("control-plane node m2"));
   EXPECT_THAT(find_callers({{"m1", "RolledBack", "c"}}, nullptr).behind, HasSubstr("RolledBack"));
-  EXPECT_EQ(certificates_of("a", "b"), certificates_of("a", "b"));
-  EXPECT_NE(certificates_of("a", "b"), certificates_of("b", "a"));
+  EXPECT_EQ(api::certificates_of("a", "b"), api::certificates_of("a", "b"));
+  EXPECT_NE(api::certificates_of("a", "b"), api::certificates_of("b", "a"));
 }
 
 }  // namespace

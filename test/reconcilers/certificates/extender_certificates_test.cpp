@@ -404,7 +404,7 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
   EXPECT_THAT(server.writes(), IsEmpty());
   EXPECT_THAT(events.events.back().note, HasSubstr("control-plane node m1"));
   const auto& is = server.objects.at(client_path);
-  masters->at(0).certificates = certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
+  masters->at(0).certificates = api::certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
 }

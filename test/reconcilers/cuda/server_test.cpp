@@ -14,7 +14,7 @@ using nlohmann::json;
 struct compatibility_server : testing::Test {
   controller::registry metrics;
   controller::store<accelerator_policy> policies;
-  controller::store<compiled_rules> rules;
+  controller::store<api::compiled_rules> rules;
   controller::store<kube::node> nodes;
   admission_server server{policies, rules, "quartermaster", metrics, &nodes};
   std::uint64_t version = 1;

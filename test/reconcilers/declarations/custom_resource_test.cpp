@@ -37,7 +37,7 @@ class api_server {
   };
 
   custom_resource::config_maps alauda, cpaas, devices;
-  controller::store<compiled_rules> compiled;
+  controller::store<api::compiled_rules> compiled;
   recording_transport transport;
   kube::client client{transport};
   recording_recorder recorder;
@@ -60,10 +60,10 @@ class api_server {
   std::vector<kube::object_key> compile(const std::vector<config_map_text>& config_map_texts) {
     declarations::registry all;
     for (const auto& config_map_text : config_map_texts) all.put(config_map_text.view());
-    const auto* now = compiled.find(compiled_rules::only());
+    const auto* now = compiled.find(api::compiled_rules::only());
     const auto before = now ? std::optional(*now) : std::nullopt;
-    compiled_rules after;
-    after.key = compiled_rules::only();
+    api::compiled_rules after;
+    after.key = api::compiled_rules::only();
     after.resource_version = ++version;
     after.spec = declarations::spec_of(all.compile()).dump();
     compiled.put(after);

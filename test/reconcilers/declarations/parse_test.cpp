@@ -14,7 +14,7 @@ namespace {
 struct expectation {
   std::string_view name;
   config_map_text source;
-  code expected;
+  error_code expected;
   std::string field, value, allowed, remedy;
 };
 
@@ -49,111 +49,113 @@ const std::string requests_words = "disabled, required, optional, fromLimits";
 INSTANTIATE_TEST_SUITE_P(
     declaration, one_mistake,
     testing::Values(
-        expectation{"key_missing", sound().without("key"), code::missing, "data.key", "", "<domain>/<name>",
+        expectation{"key_missing", sound().without("key"), error_code::missing, "data.key", "", "<domain>/<name>",
                     "add data.key"},
-        expectation{"key_empty", sound().with("key", " "), code::missing, "data.key", "", "", "add data.key"},
-        expectation{"key_without_domain", sound().with("key", "fpga"), code::key_without_domain, "data.key", "fpga", "",
+        expectation{"key_empty", sound().with("key", " "), error_code::missing, "data.key", "", "", "add data.key"},
+        expectation{"key_without_domain", sound().with("key", "fpga"), error_code::key_without_domain, "data.key",
+                    "fpga", "", "write the name the device plugin advertises on the node"},
+        expectation{"key_in_kubernetes_io", sound().with("key", "kubernetes.io/fpga"), error_code::key_native,
+                    "data.key", "kubernetes.io/fpga", "", "write the name the device plugin advertises on the node"},
+        expectation{"key_of_a_quota", sound().with("key", "requests.nvidia.com/gpu"), error_code::key_native,
+                    "data.key", "requests.nvidia.com/gpu", "",
                     "write the name the device plugin advertises on the node"},
-        expectation{"key_in_kubernetes_io", sound().with("key", "kubernetes.io/fpga"), code::key_native, "data.key",
-                    "kubernetes.io/fpga", "", "write the name the device plugin advertises on the node"},
-        expectation{"key_of_a_quota", sound().with("key", "requests.nvidia.com/gpu"), code::key_native, "data.key",
-                    "requests.nvidia.com/gpu", "", "write the name the device plugin advertises on the node"},
-        expectation{"key_upper_case_domain", sound().with("key", "Example.COM/Fpga"), code::key_malformed, "data.key",
-                    "Example.COM/Fpga", "", "write \"example.com/Fpga\""},
-        expectation{"key_two_slashes", sound().with("key", "example.com/a/b"), code::key_malformed, "data.key",
+        expectation{"key_upper_case_domain", sound().with("key", "Example.COM/Fpga"), error_code::key_malformed,
+                    "data.key", "Example.COM/Fpga", "", "write \"example.com/Fpga\""},
+        expectation{"key_two_slashes", sound().with("key", "example.com/a/b"), error_code::key_malformed, "data.key",
                     "example.com/a/b", "", "write the name the device plugin advertises on the node"},
-        expectation{"limits_missing", sound().without("limits"), code::missing, "data.limits", "", limits_words,
+        expectation{"limits_missing", sound().without("limits"), error_code::missing, "data.limits", "", limits_words,
                     "add data.limits"},
-        expectation{"requests_missing", sound().without("requests"), code::missing, "data.requests", "", requests_words,
-                    "add data.requests"},
-        expectation{"S24_limits_swapped_letters", sound().with("limits", "requried"), code::not_in_vocabulary,
+        expectation{"requests_missing", sound().without("requests"), error_code::missing, "data.requests", "",
+                    requests_words, "add data.requests"},
+        expectation{"S24_limits_swapped_letters", sound().with("limits", "requried"), error_code::not_in_vocabulary,
                     "data.limits", "requried", limits_words, "write \"required\""},
-        expectation{"S24_limits_wrong_case", sound().with("limits", "Optional"), code::not_in_vocabulary, "data.limits",
-                    "Optional", limits_words, "write \"optional\""},
-        expectation{"S24_limits_far_off", sound().with("limits", "maybe"), code::not_in_vocabulary, "data.limits",
+        expectation{"S24_limits_wrong_case", sound().with("limits", "Optional"), error_code::not_in_vocabulary,
+                    "data.limits", "Optional", limits_words, "write \"optional\""},
+        expectation{"S24_limits_far_off", sound().with("limits", "maybe"), error_code::not_in_vocabulary, "data.limits",
                     "maybe", limits_words, "use one of them"},
-        expectation{"S24_limits_cannot_come_from_limits", sound().with("limits", "fromLimits"), code::not_in_vocabulary,
-                    "data.limits", "fromLimits", limits_words, "use one of them"},
-        expectation{"S24_requests_dashed", sound().with("requests", "from-limits"), code::not_in_vocabulary,
+        expectation{"S24_limits_cannot_come_from_limits", sound().with("limits", "fromLimits"),
+                    error_code::not_in_vocabulary, "data.limits", "fromLimits", limits_words, "use one of them"},
+        expectation{"S24_requests_dashed", sound().with("requests", "from-limits"), error_code::not_in_vocabulary,
                     "data.requests", "from-limits", requests_words, "write \"fromLimits\""},
-        expectation{"enabled_missing", sound().unlabelled(enabled), code::enabled_missing,
+        expectation{"enabled_missing", sound().unlabelled(enabled), error_code::enabled_missing,
                     "metadata.labels[" + enabled + "]", "", "true, false", "add the label"},
-        expectation{"enabled_yes", sound().labelled(enabled, "yes"), code::not_in_vocabulary,
+        expectation{"enabled_yes", sound().labelled(enabled, "yes"), error_code::not_in_vocabulary,
                     "metadata.labels[" + enabled + "]", "yes", "true, false", "write \"true\""},
-        expectation{"enabled_upper_case", sound().labelled(enabled, "False"), code::not_in_vocabulary,
+        expectation{"enabled_upper_case", sound().labelled(enabled, "False"), error_code::not_in_vocabulary,
                     "metadata.labels[" + enabled + "]", "False", "true, false", "write \"false\""},
-        expectation{"default_is_a_word", sound().with("defaultValue", "half"), code::default_not_a_number,
+        expectation{"default_is_a_word", sound().with("defaultValue", "half"), error_code::default_not_a_number,
                     "data.defaultValue", "half", "", "write a number, or leave it empty"},
-        expectation{"default_with_unit", sound().with("defaultValue", "20Mi"), code::default_not_a_number,
+        expectation{"default_with_unit", sound().with("defaultValue", "20Mi"), error_code::default_not_a_number,
                     "data.defaultValue", "20Mi", "", "write \"20\"; the unit belongs in data.resourceUnit"},
-        expectation{"default_with_fraction", sound().with("defaultValue", "0.5"), code::default_not_a_number,
+        expectation{"default_with_fraction", sound().with("defaultValue", "0.5"), error_code::default_not_a_number,
                     "data.defaultValue", "0.5", "", "write a number, or leave it empty"},
-        expectation{"default_negative", sound().with("defaultValue", "-1"), code::default_not_a_number,
+        expectation{"default_negative", sound().with("defaultValue", "-1"), error_code::default_not_a_number,
                     "data.defaultValue", "-1", "", "write a number, or leave it empty"},
         expectation{"default_too_large", sound().with("defaultValue", "9223372036854775808"),
-                    code::default_not_a_number, "data.defaultValue", "9223372036854775808", "",
+                    error_code::default_not_a_number, "data.defaultValue", "9223372036854775808", "",
                     "write a number, or leave it empty"},
-        expectation{"type_missing", sound().without("dataType"), code::data_type, "data.dataType", "", "integer",
+        expectation{"type_missing", sound().without("dataType"), error_code::data_type, "data.dataType", "", "integer",
                     "write \"integer\""},
-        expectation{"type_other", sound().with("dataType", "vGPU"), code::data_type, "data.dataType", "vGPU", "integer",
-                    "write \"integer\""},
-        expectation{"group_label_differs", sound().with("group", "labs"), code::group_differs, "data.group", "labs", "",
-                    "make data.group and the label equal"},
-        expectation{"group_label_missing", sound().unlabelled(group), code::group_missing,
+        expectation{"type_other", sound().with("dataType", "vGPU"), error_code::data_type, "data.dataType", "vGPU",
+                    "integer", "write \"integer\""},
+        expectation{"group_label_differs", sound().with("group", "labs"), error_code::group_differs, "data.group",
+                    "labs", "", "make data.group and the label equal"},
+        expectation{"group_label_missing", sound().unlabelled(group), error_code::group_missing,
                     "metadata.labels[" + group + "]", "", "", "add metadata.labels[" + group + "]"},
-        expectation{"group_data_missing", sound().without("group"), code::group_missing, "data.group", "", "",
+        expectation{"group_data_missing", sound().without("group"), error_code::group_missing, "data.group", "", "",
                     "add data.group"},
-        expectation{"group_nowhere", sound().without("group").unlabelled(group), code::group_absent, "data.group", "",
-                    "", "add both"},
+        expectation{"group_nowhere", sound().without("group").unlabelled(group), error_code::group_absent, "data.group",
+                    "", "", "add both"},
         expectation{"group_malformed", sound().with("group", "a b").unlabelled(group).labelled(group, "a b"),
-                    code::group_malformed, "data.group", "a b", "", "write a legal label value"},
-        expectation{"S23_unknown_field_near_a_known_one", sound().with("labelEN", "x"), code::unknown_field,
+                    error_code::group_malformed, "data.group", "a b", "", "write a legal label value"},
+        expectation{"S23_unknown_field_near_a_known_one", sound().with("labelEN", "x"), error_code::unknown_field,
                     "data.labelEN", "", "", "did you mean data.labelEn?"},
-        expectation{"S23_unknown_field", sound().with("colour", "red"), code::unknown_field, "data.colour", "", "",
-                    "remove it"},
-        expectation{"group_names_not_json", sound().with("groupI18n", "zh=实验室"), code::group_names_malformed,
+        expectation{"S23_unknown_field", sound().with("colour", "red"), error_code::unknown_field, "data.colour", "",
+                    "", "remove it"},
+        expectation{"group_names_not_json", sound().with("groupI18n", "zh=实验室"), error_code::group_names_malformed,
                     "data.groupI18n", "zh=实验室", "", "write an object with the two texts zh and en"},
-        expectation{"group_names_half", sound().with("groupI18n", R"({"zh":"x"})"), code::group_names_malformed,
+        expectation{"group_names_half", sound().with("groupI18n", R"({"zh":"x"})"), error_code::group_names_malformed,
                     "data.groupI18n", R"({"zh":"x"})", "", "write an object with the two texts zh and en"},
-        expectation{"unit_in_chinese", sound().with("resourceUnit", "个"), code::unit_not_plain, "data.resourceUnit",
-                    "个", "", "write such a unit"},
-        expectation{"node_check_yes", sound().with("ignoreNodeCheck", "yes"), code::flag_not_boolean,
+        expectation{"unit_in_chinese", sound().with("resourceUnit", "个"), error_code::unit_not_plain,
+                    "data.resourceUnit", "个", "", "write such a unit"},
+        expectation{"node_check_yes", sound().with("ignoreNodeCheck", "yes"), error_code::flag_not_boolean,
                     "data.ignoreNodeCheck", "yes", "true, false", "write \"true\""},
-        expectation{"runtime_class", sound().with("runtimeClassName", "no spaces"), code::runtime_class_malformed,
+        expectation{"runtime_class", sound().with("runtimeClassName", "no spaces"), error_code::runtime_class_malformed,
                     "data.runtimeClassName", "no spaces", "", "write a lower-case DNS name"},
-        expectation{"related_malformed", sound().with("relatedResources", "fpga-memory"), code::list_item_malformed,
-                    "data.relatedResources", "fpga-memory", "", "correct or remove it"},
+        expectation{"related_malformed", sound().with("relatedResources", "fpga-memory"),
+                    error_code::list_item_malformed, "data.relatedResources", "fpga-memory", "",
+                    "correct or remove it"},
         expectation{"excluded_upper_case", sound().with("excludeResources", "EXAMPLE.com/gpu"),
-                    code::list_item_malformed, "data.excludeResources", "EXAMPLE.com/gpu", "",
+                    error_code::list_item_malformed, "data.excludeResources", "EXAMPLE.com/gpu", "",
                     "write \"example.com/gpu\""},
-        expectation{"related_itself", sound().with("relatedResources", "example.com/fpga"), code::list_names_itself,
-                    "data.relatedResources", "example.com/fpga", "", "remove it"},
+        expectation{"related_itself", sound().with("relatedResources", "example.com/fpga"),
+                    error_code::list_names_itself, "data.relatedResources", "example.com/fpga", "", "remove it"},
         expectation{"related_and_excluded",
                     sound().with("relatedResources", "example.com/a").with("excludeResources", "example.com/a"),
-                    code::related_and_excluded, "data.excludeResources", "example.com/a", "",
+                    error_code::related_and_excluded, "data.excludeResources", "example.com/a", "",
                     "take \"example.com/a\" out of one of them"},
         expectation{"limits_off_requests_required",
                     sound().with("limits", "disabled").with("requests", "required").without("defaultValue"),
-                    code::impossible_requests, "data.requests", "required", "",
+                    error_code::impossible_requests, "data.requests", "required", "",
                     "set data.limits to \"optional\", or data.requests to \"disabled\""},
         expectation{"default_the_plugin_refuses", sound("tencent.com/vcuda-core").with("defaultValue", "150"),
-                    code::default_not_legal, "data.defaultValue", "150",
+                    error_code::default_not_legal, "data.defaultValue", "150",
                     "1 to 99 (a share of a card) and multiples of 100 (whole cards)",
                     "write \"100\", or leave it empty"},
         expectation{"default_of_no_share", sound("tencent.com/vcuda-core").with("defaultValue", "0"),
-                    code::default_not_legal, "data.defaultValue", "0",
+                    error_code::default_not_legal, "data.defaultValue", "0",
                     "1 to 99 (a share of a card) and multiples of 100 (whole cards)", "write \"1\", or leave it empty"},
         expectation{
-            "nobody_may_use_it", sound().with("limits", "disabled").without("defaultValue"), code::unusable,
+            "nobody_may_use_it", sound().with("limits", "disabled").without("defaultValue"), error_code::unusable,
             "data.limits", "disabled", "",
             "if no one shall use it, set the enabled label to \"false\"; otherwise set data.limits to \"optional\""},
         expectation{"S22_domains_differ",
                     sound()
                         .labelled("features.alauda.io/type", "CustomResourceLimitation")
                         .labelled("features.alauda.io/enabled", "false"),
-                    code::label_domains_differ, "metadata.labels[features.alauda.io/enabled]", "false", "",
+                    error_code::label_domains_differ, "metadata.labels[features.alauda.io/enabled]", "false", "",
                     "remove the label of features.alauda.io, or make them equal"},
-        expectation{"name", sound().named("my-fpga"), code::name_without_prefix, "metadata.name", "my-fpga", "",
+        expectation{"name", sound().named("my-fpga"), error_code::name_without_prefix, "metadata.name", "my-fpga", "",
                     "give it such a name, which is what the console and people look for"}),
     [](const auto& test) { return std::string(test.param.name); });
 
@@ -236,7 +238,7 @@ TEST(declaration, S24_knows_every_word_of_the_vocabulary) {
 TEST(declaration, says_that_a_default_without_limits_is_never_used) {
   const auto findings = findings_of(sound().with("limits", "disabled"));
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].kind, code::default_unused);
+  EXPECT_EQ(findings[0].kind, error_code::default_unused);
 }
 
 TEST(declaration, S26_has_texts_in_both_languages_and_falls_back_to_the_other) {
@@ -254,7 +256,7 @@ TEST(declaration, belongs_into_its_namespace) {
   elsewhere.key.ns = "default";
   const auto findings = findings_of(elsewhere);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].kind, code::wrong_namespace);
+  EXPECT_EQ(findings[0].kind, error_code::wrong_namespace);
   EXPECT_EQ(remedy_of(findings[0], text::language::en), "move it to kube-public");
   parse_settings settings;
   settings.ns = "default";
@@ -281,15 +283,15 @@ TEST(device_config, names_the_node_label) {
 
 TEST(device_config, is_refused_without_a_legal_label) {
   const auto codes = [](const config_map_text& config_map_text) {
-    std::vector<code> out;
+    std::vector<error_code> out;
     for (const auto& f : parse_device(config_map_text.view()).findings) out.push_back(f.kind);
     return out;
   };
-  EXPECT_EQ(codes(device().without("nodeLabelKey")), std::vector{code::missing});
-  EXPECT_EQ(codes(device().without("deviceName")), std::vector{code::missing});
-  EXPECT_EQ(codes(device("x", "a b")), std::vector{code::device_label_key_malformed});
-  EXPECT_EQ(codes(device("x", "a", "!")), std::vector{code::device_label_value_malformed});
-  EXPECT_EQ(codes(device().with("nodeLabel", "x")), std::vector{code::unknown_field});
+  EXPECT_EQ(codes(device().without("nodeLabelKey")), std::vector{error_code::missing});
+  EXPECT_EQ(codes(device().without("deviceName")), std::vector{error_code::missing});
+  EXPECT_EQ(codes(device("x", "a b")), std::vector{error_code::device_label_key_malformed});
+  EXPECT_EQ(codes(device("x", "a", "!")), std::vector{error_code::device_label_value_malformed});
+  EXPECT_EQ(codes(device().with("nodeLabel", "x")), std::vector{error_code::unknown_field});
 }
 
 TEST(words, S26_are_complete_in_both_languages_for_every_finding) {

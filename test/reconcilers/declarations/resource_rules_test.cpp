@@ -30,10 +30,10 @@ class resource_rules_test : public testing::Test {
   kube::client client{server.transport};
   recording_recorder recorder;
   controller::store<kube::config_map> declared;
-  controller::store<owned_runtime_class> runtimes;
+  controller::store<api::owned_runtime_class> runtimes;
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
-  controller::store<compiled_rules> rules;
+  controller::store<api::compiled_rules> rules;
   controller::milliseconds now{10'000};
   int reported = 0;
   bool filled_by_policies = true;
@@ -53,9 +53,9 @@ class resource_rules_test : public testing::Test {
     server.watch = [this](const std::string& changed_path, const json& is, const json& was) {
       if (changed_path != path) return;
       if (is.is_null())
-        rules.erase(*compiled_rules::decode(was.dump()));
+        rules.erase(*api::compiled_rules::decode(was.dump()));
       else
-        rules.put(*compiled_rules::decode(is.dump()));
+        rules.put(*api::compiled_rules::decode(is.dump()));
     };
     // Server-side apply takes away what its owner no longer sets.
     server.interfere = [this](const kube::request& request) -> std::optional<kube::response> {
@@ -141,7 +141,7 @@ TEST_F(resource_rules_test, S24_writes_the_accepted_declarations_once_and_then_n
   policy("Deny");
   settle();
   EXPECT_THAT(server.writes(), ElementsAre(std::string("apply ") + path));
-  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Deny");
+  EXPECT_EQ(object()["metadata"]["labels"][api::names::enforcement_label], "Deny");
   EXPECT_EQ(object()["spec"]["rules"]["example.com/fpga"]["fill"], "1");
   server.forget();
   settle(), settle();
@@ -150,7 +150,7 @@ TEST_F(resource_rules_test, S24_writes_the_accepted_declarations_once_and_then_n
 }
 
 TEST_F(resource_rules_test, says_whether_pods_are_sent_to_our_scheduler_and_leaves_it_as_it_is_before_that_is_decided) {
-  const auto label = [this] { return object()["metadata"]["labels"][names::scheduler_label]; };
+  const auto label = [this] { return object()["metadata"]["labels"][api::names::scheduler_label]; };
   policy("Off");
   settle();
   EXPECT_EQ(label(), "None");
@@ -165,7 +165,7 @@ TEST_F(resource_rules_test, says_whether_pods_are_sent_to_our_scheduler_and_leav
   settle();
   EXPECT_EQ(label(), "None");
   auto edited = object();
-  edited["metadata"]["labels"][names::scheduler_label] = "Dedicated";  // by hand
+  edited["metadata"]["labels"][api::names::scheduler_label] = "Dedicated";  // by hand
   server.put(path, edited);
   settle();
   EXPECT_EQ(label(), "None");
@@ -177,10 +177,10 @@ TEST_F(resource_rules_test, follows_the_policy_and_goes_with_it) {
   EXPECT_TRUE(object().is_null()) << "no one asked for anything";
   policy("Warn");
   settle();
-  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Warn");
+  EXPECT_EQ(object()["metadata"]["labels"][api::names::enforcement_label], "Warn");
   policy("Off");
   settle();
-  EXPECT_EQ(object()["metadata"]["labels"][names::enforcement_label], "Off");
+  EXPECT_EQ(object()["metadata"]["labels"][api::names::enforcement_label], "Off");
   EXPECT_EQ(subject.state()->reason, "Off");
   policies.erase(*policies.find({{}, "default"}));
   settle();

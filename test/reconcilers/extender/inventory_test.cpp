@@ -14,7 +14,7 @@ using testing::IsEmpty;
 
 const auto any = [](std::string_view key) { return key == "example.com/fpga"; };
 
-quota::node seen(const kube::node& node, const reconcilers::accelerator_policy* policy = nullptr) {
+quota::node_inventory seen(const kube::node& node, const reconcilers::accelerator_policy* policy = nullptr) {
   return node_of(node, policy, any);
 }
 

@@ -115,18 +115,18 @@ inline json document(const kube::pod& pod) {
 }
 
 /// Cards as an agent reports them.
-inline reconcilers::accelerator_node reported(const std::string& node, const json& cards) {
+inline api::accelerator_node reported(const std::string& node, const json& cards) {
   const json document{{"metadata",
                        {{"name", node},
                         {"uid", "00000000-0000-4000-8000-000000000009"},
                         {"resourceVersion", std::to_string(next_version())}}},
                       {"status", {{"cards", cards}}}};
-  return *reconcilers::accelerator_node::decode(document.dump());
+  return *api::accelerator_node::decode(document.dump());
 }
 
 /// An AcceleratorQuota as the API server has it.
-inline reconcilers::accelerator_quota quota_of(const std::string& ns, const std::string& name, const json& spec,
-                                               std::int64_t generation = 3) {
+inline api::accelerator_quota quota_of(const std::string& ns, const std::string& name, const json& spec,
+                                       std::int64_t generation = 3) {
   const json written{{"apiVersion", "quartermaster.io/v1alpha1"},
                      {"kind", "AcceleratorQuota"},
                      {"metadata",
@@ -136,10 +136,10 @@ inline reconcilers::accelerator_quota quota_of(const std::string& ns, const std:
                        {"resourceVersion", std::to_string(next_version())},
                        {"generation", generation}}},
                      {"spec", spec}};
-  return *reconcilers::accelerator_quota::decode(written.dump());
+  return *api::accelerator_quota::decode(written.dump());
 }
 /// Limits of namespace "lab", where pods of these tests are; another generation each time.
-inline reconcilers::accelerator_quota limits_of_lab(const json& hard) {
+inline api::accelerator_quota limits_of_lab(const json& hard) {
   return quota_of("lab", "q", {{"hard", hard}}, static_cast<std::int64_t>(next_version()));
 }
 
@@ -147,18 +147,18 @@ struct stores {
   controller::store<kube::pod> pods;
   controller::store<kube::node> nodes;
   controller::store<reconcilers::accelerator_policy> policies;
-  controller::store<reconcilers::compiled_rules> rules;
-  controller::store<reconcilers::accelerator_quota> quotas;
+  controller::store<api::compiled_rules> rules;
+  controller::store<api::accelerator_quota> quotas;
   controller::store<kube::config_map> old_quotas;
-  controller::store<reconcilers::accelerator_node> cards;
+  controller::store<api::accelerator_node> cards;
 
   stores() {
     auto sync = [](auto& store) { store.begin(), store.commit(); };
     sync(pods), sync(nodes), sync(policies), sync(rules), sync(quotas), sync(old_quotas), sync(cards);
   }
   void declare(const json& keys) {
-    reconcilers::compiled_rules rules_now;
-    rules_now.key = reconcilers::compiled_rules::only();
+    api::compiled_rules rules_now;
+    rules_now.key = api::compiled_rules::only();
     rules_now.resource_version = next_version();
     rules_now.spec = json{{"keys", keys}}.dump();
     rules.put(rules_now);

@@ -84,25 +84,25 @@ TEST(accelerator_policy, durations_are_hours_minutes_and_seconds) {
 }
 
 TEST(accelerator_node, keeps_the_controllers_part_of_the_status) {
-  const auto node = accelerator_node::decode(R"({"metadata":{"name":"gpu-1","ownerReferences":[
+  const auto node = api::accelerator_node::decode(R"({"metadata":{"name":"gpu-1","ownerReferences":[
       {"apiVersion":"v1","kind":"Node","name":"gpu-1","uid":"2083d912-a2b9-4844-b4ea-11be59386882"}]},
     "status":{"requestedMode":"vgpu","actualMode":"pgpu","phase":"Draining","reason":"PodsHoldCards","message":"m",
       "since":"2026-01-01T00:00:00Z","blockers":["ns/a","ns/b"],"cards":[{"uuid":"GPU-1","index":0}]}})");
   ASSERT_TRUE(node) << node.error().message;
-  const mode_status want{.requested_mode = "vgpu",
-                         .actual_mode = "pgpu",
-                         .phase = "Draining",
-                         .reason = "PodsHoldCards",
-                         .message = "m",
-                         .since = "2026-01-01T00:00:00Z",
-                         .ready = {},
-                         .ready_since = {},
-                         .blockers = {"ns/a", "ns/b"},
-                         .given_up = {}};
+  const api::mode_status want{.requested_mode = "vgpu",
+                              .actual_mode = "pgpu",
+                              .phase = "Draining",
+                              .reason = "PodsHoldCards",
+                              .message = "m",
+                              .since = "2026-01-01T00:00:00Z",
+                              .ready = {},
+                              .ready_since = {},
+                              .blockers = {"ns/a", "ns/b"},
+                              .given_up = {}};
   EXPECT_EQ(node->mode, want);
   ASSERT_EQ(node->owners.size(), 1u);
   EXPECT_EQ(node->owners[0].kind, "Node");
-  EXPECT_TRUE(accelerator_node::decode(R"({"metadata":{"name":"gpu-1"}})"));
+  EXPECT_TRUE(api::accelerator_node::decode(R"({"metadata":{"name":"gpu-1"}})"));
 }
 
 TEST(owned_object, fingerprints_what_is_not_metadata) {
@@ -114,15 +114,15 @@ TEST(owned_object, fingerprints_what_is_not_metadata) {
                "\x12\x01") +
            spec;
   };
-  const auto first = owned_service::decode(with_spec('x'));
-  const auto other = owned_service::decode(with_spec('y'));
+  const auto first = api::owned_service::decode(with_spec('x'));
+  const auto other = api::owned_service::decode(with_spec('y'));
   ASSERT_TRUE(first) << first.error().message;
   ASSERT_TRUE(other);
   EXPECT_EQ(first->key.name, "a");
   EXPECT_NE(*first, *other);
-  EXPECT_EQ(*first, *owned_service::decode(with_spec('x')));
-  EXPECT_FALSE(owned_service::decode("\x0a\x7f"));
-  EXPECT_FALSE(owned_service_account::decode(""));
+  EXPECT_EQ(*first, *api::owned_service::decode(with_spec('x')));
+  EXPECT_FALSE(api::owned_service::decode("\x0a\x7f"));
+  EXPECT_FALSE(api::owned_service_account::decode(""));
 }
 
 TEST(accelerator_policy, S24_reads_how_strictly_pods_are_held_to_declarations) {

@@ -47,7 +47,7 @@ class cluster {
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
-  controller::store<accelerator_node> objects;
+  controller::store<api::accelerator_node> objects;
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
   std::vector<kube::object_key> woken;
@@ -79,7 +79,7 @@ class cluster {
         node.allocatable.emplace_back(name, amount.get<std::int64_t>());
       is.is_null() ? nodes.erase(node) : nodes.put(node);
     } else {
-      auto object = accelerator_node::decode(any.dump());
+      auto object = api::accelerator_node::decode(any.dump());
       ASSERT_TRUE(object) << object.error().message;
       is.is_null() ? objects.erase(*object) : objects.put(*object);
     }

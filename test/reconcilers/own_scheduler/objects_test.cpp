@@ -86,8 +86,8 @@ TEST(dedicated_objects, S54_the_version_told_is_the_images) {
            {"kube-scheduler:mine", ""}}) {
     EXPECT_EQ(version_of({.image = image}, "v1.36.3"), version) << image;
     const auto set = object({.image = image}, known(), 1)["metadata"]["annotations"];
-    EXPECT_EQ(set[names::scheduler_version_annotation], version) << image;
-    EXPECT_EQ(set[names::server_version_annotation], "v1.36.3") << image;
+    EXPECT_EQ(set[api::names::scheduler_version_annotation], version) << image;
+    EXPECT_EQ(set[api::names::server_version_annotation], "v1.36.3") << image;
   }
 }
 
@@ -112,8 +112,8 @@ TEST(dedicated_objects, another_certificate_or_configuration_starts_the_schedule
   EXPECT_NE(annotations({}, known()), annotations({}, other));
   auto elsewhere = known();
   elsewhere.ns = "gpu";
-  EXPECT_NE(annotations({}, known())[names::scheduler_config_annotation],
-            annotations({}, elsewhere)[names::scheduler_config_annotation]);
+  EXPECT_NE(annotations({}, known())[api::names::scheduler_config_annotation],
+            annotations({}, elsewhere)[api::names::scheduler_config_annotation]);
   EXPECT_EQ(annotations({.replicas = 3}, known()), annotations({}, known())) << "more of the same";
 }
 

@@ -37,15 +37,15 @@ class cluster {
   recording_recorder recorder;
   controller::registry metrics, later_metrics;
   controller::store<accelerator_policy> policies;
-  controller::store<compiled_rules> rules;
+  controller::store<api::compiled_rules> rules;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
   controller::store<extender_secret> secrets;
   controller::store<kube::deployment> deployments;
   controller::store<kube::daemon_set> daemon_sets;
-  controller::store<owned_service> services;
-  controller::store<owned_service_account> accounts;
-  controller::store<owned_config_map> files;
+  controller::store<api::owned_service> services;
+  controller::store<api::owned_service_account> accounts;
+  controller::store<api::owned_config_map> files;
   controller::milliseconds now{1'000'000};
   std::string server_version = "v1.36.3";
   int reported = 0, switched = 0, isolated = 0;
@@ -100,7 +100,7 @@ class cluster {
       set.replicas = set.updated = set.ready = set.available = status.value("up", 0);
       is.is_null() ? deployments.erase(set) : deployments.put(set);
     } else if (path == file_path) {
-      owned_config_map file;
+      api::owned_config_map file;
       read(file);
       file.content = std::hash<std::string>{}(any["data"].dump());
       is.is_null() ? files.erase(file) : files.put(file);
@@ -119,8 +119,8 @@ class cluster {
   }
   /// As resource_rules writes it.
   void label(bool sends) {
-    compiled_rules out;
-    out.key = compiled_rules::only();
+    api::compiled_rules out;
+    out.key = api::compiled_rules::only();
     out.resource_version = ++version_;
     out.labels = packed({{"quartermaster.io/scheduler", sends ? "Dedicated" : "None"}});
     rules.put(out);

@@ -68,9 +68,9 @@ class cluster {
   controller::store<accelerator_policy> policies;
   controller::store<kube::node> nodes;
   controller::store<kube::daemon_set> daemon_sets;
-  controller::store<owned_service> services;
-  controller::store<owned_service_account> accounts;
-  controller::store<owned_config_map> files;
+  controller::store<api::owned_service> services;
+  controller::store<api::owned_service_account> accounts;
+  controller::store<api::owned_config_map> files;
   controller::store<kube::config_map> declared, devices;
   std::chrono::milliseconds now{1'000'000};
   bool lag = false;
@@ -106,16 +106,16 @@ class cluster {
     if (path.starts_with(sets))
       apply(daemon_sets, projection_of<kube::daemon_set>(any));
     else if (path.find("/services/") != std::string::npos && is_owned)
-      apply(services, projection_of<owned_service>(any));
+      apply(services, projection_of<api::owned_service>(any));
     else if (path.find("/serviceaccounts/") != std::string::npos && is_owned)
-      apply(accounts, projection_of<owned_service_account>(any));
+      apply(accounts, projection_of<api::owned_service_account>(any));
     else if (path.starts_with(declared_path)) {
       const auto labels = any["metadata"].value("labels", json::object());
       const auto item = projection_of<kube::config_map>(any);
       if (labels.contains("features.cpaas.io/type")) apply(declared, item);
       if (labels.contains("device-plugin.cpaas.io/config")) apply(devices, item);
     } else if (path.find("/configmaps/") != std::string::npos && is_owned)
-      apply(files, projection_of<owned_config_map>(any));
+      apply(files, projection_of<api::owned_config_map>(any));
     else if (path.find("/acceleratorpolicies/") != std::string::npos)
       apply(policies, *accelerator_policy::decode(any.dump()));
   }

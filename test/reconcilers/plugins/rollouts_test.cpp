@@ -51,7 +51,7 @@ class cluster {
   controller::store<kube::daemon_set> sets;
   controller::store<kube::node> nodes;
   controller::store<kube::pod> pods;
-  controller::store<accelerator_node> objects;
+  controller::store<api::accelerator_node> objects;
   node_pods on_nodes{pods, "quartermaster"};
   std::chrono::milliseconds now{1'000'000};
   bool lag_sets = false, lag_pods = false;
@@ -107,7 +107,7 @@ class cluster {
     made.ready = kube::condition_status::yes;
     made.allocatable = {{"tencent.com/vcuda-core", cores}, {"tencent.com/vcuda-memory", cores / 2}};
     nodes.put(made);
-    accelerator_node object;
+    api::accelerator_node object;
     object.key.name = name;
     object.resource_version = version_;
     object.mode.actual_mode = "vgpu";

@@ -15,7 +15,8 @@ struct accelerator_quota_test : rig {
   reconcilers::quota_enforcement enforced{true, "SchedulerAsks", "one asks"};
   json status(const std::string& ns, const std::string& name, const reconcilers::held_back& refused = {}) {
     const auto rows = book.limits().standings(ns);
-    return status_of(*known.quotas.find({ns, name}), {rows, refused, enforced, book.models()}, "2026-01-01T00:00:00Z");
+    return reconcilers::status_of(*known.quotas.find({ns, name}), {rows, refused, enforced, book.models()},
+                                  "2026-01-01T00:00:00Z");
   }
   reconcilers::recording_transport transport;
   kube::client api{transport};

@@ -7,11 +7,11 @@
 namespace extender_test {
 namespace {
 
-using reconcilers::read_gpu_quota;
+using api::read_gpu_quota;
 using testing::HasSubstr;
 
 TEST(gpu_quota, is_read_as_gpu_quota_admission_reads_it) {
-  const auto got = read_gpu_quota(R"({"lab":{"quota":{"Tesla-T4":2,"A100":0},"pool":["public"]},"none":{}})");
+  const auto got = api::read_gpu_quota(R"({"lab":{"quota":{"Tesla-T4":2,"A100":0},"pool":["public"]},"none":{}})");
   ASSERT_TRUE(got);
   ASSERT_EQ(got->size(), 2u);
   const auto& lab = got->at(0);
@@ -21,7 +21,7 @@ TEST(gpu_quota, is_read_as_gpu_quota_admission_reads_it) {
   ASSERT_EQ(lab.limits.size(), 2u);
   EXPECT_EQ(lab.limits[1].nominal[static_cast<std::size_t>(quota::resource::cores)], 200);
   EXPECT_TRUE(got->at(1).only_models->empty()) << "a namespace without a quota may use nothing";
-  EXPECT_TRUE(read_gpu_quota("")->empty());
+  EXPECT_TRUE(api::read_gpu_quota("")->empty());
 }
 
 TEST(gpu_quota, what_is_wrong_is_said_with_its_place) {
@@ -37,7 +37,7 @@ TEST(gpu_quota, what_is_wrong_is_said_with_its_place) {
       {R"({"lab":{"pool":"public"}})", "lab.pool is no list"},
       {R"({"lab":{"pool":[1]}})", "lab.pool has 1"}};
   for (const auto& [text, reason] : wrong) {
-    const auto got = read_gpu_quota(text);
+    const auto got = api::read_gpu_quota(text);
     ASSERT_FALSE(got) << text;
     EXPECT_THAT(got.error(), HasSubstr(reason));
   }

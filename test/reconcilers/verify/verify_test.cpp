@@ -58,7 +58,7 @@ struct cluster {
     added.node.operating_system = "linux";
     added.node.architecture = "amd64";
     added.node.capacity = added.node.allocatable = {{"tencent.com/vcuda-core", 400}, {"tencent.com/vcuda-memory", 240}};
-    added.status = mode_status();
+    added.status = api::mode_status();
     added.status->requested_mode = added.status->actual_mode = "vgpu";
     added.status->phase = phases::ready;
     added.status->reason = "Enrolled";
@@ -506,7 +506,7 @@ TEST(verify, what_the_operator_has_not_come_to_yet_is_unsettled_and_nothing_else
 }
 
 TEST(verify, S4_every_finding_has_words_and_a_remedy_in_both_languages) {
-  std::set<code> seen;
+  std::set<stage_code> seen;
   for (const auto& defect : defects) {
     cluster broken;
     defect.seed(broken);
@@ -535,7 +535,7 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   mistyped.phase(phases::refused, "UnknownMode");
   const auto found = mistyped.walked();
   const auto& steps = found.nodes.at(0).steps;
-  const auto label = std::ranges::find(steps, code::unknown_mode, &step::cause);
+  const auto label = std::ranges::find(steps, stage_code::unknown_mode, &step::cause);
   ASSERT_NE(label, steps.end());
   EXPECT_THAT(text_of(*label, language::en), testing::EndsWith("Did you mean vgpu?"));
   EXPECT_THAT(text_of(*label, language::zh),
@@ -547,7 +547,7 @@ TEST(verify, a_label_that_names_no_mode_is_told_what_is_allowed_in_both_language
   two.node_labels["quartermaster.io/mode"] = "mps";
   two.phase(phases::refused, "ConflictingLabels");
   const auto both = two.walked();
-  const auto match = std::ranges::find(both.nodes.at(0).steps, code::conflicting_labels, &step::cause);
+  const auto match = std::ranges::find(both.nodes.at(0).steps, stage_code::conflicting_labels, &step::cause);
   ASSERT_NE(match, both.nodes.at(0).steps.end());
   EXPECT_THAT(text_of(*match, language::zh),
               testing::AllOf(HasSubstr("nvidia-device-enable=vgpu"), HasSubstr("互相矛盾")));

@@ -1,6 +1,6 @@
 #pragma once
-// What a JSON object says, where a member may be missing or of another type: then a text is empty and a number is the
-// other one. Any value may be asked, null too.
+// What a JSON object says, where a member may be missing or of another type. A missing text is empty, and a missing
+// number is `otherwise`. The object may be any value, null too.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>

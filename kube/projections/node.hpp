@@ -30,6 +30,7 @@ struct node : object {
   std::vector<taint> taints;                           ///< in the server's order: patches test positions
   quantities capacity;                                 ///< extended resources only
   quantities allocatable;                              ///< extended resources only
+  std::string container_runtime;                       ///< "containerd://2.1.4"
   std::string kubelet_version;                         ///< "v1.36.3"
   std::string operating_system;                        ///< "linux"
   std::string architecture;                            ///< "amd64"

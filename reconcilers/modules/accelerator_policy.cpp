@@ -55,6 +55,7 @@ module_spec read_module(json::value object) {
     if (key == "env") made.env = text_of(field);
     if (key == "tolerations") made.tolerations = text_of(field);
     if (key == "priorityClassName") made.priority_class = json::text_or(field);
+    if (key == "runtimeClassName") made.runtime_class = json::text_or(field);
     if (key == "rollout") made.rollout = json::text_or(field);
     if (key == "adopt") made.adopt = json::flag_or(field, false);
     if (key == "settings") made.settings = read_settings(field);

@@ -302,6 +302,9 @@ std::vector<intent> declarations_of(const module_type& type, const module_spec& 
   auto about = known;
   about.module = type.name;
   for (auto& declaration : type.declarations(spec, about)) {
+    // Pods that use the resource need the runtime that the plugin needs.
+    if (auto& data = declaration.at("data"); data.contains("runtimeClassName"))
+      data["runtimeClassName"] = spec.runtime_class;
     out.push_back(stamped(std::move(declaration), type, spec, known, ns));
     out.back().adopt = false;  // a person's ConfigMap counts, whatever the policy says of workloads
     out.back().yields = true;

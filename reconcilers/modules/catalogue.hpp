@@ -35,6 +35,7 @@ struct node_needs {
   int compute_capability = 0;  ///< 10 x major + minor, 0: any
   int cuda = 0;                ///< 100 x major + minor of the newest runtime the driver supports, 0: any
   bool mig = true;             ///< may cards be cut by MIG?
+  int containerd_below = 0;    ///< the tested image fails on this major version and on newer ones; 0: on none
 };
 
 /// What keeps pods on one card apart, and nothing stronger is ever said.

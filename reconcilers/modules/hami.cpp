@@ -23,6 +23,7 @@ constexpr std::string_view name = "hami-device-plugin";
 constexpr std::string_view account = "hami-device-plugin";
 constexpr std::string_view image = "docker.io/projecthami/hami:v2.10.0";
 constexpr std::string_view config = "hami-device-plugin-config", config_file = "device-config.yaml";
+constexpr std::string_view nodes_file = "config.json";
 
 constexpr std::string_view mig_strategies[] = {"none", "mixed"};
 constexpr std::string_view core_policies[] = {"default", "force", "disable"};
@@ -49,7 +50,10 @@ std::string value(const module_spec& spec, std::string_view setting) {
   return setting_of(known_settings, spec, setting);
 }
 
-/// Read by the plugin; the part that places pods has to read the same numbers.
+/// Read by the plugin; the part that places pods has to read the same numbers. Every key of `nvidia:` that the pinned
+/// version's chart writes is here: the plugin dereferences some without asking (server.go, libCudaLogLevel), and a key
+/// that it misses ends it in the first Allocate. migProfileAllowlist is left out, because only operating mode "mig"
+/// reads it. The chart has disableCoreLimit as a flag of the plugin, but the plugin reads it from this file alone.
 std::string config_of(const module_spec& spec) {
   const std::pair<const char*, const char*> lines[] = {
       {"resourceCountName", "resourceName"},
@@ -65,10 +69,22 @@ std::string config_of(const module_spec& spec) {
       {"deviceCoreScaling", "deviceCoreScaling"},
       {"gpuCorePolicy", "GPU_CORE_UTILIZATION_POLICY"},
   };
-  std::string out = "nvidia:\n  overwriteEnv: false\n  memoryFactor: 1\n";
+  std::string out =
+      "nvidia:\n  overwriteEnv: false\n  memoryFactor: 1\n  preConfiguredDeviceMemory: 0\n"
+      "  enableNumaTopology: false\n  libCudaLogLevel: 1\n";
+  // The plugin writes GPU_CORE_UTILIZATION_POLICY=disable into containers by this key only; gpuCorePolicy is for HAMi's
+  // own webhook.
+  const bool unlimited =
+      flag_of(known_settings, spec, "disablecorelimit") || value(spec, "GPU_CORE_UTILIZATION_POLICY") == "disable";
+  out += std::string("  disableCoreLimit: ") + (unlimited ? "true" : "false") + "\n";
+  out += "  runtimeClassName: \"" + spec.runtime_class + "\"\n";
   for (const auto& [key, variable] : lines) out += "  " + std::string(key) + ": " + value(spec, variable) + "\n";
   return out;
 }
+
+/// Settings of single nodes. Node sets take their place here, so there are none. Without the file the plugin writes an
+/// error at each start and registers its cards with an empty mode, not as hami-core.
+constexpr const char* no_nodes = "{\"nodeconfig\": []}\n";
 
 json plugin(const module_spec& spec) {
   json command = {"nvidia-device-plugin", "--config-file=/device-config.yaml",
@@ -92,6 +108,7 @@ json plugin(const module_spec& spec) {
   };
   out["volumeMounts"].push_back(
       {{"name", "config"}, {"mountPath", "/device-config.yaml"}, {"subPath", config_file}, {"readOnly", true}});
+  out["volumeMounts"].push_back(mount("nodes", "/config", true));
   if (const auto killer = value(spec, "ACTIVE_OOM_KILLER"); !killer.empty())
     out["env"].push_back(variable("ACTIVE_OOM_KILLER", killer));
   if (!spec.args.empty()) out["args"] = json::parse(spec.args);
@@ -130,6 +147,7 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
       host_path("sys", "/sys", "Directory"),
       host_path("var", "/var", "Directory"),
       file_volume(known, "config", config, config_file),
+      file_volume(known, "nodes", config, nodes_file),
   };
   auto set = daemon_set("hami", name, spec, json::array({plugin(spec), monitor(spec)}), volumes,
                         {"nvidia.com/gpu", "nvidia.com/gpualloc"});
@@ -138,7 +156,9 @@ std::vector<json> objects(const module_spec& spec, const facts& known) {
   pod["hostPID"] = true;
   pod["serviceAccountName"] = account;
   pod["automountServiceAccountToken"] = true;
-  return {service_account(account), file(known, config, config_file, config_of(spec)), std::move(set)};
+  auto files = file(known, config, config_file, config_of(spec));
+  files["data"].update(file(known, config, nodes_file, no_nodes).at("data"));
+  return {service_account(account), std::move(files), std::move(set)};
 }
 
 std::vector<std::string> resources_with(const module_spec& spec) { return {value(spec, "resourceName")}; }

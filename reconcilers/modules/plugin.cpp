@@ -59,6 +59,7 @@ json daemon_set(std::string_view module, std::string_view name, const module_spe
       {"containers", std::move(containers)},
       {"volumes", std::move(volumes)},
   };
+  if (!spec.runtime_class.empty()) pod["runtimeClassName"] = spec.runtime_class;
   if (!spec.pull_secrets.empty()) pod["imagePullSecrets"] = json::parse(spec.pull_secrets);
   return {
       {"apiVersion", "apps/v1"},

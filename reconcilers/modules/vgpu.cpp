@@ -111,7 +111,8 @@ constinit const module_type vgpu = {
     .label_values = values,
     .resources = resources,
     .daemon_set = name,
-    .needs = {.architectures = architectures, .mig = false},
+    // It speaks CRI v1alpha2 alone (its pkg/runtime/runtime.go), which containerd 2.0 no longer has.
+    .needs = {.architectures = architectures, .mig = false, .containerd_below = 2},
     .objects = objects,
     .isolates = isolation::soft,
     .rolls_out =

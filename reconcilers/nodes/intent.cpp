@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/names.hpp"
+#include "reconcilers/nodes/preflight.hpp"
 #include "text/nearest.hpp"
 #include "text/text.hpp"
 
@@ -261,6 +262,23 @@ std::optional<node_intent> unsuitable(const kube::node& node, const module_type&
   return std::nullopt;
 }
 
+/// What the tested image cannot talk to. An image that the policy names may be another build, so it is not judged.
+std::optional<node_intent> unsuitable_runtime(const kube::node& node, const module_type& mode,
+                                              const accelerator_policy& policy) {
+  constexpr std::string_view containerd = "containerd://";
+  const auto& runtime = node.container_runtime;
+  const auto spec = policy.modules.find(mode.name);
+  const bool own_image = spec != policy.modules.end() && !spec->second.image.empty();
+  if (mode.needs.containerd_below == 0 || own_image || !runtime.starts_with(containerd)) return std::nullopt;
+  const auto version = parse_version(runtime.substr(containerd.size()));
+  if (!version || version->parts[0] < mode.needs.containerd_below) return std::nullopt;
+  const std::string name(mode.name);
+  return refused(&mode, name, "UnsuitableRuntime",
+                 "mode " + name + " needs containerd older than " + std::to_string(mode.needs.containerd_below) +
+                     ".0, and the node runs " + runtime.substr(containerd.size()) +
+                     "; ask for mode hami, or name an image that runs there in spec.modules." + name + ".image");
+}
+
 /// Would the module, switched on as it is, still offer nothing?
 bool needs_image(const module_type& mode, const accelerator_policy& policy) {
   if (!mode.not_offered) return false;
@@ -291,6 +309,7 @@ node_intent judged(const kube::node& node, const module_type& mode, const accele
         "module " + name + " is off in AcceleratorPolicy default; set spec.modules." + name + ".enabled: true" +
             (needs_image(mode, *policy) ? " and spec.modules." + name + ".image, without which it is not offered"
                                         : ""));
+  if (auto no = unsuitable_runtime(node, mode, *policy)) return *std::move(no);
   if (auto reason = not_offered(mode, *policy); !reason.empty())
     return refused(&mode, name, "NotOffered", std::move(reason));
   return {kind::mode, &mode, name, {}, {}, {}, std::move(others)};

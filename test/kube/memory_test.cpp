@@ -46,8 +46,8 @@ std::size_t cost(const kube::pod& pod) {
 
 std::size_t cost(const kube::node& node) {
   std::size_t bytes = block(sizeof node) + heap(node) + array(node.taints) + heap(node.capacity) +
-                      heap(node.allocatable) + heap(node.kubelet_version) + heap(node.operating_system) +
-                      heap(node.architecture);
+                      heap(node.allocatable) + heap(node.container_runtime) + heap(node.kubelet_version) +
+                      heap(node.operating_system) + heap(node.architecture);
   for (const auto& taint : node.taints) bytes += heap(taint.key) + heap(taint.value) + heap(taint.effect);
   return bytes;
 }

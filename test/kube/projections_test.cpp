@@ -37,6 +37,7 @@ json to_json(const kube::node& node) {
           {"ready_since", node.ready_since},
           {"capacity", to_json(node.capacity)},
           {"allocatable", to_json(node.allocatable)},
+          {"container_runtime", node.container_runtime},
           {"kubelet_version", node.kubelet_version},
           {"operating_system", node.operating_system},
           {"architecture", node.architecture}};

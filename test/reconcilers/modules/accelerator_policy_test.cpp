@@ -13,7 +13,7 @@ using std::chrono::seconds;
 constexpr auto full = R"({"apiVersion":"quartermaster.io/v1alpha1","kind":"AcceleratorPolicy",
   "metadata":{"name":"default","uid":"2083d912-a2b9-4844-b4ea-11be59386882","generation":3,"resourceVersion":"305"},
   "spec":{"modules":{"pgpu":{"enabled":true,"image":"a:1","imagePullPolicy":"Always","args":["--x"],
-     "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p","rollout":"WhenIdle"},
+     "resources":{"limits":{"cpu":1}},"env":[{"name":"A","value":"b"}],"tolerations":[{"key":"k"}],"priorityClassName":"p","runtimeClassName":"r","rollout":"WhenIdle"},
      "mps":{"enabled":false}},
    "enrolment":{"default":"pgpu","verifyTimeout":"1h2m3s","maxUnavailable":"10%","drain":{"mode":"Wait"},"takeOver":true,
      "labelAliases":[{"key":"gpu","value":"on","mode":"vgpu"}]}},
@@ -35,6 +35,7 @@ TEST(accelerator_policy, keeps_what_is_acted_on) {
   EXPECT_EQ(pgpu.env, R"([{"name":"A","value":"b"}])");
   EXPECT_EQ(pgpu.tolerations, R"([{"key":"k"}])");
   EXPECT_EQ(pgpu.priority_class, "p");
+  EXPECT_EQ(pgpu.runtime_class, "r");
   EXPECT_EQ(pgpu.rollout, "WhenIdle");
   EXPECT_EQ(policy->enrolment.default_mode, "pgpu");
   EXPECT_EQ(policy->enrolment.verify_timeout, seconds(3723));

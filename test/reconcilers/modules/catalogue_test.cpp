@@ -35,6 +35,7 @@ module_spec wishful() {
   out.tolerations = R"([{"key":"team","operator":"Equal","value":"ai","effect":"NoExecute"},
                         {"key":"CriticalAddonsOnly","operator":"Exists"}])";
   out.priority_class = "high";
+  out.runtime_class = "nvidia";
   return out;
 }
 
@@ -356,6 +357,31 @@ TEST(settings, S52_each_has_a_legal_value_without_the_policy) {
     EXPECT_THAT(files["device-config.yaml"].get<std::string>(), HasSubstr(line));
 }
 
+/// The keys are those that helm renders from the chart of HAMi v2.10.0 (templates/scheduler/device-configmap.yaml).
+TEST(settings, S53_hami_gets_every_key_that_its_own_chart_writes) {
+  module_spec spec;
+  spec.settings = {{"disablecorelimit", "true"}};
+  spec.runtime_class = "nvidia";
+  const auto files = only(intents_of(hami, spec, known()), "ConfigMap", "hami-device-plugin-config")["data"];
+  const auto text = files["device-config.yaml"].get<std::string>();
+  std::ifstream keys("test/golden/modules/hami-v2.10.0.keys");
+  int count = 0;
+  for (std::string key; std::getline(keys, key); ++count) {
+    if (key == "migProfileAllowlist") continue;  // read in operating mode mig only
+    EXPECT_THAT(text, HasSubstr("\n  " + key + ": ")) << "the plugin may dereference what is missing";
+  }
+  EXPECT_EQ(count, 19);
+  EXPECT_THAT(text, HasSubstr("\n  disableCoreLimit: true\n")) << "the plugin reads it from this file alone";
+  EXPECT_THAT(text, HasSubstr("\n  runtimeClassName: \"nvidia\"\n"));
+  for (const auto* policy : {"default", "force", "disable"}) {
+    spec.settings = {{"GPU_CORE_UTILIZATION_POLICY", policy}};
+    const auto made = only(intents_of(hami, spec, known()), "ConfigMap", "hami-device-plugin-config")["data"];
+    const std::string is = policy == std::string("disable") ? "true" : "false";
+    EXPECT_THAT(made["device-config.yaml"].get<std::string>(), HasSubstr("\n  disableCoreLimit: " + is + "\n"));
+  }
+  EXPECT_EQ(json::parse(files["config.json"].get<std::string>()), json({{"nodeconfig", json::array()}}));
+}
+
 TEST(offer, S52_has_the_resources_that_the_policy_names) {
   std::map<std::string, module_spec, std::less<>> modules;
   EXPECT_EQ(offer(modules).advertiser("nvidia.com/gpualloc")->name, "hami");
@@ -508,6 +534,14 @@ TEST(module_declarations, S21_keep_the_platforms_names_and_values) {
   EXPECT_EQ(data(hami, "cf-crl-hami-nvidia-gpumem")["resourceUnit"], "Mi");
   EXPECT_EQ(data(pgpu, "cf-crl-pgpu-config"),
             json({{"deviceName", "pGPU"}, {"nodeLabelKey", "nvidia-device-enable"}, {"nodeLabelValue", "pgpu"}}));
+  module_spec with_runtime;
+  with_runtime.runtime_class = "nvidia";
+  for (const auto& entry : catalogue()) {
+    for (const auto& made : declarations_of(entry, with_runtime, known(), "kube-public")) {
+      const auto body = json::parse(made.body)["data"];
+      if (body.contains("key")) EXPECT_EQ(body["runtimeClassName"], "nvidia") << made.key.name;
+    }
+  }
   module_spec renamed;
   renamed.settings["resourceName"] = "nvidia.com/gpu";
   EXPECT_EQ(only(declarations_of(hami, renamed, known(), "kube-public"), "ConfigMap",

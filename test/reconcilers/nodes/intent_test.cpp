@@ -125,6 +125,28 @@ TEST(intent, S3_refuses_what_the_module_cannot_run_on) {
   EXPECT_EQ(judge("", "", "vgpu").type, kind::mode) << "what is not known is not held against it";
 }
 
+TEST(intent, vgpu_is_refused_where_its_image_cannot_talk_to_the_runtime) {
+  auto policy = all_on();
+  const auto judge = [&](const char* runtime, const char* mode) {
+    auto node = node_with({{"nvidia-device-enable", mode}});
+    node.container_runtime = runtime;
+    return intent_of(node, &policy);
+  };
+  for (const auto* runtime : {"containerd://2.0.0", "containerd://2.4.2", "containerd://3.0.0-rc.1"}) {
+    const auto is = judge(runtime, "vgpu");
+    EXPECT_EQ(is.reason, "UnsuitableRuntime") << runtime;
+    EXPECT_THAT(is.message, HasSubstr("mode hami"));
+    EXPECT_EQ(judge(runtime, "hami").type, kind::mode) << runtime;
+  }
+  EXPECT_EQ(judge("containerd://2.4.2", "vgpu").message,
+            "mode vgpu needs containerd older than 2.0, and the node runs 2.4.2; ask for mode hami, or name an image "
+            "that runs there in spec.modules.vgpu.image");
+  for (const auto* runtime : {"", "containerd://1.7.27", "docker://24.0.7", "cri-o://1.30.0", "containerd://unknown"})
+    EXPECT_EQ(judge(runtime, "vgpu").type, kind::mode) << runtime;
+  policy.modules["vgpu"].image = "example.com/gpu-manager:cri-v1";
+  EXPECT_EQ(judge("containerd://2.4.2", "vgpu").type, kind::mode) << "another build may speak CRI v1";
+}
+
 TEST(intent, a_node_is_told_that_what_it_asks_for_is_not_offered_yet) {
   auto policy = all_on();
   policy.modules["mps"].image.clear();

@@ -72,8 +72,9 @@ func expectNode(node *corev1.Node) values {
 	return values{"meta": expectMeta(&node.ObjectMeta, all, []string{"quartermaster.io/", "hami.io/"}),
 		"unschedulable": node.Spec.Unschedulable, "taints": taints, "ready": ready, "ready_since": since,
 		"capacity": extended(node.Status.Capacity), "allocatable": extended(node.Status.Allocatable),
-		"kubelet_version": node.Status.NodeInfo.KubeletVersion, "operating_system": node.Status.NodeInfo.OperatingSystem,
-		"architecture": node.Status.NodeInfo.Architecture}
+		"container_runtime": node.Status.NodeInfo.ContainerRuntimeVersion, "kubelet_version": node.Status.NodeInfo.KubeletVersion,
+		"operating_system": node.Status.NodeInfo.OperatingSystem,
+		"architecture":     node.Status.NodeInfo.Architecture}
 }
 
 func expectContainers(spec *corev1.PodSpec) []values {

@@ -30,7 +30,8 @@ void read_ready(std::string_view bytes, node& node) {
 }
 
 void read_info(std::string_view bytes, node& node) {
-  each_field(bytes, field<6>(node.container_runtime), field<7>(node.kubelet_version), field<9>(node.operating_system), field<10>(node.architecture));
+  each_field(bytes, field<6>(node.container_runtime), field<7>(node.kubelet_version), field<9>(node.operating_system),
+             field<10>(node.architecture));
 }
 
 void read_status(std::string_view bytes, node& node) {

@@ -41,9 +41,9 @@ struct module_spec {
   std::string tolerations;  ///< array
   std::string priority_class;
   std::string runtime_class;  ///< RuntimeClass of the plugin's pods, and of pods that use its resources
-  std::string rollout;       ///< Always, WhenIdle, OnDelete; empty: as the module says
-  std::string pull_secrets;  ///< array of {name}; the policy's, for every module
-  bool adopt = false;        ///< objects of others that bear one of our names are taken over
+  std::string rollout;        ///< Always, WhenIdle, OnDelete; empty: as the module says
+  std::string pull_secrets;   ///< array of {name}; the policy's, for every module
+  bool adopt = false;         ///< objects of others that bear one of our names are taken over
   settings_map settings;
   std::vector<node_set> node_sets;
   std::string device;  ///< object; only a module of the policy's own has it

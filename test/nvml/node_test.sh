@@ -30,14 +30,14 @@ expect() { # expect WHAT EXPECTED ACTUAL
   [[ $2 == "$3" ]] || { printf 'FAILED: %s: expected "%s", is "%s"\n' "$1" "$2" "$3"; exit 1; }
   echo "passed: $1"
 }
-expect "numbers of the device nodes" "c3:0 c3:1 c3:fe c3:ff" "$(stat -c 'c%t:%T' /dev/nvidia0 /dev/nvidia1 /dev/nvidia-modeset /dev/nvidiactl | paste -sd' ')"
-expect "an old device node" "c1:3" "$(stat -c 'c%t:%T' /dev/null)"
+expect "numbers of the device nodes" "c3:0 c3:1 c3:fe c3:ff" "$(stat -c '%t:%T' /dev/nvidia0 /dev/nvidia1 /dev/nvidia-modeset /dev/nvidiactl | paste -sd' ')"
+expect "an old device node" "1:3" "$(stat -c '%t:%T' /dev/null)"
 expect "a device node has no driver" "No such device or address" "$( (: </dev/nvidia0) 2>&1 | grep -oE 'No such device or address|Operation not permitted')"
 expect "the driver's version" 550.54.15 "$(grep -oE '[0-9]+\.[0-9.]+' /proc/driver/nvidia/version)"
 expect "the second card's UUID" GPU-a1160000-0000-4000-8000-000000000001 "$(sed -n 's/^GPU UUID: *\t *//p' /proc/driver/nvidia/gpus/0000:47:00.0/information)"
 expect "capability of GPU instance 11" 102 "$(sed -n 's/^DeviceFileMinor: //p' /proc/driver/nvidia/capabilities/gpu0/mig/gi11/access)"
 expect "its line in mig-minors" "gpu0/gi11/access 102" "$(grep '^gpu0/gi11/access' /proc/driver/nvidia-caps/mig-minors)"
-expect "its device node" c1fe:66 "$(stat -c 'c%t:%T' /dev/nvidia-caps/nvidia-cap102)"
+expect "its device node" 1fe:66 "$(stat -c '%t:%T' /dev/nvidia-caps/nvidia-cap102)"
 expect "the PCI class" 0x030200 "$(cat /sys/bus/pci/devices/0000:07:00.0/class)"
 expect "nvidia-smi -L" 5 "$(nvidia-smi -L | wc -l)"
 jq '.cards[1].temperature_c = 91' "$FOLDER/node.json" >"$FOLDER/new.json" && mv "$FOLDER/new.json" "$FOLDER/node.json"

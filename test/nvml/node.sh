@@ -6,7 +6,8 @@ set -euo pipefail
 usage() {
   cat <<'H'
 usage: node.sh FOLDER LIBRARY NVIDIA-SMI
-Run it as root in a mount namespace with its own /run, as the test cluster's real node has (or unshare --mount and a tmpfs on /run).
+Run it as root in a mount namespace with its own /run, as the test cluster's real node has (or unshare --mount and a
+tmpfs on /run).
   FOLDER      has node.json, a fixture, and models.json. It is bound to /run/nvidia-standin, so a file that is
               replaced in FOLDER is seen inside.
   LIBRARY     libnvidia-ml.so.1, put into /usr/lib/x86_64-linux-gnu; NVIDIA-SMI into /usr/bin
@@ -20,13 +21,15 @@ fail() { printf 'node.sh: %s\n' "$*" >&2; exit 1; }
 
 uvm_major=511 # dynamic in the real driver; /proc/devices names them
 caps_major=510
+tab=$'\t'
 stage=/run/nvidia-standin.stage
 
 # field JQ: of the fixture, each card merged with its model and the defaults, in the order of addresses.
 field() {
   jq -r --slurpfile models "$folder/models.json" '
     . as $node | .cards |= (map($models[0][.model // ""] // {} + {}) as $facts
-      | to_entries | map($facts[.key] + ($node.defaults // {}) + .value) | sort_by(.pci_bus_id)) | '"$1" "$folder/node.json"
+      | to_entries | map($facts[.key] + ($node.defaults // {}) + .value) | sort_by(.pci_bus_id)) | '"$1" \
+    "$folder/node.json"
 }
 
 # own_copy FOLDER: a writable layer over a folder of the machine.
@@ -67,17 +70,21 @@ make_devices() {
 }
 
 make_proc() {
-  local version line minor address name uuid
+  local version minor address name uuid
   own_tmpfs /proc/driver
   mkdir -p /proc/driver/nvidia/gpus
   version=$(field .driver.version)
-  printf 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  %s  stand-in\nGCC version:  none\n' "$version" >/proc/driver/nvidia/version
-  printf '%s\n' 'ResmanDebugLevel: 4294967295' 'ModifyDeviceFiles: 1' 'DeviceFileUID: 0' 'DeviceFileGID: 0' 'DeviceFileMode: 438' >/proc/driver/nvidia/params
-  field '.cards[] | select(.lost | not) | [.minor, .pci_bus_id, .name, .uuid] | @tsv' | while IFS=$'\t' read -r minor address name uuid; do
-    mkdir -p "/proc/driver/nvidia/gpus/$address"
-    printf 'Model: \t\t %s\nIRQ:   \t\t 0\nGPU UUID: \t %s\nBus Type: \t PCIe\nBus Location: \t %s\nDevice Minor: \t %s\nGPU Excluded:\t No\n' \
-      "$name" "$uuid" "$address" "$minor" >"/proc/driver/nvidia/gpus/$address/information"
-  done
+  printf 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  %s  stand-in\nGCC version:  none\n' "$version" \
+    >/proc/driver/nvidia/version
+  printf '%s\n' 'ResmanDebugLevel: 4294967295' 'ModifyDeviceFiles: 1' 'DeviceFileUID: 0' 'DeviceFileGID: 0' \
+    'DeviceFileMode: 438' >/proc/driver/nvidia/params
+  field '.cards[] | select(.lost | not) | [.minor, .pci_bus_id, .name, .uuid] | @tsv' |
+    while IFS=$'\t' read -r minor address name uuid; do
+      mkdir -p "/proc/driver/nvidia/gpus/$address"
+      printf '%s\n' "Model: $tab$tab $name" "IRQ:   $tab$tab 0" "GPU UUID: $tab $uuid" "Bus Type: $tab PCIe" \
+        "Bus Location: $tab $address" "Device Minor: $tab $minor" "GPU Excluded:$tab No" \
+        >"/proc/driver/nvidia/gpus/$address/information"
+    done
   { cat /proc/devices | sed '/^$/,$d'
     printf '%3d %s\n' 195 nvidia 195 nvidiactl 195 nvidia-modeset $uvm_major nvidia-uvm $caps_major nvidia-caps
     echo; sed '1,/^$/d' /proc/devices; } >"$stage/devices"
@@ -106,7 +113,8 @@ make_capabilities() {
   } >/proc/driver/nvidia-caps/mig-minors
   capability mig/config 1 400
   capability mig/monitor 2 444
-  field '.cards[] | select(.mig.enabled == true) | .minor as $card | .mig.instances[]? | .id as $gpu | .compute[] | [$card, $gpu, .id] | @tsv' |
+  field '.cards[] | select(.mig.enabled == true) | .minor as $card | .mig.instances[]? | .id as $gpu | .compute[] |
+    [$card, $gpu, .id] | @tsv' |
     while IFS=$'\t' read -r card gpu compute; do
       first=$((3 + (card * 15 + gpu) * 9))
       capability "gpu$card/mig/gi$gpu/access" "$first" 444
@@ -119,7 +127,8 @@ make_pci() {
   local address device class numa folder_of
   [[ -d /sys/bus/pci/devices ]] || return 0
   own_tmpfs /sys/bus/pci/devices
-  field '.cards[] | select(.lost | not) | [.pci_bus_id, .pci_device_id, .pci_class // "0x030200", .numa_node // -1] | @tsv' |
+  field '.cards[] | select(.lost | not) |
+    [.pci_bus_id, .pci_device_id, .pci_class // "0x030200", .numa_node // -1] | @tsv' |
     while IFS=$'\t' read -r address device class numa; do
       folder_of=/sys/bus/pci/devices/$address
       rm -rf "$folder_of"; mkdir "$folder_of"
@@ -141,7 +150,9 @@ place_programs() { # place_programs LIBRARY NVIDIA-SMI
   install -m 755 "$1" "$libraries/libnvidia-ml.so.$version"
   ln -sf "libnvidia-ml.so.$version" $libraries/libnvidia-ml.so.1
   install -m 755 "$2" /usr/bin/nvidia-smi
-  if [[ -f /etc/ld.so.cache ]] && ldconfig -C "$stage/ld.so.cache" 2>/dev/null; then mount -n --bind "$stage/ld.so.cache" /etc/ld.so.cache; fi
+  if [[ -f /etc/ld.so.cache ]] && ldconfig -C "$stage/ld.so.cache" 2>/dev/null; then
+    mount -n --bind "$stage/ld.so.cache" /etc/ld.so.cache
+  fi
 }
 
 [[ ${1:-} != --help ]] || { usage; exit 0; }
@@ -149,7 +160,8 @@ place_programs() { # place_programs LIBRARY NVIDIA-SMI
 ((EUID == 0)) || fail "not root; mounts and device nodes need it"
 folder=$(readlink -f "$1")
 [[ -f $folder/node.json && -f $folder/models.json ]] || fail "$folder needs node.json and models.json"
-mountpoint -q /run || fail "/run is no mount of its own; make one (mount -t tmpfs tmpfs /run) in a mount namespace of its own"
+mountpoint -q /run ||
+  fail "/run is no mount of its own; make one (mount -t tmpfs tmpfs /run) in a mount namespace of its own"
 [[ ! -e $stage ]] || fail "$stage exists: this namespace has a driver already"
 
 mount -n --make-rprivate / # nothing leaves the namespace

@@ -1,0 +1,195 @@
+#pragma once
+// NVML's binary interface as this stand-in serves it: the structs that cross it and the values of its enums. These are
+// our own declarations; only sizes, order and numbers are NVML's (API 13, driver branch R580). Handles are pointers.
+
+#include <cstdint>
+
+namespace nvml {
+
+enum result : int {
+  success = 0,
+  uninitialized = 1,
+  invalid_argument = 2,
+  not_supported = 3,
+  no_permission = 4,
+  already_initialized = 5,
+  not_found = 6,
+  insufficient_size = 7,
+  insufficient_power = 8,
+  driver_not_loaded = 9,
+  timeout = 10,
+  irq_issue = 11,
+  library_not_found = 12,
+  function_not_found = 13,
+  corrupted_inforom = 14,
+  gpu_is_lost = 15,
+  reset_required = 16,
+  operating_system = 17,
+  version_mismatch = 18,
+  in_use = 19,
+  memory_error = 20,
+  no_data = 21,
+  argument_version_mismatch = 25,
+  not_ready = 27,
+  gpu_not_found = 28,
+  invalid_state = 29,
+  unknown = 999,
+};
+
+struct handle;  // a card, a MIG device, a GPU instance or a compute instance
+struct event_set;
+using device = const handle*;
+
+inline constexpr std::uint32_t no_instance = 0xffffffff;  // "no GPU or compute instance" in processes and events
+inline constexpr unsigned max_links = 36;
+inline constexpr unsigned gpu_instance_profiles = 0x12;
+inline constexpr unsigned compute_instance_profiles = 9;
+
+/// The version word that callers put into a struct: its size and the number of its version.
+template <class T>
+constexpr unsigned version_word(unsigned version) {
+  return static_cast<unsigned>(sizeof(T)) | version << 24;
+}
+
+enum event_type : std::uint64_t {
+  event_single_bit_ecc = 1,
+  event_double_bit_ecc = 2,
+  event_performance_state = 4,
+  event_xid = 8,
+  event_clock = 0x10,
+};
+
+enum topology_level : int {
+  internal = 0,
+  single = 10,
+  multiple = 20,
+  host_bridge = 30,
+  same_node = 40,
+  across_nodes = 50
+};
+enum link_peer : int { peer_gpu = 0, peer_npu = 1, peer_switch = 2, peer_unknown = 0xff };
+enum p2p_index : int { p2p_read = 0, p2p_write = 1, p2p_nvlink = 2, p2p_atomics = 3, p2p_pci = 4 };
+enum p2p_status : int { p2p_ok = 0, p2p_chipset = 1, p2p_gpu = 2, p2p_not_supported = 5 };
+
+struct pci_info {
+  char bus_id_legacy[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char bus_id[32];
+};
+
+struct pci_info_ext {
+  unsigned version, domain, bus, device, device_id, subsystem_id, base_class, sub_class;
+  char bus_id[32];
+};
+
+struct memory {
+  std::uint64_t total, free, used;
+};
+
+struct memory_v2 {
+  unsigned version;
+  std::uint64_t total, reserved, free, used;
+};
+
+struct utilization {
+  unsigned gpu, memory;
+};
+
+struct process_v1 {
+  unsigned pid;
+  std::uint64_t used_memory;
+};
+
+struct process {
+  unsigned pid;
+  std::uint64_t used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+struct process_sample {
+  unsigned pid;
+  std::uint64_t time;
+  unsigned sm, memory, encoder, decoder;
+};
+
+struct process_info {
+  std::uint64_t time;
+  unsigned pid, sm, memory, encoder, decoder, jpeg, ofa;
+};
+
+struct process_info_list {
+  unsigned version, count;
+  std::uint64_t last_seen;
+  process_info* samples;
+};
+
+struct ecc_counts {
+  std::uint64_t l1_cache, l2_cache, device_memory, register_file;
+};
+
+struct remap_histogram {
+  unsigned max, high, partial, low, none;
+};
+
+struct addressing_mode {
+  unsigned version, value;
+};
+
+struct temperature {
+  unsigned version;
+  int sensor, celsius;
+};
+
+union field_data {
+  double real;
+  int signed_int;
+  unsigned unsigned_int;
+  std::uint64_t unsigned_long;
+};
+
+struct field_value {
+  unsigned field, scope;
+  std::int64_t time, latency_us;
+  int type;
+  result status;
+  field_data value;
+};
+
+struct fabric_info {
+  unsigned char cluster[16];
+  result status;
+  unsigned clique;
+  unsigned char state;
+};
+
+struct fabric_info_v2 {
+  unsigned version;
+  unsigned char cluster[16];
+  result status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+};
+
+struct fabric_info_v3 {
+  unsigned version;
+  unsigned char cluster[16];
+  result status;
+  unsigned clique;
+  unsigned char state;
+  unsigned health_mask;
+  unsigned char health_summary;
+};
+
+struct event_data {
+  device card;
+  std::uint64_t type, data;
+  unsigned gpu_instance, compute_instance;
+};
+
+struct driver_branch {
+  unsigned version;
+  char branch[80];
+};
+
+}  // namespace nvml

@@ -119,7 +119,7 @@ bool custom_resource::kept(const declarations::judgement& refused) const {
 
 void custom_resource::take_in_runtime_classes() {
   std::set<std::string, std::less<>> names;
-  for (const auto& runtime_classe : runtime_classes_->all()) names.insert(runtime_classe.key.name);
+  for (const auto& runtime_class : runtime_classes_->all()) names.insert(runtime_class.key.name);
   registry_.set_runtime_classes(std::move(names));
 }
 

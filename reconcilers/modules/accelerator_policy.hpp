@@ -40,7 +40,7 @@ struct module_spec {
   std::string env;          ///< array of {name, value}
   std::string tolerations;  ///< array
   std::string priority_class;
-  std::string runtime_class;  ///< RuntimeClass of the plugin's pods, and of pods that use its resources
+  std::string runtime_class;  ///< RuntimeClass of the plugin's pods; the module's declarations name it, too
   std::string rollout;        ///< Always, WhenIdle, OnDelete; empty: as the module says
   std::string pull_secrets;   ///< array of {name}; the policy's, for every module
   bool adopt = false;         ///< objects of others that bear one of our names are taken over

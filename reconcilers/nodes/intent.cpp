@@ -275,7 +275,7 @@ std::optional<node_intent> unsuitable_runtime(const kube::node& node, const modu
   const std::string name(mode.name);
   return refused(&mode, name, "UnsuitableRuntime",
                  "mode " + name + " needs containerd older than " + std::to_string(mode.needs.containerd_below) +
-                     ".0, and the node runs " + runtime.substr(containerd.size()) +
+                     ".0, and the node runs containerd " + std::string(runtime.substr(containerd.size())) +
                      "; ask for mode hami, or name an image that runs there in spec.modules." + name + ".image");
 }
 

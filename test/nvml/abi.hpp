@@ -82,6 +82,7 @@ struct pci_info_ext {
   char bus_id[32];
 };
 
+/// In bytes, like all amounts of memory below without another unit in their name.
 struct memory {
   std::uint64_t total, free, used;
 };
@@ -91,6 +92,7 @@ struct memory_v2 {
   std::uint64_t total, reserved, free, used;
 };
 
+/// In percent of the last sample period.
 struct utilization {
   unsigned gpu, memory;
 };
@@ -106,12 +108,14 @@ struct process {
   unsigned gpu_instance, compute_instance;
 };
 
+/// `time` in microseconds since 1970; the rest in percent.
 struct process_sample {
   unsigned pid;
   std::uint64_t time;
   unsigned sm, memory, encoder, decoder;
 };
 
+/// `time` in microseconds since 1970; the rest but `pid` in percent.
 struct process_info {
   std::uint64_t time;
   unsigned pid, sm, memory, encoder, decoder, jpeg, ofa;
@@ -123,10 +127,12 @@ struct process_info_list {
   process_info* samples;
 };
 
+/// Numbers of errors.
 struct ecc_counts {
   std::uint64_t l1_cache, l2_cache, device_memory, register_file;
 };
 
+/// Numbers of memory banks, by how many spare rows they have left.
 struct remap_histogram {
   unsigned max, high, partial, low, none;
 };
@@ -147,6 +153,7 @@ union field_data {
   std::uint64_t unsigned_long;
 };
 
+/// `time` in microseconds since 1970; `type` says which member of `value` counts.
 struct field_value {
   unsigned field, scope;
   std::int64_t time, latency_us;

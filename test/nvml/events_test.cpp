@@ -35,12 +35,17 @@ json xid(unsigned sequence, const std::string& card, unsigned number) {
   return {{"sequence", sequence}, {"card", card}, {"xid", number}};
 }
 
+/// Adds the event to the fixture.
+void happens(node& node, json event) {
+  auto content = node.content();
+  content["events"].push_back(std::move(event));
+  node.replace(content);
+}
+
 TEST(events, an_old_event_is_not_delivered_and_the_timeout_is_kept) {
   session session("t4");
   const auto card = card_at(0);
-  auto content = session.node.content();
-  content["events"].push_back(xid(1, text("nvmlDeviceGetUUID", card), 48));
-  session.node.replace(content);
+  happens(session.node, xid(1, text("nvmlDeviceGetUUID", card), 48));
   watch watch({card});
   nvml::event_data data{};
   const auto start = std::chrono::steady_clock::now();
@@ -136,9 +141,7 @@ TEST(events, the_first_form_writes_its_three_members_only) {
   session session("t4");
   const auto card = card_at(0);
   watch watch({card});
-  auto content = session.node.content();
-  content["events"].push_back(xid(1, text("nvmlDeviceGetUUID", card), 48));
-  session.node.replace(content);
+  happens(session.node, xid(1, text("nvmlDeviceGetUUID", card), 48));
   nvml::event_data data{};
   data.gpu_instance = 77;
   ASSERT_EQ(call("nvmlEventSetWait", watch.set(), static_cast<void*>(&data), 1000U), nvml::success);

@@ -138,11 +138,16 @@ TEST(intent, vgpu_is_refused_where_its_image_cannot_talk_to_the_runtime) {
     EXPECT_THAT(is.message, HasSubstr("mode hami"));
     EXPECT_EQ(judge(runtime, "hami").type, kind::mode) << runtime;
   }
-  EXPECT_EQ(judge("containerd://2.4.2", "vgpu").message,
-            "mode vgpu needs containerd older than 2.0, and the node runs 2.4.2; ask for mode hami, or name an image "
-            "that runs there in spec.modules.vgpu.image");
+  EXPECT_EQ(
+      judge("containerd://2.4.2", "vgpu").message,
+      "mode vgpu needs containerd older than 2.0, and the node runs containerd 2.4.2; ask for mode hami, or name an "
+      "image that runs there in spec.modules.vgpu.image");
   for (const auto* runtime : {"", "containerd://1.7.27", "docker://24.0.7", "cri-o://1.30.0", "containerd://unknown"})
     EXPECT_EQ(judge(runtime, "vgpu").type, kind::mode) << runtime;
+  auto by_default = node_with({{"nvidia.com/gpu.present", "true"}});
+  by_default.container_runtime = "containerd://2.4.2";
+  policy.enrolment.default_mode = "vgpu";
+  EXPECT_EQ(intent_of(by_default, &policy).type, kind::none) << "no one asked: nothing to refuse";
   policy.modules["vgpu"].image = "example.com/gpu-manager:cri-v1";
   EXPECT_EQ(judge("containerd://2.4.2", "vgpu").type, kind::mode) << "another build may speak CRI v1";
 }

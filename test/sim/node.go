@@ -49,7 +49,7 @@ func makeNode(p profile, index int, kubeletVersion string, now time.Time) *corev
 				OperatingSystem:         "linux",
 				OSImage:                 "Ubuntu 24.04.3 LTS",
 				KernelVersion:           "6.8.0-71-generic",
-				ContainerRuntimeVersion: "containerd://2.1.4",
+				ContainerRuntimeVersion: "containerd://1.7.27",
 			},
 		},
 	}

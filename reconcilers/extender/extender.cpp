@@ -49,6 +49,8 @@ scratch& kept() {
 
 constexpr std::string_view kept_for_another = "what is left is kept for a pod that is nominated to this node";
 
+constexpr std::size_t most_offers = 64;
+
 constexpr std::size_t large = 4u << 20;
 /// One large request must not leave its memory behind.
 void give_back(scratch& scratch, std::size_t body) {
@@ -218,15 +220,40 @@ http_response request_handler::preempt(const std::string& body) {
   // a node comes back with all its victims or not at all.
   std::vector<victims> out;
   std::vector<std::string> gone;
+  const bool served = emptied_already(*pod, args);
   for (auto& node : args.nodes) {
-    if (node.pods.empty()) continue;
+    if (node.pods.empty() || served) continue;
     gone.clear();
     for (const auto& uid : node.pods) gone.push_back(uid.to_string());
     if (request.nothing() || dependencies_.book.try_on(*pod, request, node.node, gone).held)
       out.push_back(std::move(node));
   }
   if (out.empty() && !request.nothing() && dependencies_.on_waiting) dependencies_.on_waiting(*pod);
+  if (!out.empty() && !request.nothing()) {
+    offer now{.pod = pod->id, .leaving = {}};
+    for (const auto& node : out)
+      for (const auto& uid : node.pods) now.leaving[std::string(node.node)].push_back(uid.to_string());
+    offers_.push_back(std::move(now));
+    if (offers_.size() > most_offers) offers_.pop_front();
+  }
   return json(preempt_result(out));
+}
+
+// kube-scheduler may see the victims' deletion before this program does. Then filter refuses the emptied node, and
+// kube-scheduler would make others leave on a second one. An empty answer makes it forget the nomination, so that an
+// attempt after this one goes on as usual.
+bool request_handler::emptied_already(const kube::pod& pod, const preempt_args& args) {
+  const auto offered = std::ranges::find(offers_, pod.id, &offer::pod);
+  if (offered == offers_.end()) return false;
+  const auto leaving = std::move(offered->leaving);
+  offers_.erase(offered);
+  const auto preemptor = extender::pod_of(args.pod_json);
+  if (!preemptor || preemptor->nominated_node.empty()) return false;
+  const auto& chosen = preemptor->nominated_node.front();
+  const auto match = leaving.find(chosen);
+  if (match == leaving.end() || std::ranges::find(args.nodes, chosen, &victims::node) != args.nodes.end()) return false;
+  return dependencies_.book.try_on(pod, pod_request(pod, dependencies_.book.keys()), chosen, match->second)
+      .held.has_value();
 }
 
 void request_handler::add_routes(controller::http_server& server) {

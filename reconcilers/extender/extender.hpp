@@ -1,10 +1,14 @@
 #pragma once
 // The scheduler's questions, answered from the stores: which nodes fit, which is better, whose going would help; and
-// the call that binds. Filter, prioritize and preempt change nothing and may be asked as often as the scheduler likes.
-// A pod that asks for none of our resources fits everywhere.
+// the call that binds. Filter, prioritize and preempt change nothing in the cluster, and the scheduler may ask them as
+// often as it likes. A pod that asks for none of our resources fits everywhere.
 
+#include <deque>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "controller/http_server.hpp"
 #include "reconcilers/extender/binder.hpp"
@@ -42,12 +46,21 @@ class request_handler {
   /// The store's copy, or the body's where the store has none yet.
   const kube::pod* pod_of(const kube::object_key& key, const kube::uid& uid, std::string_view json, kube::pod& read);
   bool answering() const { return dependencies_.leading() && dependencies_.book.synced(); }
+  /// The room that others left for the pod is there, or will be when their deletion is seen here too.
+  bool emptied_already(const kube::pod& pod, const preempt_args& args);
   /// Until the pods of earlier leaders are sealed, or the scheduler would not wait any longer: to be sent away costs it
   /// writes on the pod, just when the seals need the API server.
   boost::asio::awaitable<void> settled() const;
 
+  /// The last answer to preempt for a pod: the victims on each node.
+  struct offer {
+    kube::uid pod;
+    std::map<std::string, std::vector<std::string>, std::less<>> leaving;
+  };
+
   dependencies dependencies_;
   bool contacted_ = false;
+  std::deque<offer> offers_;
   controller::family<controller::histogram>& seconds_;
   controller::family<controller::counter>& nodes_;
   controller::counter& fits_;

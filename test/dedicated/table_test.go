@@ -425,7 +425,14 @@ func TestNoPodIsTooLargeToBeRefused(t *testing.T) {
 	s.settle(t, true)
 	for _, of := range []struct{ containers, amounts int }{{9000, 0}, {1, 50_000}, {200, 200}} {
 		last := fmt.Sprintf("container c%d asks for nvidia.com/gpu", of.containers-1)
-		if err := (trial{change: many(of.containers, of.amounts), becomes: given, says: last}).judge(true, false, ""); err != nil {
+		large := trial{change: many(of.containers, of.amounts), becomes: given, says: last}
+		// A busy server may not be done within its 34 s; then the pod is not made either, and the client asks again.
+		err := large.judge(true, false, "")
+		for again := 0; again < 3 && err != nil && strings.Contains(err.Error(), ": 504 Timeout"); again++ {
+			t.Logf("%d containers of %d limits: asked again: %.500s", of.containers, of.amounts, err)
+			err = large.judge(true, false, "")
+		}
+		if err != nil {
 			t.Errorf("%d containers of %d limits: %.500s", of.containers, of.amounts, err)
 		}
 	}

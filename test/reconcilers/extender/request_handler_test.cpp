@@ -123,6 +123,26 @@ TEST_F(request_handler_test, preempt_answers_a_node_with_all_its_victims_or_not_
       << "an empty list would be an error of the whole attempt in kube-scheduler";
 }
 
+// kube-scheduler saw the deletion of its victim first, and asks again before we know of it.
+TEST_F(request_handler_test, S14_nobody_leaves_on_a_second_node_while_the_first_is_emptied) {
+  const auto first = share("first", 100, 0, "a"), neighbour = share("neighbour", 100, 0, "a"),
+             second = share("second", 100, 0, "b");
+  for (const auto& entry : {first, neighbour, second}) known.pods.put(entry);
+  auto urgent = share("urgent", 100, 0);
+  EXPECT_EQ(preempt(urgent, {{"a", {first}}, {"b", {second}}}).size(), 2u);
+  urgent.nominated_node = {"a"};
+  EXPECT_EQ(preempt(urgent, {{"b", {second}}}), json::object());
+  EXPECT_EQ(preempt(urgent, {{"b", {second}}}).size(), 1u) << "once: the nomination is gone by then";
+
+  EXPECT_EQ(preempt(urgent, {{"a", {first}}, {"b", {second}}}).size(), 2u);
+  known.pods.erase(first);
+  known.pods.put(share("rival", 100, 0, "a"));
+  EXPECT_EQ(preempt(urgent, {{"b", {second}}}).size(), 1u) << "a rival has the room";
+
+  EXPECT_EQ(preempt(urgent, {{"a", {neighbour}}, {"b", {second}}}).size(), 2u);
+  EXPECT_EQ(preempt(urgent, {{"a", {neighbour}}, {"b", {second}}}).size(), 2u) << "the same node, for what it lacks";
+}
+
 TEST_F(request_handler_test, S14_nobody_has_to_leave_for_a_pod_that_its_quota_forbids) {
   auto other = share("other", 100, 0, "b");
   other.key.ns = "others";

@@ -132,7 +132,10 @@ started() { local c; for c in "${components[@]}"; do if [[ -f start/$c ]]; then 
 take_down() { # in any state, also half started
   [[ -d $folder ]] || return 0
   cd "$folder"
-  local i
+  local i c
+  for c in $(started); do
+    [[ ! -f pids/$c || -n $(pid_of "$c") ]] || { say "$c of \"$name\" had ended by itself; its last lines:"; tail -n 40 "logs/$c.log" >&2; }
+  done
   take_node_down
   for ((i = ${#components[@]} - 1; i >= 0; i--)); do stop "${components[i]}"; done
   cd /; rm -rf "$folder"

@@ -23,7 +23,7 @@ constexpr std::string_view account = "nvidia-device-plugin";
 constexpr std::string_view mig_strategies[] = {"none", "single", "mixed"};
 constexpr std::string_view list_strategies[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
 constexpr std::string_view id_strategies[] = {"uuid", "index"};
-constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra", "vfio"};
+constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra"};
 /// Where drivers are: on the host, by the GPU Operator, on GKE. A folder of the host that is mounted is never free
 /// text.
 constexpr std::string_view roots[] = {"/", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"};

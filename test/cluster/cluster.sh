@@ -32,7 +32,8 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
 With --real-node the cluster also has $node_name, with containerd and a kubelet of its own, tainted and labelled as a control plane's node:
   node-check    can this machine have one? exit code 1 and one line when not
   node-exec     COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
-  node-image    NAME:TAG PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it to the node
+  node-image    NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it
+                to the node
   node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the node, as 10.96.0.77:443, leads to TARGET on this machine
 
 Components: ${components[*]} (apiserver, kcm and scheduler for short).

@@ -1,0 +1,203 @@
+package plugins
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	"quartermaster.io/test/faults/kit"
+)
+
+// conversation of a plugin with a kubelet: recorded/MODULE.json. Nothing in it changes from run to run.
+type conversation struct {
+	Plugin, Fixture string
+	Resource        string // what was asked for
+	Register        []registration
+	Options         options
+	Preferred       []string // devices it prefers when one of all is wanted
+	Allocated       map[string]allocation
+	Devices         [][]device        // ListAndWatch, answer after answer
+	Annotations     map[string]string `json:",omitempty"` // that it wrote to the node
+}
+
+type options struct{ PreStartRequired, GetPreferredAllocationAvailable bool }
+
+type registration struct{ Version, Endpoint, Resource string }
+
+type device struct {
+	ID, Health string
+	NUMA       []int64 `json:",omitempty"`
+}
+
+type allocation struct {
+	Environment map[string]string `json:",omitempty"`
+	Mounts      []string          `json:",omitempty"`
+	Devices     []string          `json:",omitempty"`
+	Annotations map[string]string `json:",omitempty"`
+	CDI         []string          `json:",omitempty"`
+}
+
+func pluginOf(resource string) string {
+	if resource == share {
+		return "Project-HAMi/HAMi v2.10.0"
+	}
+	return "NVIDIA/k8s-device-plugin v0.20.0"
+}
+
+// kubelet takes registrations in the place of the real one.
+type kubelet struct {
+	api.UnimplementedRegistrationServer
+	asked chan *api.RegisterRequest
+}
+
+func (k *kubelet) Register(_ context.Context, request *api.RegisterRequest) (*api.Empty, error) {
+	k.asked <- request
+	return &api.Empty{}, nil
+}
+
+// record takes the place of the kubelet, which is stopped meanwhile, and talks to the plugin that serves the node. `change` alters the
+// fixture, and the plugin has to say so; afterwards the fixture is as before. The conversation must be the recorded one.
+func (m *machine) record(name, resource string, change func(node object)) {
+	m.t.Helper()
+	file := filepath.Join(kit.Root(), "test/plugins/recorded", name+".json")
+	spoken := m.talk(resource, change)
+	text, err := json.MarshalIndent(spoken, "", "  ")
+	must(m.t, err)
+	text = append(text, '\n')
+	before, err := os.ReadFile(file)
+	if bytes.Equal(before, text) {
+		return
+	}
+	if os.Getenv("QM_RECORD") != "" {
+		must(m.t, os.WriteFile(file, text, 0o644))
+		m.t.Logf("recorded %s", file)
+		return
+	}
+	m.t.Errorf("%v: the plugin does not talk as recorded (run.sh --record writes what it says):\n%s", err, text)
+}
+
+func (m *machine) talk(resource string, change func(node object)) (spoken conversation) {
+	m.t.Helper()
+	spoken = conversation{Plugin: pluginOf(resource), Annotations: m.annotations, Fixture: m.fixture, Resource: resource, Allocated: map[string]allocation{}}
+	_, err := m.Script("stop", "kubelet")
+	must(m.t, err)
+	// By a descriptor, because the path of a socket may be too long.
+	folder, err := os.Open(filepath.Join(m.Product.Cluster.Dir, "node/var/lib/kubelet/device-plugins"))
+	must(m.t, err)
+	defer folder.Close()
+	socket := func(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), name) }
+	os.Remove(socket("kubelet.sock"))
+	listener, err := net.Listen("unix", socket("kubelet.sock"))
+	must(m.t, err)
+	server, stand := grpc.NewServer(), &kubelet{asked: make(chan *api.RegisterRequest, 16)}
+	api.RegisterRegistrationServer(server, stand)
+	go server.Serve(listener)
+	defer func() {
+		server.Stop()
+		os.Remove(socket("kubelet.sock"))
+		_, err := m.Script("start", "kubelet")
+		must(m.t, err)
+		await(m.t, 60*time.Second, "the kubelet is back", func() (bool, error) { return m.NodeReady(ctx, real1) })
+	}()
+
+	endpoint := ""
+	for deadline := time.After(30 * time.Second); endpoint == ""; {
+		select {
+		case request := <-stand.asked:
+			spoken.Register = append(spoken.Register, registration{request.Version, request.Endpoint, request.ResourceName})
+			if request.ResourceName == resource {
+				endpoint = request.Endpoint
+			}
+		case <-deadline:
+			m.t.Fatalf("no plugin of %s has registered within 30 s; %v", resource, spoken.Register)
+		}
+	}
+	connection, err := grpc.NewClient("unix:"+socket(endpoint), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	must(m.t, err)
+	defer connection.Close()
+	plugin := api.NewDevicePluginClient(connection)
+	limited, cancel := context.WithTimeout(ctx, 60*time.Second)
+	defer cancel()
+	can, err := plugin.GetDevicePluginOptions(limited, &api.Empty{})
+	must(m.t, err)
+	spoken.Options = options{can.PreStartRequired, can.GetPreferredAllocationAvailable}
+	watch, err := plugin.ListAndWatch(limited, &api.Empty{})
+	must(m.t, err)
+	var all []string
+	list := func() {
+		m.t.Helper()
+		answer, err := watch.Recv()
+		must(m.t, err)
+		var devices []device
+		for _, entry := range answer.Devices {
+			found := device{ID: entry.ID, Health: entry.Health}
+			if entry.Topology != nil {
+				for _, numa := range entry.Topology.Nodes {
+					found.NUMA = append(found.NUMA, numa.ID)
+				}
+			}
+			devices = append(devices, found)
+		}
+		slices.SortFunc(devices, func(a, b device) int { return strings.Compare(a.ID, b.ID) })
+		spoken.Devices = append(spoken.Devices, devices)
+	}
+	list()
+	for _, found := range spoken.Devices[0] {
+		all = append(all, found.ID)
+	}
+	if can.GetPreferredAllocationAvailable {
+		answer, err := plugin.GetPreferredAllocation(limited, &api.PreferredAllocationRequest{ContainerRequests: []*api.ContainerPreferredAllocationRequest{
+			{AvailableDeviceIDs: all[1:], AllocationSize: 1}}})
+		must(m.t, err)
+		for _, container := range answer.ContainerResponses {
+			spoken.Preferred = append(spoken.Preferred, container.DeviceIDs...)
+		}
+	}
+	if resource != share { // HAMi's plugin answers for a pod that waits, and only then
+		answer, err := plugin.Allocate(limited, &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: all[:1]}}})
+		must(m.t, err)
+		spoken.Allocated[all[0]] = allocationOf(answer.ContainerResponses[0])
+	}
+	if change != nil {
+		var before object
+		m.change(func(node object) { before = copyOf(node); change(node) })
+		defer m.change(func(node object) {
+			clear(node)
+			for key, value := range before {
+				node[key] = value
+			}
+		})
+		list()
+	}
+	return spoken
+}
+
+func allocationOf(answer *api.ContainerAllocateResponse) (out allocation) {
+	out.Environment, out.Annotations = answer.Envs, answer.Annotations
+	for _, mount := range answer.Mounts {
+		out.Mounts = append(out.Mounts, fmt.Sprintf("%s -> %s read-only %v", mount.HostPath, mount.ContainerPath, mount.ReadOnly))
+	}
+	for _, node := range answer.Devices {
+		out.Devices = append(out.Devices, fmt.Sprintf("%s -> %s %s", node.HostPath, node.ContainerPath, node.Permissions))
+	}
+	for _, name := range answer.CdiDevices {
+		out.CDI = append(out.CDI, name.Name)
+	}
+	return out
+}
+
+func copyOf(node object) (out object) {
+	text, _ := json.Marshal(node)
+	json.Unmarshal(text, &out)
+	return out
+}

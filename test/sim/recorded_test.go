@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// recording of what a real plugin said (test/plugins/recorded).
+type recording struct {
+	Plugin, Fixture, Resource string
+	Register                  []struct{ Version, Endpoint, Resource string }
+	Allocated                 map[string]struct{ Environment map[string]string }
+	Devices                   [][]struct{ ID, Health string }
+}
+
+// The simulator plays plugins as the real ones are: the same resources, as many devices, named after the same cards.
+func TestPlaysWhatRealPluginsSaid(t *testing.T) {
+	files, err := filepath.Glob("../plugins/recorded/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatal("nothing was recorded: ", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			var said recording
+			read(t, file, &said)
+			cards := cardsOf(t, said.Fixture)
+			module, _, _ := strings.Cut(name, "-")
+			if name == "pgpu-mixed" || name == "pgpu-single" {
+				namesSlices(t, said)
+				return
+			}
+
+			patch, _ := advertise(profile{Vendor: "nvidia", Cards: int64(len(cards))}, catalogue(t), map[string]bool{module: true}, nil, 0, corev1.NodeStatus{}, noon)
+			registered := map[string]bool{}
+			for _, registration := range said.Register {
+				registered[registration.Resource] = true
+			}
+			if played := slices.Sorted(maps.Keys(patch.Capacity)); !slices.Equal(played, slices.Sorted(maps.Keys(registered))) {
+				t.Errorf("%s registers %v, we play %v", said.Plugin, registered, played)
+			}
+			first := said.Devices[0]
+			if played := patch.Allocatable[said.Resource]; played != int64(len(first)) {
+				t.Errorf("%s has %d devices on %s, we play %d", said.Plugin, len(first), said.Fixture, played)
+			}
+			for _, device := range first {
+				card, _, _ := strings.Cut(device.ID, "::")
+				if !slices.Contains(cards, card) || device.Health != "Healthy" {
+					t.Errorf("device %+v is none of the cards %v", device, cards)
+				}
+			}
+			namesCards(t, said)
+		})
+	}
+}
+
+// namesCards: a container is told the card's own name, without the number of the share.
+func namesCards(t *testing.T, said recording) {
+	t.Helper()
+	for id, answer := range said.Allocated {
+		card, _, _ := strings.Cut(id, "::")
+		if answer.Environment["NVIDIA_VISIBLE_DEVICES"] != card {
+			t.Errorf("device %s is given as %v", id, answer.Environment)
+		}
+	}
+}
+
+// namesSlices: a slice of a card is a device of its own.
+func namesSlices(t *testing.T, said recording) {
+	t.Helper()
+	for _, device := range said.Devices[0] {
+		if !strings.HasPrefix(device.ID, "MIG-") {
+			t.Errorf("device %s is no slice", device.ID)
+		}
+	}
+	namesCards(t, said)
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		t.Fatal(file, err)
+	}
+}
+
+// cardsOf a fixture, by UUID.
+func cardsOf(t *testing.T, fixture string) (out []string) {
+	t.Helper()
+	var node struct{ Cards []struct{ UUID string } }
+	read(t, "../nvml/fixtures/"+fixture+".json", &node)
+	for _, card := range node.Cards {
+		out = append(out, card.UUID)
+	}
+	return out
+}

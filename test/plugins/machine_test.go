@@ -174,14 +174,14 @@ func (m *machine) image(set string, programs ...string) {
 	})
 	args := []string{name, visible + "=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"} // as the published image has them
 	for _, program := range programs {
-		from, path, found := strings.Cut(program, ":")
+		source, path, found := strings.Cut(program, ":")
 		if !found {
-			path = "/usr/bin/" + filepath.Base(from)
+			path = "/usr/bin/" + filepath.Base(source)
 		}
-		if !filepath.IsAbs(from) {
-			from = filepath.Join(os.Getenv("QM_PLUGINS"), from)
+		if !filepath.IsAbs(source) {
+			source = filepath.Join(os.Getenv("QM_PLUGINS"), source)
 		}
-		args = append(args, from+":"+path)
+		args = append(args, source+":"+path)
 	}
 	_, err := m.Script("node-image", append(args, m.librariesOfTheDriver()...)...)
 	must(m.t, err)

@@ -18,35 +18,7 @@ import (
 	"quartermaster.io/test/faults/kit"
 )
 
-// conversation of a plugin with a kubelet: recorded/MODULE.json. Nothing in it changes from run to run.
-type conversation struct {
-	Plugin, Fixture string
-	Resource        string // what was asked for
-	Register        []registration
-	Options         options
-	Preferred       []string // devices it prefers when one of all is wanted
-	Allocated       map[string]allocation
-	Devices         [][]device        // ListAndWatch, answer after answer
-	Annotations     map[string]string `json:",omitempty"` // that it wrote to the node
-}
-
-type options struct{ PreStartRequired, GetPreferredAllocationAvailable bool }
-
-type registration struct{ Version, Endpoint, Resource string }
-
-type device struct {
-	ID, Health string
-	NUMA       []int64 `json:",omitempty"`
-}
-
-type allocation struct {
-	Environment map[string]string `json:",omitempty"`
-	Mounts      []string          `json:",omitempty"`
-	Devices     []string          `json:",omitempty"`
-	Annotations map[string]string `json:",omitempty"`
-	CDI         []string          `json:",omitempty"`
-}
-
+// pluginOf a resource: whose program it is, and which version.
 func pluginOf(resource string) string {
 	if resource == share {
 		return "Project-HAMi/HAMi v2.10.0"
@@ -69,7 +41,7 @@ func (k *kubelet) Register(_ context.Context, request *api.RegisterRequest) (*ap
 // fixture, and the plugin has to say so; afterwards the fixture is as before. The conversation must be the recorded one.
 func (m *machine) record(name, resource string, change func(node object)) {
 	m.t.Helper()
-	file := filepath.Join(kit.Root(), "test/plugins/recorded", name+".json")
+	file := kit.ConversationFile(name)
 	spoken := m.talk(resource, change)
 	text, err := json.MarshalIndent(spoken, "", "  ")
 	must(m.t, err)
@@ -86,9 +58,9 @@ func (m *machine) record(name, resource string, change func(node object)) {
 	m.t.Errorf("%v: the plugin does not talk as recorded (run.sh --record writes what it says):\n%s", err, text)
 }
 
-func (m *machine) talk(resource string, change func(node object)) (spoken conversation) {
+func (m *machine) talk(resource string, change func(node object)) (spoken kit.Conversation) {
 	m.t.Helper()
-	spoken = conversation{Plugin: pluginOf(resource), Annotations: m.annotations, Fixture: m.fixture, Resource: resource, Allocated: map[string]allocation{}}
+	spoken = kit.Conversation{Plugin: pluginOf(resource), Annotations: m.annotations, Fixture: m.fixture, Resource: resource, Allocated: map[string]kit.PluginAllocation{}}
 	_, err := m.Script("stop", "kubelet")
 	must(m.t, err)
 	// By a descriptor, because the path of a socket may be too long.
@@ -114,7 +86,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken conver
 	for deadline := time.After(30 * time.Second); endpoint == ""; {
 		select {
 		case request := <-stand.asked:
-			spoken.Register = append(spoken.Register, registration{request.Version, request.Endpoint, request.ResourceName})
+			spoken.Register = append(spoken.Register, kit.PluginRegistration{Version: request.Version, Endpoint: request.Endpoint, Resource: request.ResourceName})
 			if request.ResourceName == resource {
 				endpoint = request.Endpoint
 			}
@@ -130,7 +102,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken conver
 	defer cancel()
 	can, err := plugin.GetDevicePluginOptions(limited, &api.Empty{})
 	must(m.t, err)
-	spoken.Options = options{can.PreStartRequired, can.GetPreferredAllocationAvailable}
+	spoken.Options = kit.PluginOptions{PreStartRequired: can.PreStartRequired, GetPreferredAllocationAvailable: can.GetPreferredAllocationAvailable}
 	watch, err := plugin.ListAndWatch(limited, &api.Empty{})
 	must(m.t, err)
 	var all []string
@@ -138,9 +110,9 @@ func (m *machine) talk(resource string, change func(node object)) (spoken conver
 		m.t.Helper()
 		answer, err := watch.Recv()
 		must(m.t, err)
-		var devices []device
+		var devices []kit.PluginDevice
 		for _, entry := range answer.Devices {
-			found := device{ID: entry.ID, Health: entry.Health}
+			found := kit.PluginDevice{ID: entry.ID, Health: entry.Health}
 			if entry.Topology != nil {
 				for _, numa := range entry.Topology.Nodes {
 					found.NUMA = append(found.NUMA, numa.ID)
@@ -148,7 +120,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken conver
 			}
 			devices = append(devices, found)
 		}
-		slices.SortFunc(devices, func(a, b device) int { return strings.Compare(a.ID, b.ID) })
+		slices.SortFunc(devices, func(a, b kit.PluginDevice) int { return strings.Compare(a.ID, b.ID) })
 		spoken.Devices = append(spoken.Devices, devices)
 	}
 	list()
@@ -182,7 +154,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken conver
 	return spoken
 }
 
-func allocationOf(answer *api.ContainerAllocateResponse) (out allocation) {
+func allocationOf(answer *api.ContainerAllocateResponse) (out kit.PluginAllocation) {
 	out.Environment, out.Annotations = answer.Envs, answer.Annotations
 	for _, mount := range answer.Mounts {
 		out.Mounts = append(out.Mounts, fmt.Sprintf("%s -> %s read-only %v", mount.HostPath, mount.ContainerPath, mount.ReadOnly))

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// recording of what a real plugin said (test/plugins/recorded).
+// recording of what a real plugin words (test/plugins/recorded).
 type recording struct {
 	Plugin, Fixture, Resource string
 	Register                  []struct{ Version, Endpoint, Resource string }
@@ -29,26 +29,26 @@ func TestPlaysWhatRealPluginsSaid(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
-			var said recording
-			read(t, file, &said)
-			cards := cardsOf(t, said.Fixture)
+			var words recording
+			read(t, file, &words)
+			cards := cardsOf(t, words.Fixture)
 			module, _, _ := strings.Cut(name, "-")
 			if name == "pgpu-mixed" || name == "pgpu-single" {
-				namesSlices(t, said)
+				namesSlices(t, words)
 				return
 			}
 
 			patch, _ := advertise(profile{Vendor: "nvidia", Cards: int64(len(cards))}, catalogue(t), map[string]bool{module: true}, nil, 0, corev1.NodeStatus{}, noon)
 			registered := map[string]bool{}
-			for _, registration := range said.Register {
+			for _, registration := range words.Register {
 				registered[registration.Resource] = true
 			}
 			if played := slices.Sorted(maps.Keys(patch.Capacity)); !slices.Equal(played, slices.Sorted(maps.Keys(registered))) {
-				t.Errorf("%s registers %v, we play %v", said.Plugin, registered, played)
+				t.Errorf("%s registers %v, we play %v", words.Plugin, registered, played)
 			}
-			first := said.Devices[0]
-			if played := patch.Allocatable[said.Resource]; played != int64(len(first)) {
-				t.Errorf("%s has %d devices on %s, we play %d", said.Plugin, len(first), said.Fixture, played)
+			first := words.Devices[0]
+			if played := patch.Allocatable[words.Resource]; played != int64(len(first)) {
+				t.Errorf("%s has %d devices on %s, we play %d", words.Plugin, len(first), words.Fixture, played)
 			}
 			for _, device := range first {
 				card, _, _ := strings.Cut(device.ID, "::")
@@ -56,15 +56,15 @@ func TestPlaysWhatRealPluginsSaid(t *testing.T) {
 					t.Errorf("device %+v is none of the cards %v", device, cards)
 				}
 			}
-			namesCards(t, said)
+			namesCards(t, words)
 		})
 	}
 }
 
 // namesCards: a container is told the card's own name, without the number of the share.
-func namesCards(t *testing.T, said recording) {
+func namesCards(t *testing.T, words recording) {
 	t.Helper()
-	for id, answer := range said.Allocated {
+	for id, answer := range words.Allocated {
 		card, _, _ := strings.Cut(id, "::")
 		if answer.Environment["NVIDIA_VISIBLE_DEVICES"] != card {
 			t.Errorf("device %s is given as %v", id, answer.Environment)
@@ -73,14 +73,14 @@ func namesCards(t *testing.T, said recording) {
 }
 
 // namesSlices: a slice of a card is a device of its own.
-func namesSlices(t *testing.T, said recording) {
+func namesSlices(t *testing.T, words recording) {
 	t.Helper()
-	for _, device := range said.Devices[0] {
+	for _, device := range words.Devices[0] {
 		if !strings.HasPrefix(device.ID, "MIG-") {
 			t.Errorf("device %s is no slice", device.ID)
 		}
 	}
-	namesCards(t, said)
+	namesCards(t, words)
 }
 
 func read(t *testing.T, file string, into any) {

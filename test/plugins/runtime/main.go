@@ -247,9 +247,9 @@ func mountInKernelFolders() error {
 		if _, err := os.Stat(path); err != nil {
 			continue
 		}
-		said, err := exec.Command("nsenter", "--target", fmt.Sprint(state.Pid), "--mount", "mount", "-n", "--rbind", path, root+path).CombinedOutput()
+		text, err := exec.Command("nsenter", "--target", fmt.Sprint(state.Pid), "--mount", "mount", "-n", "--rbind", path, root+path).CombinedOutput()
 		if err != nil {
-			return fmt.Errorf("%s: %w: %s", path, err, said)
+			return fmt.Errorf("%s: %w: %s", path, err, text)
 		}
 	}
 	return nil

@@ -164,6 +164,8 @@ class builder {
          {mount("features", "/etc/kubernetes/node-feature-discovery/features.d", false), mount("sys", "/sys", true)}},
     };
     container["env"].push_back(node_name_variable());
+    // By default it writes a NodeFeature object, and ends where it has no token for that.
+    container["env"].push_back(variable("GFD_USE_NODE_FEATURE_API", "false"));
     if (mig_) {
       container["env"].push_back(variable("MIG_STRATEGY", value("MIG_STRATEGY")));
       container["env"].push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -34,10 +35,29 @@ func (m *machine) comesBack(module, when string) {
 	await(m.t, 60*time.Second, "after "+when+" the node is ready", func() (bool, error) { return m.NodeReady(ctx, real1) })
 	m.plugin(module)
 	m.offers(60*time.Second, map[string]string{gpu: "2"})
-	name := strings.ReplaceAll("when "+when, " ", "-")
-	_, found := m.pod(name, gpu, runtime)
+	// Until the plugin has registered with a new kubelet, the kubelet rejects pods that the scheduler sends it by the node's old status.
+	name, rejected := "", 0
+	await(m.t, 60*time.Second, "a new pod gets a card", func() (bool, error) {
+		name = fmt.Sprintf("%s-%d", strings.ReplaceAll("when "+when, " ", "-"), rejected)
+		pod := podOf(name, runtime)
+		pod.Spec.Containers[0].Resources.Limits[gpu] = resource.MustParse("1")
+		m.start(pod)
+		for {
+			pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+			switch {
+			case err != nil || pod.Status.Phase == corev1.PodFailed:
+				rejected++
+				return false, fmt.Errorf("%v %+v", err, pod.Status)
+			case pod.Status.Phase == corev1.PodRunning:
+				return true, nil
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	m.t.Logf("after %s the kubelet rejected %d pods", when, rejected)
+	_, found := m.says(name)
 	m.holds(name, found, 1)
-	must(m.t, m.Client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{}))
+	must(m.t, m.Client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + name}))
 	m.AwaitPhase(ctx, 60*time.Second, real1, module, "Ready")
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Whole cards: NVIDIA's plugin registers, a pod gets a card of the fixture, and neither a dead plugin nor a dead kubelet takes it away.
 func TestWholeCards(t *testing.T) {
-	m := openMachine(t, "t4_pair", nil, object{"pgpu": object{"settings": object{"featureDiscovery": "true"}}, "share": object{}})
+	m := openMachine(t, "t4_pair", nil, object{"pgpu": object{}, "share": object{}})
 	m.nvidiaImage("nvidia-device-plugin-ds")
 	m.ask("pgpu")
 	m.offers(60*time.Second, map[string]string{gpu: "2"})
@@ -28,7 +28,6 @@ func TestWholeCards(t *testing.T) {
 		t.Errorf("both pods have card %s", found.Environment[visible])
 	}
 	must(t, m.Client.CoreV1().Pods("default").Delete(ctx, "second", metav1.DeleteOptions{}))
-	m.labelsOfFeatureDiscovery()
 	m.record("pgpu", gpu, nil)
 
 	m.killPlugin("pgpu")
@@ -48,7 +47,7 @@ func (m *machine) changeOfMode() {
 	m.t.Helper()
 	pods := m.Client.CoreV1().Pods("default")
 	m.ask("share")
-	m.AwaitPhase(ctx, 30*time.Second, real1, "", "Enrolling")
+	m.AwaitPhase(ctx, 30*time.Second, real1, "", "Draining")
 	time.Sleep(5 * time.Second)
 	m.offers(time.Second, map[string]string{gpu: "2", shared: ""}) // it waits for the pod
 	must(m.t, pods.Delete(ctx, "first", metav1.DeleteOptions{}))
@@ -59,7 +58,7 @@ func (m *machine) changeOfMode() {
 	m.holds("sharer", found, 1)
 
 	m.ask("pgpu")
-	m.AwaitPhase(ctx, 30*time.Second, real1, "", "Enrolling")
+	m.AwaitPhase(ctx, 30*time.Second, real1, "", "Draining")
 	must(m.t, pods.Delete(ctx, "sharer", metav1.DeleteOptions{}))
 	m.AwaitPhase(ctx, 90*time.Second, real1, "pgpu", "Ready")
 	m.offers(30*time.Second, map[string]string{gpu: "2", shared: ""})
@@ -73,7 +72,7 @@ func (m *machine) changeOfMode() {
 // With PASS_DEVICE_SPECS the kubelet gives the device nodes, and no runtime of NVIDIA's is needed in the pod. A card that falls off the bus
 // is not offered any more.
 func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
-	m := openMachine(t, "a100x8", nil, object{"pgpu": object{"settings": object{"PASS_DEVICE_SPECS": "true"}}})
+	m := openMachine(t, "a100x8", nil, object{"pgpu": object{"settings": object{"PASS_DEVICE_SPECS": "true", "featureDiscovery": "true"}}})
 	m.nvidiaImage("nvidia-device-plugin-ds")
 	m.ask("pgpu")
 	m.offers(60*time.Second, map[string]string{gpu: "8"})
@@ -88,6 +87,7 @@ func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
 	}); len(lone) != 1 {
 		t.Errorf("the container has device nodes of the cards %v", lone)
 	}
+	m.labelsOfFeatureDiscovery()
 	m.record("pgpu-lost", gpu, func(node object) {
 		last := cards(node)[7]
 		last["lost"] = true
@@ -113,8 +113,8 @@ func (m *machine) holds(name string, found given, count int) {
 // labelsOfFeatureDiscovery are those of the fixture. Node Feature Discovery would make labels of this file.
 func (m *machine) labelsOfFeatureDiscovery() {
 	m.t.Helper()
-	wanted := map[string]string{"gpu.product": "Tesla-T4", "gpu.count": "2", "gpu.memory": "15360", "gpu.family": "turing", "gpu.compute.major": "7",
-		"gpu.compute.minor": "5", "gpu.replicas": "1", "cuda.driver-version.full": "535.183.01", "cuda.runtime-version.full": "12.2", "mig.capable": "false",
+	wanted := map[string]string{"gpu.product": "NVIDIA-A100-SXM4-80GB", "gpu.count": "8", "gpu.memory": "81920", "gpu.family": "ampere", "gpu.compute.major": "8",
+		"gpu.compute.minor": "0", "gpu.replicas": "1", "cuda.driver-version.full": "550.54.15", "cuda.runtime-version.full": "12.4", "mig.capable": "true",
 		"gpu.sharing-strategy": "none", "gpu.mode": "compute"}
 	file := filepath.Join(m.Product.Cluster.Dir, "node/etc/kubernetes/node-feature-discovery/features.d/gfd")
 	await(m.t, 40*time.Second, "GPU Feature Discovery has written what the fixture has", func() (bool, error) {

@@ -141,6 +141,6 @@ func (p *Product) AwaitPhase(ctx context.Context, patience time.Duration, node, 
 			return false, err
 		}
 		status, _, _ := unstructured.NestedMap(object.Object, "status")
-		return status["phase"] == phase && (mode == "" || status["mode"] == mode), fmt.Errorf("%v", status)
+		return status["phase"] == phase && (mode == "" || status["actualMode"] == mode), fmt.Errorf("%v", status)
 	})
 }

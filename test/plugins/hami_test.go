@@ -31,9 +31,12 @@ func TestSharesByHAMi(t *testing.T) {
 		}
 	}
 	m := openMachine(t, "t4_pair", nil, object{"hami": object{}})
-	// It writes to these folders, which are the machine's.
+	// It writes to these folders of the machine, so the node gets a layer of its own over them.
 	for _, folder := range []string{"/usr/local", "/tmp"} {
-		_, err := m.Script("node-exec", "mount", "-n", "-t", "tmpfs", "-o", "mode=1777", "tmpfs", folder)
+		layer := "/run/layers" + folder
+		_, err := m.Script("node-exec", "mkdir", "-p", layer+"/upper", layer+"/work")
+		must(t, err)
+		_, err = m.Script("node-exec", "mount", "-n", "-t", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", folder, layer, layer), "overlay", folder)
 		must(t, err)
 	}
 	m.hamiImage()
@@ -42,7 +45,7 @@ func TestSharesByHAMi(t *testing.T) {
 	m.AwaitPhase(ctx, 60*time.Second, real1, "hami", "Ready")
 	m.registersCards()
 
-	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Dir, "https://"+m.Address+"/extender", m.Keys)
+	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Dir, "https://"+m.Address+"/scheduler", m.Keys)
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

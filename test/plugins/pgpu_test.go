@@ -88,14 +88,23 @@ func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
 		t.Errorf("the container has device nodes of the cards %v", lone)
 	}
 	m.labelsOfFeatureDiscovery()
-	m.record("pgpu-lost", gpu, func(node object) {
-		last := cards(node)[7]
-		last["lost"] = true
-		node["events"] = []any{object{"sequence": 1, "card": last["uuid"], "xid": 79}}
-	})
+
+	broken := func(lost bool) func(node object) {
+		return func(node object) {
+			last := cards(node)[7]
+			last["lost"] = lost
+			node["events"] = []any{object{"sequence": 1, "card": last["uuid"], "xid": 79}}
+		}
+	}
+	// Of a card that NVML can still name, the plugin takes back this one; of one that it cannot name, all.
+	m.record("pgpu-xid79", gpu, broken(false))
+	m.record("pgpu-lost", gpu, broken(true))
+	m.offers(60*time.Second, map[string]string{gpu: "8"})
+	m.change(broken(false))
+	m.offers(60*time.Second, map[string]string{gpu: "7"})
 }
 
-// A card that falls off the bus under a running kubelet.
+// holds: the container was given as many cards as that, with their driver, and no others.
 func (m *machine) holds(name string, found given, count int) {
 	m.t.Helper()
 	var numbered []string

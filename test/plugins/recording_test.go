@@ -83,17 +83,22 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 	}()
 
 	endpoint := ""
-	for deadline := time.After(30 * time.Second); endpoint == ""; {
+	for patience := 30 * time.Second; ; patience = 2 * time.Second {
 		select {
 		case request := <-stand.asked:
 			spoken.Register = append(spoken.Register, kit.PluginRegistration{Version: request.Version, Endpoint: request.Endpoint, Resource: request.ResourceName})
 			if request.ResourceName == resource {
 				endpoint = request.Endpoint
 			}
-		case <-deadline:
-			m.t.Fatalf("no plugin of %s has registered within 30 s; %v", resource, spoken.Register)
+			continue
+		case <-time.After(patience):
 		}
+		break
 	}
+	if endpoint == "" {
+		m.t.Fatalf("no plugin of %s has registered within 30 s; %v", resource, spoken.Register)
+	}
+	slices.SortFunc(spoken.Register, func(a, b kit.PluginRegistration) int { return strings.Compare(a.Resource, b.Resource) })
 	connection, err := grpc.NewClient("unix:"+socket(endpoint), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(m.t, err)
 	defer connection.Close()
@@ -106,21 +111,36 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 	watch, err := plugin.ListAndWatch(limited, &api.Empty{})
 	must(m.t, err)
 	var all []string
+	answers := make(chan *api.ListAndWatchResponse, 16)
+	go func() {
+		defer close(answers)
+		for {
+			answer, err := watch.Recv()
+			if err != nil {
+				return
+			}
+			answers <- answer
+		}
+	}()
+	// It says one device after the other in any order; what counts is what it says at last.
 	list := func() {
 		m.t.Helper()
-		answer, err := watch.Recv()
-		must(m.t, err)
 		var devices []kit.PluginDevice
-		for _, entry := range answer.Devices {
-			found := kit.PluginDevice{ID: entry.ID, Health: entry.Health}
-			if entry.Topology != nil {
-				for _, numa := range entry.Topology.Nodes {
-					found.NUMA = append(found.NUMA, numa.ID)
+		for patience := 20 * time.Second; ; patience = 2 * time.Second {
+			select {
+			case answer, open := <-answers:
+				if !open {
+					m.t.Fatal("the plugin has ended ListAndWatch")
 				}
+				devices = devicesOf(answer)
+				continue
+			case <-time.After(patience):
 			}
-			devices = append(devices, found)
+			break
 		}
-		slices.SortFunc(devices, func(a, b kit.PluginDevice) int { return strings.Compare(a.ID, b.ID) })
+		if devices == nil {
+			m.t.Fatal("the plugin says nothing in ListAndWatch")
+		}
 		spoken.Devices = append(spoken.Devices, devices)
 	}
 	list()
@@ -152,6 +172,20 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 		list()
 	}
 	return spoken
+}
+
+func devicesOf(answer *api.ListAndWatchResponse) (out []kit.PluginDevice) {
+	for _, entry := range answer.Devices {
+		found := kit.PluginDevice{ID: entry.ID, Health: entry.Health}
+		if entry.Topology != nil {
+			for _, numa := range entry.Topology.Nodes {
+				found.NUMA = append(found.NUMA, numa.ID)
+			}
+		}
+		out = append(out, found)
+	}
+	slices.SortFunc(out, func(a, b kit.PluginDevice) int { return strings.Compare(a.ID, b.ID) })
+	return out
 }
 
 func allocationOf(answer *api.ContainerAllocateResponse) (out kit.PluginAllocation) {

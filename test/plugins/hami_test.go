@@ -1,10 +1,12 @@
 package plugins
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,9 +118,20 @@ func (m *machine) registersCards() {
 		if err := json.Unmarshal([]byte(text), &written); err != nil || len(written) != 2 {
 			return false, fmt.Errorf("%q: %v", text, err)
 		}
-		m.annotations = map[string]string{registerAs: text}
+		m.annotations = map[string]string{registerAs: inOrder(m.t, text)}
 		return true, nil
 	})
+}
+
+// inOrder of the cards' names; the plugin has them in any order.
+func inOrder(t *testing.T, text string) string {
+	t.Helper()
+	var list []json.RawMessage
+	must(t, json.Unmarshal([]byte(text), &list))
+	slices.SortFunc(list, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+	sorted, err := json.Marshal(list)
+	must(t, err)
+	return string(sorted)
 }
 
 // probePod asks for these and is the extender's.

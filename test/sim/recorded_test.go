@@ -18,6 +18,7 @@ type recording struct {
 	Register                  []struct{ Version, Endpoint, Resource string }
 	Allocated                 map[string]struct{ Environment map[string]string }
 	Devices                   [][]struct{ ID, Health string }
+	Annotations               map[string]string
 }
 
 // The simulator plays plugins as the real ones are: the same resources, as many devices, named after the same cards.
@@ -51,13 +52,44 @@ func TestPlaysWhatRealPluginsSaid(t *testing.T) {
 				t.Errorf("%s has %d devices on %s, we play %d", words.Plugin, len(first), words.Fixture, played)
 			}
 			for _, device := range first {
-				card, _, _ := strings.Cut(device.ID, "::")
-				if !slices.Contains(cards, card) || device.Health != "Healthy" {
+				if !slices.Contains(cards, cardOf(device.ID)) || device.Health != "Healthy" {
 					t.Errorf("device %+v is none of the cards %v", device, cards)
 				}
 			}
 			namesCards(t, words)
+			if module == "hami" {
+				registersAlike(t, words, cards)
+			}
 		})
+	}
+}
+
+// cardOf a device, whose name ends in the number of the share: "::3" from NVIDIA's plugin, "-3" from HAMi's.
+func cardOf(device string) string {
+	card, _, shared := strings.Cut(device, "::")
+	if parts := strings.Split(device, "-"); !shared && len(parts) == 7 {
+		card = strings.Join(parts[:6], "-")
+	}
+	return card
+}
+
+// registersAlike: we write the same keys of each card to the node as HAMi's plugin. It leaves out what is 0 or false.
+func registersAlike(t *testing.T, words recording, cards []string) {
+	t.Helper()
+	keys := func(text string) (out [][]string) {
+		var list []map[string]any
+		if err := json.Unmarshal([]byte(text), &list); err != nil {
+			t.Fatal(err, text)
+		}
+		for _, card := range list {
+			out = append(out, slices.Sorted(maps.Keys(card)))
+		}
+		return out
+	}
+	written := keys(words.Annotations[registerKey])
+	played := keys(register(profile{Vendor: "nvidia", Cards: int64(len(cards)), Model: "Tesla T4", MemoryMiB: 15360}, "a", map[string]bool{"hami": true}))
+	if !slices.EqualFunc(written, played, slices.Equal) {
+		t.Errorf("HAMi's plugin writes %v, we write %v", written, played)
 	}
 }
 
@@ -65,8 +97,7 @@ func TestPlaysWhatRealPluginsSaid(t *testing.T) {
 func namesCards(t *testing.T, words recording) {
 	t.Helper()
 	for id, answer := range words.Allocated {
-		card, _, _ := strings.Cut(id, "::")
-		if answer.Environment["NVIDIA_VISIBLE_DEVICES"] != card {
+		if answer.Environment["NVIDIA_VISIBLE_DEVICES"] != cardOf(id) {
 			t.Errorf("device %s is given as %v", id, answer.Environment)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	"quartermaster.io/test/faults/kit"
 )
@@ -42,12 +44,19 @@ func (k *kubelet) Register(_ context.Context, request *api.RegisterRequest) (*ap
 func (m *machine) record(name, resource string, change func(node object)) {
 	m.t.Helper()
 	file := kit.ConversationFile(name)
+	module, _, _ := strings.Cut(name, "-")
+	before := m.registrations(module)
 	spoken := m.talk(resource, change)
+	// With us and with the real one again. A plugin that finds no kubelet waits 30 s and starts anew, in the middle of the next conversation.
+	await(m.t, 60*time.Second, "the plugin registers with the kubelet again", func() (bool, error) {
+		count := m.registrations(module)
+		return count >= before+2*len(spoken.Register), fmt.Errorf("%d times, and %d before", count, before)
+	})
 	text, err := json.MarshalIndent(spoken, "", "  ")
 	must(m.t, err)
 	text = append(text, '\n')
-	before, err := os.ReadFile(file)
-	if bytes.Equal(before, text) {
+	recorded, err := os.ReadFile(file)
+	if bytes.Equal(recorded, text) {
 		return
 	}
 	if os.Getenv("QM_RECORD") != "" {
@@ -172,6 +181,20 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 		list()
 	}
 	return spoken
+}
+
+// registrations of the running plugin up to now, by its log.
+func (m *machine) registrations(module string) int {
+	m.t.Helper()
+	pods, err := m.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=" + module})
+	if err != nil || len(pods.Items) == 0 {
+		return 0
+	}
+	text, err := m.Client.CoreV1().Pods(kit.Namespace).GetLogs(pods.Items[0].Name, &corev1.PodLogOptions{Container: pods.Items[0].Spec.Containers[0].Name}).DoRaw(ctx)
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(text), "Registered device plugin for")
 }
 
 func devicesOf(answer *api.ListAndWatchResponse) (out []kit.PluginDevice) {

@@ -89,19 +89,20 @@ func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
 	}
 	m.labelsOfFeatureDiscovery()
 
-	broken := func(lost bool) func(node object) {
+	broken := func(sequence int, lost bool) func(node object) {
 		return func(node object) {
 			last := cards(node)[7]
 			last["lost"] = lost
-			node["events"] = []any{object{"sequence": 1, "card": last["uuid"], "xid": 79}}
+			node["events"] = []any{object{"sequence": sequence, "card": last["uuid"], "xid": 79}}
 		}
 	}
-	// Of a card that NVML can still name, the plugin takes back this one; of one that it cannot name, all.
-	m.record("pgpu-xid79", gpu, broken(false))
-	m.record("pgpu-lost", gpu, broken(true))
+	m.record("pgpu-xid79", gpu, broken(1, false))
 	m.offers(60*time.Second, map[string]string{gpu: "8"})
-	m.change(broken(false))
+	m.change(broken(1, false))
 	m.offers(60*time.Second, map[string]string{gpu: "7"})
+	// While a card is lost, waiting for events fails at once, and the plugin calls all cards unhealthy, again and again.
+	m.change(broken(2, true))
+	m.offers(60*time.Second, map[string]string{gpu: ""})
 }
 
 // holds: the container was given as many cards as that, with their driver, and no others.

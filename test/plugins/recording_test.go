@@ -161,7 +161,10 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 			{AvailableDeviceIDs: all[1:], AllocationSize: 1}}})
 		must(m.t, err)
 		for _, container := range answer.ContainerResponses {
-			spoken.Preferred = append(spoken.Preferred, container.DeviceIDs...)
+			for _, id := range container.DeviceIDs {
+				card, _, _ := strings.Cut(id, "::") // any share of it
+				spoken.Preferred = append(spoken.Preferred, card)
+			}
 		}
 	}
 	if resource != share { // HAMi's plugin answers for a pod that waits, and only then

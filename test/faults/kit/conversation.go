@@ -14,7 +14,7 @@ type Conversation struct {
 	Resource        string // what was asked for
 	Register        []PluginRegistration
 	Options         PluginOptions
-	Preferred       []string `json:",omitempty"` // the device it prefers when one of all but the first is wanted
+	Preferred       []string `json:",omitempty"` // the card or slice it prefers when one device of all but the first is wanted
 	Allocated       map[string]PluginAllocation
 	Devices         [][]PluginDevice  // ListAndWatch, answer after answer
 	Annotations     map[string]string `json:",omitempty"` // that it wrote to the node

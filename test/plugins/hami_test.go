@@ -47,7 +47,7 @@ func TestSharesByHAMi(t *testing.T) {
 	m.AwaitPhase(ctx, 60*time.Second, real1, "hami", "Ready")
 	m.registersCards()
 
-	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Dir, "https://"+m.Address+"/scheduler", m.Keys)
+	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Work, "https://"+m.Address+"/scheduler", m.Keys)
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -126,7 +126,7 @@ func (m *machine) labelsOfFeatureDiscovery() {
 	wanted := map[string]string{"gpu.product": "NVIDIA-A100-SXM4-80GB", "gpu.count": "8", "gpu.memory": "81920", "gpu.family": "ampere", "gpu.compute.major": "8",
 		"gpu.compute.minor": "0", "gpu.replicas": "1", "cuda.driver-version.full": "550.54.15", "cuda.runtime-version.full": "12.4", "mig.capable": "true",
 		"gpu.sharing-strategy": "none", "gpu.mode": "compute"}
-	file := filepath.Join(m.Product.Cluster.Dir, "node/etc/kubernetes/node-feature-discovery/features.d/gfd")
+	file := filepath.Join(m.Cluster.Dir, "node/etc/kubernetes/node-feature-discovery/features.d/gfd")
 	await(m.t, 40*time.Second, "GPU Feature Discovery has written what the fixture has", func() (bool, error) {
 		text, err := os.ReadFile(file)
 		if err != nil {

@@ -73,7 +73,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 	_, err := m.Script("stop", "kubelet")
 	must(m.t, err)
 	// By a descriptor, because the path of a socket may be too long.
-	folder, err := os.Open(filepath.Join(m.Product.Cluster.Dir, "node/var/lib/kubelet/device-plugins"))
+	folder, err := os.Open(filepath.Join(m.Cluster.Dir, "node/var/lib/kubelet/device-plugins"))
 	must(m.t, err)
 	defer folder.Close()
 	socket := func(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), name) }

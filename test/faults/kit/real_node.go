@@ -90,7 +90,7 @@ func ProgramUnderTest(t *testing.T) string {
 type Product struct {
 	*Scenario
 	T        *testing.T
-	Dir      string // its logs and certificates
+	Work     string // folder of its logs and certificates
 	Keys     Keys   // of the extender
 	Address  string // of the extender
 	Operator *Operator
@@ -100,18 +100,18 @@ type Product struct {
 func StartProduct(ctx context.Context, t *testing.T, c *Cluster, policy map[string]any, values ...string) *Product {
 	t.Helper()
 	program := ProgramUnderTest(t)
-	p := &Product{T: t, Dir: t.TempDir()}
+	p := &Product{T: t, Work: t.TempDir()}
 	var err error
 	p.Scenario, err = InstallExtender(ctx, c, values...)
 	Must(t, err)
 	p.Apply(ctx, policy)
-	Must(t, p.KeysOfTheCluster(ctx, p.Dir, &p.Keys))
+	Must(t, p.KeysOfTheCluster(ctx, p.Work, &p.Keys))
 	port, err := FreePort()
 	Must(t, err)
 	p.Address = fmt.Sprintf("127.0.0.1:%d", port)
 	account, err := c.Account(ctx, ServiceAccount)
 	Must(t, err)
-	p.Operator, err = StartOperator(OperatorOptions{Name: "operator", Program: program, Kubeconfig: account, Namespace: Namespace, Dir: p.Dir,
+	p.Operator, err = StartOperator(OperatorOptions{Name: "operator", Program: program, Kubeconfig: account, Namespace: Namespace, Dir: p.Work,
 		Args: p.Keys.ExtenderArgs(p.Address)})
 	Must(t, err)
 	t.Cleanup(func() {

@@ -7,7 +7,7 @@ usage() {
   cat <<'H'
 usage: QM_PLUGINS=FOLDER run.sh [--k8s 1.36|1.30] [-run REGEX] [--operator FILE] [--record]
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when there is nothing to
-run: no ready programs in the folder, or no right to make a real node. README.md names the programs. Three to five minutes.
+run: no ready programs in the folder, or no right to make a real node. README.md names the programs. About five minutes.
   -run REGEX  only tests whose name matches
   --operator  the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
   --record    write what the plugins say to recorded/, where it differs

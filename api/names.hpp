@@ -1,5 +1,7 @@
 #pragma once
 // Keys that people, scripts and DaemonSets rely on; the table is in docs/architecture.md. Changing one breaks clusters.
+// Those of state.quartermaster.io are the operator's memory: no one else writes them (api/memory.hpp reads them).
+// Memory in a pod template has no such prefix: another key there replaces the pods.
 
 #include <algorithm>
 #include <array>
@@ -18,7 +20,7 @@ inline constexpr std::string_view taken_over_label = "quartermaster.io/taken-ove
 /// (spec.scheduler.isolateNodes): only those pods, and what serves the nodes, tolerate it.
 inline constexpr std::string_view accelerator_taint = "quartermaster.io/accelerator";
 /// On our objects: the hash of the intent that was applied last.
-inline constexpr std::string_view applied_annotation = "quartermaster.io/applied";
+inline constexpr std::string_view applied_annotation = "state.quartermaster.io/applied";
 
 /// On nodes, by people: the node set of its module whose settings count there.
 inline constexpr std::string_view node_set_label = "quartermaster.io/node-set";
@@ -28,7 +30,7 @@ inline constexpr std::string_view files_annotation = "quartermaster.io/files";
 /// "<all but the images>.<images>", as hashes. A pod whose value is another is of an older version.
 inline constexpr std::string_view template_annotation = "quartermaster.io/template";
 /// On a DaemonSet: the node that is between two versions (plugin_rollout.hpp).
-inline constexpr std::string_view rollout_annotation = "quartermaster.io/rollout";
+inline constexpr std::string_view rollout_annotation = "state.quartermaster.io/rollout";
 
 /// On the pod of a kube-scheduler, and on its Deployment: the SHA-256 of its configuration, so that a change replaces
 /// the pod.
@@ -39,9 +41,9 @@ inline constexpr std::string_view scheduler_generation_annotation = "quartermast
 /// On that pod: a hash of the certificates by which it knows the extender and is known to it.
 inline constexpr std::string_view certificates_annotation = "quartermaster.io/certificates";
 /// On the Deployment of a kube-scheduler: the version of the API server it was made for.
-inline constexpr std::string_view server_version_annotation = "quartermaster.io/server-version";
+inline constexpr std::string_view server_version_annotation = "state.quartermaster.io/server-version";
 /// Next to it: the version of kube-scheduler that it runs, as far as its image's tag tells.
-inline constexpr std::string_view scheduler_version_annotation = "quartermaster.io/scheduler-version";
+inline constexpr std::string_view scheduler_version_annotation = "state.quartermaster.io/scheduler-version";
 /// On objects that are of no module: which part of us they are.
 inline constexpr std::string_view part_label = "quartermaster.io/part";
 

@@ -8,7 +8,7 @@
 namespace api {
 namespace {
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 }  // namespace
 

@@ -15,7 +15,7 @@ kube::result<std::uint64_t> read_owned(std::string_view kind, std::string_view b
 
 template <const kube::resource& Type>
 struct owned : kube::object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   std::uint64_t content = 0;
 
   static const kube::resource& of() { return Type; }

@@ -68,8 +68,8 @@ void read_container(kube::json::value value, kube::container& container) {
 
 /// The same fields as pod::decode, but for container statuses.
 kube::result<kube::pod> pod_of_json(std::string_view bytes) {
-  static constexpr std::string_view patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_",
-                                                  "nvidia.com/"};
+  static constexpr std::string_view patterns[] = {
+      "quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/"};
   return kube::json::decode<kube::pod>(
       bytes, {patterns}, [](kube::pod& pod, std::string_view part, kube::json::value section) {
         if (part != "spec" && part != "status") return;
@@ -88,7 +88,7 @@ kube::result<kube::pod> pod_of_json(std::string_view bytes) {
 }
 
 kube::result<kube::node> node_of_json(std::string_view bytes) {
-  static constexpr std::string_view patterns[] = {"quartermaster.io/", "hami.io/"};
+  static constexpr std::string_view patterns[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
   return kube::json::decode<kube::node>(
       bytes, {patterns}, [](kube::node& node, std::string_view part, kube::json::value section) {
         if (part != "spec" && part != "status") return;

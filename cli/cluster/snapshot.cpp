@@ -16,9 +16,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::string_view kept_annotations[] = {"quartermaster.io/",   "tencent.com/",      "hami.io/",
-                                                 "ALIYUN_COM_",         "nvidia.com/",       "aliyun.com/",
-                                                 "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/"};
+constexpr std::string_view kept_annotations[] = {
+    "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",    "ALIYUN_COM_", "nvidia.com/",
+    "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
 constexpr std::string_view version = "quartermaster.io/v1alpha1", kind = "Snapshot";
 
 const json& member(const json& object, const char* name) {
@@ -108,7 +108,7 @@ kube::taint taint_of(kube::json::value object) {
 }
 
 kube::result<kube::node> node_of(std::string_view text) {
-  static constexpr std::string_view annotations[] = {"quartermaster.io/", "hami.io/"};
+  static constexpr std::string_view annotations[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
   return kube::json::decode<kube::node>(
       text, kube::keep{annotations}, [](kube::node& node, std::string_view key, kube::json::value field) {
         kube::json::each_member(field, [&](std::string_view name, kube::json::value inner) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/accelerator_quota.hpp"
+#include "api/memory.hpp"
 #include "api/names.hpp"
 #include "cli/remove/uninstall.hpp"
 #include "controller/sleep.hpp"
@@ -157,14 +158,16 @@ json tidy_patch(const kube::node& node) {
     out.push_back(test_of(path + "/key", key));
     out.push_back(removal_of(path));
   }
-  if (const auto wrote = node.annotations.find(reconcilers::cuda::names::written_annotation)) {
+  if (const auto wrote = api::remembered(node.annotations, reconcilers::cuda::names::written_annotation)) {
     const auto says = std::string(node.labels.value_or(reconcilers::cuda::keys::cuda_major, "")) + "." +
                       std::string(node.labels.value_or(reconcilers::cuda::keys::cuda_minor, ""));
     if (says == *wrote) {
       out.push_back(removal_of("/metadata/labels/cuda-major-version"));
       out.push_back(removal_of("/metadata/labels/cuda-minor-version"));
     }
-    out.push_back(removal_of("/metadata/annotations/quartermaster.io~1cuda-labels"));
+    const bool former = !node.annotations.contains(reconcilers::cuda::names::written_annotation);
+    out.push_back(removal_of(former ? "/metadata/annotations/quartermaster.io~1cuda-labels"
+                                    : "/metadata/annotations/state.quartermaster.io~1cuda-labels"));
   }
   return out.size() == 1 ? json::array() : out;
 }

@@ -9,7 +9,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 void read(std::string_view bytes, config_map& config_map) {
   std::vector<packed_map::entry> data;

@@ -12,7 +12,7 @@
 namespace kube {
 
 struct config_map : object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   packed_map data;
   std::vector<std::pair<std::string, std::uint64_t>>
       binary;  ///< keys of binaryData with their sizes in bytes, sorted; never the bytes

@@ -9,7 +9,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 /// The first occurrence of a field; empty where there is none.
 template <std::uint32_t Number>

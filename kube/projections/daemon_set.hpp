@@ -10,7 +10,7 @@
 namespace kube {
 
 struct daemon_set : object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   std::string image;                     ///< of the template's first container
   std::int64_t observed_generation = 0;  ///< the numbers below are about this generation
   std::int32_t desired = 0;

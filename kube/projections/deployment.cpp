@@ -7,7 +7,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 void read_spec(std::string_view spec, deployment& deployment) { each_field(spec, field<1>(deployment.desired)); }
 

@@ -10,7 +10,7 @@
 namespace kube {
 
 struct deployment : object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   std::int32_t desired = 1;              ///< spec.replicas
   std::int64_t observed_generation = 0;  ///< the numbers below are about this generation
   std::int32_t replicas = 0;             ///< of every version

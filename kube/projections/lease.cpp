@@ -7,7 +7,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/"};
 
 void read_spec(std::string_view bytes, lease& lease) {
   each_field(bytes, field<1>(lease.holder), field<2>(lease.duration_seconds),

@@ -11,7 +11,7 @@
 namespace kube {
 
 struct lease : object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   std::string holder;  ///< empty: released
   std::int32_t duration_seconds = 0;
   std::int32_t transitions = 0;

@@ -7,7 +7,7 @@ namespace {
 
 using wire::each_field, wire::field;
 
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "hami.io/"};
+constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "state.quartermaster.io/", "hami.io/"};
 
 taint read_taint(std::string_view bytes) {
   taint made;

@@ -23,7 +23,7 @@ struct taint {
 enum class condition_status : std::uint8_t { unknown, no, yes };
 
 struct node : object {
-  // labels: all. annotations: quartermaster.io/ and hami.io/.
+  // labels: all. annotations: quartermaster.io/, state.quartermaster.io/ and hami.io/.
   bool unschedulable = false;
   condition_status ready = condition_status::unknown;  ///< unknown as well where the condition is missing
   std::int64_t ready_since = 0;                        ///< last transition of Ready, seconds since 1970; 0 when unknown

@@ -13,9 +13,9 @@ constexpr std::string_view label_patterns[] = {
     "quartermaster.io/",        "app.kubernetes.io/",  "name", "k8s-app", "pod-template-generation",
     "controller-revision-hash", "aliyun.com/gpu-count"};
 constexpr std::string_view mirror_annotation = "kubernetes.io/config.mirror";
-constexpr std::string_view annotation_patterns[] = {"quartermaster.io/", "tencent.com/", "hami.io/",
-                                                    "ALIYUN_COM_",       "nvidia.com/",  "aliyun.accelerator/",
-                                                    "gaia.tencent.com/", "tkestack.io/", mirror_annotation};
+constexpr std::string_view annotation_patterns[] = {
+    "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",     "ALIYUN_COM_",
+    "nvidia.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/", mirror_annotation};
 
 container read_container(std::string_view bytes, container::role role) {
   container made;

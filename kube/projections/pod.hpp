@@ -32,8 +32,8 @@ struct container {
 
 struct pod : object {
   // labels: quartermaster.io/, app.kubernetes.io/, name, k8s-app, pod-template-generation, controller-revision-hash and
-  // aliyun.com/gpu-count. annotations: quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_, nvidia.com/,
-  // aliyun.accelerator/, gaia.tencent.com/, tkestack.io/, mirror's.
+  // aliyun.com/gpu-count. annotations: quartermaster.io/, state.quartermaster.io/, tencent.com/, hami.io/, ALIYUN_COM_,
+  // nvidia.com/, aliyun.accelerator/, gaia.tencent.com/, tkestack.io/, mirror's.
   std::string node_name;  ///< empty: not bound
   /// Where kube-scheduler makes, or keeps, room for it (status.nominatedNodeName): none or one, and less room for none
   /// than in a string.

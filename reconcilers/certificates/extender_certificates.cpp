@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/hash.hpp"
+#include "api/memory.hpp"
 #include "api/owned_object.hpp"
 #include "controller/log.hpp"
 #include "controller/x509.hpp"
@@ -57,6 +58,8 @@ json patch_of(const extender_side& side) {
   data[names::extender_leaf] = kube::base64_encode(side.leaf.certificate);
   data[names::extender_leaf_key] = kube::base64_encode(side.leaf.key);
   auto& annotations = out["metadata"]["annotations"];
+  for (const auto key : {names::authorities_since_annotation, names::authorities_by_hand_annotation})
+    annotations[api::former_key(key)] = json();
   if (side.since) annotations[names::authorities_since_annotation] = date(*side.since);
   annotations[names::authorities_by_hand_annotation] = side.by_hand ? json("true") : json();
   return out;
@@ -81,9 +84,10 @@ kube::result<extender_secret> extender_secret::decode(std::string_view bytes) {
 }
 
 extender_side extender_secret::side() const {
-  return {authorities, leaf,
-          controller::parse_rfc3339_seconds(annotations.value_or(names::authorities_since_annotation, "")),
-          annotations.value_or(names::authorities_by_hand_annotation, "") == "true"};
+  return {
+      authorities, leaf,
+      controller::parse_rfc3339_seconds(api::remembered(annotations, names::authorities_since_annotation).value_or("")),
+      api::remembered(annotations, names::authorities_by_hand_annotation) == "true"};
 }
 
 extender_certificates::extender_certificates(stores stores, kube::client& client, controller::recorder& events,

@@ -29,9 +29,9 @@ namespace names {
 inline constexpr std::string_view extender_authority_secret = "quartermaster-extender-authority";
 inline constexpr std::string_view extender_server_secret = api::names::extender_service;
 /// On the server's and the callers': ca.crt was written at.
-inline constexpr std::string_view authorities_since_annotation = "quartermaster.io/authorities-since";
+inline constexpr std::string_view authorities_since_annotation = "state.quartermaster.io/authorities-since";
 /// "true": no kube-scheduler was known then.
-inline constexpr std::string_view authorities_by_hand_annotation = "quartermaster.io/authorities-by-hand";
+inline constexpr std::string_view authorities_by_hand_annotation = "state.quartermaster.io/authorities-by-hand";
 // In them.
 inline constexpr std::string_view extender_authorities = "ca.crt";
 inline constexpr std::string_view extender_signer_key = "ca.key";
@@ -41,7 +41,7 @@ inline constexpr std::string_view extender_leaf_key = "tls.key";
 }  // namespace names
 
 struct extender_secret : kube::object {
-  // labels: all. annotations: quartermaster.io/.
+  // labels: all. annotations: quartermaster.io/ and state.quartermaster.io/.
   std::string authorities, signer_key, older_key;
   controller::pem_pair leaf;
   std::uint64_t content = 0;  ///< hash, as of an owned object

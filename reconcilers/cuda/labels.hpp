@@ -15,7 +15,7 @@ namespace reconcilers::cuda {
 
 namespace names {
 /// On nodes: "12.4", the CUDA labels we wrote last.
-inline constexpr std::string_view written_annotation = "quartermaster.io/cuda-labels";
+inline constexpr std::string_view written_annotation = "state.quartermaster.io/cuda-labels";
 }  // namespace names
 
 struct label_step {

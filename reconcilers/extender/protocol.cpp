@@ -208,9 +208,9 @@ understood<void> read(body_parser& parser, const std::string& body, preempt_args
 }
 
 kube::result<kube::pod> pod_of(std::string_view text) {
-  static constexpr std::string_view annotations[] = {"quartermaster.io/",   "tencent.com/",      "hami.io/",
-                                                     "ALIYUN_COM_",         "nvidia.com/",       "aliyun.com/",
-                                                     "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/"};
+  static constexpr std::string_view annotations[] = {
+      "quartermaster.io/", "state.quartermaster.io/", "tencent.com/",      "hami.io/",    "ALIYUN_COM_", "nvidia.com/",
+      "aliyun.com/",       "aliyun.accelerator/",     "gaia.tencent.com/", "tkestack.io/"};
   kube::pod out;
   std::vector<kube::container> main;
   const auto read =

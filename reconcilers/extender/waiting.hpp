@@ -21,7 +21,7 @@
 namespace reconcilers::extender {
 
 /// Pod annotation: when the pod was touched. Its value means nothing; its change does.
-inline constexpr std::string_view nudge_annotation = "quartermaster.io/room-since";
+inline constexpr std::string_view nudge_annotation = "state.quartermaster.io/room-since";
 
 class waiting {
  public:

@@ -171,7 +171,7 @@ struct intent {
   const kube::resource* type = nullptr;
   kube::object_key key;
   std::string module;
-  std::string hash;     ///< of the whole intent; also in its annotation quartermaster.io/applied
+  std::string hash;     ///< of the whole intent; also in its annotation state.quartermaster.io/applied
   std::string body;     ///< JSON
   bool adopt = false;   ///< take it over from someone else
   bool yields = false;  ///< someone else's of that name is as good

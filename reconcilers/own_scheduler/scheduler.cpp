@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/hash.hpp"
+#include "api/memory.hpp"
 #include "api/names.hpp"
 #include "kube/status.hpp"
 #include "reconcilers/own_scheduler/objects.hpp"
@@ -97,7 +98,8 @@ const kube::deployment* scheduler::deployment() const {
 std::string scheduler::version() const {
   const auto* is = deployment();
   const auto present =
-      is ? std::string(is->annotations.value_or(api::names::server_version_annotation, "")) : std::string();
+      is ? std::string(api::remembered(is->annotations, api::names::server_version_annotation).value_or(""))
+         : std::string();
   return version_to_run(present, answered_, answered_since_ ? settings_.now() - *answered_since_ : 0ms);
 }
 
@@ -118,12 +120,13 @@ situation scheduler::look() {
   out.certificates = secret && !secret->authorities.empty() && !secret->leaf.certificate.empty();
   out.version = !version().empty();
   if (const auto* is = deployment()) {
-    out.deployment = running{is->desired,
-                             is->ready,
-                             is->available,
-                             is->rolled_out(),
-                             std::string(is->annotations.value_or(api::names::server_version_annotation, "")),
-                             is->problem};
+    out.deployment =
+        running{is->desired,
+                is->ready,
+                is->available,
+                is->rolled_out(),
+                std::string(api::remembered(is->annotations, api::names::server_version_annotation).value_or("")),
+                is->problem};
     out.objects = true;
   }
   const auto* file = stores_.objects.config_maps.find({settings_.ns, std::string(api::names::scheduler_objects)});
@@ -238,7 +241,7 @@ void scheduler::decide(const situation& is, const plan& next) {
     row.message = next.message;
     row.good = next.good;
     if (const auto* object = deployment()) {
-      row.version = object->annotations.value_or(api::names::scheduler_version_annotation, "");
+      row.version = api::remembered(object->annotations, api::names::scheduler_version_annotation).value_or("");
       row.checksum = object->annotations.value_or(api::names::scheduler_config_annotation, "");
       row.desired = object->desired;
       row.ready = object->ready;

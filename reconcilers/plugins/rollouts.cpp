@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/memory.hpp"
 #include "api/names.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
@@ -19,7 +20,8 @@ constexpr auto look_again = 250ms;
 /// Between two looks at a module without an old plugin: nodes that enrol make events by the thousand.
 constexpr auto at_rest = 250ms;
 constexpr auto module_path = "/metadata/labels/quartermaster.io~1module";
-constexpr auto record_path = "/metadata/annotations/quartermaster.io~1rollout";
+constexpr auto record_path = "/metadata/annotations/state.quartermaster.io~1rollout";
+constexpr auto former_record_path = "/metadata/annotations/quartermaster.io~1rollout";
 const kube::object_key policy_key{{}, std::string(api::names::policy)};
 
 std::string_view module_of(const kube::object* object) {
@@ -86,7 +88,7 @@ bool rollouts::is_ours(const kube::daemon_set& set) const {
 std::string rollouts::record_on(const kube::daemon_set& set) const {
   const auto match = written_.find(set.id.to_string());
   if (match != written_.end() && set.resource_version < match->second.version) return match->second.record;
-  return std::string(set.annotations.value_or(api::names::rollout_annotation, ""));
+  return std::string(api::remembered(set.annotations, api::names::rollout_annotation).value_or(""));
 }
 
 rollouts::sets_of rollouts::sets(std::string_view module) const {
@@ -245,10 +247,13 @@ kube::task<bool> rollouts::write(std::string set, std::string record) {
   if (!known) co_return false;
   const auto uid = known->id.to_string();
   auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", uid}}});
-  if (record.empty())
-    patch.push_back({{"op", "remove"}, {"path", record_path}});
-  else
+  // One of the two keys has the record: who writes the present one removes the former.
+  const bool former = known->annotations.contains(api::former_key(api::names::rollout_annotation));
+  if (former) patch.push_back({{"op", "remove"}, {"path", former_record_path}});
+  if (!record.empty())
     patch.push_back({{"op", "add"}, {"path", record_path}, {"value", record}});
+  else if (!former)
+    patch.push_back({{"op", "remove"}, {"path", record_path}});
   kube::write_options options;
   options.field_manager = api::names::rollout_field_owner;
   auto answer = co_await client_.patch(kube::resources::daemon_sets, key, kube::patch_kind::json, patch, {}, options);

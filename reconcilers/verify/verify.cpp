@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/memory.hpp"
 #include "api/names.hpp"
 #include "reconcilers/certificates/caller_certificates.hpp"
 #include "reconcilers/extender/inventory.hpp"
@@ -72,7 +73,7 @@ std::string halted_on(const cluster_view& view, std::string_view module) {
   const auto ready = condition_of(status_of(view), "Ready");
   if (ready.value("status", "") != "False") return {};
   for (const auto& set : view.daemon_sets) {
-    const auto note = set.annotations.find(api::names::rollout_annotation);
+    const auto note = api::remembered(set.annotations, api::names::rollout_annotation);
     if (!note || set.labels.value_or(api::names::module_label, "") != module) continue;
     const auto record = rollout_record::parse(*note, set.key.name);
     if (record && ready.value("message", "").contains("halted on node " + record->node + ":")) return record->node;

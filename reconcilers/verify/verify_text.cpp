@@ -167,7 +167,7 @@ constexpr std::array<code_row, code_count> codes{{
    {"nvidia-ctk and the container runtime's configuration on {node}: the plugin gave a card, and the runtime did not put it into the container", "请检查 {node} 上的 nvidia-ctk 与容器运行时配置：插件已分配卡，但运行时没有把它放入容器"}},
   {stage_code::scheduler_not_ready, "scheduler_not_ready",
    {"pods that ask for accelerators wait or go past the extender: {value}: {other}", "请求加速卡的 Pod 会等待，或绕过扩展器：{value}：{other}"},
-   {"do what it says; kubectl get pods -A -l quartermaster.io/part=scheduler and kubectl describe apol default show more", "请按其提示处理；kubectl get pods -A -l quartermaster.io/part=scheduler 与 kubectl describe apol default 可查看详情"}},
+   {"do what it says; kubectl get pods -A -l app.kubernetes.io/name=quartermaster-scheduler and kubectl describe apol default show more", "请按其提示处理；kubectl get pods -A -l app.kubernetes.io/name=quartermaster-scheduler 与 kubectl describe apol default 可查看详情"}},
   {stage_code::scheduler_leaving, "scheduler_leaving",
    {"the scheduler is being switched off: {value}: {other}", "调度器正在关闭：{value}：{other}"},
    {"kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending lists who waits for it: delete those that an owner recreates; docs/scheduling.md, \"Switching off\"", "kubectl get pods -A --field-selector spec.schedulerName=quartermaster,spec.nodeName=,status.phase=Pending 可列出正在等待的 Pod：请删除会由其所有者重新创建的；见 docs/scheduling.md 的 \"Switching off\""}},

@@ -24,7 +24,7 @@ const (
 	serverSecret    = "quartermaster-extender"
 	callersSecret   = "quartermaster-extender-client"
 	authoritySecret = "quartermaster-extender-authority"
-	sinceAnnotation = "quartermaster.io/authorities-since"
+	sinceAnnotation = "state.quartermaster.io/authorities-since"
 )
 
 // secret of the extender, decoded; nil: there is none.

@@ -417,7 +417,7 @@ func TestS54_a_scheduler_one_minor_older_than_the_server(t *testing.T) {
 	o.Terminate(10 * time.Second)
 
 	// What an operator left when the server was of that version: it is held until the upgrade is through.
-	left := []byte(`{"metadata": {"annotations": {"quartermaster.io/server-version": "` + version + `"}}}`)
+	left := []byte(`{"metadata": {"annotations": {"state.quartermaster.io/server-version": "` + version + `"}}}`)
 	_, err = d.Client.AppsV1().Deployments(kit.Namespace).Patch(d.ctx, ownObjects, types.MergePatchType, left, metav1.PatchOptions{})
 	d.must(err)
 	d.mode("Dedicated", map[string]any{"image": nil})

@@ -50,7 +50,7 @@ func guarded() (out []string) {
 		}
 	}
 	slices.Sort(out)
-	return append(out, "quartermaster.io/room-since")
+	return append(out, "state.quartermaster.io/room-since")
 }
 
 // cast is who appears, and the pods they write.
@@ -135,7 +135,7 @@ func assemble(t *testing.T) *cast {
 		}
 	}
 	said, err := at.ask(c.people["operator"], "PATCH", c.path("waits", "status"), merge,
-		`{"metadata":{"annotations":{"quartermaster.io/room-since":"2026-01-01T00:00:00.000Z"}}}`)
+		`{"metadata":{"annotations":{"state.quartermaster.io/room-since":"2026-01-01T00:00:00.000Z"}}}`)
 	must(t, err)
 	if said.code != http.StatusOK {
 		t.Fatalf("the operator cannot nudge: %d %s", said.code, said.message)
@@ -234,7 +234,7 @@ func (c *cast) legal() (out []attempt) {
 	add(attempt{"gpushare", "sends the whole pod", "PUT", c.path("bound", ""), plain, c.whole("bound", func(p *corev1.Pod) { p.Annotations["ALIYUN_COM_GPU_MEM_ASSIGNED"] = "true" }), false, "", ""})
 	// The operator.
 	add(attempt{"operator", "binds", "POST", c.path("fresh", "binding"), plain, binding(c.pods["fresh"], "gpu-1", given), false, "", ""})
-	add(c.patch("operator", "nudges once more", "waits", "status", merge, set("quartermaster.io/room-since", "2026-01-02T00:00:00.000Z"), false))
+	add(c.patch("operator", "nudges once more", "waits", "status", merge, set("state.quartermaster.io/room-since", "2026-01-02T00:00:00.000Z"), false))
 	add(c.patch("operator", "seals", "fresh", "status", strategic, map[string]any{"status": map[string]any{"conditions": []any{
 		map[string]any{"type": "quartermaster.io/Sealed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}}, false))
 	// Kubelets and the scheduler leave annotations alone.
@@ -284,7 +284,7 @@ func (c *cast) forged() (out []attempt) {
 		fake.Annotations = map[string]string{key: "forged"}
 		add(attempt{by: "mallory", what: "makes a pod with " + key, method: "POST", path: "/api/v1/namespaces/work/pods", kind: plain, body: fake})
 		onto := "bound"
-		if key == "quartermaster.io/room-since" {
+		if key == "state.quartermaster.io/room-since" {
 			onto = "waits"
 		}
 		for _, sub := range []string{"", "status"} {
@@ -665,7 +665,7 @@ func TestWithoutAnyGuardTheTableFails(t *testing.T) {
 		}
 		pod := c.stage.pod("mark")
 		pod.Annotations = maps.Clone(given)
-		pod.Annotations["quartermaster.io/room-since"] = "x"
+		pod.Annotations["state.quartermaster.io/room-since"] = "x"
 		must(t, until(c.ctx, 20*time.Second, "mark "+mark, func() (bool, error) {
 			said, err := c.ask(c.people["mallory"], "POST", "/api/v1/namespaces/work/pods?dryRun=All", plain, pod)
 			if err != nil && c.stage.Revive() {
@@ -702,7 +702,7 @@ func TestWithoutAnyGuardTheTableFails(t *testing.T) {
 		{"update", `["CREATE","UPDATE"]`, `["CREATE"]`, 0},
 		{"placement", "'quartermaster.io/placement', ", "", 2},
 		{"isolation", "'quartermaster.io/isolation', ", "", 2},
-		{"room-since", ", 'quartermaster.io/room-since'", "", 2},
+		{"room-since", ", 'state.quartermaster.io/room-since'", "", 2},
 		{"predicate", "k.startsWith('tencent.com/predicate-') || ", "", 3},
 		{"assigned", " || k == 'tencent.com/gpu-assigned'", "", 3},
 		{"vgpu", "k.startsWith('hami.io/vgpu-') || ", "", 3},

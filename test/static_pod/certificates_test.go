@@ -23,7 +23,7 @@ const (
 	serverSecret    = "quartermaster-extender"
 	callersSecret   = "quartermaster-extender-client"
 	authoritySecret = "quartermaster-extender-authority"
-	sinceAnnotation = "quartermaster.io/authorities-since"
+	sinceAnnotation = "state.quartermaster.io/authorities-since"
 )
 
 // held is what is in a Secret; nil: there is none.

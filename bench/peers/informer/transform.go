@@ -12,9 +12,9 @@ import (
 
 var (
 	podLabels      = []string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"}
-	podAnnotations = []string{"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "kubernetes.io/config.mirror"}
-	nodeNotes      = []string{"quartermaster.io/", "hami.io/"}
-	ours           = []string{"quartermaster.io/"}
+	podAnnotations = []string{"quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "kubernetes.io/config.mirror"}
+	nodeNotes      = []string{"quartermaster.io/", "state.quartermaster.io/", "hami.io/"}
+	ours           = []string{"quartermaster.io/", "state.quartermaster.io/"}
 )
 
 func keptKeys(all map[string]string, prefixes []string) map[string]string {

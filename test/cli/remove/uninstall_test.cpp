@@ -59,7 +59,7 @@ TEST(uninstall, takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
                                {"quartermaster.io/taken-over", "true"},
                                {"cuda-major-version", "12"},
                                {"cuda-minor-version", "4"}},
-                              {{"quartermaster.io/cuda-labels", "12.4"}},
+                              {{"state.quartermaster.io/cuda-labels", "12.4"}},
                               {taint_named("example.com/reserved"), taint_named("quartermaster.io/switching")});
   EXPECT_TRUE(enrolled(node));
   EXPECT_EQ(tidy_patch(node), json::parse(R"([
@@ -70,7 +70,7 @@ TEST(uninstall, takes_from_a_node_what_we_wrote_and_tests_whose_it_is) {
     {"op":"remove","path":"/spec/taints/1"},
     {"op":"remove","path":"/metadata/labels/cuda-major-version"},
     {"op":"remove","path":"/metadata/labels/cuda-minor-version"},
-    {"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"}])"));
+    {"op":"remove","path":"/metadata/annotations/state.quartermaster.io~1cuda-labels"}])"));
 }
 
 TEST(uninstall, takes_both_taints_of_ours_wherever_they_are) {
@@ -87,10 +87,18 @@ TEST(uninstall, takes_both_taints_of_ours_wherever_they_are) {
 
 TEST(uninstall, cuda_labels_that_somebody_changed_since_are_theirs) {
   const auto node = node_with({{"cuda-major-version", "13"}, {"cuda-minor-version", "0"}},
-                              {{"quartermaster.io/cuda-labels", "12.4"}}, {});
+                              {{"state.quartermaster.io/cuda-labels", "12.4"}}, {});
   const auto patch = tidy_patch(node);
   ASSERT_EQ(patch.size(), 2u);
-  EXPECT_EQ(patch[1]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
+  EXPECT_EQ(patch[1]["path"], "/metadata/annotations/state.quartermaster.io~1cuda-labels");
+}
+
+TEST(uninstall, cuda_labels_of_an_earlier_version_are_ours_too) {
+  const auto node = node_with({{"cuda-major-version", "12"}, {"cuda-minor-version", "4"}},
+                              {{"quartermaster.io/cuda-labels", "12.4"}}, {});
+  const auto patch = tidy_patch(node);
+  ASSERT_EQ(patch.size(), 4u);
+  EXPECT_EQ(patch[3]["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
 }
 
 kube::task<void> read_into(kube::transport& transport, written_objects& written_objects) {

@@ -204,7 +204,8 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   EXPECT_THAT(server.writes(), ElementsAre("patch " + authority_path, "patch " + server_path, "patch " + client_path));
   EXPECT_THAT(x509::read(decoded(server.objects.at(client_path), "ca.crt")), SizeIs(2));
   EXPECT_EQ(decoded(server.objects.at(server_path), "tls.crt"), old_leaf);
-  EXPECT_TRUE(server.objects.at(client_path)["metadata"]["annotations"].contains("quartermaster.io/authorities-since"));
+  EXPECT_TRUE(
+      server.objects.at(client_path)["metadata"]["annotations"].contains("state.quartermaster.io/authorities-since"));
   server.forget();
   pass(1h);
   settle();
@@ -223,6 +224,31 @@ TEST_F(extender_certificates_test, an_installation_without_the_key_gets_an_autho
   EXPECT_THAT(x509::read(decoded(server.objects.at(client_path), "ca.crt")), SizeIs(1));
   EXPECT_FALSE(server.objects.at(authority_path)["data"].contains("older.key"));
   EXPECT_THAT(not_listed(server.transport.sent, "quartermaster"), IsEmpty());
+}
+
+TEST_F(extender_certificates_test, a_change_that_an_earlier_version_began_goes_on) {
+  install(false);
+  settle();
+  for (const auto& path : {server_path, client_path}) {
+    auto object = server.objects.at(path);
+    auto& annotations = object["metadata"]["annotations"];
+    for (const std::string name : {"authorities-since", "authorities-by-hand"}) {
+      if (!annotations.contains("state.quartermaster.io/" + name)) continue;
+      annotations["quartermaster.io/" + name] = annotations["state.quartermaster.io/" + name];
+      annotations.erase("state.quartermaster.io/" + name);
+    }
+    server.put(path, object);
+  }
+  lead();
+  server.forget();
+  pass(1h);
+  settle();
+  EXPECT_THAT(server.writes(), IsEmpty()) << "everyone has been told, and the callers have their time";
+  pass(40 * 24h);
+  settle();
+  EXPECT_THAT(server.writes(), Not(IsEmpty()));
+  for (const auto& [key, value] : server.objects.at(client_path)["metadata"]["annotations"].items())
+    EXPECT_TRUE(key.starts_with("state.")) << key;
 }
 
 TEST_F(extender_certificates_test, makes_all_of_them_where_there_is_a_policy) {

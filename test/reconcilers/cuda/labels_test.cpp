@@ -29,7 +29,7 @@ TEST(labels, S30_are_written_where_nobody_else_wrote_them) {
     {"op":"test","path":"/metadata/labels/cuda-minor-version","value":null},
     {"op":"add","path":"/metadata/labels/cuda-major-version","value":"12"},
     {"op":"add","path":"/metadata/labels/cuda-minor-version","value":"4"},
-    {"op":"add","path":"/metadata/annotations/quartermaster.io~1cuda-labels","value":"12.4"}])"));
+    {"op":"add","path":"/metadata/annotations/state.quartermaster.io~1cuda-labels","value":"12.4"}])"));
 }
 
 TEST(labels, S30_of_somebody_else_are_never_touched) {
@@ -46,7 +46,7 @@ TEST(labels, S30_of_somebody_else_are_never_touched) {
 }
 
 TEST(labels, ours_follow_the_driver_and_go_with_the_facts) {
-  const pairs pairs{{"quartermaster.io/cuda-labels", "12.4"}};
+  const pairs pairs{{"state.quartermaster.io/cuda-labels", "12.4"}};
   const auto upgraded = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.4")), "gpu-1", pairs));
   EXPECT_EQ(upgraded.write, (version{13, 0}));
   EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.4")), "gpu-1", pairs)).idle());
@@ -57,6 +57,21 @@ TEST(labels, ours_follow_the_driver_and_go_with_the_facts) {
   const auto corrected = labels_for(node_with(together(discovered("13.0", "", ""), labelled("12.8")), "gpu-1", pairs));
   EXPECT_TRUE(corrected.idle());
   EXPECT_FALSE(corrected.disagreement.empty());
+}
+
+TEST(labels, what_an_earlier_version_wrote_is_ours_and_gets_the_present_key_once) {
+  const pairs former{{"quartermaster.io/cuda-labels", "12.4"}};
+  const auto same = node_with(together(discovered("12.4", "", ""), labelled("12.4")), "gpu-1", former);
+  const auto step = labels_for(same);
+  EXPECT_EQ(step.write, (version{12, 4}));
+  const auto patch = patch_of(same, step);
+  ASSERT_EQ(patch.size(), 7U);
+  EXPECT_EQ(patch[5]["path"], "/metadata/annotations/state.quartermaster.io~1cuda-labels");
+  EXPECT_EQ(patch[6], json::parse(R"({"op":"remove","path":"/metadata/annotations/quartermaster.io~1cuda-labels"})"));
+  const auto gone = node_with(labelled("12.4"), "gpu-1", former);
+  EXPECT_EQ(patch_of(gone, labels_for(gone)).back()["path"], "/metadata/annotations/quartermaster.io~1cuda-labels");
+  EXPECT_TRUE(labels_for(node_with(together(discovered("12.4", "", ""), labelled("12.8")), "gpu-1", former)).idle())
+      << "someone corrected it";
 }
 
 TEST(labels, a_node_nothing_is_known_of_is_left_alone) {

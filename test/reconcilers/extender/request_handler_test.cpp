@@ -340,7 +340,7 @@ TEST_F(request_handler_test, who_waits_is_told_once_a_reason_and_touched_when_th
   turn(45);
   ASSERT_EQ(transport.sent.size(), 1u);
   EXPECT_THAT(transport.sent[0].target, HasSubstr("/api/v1/namespaces/lab/pods/p/status"));
-  EXPECT_THAT(transport.sent[0].body, HasSubstr("quartermaster.io/room-since"));
+  EXPECT_THAT(transport.sent[0].body, HasSubstr("state.quartermaster.io/room-since"));
   EXPECT_THAT(transport.sent[0].body, HasSubstr(pod.id.to_string()));
 }
 

@@ -156,7 +156,7 @@ TEST(catalogue, every_object_is_found_again_by_its_labels_and_goes_with_the_poli
       EXPECT_EQ(metadata["labels"]["app.kubernetes.io/managed-by"], "quartermaster");
       EXPECT_EQ(metadata["labels"]["quartermaster.io/module"], entry.name);
       EXPECT_EQ(metadata["namespace"], "quartermaster");
-      EXPECT_EQ(metadata["annotations"]["quartermaster.io/applied"], made.hash);
+      EXPECT_EQ(metadata["annotations"]["state.quartermaster.io/applied"], made.hash);
       EXPECT_EQ(metadata["ownerReferences"][0]["uid"], known().policy_uid);
       EXPECT_EQ(made.module, entry.name);
     }

@@ -339,5 +339,19 @@ TEST(dedicated_scheduler, S54_follows_the_servers_version_when_the_upgrade_is_th
   EXPECT_THAT(image(), testing::EndsWith("v1.36.9"));
 }
 
+TEST(dedicated_scheduler, what_an_earlier_version_made_keeps_its_version_until_the_upgrade_is_through) {
+  cluster cluster;
+  cluster.switched_on();
+  auto set = cluster.set();
+  auto& annotations = set["metadata"]["annotations"];
+  annotations["quartermaster.io/server-version"] = annotations["state.quartermaster.io/server-version"];
+  annotations.erase("state.quartermaster.io/server-version");
+  cluster.server.put(set_path, set);
+  cluster.server_version = "v1.37.0";
+  auto second = cluster.made(cluster.later_metrics);
+  cluster.reconcile(second);
+  EXPECT_EQ(cluster.set()["metadata"]["annotations"]["state.quartermaster.io/server-version"], "v1.36.3");
+}
+
 }  // namespace
 }  // namespace reconcilers::own_scheduler

@@ -18,6 +18,7 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 using kind = rollout_step::kind;
 
 const std::string set_path = "/apis/apps/v1/namespaces/quartermaster/daemonsets/gpu-manager-daemonset";
@@ -144,7 +145,7 @@ class cluster {
     return done.value_or(controller::action());
   }
   std::string record() const {
-    return server.objects.at(set_path)["metadata"]["annotations"].value("quartermaster.io/rollout", "");
+    return server.objects.at(set_path)["metadata"]["annotations"].value("state.quartermaster.io/rollout", "");
   }
 
  private:
@@ -282,6 +283,39 @@ TEST(rollouts, C153_another_process_goes_on_where_the_last_was_killed) {
   ASSERT_TRUE(run(next.reconcile(vgpu)));
   ASSERT_EQ(cluster.server.writes().size(), 1u);
   EXPECT_THAT(cluster.server.writes()[0], HasSubstr("delete " + pods_path + "plugin-gpu-1-"));
+}
+
+TEST(rollouts, C153_the_record_of_an_earlier_version_counts_and_the_next_write_removes_it) {
+  cluster cluster;
+  cluster.version("a.2");
+  cluster.reconcile();
+  auto object = cluster.server.objects.at(set_path);
+  auto& annotations = object["metadata"]["annotations"];
+  annotations["quartermaster.io/rollout"] = cluster.record();
+  annotations.erase("state.quartermaster.io/rollout");
+  cluster.server.put(set_path, object);
+  rollouts next{
+      {cluster.policies, cluster.sets, cluster.nodes, cluster.pods, cluster.objects, cluster.on_nodes},
+      cluster.client,
+      cluster.recorder,
+      {"quartermaster", [] { return controller::wall_time(1'800'000'000s); }, [&] { return cluster.now; }, [] {}}};
+  const auto turn = [&] {
+    cluster.server.forget();
+    EXPECT_TRUE(run(next.reconcile(vgpu)));
+    return cluster.server.writes();
+  };
+  EXPECT_THAT(turn(), IsEmpty()) << "gpu-1 is under way";
+  cluster.pod("gpu-1", "a.2");
+  EXPECT_THAT(turn(), IsEmpty()) << "it must stay well for a while";
+  cluster.now += 10s;
+  EXPECT_THAT(turn(), SizeIs(2)) << "one record follows the other, and the plugin of gpu-2 is deleted";
+  EXPECT_FALSE(cluster.server.objects.at(set_path)["metadata"]["annotations"].contains("quartermaster.io/rollout"));
+  EXPECT_EQ(json::parse(cluster.record())["node"], "gpu-2");
+  cluster.pod("gpu-2", "a.2");
+  turn();
+  cluster.now += 10s;
+  EXPECT_THAT(turn(), ElementsAre("patch " + set_path));
+  EXPECT_EQ(cluster.record(), "");
 }
 
 TEST(rollouts, C149_a_node_that_does_not_come_back_is_news_and_no_other_is_touched) {

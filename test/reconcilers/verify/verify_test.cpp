@@ -289,7 +289,7 @@ const std::vector<defect> defects{
      [](cluster& c) {
        c.plugin_breaks("ImagePullBackOff");
        c.vgpu_set().annotations =
-           packed({{"quartermaster.io/rollout", rollout_record{"", "gpu-1", "a.b", 1, {}}.to_string()}});
+           packed({{"state.quartermaster.io/rollout", rollout_record{"", "gpu-1", "a.b", 1, {}}.to_string()}});
        c.policy_ready("False", "RolloutHalted",
                       "vgpu: the new version halted on node gpu-1: its plugin pod: ImagePullBackOff. Put it back");
        c.phase(phases::verifying, "PluginNotReady", "plugin pod is not ready");

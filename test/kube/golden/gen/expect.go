@@ -49,7 +49,7 @@ func extended(list corev1.ResourceList) map[string]int64 {
 }
 
 var all = []string{"*"}
-var ours = []string{"quartermaster.io/"}
+var ours = []string{"quartermaster.io/", "state.quartermaster.io/"}
 
 func expectNode(node *corev1.Node) values {
 	taints := []values{}
@@ -69,7 +69,7 @@ func expectNode(node *corev1.Node) values {
 			}
 		}
 	}
-	return values{"meta": expectMeta(&node.ObjectMeta, all, []string{"quartermaster.io/", "hami.io/"}),
+	return values{"meta": expectMeta(&node.ObjectMeta, all, []string{"quartermaster.io/", "state.quartermaster.io/", "hami.io/"}),
 		"unschedulable": node.Spec.Unschedulable, "taints": taints, "ready": ready, "ready_since": since,
 		"capacity": extended(node.Status.Capacity), "allocatable": extended(node.Status.Allocatable),
 		"container_runtime": node.Status.NodeInfo.ContainerRuntimeVersion, "kubelet_version": node.Status.NodeInfo.KubeletVersion,
@@ -144,7 +144,7 @@ func expectPod(pod *corev1.Pod) values {
 	return values{
 		"meta": expectMeta(&pod.ObjectMeta,
 			[]string{"quartermaster.io/", "app.kubernetes.io/", "name", "k8s-app", "pod-template-generation", "controller-revision-hash"},
-			[]string{"quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/", "kubernetes.io/config.mirror"}),
+			[]string{"quartermaster.io/", "state.quartermaster.io/", "tencent.com/", "hami.io/", "ALIYUN_COM_", "nvidia.com/", "aliyun.accelerator/", "gaia.tencent.com/", "tkestack.io/", "kubernetes.io/config.mirror"}),
 		"node_name": pod.Spec.NodeName, "nominated_node": pod.Status.NominatedNodeName, "scheduler_name": scheduler, "ip": pod.Status.PodIP, "reason": expectReason(&pod.Status),
 		"containers": expectContainers(&pod.Spec), "priority": priority, "restarts": restarts, "phase": phase, "ready": ready,
 		"host_network": pod.Spec.HostNetwork, "mirror": mirror}

@@ -217,7 +217,7 @@ func deployment() *appsv1.Deployment {
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: metav1.ObjectMeta{Name: "quartermaster-scheduler", Namespace: "quartermaster", UID: uid(12), ResourceVersion: "80", Generation: 6,
 			Labels:      map[string]string{"app.kubernetes.io/managed-by": "quartermaster"},
-			Annotations: map[string]string{"quartermaster.io/server-version": "v1.36.3", "deployment.kubernetes.io/revision": "3"}},
+			Annotations: map[string]string{"state.quartermaster.io/server-version": "v1.36.3", "deployment.kubernetes.io/revision": "3"}},
 		Spec: appsv1.DeploymentSpec{Replicas: pointer(int32(5)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"name": "x"}}, MinReadySeconds: 7, RevisionHistoryLimit: pointer(int32(9)),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "x", Image: "y:1"}}}}},
 		Status: appsv1.DeploymentStatus{ObservedGeneration: 4, Replicas: 11, UpdatedReplicas: 10, ReadyReplicas: 9, AvailableReplicas: 8, UnavailableReplicas: 3,

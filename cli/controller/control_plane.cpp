@@ -81,7 +81,7 @@ control_plane_status status_of(const control_plane_facts& control_plane_facts) {
     }
   }
   if (control_plane_facts.wanted) {
-    for (const auto& node : control_plane_facts.masters) {
+    for (const auto& node : control_plane_facts.control_plane_nodes) {
       if (!reported.contains(node)) out.rows.push_back(silent(node));
     }
   }
@@ -112,7 +112,7 @@ control_plane_status status_of(const control_plane_facts& control_plane_facts) {
 }
 
 control_plane_metric::control_plane_metric(controller::registry& registry)
-    : masters_(
+    : nodes_(
           registry.gauges("quartermaster_static_pod_masters",
                           "Control-plane nodes by how their kube-scheduler's configuration stands (spec.scheduler.mode "
                           "StaticPod).",
@@ -122,8 +122,8 @@ void control_plane_metric::set(const control_plane_status& control_plane_status)
   const auto count = [&](std::string_view state) {
     return static_cast<double>(std::ranges::count(control_plane_status.rows, state, &scheduler_row::reason));
   };
-  for (const auto state : states) masters_.with({pods::to_string(state)}).set(count(pods::to_string(state)));
-  masters_.with({no_agent}).set(count(no_agent));
+  for (const auto state : states) nodes_.with({pods::to_string(state)}).set(count(pods::to_string(state)));
+  nodes_.with({no_agent}).set(count(no_agent));
 }
 
 }  // namespace cli

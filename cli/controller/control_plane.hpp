@@ -16,11 +16,11 @@
 namespace cli {
 
 struct control_plane_facts {
-  bool wanted = false;                           ///< the policy says StaticPod
-  std::int64_t generation = 0;                   ///< of the policy
-  const kube::config_map* config_map = nullptr;  ///< quartermaster-static-pod; null: there is none
-  std::set<std::string, std::less<>> nodes;      ///< those of the rows that are there
-  std::set<std::string, std::less<>> masters;    ///< nodes of the control plane
+  bool wanted = false;                                     ///< the policy says StaticPod
+  std::int64_t generation = 0;                             ///< of the policy
+  const kube::config_map* config_map = nullptr;            ///< quartermaster-static-pod; null: there is none
+  std::set<std::string, std::less<>> nodes;                ///< those of the rows that are there
+  std::set<std::string, std::less<>> control_plane_nodes;  ///< of the cluster
 };
 
 struct control_plane_status {
@@ -37,7 +37,7 @@ class control_plane_metric {
   void set(const control_plane_status& control_plane_status);
 
  private:
-  controller::family<controller::gauge>& masters_;
+  controller::family<controller::gauge>& nodes_;
 };
 
 }  // namespace cli

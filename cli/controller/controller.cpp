@@ -102,7 +102,7 @@ reconcilers::declarations::parse_settings judged_in(std::string ns) {
 
 constexpr controller::milliseconds soon{300};
 
-bool is_master(const kube::node* node) {
+bool is_control_plane_node(const kube::node* node) {
   return node && node->labels.contains("node-role.kubernetes.io/control-plane");
 }
 
@@ -182,7 +182,7 @@ class operator_program {
     cache(in_namespace(options_.ns), daemon_sets_);
     cache(in_namespace(options_.ns, selector), deployments_);
     if (serves_extender()) cache(webhook::only(api::names::extender_client_secret, options_.ns), client_secret_);
-    cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), master_rows_);
+    cache(webhook::only(agent::static_pod::static_pod_name, options_.ns), control_plane_rows_);
     cache(in_namespace(options_.ns, selector), services_);
     cache(in_namespace(options_.ns, selector), service_accounts_);
     cache(in_namespace(options_.ns, selector), config_maps_);
@@ -271,9 +271,9 @@ class operator_program {
     wake(client_secret_, dedicated_, scheduling_);
     wake_soon(nodes_, dedicated_, scheduling_);
     wake_soon(pods_, dedicated_, scheduling_);
-    master_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
+    control_plane_rows_.observe([this](const kube::config_map*, const kube::config_map*) { report(); });
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
-      if (is_master(before) != is_master(after)) report();
+      if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
     for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
@@ -340,7 +340,7 @@ class operator_program {
                                elector_.identity(),
                                events_,
                                deployments_,
-                               master_rows_,
+                               control_plane_rows_,
                                client_secret_,
                                [this] { report(); }},
         options_);
@@ -376,9 +376,9 @@ class operator_program {
       known.wanted = rules->scheduler.mode == "StaticPod" && !rules->removing && !rules->deleting;
       known.generation = rules->generation;
     }
-    known.config_map = master_rows_.find({options_.ns, agent::static_pod::static_pod_name});
+    known.config_map = control_plane_rows_.find({options_.ns, agent::static_pod::static_pod_name});
     for (const auto& node : nodes_.all()) {
-      if (is_master(&node)) known.masters.insert(node.key.name);
+      if (is_control_plane_node(&node)) known.control_plane_nodes.insert(node.key.name);
     }
     if (known.config_map) {
       for (const auto& [node, row] : known.config_map->data) {
@@ -386,14 +386,14 @@ class operator_program {
       }
     }
     auto out = status_of(known);
-    masters_.set(out);
+    control_plane_nodes_.set(out);
     const auto rows = dedicated_.rows();
     if (rows) out.rows.insert(out.rows.begin(), rows->begin(), rows->end());
     if (auto condition = dedicated_.state(); condition && !known.wanted) out.state = std::move(condition);
     return out;
   }
   std::optional<std::vector<reconcilers::scheduler_row>> scheduler_rows() {
-    if (!dedicated_.rows() || !master_rows_.synced() || !nodes_.synced()) return std::nullopt;
+    if (!dedicated_.rows() || !control_plane_rows_.synced() || !nodes_.synced()) return std::nullopt;
     return schedulers().rows;
   }
   bool serves_extender() const { return !options_.extender_address.empty(); }
@@ -433,7 +433,7 @@ class operator_program {
   controller::store<kube::daemon_set> daemon_sets_;
   controller::store<kube::deployment> deployments_;
   controller::store<reconcilers::extender_secret> client_secret_;  ///< with the extender only
-  controller::store<kube::config_map> master_rows_;                ///< that of the static-pod agents alone
+  controller::store<kube::config_map> control_plane_rows_;         ///< that of the static-pod agents alone
   controller::store<api::owned_service> services_;
   controller::store<api::owned_service_account> service_accounts_;
   controller::store<api::owned_config_map> config_maps_;
@@ -447,7 +447,7 @@ class operator_program {
 
   // What we do about it.
   controller::runner_metrics running_{metrics_};
-  control_plane_metric masters_{metrics_};
+  control_plane_metric control_plane_nodes_{metrics_};
   reconcilers::policy policy_{{policies_,
                                nodes_,
                                {daemon_sets_,

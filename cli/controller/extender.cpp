@@ -58,7 +58,7 @@ extender::extender(dependencies dependencies, const controller_options& options)
     : loop_(dependencies.loop),
       nodes_(dependencies.stores.nodes),
       old_quotas_(dependencies.stores.old_quotas),
-      master_rows_(dependencies.master_rows),
+      control_plane_rows_(dependencies.control_plane_rows),
       events_(dependencies.events),
       book_(dependencies.stores, dependencies.metrics),
       earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,
@@ -96,7 +96,8 @@ void extender::issue(const dependencies& dependencies, const std::string& ns) {
                                                  dependencies.stores.policies,
                                                  dependencies.deployments},
       dependencies.client, dependencies.events, dependencies.metrics,
-      reconcilers::extender_certificates::settings{.ns = ns, .masters = [this] { return masters_known(); }});
+      reconcilers::extender_certificates::settings{
+          .ns = ns, .control_plane_nodes = [this] { return known_control_plane_nodes(); }});
   certificate_ = std::make_unique<reconcilers::extender_certificate>(server_secret, server_);
   rotating_ = std::make_unique<controller::runner>(dependencies.loop, *certificates_, dependencies.running);
   const auto rotate = [this](const auto* before, const auto* after) {
@@ -106,7 +107,7 @@ void extender::issue(const dependencies& dependencies, const std::string& ns) {
   server_secret.observe(rotate);
   dependencies.client_secret.observe(rotate);
   dependencies.stores.policies.observe(rotate);
-  dependencies.master_rows.observe(rotate);
+  dependencies.control_plane_rows.observe(rotate);
   dependencies.deployments.observe(rotate);
 }
 
@@ -123,10 +124,10 @@ void extender::join(controller::manager& manager) {
 }
 
 /// Schedulers whose node exists; a deleted control-plane node leaves its row behind. Empty: stores not synced yet.
-std::optional<std::vector<reconcilers::extender_scheduler>> extender::masters_known() const {
-  if (!master_rows_.synced() || !nodes_.synced()) return std::nullopt;
+std::optional<std::vector<reconcilers::extender_scheduler>> extender::known_control_plane_nodes() const {
+  if (!control_plane_rows_.synced() || !nodes_.synced()) return std::nullopt;
   std::vector<reconcilers::extender_scheduler> out;
-  for (const auto& rows : master_rows_.all()) {
+  for (const auto& rows : control_plane_rows_.all()) {
     for (const auto& [node, text] : rows.data) {
       if (!nodes_.find({{}, std::string(node)})) continue;
       const auto row = agent::static_pod::read_row(text);

@@ -40,8 +40,8 @@ class extender {
     std::function<controller::milliseconds()> lease_left;
     std::string identity;  ///< of this leader
     controller::recorder& events;
-    controller::store<kube::deployment>& deployments;  ///< our own
-    controller::store<kube::config_map>& master_rows;  ///< of the static-pod agents alone
+    controller::store<kube::deployment>& deployments;         ///< our own
+    controller::store<kube::config_map>& control_plane_rows;  ///< of the static-pod agents alone
     controller::store<reconcilers::extender_secret>& client_secret;
     std::function<void()> on_state;  ///< `state` has changed
   };
@@ -70,12 +70,12 @@ class extender {
   kube::task<void> lead();
   kube::task<void> care();
   void issue(const dependencies& dependencies, const std::string& ns);
-  std::optional<std::vector<reconcilers::extender_scheduler>> masters_known() const;
+  std::optional<std::vector<reconcilers::extender_scheduler>> known_control_plane_nodes() const;
 
   controller::loop& loop_;
   const controller::store<kube::node>& nodes_;
   const controller::store<kube::config_map>& old_quotas_;
-  const controller::store<kube::config_map>& master_rows_;
+  const controller::store<kube::config_map>& control_plane_rows_;
   controller::recorder& events_;
   reconcilers::extender::account book_;
   reconcilers::extender::fence earlier_;

@@ -111,7 +111,7 @@ class removal {
     };
     const auto nodes = co_await list_each<kube::node>(transport_, kube::list_options(), keep);
     if (!nodes) co_return nodes;
-    if (options_.check) co_return co_await look_at_masters();
+    if (options_.check) co_return co_await look_at_control_plane_nodes();
     const std::function<void(api::accelerator_node)> note = [this](api::accelerator_node status) {
       if (const auto match = enrolled_.find(status.key.name); match != enrolled_.end())
         match->second = status.mode.phase + (status.mode.message.empty() ? "" : ": " + status.mode.message);
@@ -124,11 +124,11 @@ class removal {
     removing_ = policy && policy->value("/spec/removing"_json_pointer, false);
     const auto lease = co_await look_at_lease();  // which says the namespace where no one did
     if (!lease) co_return lease;
-    co_return co_await look_at_masters();
+    co_return co_await look_at_control_plane_nodes();
   }
 
   /// Control-plane nodes that are there and whose kube-scheduler asks our extender, by the rows of their agents.
-  kube::task<void> look_at_masters() {
+  kube::task<void> look_at_control_plane_nodes() {
     if (ns_.empty()) co_return kube::result<void>();
     const kube::object_key key{ns_, agent::static_pod::static_pod_name};
     const auto rows = co_await api_.get(kube::resources::config_maps, key);

@@ -286,7 +286,7 @@ extender_ends ends_of(const extender_view& is) {
 }
 
 extender_callers callers_of(const kube::deployment* deployment, const std::string& content,
-                            const std::vector<extender_scheduler>& masters, const std::string& certificates) {
+                            const std::vector<extender_scheduler>& schedulers, const std::string& certificates) {
   extender_callers out;
   if (deployment) {
     out.any = true;
@@ -294,13 +294,13 @@ extender_callers callers_of(const kube::deployment* deployment, const std::strin
     if (!follows || !deployment->rolled_out())
       out.behind = "Deployment " + deployment->key.to_string() + " does not run with the present certificates yet";
   }
-  for (const auto& master : masters) {
-    if (master.state == "Off") continue;
+  for (const auto& scheduler : schedulers) {
+    if (scheduler.state == "Off") continue;
     out.any = true;
-    if (out.behind.empty() && (master.state != "Applied" || master.certificates != certificates))
-      out.behind = "the kube-scheduler of control-plane node " + master.node +
+    if (out.behind.empty() && (scheduler.state != "Applied" || scheduler.certificates != certificates))
+      out.behind = "the kube-scheduler of control-plane node " + scheduler.node +
                    " does not run with the present certificates yet (" +
-                   (master.state == "Applied" ? "before" : master.state) + ")";
+                   (scheduler.state == "Applied" ? "before" : scheduler.state) + ")";
   }
   return out;
 }

@@ -65,7 +65,7 @@ struct extender_scheduler {
 /// `deployment`: of the scheduler that the operator runs; null: none. `content`: hash of the callers' Secret, as its
 /// annotation has it. `certificates`: api::certificates_of that Secret.
 extender_callers callers_of(const kube::deployment* deployment, const std::string& content,
-                            const std::vector<extender_scheduler>& masters, const std::string& certificates);
+                            const std::vector<extender_scheduler>& schedulers, const std::string& certificates);
 
 struct extender_view {
   extender_keys keys;

@@ -119,14 +119,14 @@ std::optional<extender_view> extender_certificates::view() const {
   const auto* authority = find(stores_.secrets.authority, names::extender_authority_secret);
   const auto* server = find(stores_.secrets.server, names::extender_server_secret);
   const auto* client = find(stores_.secrets.client, api::names::extender_client_secret);
-  const auto masters = settings_.masters();
-  if (!authority || !server || !client || !masters) return std::nullopt;
+  const auto control_plane_nodes = settings_.control_plane_nodes();
+  if (!authority || !server || !client || !control_plane_nodes) return std::nullopt;
   extender_view out;
   out.keys = {authority->authorities, authority->signer_key, authority->older_key};
   out.server = server->side();
   out.client = client->side();
   const auto* deployment = stores_.deployments.find({settings_.ns, std::string(api::names::scheduler_objects)});
-  out.callers = callers_of(deployment, api::hex(client->content), *masters,
+  out.callers = callers_of(deployment, api::hex(client->content), *control_plane_nodes,
                            api::certificates_of(client->authorities, client->leaf.certificate));
   return out;
 }

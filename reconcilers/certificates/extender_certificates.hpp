@@ -70,7 +70,7 @@ class extender_certificates final : public controller::reconciler {
   struct settings {
     std::string ns;
     /// Empty: not known yet.
-    std::function<std::optional<std::vector<extender_scheduler>>()> masters = [] {
+    std::function<std::optional<std::vector<extender_scheduler>>()> control_plane_nodes = [] {
       return std::vector<extender_scheduler>();
     };
     std::function<controller::milliseconds()> now = controller::boot_now;

@@ -441,12 +441,12 @@ std::vector<step> rules_step(const cluster_view& view, bool reported) {
   return {works ? good(rule, reason, message) : wrong(rule, stage_code::rules_not_enforced, reason, message)};
 }
 
-step wrong_master(std::string_view reason, std::string name, std::string message) {
-  auto cause = stage_code::master_not_ready;
-  if (reason == "Stopped") cause = stage_code::master_stopped;
-  if (reason == "RolledBack") cause = stage_code::master_rolled_back;
-  if (reason == "NoAgent") cause = stage_code::master_without_agent;
-  if (cause == stage_code::master_not_ready && !reason.empty())
+step wrong_control_plane_node(std::string_view reason, std::string name, std::string message) {
+  auto cause = stage_code::control_plane_node_not_ready;
+  if (reason == "Stopped") cause = stage_code::control_plane_node_stopped;
+  if (reason == "RolledBack") cause = stage_code::control_plane_node_rolled_back;
+  if (reason == "NoAgent") cause = stage_code::control_plane_node_without_agent;
+  if (cause == stage_code::control_plane_node_not_ready && !reason.empty())
     message = std::string(reason) + (message.empty() ? "" : ": " + message);
   return wrong(stage::scheduler, cause, std::move(name), std::move(message));
 }
@@ -467,7 +467,7 @@ std::vector<step> scheduler_steps(const cluster_view& view, bool reported) {
   std::vector<step> out;
   for (const auto& row : status.value("schedulers", nlohmann::json::array())) {
     if (row.value("mode", "") != "StaticPod" || row.value("ready", 0) >= row.value("desired", 1)) continue;
-    out.push_back(wrong_master(row.value("reason", ""), row.value("name", ""), row.value("message", "")));
+    out.push_back(wrong_control_plane_node(row.value("reason", ""), row.value("name", ""), row.value("message", "")));
   }
   if (out.empty()) out.push_back(wrong(position, stage_code::scheduler_not_ready, reason, message));
   return out;

@@ -13,7 +13,7 @@ using nlohmann::json;
 using namespace std::chrono_literals;
 
 const object_key web{"shop", "web"};
-const object_key master{"", "master-1"};
+const object_key control_plane_node{"", "control-plane-1"};
 
 TEST(path_of, names_collections_objects_and_subresources) {
   struct row {
@@ -36,13 +36,14 @@ TEST(path_of, names_collections_objects_and_subresources) {
 }
 
 TEST(request, get_asks_for_json_unless_told_otherwise) {
-  const auto plain = get_request(resources::nodes, master);
+  const auto plain = get_request(resources::nodes, control_plane_node);
   EXPECT_EQ(plain.verb, method::get);
-  EXPECT_EQ(plain.target, "/api/v1/nodes/master-1");
+  EXPECT_EQ(plain.target, "/api/v1/nodes/control-plane-1");
   EXPECT_EQ(plain.accept, "application/json");
   EXPECT_EQ(plain.channel, lane::unary);
   EXPECT_TRUE(plain.body.empty() && plain.content_type.empty());
-  EXPECT_EQ(get_request(resources::nodes, master, encoding::protobuf).accept, "application/vnd.kubernetes.protobuf");
+  EXPECT_EQ(get_request(resources::nodes, control_plane_node, encoding::protobuf).accept,
+            "application/vnd.kubernetes.protobuf");
 }
 
 TEST(request, list_page_carries_limit_selectors_and_version) {
@@ -134,10 +135,10 @@ TEST(request, patch_names_its_kind_and_its_subresource_and_never_forces) {
   const auto patch = json::array({{{"op", "test"}, {"path", "/metadata/uid"}, {"value", "u"}}});
   write_options options;
   options.force = true;  // the API server refuses force outside of apply
-  const auto made = patch_request(resources::nodes, master, patch_kind::json, patch, {}, options);
+  const auto made = patch_request(resources::nodes, control_plane_node, patch_kind::json, patch, {}, options);
   EXPECT_EQ(made.verb, method::patch);
   EXPECT_EQ(made.content_type, "application/json-patch+json");
-  EXPECT_EQ(made.target, "/api/v1/nodes/master-1?fieldManager=quartermaster&fieldValidation=Strict");
+  EXPECT_EQ(made.target, "/api/v1/nodes/control-plane-1?fieldManager=quartermaster&fieldValidation=Strict");
   EXPECT_EQ(json::parse(made.body), patch);
   const auto merged = patch_request(resources::pods, web, patch_kind::merge, {{"a", 1}}, "status");
   EXPECT_EQ(merged.content_type, "application/merge-patch+json");

@@ -26,25 +26,25 @@ const (
 	next, breaks = "-next", "-breaks"
 )
 
-// master is the real node as a control-plane node, with the agent of the chart on it.
-type master struct {
+// controlPlaneNode is the real node as a control-plane node, with the agent of the chart on it.
+type controlPlaneNode struct {
 	*product
 	original, image string // kubeadm's manifest, and the image in it
 	held            string // the lease's holder before the last change
 }
 
-func (m *master) file(name string) string {
+func (m *controlPlaneNode) file(name string) string {
 	return filepath.Join(m.Dir, "node/etc/kubernetes", name)
 }
 
 // read is empty where there is no such file.
-func (m *master) read(name string) string {
+func (m *controlPlaneNode) read(name string) string {
 	text, _ := os.ReadFile(m.file(name))
 	return string(text)
 }
 
 // kubeadm writes the manifest: next to its place, and renamed in.
-func (m *master) kubeadm(manifest string) {
+func (m *controlPlaneNode) kubeadm(manifest string) {
 	m.t.Helper()
 	temporary := m.file("kube-scheduler.new")
 	must(m.t, os.WriteFile(temporary, []byte(manifest), 0o600))
@@ -52,7 +52,7 @@ func (m *master) kubeadm(manifest string) {
 }
 
 // leads waits until the kube-scheduler of this image runs on the control-plane node, and another than before leads.
-func (m *master) leads(what, image string) {
+func (m *controlPlaneNode) leads(what, image string) {
 	m.t.Helper()
 	await(m.t, 60*time.Second, what+": its kube-scheduler leads", func() (bool, error) {
 		pod, err := m.Client.CoreV1().Pods("kube-system").Get(ctx, "kube-scheduler-"+real1, metav1.GetOptions{})
@@ -81,7 +81,7 @@ type row struct {
 }
 
 // becomes waits for a state of the control-plane node's row, and for the number of its change.
-func (m *master) becomes(patience time.Duration, state string, generation int) (is row) {
+func (m *controlPlaneNode) becomes(patience time.Duration, state string, generation int) (is row) {
 	m.t.Helper()
 	await(m.t, patience, state, func() (bool, error) {
 		rows, err := m.Client.CoreV1().ConfigMaps(kit.Namespace).Get(ctx, agents, metav1.GetOptions{})
@@ -96,7 +96,7 @@ func (m *master) becomes(patience time.Duration, state string, generation int) (
 }
 
 // applied: the row, the files and the pod say the same.
-func (m *master) applied(what, image string, generation int) {
+func (m *controlPlaneNode) applied(what, image string, generation int) {
 	m.t.Helper()
 	is := m.becomes(120*time.Second, "Applied", generation)
 	m.leads(what, image)
@@ -128,7 +128,7 @@ func (m *master) applied(what, image string, generation int) {
 }
 
 // asKubeadmWrote: byte for byte, and nothing else that we wrote next to it.
-func (m *master) asKubeadmWrote(what, manifest string, others ...string) {
+func (m *controlPlaneNode) asKubeadmWrote(what, manifest string, others ...string) {
 	m.t.Helper()
 	if m.read("manifests/kube-scheduler.yaml") != manifest {
 		m.t.Errorf("%s: the manifest has other bytes:\n%s", what, m.read("manifests/kube-scheduler.yaml"))
@@ -141,7 +141,7 @@ func (m *master) asKubeadmWrote(what, manifest string, others ...string) {
 }
 
 // reachable: the extender's Service leads to the tap.
-func (m *master) reachable() {
+func (m *controlPlaneNode) reachable() {
 	m.t.Helper()
 	service, err := m.Client.CoreV1().Services(kit.Namespace).Get(ctx, "quartermaster-extender", metav1.GetOptions{})
 	must(m.t, err)
@@ -157,7 +157,7 @@ func (m *master) reachable() {
 }
 
 // agent waits for the pod of the chart's DaemonSet, and looks at its process.
-func (m *master) agent() {
+func (m *controlPlaneNode) agent() {
 	m.t.Helper()
 	await(m.t, 60*time.Second, "the agent runs", func() (bool, error) {
 		set, err := m.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, agents, metav1.GetOptions{})
@@ -188,7 +188,7 @@ func (m *master) agent() {
 }
 
 // said of the control-plane node by the agent, as events, and in its log.
-func (m *master) said() (events, log string) {
+func (m *controlPlaneNode) said() (events, log string) {
 	m.t.Helper()
 	list, err := m.Client.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
 	must(m.t, err)
@@ -209,8 +209,8 @@ func (m *master) said() (events, log string) {
 	return
 }
 
-// openMaster is the real node of a cluster: kubeadm's kube-scheduler, with this behind its image's name, leads, and the agent runs.
-func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
+// openControlPlaneNode is the real node of a cluster: kubeadm's kube-scheduler, with this behind its image's name, leads, and the agent runs.
+func openControlPlaneNode(t *testing.T, c *kit.Cluster, suffix string) *controlPlaneNode {
 	t.Helper()
 	name := "kubeadm.yaml"
 	if minor == "1.30" {
@@ -218,7 +218,7 @@ func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
 	}
 	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", name))
 	must(t, err)
-	m := &master{product: &product{Product: &kit.Product{Scenario: &kit.Scenario{Cluster: c}, T: t}, t: t}, original: string(text)}
+	m := &controlPlaneNode{product: &product{Product: &kit.Product{Scenario: &kit.Scenario{Cluster: c}, T: t}, t: t}, original: string(text)}
 	m.image = regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(m.original)[1]
 	t.Cleanup(func() {
 		for _, name := range []string{"manifests/kube-scheduler.yaml", "scheduler-config.yaml", "quartermaster"} {
@@ -251,12 +251,12 @@ func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
 }
 
 // manifest as kubeadm writes it for an image with this behind its name.
-func (m *master) manifest(suffix string) string {
+func (m *controlPlaneNode) manifest(suffix string) string {
 	return strings.ReplaceAll(m.original, m.image, m.image+suffix)
 }
 
 // tells: there are events of the control-plane node that begin so.
-func (m *master) tells(begins ...string) {
+func (m *controlPlaneNode) tells(begins ...string) {
 	m.t.Helper()
 	events, _ := m.said()
 	for _, wanted := range begins {
@@ -268,9 +268,9 @@ func (m *master) tells(begins ...string) {
 
 // The chart's DaemonSet on a real kubelet: kubeadm's kube-scheduler takes our configuration, an upgrade's manifest does again, and mode
 // None leaves what kubeadm wrote, byte for byte.
-func TestS7_TheAgentOfTheChartOnARealMaster(t *testing.T) {
+func TestS7_TheAgentOfTheChartOnARealControlPlaneNode(t *testing.T) {
 	t.Parallel() // most of it is waiting for a kubelet
-	m := openMaster(t, cluster, "")
+	m := openControlPlaneNode(t, cluster, "")
 	m.applied("kubeadm's, with ours", m.image, 1)
 	m.places("by-ours", true)
 	m.kubeadm(m.manifest(next)) // `kubeadm upgrade` writes the manifest again, without our flag
@@ -285,14 +285,14 @@ func TestS7_TheAgentOfTheChartOnARealMaster(t *testing.T) {
 }
 
 // A kube-scheduler that ends when it is given a configuration gets back what kubeadm wrote, and works again; the next upgrade's is tried.
-func TestF51_WhatARealMasterCannotWorkWithIsTakenBack(t *testing.T) {
+func TestF51_WhatARealControlPlaneNodeCannotWorkWithIsTakenBack(t *testing.T) {
 	t.Parallel()
 	own := &kit.Cluster{Name: cluster.Name + "-back"}
 	t.Cleanup(func() { own.Down() })
 	own, err := kit.Up(ctx, own.Name, minor, "--real-node", "--no-scheduler", "--no-kwok")
 	must(t, err)
 	must(t, own.CompileImage(sum, "sum", "/bin/sum"))
-	m := openMaster(t, own, breaks)
+	m := openControlPlaneNode(t, own, breaks)
 	back := m.becomes(150*time.Second, "RolledBack", 0)
 	if !strings.HasPrefix(back.Reason, "after 45 s kube-scheduler-"+real1+" is not ready (") {
 		t.Errorf("rolled back because %q", back.Reason)

@@ -108,7 +108,7 @@ type credentials struct{ authorities, certificate, key string }
 
 var inlined = regexp.MustCompile(`(caData|certData|keyData): "?([A-Za-z0-9+/=]+)`)
 
-func (m *master) credentials() (out credentials) {
+func (m *controlPlaneNode) credentials() (out credentials) {
 	for _, found := range inlined.FindAllStringSubmatch(m.read("scheduler-config.yaml"), -1) {
 		text, _ := base64.StdEncoding.DecodeString(found[2])
 		switch found[1] {
@@ -147,7 +147,7 @@ func (c credentials) refused() error {
 // knocker is a kube-scheduler that connects all the time: with what the files of its control-plane node have, and with what they had before until the
 // agent says that it was started again.
 type knocker struct {
-	*master
+	*controlPlaneNode
 	mu       sync.Mutex
 	present  credentials
 	before   []credentials
@@ -201,14 +201,14 @@ func signedAt(t *testing.T, name string) time.Time {
 
 // The extender's authority is deleted while three control-plane nodes' kube-schedulers ask the operator: each is started with both authorities, one after
 // the other, before anything is signed by the new one, and then with its own new certificate. At no moment is a handshake refused.
-func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) {
+func TestS54_ADeletedAuthorityIsReplacedOnAllControlPlaneNodesBeforeItSigns(t *testing.T) {
 	sometimes(t, 7)
 	o := operate(t)
 	begin(t)
 	runAll(t)
 	apply(t)
 	said := map[string]int{}
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		said[m.node] = len(m.kubelet.Log("kube-scheduler"))
 	}
 	asked := func() {
@@ -220,8 +220,8 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 	}
 	asked()
 	var knockers []*knocker
-	for _, m := range at.masters {
-		k := &knocker{master: m}
+	for _, m := range at.controlPlaneNodes {
+		k := &knocker{controlPlaneNode: m}
 		knockers = append(knockers, k)
 		whileRunning(t, k.knock)
 	}
@@ -242,7 +242,7 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 		}
 	})
 	watches := map[string]*watch{}
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		w := &watch{}
 		watches[m.node] = w
 		whileRunning(t, func() {
@@ -253,7 +253,7 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 	}
 	must(t, at.Client.CoreV1().Secrets(namespace).Delete(at.ctx, authoritySecret, metav1.DeleteOptions{}))
 	must(t, at.until(2*patience, "both leaves of the new authority, and all control-plane nodes with them", func() error {
-		for _, m := range at.masters {
+		for _, m := range at.controlPlaneNodes {
 			if !m.runs() { // it lost its turn on a busy machine; a kubelet starts it again
 				must(t, m.run())
 			}
@@ -261,10 +261,10 @@ func TestS54_ADeletedAuthorityIsReplacedOnAllMastersBeforeItSigns(t *testing.T) 
 		if string(held(serverSecret)["tls.crt"]) == server || string(held(callersSecret)["tls.crt"]) == callers {
 			return fmt.Errorf("the leaves are the old ones")
 		}
-		if err := every((*master).applied); err != nil {
+		if err := every((*controlPlaneNode).applied); err != nil {
 			return err
 		}
-		return every(func(m *master) error {
+		return every(func(m *controlPlaneNode) error {
 			if m.credentials().certificate != string(held(callersSecret)["tls.crt"]) {
 				return fmt.Errorf("%s shows another certificate", m.node)
 			}

@@ -1,4 +1,4 @@
-// Three masters whose kube-schedulers are static pods, on a real control plane.
+// Three control-plane nodes whose kube-schedulers are static pods, on a real control plane.
 module quartermaster.io/test/static_pod
 
 go 1.26.0

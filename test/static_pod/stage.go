@@ -30,24 +30,24 @@ import (
 )
 
 const (
-	namespace = kit.Namespace
-	rows      = "quartermaster-static-pod"
-	masters   = 3
+	namespace         = kit.Namespace
+	rows              = "quartermaster-static-pod"
+	controlPlaneNodes = 3
 )
 
 // stage is the control plane with its control-plane nodes, and an extender that writes down who asks it.
 type stage struct {
 	*kit.Cluster
-	ctx            context.Context
-	minor, program string
-	dir            string
-	url            string // of the extender
-	server         *http.Server
-	asked          atomic.Int64
-	masters        []*master
-	account        string // kubeconfig of the agent
-	witness        *witness
-	stop           []func()
+	ctx               context.Context
+	minor, program    string
+	dir               string
+	url               string // of the extender
+	server            *http.Server
+	asked             atomic.Int64
+	controlPlaneNodes []*controlPlaneNode
+	account           string // kubeconfig of the agent
+	witness           *witness
+	stop              []func()
 }
 
 func open(ctx context.Context, minor, program string) (*stage, error) {
@@ -71,7 +71,7 @@ func open(ctx context.Context, minor, program string) (*stage, error) {
 }
 
 func (s *stage) close() {
-	for _, m := range s.masters {
+	for _, m := range s.controlPlaneNodes {
 		m.kill()
 	}
 	for _, stop := range s.stop {
@@ -137,21 +137,21 @@ func (s *stage) serve() error {
 
 // start the control-plane nodes and wait until all their schedulers serve; from then on someone watches.
 func (s *stage) start() error {
-	for i := range masters {
-		m, err := s.master(fmt.Sprintf("m%d", i+1))
+	for i := range controlPlaneNodes {
+		m, err := s.controlPlaneNode(fmt.Sprintf("m%d", i+1))
 		if err != nil {
 			return err
 		}
-		s.masters = append(s.masters, m)
+		s.controlPlaneNodes = append(s.controlPlaneNodes, m)
 	}
-	s.witness = &witness{masters: s.masters}
+	s.witness = &witness{controlPlaneNodes: s.controlPlaneNodes}
 	if err := s.until(60*time.Second, "three kube-schedulers", func() error {
-		if up := s.witness.count(); up < masters {
+		if up := s.witness.count(); up < controlPlaneNodes {
 			return fmt.Errorf("%d serve", up)
 		}
 		return nil
 	}); err != nil {
-		return fmt.Errorf("%w\n%s", err, s.masters[0].kubelet.Log("kube-scheduler"))
+		return fmt.Errorf("%w\n%s", err, s.controlPlaneNodes[0].kubelet.Log("kube-scheduler"))
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.stop = append(s.stop, cancel)
@@ -159,8 +159,8 @@ func (s *stage) start() error {
 	return nil
 }
 
-// master is a control-plane node: one folder like /etc/kubernetes, with what a kubelet does there, and an agent.
-type master struct {
+// controlPlaneNode is a control-plane node: one folder like /etc/kubernetes, with what a kubelet does there, and an agent.
+type controlPlaneNode struct {
 	*stage
 	node, root string
 	port       int
@@ -173,8 +173,8 @@ type master struct {
 	ended chan struct{}
 }
 
-func (s *stage) master(node string) (*master, error) {
-	m := &master{stage: s, node: node, root: filepath.Join(s.dir, node, "etc/kubernetes")}
+func (s *stage) controlPlaneNode(node string) (*controlPlaneNode, error) {
+	m := &controlPlaneNode{stage: s, node: node, root: filepath.Join(s.dir, node, "etc/kubernetes")}
 	var err error
 	if m.port, err = kit.FreePort(); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (s *stage) master(node string) (*master, error) {
 }
 
 // serves: its kube-scheduler says that it is healthy.
-func (m *master) serves() bool {
+func (m *controlPlaneNode) serves() bool {
 	reply, err := probe.Get(fmt.Sprintf("https://127.0.0.1:%d/healthz", m.port))
 	if err != nil {
 		return false
@@ -232,7 +232,7 @@ func (m *master) serves() bool {
 var probe = &http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
 
 // run the agent, with times for tests.
-func (m *master) run(more ...string) error {
+func (m *controlPlaneNode) run(more ...string) error {
 	log, err := os.OpenFile(filepath.Join(m.dir, m.node+"-agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -255,7 +255,7 @@ func (m *master) run(more ...string) error {
 }
 
 // kill the agent, as by SIGKILL in the middle of whatever it does.
-func (m *master) kill() {
+func (m *controlPlaneNode) kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.agent == nil {
@@ -266,7 +266,7 @@ func (m *master) kill() {
 	m.agent = nil
 }
 
-func (m *master) runs() bool {
+func (m *controlPlaneNode) runs() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.agent == nil {
@@ -280,19 +280,21 @@ func (m *master) runs() bool {
 	}
 }
 
-func (m *master) file(name string) string { return filepath.Join(m.root, name) }
+func (m *controlPlaneNode) file(name string) string { return filepath.Join(m.root, name) }
 
 // read is empty where there is no such file.
-func (m *master) read(name string) string {
+func (m *controlPlaneNode) read(name string) string {
 	text, _ := os.ReadFile(m.file(name))
 	return string(text)
 }
 
 // put a file in place as a person or kubeadm does.
-func (m *master) put(name, text string) error { return os.WriteFile(m.file(name), []byte(text), 0o600) }
+func (m *controlPlaneNode) put(name, text string) error {
+	return os.WriteFile(m.file(name), []byte(text), 0o600)
+}
 
 // asBefore: every file as kubeadm wrote it, and no other.
-func (m *master) asBefore() error {
+func (m *controlPlaneNode) asBefore() error {
 	var wrong error
 	filepath.WalkDir(m.root, func(path string, entry os.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
@@ -306,7 +308,7 @@ func (m *master) asBefore() error {
 	return wrong
 }
 
-func (m *master) log() string {
+func (m *controlPlaneNode) log() string {
 	text, _ := os.ReadFile(filepath.Join(m.dir, m.node+"-agent.log"))
 	return string(text)
 }
@@ -316,7 +318,7 @@ type row struct {
 	Generation                                            int
 }
 
-func (m *master) row() (out row) {
+func (m *controlPlaneNode) row() (out row) {
 	is, err := m.Client.CoreV1().ConfigMaps(namespace).Get(m.ctx, rows, metav1.GetOptions{})
 	if err == nil {
 		json.Unmarshal([]byte(is.Data[m.node]), &out)
@@ -346,17 +348,17 @@ func (s *stage) until(patience time.Duration, what string, done func() error) er
 
 // witness asks all kube-schedulers all the time how they are.
 type witness struct {
-	masters []*master
-	mu      sync.Mutex
-	least   int
-	when    time.Time
-	looks   int
+	controlPlaneNodes []*controlPlaneNode
+	mu                sync.Mutex
+	least             int
+	when              time.Time
+	looks             int
 }
 
 func (w *witness) count() int {
 	var up atomic.Int64
 	var all sync.WaitGroup
-	for _, m := range w.masters {
+	for _, m := range w.controlPlaneNodes {
 		all.Go(func() {
 			if m.serves() {
 				up.Add(1)
@@ -387,7 +389,7 @@ func (w *witness) watch(ctx context.Context) {
 func (w *witness) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.least, w.looks = masters, 0
+	w.least, w.looks = controlPlaneNodes, 0
 }
 
 // saw the fewest that were healthy at once since the last call.
@@ -395,6 +397,6 @@ func (w *witness) saw() (least, looks int, when time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	least, looks, when = w.least, w.looks, w.when
-	w.least, w.looks = masters, 0
+	w.least, w.looks = controlPlaneNodes, 0
 	return
 }

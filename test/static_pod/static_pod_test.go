@@ -28,7 +28,7 @@ func begin(t *testing.T) {
 	t.Helper()
 	must(t, at.mode("None"))
 	must(t, at.until(30*time.Second, "three kube-schedulers", func() error {
-		if up := at.witness.count(); up < masters {
+		if up := at.witness.count(); up < controlPlaneNodes {
 			return fmt.Errorf("%d serve", up)
 		}
 		return nil
@@ -36,11 +36,11 @@ func begin(t *testing.T) {
 	at.witness.saw()
 	t.Cleanup(func() {
 		if t.Failed() {
-			for _, m := range at.masters {
+			for _, m := range at.controlPlaneNodes {
 				t.Logf("%s: %+v\n%s\n%s", m.node, m.row(), m.log(), tail(m.kubelet.Log("kube-scheduler"), 5))
 			}
 		}
-		for _, m := range at.masters {
+		for _, m := range at.controlPlaneNodes {
 			m.fails.Store(false)
 			if !m.runs() {
 				m.run()
@@ -49,7 +49,7 @@ func begin(t *testing.T) {
 		if err := at.mode("None"); err != nil {
 			t.Error(err)
 		}
-		if err := at.until(patience, "all removed", func() error { return every((*master).removed) }); err != nil {
+		if err := at.until(patience, "all removed", func() error { return every((*controlPlaneNode).removed) }); err != nil {
 			t.Error(err)
 		}
 		least, looks, when := at.witness.saw()
@@ -57,11 +57,11 @@ func begin(t *testing.T) {
 		if least < 2 {
 			t.Errorf("at %s only %d kube-schedulers were healthy", when.Format("15:04:05.000"), least)
 		}
-		for _, m := range at.masters {
+		for _, m := range at.controlPlaneNodes {
 			m.kill()
 			os.Remove(m.dir + "/" + m.node + "-agent.log")
 		}
-		for _, m := range at.masters {
+		for _, m := range at.controlPlaneNodes {
 			at.Client.CoreV1().ConfigMaps(namespace).Patch(at.ctx, rows, types.MergePatchType, []byte(`{"data":null}`), metav1.PatchOptions{})
 			must(t, m.asBefore())
 		}
@@ -86,8 +86,8 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-func every(is func(*master) error) error {
-	for _, m := range at.masters {
+func every(is func(*controlPlaneNode) error) error {
+	for _, m := range at.controlPlaneNodes {
 		if err := is(m); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func every(is func(*master) error) error {
 	return nil
 }
 
-func (m *master) applied() error {
+func (m *controlPlaneNode) applied() error {
 	if row := m.row(); row.State != "Applied" || row.Reason != "" {
 		return fmt.Errorf("%s: %+v", m.node, row)
 	}
@@ -105,7 +105,7 @@ func (m *master) applied() error {
 	return nil
 }
 
-func (m *master) removed() error {
+func (m *controlPlaneNode) removed() error {
 	if row := m.row(); row.State != "Off" && row.State != "" {
 		return fmt.Errorf("%s: %+v", m.node, row)
 	}
@@ -118,7 +118,7 @@ func (m *master) removed() error {
 	return nil
 }
 
-func (m *master) is(state, reason string) error {
+func (m *controlPlaneNode) is(state, reason string) error {
 	if row := m.row(); row.State != state || !strings.Contains(row.Reason, reason) {
 		return fmt.Errorf("%s: %+v; wanted %s %q", m.node, row, state, reason)
 	}
@@ -127,7 +127,7 @@ func (m *master) is(state, reason string) error {
 
 func runAll(t *testing.T) {
 	t.Helper()
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		must(t, m.run())
 	}
 }
@@ -136,7 +136,7 @@ func runAll(t *testing.T) {
 func apply(t *testing.T) {
 	t.Helper()
 	must(t, at.mode("StaticPod"))
-	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*master).applied) }))
+	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*controlPlaneNode).applied) }))
 }
 
 // asks: the kube-scheduler that leads asks the extender of the stage about a pod with a card.
@@ -170,11 +170,11 @@ func asksOne(t *testing.T, calls func() float64) {
 	}))
 }
 
-func TestS7_AllMastersOneAtATimeAndBackByteForByte(t *testing.T) {
+func TestS7_AllControlPlaneNodesOneAtATimeAndBackByteForByte(t *testing.T) {
 	begin(t)
 	runAll(t)
 	apply(t)
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		if row := m.row(); row.Generation != 1 || len(row.Checksum) != 64 || !strings.HasPrefix(row.Version, "v"+at.minor+".") || row.Since == "" {
 			t.Errorf("%s: %+v", m.node, row)
 		}
@@ -190,7 +190,7 @@ func TestS7_AllMastersOneAtATimeAndBackByteForByte(t *testing.T) {
 	}
 	events, err := at.Run("", "kubectl", "get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={range .items[*]}{.regarding.name} {.reason}{'\\n'}{end}")
 	must(t, err)
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		if !strings.Contains(events, m.node+" SchedulerConfigApplied") {
 			t.Errorf("no event of %s:\n%s", m.node, events)
 		}
@@ -201,10 +201,10 @@ func TestS7_AllMastersOneAtATimeAndBackByteForByte(t *testing.T) {
 func TestF49_KilledAtEveryStep(t *testing.T) {
 	sometimes(t, 0)
 	begin(t)
-	for _, m := range at.masters[1:] {
+	for _, m := range at.controlPlaneNodes[1:] {
 		must(t, m.run())
 	}
-	m := at.masters[0]
+	m := at.controlPlaneNodes[0]
 	steps := []struct {
 		name string
 		come func() bool
@@ -230,7 +230,7 @@ func TestF49_KilledAtEveryStep(t *testing.T) {
 		kill(step.name, step.come)
 	}
 	must(t, m.run())
-	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*master).applied) }))
+	must(t, at.until(patience, "applied on all control-plane nodes", func() error { return every((*controlPlaneNode).applied) }))
 	m.kill()
 	// And on the way back.
 	must(t, at.mode("None"))
@@ -243,10 +243,10 @@ func TestF49_KilledAtEveryStep(t *testing.T) {
 func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 	sometimes(t, 1)
 	begin(t)
-	for _, m := range at.masters {
+	for _, m := range at.controlPlaneNodes {
 		m.fails.Store(true)
 	}
-	first := at.masters[0]
+	first := at.controlPlaneNodes[0]
 	must(t, first.run())
 	must(t, at.mode("StaticPod"))
 	must(t, at.until(patience, "rolled back", func() error { return first.is("RolledBack", "kube-scheduler-m1 is not ready (") }))
@@ -284,7 +284,7 @@ func TestF51_OneThatCrashesIsTakenBack(t *testing.T) {
 		return
 	}
 	// The schedulers of the other control-plane nodes would fail, too: what one was rolled back from, no other tries.
-	others := at.masters[1:]
+	others := at.controlPlaneNodes[1:]
 	for _, m := range others {
 		must(t, m.run())
 	}
@@ -324,7 +324,7 @@ func TestF52_WrongCertificatesAreSeenBeforeAnythingIsWritten(t *testing.T) {
 		must(t, err)
 		return text
 	}
-	m := at.masters[0]
+	m := at.controlPlaneNodes[0]
 	must(t, m.run())
 	must(t, at.mode("StaticPod"))
 	for _, one := range []struct {
@@ -374,7 +374,7 @@ func TestS7_WhatKubeadmWritesIsDoneAgain(t *testing.T) {
 	begin(t)
 	runAll(t)
 	apply(t)
-	m := at.masters[1]
+	m := at.controlPlaneNodes[1]
 	upgraded := func(to string) string {
 		return strings.Replace(m.before["manifests/kube-scheduler.yaml"], "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v="+to+"\n", 1)
 	}
@@ -401,7 +401,7 @@ func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
 	begin(t)
 	runAll(t)
 	apply(t)
-	m := at.masters[2]
+	m := at.controlPlaneNodes[2]
 	text := m.read("scheduler-config.yaml")
 	edited := text + "podMaxBackoffSeconds: 5 # mine\n"
 	must(t, m.put("scheduler-config.yaml", edited))
@@ -428,7 +428,7 @@ func TestF53_WhatAPersonChangedIsLeftAlone(t *testing.T) {
 func TestS7_AFileOfPeopleIsMergedAndGivenBack(t *testing.T) {
 	sometimes(t, 5)
 	begin(t)
-	m := at.masters[0]
+	m := at.controlPlaneNodes[0]
 	manifest := m.before["manifests/kube-scheduler.yaml"]
 	text := "# theirs\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nclientConnection:\n  kubeconfig: /etc/kubernetes/scheduler.conf\npodMaxBackoffSeconds: 7   # kept\n"
 	theirs := strings.NewReplacer("    - --leader-elect=true\n", "    - --leader-elect=true\n    - --config=/etc/kubernetes/scheduler-config.yaml\n",
@@ -458,7 +458,7 @@ func TestS7_AFileOfPeopleIsMergedAndGivenBack(t *testing.T) {
 func TestF48_ALinkIsNotFollowed(t *testing.T) {
 	sometimes(t, 6)
 	begin(t)
-	m := at.masters[0]
+	m := at.controlPlaneNodes[0]
 	outside := m.dir + "/outside.yaml"
 	must(t, os.WriteFile(outside, []byte("theirs\n"), 0o600))
 	must(t, os.Symlink(outside, m.file("scheduler-config.yaml")))

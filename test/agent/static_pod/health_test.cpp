@@ -51,7 +51,7 @@ TEST(static_pod_health, a_row_is_read_as_it_was_written) {
   EXPECT_EQ(read_row("{\"state\":1}"), status_row());
 }
 
-TEST(static_pod_health, what_one_master_was_rolled_back_from_no_other_tries) {
+TEST(static_pod_health, what_one_control_plane_node_was_rolled_back_from_no_other_tries) {
   const status_row back{.is = "RolledBack", .tried = "1f"};
   EXPECT_EQ(read_row(write(back)), back);
   EXPECT_EQ(trouble_of_tried({{"m1", back}}, "m2", "1f").substr(0, 60),

@@ -241,7 +241,7 @@ TEST(static_pod_machine, removes_a_configuration_that_a_person_changed_as_far_as
   EXPECT_EQ(next(facts).kept.before, facts.now);
 }
 
-TEST(static_pod_machine, has_nothing_to_say_of_a_master_that_is_not_asked_for) {
+TEST(static_pod_machine, has_nothing_to_say_of_a_control_plane_node_that_is_not_asked_for) {
   control_plane_facts facts;
   EXPECT_EQ(next(facts).is, state::disabled);
   facts.now = bare;

@@ -16,15 +16,16 @@ using testing::IsEmpty;
 
 struct control_plane_test : testing::Test {
   kube::config_map reports;
-  control_plane_facts known{.wanted = true, .generation = 7, .config_map = &reports, .nodes = {}, .masters = {}};
+  control_plane_facts known{
+      .wanted = true, .generation = 7, .config_map = &reports, .nodes = {}, .control_plane_nodes = {}};
   std::map<std::string, std::string> rows;
 
-  void master(const std::string& name) {
+  void control_plane_node(const std::string& name) {
     known.nodes.insert(name);
-    known.masters.insert(name);
+    known.control_plane_nodes.insert(name);
   }
   void says(const std::string& name, const std::string& state, const std::string& reason = "") {
-    master(name);
+    control_plane_node(name);
     rows[name] = agent::static_pod::write({state, 1, "ab12", "v1.36.3", "2026-01-02T03:04:05Z", reason});
     std::vector<kube::packed_map::entry> all(rows.begin(), rows.end());
     reports.data = kube::packed_map::of(all);
@@ -52,7 +53,7 @@ TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are
   says("m1", "Applied", "kube-scheduler-m1 is not ready");
   says("m2", "Changing");
   says("m3", "RolledBack", "after 180 s it is not ready");
-  master("m4");
+  control_plane_node("m4");
   const auto is = status_of(known);
   EXPECT_EQ(is.state->status, "False");
   EXPECT_EQ(is.state->reason, "RolledBack");
@@ -65,19 +66,19 @@ TEST_F(control_plane_test, the_worst_is_the_reason_and_all_that_are_not_well_are
 
 TEST_F(control_plane_test, one_without_an_agent_is_worse_than_one_that_waits) {
   says("m1", "Waiting", "for its turn");
-  master("m2");
+  control_plane_node("m2");
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
 }
 
-TEST_F(control_plane_test, a_master_that_is_gone_leaves_no_row) {
+TEST_F(control_plane_test, a_control_plane_node_that_is_gone_leaves_no_row) {
   says("m1", "Applied");
   says("m2", "Stopped", "why");
   known.nodes.erase("m2");
-  known.masters.erase("m2");
+  known.control_plane_nodes.erase("m2");
   EXPECT_EQ(status_of(known).state->message, "1 of 1 control-plane node asks the extender");
 }
 
-TEST_F(control_plane_test, says_where_there_is_no_master_at_all) {
+TEST_F(control_plane_test, says_where_there_is_no_control_plane_node_at_all) {
   EXPECT_EQ(status_of(known).state->reason, "NoAgent");
   EXPECT_THAT(status_of(known).state->message, HasSubstr("where a provider owns those nodes"));
 }
@@ -97,7 +98,7 @@ TEST_F(control_plane_test, after_switching_off_only_those_that_still_ask_are_sho
 }
 
 TEST_F(control_plane_test, what_is_no_row_is_passed_over) {
-  master("m1");
+  control_plane_node("m1");
   std::vector<kube::packed_map::entry> all{{"m1", "{not json"}};
   reports.data = kube::packed_map::of(all);
   EXPECT_EQ(status_of(known).rows.at(0).reason, "NoAgent");

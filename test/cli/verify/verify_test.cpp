@@ -286,7 +286,7 @@ TEST(verify_verb, texts_of_the_cluster_neither_break_a_line_nor_reach_the_termin
   reconcilers::verify::report found;
   found.cluster.push_back({reconcilers::verify::stage::scheduler,
                            outcome::wrong,
-                           stage_code::master_stopped,
+                           stage_code::control_plane_node_stopped,
                            "cp-1\x1b[2J",
                            "no\nquartermaster: all is well\x1b]0;x\x07",
                            {}});

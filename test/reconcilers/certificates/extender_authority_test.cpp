@@ -614,8 +614,8 @@ TEST(extender_authority, who_runs_with_what_is_seen_by_the_deployment_and_by_row
   const std::vector<kube::packed_map::entry> entries{{"quartermaster.io/certificates", "present"}};
   auto held = entries;
   set.annotations = kube::packed_map::of(held);
-  const auto find_callers = [&](const std::vector<extender_scheduler>& masters, const kube::deployment* deployment) {
-    return callers_of(deployment, "present", masters, "c");
+  const auto find_callers = [&](const std::vector<extender_scheduler>& schedulers, const kube::deployment* deployment) {
+    return callers_of(deployment, "present", schedulers, "c");
   };
   EXPECT_FALSE(find_callers({}, nullptr).any);
   EXPECT_TRUE(find_callers({}, &set).any);

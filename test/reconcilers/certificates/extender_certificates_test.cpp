@@ -71,7 +71,7 @@ struct extender_certificates_test : controller_test::rig {
   controller::store<kube::deployment> deployments;
   milliseconds now{1'000'000};
   std::int64_t wall = 1'800'000'000;
-  std::optional<std::vector<extender_scheduler>> masters = std::vector<extender_scheduler>();
+  std::optional<std::vector<extender_scheduler>> control_plane_nodes = std::vector<extender_scheduler>();
   std::unique_ptr<extender_certificates> leader;
   int made = 0;
   std::vector<std::unique_ptr<controller::registry>> registries;
@@ -96,7 +96,7 @@ struct extender_certificates_test : controller_test::rig {
     leader = std::make_unique<extender_certificates>(
         extender_certificates::stores{{authority, served, called}, policies, deployments}, client, events, registry,
         extender_certificates::settings{.ns = "quartermaster",
-                                        .masters = [this] { return masters; },
+                                        .control_plane_nodes = [this] { return control_plane_nodes; },
                                         .now = [this] { return now; },
                                         .wall = [this] { return wall; }});
   }
@@ -411,12 +411,12 @@ TEST_F(extender_certificates_test, whoever_was_faster_wins) {
   EXPECT_EQ(server.objects.at(server_path), first) << "what we see is old";
 }
 
-TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not_known_nothing_is_done) {
+TEST_F(extender_certificates_test, control_plane_nodes_are_waited_for_and_while_they_are_not_known_nothing_is_done) {
   install(false);
-  masters.reset();
+  control_plane_nodes.reset();
   once();
   EXPECT_THAT(server.writes(), IsEmpty());
-  masters = std::vector<extender_scheduler>{{"m1", "Applied", "of before"}};
+  control_plane_nodes = std::vector<extender_scheduler>{{"m1", "Applied", "of before"}};
   settle();
   server.forget();
   pass(40 * 24h);
@@ -424,7 +424,7 @@ TEST_F(extender_certificates_test, masters_are_waited_for_and_while_they_are_not
   EXPECT_THAT(server.writes(), IsEmpty());
   EXPECT_THAT(events.events.back().note, HasSubstr("control-plane node m1"));
   const auto& is = server.objects.at(client_path);
-  masters->at(0).certificates = api::certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
+  control_plane_nodes->at(0).certificates = api::certificates_of(decoded(is, "ca.crt"), decoded(is, "tls.crt"));
   settle();
   EXPECT_THAT(server.writes(), ElementsAre("patch " + server_path, "patch " + client_path));
 }

@@ -161,7 +161,8 @@ void scheduled(cluster& c, const std::string& mode, nlohmann::json condition, nl
   status["schedulers"] = std::move(rows);
   c.is.policy->status = status.dump();
 }
-nlohmann::json master(const std::string& name, const std::string& reason, const std::string& message, int ready) {
+nlohmann::json control_plane_node(const std::string& name, const std::string& reason, const std::string& message,
+                                  int ready) {
   return {{"name", name},       {"mode", "StaticPod"}, {"reason", reason},
           {"message", message}, {"desired", 1},        {"ready", ready}};
 }
@@ -175,12 +176,12 @@ TEST(verify, says_who_sends_pods_to_the_extender) {
     return std::string("nothing");
   };
   EXPECT_THAT(describe({}), HasSubstr("spec.scheduler.mode is None"));
-  cluster dedicated, masters, one_node;
+  cluster dedicated, static_pods, one_node;
   scheduled(dedicated, "Dedicated", {{"status", "True"}, {"reason", "Dedicated"}, {"message", "2 of 2 ready"}}, {});
   EXPECT_EQ(describe(dedicated), "Dedicated: 2 of 2 ready");
-  scheduled(masters, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
-            {master("cp-1", "Applied", "", 1)});
-  EXPECT_EQ(describe(masters), "StaticPod: 1 of 1 asks");
+  scheduled(static_pods, "StaticPod", {{"status", "True"}, {"reason", "StaticPod"}, {"message", "1 of 1 asks"}},
+            {control_plane_node("cp-1", "Applied", "", 1)});
+  EXPECT_EQ(describe(static_pods), "StaticPod: 1 of 1 asks");
   one_node.is.whole = false;
   EXPECT_EQ(describe(one_node), "nothing");
 }
@@ -278,13 +279,14 @@ const std::vector<defect> defects{
      {"scheduler_leaving"}},
     {"control-plane nodes in every trouble",
      [](cluster& c) {
-       scheduled(c, "StaticPod",
-                 {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 control-plane nodes ask"}},
-                 {master("cp-1", "Applied", "", 1), master("cp-2", "Stopped", "edited", 0),
-                  master("cp-3", "RolledBack", "no lease", 0), master("cp-4", "NoAgent", "no agent", 0),
-                  master("cp-5", "Waiting", "cp-2", 0)});
+       scheduled(
+           c, "StaticPod", {{"status", "False"}, {"reason", "Stopped"}, {"message", "1 of 5 control-plane nodes ask"}},
+           {control_plane_node("cp-1", "Applied", "", 1), control_plane_node("cp-2", "Stopped", "edited", 0),
+            control_plane_node("cp-3", "RolledBack", "no lease", 0),
+            control_plane_node("cp-4", "NoAgent", "no agent", 0), control_plane_node("cp-5", "Waiting", "cp-2", 0)});
      },
-     {"master_stopped", "master_rolled_back", "master_without_agent", "master_not_ready"}},
+     {"control_plane_node_stopped", "control_plane_node_rolled_back", "control_plane_node_without_agent",
+      "control_plane_node_not_ready"}},
     {"a roll-out that halted",
      [](cluster& c) {
        c.plugin_breaks("ImagePullBackOff");

@@ -45,7 +45,7 @@ constexpr auto foreign_config =
     "# theirs\napiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
     "clientConnection:\n  kubeconfig: /etc/kubernetes/scheduler.conf\n";
 
-TEST(scheduler_master, as_kubeadm_makes_it_gets_both_files_and_loses_them_again) {
+TEST(scheduler_control_plane, as_kubeadm_makes_it_gets_both_files_and_loses_them_again) {
   const auto extended = made({std::nullopt, kubeadm});
   ASSERT_TRUE(extended.config);
   EXPECT_THAT(*extended.config, HasSubstr("https://10.96.0.77:443/scheduler"));
@@ -65,7 +65,7 @@ TEST(scheduler_master, as_kubeadm_makes_it_gets_both_files_and_loses_them_again)
   EXPECT_EQ(restored->manifest, kubeadm);
 }
 
-TEST(scheduler_master, a_file_of_people_is_merged_and_given_back) {
+TEST(scheduler_control_plane, a_file_of_people_is_merged_and_given_back) {
   const auto manifest = reads_a_file();
   const auto extended = made({foreign_config, manifest});
   EXPECT_THAT(*extended.config, StartsWith("# theirs\n"));
@@ -75,14 +75,14 @@ TEST(scheduler_master, a_file_of_people_is_merged_and_given_back) {
   EXPECT_EQ(restored->manifest, manifest);
 }
 
-TEST(scheduler_master, what_flags_said_is_said_by_the_file_because_they_do_not_count_any_more) {
+TEST(scheduler_control_plane, what_flags_said_is_said_by_the_file_because_they_do_not_count_any_more) {
   const auto extended = made({std::nullopt, with_flags("    - --profiling=false\n    - --kube-api-qps=80\n"
                                                        "    - --kube-api-burst=120\n    - --contention-profiling\n")});
   for (const auto* line : {"enableProfiling: false", "qps: 80", "burst: 120", "enableContentionProfiling: true"})
     EXPECT_THAT(*extended.config, HasSubstr(line));
 }
 
-TEST(scheduler_master, a_manifest_written_anew_gets_ours_again) {
+TEST(scheduler_control_plane, a_manifest_written_anew_gets_ours_again) {
   const auto extended = made({std::nullopt, kubeadm});
   const auto upgraded = with_flags("    - --v=2\n");
   const auto again = made({extended.config, upgraded}, 2);
@@ -91,7 +91,7 @@ TEST(scheduler_master, a_manifest_written_anew_gets_ours_again) {
   EXPECT_EQ(without_extender(again, true)->manifest, upgraded);
 }
 
-TEST(scheduler_master, what_people_add_to_ours_stays_when_it_goes) {
+TEST(scheduler_control_plane, what_people_add_to_ours_stays_when_it_goes) {
   auto extended = made({std::nullopt, kubeadm});
   *extended.config += "podMaxBackoffSeconds: 5 # mine\n";
   const auto restored = without_extender(extended, false);
@@ -101,7 +101,7 @@ TEST(scheduler_master, what_people_add_to_ours_stays_when_it_goes) {
   EXPECT_EQ(without_extender({foreign_config, kubeadm}, false)->config, foreign_config) << "our entry was not there";
 }
 
-TEST(scheduler_master, says_why_nothing_can_be_written) {
+TEST(scheduler_control_plane, says_why_nothing_can_be_written) {
   const auto reason = [](const control_plane_files& now, int otherwise = 36) {
     const auto out = with_extender(now, ours(), 1, otherwise);
     EXPECT_FALSE(out);
@@ -123,7 +123,7 @@ TEST(scheduler_master, says_why_nothing_can_be_written) {
 }
 
 // Plugins of the image, feature gates and fields of a newer version are not known to us; the file starts nonetheless.
-TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_add_alone) {
+TEST(scheduler_control_plane, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_add_alone) {
   for (const auto* more :
        {"profiles:\n- plugins: {multiPoint: {enabled: [{name: Coscheduling}]}}\n",
         "profiles:\n- pluginConfig:\n  - {name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}\n",
@@ -139,7 +139,7 @@ TEST(scheduler_master, a_file_that_a_scheduler_runs_with_is_judged_by_what_we_ad
   }
 }
 
-TEST(scheduler_master, what_we_add_to_a_file_that_runs_must_not_end_it) {
+TEST(scheduler_control_plane, what_we_add_to_a_file_that_runs_must_not_end_it) {
   auto wrong = ours();
   wrong.ca = "not PEM";
   const auto out = with_extender({foreign_config, reads_a_file()}, wrong, 1, 36);
@@ -147,7 +147,7 @@ TEST(scheduler_master, what_we_add_to_a_file_that_runs_must_not_end_it) {
   EXPECT_THAT(out.error(), StartsWith("scheduler-config.yaml:"));
 }
 
-TEST(scheduler_master, knows_the_version_by_the_server_where_the_image_does_not_tell) {
+TEST(scheduler_control_plane, knows_the_version_by_the_server_where_the_image_does_not_tell) {
   auto manifest = kubeadm;
   const std::string tag = ":v1.36.3";
   manifest.replace(manifest.find(tag), tag.size(), "@sha256:" + std::string(64, '0'));
@@ -159,7 +159,7 @@ TEST(scheduler_master, knows_the_version_by_the_server_where_the_image_does_not_
   EXPECT_EQ(facts_of(manifest).version, "");
 }
 
-TEST(scheduler_master, tells_where_its_health_is_asked) {
+TEST(scheduler_control_plane, tells_where_its_health_is_asked) {
   EXPECT_EQ(facts_of(with_flags("    - --secure-port=10299\n")).healthz, "https://127.0.0.1:10299");
   auto manifest = kubeadm;
   manifest.replace(manifest.find("--bind-address=127.0.0.1"), 24, "--bind-address=0.0.0.0  ");

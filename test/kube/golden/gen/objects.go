@@ -181,10 +181,10 @@ func plainPod() *corev1.Pod {
 func mirrorPod() *corev1.Pod {
 	return &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-scheduler-master-1", Namespace: "kube-system", UID: uid(6), ResourceVersion: "31",
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-scheduler-control-plane-1", Namespace: "kube-system", UID: uid(6), ResourceVersion: "31",
 			Annotations: map[string]string{"kubernetes.io/config.mirror": "d41d8cd98f00b204e9800998ecf8427e", "kubernetes.io/config.source": "file"},
 			Labels:      map[string]string{"k8s-app": "kube-scheduler", "controller-revision-hash": "5f", "pod-template-generation": "2"}},
-		Spec:   corev1.PodSpec{NodeName: "master-1", HostNetwork: true, Priority: pointer(int32(2000001000)), Containers: []corev1.Container{{Name: "kube-scheduler"}}},
+		Spec:   corev1.PodSpec{NodeName: "control-plane-1", HostNetwork: true, Priority: pointer(int32(2000001000)), Containers: []corev1.Container{{Name: "kube-scheduler"}}},
 		Status: corev1.PodStatus{Phase: "SomethingNew", ContainerStatuses: []corev1.ContainerStatus{{Name: "kube-scheduler", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}, InitContainerStatuses: []corev1.ContainerStatus{{Name: "i", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}}}}},
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // S54: what the agents on the control-plane nodes say stands in the policy, with what is wrong first. The agents themselves are in test/static_pod and
 // test/realnode; here the test writes their rows.
-func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
+func TestS54_a_row_per_control_plane_node_in_the_policy(t *testing.T) {
 	d := openDen(t, map[string]int{"pgpu": 1})
 	const rows = "quartermaster-static-pod"
 	maps := d.Client.CoreV1().ConfigMaps(kit.Namespace)
@@ -28,21 +28,21 @@ func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
 	}
 	d.must(noRows())
 	t.Cleanup(func() { noRows() })
-	for _, name := range []string{"master-1", "master-2"} {
+	for _, name := range []string{"control-plane-1", "control-plane-2"} {
 		_, err := d.Client.CoreV1().Nodes().Create(d.ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
 		d.must(err)
 		t.Cleanup(func() { d.Client.CoreV1().Nodes().Delete(d.ctx, name, metav1.DeleteOptions{}) })
 	}
-	says := func(master, state, reason string) {
+	says := func(node, state, reason string) {
 		row, err := json.Marshal(map[string]any{"state": state, "generation": 1, "checksum": strings.Repeat("ab", 32), "version": "v1.36.3", "since": "2026-01-02T03:04:05Z", "reason": reason})
 		d.must(err)
-		patch, err := json.Marshal(map[string]any{"data": map[string]string{master: string(row)}})
+		patch, err := json.Marshal(map[string]any{"data": map[string]string{node: string(row)}})
 		d.must(err)
 		_, err = maps.Patch(d.ctx, rows, types.MergePatchType, patch, metav1.PatchOptions{})
 		d.must(err)
 	}
 	d.mode("StaticPod", nil)
-	o := d.startBehind(d.proxy("masters"), d.args...)
+	o := d.startBehind(d.proxy("control-plane-nodes"), d.args...)
 	d.must(o.WaitReady(30 * time.Second))
 
 	// The policy's rows as "name reason", and the condition as "status reason: message".
@@ -73,31 +73,31 @@ func TestS54_a_row_a_master_in_the_policy(t *testing.T) {
 			return ""
 		})
 	}
-	await("master-1 NoAgent, master-2 NoAgent", "False NoAgent: 0 of 2 control-plane nodes")
-	says("master-1", "Applied", "")
-	await("master-1 Applied, master-2 NoAgent", "False NoAgent: 1 of 2 control-plane nodes")
-	says("master-2", "RolledBack", "after 180 s kube-scheduler-master-2 is not ready")
-	await("master-1 Applied, master-2 RolledBack", "False RolledBack: 1 of 2 control-plane nodes ask the extender; master-2 RolledBack: after 180 s")
+	await("control-plane-1 NoAgent, control-plane-2 NoAgent", "False NoAgent: 0 of 2 control-plane nodes")
+	says("control-plane-1", "Applied", "")
+	await("control-plane-1 Applied, control-plane-2 NoAgent", "False NoAgent: 1 of 2 control-plane nodes")
+	says("control-plane-2", "RolledBack", "after 180 s kube-scheduler-control-plane-2 is not ready")
+	await("control-plane-1 Applied, control-plane-2 RolledBack", "False RolledBack: 1 of 2 control-plane nodes ask the extender; control-plane-2 RolledBack: after 180 s")
 	if value, ok := o.Metric("quartermaster_static_pod_masters", `state="RolledBack"`); !ok || value != 1 {
 		t.Errorf("quartermaster_static_pod_masters is %v", value)
 	}
-	says("master-2", "Applied", "")
-	await("master-1 Applied, master-2 Applied", "True StaticPod: 2 of 2 control-plane nodes ask the extender")
-	d.must(d.Client.CoreV1().Nodes().Delete(d.ctx, "master-2", metav1.DeleteOptions{}))
-	await("master-1 Applied", "True StaticPod: 1 of 1 control-plane node asks the extender")
+	says("control-plane-2", "Applied", "")
+	await("control-plane-1 Applied, control-plane-2 Applied", "True StaticPod: 2 of 2 control-plane nodes ask the extender")
+	d.must(d.Client.CoreV1().Nodes().Delete(d.ctx, "control-plane-2", metav1.DeleteOptions{}))
+	await("control-plane-1 Applied", "True StaticPod: 1 of 1 control-plane node asks the extender")
 	d.mode("None", nil)
-	await("master-1 Applied", "False SwitchingOff: 1 of 1")
-	says("master-1", "Off", "")
+	await("control-plane-1 Applied", "False SwitchingOff: 1 of 1")
+	says("control-plane-1", "Off", "")
 	await("", "")
 	d.eventuallySo(10*time.Second, func() string {
 		events, err := d.Client.EventsV1().Events("").List(d.ctx, metav1.ListOptions{})
 		d.must(err)
 		for _, e := range events.Items {
-			if e.Reason == "SchedulerRolledBack" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, "master-2") {
+			if e.Reason == "SchedulerRolledBack" && e.Type == corev1.EventTypeWarning && strings.Contains(e.Note, "control-plane-2") {
 				return ""
 			}
 		}
-		return "no event says that master-2 was rolled back"
+		return "no event says that control-plane-2 was rolled back"
 	})
 	d.rest(o, time.Second)
 }

@@ -18,9 +18,9 @@ namespace agent::static_pod {
 inline const texts bare{std::nullopt, "spec: {}\n"};
 inline const texts extended{"extenders: [ours]\n", "spec: {command: [--config]}\n"};
 
-class master {
+class control_plane_node {
  public:
-  explicit master(std::filesystem::path path = {}) {
+  explicit control_plane_node(std::filesystem::path path = {}) {
     if (path.empty()) {
       // Memory, where there is such a folder: thousands of syncs are made.
       std::string name =
@@ -33,8 +33,8 @@ class master {
     put(root / "manifests/kube-scheduler.yaml", *bare.manifest, 0600);
     put(root / "scheduler.conf", "conf\n", 0640);
   }
-  master(const master&) = delete;
-  ~master() {
+  control_plane_node(const control_plane_node&) = delete;
+  ~control_plane_node() {
     if (!owned_.empty()) std::filesystem::remove_all(owned_);
   }
 

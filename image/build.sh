@@ -73,32 +73,37 @@ place() { install -D -m "$3" "$(readlink -f "$1")" "$rootfs$2"; owner[$2]=$4; }
 # write PATH TEXT: a file of our own.
 write() { mkdir -p "$(dirname "$rootfs$1")"; printf '%s\n' "$2" >"$rootfs$1"; owner[$1]=quartermaster; }
 
-# package_of FILE: the package that a library is from. dpkg knows some files as /lib/..., although /lib is a link to /usr/lib.
-package_of() {
-  local found
-  found=$(dpkg-query --search "$1" 2>/dev/null || dpkg-query --search "${1#/usr}" 2>/dev/null) ||
-    die "$1 is from no Debian package: the image takes libraries from packages only"
-  found=${found%%: *}
-  echo "${found%%:*}"
+# find_packages FILE...: sets package_of[FILE]. dpkg knows some files as /lib/..., although /lib is a link to /usr/lib.
+declare -A package_of=()
+find_packages() {
+  local line file
+  while read -r line; do
+    file=${line##*: }
+    [[ $file == /usr/* ]] || file=/usr$file
+    package_of[$file]=${line%%[:,]*}
+  done < <(dpkg-query --search "$@" "${@/#\/usr/}" 2>/dev/null)
 }
 
 # place_libraries: what the loader finds for the program, each under its own name, with a link of the name that is asked for.
 place_libraries() {
-  local listed file real package
+  local listed file real files
   listed=$(env -u LD_LIBRARY_PATH -u LD_PRELOAD ldd "$program") || die "ldd cannot read $program"
   ! grep 'not found' <<<"$listed" || die "a library of $program is missing (above)"
   mkdir -p "$rootfs/usr/lib64"
   ln -s usr/lib "$rootfs/lib"
   ln -s usr/lib64 "$rootfs/lib64"
-  while read -r file; do
+  mapfile -t files < <(sed -nE 's/^\s+(.* => )?(\/\S+) \(0x.*/\2/p' <<<"$listed")
+  # shellcheck disable=SC2046  # paths of libraries have no blanks
+  find_packages $(readlink -f "${files[@]}")
+  for file in "${files[@]}"; do
     real=$(readlink -f "$file")
-    package=$(package_of "$real")
-    place "$real" "$real" 644 "$package"
+    [[ -n ${package_of[$real]:-} ]] || die "$real is from no Debian package: the image takes libraries from packages only"
+    place "$real" "$real" 644 "${package_of[$real]}"
     case $file in
       /lib64/ld-linux-*) chmod 755 "$rootfs$real"; ln -s "${real#/usr}" "$rootfs/usr$file" ;;
       *) [[ ${file##*/} == "${real##*/}" ]] || ln -s "${real##*/}" "$rootfs${real%/*}/${file##*/}" ;;
     esac
-  done < <(sed -nE 's/^\s+(.* => )?(\/\S+) \(0x.*/\2/p' <<<"$listed")
+  done
 }
 
 # place_authorities: those of the package. The bundle of this machine may have others, such as a company's.
@@ -143,10 +148,11 @@ place_package_papers
 
 # bill: the SPDX document. Input: a line "path package sha1 sha256" per file, and a line "name version source source-version" per package.
 bill() {
-  local path files packages
-  files=$(for path in "${!owner[@]}"; do
-    printf '%s\t%s\t%s\t%s\n' "$path" "${owner[$path]}" "$(sha1sum <"$rootfs$path" | cut -c1-40)" "$(sha256sum <"$rootfs$path" | cut -c1-64)"
-  done | sort)
+  local path paths files packages
+  paths=$(printf '%s\n' "${!owner[@]}" | sort)
+  files=$(paste <(while read -r path; do printf '%s\t%s\n' "$path" "${owner[$path]}"; done <<<"$paths") \
+    <(cd "$rootfs" && sed 's#^/##' <<<"$paths" | xargs -d '\n' sha1sum | cut -c1-40) \
+    <(cd "$rootfs" && sed 's#^/##' <<<"$paths" | xargs -d '\n' sha256sum | cut -c1-64))
   # shellcheck disable=SC2016  # dpkg-query's own variables
   packages=$(printf '%s\n' "${owner[@]}" | sort -u | grep -vx quartermaster |
     xargs dpkg-query --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' | sort -u)

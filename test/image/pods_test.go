@@ -159,8 +159,9 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		name string
 		run  func(p *product)
 	}{
-		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes}, {"node", (*product).enrolTheNode},
-		{"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest}, {"leader deleted", (*product).handOver},
+		{"services", startServices}, {"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes}, {"node", (*product).enrolTheNode},
+		{"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest}, {"scheduler", (*product).runTheScheduler},
+		{"leader deleted", (*product).handOver},
 		{"leader killed", (*product).takeOver}, {"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {

@@ -20,4 +20,6 @@ read_options "--k8s -run --cluster" "$@"
 "$root/image/build.sh" --check || exit 77
 [[ -x $root/build/release/quartermaster ]] || die "no program build/release/quartermaster: ./dev build release quartermaster"
 build_cluster etcd,kwok,helm --real-node
+. "$root/test/cluster/go.sh"
+export QM_GO=$go # the tests build a program, too
 go_test -timeout 15m .

@@ -21,8 +21,8 @@ var (
 	archiveFile string // the image, made by the first of these tests or before
 )
 
-// One cluster with a real node and its own kube-scheduler, and no simulated nodes. Its API server reaches Services by their endpoints, because
-// no kube-proxy runs here. QM_IMAGE_CLUSTER names a cluster that is left running.
+// One cluster with a real node and its own kube-scheduler, and no simulated nodes. Its API server reaches Services by their endpoints,
+// because no kube-proxy runs here. QM_IMAGE_CLUSTER names a cluster that is left running.
 func TestMain(m *testing.M) {
 	os.Exit(kit.RunLane(m, "image", "QM_IMAGE_CLUSTER", func(name string) (err error) {
 		build := exec.Command(filepath.Join(kit.Root(), "image/build.sh"))

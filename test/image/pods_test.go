@@ -324,14 +324,14 @@ func (p *product) handOver() {
 	p.successor(5*time.Second, holder)
 }
 
-// takeOver: the lease of a process that was killed ends by itself, after 15 s.
+// takeOver: the lease of a process that was killed ends by itself after 15 s, and the other pod looks every 2 s.
 func (p *product) takeOver() {
 	holder, name := p.leader()
 	pod, err := p.Client.CoreV1().Pods(kit.Namespace).Get(ctx, name, metav1.GetOptions{})
 	must(p.t, err)
 	container := strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
 	p.script("node-exec", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
-	p.successor(20*time.Second, holder)
+	p.successor(30*time.Second, holder)
 	after, err := p.Client.CoreV1().Pods(kit.Namespace).Get(ctx, name, metav1.GetOptions{})
 	must(p.t, err)
 	if restarts := after.Status.ContainerStatuses[0].RestartCount; restarts != 1 {

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"archive/tar"
 	"bytes"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -17,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"archive/tar"
-
 	"quartermaster.io/test/faults/kit"
 )
 
@@ -28,24 +27,23 @@ const (
 	bill      = "/usr/share/doc/quartermaster/sbom.spdx.json"
 )
 
-// build makes the image in a checkout, and returns the last line of stdout in its three parts.
-func build(t *testing.T, folder string) (file, digest, size string) {
-	t.Helper()
+// built is what the last line of image/build.sh says.
+type built struct{ file, digest, size string }
+
+// build makes the image in a checkout.
+func build(folder string) (image built, err error) {
 	command := exec.Command(filepath.Join(folder, "image/build.sh"))
-	var errors strings.Builder
-	command.Stderr = &errors
-	began := time.Now()
+	var messages strings.Builder
+	command.Stderr = &messages
 	output, err := command.Output()
 	if err != nil {
-		t.Fatalf("%v: %s", err, errors.String())
+		return image, fmt.Errorf("image/build.sh: %w: %s", err, messages.String())
 	}
-	t.Logf("built in %.1f s: %s%s", time.Since(began).Seconds(), errors.String(), output)
-	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	words := regexp.MustCompile(`^(/.*) (sha256:[0-9a-f]{64}) (\d+)$`).FindStringSubmatch(lines[len(lines)-1])
+	words := regexp.MustCompile(`(?:^|\n)(/.*) (sha256:[0-9a-f]{64}) (\d+)\n$`).FindSubmatch(output)
 	if words == nil {
-		t.Fatalf("the last line is %q, not PATH sha256:DIGEST MIB", lines[len(lines)-1])
+		return image, fmt.Errorf("image/build.sh: the last line of %q is not PATH sha256:DIGEST MIB", output)
 	}
-	return words[1], words[2], words[3]
+	return built{string(words[1]), string(words[2]), string(words[3])}, nil
 }
 
 // copyOfTheTree is the checkout in another folder, with the same changes and the same program.
@@ -68,31 +66,30 @@ func copyOfTheTree(t *testing.T) string {
 
 func theImage(t *testing.T) *archive {
 	t.Helper()
-	image, err := readArchive(archiveFile)
+	image, err := readArchive(first.file)
 	must(t, err)
 	return image
 }
 
 func TestTwoBuildsInTwoFoldersGiveTheSameBytes(t *testing.T) {
-	first, firstDigest, size := build(t, kit.Root())
-	second, secondDigest, _ := build(t, copyOfTheTree(t))
+	began := time.Now()
+	second, err := build(copyOfTheTree(t))
+	must(t, err)
+	t.Logf("copied and built in %.1f s: %s", time.Since(began).Seconds(), second)
 	for _, suffix := range []string{".tar", ".spdx.json"} {
-		one, err := os.ReadFile(strings.TrimSuffix(first, ".tar") + suffix)
+		one, err := os.ReadFile(strings.TrimSuffix(first.file, ".tar") + suffix)
 		must(t, err)
-		other, err := os.ReadFile(strings.TrimSuffix(second, ".tar") + suffix)
+		other, err := os.ReadFile(strings.TrimSuffix(second.file, ".tar") + suffix)
 		must(t, err)
 		if !bytes.Equal(one, other) {
 			t.Errorf("%s: %d bytes with %s, and %d bytes with %s in another folder", suffix, len(one), digestOf(one), len(other), digestOf(other))
 		}
 	}
-	if image := theImage(t); image.digest != firstDigest || firstDigest != secondDigest {
-		t.Errorf("the manifest is %s, and the builds say %s and %s", image.digest, firstDigest, secondDigest)
+	if image := theImage(t); image.digest != first.digest || first.digest != second.digest {
+		t.Errorf("the manifest is %s, and the builds say %s and %s", image.digest, first.digest, second.digest)
 	}
-	if first != archiveFile {
-		t.Errorf("the build says %s, not %s", first, archiveFile)
-	}
-	if info, err := os.Stat(first); err != nil || fmt.Sprint((info.Size()+1<<20-1)>>20) != size {
-		t.Errorf("the build says %s MiB: %v", size, err)
+	if info, err := os.Stat(first.file); err != nil || fmt.Sprint((info.Size()+1<<20-1)>>20) != first.size {
+		t.Errorf("the build says %s MiB: %v", first.size, err)
 	}
 }
 
@@ -228,7 +225,7 @@ func TestItHasTheLibrariesThatItNeeds(t *testing.T) {
 // The list next to the archive and in the image names every file but itself, with what is in it, and every package.
 func TestTheListNamesEveryFileAndItsPackage(t *testing.T) {
 	image := theImage(t)
-	text, err := os.ReadFile(strings.TrimSuffix(archiveFile, ".tar") + ".spdx.json")
+	text, err := os.ReadFile(strings.TrimSuffix(first.file, ".tar") + ".spdx.json")
 	must(t, err)
 	if !bytes.Equal(text, image.byName[bill].content) {
 		t.Error("the list in the image is another than the one next to the archive")

@@ -159,9 +159,9 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		name string
 		run  func(p *product)
 	}{
-		{"services", startServices}, {"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes}, {"node", (*product).enrolTheNode},
-		{"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest}, {"scheduler", (*product).runTheScheduler},
-		{"leader deleted", (*product).handOver},
+		{"services", startServices}, {"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
+		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
+		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"leader deleted", (*product).handOver},
 		{"leader killed", (*product).takeOver}, {"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {
@@ -172,7 +172,7 @@ func TestTheProductRunsAsPods(t *testing.T) {
 
 func install(p *product) {
 	image := theImage(p.t)
-	p.script("node-image", registry+"/quartermaster:"+image.tag, "--archive", archiveFile)
+	p.script("node-image", registry+"/quartermaster:"+image.tag, "--archive", first.file)
 	p.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace",
 		"--set", "image.registry="+registry+",image.pullPolicy=Never,pgpu_enable=true,policy.modules.pgpu.image="+pause, "--wait", "--timeout", "90s")
 	pods := p.operators()

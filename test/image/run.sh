@@ -8,7 +8,7 @@ usage() {
 usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--cluster NAME]
 Builds the image of build/release/quartermaster twice, in two folders, and reads it. Then installs the chart with it on a real node.
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when this machine can
-have no real node (it takes root and cgroups) or make no image. About three minutes.
+have no real node (it takes root and cgroups) or make no image. Four minutes, most of it waiting.
   -run REGEX      only tests whose name matches
   --cluster NAME  use this cluster (made by an earlier run), start it when it is not there, and leave it up
 H

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -74,14 +75,26 @@ func (p *product) runTheScheduler() {
 		rows, _, _ := unstructured.NestedSlice(policy.Object, "status", "schedulers")
 		return len(rows) == 1 && rows[0].(map[string]any)["reason"] == "Dedicated", fmt.Errorf("%v", rows)
 	})
-	none := int64(0)
+	p.placesAPod("quartermaster")
+	p.schedulerMode(`{"mode": "None", "image": null, "replicas": null}`)
+	p.await(60*time.Second, "the scheduler is gone", func() (bool, error) {
+		_, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster-scheduler", metav1.GetOptions{})
+		return apierrors.IsNotFound(err), err
+	})
+}
+
+// placesAPod with a card: this scheduler takes it, the extender binds it, and the kubelet runs it.
+func (p *product) placesAPod(scheduler string) {
+	p.t.Helper()
+	const bind = `quartermaster_http_requests_total{server="extender",path="/scheduler/bind",status="200"`
+	none, before := int64(0), p.metrics(bind)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "has-a-card", Namespace: "default"}, Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &none,
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, Containers: []corev1.Container{{Name: "main", Image: pause,
 			ImagePullPolicy: corev1.PullNever, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gpu: resource.MustParse("1")}}}}}}
 	pods := p.Client.CoreV1().Pods(pod.Namespace)
-	pod, err = pods.Create(ctx, pod, metav1.CreateOptions{})
+	pod, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 	must(p.t, err)
-	if pod.Spec.SchedulerName != "quartermaster" {
+	if pod.Spec.SchedulerName != scheduler {
 		p.t.Errorf("the pod goes to the scheduler %s", pod.Spec.SchedulerName)
 	}
 	p.await(30*time.Second, "a pod with a card runs", func() (bool, error) {
@@ -93,13 +106,46 @@ func (p *product) runTheScheduler() {
 	if placement := pod.Annotations["quartermaster.io/placement"]; !strings.Contains(placement, nodeName) {
 		p.t.Errorf("its placement is %q", placement)
 	}
-	if _, leader := p.leader(); p.metric(leader, `quartermaster_http_requests_total{server="extender"`) == 0 {
-		p.t.Errorf("%s leads, and nothing asked its extender", leader)
+	if binds := p.metrics(bind) - before; binds != 1 {
+		p.t.Errorf("the extender was asked for %.0f Bindings", binds)
 	}
 	must(p.t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
-	p.schedulerMode(`{"mode": "None"}`)
-	p.await(60*time.Second, "the scheduler is gone", func() (bool, error) {
-		_, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster-scheduler", metav1.GetOptions{})
-		return apierrors.IsNotFound(err), err
+}
+
+// runTheStaticPod: kubeadm's kube-scheduler is a static pod of the node. The agent puts the extender into its configuration, and takes it out.
+func (p *product) runTheStaticPod() {
+	golden := map[string]string{"1.36": "kubeadm.yaml", "1.30": "kubeadm-1.30.yaml"}[minor]
+	manifest, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", golden))
+	must(p.t, err)
+	image := regexp.MustCompile(`image: (\S+)`).FindSubmatch(manifest)
+	p.script("node-image", string(image[1]), p.Tool("kube-scheduler")+":/usr/local/bin/kube-scheduler")
+	file := filepath.Join(p.Dir, "node/etc/kubernetes/manifests/kube-scheduler.yaml")
+	p.script("stop", "scheduler") // the cluster's other one
+	p.t.Cleanup(func() {
+		os.Remove(file)
+		p.script("start", "scheduler")
 	})
+	must(p.t, os.WriteFile(file, manifest, 0o600))
+	p.await(60*time.Second, "kubeadm's kube-scheduler leads", func() (bool, error) {
+		lease, err := p.Client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
+		return err == nil && lease.Spec.HolderIdentity != nil && strings.HasPrefix(*lease.Spec.HolderIdentity, nodeName+"_"), err
+	})
+	row := func(state string) {
+		p.t.Helper()
+		p.await(120*time.Second, "the agent says "+state, func() (bool, error) {
+			rows, err := p.Client.CoreV1().ConfigMaps(kit.Namespace).Get(ctx, "quartermaster-static-pod", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return strings.Contains(rows.Data[nodeName], `"state":"`+state+`"`), fmt.Errorf("%v", rows.Data)
+		})
+	}
+	p.schedulerMode(`{"mode": "StaticPod"}`)
+	row("Applied")
+	p.placesAPod("default-scheduler")
+	p.schedulerMode(`{"mode": "None"}`)
+	row("Off")
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(manifest) {
+		p.t.Errorf("the agent leaves another manifest than kubeadm's: %v\n%s", err, after)
+	}
 }

@@ -3,6 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1; shift
+export GOGC=100 # Go's default, which the test cluster would otherwise raise: peers and API server as people run them
 micro() {
   local bench
   for bench in build/release/*_bench; do

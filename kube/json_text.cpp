@@ -1,5 +1,6 @@
 #include "kube/json_text.hpp"
 
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace kube {
@@ -22,6 +23,13 @@ std::string text_in(const nlohmann::json& object, const char* key) {
 std::int64_t number_in(const nlohmann::json& object, const char* key, std::int64_t otherwise) {
   const auto match = object.find(key);
   return match != object.end() && match->is_number_integer() ? match->get<std::int64_t>() : otherwise;
+}
+
+std::uint64_t version_of(const nlohmann::json& object) {
+  const auto text = text_at(object, "/metadata/resourceVersion");
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
 }
 
 }  // namespace kube

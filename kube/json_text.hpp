@@ -16,4 +16,7 @@ std::string text_at(const nlohmann::json& object, const std::string& pointer);
 std::string text_in(const nlohmann::json& object, const char* key);
 std::int64_t number_in(const nlohmann::json& object, const char* key, std::int64_t otherwise = 0);
 
+/// The resourceVersion of an object as a number, for comparing two answers about one object. 0 where it is missing.
+std::uint64_t version_of(const nlohmann::json& object);
+
 }  // namespace kube

@@ -65,6 +65,7 @@ inline constexpr std::array<std::string_view, 3> alternatives{"nvidia.com/gpu", 
 struct card {
   std::string uuid;
   std::string model;
+  std::string type{};             ///< HAMi's name of the model, which HAMi's annotations mean; empty: the model
   std::int64_t memory_mib = 0;    ///< what it has; a whole card's is all of it
   std::int32_t numa = -1;         ///< -1: not known
   std::int32_t max_sharers = 16;  ///< how many shares it may have at once: MPS 48 or 16, HAMi's split count, replicas

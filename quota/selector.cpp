@@ -150,11 +150,12 @@ bool selector::nothing() const {
 }
 
 bool selector::allows(const card& card) const {
-  if (!use_types_.empty() && !any_part_of(use_types_, card.model)) return false;
-  if (any_part_of(no_types_, card.model)) return false;
+  const auto& type = card.type.empty() ? card.model : card.type;
+  if (!use_types_.empty() && !any_part_of(use_types_, type)) return false;
+  if (any_part_of(no_types_, type)) return false;
   if (!use_uuids_.empty() && !has(use_uuids_, card.uuid)) return false;
   if (has(no_uuids_, card.uuid)) return false;
-  if (!models_.empty() && !any_part_of(models_, card.model)) return false;
+  if (!models_.empty() && !any_part_of(models_, card.model) && !any_part_of(models_, type)) return false;
   return memories_mib_.empty() || std::ranges::any_of(memories_mib_, [&](std::int64_t mib) {
            return std::abs(mib - card.memory_mib) <= mib / 64;
          });

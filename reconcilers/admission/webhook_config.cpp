@@ -1,12 +1,12 @@
 #include "reconcilers/admission/webhook_config.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "kube/config.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/admission/admission.hpp"
 
 namespace reconcilers {
@@ -51,13 +51,6 @@ std::string path_of(std::string_view webhook) {
 }
 
 json test(const std::string& path, json value) { return {{"op", "test"}, {"path", path}, {"value", std::move(value)}}; }
-
-std::uint64_t version_of(const json& object) {
-  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
-  std::uint64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 }  // namespace
 
@@ -174,7 +167,7 @@ kube::task<action> webhook_config::store(controller::authority_step step) {
   const auto answer = co_await client_.apply(type, key, want, options);
   if (!answer && answer.error().code == kube::errc::conflict) co_return action::again(250ms);
   if (!answer) co_return std::unexpected(answer.error());
-  stored_version_ = version_of(*answer);
+  stored_version_ = kube::version_of(*answer);
   log::info("webhook certificates stored", {{"why", step.reason}});
   co_return action::again(lag_allowed);
 }

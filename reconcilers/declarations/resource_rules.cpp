@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/admission/admission.hpp"
 #include "reconcilers/declarations/compiled.hpp"
 #include "text/list.hpp"
@@ -43,13 +43,6 @@ constexpr std::array<chart_policy, 5> chart_policies{{
 
 const kube::object_key only = api::compiled_rules::only();
 const std::vector<kube::object_key> again{only};
-
-std::uint64_t version_of(const json& object) {
-  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
-  std::uint64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 bool ours(const api::compiled_rules& object) {
   return object.labels.value_or(api::names::managed_by_label, "") == api::names::managed_by;
@@ -167,7 +160,7 @@ kube::task<action> resource_rules::reconcile(kube::object_key key) {
     auto answer = co_await client_.apply(kube::resources::resource_rules, only, want, options);
     if (!answer) co_return std::unexpected(std::move(answer.error()));
     wrote_ = now;
-    wrote_version_ = version_of(*answer);
+    wrote_version_ = kube::version_of(*answer);
   }
   const auto* match = stores_.policies.find({{}, std::string(api::names::policy)});
   const auto mode = match ? match->resources.enforcement : std::string("Off");

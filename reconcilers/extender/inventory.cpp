@@ -143,7 +143,7 @@ std::vector<quota::card> registered(std::string_view text) {
       if (!entry.is_object()) continue;
       quota::card card;
       card.uuid = kube::text_in(entry, "id");
-      card.model = kube::text_in(entry, "type");
+      card.type = kube::text_in(entry, "type");
       card.memory_mib = std::clamp(kube::number_in(entry, "devmem"), std::int64_t{0}, quota::most);
       card.numa = static_cast<std::int32_t>(kube::number_in(entry, "numa"));
       card.max_sharers = sharers(kube::number_in(entry, "count"));
@@ -167,7 +167,7 @@ std::vector<quota::card> registered(std::string_view text) {
     card.uuid = fields[0];
     card.max_sharers = sharers(number_of(fields[1]));
     card.memory_mib = std::min(number_of(fields[2]), quota::most);
-    card.model = fields[4];
+    card.type = fields[4];
     card.numa = static_cast<std::int32_t>(number_of(fields[5]));
     card.healthy = fields[6] == "true";
     card.mig = fields.size() > 8 && fields[8] == "mig";
@@ -229,8 +229,23 @@ std::string label_of(const kube::node& node, std::initializer_list<std::string_v
   return {};
 }
 /// Who has labelled nodes for gpu-quota-admission means its names.
+std::string quota_model_of(const kube::node& node) {
+  return label_of(node, {"gaia.tencent.com/gpu-model", "tkestack.io/gpu-model"});
+}
 std::string model_of(const kube::node& node) {
-  return label_of(node, {"gaia.tencent.com/gpu-model", "tkestack.io/gpu-model", "nvidia.com/gpu.product"});
+  auto named = quota_model_of(node);
+  return named.empty() ? label_of(node, {"nvidia.com/gpu.product"}) : named;
+}
+
+/// The label nvidia.com/gpu.product of a card that HAMi's plugin registers under this name. The plugin has NVML's name
+/// ("Tesla T4", "NVIDIA A100-SXM4-80GB") and puts "NVIDIA-" in front where "NVIDIA" is missing.
+/// GPU Feature Discovery writes NVML's name with dashes. A limit for a model so means both.
+std::string product_of(std::string_view type) {
+  constexpr std::string_view added = "NVIDIA-";
+  if (type.starts_with(added)) type.remove_prefix(added.size());
+  std::string out(type);
+  std::ranges::replace(out, ' ', '-');
+  return out;
 }
 std::string pool_of(const kube::node& node) {
   return label_of(node, {"quartermaster.io/pool", "gaia.tencent.com/gpu-pool", "tkestack.io/gpu-pool"});
@@ -242,7 +257,10 @@ std::vector<quota::card> cards_of(const kube::node& node, const quota::service& 
   if (serves.has(mode::hami)) {
     // What is not registered, or cannot be read, is no card: names of our own would mean nothing to HAMi's plugin.
     const auto text = node.annotations.find(hami_register);
-    return text ? registered(*text) : std::vector<quota::card>();
+    auto out = text ? registered(*text) : std::vector<quota::card>();
+    const auto named = quota_model_of(node);
+    for (auto& card : out) card.model = named.empty() ? product_of(card.type) : named;
+    return out;
   }
   const auto all = offered_by(node, serves, policy);
   const auto labelled = number_of(node.labels.find("nvidia.com/gpu.memory"));

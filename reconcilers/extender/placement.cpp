@@ -227,6 +227,16 @@ std::optional<quota::grant> grant_of(const json& part, std::uint16_t container) 
   return out;
 }
 
+/// What a need takes of this card.
+quota::grant grant_of(const quota::need& need, const quota::card& card) {
+  return {.container = need.container,
+          .whole = need.whole,
+          .cores = need.whole ? quota::whole_card : need.cores,
+          .burst_cores = need.burst_cores,
+          .memory_mib = need.whole ? card.memory_mib : need.memory_on(card),
+          .card = card.uuid};
+}
+
 /// Grants of one need on the cards someone else chose, by the numbers of the cards.
 bool add_grants(quota::holding& holding, const quota::need& need, const quota::node_inventory& node,
                 const std::vector<std::string_view>& places) {
@@ -235,13 +245,7 @@ bool add_grants(quota::holding& holding, const quota::need& need, const quota::n
     const auto number = whole_number(text);
     const auto* found = number ? card_of_number(node, *number) : nullptr;
     if (!found) return false;
-    const auto& card = *found;
-    holding.grants.push_back({.container = need.container,
-                              .whole = need.whole,
-                              .cores = need.whole ? quota::whole_card : need.cores,
-                              .burst_cores = need.burst_cores,
-                              .memory_mib = need.whole ? card.memory_mib : need.memory_on(card),
-                              .card = card.uuid});
+    holding.grants.push_back(grant_of(need, *found));
   }
   return true;
 }
@@ -346,13 +350,7 @@ quota::holding forced(const quota::node_view& view, const quota::demand& needs) 
   std::size_t next = 0;
   for (const auto& need : needs.needs()) {
     for (std::uint32_t n = 0; n < need.cards && !order.empty(); ++n) {
-      const auto& card = view.inventory->cards[order[next++ % order.size()]];
-      out.grants.push_back({.container = need.container,
-                            .whole = need.whole,
-                            .cores = need.whole ? quota::whole_card : need.cores,
-                            .burst_cores = need.burst_cores,
-                            .memory_mib = need.whole ? card.memory_mib : need.memory_on(card),
-                            .card = card.uuid});
+      out.grants.push_back(grant_of(need, view.inventory->cards[order[next++ % order.size()]]));
     }
   }
   add_counts(out, needs);

@@ -156,22 +156,6 @@ void check(const module_type& type, const module_spec& spec) {
 
 }  // namespace
 
-std::string_view to_string(isolation level) {
-  switch (level) {
-    case isolation::none:
-      return "none";
-    case isolation::soft:
-      return "soft";
-    case isolation::mps:
-      return "mps";
-    case isolation::mig:
-      return "mig";
-    case isolation::exclusive:
-      return "exclusive";
-  }
-  return {};
-}
-
 bool has_prefix(const module_type& module, std::string_view name) {
   return std::ranges::find(module.resources, name) == module.resources.end() &&
          std::ranges::any_of(module.prefixes, [&](auto prefix) { return name.starts_with(prefix); });

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kube/resource.hpp"
+#include "quota/inventory.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
 namespace reconcilers::modules {
@@ -39,15 +40,7 @@ struct node_needs {
 };
 
 /// What keeps pods on one card apart, and nothing stronger is ever said.
-enum class isolation : std::uint8_t {
-  none,       ///< nothing: each sees and may take all memory and all of the compute
-  soft,       ///< a library in the container counts and refuses; who goes round it is not held
-  mps,        ///< limits kept by NVIDIA's MPS server; one address space of faults
-  mig,        ///< cut by the hardware
-  exclusive,  ///< one pod, one card
-};
-/// As it stands in quartermaster.io/isolation.
-std::string_view to_string(isolation isolation);
+using quota::isolation;
 
 /// How a new version of the plugin comes to the nodes. Every DaemonSet is OnDelete and one driver (rollouts.hpp) goes
 /// from node to node, so that there is one way and one place where it halts. Never by surge: two plugins on a node

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/json_text.hpp"
+#include "quota/limits.hpp"
 #include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/publish.hpp"
 
@@ -44,7 +45,7 @@ std::vector<std::string> resources(const module_spec& spec) {
 isolation isolates(const module_spec& spec) {
   const auto value = text_in(device_in(spec), "isolation");
   for (const auto entry : {isolation::none, isolation::soft, isolation::mps, isolation::mig}) {
-    if (value == to_string(entry)) return entry;
+    if (value == quota::text_of(entry)) return entry;
   }
   return isolation::exclusive;
 }

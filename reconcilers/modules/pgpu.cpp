@@ -23,7 +23,7 @@ constexpr std::string_view account = "nvidia-device-plugin";
 constexpr std::string_view mig_strategies[] = {"none", "single", "mixed"};
 constexpr std::string_view list_strategies[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
 constexpr std::string_view id_strategies[] = {"uuid", "index"};
-constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra", "vfio"};
+constexpr std::string_view discovery_strategies[] = {"auto", "nvml", "tegra"};
 /// Where drivers are: on the host, by the GPU Operator, on GKE. A folder of the host that is mounted is never free
 /// text.
 constexpr std::string_view roots[] = {"/", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"};
@@ -164,6 +164,8 @@ class builder {
          {mount("features", "/etc/kubernetes/node-feature-discovery/features.d", false), mount("sys", "/sys", true)}},
     };
     container["env"].push_back(node_name_variable());
+    // By default it writes a NodeFeature object, and ends where it has no token for that.
+    container["env"].push_back(variable("GFD_USE_NODE_FEATURE_API", "false"));
     if (mig_) {
       container["env"].push_back(variable("MIG_STRATEGY", value("MIG_STRATEGY")));
       container["env"].push_back(variable("NVIDIA_MIG_MONITOR_DEVICES", "all"));

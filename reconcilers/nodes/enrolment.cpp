@@ -1,10 +1,10 @@
 #include "reconcilers/nodes/enrolment.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/nodes/intent.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
@@ -28,13 +28,6 @@ constexpr std::string_view no_eviction_now = "its PodDisruptionBudget allows no 
 constexpr auto lag_allowed = 2s;
 
 const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
-std::uint64_t version_of(const json& object) {
-  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
-  std::uint64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 json operation(const char* op, std::string path, json value) {
   return {{"op", op}, {"path", std::move(path)}, {"value", std::move(value)}};
@@ -401,7 +394,7 @@ kube::task<bool> enrolment::write(const kube::node& node, const json& patch) {
   auto answer = co_await client_.patch(kube::resources::nodes, {{}, name}, kube::patch_kind::json, patch, {}, options);
   if (answer) {
     auto& wrote = written_[name];
-    wrote.node_version = version_of(*answer);
+    wrote.node_version = kube::version_of(*answer);
     wrote.time = settings_.now();
   }
   writing_.erase(name);
@@ -482,7 +475,7 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
   auto answer = co_await client_.apply_status(type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
-  wrote.status_version = version_of(*answer);
+  wrote.status_version = kube::version_of(*answer);
   wrote.time = settings_.now();
   lasted(name, status);  // its time begins now, not when the watch shows it
   co_return kube::result<void>();

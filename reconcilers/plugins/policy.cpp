@@ -7,6 +7,7 @@
 
 #include "api/names.hpp"
 #include "controller/conditions.hpp"
+#include "quota/limits.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 
 namespace reconcilers {
@@ -132,7 +133,7 @@ std::vector<module_row> policy::rows_of(const accelerator_policy& rules, const d
     const auto spec = at_spec == rules.modules.end() ? module_spec() : at_spec->second;
     module_row row;
     row.name = entry.name;
-    row.isolation = modules::to_string(modules::isolation_of(entry, spec));
+    row.isolation = quota::text_of(modules::isolation_of(entry, spec));
     row.enabled = spec.enabled;
     row.image = image_of(entry.name, want.objects);
     row.rolled_out = true;

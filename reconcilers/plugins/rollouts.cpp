@@ -1,10 +1,10 @@
 #include "reconcilers/plugins/rollouts.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/names.hpp"
+#include "kube/json_text.hpp"
 #include "reconcilers/nodes/mode_change.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 
@@ -21,13 +21,6 @@ constexpr auto at_rest = 250ms;
 constexpr auto module_path = "/metadata/labels/quartermaster.io~1module";
 constexpr auto record_path = "/metadata/annotations/quartermaster.io~1rollout";
 const kube::object_key policy_key{{}, std::string(api::names::policy)};
-
-std::uint64_t version_of(const json& object) {
-  const auto text = object.value("/metadata/resourceVersion"_json_pointer, std::string());
-  std::uint64_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 std::string_view module_of(const kube::object* object) {
   return object ? object->labels.value_or(api::names::module_label, "") : std::string_view();
@@ -260,7 +253,7 @@ kube::task<bool> rollouts::write(std::string set, std::string record) {
   options.field_manager = api::names::rollout_field_owner;
   auto answer = co_await client_.patch(kube::resources::daemon_sets, key, kube::patch_kind::json, patch, {}, options);
   if (answer) {
-    written_[uid] = {version_of(*answer), std::move(record)};
+    written_[uid] = {kube::version_of(*answer), std::move(record)};
     co_return true;
   }
   const auto code = answer.error().code;

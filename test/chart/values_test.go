@@ -24,7 +24,26 @@ podAnnotations: {note: x}
 networkPolicy: true
 metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prometheus}}}
 `
-	for name, values := range map[string]string{"default": "", "everything": everything} {
+	platform := `
+commonLabels: {team: platform}
+deploymentAnnotations: {reloader: "true"}
+serviceAccount: {annotations: {role: gpu}}
+podSecurityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}
+securityContext: {allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: {drop: [ALL]}, seLinuxOptions: {level: "s0:c1"}}
+extraEnv: [{name: HTTPS_PROXY, value: "http://proxy.example:3128"}]
+extraVolumes: [{name: ca, configMap: {name: company-ca}}]
+extraVolumeMounts: [{name: ca, mountPath: /etc/ssl/company, readOnly: true}]
+topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]
+hostNetwork: true
+strategy: {type: Recreate}
+extraObjects:
+  - {apiVersion: v1, kind: ConfigMap, metadata: {name: mine}, data: {a: b}}
+  - |
+    apiVersion: v1
+    kind: ConfigMap
+    metadata: {name: {{ .Release.Name }}-theirs}
+`
+	for name, values := range map[string]string{"default": "", "everything": everything, "platform": platform} {
 		objects, err := Template(values)
 		if err != nil {
 			t.Fatal(err)
@@ -32,7 +51,7 @@ metrics: {serviceMonitor: {enabled: true, interval: 15s, labels: {release: prome
 		var text, names strings.Builder
 		for _, one := range objects {
 			names.WriteString(one.Kind + " " + one.Name + "\n")
-			for _, template := range []string{"deployment", "policy", "monitors", "networkpolicy", "poddisruptionbudget", "service", "uninstall-check", "tests/verify"} {
+			for _, template := range []string{"deployment", "policy", "extra", "serviceaccount", "monitors", "networkpolicy", "poddisruptionbudget", "service", "uninstall-check", "tests/verify"} {
 				if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
 					text.WriteString("---\n" + one.Text)
 				}
@@ -141,6 +160,13 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"affinity: {nodeAffinitty: {}}":                                           "at '/affinity': additional properties 'nodeAffinitty' not allowed",
 		"podLabels: {app.kubernetes.io/name: x}":                                  "at '/podLabels/app.kubernetes.io~1name': false schema",
 		"podAnnotations: {checksum/policy: x}":                                    "at '/podAnnotations/checksum~1policy': false schema",
+		"commonLabels: {app.kubernetes.io/name: x}":                               "at '/commonLabels/app.kubernetes.io~1name': false schema",
+		"{commonLabels: {a: b}, podLabels: {a: c}}":                               "podLabels and commonLabels both have a; allowed: one of them",
+		"extraEnv: [{name: POD_NAME, value: x}]":                                  "at '/extraEnv/0/name': 'not' failed",
+		"extraVolumes: [{name: policy}]":                                          "at '/extraVolumes/0/name': 'not' failed",
+		"extraVolumeMounts: [{name: a, mountPath: b}]":                            "at '/extraVolumeMounts/0/mountPath': 'b' does not match pattern",
+		"serviceAccount: {name: x}":                                               "at '/serviceAccount': additional properties 'name' not allowed",
+		"strategy: {type: Rolling}":                                               "at '/strategy/type': value must be one of 'RollingUpdate', 'Recreate'",
 		"uninstallCheck: \"no\"":                                                  "at '/uninstallCheck': got string, want boolean",
 		"{vgpu_enable: true, policy: {modules: {vgpu: {enabled: false}}}}":        "vgpu_enable is true, but policy.modules.vgpu.enabled is false; allowed: the same in both; set one of them",
 		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",

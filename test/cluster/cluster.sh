@@ -32,7 +32,8 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
 With --real-node the cluster also has $node_name, with containerd and a kubelet of its own, tainted and labelled as a control plane's node:
   node-check    can this machine have one? exit code 1 and one line when not
   node-exec     COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
-  node-image    NAME:TAG PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it to the node
+  node-image    NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it
+                to the node
                 NAME:TAG --archive FILE   give it an OCI archive whose image is called TAG
   node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the node, as 10.96.0.77:443, leads to TARGET on this machine
 
@@ -134,7 +135,10 @@ started() { local c; for c in "${components[@]}"; do if [[ -f start/$c ]]; then 
 take_down() { # in any state, also half started
   [[ -d $folder ]] || return 0
   cd "$folder"
-  local i
+  local i c
+  for c in $(started); do
+    [[ ! -f pids/$c || -n $(pid_of "$c") ]] || { say "$c of \"$name\" had ended by itself; its last lines:"; tail -n 40 "logs/$c.log" >&2; }
+  done
   take_node_down
   for ((i = ${#components[@]} - 1; i >= 0; i--)); do stop "${components[i]}"; done
   cd /; rm -rf "$folder"

@@ -201,7 +201,7 @@ take_node_down() { # in any state
   remove_cgroups
 }
 
-# import_image NAME:TAG PROGRAM:PATH... [-- COMMAND...]
+# import_image NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]
 import_image() {
   local archive
   archive=$PWD/node/images/$(tr -c 'a-zA-Z0-9.\n' - <<<"$1").tar

@@ -15,6 +15,7 @@ struct expectation {
   int major, minor;
   unsigned architecture, device_id, links;
   const char* driver;
+  friend void PrintTo(const expectation& expected, std::ostream* stream) { *stream << expected.fixture; }
 };
 
 class inventory : public testing::TestWithParam<expectation> {};

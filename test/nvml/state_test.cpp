@@ -117,6 +117,7 @@ struct broken_case {
   const char* pointer;
   json value;
   const char* message;
+  friend void PrintTo(const broken_case& broken, std::ostream* stream) { *stream << broken.name; }
 };
 class broken : public testing::TestWithParam<broken_case> {};
 

@@ -106,7 +106,7 @@ func TestNothingStaysAndNobodyElseSeesIt(t *testing.T) {
 	// Its door is killed: all in its namespaces ends. Then it is switched on again.
 	must(t, second.Signal("node", syscall.SIGKILL))
 	await(t, 10*time.Second, "all in it has ended", func() (bool, error) { is := left.processes(); return len(is) == 0, fmt.Errorf("%q", is) })
-	_, err = scriptOf(second, "start", "node")
+	_, err = second.Script("start", "node")
 	must(t, err)
 
 	left = tracesOf(t, second)

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +16,7 @@ import (
 )
 
 const (
-	real1 = "real-1"
+	real1 = kit.RealNode
 	sum   = "quartermaster.test/sum:1"
 	pause = "quartermaster.test/pause:1"
 )
@@ -27,6 +25,7 @@ var (
 	ctx     = context.Background()
 	minor   = kit.Minor()
 	must    = kit.Must
+	await   = kit.Await
 	cluster *kit.Cluster
 )
 
@@ -45,7 +44,7 @@ func TestMain(m *testing.M) {
 		}
 		var err error
 		if cluster, err = kit.Up(ctx, name, minor, "--real-node", "--no-scheduler", "--nodes", "2"); err == nil {
-			err = imageOfOurs(cluster, sum, "sum", "/bin/sum")
+			err = cluster.CompileImage(sum, "sum", "/bin/sum")
 		}
 		if err != nil {
 			fmt.Println("no cluster:", err)
@@ -53,48 +52,6 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
-}
-
-// imageOfOurs is of a program whose source lies in a folder here, at this path; `more` are others in it.
-func imageOfOurs(c *kit.Cluster, image, source, at string, more ...string) error {
-	dir, err := os.MkdirTemp("", "realnode-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, source)
-	if said, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./"+source).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", source, err, said)
-	}
-	_, err = scriptOf(c, "node-image", append([]string{image, program + ":" + at}, more...)...)
-	return err
-}
-
-// script is cluster.sh with a verb about our cluster.
-func script(verb string, args ...string) (string, error) { return scriptOf(cluster, verb, args...) }
-
-func scriptOf(c *kit.Cluster, verb string, args ...string) (string, error) {
-	said, err := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), append([]string{verb, "--name", c.Name}, args...)...).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("cluster.sh %s: %w\n%s", verb, err, said)
-	}
-	return string(said), err
-}
-
-func await(t *testing.T, patience time.Duration, what string, done func() (bool, error)) {
-	t.Helper()
-	began := time.Now()
-	for {
-		ok, err := done()
-		if ok {
-			t.Logf("%s: after %.1f s", what, time.Since(began).Seconds())
-			return
-		}
-		if time.Since(began) > patience {
-			t.Fatalf("%s: not within %s: %v", what, patience, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
 }
 
 // adding is a pod on the real node that adds the squares of 3 and 4. node: its nodeName, empty for the scheduler to find.
@@ -135,17 +92,4 @@ func outcome(t *testing.T, c *kit.Cluster, pod *corev1.Pod) (ended *corev1.Conta
 	text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	must(t, err)
 	return ended, string(text)
-}
-
-func ready(node string) (bool, error) {
-	is, err := cluster.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-	if err != nil {
-		return false, err
-	}
-	for _, c := range is.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue, fmt.Errorf("%s since %s: %s", c.Status, c.LastTransitionTime, c.Message)
-		}
-	}
-	return false, nil
 }

@@ -1,7 +1,6 @@
 package realnode
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -18,63 +17,34 @@ const (
 	placement = "quartermaster.io/placement"
 )
 
-// operator is the program under test.
-func operator(t *testing.T) string {
-	t.Helper()
-	program := kit.Program()
-	if program == "" {
-		t.Fatal("no program under test: ./dev build dev quartermaster, or QM_OPERATOR")
-	}
-	return program
-}
-
-// product is the chart on a cluster, and an operator next to it whose extender is asked through a tap.
+// product is the kit's, whose extender is asked through a tap.
 type product struct {
-	*kit.Scenario
-	t       *testing.T
-	dir     string
-	address string // of the extender
-	tap     *kit.Tap
+	*kit.Product
+	t   *testing.T
+	tap *kit.Tap
 }
 
 func install(t *testing.T, c *kit.Cluster, values ...string) *product {
 	t.Helper()
-	p := &product{t: t, dir: t.TempDir()}
+	p := &product{t: t, Product: kit.StartProduct(ctx, t, c, policyWith(map[string]any{"mode": "None"}), values...)}
 	var err error
-	p.Scenario, err = kit.InstallExtender(ctx, c, values...)
-	must(t, err)
-	p.scheduler(map[string]any{"mode": "None"})
-	var keys kit.Keys
-	must(t, p.KeysOfTheCluster(ctx, p.dir, &keys))
-	port, err := kit.FreePort()
-	must(t, err)
-	p.address = fmt.Sprintf("127.0.0.1:%d", port)
-	account, err := c.Account(ctx, kit.ServiceAccount)
-	must(t, err)
-	o, err := kit.StartOperator(kit.OperatorOptions{Name: "operator", Program: operator(t), Kubeconfig: account, Namespace: kit.Namespace, Dir: p.dir,
-		Args: keys.ExtenderArgs(p.address)})
-	must(t, err)
-	t.Cleanup(func() {
-		if code := o.Terminate(10 * time.Second); code != 0 || t.Failed() {
-			t.Errorf("the operator ended with %d:\n%s", code, o.LogTail(20))
-		}
-	})
-	must(t, o.WaitReady(30*time.Second))
-	p.tap, err = kit.NewTap(keys)
+	p.tap, err = kit.NewTap(p.Keys)
 	must(t, err)
 	t.Cleanup(p.tap.Close)
-	p.tap.To(p.address)
+	p.tap.To(p.Address)
 	return p
 }
 
-// scheduler is what the policy says of it, in addition to the module pgpu with a plugin that does nothing but wait.
+// policyWith a scheduler, in addition to the module pgpu with a plugin that does nothing but wait.
+func policyWith(scheduler map[string]any) map[string]any {
+	return map[string]any{"scheduler": scheduler, "customResources": map[string]any{"publish": false},
+		"modules": map[string]any{"pgpu": map[string]any{"enabled": true, "image": pause}}}
+}
+
+// scheduler is what the policy says of it.
 func (p *product) scheduler(spec map[string]any) {
 	p.t.Helper()
-	policy := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorPolicy",
-		"metadata": map[string]any{"name": "default"}, "spec": map[string]any{"scheduler": spec, "customResources": map[string]any{"publish": false},
-			"modules": map[string]any{"pgpu": map[string]any{"enabled": true, "image": pause}}}}}
-	_, err := p.Dynamic.Resource(kit.Policies).Apply(ctx, "default", policy, metav1.ApplyOptions{FieldManager: "test", Force: true})
-	must(p.t, err)
+	p.Apply(ctx, policyWith(spec))
 }
 
 // cards: real-1 becomes a node of pgpu and offers eight, written for the plugin. Its kubelet leaves them as they are and looks for none.
@@ -93,14 +63,7 @@ func (p *product) cards() {
 		return err == nil && len(pods.Items) == 1, err
 	})
 	offers("8")
-	await(p.t, 60*time.Second, real1+" is a node of pgpu", func() (bool, error) {
-		is, err := p.Dynamic.Resource(kit.AccelNodes).Get(ctx, real1, metav1.GetOptions{})
-		if err != nil {
-			return false, err
-		}
-		phase, _, _ := unstructured.NestedString(is.Object, "status", "phase")
-		return phase == "Ready", fmt.Errorf("%v", is.Object["status"])
-	})
+	p.AwaitPhase(ctx, 60*time.Second, real1, "", "Ready")
 }
 
 // patch the real node.

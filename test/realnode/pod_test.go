@@ -24,10 +24,10 @@ func TestProgramsOfThisMachineRunInPods(t *testing.T) {
 		args          []string
 	}{
 		"kubectl":       {cluster.Tool("kubectl"), "system:serviceaccount:default:default", []string{"auth", "whoami"}},
-		"quartermaster": {operator(t), "quartermaster", []string{"--version"}},
+		"quartermaster": {kit.ProgramUnderTest(t), "quartermaster", []string{"--version"}},
 	} {
 		image := "quartermaster.test/" + name + ":1"
-		_, err := script("node-image", image, of.program+":/bin/"+name)
+		_, err := cluster.Script("node-image", image, of.program+":/bin/"+name)
 		must(t, err)
 		pod := adding(name, real1)
 		pod.Spec.Containers[0].Image, pod.Spec.Containers[0].Command, pod.Spec.Containers[0].Args = image, []string{"/bin/" + name}, of.args
@@ -46,7 +46,7 @@ func TestTheNodeIsRealAndTheOthersAreAsBefore(t *testing.T) {
 		if (node.Name == real1) != (len(runtime) > 13 && runtime[:13] == "containerd://") {
 			t.Errorf("%s has the container runtime %q", node.Name, runtime)
 		}
-		if ok, err := ready(node.Name); !ok {
+		if ok, err := cluster.NodeReady(ctx, node.Name); !ok {
 			t.Errorf("%s is not Ready: %v", node.Name, err)
 		}
 	}
@@ -85,10 +85,10 @@ func TestAPodOutlivesKubeletAndContainerd(t *testing.T) {
 	before, _, err := started()
 	must(t, err)
 	for _, part := range []string{"containerd", "kubelet"} {
-		_, err := script("restart", part, "--signal", "KILL")
+		_, err := cluster.Script("restart", part, "--signal", "KILL")
 		must(t, err)
 	}
-	await(t, 20*time.Second, "real-1 is Ready", func() (bool, error) { return ready(real1) })
+	await(t, 20*time.Second, "real-1 is Ready", func() (bool, error) { return cluster.NodeReady(ctx, real1) })
 	second := adding("after", real1)
 	create(t, cluster, second)
 	computes(t, cluster, second)

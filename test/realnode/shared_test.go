@@ -160,7 +160,7 @@ func (s *shared) round(slow bool) (refused, cards, plain int) {
 func TestS54_OutOfcpuOnNodesOfTwoSchedulers(t *testing.T) {
 	t.Parallel()
 	s := openShared(t)
-	own, err := kit.RunDedicated(ctx, s.Cluster, "kube-scheduler", s.dir, s.tap.Address())
+	own, err := kit.RunDedicated(ctx, s.Cluster, "kube-scheduler", s.Work, s.tap.Address())
 	must(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {

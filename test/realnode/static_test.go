@@ -218,7 +218,7 @@ func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
 	}
 	text, err := os.ReadFile(filepath.Join(kit.Root(), "test/golden/scheduler_config/manifests", name))
 	must(t, err)
-	m := &master{product: &product{Scenario: &kit.Scenario{Cluster: c}, t: t}, original: string(text)}
+	m := &master{product: &product{Product: &kit.Product{Scenario: &kit.Scenario{Cluster: c}, T: t}, t: t}, original: string(text)}
 	m.image = regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(m.original)[1]
 	t.Cleanup(func() {
 		for _, name := range []string{"manifests/kube-scheduler.yaml", "scheduler-config.yaml", "quartermaster"} {
@@ -227,11 +227,11 @@ func openMaster(t *testing.T, c *kit.Cluster, suffix string) *master {
 	})
 	program := c.Tool("kube-scheduler")
 	for _, tag := range []string{m.image, m.image + next} {
-		_, err = scriptOf(c, "node-image", tag, program+":/usr/local/bin/kube-scheduler")
+		_, err = c.Script("node-image", tag, program+":/usr/local/bin/kube-scheduler")
 		must(t, err)
 	}
-	must(t, imageOfOurs(c, m.image+breaks, "breaks", "/usr/local/bin/kube-scheduler", program+":/bin/kube-scheduler"))
-	_, err = scriptOf(c, "node-image", "quartermaster.test/quartermaster:test", operator(t)+":/quartermaster")
+	must(t, c.CompileImage(m.image+breaks, "breaks", "/usr/local/bin/kube-scheduler", program+":/bin/kube-scheduler"))
+	_, err = c.Script("node-image", "quartermaster.test/quartermaster:test", kit.ProgramUnderTest(t)+":/quartermaster")
 	must(t, err)
 	m.kubeadm(m.manifest(suffix))
 	m.leads("kubeadm's", m.image+suffix)
@@ -291,7 +291,7 @@ func TestF51_WhatARealMasterCannotWorkWithIsTakenBack(t *testing.T) {
 	t.Cleanup(func() { own.Down() })
 	own, err := kit.Up(ctx, own.Name, minor, "--real-node", "--no-scheduler", "--no-kwok")
 	must(t, err)
-	must(t, imageOfOurs(own, sum, "sum", "/bin/sum"))
+	must(t, own.CompileImage(sum, "sum", "/bin/sum"))
 	m := openMaster(t, own, breaks)
 	back := m.becomes(150*time.Second, "RolledBack", 0)
 	if !strings.HasPrefix(back.Reason, "after 45 s kube-scheduler-"+real1+" is not ready (") {

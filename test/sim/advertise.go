@@ -92,8 +92,11 @@ func register(p profile, node string, running map[string]bool) string {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%s/%d", node, i)
 		sum := h.Sum64()
-		list[i] = map[string]any{"id": fmt.Sprintf("GPU-%08x-%04x-%04x-8000-%012x", sum>>32, sum>>16&0xffff, sum&0xffff, i), "index": i, "count": 10,
+		list[i] = map[string]any{"id": fmt.Sprintf("GPU-%08x-%04x-%04x-8000-%012x", sum>>32, sum>>16&0xffff, sum&0xffff, i), "count": 10,
 			"devmem": p.MemoryMiB, "devcore": 100, "type": "NVIDIA-" + p.Model, "mode": "hami-core", "health": true}
+		if i > 0 {
+			list[i]["index"] = i // it leaves out what is 0
+		}
 	}
 	text, _ := json.Marshal(list)
 	return string(text)

@@ -4,6 +4,9 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "quartermaster.selector" -}}
@@ -48,20 +51,28 @@ tolerations:
   {{- with .Values.tolerations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+{{- with .Values.podSecurityContext }}
+securityContext: {{- toYaml . | nindent 2 }}
+{{- else }}
 securityContext:
   runAsNonRoot: true
   runAsUser: 65532
   runAsGroup: 65532
   seccompProfile: {type: RuntimeDefault}
 {{- end }}
+{{- end }}
 
 {{- define "quartermaster.container" -}}
 image: {{ include "quartermaster.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{- with .Values.securityContext }}
+securityContext: {{- toYaml . | nindent 2 }}
+{{- else }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
   capabilities: {drop: [ALL]}
+{{- end }}
 {{- end }}
 
 {{- /* The spec of the AcceleratorPolicy from the values, or nothing. The switches are another way to set

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/verbs.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "text/yaml/source.hpp"
 
 namespace cli {
@@ -24,10 +25,7 @@ std::string file(const std::string& name) {
   return out.str();
 }
 
-kube::packed_map packed(const texts& texts) {
-  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
-  return kube::packed_map::of(entries);
-}
+using reconcilers::packed;
 
 listed_node node(const std::string& name, const texts& labels, const kube::quantities& resources = {}) {
   listed_node out;

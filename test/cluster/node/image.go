@@ -33,7 +33,12 @@ func image(args []string) error {
 		return fmt.Errorf("'%s' has no tag: NAME:TAG", name)
 	}
 	var files []file
+	environment := []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 	for _, arg := range args[2:] {
+		if variable.MatchString(arg) {
+			environment = append(environment, arg)
+			continue
+		}
 		from, to, found := strings.Cut(arg, ":")
 		if !found || !path.IsAbs(to) {
 			return fmt.Errorf("'%s' is not PROGRAM:PATH with an absolute PATH", arg)
@@ -45,6 +50,9 @@ func image(args []string) error {
 		}
 		files = append(files, libraries...)
 	}
+	if len(files) == 0 {
+		return fmt.Errorf("nothing is in '%s'", name)
+	}
 	if len(command) == 0 {
 		command = []string{files[0].to}
 	}
@@ -52,7 +60,7 @@ func image(args []string) error {
 	if err != nil {
 		return err
 	}
-	archive, err := archiveOf(name, layer, command)
+	archive, err := archiveOf(name, layer, environment, command)
 	if err != nil {
 		return err
 	}
@@ -64,6 +72,8 @@ func image(args []string) error {
 
 // file of the machine, and where it is in the image.
 type file struct{ from, to string }
+
+var variable = regexp.MustCompile(`^[A-Z][A-Z0-9_]*=`)
 
 var linked = regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`)
 
@@ -136,7 +146,7 @@ func add(w *tar.Writer, name string, mode int64, content []byte) error {
 
 type object = map[string]any
 
-func archiveOf(name string, layer []byte, command []string) ([]byte, error) {
+func archiveOf(name string, layer []byte, environment, command []string) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	blob := func(mediaType string, content []byte) (object, error) {
@@ -157,7 +167,7 @@ func archiveOf(name string, layer []byte, command []string) ([]byte, error) {
 		return nil, err
 	}
 	config, err := document(oci+"config.v1+json", object{"architecture": runtime.GOARCH, "os": "linux",
-		"config": object{"Env": []string{"PATH=/usr/local/bin:/usr/bin:/bin"}, "Entrypoint": command},
+		"config": object{"Env": environment, "Entrypoint": command},
 		"rootfs": object{"type": "layers", "diff_ids": []any{layerIs["digest"]}}})
 	if err != nil {
 		return nil, err

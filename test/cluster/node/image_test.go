@@ -108,6 +108,17 @@ func TestAnArchiveHoldsTogether(t *testing.T) {
 	}
 }
 
+func TestVariablesOfAnImage(t *testing.T) {
+	_, files := read(t, imageOf(t, "example.test/a:1", "CARDS=all", script(t)+":/a"))
+	for name, file := range files {
+		if strings.Contains(string(file.content), `"Env":["PATH=/usr/local/bin:/usr/bin:/bin","CARDS=all"]`) {
+			return
+		}
+		t.Log(name)
+	}
+	t.Error("its environment is not in it")
+}
+
 func TestTheLibrariesOfAProgramComeWithIt(t *testing.T) {
 	libraries, err := librariesOf("/bin/sh")
 	if err != nil {

@@ -14,8 +14,9 @@ const usage = `usage: real-node VERB ...
         SOCKET speaks HTTP CONNECT: addresses of CIDR are those in there, others are the machine's.
   forward --pid PID LISTEN=TARGET...
         who connects to LISTEN in the network namespace of PID reaches TARGET on the machine
-  image FILE.tar NAME:TAG PROGRAM:PATH... [-- COMMAND...]
-        an OCI archive of one layer: PROGRAM (and the libraries it is linked to) at PATH; its entry point is COMMAND (default: the first PATH)
+  image FILE.tar NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]
+        an OCI archive of one layer: PROGRAM (and the libraries it is linked to) at PATH; its entry point is COMMAND (default: the first PATH);
+        VARIABLE is in its environment
   pause
         wait for a signal, and for orphans`
 

@@ -15,6 +15,7 @@
 #include "kube/config.hpp"
 #include "test/controller/rig.hpp"
 #include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -39,13 +40,6 @@ constexpr std::int64_t day = 86'400, year = 365 * day;
 const std::vector<std::string> names{"quartermaster-extender.quartermaster.svc",
                                      "quartermaster-extender.quartermaster.svc.cluster.local", "quartermaster-extender",
                                      "localhost"};
-
-kube::packed_map packed(const json& map) {
-  std::map<std::string, std::string> held;
-  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
-  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
-  return kube::packed_map::of(entries);
-}
 
 std::string decoded(const json& object, const char* key) {
   const auto data = object.value("data", json::object());

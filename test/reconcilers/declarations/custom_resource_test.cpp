@@ -9,6 +9,7 @@
 #include "reconcilers/declarations/compiled.hpp"
 #include "reconcilers/declarations/verdict.hpp"
 #include "test/reconcilers/declarations/config_maps.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
@@ -21,11 +22,6 @@ using nlohmann::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-kube::packed_map packed(const std::map<std::string, std::string>& values) {
-  std::vector<kube::packed_map::entry> entries(values.begin(), values.end());
-  return kube::packed_map::of(entries);
-}
 
 /// kube-public with its ConfigMaps as JSON: applies JSON patches as the API server does and hands the result to the
 /// stores, as watches would.

@@ -71,6 +71,27 @@ TEST(inventory, replicas_are_the_most_sharers_of_a_card) {
   EXPECT_EQ(got.cards[0].max_sharers, 10);
 }
 
+/// A limit for a model is written as the label nvidia.com/gpu.product says it, on nodes of HAMi too. Its plugin's own
+/// names are those of test/plugins/recorded/hami.json and of its tests.
+TEST(inventory, S52_a_card_of_hami_has_the_model_of_the_label_and_hamis_type) {
+  const std::map<std::string, std::string> products{{"NVIDIA-Tesla T4", "Tesla-T4"},
+                                                    {"NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB"},
+                                                    {"NVIDIA-NVIDIA A100-SXM4-80GB", "NVIDIA-A100-SXM4-80GB"},
+                                                    {"NVIDIA", "NVIDIA"},
+                                                    {"", ""}};
+  for (const auto& [type, product] : products) {
+    const json list = json::array({{{"id", "GPU-a"}, {"count", 10}, {"devmem", 15360}, {"type", type}}});
+    const texts annotations{{"hami.io/node-nvidia-register", list.dump()}};
+    const amounts slots{{"nvidia.com/gpualloc", 10}};
+    const auto card = seen(node("a", {{"quartermaster.io/module", "hami"}}, slots, annotations)).cards.at(0);
+    EXPECT_EQ(card.type, type);
+    EXPECT_EQ(card.model, product);
+    const auto named = seen(
+        node("a", {{"quartermaster.io/module", "hami"}, {"gaia.tencent.com/gpu-model", "V100"}}, slots, annotations));
+    EXPECT_EQ(named.cards.at(0).model, "V100") << "who labels nodes for gpu-quota-admission means its names";
+  }
+}
+
 TEST(inventory, hami_registers_its_cards_in_two_forms) {
   const json list =
       json::array({{{"id", "GPU-a"},

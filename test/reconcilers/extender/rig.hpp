@@ -15,6 +15,7 @@
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/waiting.hpp"
 #include "test/controller/rig.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/recording_transport.hpp"
 
@@ -24,10 +25,7 @@ using nlohmann::json;
 using amounts = std::vector<std::pair<std::string, std::int64_t>>;
 using texts = std::vector<std::pair<std::string, std::string>>;
 
-inline kube::packed_map packed(const texts& texts) {
-  std::vector<kube::packed_map::entry> entries(texts.begin(), texts.end());
-  return kube::packed_map::of(entries);
-}
+using reconcilers::packed;
 inline kube::quantities quantities(amounts amounts) {
   std::ranges::sort(amounts);
   return amounts;

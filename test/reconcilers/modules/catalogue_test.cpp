@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "quota/limits.hpp"
 #include "reconcilers/declarations/registry.hpp"
 #include "reconcilers/modules/privileges.hpp"
 #include "reconcilers/modules/settings.hpp"
@@ -187,7 +188,7 @@ TEST(catalogue, no_two_modules_advertise_one_resource_so_a_pod_says_whose_it_is)
 
 TEST(catalogue, S64_S76_says_what_keeps_pods_apart_and_nothing_stronger) {
   std::map<std::string_view, std::string_view> isolations;
-  for (const auto& entry : catalogue()) isolations[entry.name] = to_string(isolation_of(entry, {}));
+  for (const auto& entry : catalogue()) isolations[entry.name] = text_of(isolation_of(entry, {}));
   EXPECT_EQ(isolations, (std::map<std::string_view, std::string_view>{{"pgpu", "exclusive"},
                                                                       {"vgpu", "soft"},
                                                                       {"mps", "mps"},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -21,22 +22,6 @@ using testing::IsEmpty;
 const std::string node_path = "/api/v1/nodes/gpu-1";
 const std::string object_path = "/apis/quartermaster.io/v1alpha1/acceleratornodes/gpu-1";
 const kube::object_key key{{}, "gpu-1"};
-
-kube::packed_map packed(const json& map) {
-  std::map<std::string, std::string> held;
-  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
-  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
-  return kube::packed_map::of(entries);
-}
-
-void read_metadata(const json& object, kube::object& target) {
-  const auto& metadata = object.at("metadata");
-  target.key.ns = metadata.value("namespace", "");
-  target.key.name = metadata.at("name");
-  target.id = kube::uid::parse(metadata.value("uid", ""));
-  target.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-  target.labels = packed(metadata.value("labels", json::object()));
-}
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
 class cluster {

@@ -7,6 +7,7 @@
 
 #include "api/names.hpp"
 #include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -21,13 +22,6 @@ using testing::IsEmpty;
 
 const std::string set_path = "/apis/apps/v1/namespaces/quartermaster/deployments/quartermaster-scheduler";
 const std::string file_path = "/api/v1/namespaces/quartermaster/configmaps/quartermaster-scheduler";
-
-kube::packed_map packed(const json& map) {
-  std::map<std::string, std::string> held;
-  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
-  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
-  return kube::packed_map::of(entries);
-}
 
 /// The reconciler with a server whose watches it sees at once.
 class cluster {

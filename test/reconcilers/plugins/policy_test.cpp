@@ -7,6 +7,7 @@
 #include <set>
 
 #include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -31,23 +32,10 @@ const std::string pgpu_set = sets + "nvidia-device-plugin-ds", vgpu_set = sets +
 const std::string declared_path = "/api/v1/namespaces/kube-public/configmaps/";
 const kube::object_key key{{}, "default"};
 
-kube::packed_map packed(const json& map) {
-  std::map<std::string, std::string> held;
-  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
-  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
-  return kube::packed_map::of(entries);
-}
-
 template <class T>
 T projection_of(const json& object) {
   T out;
-  const auto& metadata = object.at("metadata");
-  out.key = {metadata.value("namespace", ""), metadata.at("name")};
-  out.id = kube::uid::parse(metadata.value("uid", ""));
-  out.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-  out.generation = metadata.value("generation", 0);
-  out.labels = packed(metadata.value("labels", json::object()));
-  out.annotations = packed(metadata.value("annotations", json::object()));
+  read_metadata(object, out);
   if constexpr (requires { out.content; })
     out.content = std::hash<json>{}(object.value("spec", object.value("data", json())));
   if constexpr (requires { out.data; }) out.data = packed(object.value("data", json::object()));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/reconcilers/fake_server.hpp"
+#include "test/reconcilers/projections.hpp"
 #include "test/reconcilers/recording_recorder.hpp"
 #include "test/reconcilers/rights.hpp"
 
@@ -22,24 +23,6 @@ using kind = rollout_step::kind;
 const std::string set_path = "/apis/apps/v1/namespaces/quartermaster/daemonsets/gpu-manager-daemonset";
 const std::string pods_path = "/api/v1/namespaces/quartermaster/pods/";
 const kube::object_key vgpu{{}, "vgpu"};
-
-kube::packed_map packed(const json& map) {
-  std::map<std::string, std::string> held;
-  for (const auto& [name, value] : map.items()) held[name] = value.get<std::string>();
-  std::vector<kube::packed_map::entry> entries(held.begin(), held.end());
-  return kube::packed_map::of(entries);
-}
-
-void read_metadata(const json& object, kube::object& target) {
-  const auto& metadata = object.at("metadata");
-  target.key.ns = metadata.value("namespace", "");
-  target.key.name = metadata.at("name");
-  target.id = kube::uid::parse(metadata.value("uid", ""));
-  target.resource_version = std::stoull(metadata.value("resourceVersion", "0"));
-  target.generation = metadata.value("generation", 0);
-  target.labels = packed(metadata.value("labels", json::object()));
-  target.annotations = packed(metadata.value("annotations", json::object()));
-}
 
 /// The reconciler with a server whose watches it sees at once, unless they lag.
 class cluster {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reconcilers/plugins/plugin_rollout.hpp"
+#include "test/reconcilers/projections.hpp"
 
 namespace reconcilers::verify {
 namespace {
@@ -17,11 +18,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using text::language;
 using labels = std::map<std::string, std::string>;
-
-kube::packed_map packed(const labels& labels) {
-  std::vector<kube::packed_map::entry> entries(labels.begin(), labels.end());
-  return kube::packed_map::of(entries);
-}
 
 /// A cluster in which everything is right: one vgpu node with four T4, and what is changed about it before the walk.
 struct cluster {

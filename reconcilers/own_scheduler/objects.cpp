@@ -67,6 +67,7 @@ json pod_of(const scheduler_spec& spec, const facts& known) {
   json apart = {{"topologyKey", "kubernetes.io/hostname"}, {"labelSelector", {{"matchLabels", selector()}}}};
   json out = {
       {"serviceAccountName", api::names::scheduler_objects},
+      {"automountServiceAccountToken", true},  // the account of the chart mounts none by itself
       {"priorityClassName", "system-cluster-critical"},
       {"nodeSelector", {{"kubernetes.io/os", "linux"}}},
       {"tolerations", {tolerated("node-role.kubernetes.io/control-plane"), tolerated(api::names::accelerator_taint)}},

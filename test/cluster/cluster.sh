@@ -34,6 +34,7 @@ With --real-node the cluster also has $node_name, with containerd and a kubelet 
   node-exec     COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
   node-image    NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it
                 to the node
+                NAME:TAG --archive FILE   give it an OCI archive whose image is called TAG
   node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the node, as 10.96.0.77:443, leads to TARGET on this machine
 
 Components: ${components[*]} (apiserver, kcm and scheduler for short).
@@ -103,7 +104,8 @@ case $verb in
   sa-kubeconfig) [[ -n $namespace && -n $serviceaccount ]] || wrong "sa-kubeconfig needs --namespace and --serviceaccount" ;;
   node-check) ;;
   node-exec) ((${#words[@]})) || wrong "node-exec needs a COMMAND" ;;
-  node-image) ((${#words[@]} > 1)) || wrong "node-image needs NAME:TAG and PROGRAM:PATH, as in example.test/mine:1 ./mine:/bin/mine" ;;
+  node-image) ((${#words[@]} > 1)) || wrong "node-image needs NAME:TAG and PROGRAM:PATH, as in example.test/mine:1 ./mine:/bin/mine"
+    [[ ${words[1]} != --archive || ${#words[@]} == 3 ]] || wrong "node-image NAME:TAG --archive needs one FILE" ;;
   node-forward) ((${#words[@]})) || wrong "node-forward needs LISTEN=TARGET, as in 10.96.0.77:443=127.0.0.1:8443" ;;
 esac
 folder=$clusters/$name
@@ -334,7 +336,9 @@ node_check() {
 
 node_word() { # node-exec, node-image, node-forward
   local file resolved=() word end=
-  if [[ $verb == node-image ]]; then # programs are named from where the caller is
+  if [[ $verb == node-image && ${words[1]} == --archive ]]; then
+    file=$(readlink -f -- "${words[2]}") && [[ -f $file ]] || die "no file ${words[2]}"
+  elif [[ $verb == node-image ]]; then # programs are named from where the caller is
     for word in "${words[@]}"; do
       [[ $word != -- ]] || end=yes
       if [[ -z $end && $word == ?*:/* ]]; then
@@ -348,7 +352,7 @@ node_word() { # node-exec, node-image, node-forward
   [[ -f start/node ]] || die "\"$name\" was made without --real-node"
   case $verb in
     node-exec) in_node env PATH="$(unit_home containerd)/bin:$PROGRAMS_PATH:$PATH" "${words[@]}" ;;
-    node-image) import_image "${resolved[@]}" ;;
+    node-image) if [[ ${words[1]} == --archive ]]; then import_archive "${words[0]}" "$file"; else import_image "${resolved[@]}"; fi ;;
     node-forward) local pid; pid=$(node_init) || exit; exec "$(real_node)" forward --pid "$pid" "${words[@]}" ;;
   esac
 }

@@ -206,6 +206,14 @@ import_image() {
   local archive
   archive=$PWD/node/images/$(tr -c 'a-zA-Z0-9.\n' - <<<"$1").tar
   "$(real_node)" image "$archive" "$@" || die "no image of $1"
-  in_node "$(unit_home containerd)/bin/ctr" --namespace k8s.io images import "$archive" >"logs/import.log" 2>&1 || { cat logs/import.log >&2; die "containerd does not take the image $1"; }
+  import_archive "$1" "$archive"
   rm -f "$archive"
+}
+
+# import_archive NAME:TAG FILE: an OCI archive whose image is called TAG, or has a whole name of its own.
+import_archive() {
+  in_node "$(unit_home containerd)/bin/ctr" --namespace k8s.io images import --base-name "${1%:*}" "$2" >"logs/import.log" 2>&1 ||
+    { cat logs/import.log >&2; die "containerd does not take the image $1"; }
+  [[ -n $(in_node "$(unit_home containerd)/bin/ctr" --namespace k8s.io images list --quiet "name==$1") ]] ||
+    { cat logs/import.log >&2; die "the image in $2 is not called $1"; }
 }

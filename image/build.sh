@@ -44,15 +44,16 @@ system=$(. /etc/os-release 2>/dev/null && echo "${ID:-} ${VERSION_ID:-}") || tru
   die "this machine runs '${system:-an unknown system}', and the libraries come from packages of Debian 12: use one, or an engine with image/Dockerfile"
 machine=$(dpkg --print-architecture)
 [[ $machine == "$arch" ]] || die "this machine is $machine, and the libraries come from its packages; allowed is $arch"
-[[ -z $check ]] || exit 0
+epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} ||
+  die "no commit to take the time from: this is no git checkout, so set SOURCE_DATE_EPOCH to seconds since 1970"
+[[ $epoch =~ ^[0-9]{1,10}$ ]] && ((10#$epoch <= 8589934591)) || # what a tar archive can say
+  wrong "SOURCE_DATE_EPOCH is '$epoch'; allowed are seconds since 1970, 8589934591 at most"
+[[ -z $check ]] || { say "this machine can make the image"; exit 0; }
 
 program=$root/build/release/quartermaster
 [[ -x $program ]] || die "no program build/release/quartermaster: build it with ./dev build release quartermaster"
 for tool in jq gzip llvm-strip-19; do command -v $tool >/dev/null || die "no $tool on the PATH: ./dev setup --build-only installs it"; done
 version=$(<"$root/VERSION")
-epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} ||
-  die "no commit to take the time from: this is no git checkout, so set SOURCE_DATE_EPOCH to seconds since 1970"
-[[ $epoch =~ ^[0-9]{1,10}$ ]] || die "SOURCE_DATE_EPOCH is '$epoch'; allowed are seconds since 1970"
 created=$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)
 revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
 [[ -z $revision || -z $(git -C "$root" status --porcelain 2>/dev/null) ]] || revision+=-dirty

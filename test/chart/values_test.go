@@ -102,6 +102,24 @@ func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 	}
 }
 
+// An overlay takes a value back with null. And the agent needs root, whatever the operator's container is given.
+func Test_values_of_platforms_that_are_null_or_not_the_agents(t *testing.T) {
+	for _, values := range []string{"hostNetwork: null", "serviceAccount: null", "{commonLabels: null, podLabels: {a: b}}", "podSecurityContext: null", "extraEnv: null"} {
+		if _, err := Template(values); err != nil {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+	objects, err := Template("{securityContext: {runAsNonRoot: true, runAsUser: 1000}, podSecurityContext: {runAsNonRoot: true}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range objects {
+		if one.Kind == "DaemonSet" && (strings.Contains(one.Text, "1000") || strings.Contains(one.Text, "runAsNonRoot")) {
+			t.Errorf("%s %s\n%s", one.Kind, one.Name, one.Text)
+		}
+	}
+}
+
 // Values that say nothing of the policy leave no trace of one: no file, no flag, no right to write it.
 func TestS2_values_that_say_nothing(t *testing.T) {
 	for _, values := range []string{"", "pgpu_enable: null\npolicy: {}\n", "policy: null\n", "imagePullSecrets: [{name: x}]\n"} {
@@ -165,6 +183,12 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"extraEnv: [{name: POD_NAME, value: x}]":                                  "at '/extraEnv/0/name': 'not' failed",
 		"extraVolumes: [{name: policy}]":                                          "at '/extraVolumes/0/name': 'not' failed",
 		"extraVolumeMounts: [{name: a, mountPath: b}]":                            "at '/extraVolumeMounts/0/mountPath': 'b' does not match pattern",
+		"podSecurityContext: {runAsNonroot: true}":                                "at '/podSecurityContext': additional properties 'runAsNonroot' not allowed",
+		"securityContext: {readOnlyRootFileSystem: true}":                         "at '/securityContext': additional properties 'readOnlyRootFileSystem' not allowed",
+		"strategy: {rollingUpdate: {maxUnavailble: 1}}":                           "at '/strategy/rollingUpdate': additional properties 'maxUnavailble' not allowed",
+		"dnsPolicy: None":                                                         "at '/dnsPolicy': value must be one of",
+		"extraEnv: [{name: A=B}]":                                                 "at '/extraEnv/0/name': 'A=B' does not match pattern",
+		"extraVolumeMounts: [{name: a, mountPath: /b}]":                           "extraVolumeMounts names the volume a; allowed: the names in extraVolumes: ",
 		"serviceAccount: {name: x}":                                               "at '/serviceAccount': additional properties 'name' not allowed",
 		"strategy: {type: Rolling}":                                               "at '/strategy/type': value must be one of 'RollingUpdate', 'Recreate'",
 		"uninstallCheck: \"no\"":                                                  "at '/uninstallCheck': got string, want boolean",

@@ -20,8 +20,9 @@ own_option() {
 }
 
 read_options "--k8s -run --operator" "$@"
+[[ -n ${QM_PLUGINS:-} ]] || { echo "not run: QM_PLUGINS names no folder with ready programs (test/plugins/README.md)"; exit 77; }
 for program in nvidia-device-plugin gpu-feature-discovery config-manager; do
-  [[ -n ${QM_PLUGINS:-} && -x $QM_PLUGINS/$program ]] || { echo "not run: QM_PLUGINS names no folder with $program"; exit 77; }
+  [[ -f $QM_PLUGINS/$program && -x $QM_PLUGINS/$program ]] || wrong "QM_PLUGINS: no program $QM_PLUGINS/$program that can be started"
 done
 QM_PLUGINS=$(readlink -f "$QM_PLUGINS"); export QM_PLUGINS
 "$root/test/cluster/cluster.sh" node-check || exit 77

@@ -1,5 +1,6 @@
 // The lint of claims finds each of those the manuals make and this product does not.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -11,10 +12,12 @@ namespace reconcilers::cuda {
 namespace {
 
 bool refused(const std::string& line) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "claims.md";
+  const auto file = std::filesystem::path(testing::TempDir()) / ("claims-" + std::to_string(getpid()) + ".md");
   std::ofstream(file) << "# Title\n\n" << line << "\n";
   const auto command = std::string(SOURCE_ROOT) + "/test/forbidden_claims.sh " + file.string() + " >/dev/null";
-  return std::system(command.c_str()) != 0;  // NOLINT: our own script
+  const bool found = std::system(command.c_str()) != 0;  // NOLINT: our own script
+  std::filesystem::remove(file);
+  return found;
 }
 
 TEST(claims, S10_S18_S79_claims_we_do_not_make_are_refused) {

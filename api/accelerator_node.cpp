@@ -1,5 +1,8 @@
 #include "api/accelerator_node.hpp"
 
+#include <algorithm>
+#include <charconv>
+
 #include "controller/clock.hpp"
 #include "kube/json_object.hpp"
 
@@ -24,16 +27,28 @@ rolled_back read_given_up(json::value object) {
   return made;
 }
 
-void read_condition(json::value object, mode_status& mode_status) {
+void read_condition(json::value object, accelerator_node& node) {
   std::string type, status, since;
   json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "type") type = json::text_or(field);
     if (key == "status") status = json::text_or(field);
     if (key == "lastTransitionTime") since = json::text_or(field);
   });
-  if (type != "Ready") return;
-  mode_status.ready = std::move(status);
-  mode_status.ready_since = std::move(since);
+  if (type == "Ready") {
+    node.mode.ready = std::move(status);
+    node.mode.ready_since = std::move(since);
+  } else if (type == "CardsHealthy") {
+    node.cards_healthy = std::move(status);
+    node.cards_healthy_since = std::move(since);
+  }
+}
+
+void read_driver(json::value object, accelerator_node& node) {
+  json::each_member(object, [&](std::string_view key, json::value field) {
+    if (key == "version") node.driver = json::text_or(field);
+    if (key == "cuda") node.cuda = json::text_or(field);
+    if (key == "boot") node.boot = json::text_or(field);
+  });
 }
 
 reported_card read_card(json::value object) {
@@ -46,11 +61,44 @@ reported_card read_card(json::value object) {
     if (key == "index") made.index = static_cast<std::int32_t>(json::number_or(field, -1));
     if (key == "numa") made.numa = static_cast<std::int32_t>(json::number_or(field, -1));
     if (key == "mig") made.mig = json::flag_or(field, false);
+    if (key == "computeCapability") made.compute_capability = json::text_or(field);
+    if (key == "busID") made.bus_id = json::text_or(field);
+    if (key == "links")
+      json::each_item(field, [&](json::value value) { made.links.push_back(link_in(json::text_or(value))); });
   });
   return made;
 }
 
+struct path_word {
+  quota::path path;
+  std::string_view word;
+};
+constexpr path_word path_words[] = {{quota::path::system, "SYS"},
+                                    {quota::path::numa_node, "NODE"},
+                                    {quota::path::host_bridge, "PHB"},
+                                    {quota::path::bridges, "PXB"},
+                                    {quota::path::bridge, "PIX"}};
+
 }  // namespace
+
+std::string text_of(const quota::link& link) {
+  const auto row = std::ranges::find(path_words, link.pci, &path_word::path);
+  const auto path = row == std::end(path_words) ? std::string() : std::string(row->word);
+  if (link.nvlinks == 0) return path.empty() ? "X" : path;
+  return "NV" + std::to_string(link.nvlinks) + (path.empty() ? "" : " " + path);
+}
+
+quota::link link_in(std::string_view text) {
+  quota::link out;
+  if (text.starts_with("NV")) {
+    const auto end = std::from_chars(text.data() + 2, text.data() + text.size(), out.nvlinks).ptr;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  const auto row = std::ranges::find(path_words, text, &path_word::word);
+  if (row != std::end(path_words)) out.pci = row->path;
+  return out;
+}
 
 kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) {
   return json::decode<accelerator_node>(
@@ -65,7 +113,8 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "message") made.message = json::text_or(field);
           if (key == "since") made.since = json::text_or(field);
           if (key == "rolledBack") made.given_up = read_given_up(field);
-          if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, made); });
+          if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
+          if (key == "driver") read_driver(field, node);
           if (key == "cards")
             json::each_item(field, [&](json::value value) { node.cards.push_back(read_card(value)); });
           if (key == "blockers") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kube/object.hpp"
+#include "quota/inventory.hpp"
 
 namespace api {
 
@@ -47,13 +48,23 @@ struct reported_card {
   std::int32_t index = -1;          ///< N of /dev/nvidiaN; -1: its place in the list
   std::int32_t numa = -1;           ///< -1: not known
   bool mig = false;
+  std::string compute_capability, bus_id;  ///< "8.0", "00000000:07:00.0"
+  std::vector<quota::link> links;          ///< to each card of the node, ordered by index; empty: not said
   bool healthy() const { return health.empty() || health == "Healthy"; }
   friend bool operator==(const reported_card&, const reported_card&) = default;
 };
 
+/// As `nvidia-smi topo -m` writes a link: NV and the number of NVLinks, or PIX, PXB, PHB, NODE, SYS. "X": unknown, or
+/// the card itself. With both, PCI follows: "NV12 PXB".
+std::string text_of(const quota::link& link);
+quota::link link_in(std::string_view text);
+
 struct accelerator_node : kube::object {
   mode_status mode;
-  std::vector<reported_card> cards;  ///< the agent's; empty: none reports
+  std::vector<reported_card> cards;                ///< the agent's; empty: none reports
+  std::string boot;                                ///< of the machine, when the agent reported
+  std::string driver, cuda;                        ///< versions that the agent found
+  std::string cards_healthy, cards_healthy_since;  ///< the agent's condition; RFC 3339
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }
   static constexpr kube::encoding wire = kube::encoding::json;

@@ -67,6 +67,7 @@ inline constexpr std::string_view managed_by = "quartermaster";
 inline constexpr std::string_view field_owner = "quartermaster";
 /// Field owner of the controller's part of AcceleratorNode; the agent has the rest.
 inline constexpr std::string_view node_field_owner = "quartermaster-controller";
+inline constexpr std::string_view agent_field_owner = "quartermaster-agent";
 /// Field owner of the record of a roll-out, on DaemonSets that `field_owner` has the rest of.
 inline constexpr std::string_view rollout_field_owner = "quartermaster-rollout";
 

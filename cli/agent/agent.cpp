@@ -5,9 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "agent/cards/status.hpp"
 #include "agent/static_pod/driver.hpp"
 #include "cli/verbs.hpp"
+#include "controller/clock.hpp"
 #include "controller/log.hpp"
 #include "kube/config.hpp"
 
@@ -22,8 +25,8 @@ int complain(std::string_view message, int rc) {
 }
 
 std::string problem_of(const agent_options& options) {
-  if (!options.static_pod)
-    return "agent: nothing to do; --static-pod looks after the kube-scheduler of a control-plane node";
+  if (!options.cards.driver_root.starts_with('/')) return "agent: --driver-root is no absolute path";
+  if (options.print) return {};
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
   if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))
@@ -36,8 +39,32 @@ std::string problem_of(const agent_options& options) {
   return lease.problem();
 }
 
+/// What the agent would report, without a cluster.
+int print_cards(const agent::cards::options& options) {
+  namespace cards = agent::cards;
+  const auto nvml = cards::nvml_library::load(options.driver_root);
+  if (!nvml) return complain(nvml.error(), 1);
+  if (const auto code = (*nvml)(cards::call::init); code != nvml::success)
+    return complain("the NVIDIA driver does not start: " + nvml->error_text(code), 1);
+  const auto report = cards::history().complete(cards::read_inventory(*nvml));
+  (*nvml)(cards::call::shutdown);
+  const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
+  std::cout << cards::status_of(report, cards::boot_of_machine(), {}, now).dump(2) << "\n";
+  return report.problem.empty() ? 0 : 1;
+}
+
 constexpr std::string_view example =
-    R"(With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
+    R"(Without --static-pod it reports the NVIDIA cards of this node to its AcceleratorNode (status.cards, status.driver and
+condition CardsHealthy): UUID, model, memory, NUMA node, links, MIG, and what is wrong with a card. The scheduler then
+gives out these cards by UUID, and none that is lost or has a fatal XID. Such a card is used again when its driver has
+been loaded again, or the machine started again. It writes when something has changed.
+
+What it would report, without a cluster:
+  $ quartermaster agent --print
+What it has reported:
+  $ kubectl get anode NODE -o json | jq .status.cards
+
+With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
 spec.scheduler.mode: StaticPod. Then, one node at a time and only while all other kube-schedulers are ready:
   1. our extender is merged into /etc/kubernetes/scheduler-config.yaml (made where there is none), certificates inline,
      and judged as kube-scheduler would judge it; nothing is written that would not start;
@@ -61,11 +88,18 @@ int run_agent(const agent_options& agent_options) {
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
   if (const auto problem = problem_of(options); !problem.empty()) return complain(problem, 2);
+  if (options.print) return print_cards(options.cards);
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
   auto cluster = kube::load_config(config_options);
   if (!cluster) return complain(cluster.error().message, 1);
+  if (!options.static_pod) {
+    options.cards.node = options.node;
+    agent::cards::driver program(options.cards, std::move(*cluster));
+    program.run();
+    return 0;
+  }
   if (options.ns.empty()) options.ns = cluster->ns;
   agent::static_pod::driver program(options, std::move(*cluster));
   program.run();
@@ -73,14 +107,17 @@ int run_agent(const agent_options& agent_options) {
 }
 
 void add_agent(CLI::App& app, int& rc) {
-  auto* verb =
-      app.add_subcommand("agent", "Run on a node; with --static-pod, look after a control-plane node's kube-scheduler");
+  auto* verb = app.add_subcommand(
+      "agent", "Run on a node: report its cards, or look after a control-plane node's kube-scheduler");
   auto options = std::make_shared<agent_options>();
   verb->add_flag("--static-pod", options->static_pod,
                  "Keep the extender in the configuration of this node's kube-scheduler, a static pod of kubeadm");
   const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
     return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
+  verb->add_flag("--print", options->print, "Print the cards of this machine as JSON, and end");
+  text("--driver-root", options->cards.driver_root, "QUARTERMASTER_DRIVER_ROOT",
+       "Where the node's file system is mounted; the driver's library is looked for below it");
   text("--node-name", options->node, "NODE_NAME", "This node");
   text("-n,--namespace", options->ns, "POD_NAMESPACE",
        "The operator's: Lease, rows, Secret and Service; without it the namespace of the context");
@@ -95,6 +132,7 @@ void add_agent(CLI::App& app, int& rc) {
   seconds("--settle", options->settle_seconds, 600, "Seconds it has to work without a break to count as working");
   seconds("--look", options->look_seconds, 600, "Seconds that have to be looked on before files are put back");
   seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way");
+  seconds("--card-period", options->cards.period_seconds, 600, "Seconds between two readings of all facts of cards");
   seconds("--lease-duration", options->lease_seconds, 3600, "Seconds others wait for after our last renewal");
   seconds("--renew-deadline", options->renew_seconds, 3600, "Seconds after which we stop when no renewal works");
   seconds("--retry-period", options->retry_seconds, 3600, "Seconds between tries");

@@ -1,10 +1,11 @@
 #pragma once
-// `quartermaster agent`: the node side. With --static-pod it keeps our extender in the configuration of the
-// kube-scheduler that runs on this control-plane node as a static pod of kubeadm (agent/static_pod;
-// docs/scheduler-config.md).
+// `quartermaster agent`: the node side. It reports the node's cards (agent/cards). With --static-pod it instead keeps
+// our extender in the configuration of the kube-scheduler that runs on this control-plane node as a static pod of
+// kubeadm (agent/static_pod; docs/scheduler-config.md).
 
 #include <string>
 
+#include "agent/cards/driver.hpp"
 #include "agent/static_pod/options.hpp"
 #include "cli/cluster/cluster.hpp"
 
@@ -12,7 +13,9 @@ namespace cli {
 
 struct agent_options : agent::static_pod::options {
   cluster_options cluster;
+  agent::cards::options cards;
   bool static_pod = false;
+  bool print = false;  ///< the cards as JSON on stdout, and no cluster
   std::string log_format = "text", log_level = "info";
 };
 

@@ -215,10 +215,6 @@ kube::result<listed_accelerator> listed_accelerator::decode(std::string_view byt
   const auto whole = json::parse(bytes, nullptr, false);
   const auto status = whole.is_object() ? whole.value("status", json::object()) : json::object();
   if (!status.is_object()) return made;
-  if (const auto driver = status.find("driver"); driver != status.end() && driver->is_object()) {
-    made.driver = text_in(*driver, "version");
-    made.cuda = text_in(*driver, "cuda");
-  }
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
     for (const auto& row : *rows) {
       if (row.is_object()) made.reported.push_back({text_in(row, "check"), text_in(row, "found")});

@@ -42,7 +42,6 @@ struct listed_card {
 
 /// An AcceleratorNode with the agent's part.
 struct listed_accelerator : api::accelerator_node {
-  std::string driver, cuda;
   std::vector<reconcilers::agent_row> reported;  ///< status.preflight
   std::vector<listed_card> cards;                ///< in the order of their index
 

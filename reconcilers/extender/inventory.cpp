@@ -239,7 +239,7 @@ std::string model_of(const kube::node& node) {
 
 /// The label nvidia.com/gpu.product of a card that HAMi's plugin registers under this name. The plugin has NVML's name
 /// ("Tesla T4", "NVIDIA A100-SXM4-80GB") and puts "NVIDIA-" in front where "NVIDIA" is missing.
-/// GPU Feature Discovery writes NVML's name with dashes. A limit for a model so means both.
+/// GPU Feature Discovery writes NVML's name with dashes. So a limit for a model counts on nodes of HAMi, too.
 std::string product_of(std::string_view type) {
   constexpr std::string_view added = "NVIDIA-";
   if (type.starts_with(added)) type.remove_prefix(added.size());
@@ -303,11 +303,27 @@ void take_reported(std::vector<quota::card>& cards, std::vector<api::reported_ca
     card.numa = entry.numa;
     card.healthy = entry.healthy();
     card.mig = entry.mig;
-    if (card.model.empty()) card.model = entry.model;
+    if (card.model.empty()) card.model = product_of(entry.model);
     if (entry.memory_mib > 0)
       card.memory_mib = card.memory_mib > 0 ? std::min(card.memory_mib, entry.memory_mib) : entry.memory_mib;
     add(cards, std::move(card));
   }
+}
+
+/// The links of the report, for the cards as they are counted here. Only where it says all of them: sets of cards that
+/// are known in part would be compared unfairly.
+std::vector<quota::link> links_of(const std::vector<quota::card>& cards, std::vector<api::reported_card> reported) {
+  std::ranges::sort(reported, {}, [](const api::reported_card& card) { return std::tie(card.index, card.uuid); });
+  std::vector<std::size_t> columns;
+  for (const auto& card : cards) {
+    const auto row = std::ranges::find(reported, card.uuid, &api::reported_card::uuid);
+    if (row == reported.end() || row->links.size() != reported.size()) return {};
+    columns.push_back(static_cast<std::size_t>(row - reported.begin()));
+  }
+  std::vector<quota::link> out;
+  for (const auto row : columns)
+    for (const auto column : columns) out.push_back(reported[row].links[column]);
+  return out;
 }
 
 void cordon(std::vector<quota::card>& cards, std::string_view list) {
@@ -387,7 +403,10 @@ quota::node_inventory node_of(const kube::node& as_offered, const accelerator_po
   out.pool = pool_of(node);
   out.serves = service_of(node, policy);
   out.cards = cards_of(node, out.serves, policy);
-  if (!reported.empty()) take_reported(out.cards, {reported.begin(), reported.end()}, out.serves.has(mode::hami));
+  if (!reported.empty()) {
+    take_reported(out.cards, {reported.begin(), reported.end()}, out.serves.has(mode::hami));
+    out.links = links_of(out.cards, {reported.begin(), reported.end()});
+  }
   cordon(out.cards, node.annotations.value_or(cordon_annotation, ""));
   for (const auto& [key, amount] : node.allocatable)
     if (!quota::known(key) && declared(key)) out.counts.push_back({key, amount});

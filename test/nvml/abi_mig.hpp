@@ -1,7 +1,7 @@
 #pragma once
 // The structs of NVML's MIG functions.
 
-#include "abi.hpp"
+#include "agent/cards/nvml_abi.hpp"
 
 namespace nvml {
 

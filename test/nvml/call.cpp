@@ -23,7 +23,7 @@ subject locate(const char* function, const handle* handle, bool (*is_wanted)(han
   const auto& card = card_of(*now, handle->uuid);
   const auto errors = card.find("errors");
   if (errors != card.end() && errors->contains(function))
-    throw failure{static_cast<result>(number_for(nvml::errors(), (*errors)[function].get<std::string>()).value())};
+    throw failure{static_cast<return_code>(number_for(nvml::errors(), (*errors)[function].get<std::string>()).value())};
   return {now, card, *handle};
 }
 

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "abi.hpp"
+#include "agent/cards/nvml_abi.hpp"
 #include "session.hpp"
 
-#define NVML_EXPORT extern "C" __attribute__((visibility("default"))) nvml::result
+#define NVML_EXPORT extern "C" __attribute__((visibility("default"))) nvml::return_code
 
 namespace nvml {
 
@@ -34,7 +34,7 @@ subject find(const char* function, const handle* handle, handle_kind kind = hand
 const json& card_of(const fixture& fixture, const std::string& uuid);
 
 template <class Body>
-result answer(Body body) noexcept {
+return_code answer(Body body) noexcept {
   try {
     body();
     return success;
@@ -70,7 +70,7 @@ void fill(const Items& items, unsigned* count, Item* target) {
 std::int64_t number(const subject& subject, const char* key);
 
 template <class Number>
-result answer_fact(const char* function, device device, const char* key, Number* target) noexcept {
+return_code answer_fact(const char* function, device device, const char* key, Number* target) noexcept {
   return answer([&] {
     const auto found = find(function, device);
     require(target);
@@ -78,8 +78,8 @@ result answer_fact(const char* function, device device, const char* key, Number*
   });
 }
 
-inline result answer_text(const char* function, device device, const char* key, char* target,
-                          unsigned length) noexcept {
+inline return_code answer_text(const char* function, device device, const char* key, char* target,
+                               unsigned length) noexcept {
   return answer([&] { copy(find(function, device).fact(key).template get<std::string>(), target, length); });
 }
 

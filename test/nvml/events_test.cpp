@@ -22,7 +22,7 @@ class watch {
   watch(const watch&) = delete;
   watch& operator=(const watch&) = delete;
 
-  result wait(nvml::event_data& data, unsigned timeout_ms) {
+  return_code wait(nvml::event_data& data, unsigned timeout_ms) {
     return call("nvmlEventSetWait_v2", set_, &data, timeout_ms);
   }
   nvml::event_set* set() { return set_; }

@@ -14,13 +14,13 @@ namespace nvml_test {
 
 using nlohmann::json;
 using nvml::device;
-using nvml::result;
+using nvml::return_code;
 
 /// Looks the function up by name and calls it.
 template <class... Arguments>
-result call(const char* name, Arguments... arguments) {
+return_code call(const char* name, Arguments... arguments) {
   static void* const library = dlopen(NVML_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  using function = result (*)(Arguments...);
+  using function = return_code (*)(Arguments...);
   const auto address = library ? reinterpret_cast<function>(dlsym(library, name)) : nullptr;
   EXPECT_NE(address, nullptr) << name << ": " << (library ? "no such function" : dlerror());
   return address ? address(arguments...) : nvml::function_not_found;

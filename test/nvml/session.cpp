@@ -34,7 +34,7 @@ std::shared_ptr<const fixture> session::look() {
   return fixture_;
 }
 
-result session::start() {
+return_code session::start() {
   const std::scoped_lock hold(lock_);
   const auto now = look();
   if (!now->fault.empty()) return unknown;
@@ -47,7 +47,7 @@ result session::start() {
   return success;
 }
 
-result session::stop() {
+return_code session::stop() {
   const std::scoped_lock hold(lock_);
   if (users_ == 0) return uninitialized;
   --users_;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "abi.hpp"
+#include "agent/cards/nvml_abi.hpp"
 #include "fixture.hpp"
 
 namespace nvml {
@@ -29,15 +29,15 @@ struct handle {
 
 /// The error code that a call ends with.
 struct failure {
-  result code;
+  return_code code;
 };
 
 class session {
  public:
   static session& instance();
 
-  result start();
-  result stop();
+  return_code start();
+  return_code stop();
   /// The fixture as it is now. Throws failure: uninitialized, driver_not_loaded, or unknown for a broken fixture.
   std::shared_ptr<const fixture> current();
   /// UUIDs of the cards that were there at the first nvmlInit; a card's place in it is its NVML index.

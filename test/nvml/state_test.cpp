@@ -7,7 +7,7 @@ namespace {
 
 using namespace nvml_test;
 
-result temperature(device card, unsigned& celsius) { return call("nvmlDeviceGetTemperature", card, 0, &celsius); }
+return_code temperature(device card, unsigned& celsius) { return call("nvmlDeviceGetTemperature", card, 0, &celsius); }
 unsigned count() {
   unsigned out = 99;
   EXPECT_EQ(call("nvmlDeviceGetCount_v2", &out), nvml::success);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "abi.hpp"
+#include "agent/cards/nvml_abi.hpp"
 
 namespace nvml {
 

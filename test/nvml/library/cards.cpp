@@ -18,8 +18,8 @@ unsigned index_of(const subject& subject) {
   return static_cast<unsigned>(place - cards.begin());
 }
 
-result handle_with(const char* key, const char* value, device* target,
-                   bool (*is_match)(const std::string&, const char*)) {
+return_code handle_with(const char* key, const char* value, device* target,
+                        bool (*is_match)(const std::string&, const char*)) {
   return answer([&] {
     const auto now = session::instance().current();
     require(value, target);

@@ -66,7 +66,7 @@ void pause() {
   nanosleep(&time, nullptr);
 }
 
-result wait(event_set* set, event_data& target, unsigned timeout_ms) {
+return_code wait(event_set* set, event_data& target, unsigned timeout_ms) {
   return answer([&] {
     require(set);
     const auto end = clock::now() + std::chrono::milliseconds(timeout_ms);
@@ -100,9 +100,9 @@ NVML_EXPORT nvmlEventSetCreate(event_set** target) {
 
 NVML_EXPORT nvmlEventSetFree(event_set* set) {
   return answer([&] {
-    session::instance().current();
     require(set);
-    delete set;
+    delete set;  // also when the driver is gone
+    session::instance().current();
   });
 }
 

@@ -65,7 +65,7 @@ void fill_fabric(const subject& subject, Info& target) {
   const auto fabric = subject.fact("fabric");
   const auto number_of = [](std::span<const word> words, const std::string& text) { return *number_for(words, text); };
   target.state = static_cast<unsigned char>(number_of(fabric_states(), fabric["state"]));
-  target.status = static_cast<result>(number_of(errors(), fabric.value("status", "success")));
+  target.status = static_cast<return_code>(number_of(errors(), fabric.value("status", "success")));
   target.clique = fabric.value("clique", 0U);
   parse_cluster(fabric.value("cluster", ""), target.cluster);
 }

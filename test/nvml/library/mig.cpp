@@ -27,7 +27,7 @@ unsigned compute_profile_id(unsigned slices) {
   return static_cast<unsigned>(place - by_index);
 }
 
-result instance_id(const char* function, device device, unsigned handle::* member, unsigned* id) {
+return_code instance_id(const char* function, device device, unsigned handle::* member, unsigned* id) {
   return answer([&] {
     const auto found = find(function, device);
     require(id);

@@ -23,7 +23,7 @@ struct mig_amount {
 std::vector<mig_instance> mig_instances(const json& card);
 mig_instance instance_of(const subject& subject);
 
-result mig_handle(const char* uuid, device* target);
+return_code mig_handle(const char* uuid, device* target);
 unsigned mig_index(const subject& subject);
 std::string mig_uuid(const subject& subject);
 /// "3g.40gb", or "1c.3g.40gb" for a part of the GPU instance's compute slices.

@@ -63,8 +63,8 @@ json compute_profile(const subject& subject, unsigned index, unsigned engines) {
   throw failure{not_found};
 }
 
-result profile_info(const char* function, device device, json (*find_profile)(const json&, unsigned), unsigned number,
-                    gpu_instance_profile_v3* target) {
+return_code profile_info(const char* function, device device, json (*find_profile)(const json&, unsigned),
+                         unsigned number, gpu_instance_profile_v3* target) {
   return answer([&] {
     const auto found = find(function, device);
     require(target);

@@ -40,7 +40,7 @@ mig_instance instance_of(const subject& subject) {
   return *instance;
 }
 
-result mig_handle(const char* uuid, device* target) {
+return_code mig_handle(const char* uuid, device* target) {
   return answer([&] {
     const auto now = session::instance().current();
     require(target);

@@ -56,7 +56,7 @@ std::vector<Entry> entries(const std::vector<json>& sources) {
 }
 
 template <class Entry>
-result running(const char* function, device device, const char* kind, unsigned* count, Entry* target) {
+return_code running(const char* function, device device, const char* kind, unsigned* count, Entry* target) {
   return answer([&] { fill(entries<Entry>(processes(find(function, device), kind)), count, target); });
 }
 

@@ -15,7 +15,7 @@ int cuda_version(const fixture& fixture) {  // "12.4" is 12040
   return std::stoi(text) * 1000 + (dot == std::string::npos ? 0 : std::stoi(text.substr(dot + 1)) * 10);
 }
 
-result cuda(int* version) {
+return_code cuda(int* version) {
   return answer([&] {
     require(version);
     *version = cuda_version(*session::instance().current());
@@ -81,7 +81,7 @@ NVML_EXPORT nvmlGetExcludedDeviceCount(unsigned* count) {
   });
 }
 
-extern "C" __attribute__((visibility("default"))) const char* nvmlErrorString(result code) {
+extern "C" __attribute__((visibility("default"))) const char* nvmlErrorString(return_code code) {
   switch (code) {
     case success:
       return "Success";

@@ -28,13 +28,13 @@ const char* const current_clocks[] = {"clock_graphics_mhz", "clock_sm_mhz", "clo
 const char* const highest_clocks[] = {"clock_graphics_max_mhz", "clock_sm_max_mhz", "clock_memory_max_mhz",
                                       "clock_video_max_mhz"};
 
-result clock(const char* function, device device, unsigned type, const char* const (&keys)[4], unsigned* mhz) {
+return_code clock(const char* function, device device, unsigned type, const char* const (&keys)[4], unsigned* mhz) {
   if (type >= std::size(keys)) return invalid_argument;
   return answer_fact(function, device, keys[type], mhz);
 }
 
 // Rates of a card that is cut by MIG are not known to the driver.
-result rate(const char* function, device device, const char* key, unsigned* percent) {
+return_code rate(const char* function, device device, const char* key, unsigned* percent) {
   return answer([&] {
     const auto found = find(function, device);
     require(percent);
@@ -43,7 +43,7 @@ result rate(const char* function, device device, const char* key, unsigned* perc
   });
 }
 
-result engine(const char* function, device device, const char* key, unsigned* percent, unsigned* period_us) {
+return_code engine(const char* function, device device, const char* key, unsigned* percent, unsigned* period_us) {
   const auto code = rate(function, device, key, percent);
   if (code == success && period_us) *period_us = 167000;
   return code;

@@ -30,13 +30,13 @@ library::~library() {
 
 void* library::symbol(const char* name) const { return dlsym(handle_, name); }
 
-std::string library::text_of(result code) const {
-  using function = const char* (*)(result);
+std::string library::text_of(return_code code) const {
+  using function = const char* (*)(return_code);
   const auto address = reinterpret_cast<function>(symbol("nvmlErrorString"));
   return address ? address(code) : "Unknown Error";
 }
 
-void library::check(result code, device card) const {
+void library::check(return_code code, device card) const {
   if (code != nvml::gpu_is_lost) return;
   nvml::pci_info info{};
   const auto place = call("nvmlDeviceGetPciInfo_v3", card, &info) ? std::string() : std::string(info.bus_id_legacy);

@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "../abi.hpp"
+#include "agent/cards/nvml_abi.hpp"
 
 namespace smi {
 
 using nvml::device;
-using nvml::result;
+using nvml::return_code;
 
 /// The program ends with this message and exit code (those of NVIDIA's manual page for nvidia-smi).
 struct end {
@@ -27,13 +27,13 @@ class library {
 
   /// Calls the function; function_not_found when the library has none of that name.
   template <class... Arguments>
-  result call(const char* name, Arguments... arguments) const {
-    using function = result (*)(Arguments...);
+  return_code call(const char* name, Arguments... arguments) const {
+    using function = return_code (*)(Arguments...);
     const auto address = reinterpret_cast<function>(symbol(name));
     return address ? address(arguments...) : nvml::function_not_found;
   }
 
-  std::string text_of(result code) const;
+  std::string text_of(return_code code) const;
   /// The text or number of a device function, or nothing where it is not supported. Throws end when the card is lost.
   std::optional<std::string> text(const char* name, device card) const;
   template <class Number>
@@ -50,7 +50,7 @@ class library {
 
  private:
   void* symbol(const char* name) const;
-  void check(result code, device card) const;
+  void check(return_code code, device card) const;
 
   void* handle_ = nullptr;
 };

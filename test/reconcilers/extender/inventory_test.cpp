@@ -154,6 +154,26 @@ TEST(inventory, cards_can_be_cordoned_and_declared_keys_are_counted) {
   EXPECT_EQ(got.placement, quota::policy::spread);
 }
 
+/// The links are ordered by the cards' numbers, and the report need not be.
+TEST(inventory, S9_the_agents_links_are_between_the_cards_they_name) {
+  const auto reported = *api::accelerator_node::decode(R"({"metadata":{"name":"a"},"status":{"cards":[
+    {"uuid":"GPU-c","index":2,"numa":1,"links":["SYS","NV4 SYS","X"]},
+    {"uuid":"GPU-a","index":0,"numa":0,"links":["X","PIX","SYS"]},
+    {"uuid":"GPU-b","index":1,"numa":0,"links":["PIX","X","NV4 SYS"]}]}})");
+  const auto three = node("a", {}, {{"nvidia.com/gpu", 3}});
+  const auto got = node_of(three, nullptr, any, reported.cards);
+  ASSERT_EQ(got.cards.size(), 3u);
+  EXPECT_EQ(got.cards[0].uuid, "GPU-a");
+  EXPECT_EQ(got.between(0, 1), (quota::link{quota::path::bridge, 0}));
+  EXPECT_EQ(got.between(2, 1), (quota::link{quota::path::system, 4}));
+  EXPECT_EQ(got.between(0, 2), (quota::link{quota::path::system, 0}));
+  EXPECT_EQ(got.cards[2].numa, 1);
+
+  auto partial = reported.cards;
+  partial[1].links.clear();
+  EXPECT_THAT(node_of(three, nullptr, any, partial).links, IsEmpty()) << "one card does not say its links";
+}
+
 /// Settings of the module (resourceName, resourceMem and so on).
 TEST(inventory, S52_keys_of_hami_may_have_other_names) {
   using namespace reconcilers::extender;

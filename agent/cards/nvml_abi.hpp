@@ -1,12 +1,13 @@
 #pragma once
-// NVML's binary interface as this stand-in serves it: the structs that cross it and the values of its enums. These are
-// our own declarations; only sizes, order and numbers are NVML's (API 13, driver branch R580). Handles are pointers.
+// The part of NVML's binary interface that is used here: the structs that cross it and the values of its enums. These
+// are our own declarations; only sizes, order and numbers are NVML's (API 13, driver branch R580). Handles are
+// pointers.
 
 #include <cstdint>
 
 namespace nvml {
 
-enum result : int {
+enum return_code : int {
   success = 0,
   uninitialized = 1,
   invalid_argument = 2,
@@ -51,7 +52,7 @@ constexpr unsigned version_word(unsigned version) {
   return static_cast<unsigned>(sizeof(T)) | version << 24;
 }
 
-enum event_type : std::uint64_t {
+enum event_bit : std::uint64_t {
   event_single_bit_ecc = 1,
   event_double_bit_ecc = 2,
   event_performance_state = 4,
@@ -158,13 +159,13 @@ struct field_value {
   unsigned field, scope;
   std::int64_t time, latency_us;
   int type;
-  result status;
+  return_code status;
   field_data value;
 };
 
 struct fabric_info {
   unsigned char cluster[16];
-  result status;
+  return_code status;
   unsigned clique;
   unsigned char state;
 };
@@ -172,7 +173,7 @@ struct fabric_info {
 struct fabric_info_v2 {
   unsigned version;
   unsigned char cluster[16];
-  result status;
+  return_code status;
   unsigned clique;
   unsigned char state;
   unsigned health_mask;
@@ -181,7 +182,7 @@ struct fabric_info_v2 {
 struct fabric_info_v3 {
   unsigned version;
   unsigned char cluster[16];
-  result status;
+  return_code status;
   unsigned clique;
   unsigned char state;
   unsigned health_mask;

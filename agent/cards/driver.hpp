@@ -1,0 +1,65 @@
+#pragma once
+// The agent for cards on one node. The watcher's thread says what NVML shows; here it becomes a report, which is
+// applied to this node's AcceleratorNode when it differs from what the object says. While the API server is away the
+// last report is kept, and the newest is written when it answers again.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "agent/cards/history.hpp"
+#include "agent/cards/watcher.hpp"
+#include "api/accelerator_node.hpp"
+#include "controller/event_recorder.hpp"
+#include "controller/loop.hpp"
+#include "controller/metrics.hpp"
+#include "controller/reflector.hpp"
+#include "controller/store.hpp"
+#include "kube/curl_transport.hpp"
+#include "kube/wait_list.hpp"
+
+namespace agent::cards {
+
+struct options {
+  std::string node;               ///< name of this node
+  std::string driver_root = "/";  ///< where the node's file system is mounted
+  int period_seconds = 10;        ///< between two readings of everything
+};
+
+class driver {
+ public:
+  driver(cards::options options, kube::cluster_config cluster);
+  /// Until a signal.
+  void run();
+
+ private:
+  boost::asio::awaitable<void> work();
+  /// Applies the report when the object does not say it yet.
+  kube::task<void> write();
+  void take(sighting sighting);
+  void tell(const inventory& report);
+  const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
+
+  cards::options options_;
+  std::string boot_;
+  controller::registry metrics_;
+  controller::loop loop_{metrics_};
+  kube::curl_transport wire_;
+  kube::client api_{wire_};
+  controller::event_recorder events_;
+  controller::reflector_metrics reflector_metrics_{metrics_};
+  controller::store<api::accelerator_node> nodes_;
+  std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
+  history history_;
+  std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
+  std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
+  bool recalled_ = false;
+  bool has_news_ = false;
+  std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
+};
+
+/// The boot of this machine; empty where the kernel does not say.
+std::string boot_of_machine();
+
+}  // namespace agent::cards

@@ -1,0 +1,90 @@
+#include "agent/cards/history.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "agent/cards/xid.hpp"
+
+namespace agent::cards {
+namespace {
+
+constexpr std::string_view xid_prefix = "XID ";
+constexpr std::string_view lost = "Lost", no_driver = "NoDriver";
+
+std::uint64_t xid_in(std::string_view defect) {
+  std::uint64_t out = 0;
+  if (defect.starts_with(xid_prefix))
+    std::from_chars(defect.data() + xid_prefix.size(), defect.data() + defect.size(), out);
+  return out;
+}
+
+std::string pair_of(const card& left, const card& right) { return left.uuid + " " + right.uuid; }
+
+}  // namespace
+
+void history::recall(const std::vector<card>& cards) {
+  for (const auto& card : cards) {
+    auto& kept = known_[card.uuid] = card;
+    kept.defect.clear();
+    if (const auto xid = xid_in(card.defect); xid != 0) xids_.emplace(card.uuid, xid);
+    if (card.defect == lost) lost_.insert(card.uuid);
+    for (std::size_t i = 0; i < card.links.size() && i < cards.size(); ++i)
+      links_[pair_of(card, cards[i])] = card.links[i];
+  }
+}
+
+void history::forget_defects() {
+  xids_.clear();
+  lost_.clear();
+}
+
+xid_note history::see(const std::string& uuid, std::uint64_t xid) {
+  xid_note out{uuid, xid, false};
+  if (class_of(xid) == xid_class::fatal) out.withdraws = xids_.emplace(uuid, xid).second;
+  return out;
+}
+
+inventory history::complete(inventory seen) {
+  for (const auto& card : seen.cards)
+    for (std::size_t i = 0; i < card.links.size(); ++i) links_[pair_of(card, seen.cards[i])] = card.links[i];
+  const bool is_driven = seen.problem.empty();
+  if (!is_driven) seen.silent = static_cast<int>(known_.size());
+  const auto answers = [&seen](const std::string& uuid) {
+    return std::ranges::find(seen.cards, uuid, &card::uuid) != seen.cards.end();
+  };
+  const auto is_sick = [this](const std::string& uuid) { return xids_.contains(uuid) || lost_.contains(uuid); };
+  std::vector<card> silent;
+  for (const auto& [uuid, known] : known_)
+    if (!answers(uuid)) silent.push_back(known);
+  // Of more cards than the driver counts, no one can say which are lost and which were taken out.
+  std::ranges::sort(silent, {}, [&](const card& card) { return std::tuple(!is_sick(card.uuid), card.uuid); });
+  const auto sick = std::ranges::count_if(silent, is_sick, &card::uuid);
+  const auto counted = std::max<std::ptrdiff_t>(seen.silent, sick);
+  silent.resize(std::min(silent.size(), static_cast<std::size_t>(counted)));
+  known_.clear();
+  for (const auto& card : seen.cards) {
+    lost_.erase(card.uuid);
+    auto& kept = known_[card.uuid] = card;
+    kept.defect.clear();
+  }
+  for (auto& card : silent) {
+    known_[card.uuid] = card;
+    card.defect = is_driven ? lost : no_driver;
+    if (is_driven) lost_.insert(card.uuid);
+    seen.cards.push_back(card);
+  }
+  std::ranges::sort(seen.cards, {}, [](const card& card) { return std::tie(card.minor, card.uuid); });
+  for (auto& card : seen.cards) {
+    if (const auto xid = xids_.find(card.uuid); is_driven && xid != xids_.end())
+      card.defect = std::string(xid_prefix) + std::to_string(xid->second);
+    card.links.clear();
+    for (const auto& other : seen.cards) {
+      const auto link = links_.find(pair_of(card, other));
+      card.links.push_back(link == links_.end() ? quota::link() : link->second);
+    }
+  }
+  return seen;
+}
+
+}  // namespace agent::cards

@@ -1,0 +1,41 @@
+#pragma once
+// What the agent knows of its cards over time: a card that no longer answers keeps its facts and is reported as lost,
+// and a card with a fatal XID stays out of use until its driver is loaded again. Pure: time and events are arguments.
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/cards/inventory.hpp"
+
+namespace agent::cards {
+
+/// What has become of one XID.
+struct xid_note {
+  std::string card;  ///< UUID
+  std::uint64_t xid = 0;
+  bool withdraws = false;  ///< the card was in order before, and gets nothing new from now on
+};
+
+class history {
+ public:
+  /// What an earlier agent of this node reported, since the same boot of the machine.
+  void recall(const std::vector<card>& cards);
+  /// The driver was loaded again: all cards begin again.
+  void forget_defects();
+  xid_note see(const std::string& uuid, std::uint64_t xid);
+  /// The inventory with the cards that are lost, and with what is wrong with each. A card that was in order and that
+  /// the driver no longer counts was taken out, and is not reported. A lost one stays lost: NVML counts cards when it
+  /// starts, and not those. Without a driver all cards that were known are reported as such.
+  inventory complete(inventory seen);
+
+ private:
+  std::map<std::string, card> known_;          ///< by UUID, without defects
+  std::map<std::string, std::uint64_t> xids_;  ///< the first fatal one of each card
+  std::set<std::string> lost_;
+  std::map<std::string, quota::link> links_;  ///< by "UUID UUID", also of cards that are lost
+};
+
+}  // namespace agent::cards

@@ -1,0 +1,142 @@
+#include "agent/cards/inventory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+namespace agent::cards {
+namespace {
+
+constexpr std::int64_t mib = 1024 * 1024;
+
+/// A text of NVML, empty where the card has none.
+template <std::size_t Length, class Function, class... Arguments>
+std::string text_of(const nvml_library& nvml, const Function& function, Arguments... arguments) {
+  std::array<char, Length> text{};
+  return nvml(function, arguments..., text.data(), Length) == nvml::success ? text.data() : "";
+}
+
+int numa_of(const nvml_library& nvml, nvml::device device) {
+  constexpr unsigned words = 16, node_scope = 0;
+  std::array<unsigned long, words> mask{};
+  if (nvml(call::memory_affinity, device, words, mask.data(), node_scope) != nvml::success) return -1;
+  for (unsigned i = 0; i < words; ++i)
+    if (mask[i] != 0) return static_cast<int>(i * 8 * sizeof(unsigned long)) + std::countr_zero(mask[i]);
+  return -1;
+}
+
+std::string version_of(int packed) { return std::to_string(packed / 1000) + "." + std::to_string(packed % 1000 / 10); }
+
+/// The addresses of what the card's working NVLinks lead to: other cards, or switches.
+std::vector<std::string> nvlink_peers(const nvml_library& nvml, nvml::device device) {
+  std::vector<std::string> out;
+  for (unsigned link = 0; link < nvml::max_links; ++link) {
+    int is_active = 0;
+    if (nvml(call::nvlink_state, device, link, &is_active) != nvml::success) break;
+    nvml::pci_info peer{};
+    if (is_active && nvml(call::nvlink_peer, device, link, &peer) == nvml::success) out.emplace_back(peer.bus_id);
+  }
+  return out;
+}
+
+quota::path path_of(int level) {
+  switch (level) {
+    case nvml::single:
+      return quota::path::bridge;
+    case nvml::multiple:
+      return quota::path::bridges;
+    case nvml::host_bridge:
+      return quota::path::host_bridge;
+    case nvml::same_node:
+      return quota::path::numa_node;
+    case nvml::across_nodes:
+      return quota::path::system;
+    default:
+      return quota::path::unknown;
+  }
+}
+
+struct seen_card {
+  nvml::device device;
+  std::string bus_id;
+  std::vector<std::string> peers;
+};
+
+/// The NVLinks between two cards: direct ones, and those to switches, which join all cards of a machine.
+long links_between(const std::vector<seen_card>& all, const seen_card& left, const seen_card& right) {
+  const auto count = [&](const seen_card& card, const seen_card& other) {
+    return std::ranges::count_if(card.peers, [&](const std::string& peer) {
+      return peer == other.bus_id || std::ranges::find(all, peer, &seen_card::bus_id) == all.end();
+    });
+  };
+  return std::min(count(left, right), count(right, left));
+}
+
+quota::link link_of(const nvml_library& nvml, const std::vector<seen_card>& all, const seen_card& left,
+                    const seen_card& right) {
+  if (left.device == right.device) return {};
+  quota::link out;
+  out.nvlinks = static_cast<std::uint8_t>(links_between(all, left, right));
+  int level = -1;
+  if (nvml(call::common_ancestor, left.device, right.device, &level) == nvml::success) out.pci = path_of(level);
+  return out;
+}
+
+/// Rows of memory that cannot be replaced any more: NVIDIA asks for such a card to be exchanged.
+std::string defect_of(const nvml_library& nvml, nvml::device device) {
+  unsigned correctable = 0, uncorrectable = 0, is_pending = 0, has_failed = 0;
+  const auto code = nvml(call::remapped_rows, device, &correctable, &uncorrectable, &is_pending, &has_failed);
+  return code == nvml::success && has_failed ? "RowRemapFailed" : "";
+}
+
+card read_card(const nvml_library& nvml, nvml::device device, const std::string& uuid) {
+  card out;
+  out.uuid = uuid;
+  out.model = text_of<96>(nvml, call::name, device);
+  unsigned minor = 0;
+  if (nvml(call::minor_number, device, &minor) == nvml::success) out.minor = static_cast<int>(minor);
+  nvml::pci_info address{};
+  if (nvml(call::pci_info, device, &address) == nvml::success) out.bus_id = address.bus_id;
+  nvml::memory memory{};
+  if (nvml(call::memory_info, device, &memory) == nvml::success)
+    out.memory_mib = static_cast<std::int64_t>(memory.total) / mib;
+  int major = 0, minor_capability = 0;
+  if (nvml(call::compute_capability, device, &major, &minor_capability) == nvml::success)
+    out.compute_capability = std::to_string(major) + "." + std::to_string(minor_capability);
+  out.numa = numa_of(nvml, device);
+  unsigned is_cut = 0, will_be_cut = 0;
+  out.mig = nvml(call::mig_mode, device, &is_cut, &will_be_cut) == nvml::success && is_cut != 0;
+  out.defect = defect_of(nvml, device);
+  return out;
+}
+
+}  // namespace
+
+inventory read_inventory(const nvml_library& nvml) {
+  inventory out;
+  out.driver = text_of<96>(nvml, call::driver_version);
+  int cuda = 0;
+  if (nvml(call::cuda_version, &cuda) == nvml::success) out.cuda = version_of(cuda);
+  unsigned count = 0;
+  if (const auto code = nvml(call::count, &count); code != nvml::success) {
+    out.problem = "NVML does not count the cards: " + nvml.error_text(code);
+    return out;
+  }
+  std::vector<seen_card> seen;
+  for (unsigned index = 0; index < count; ++index) {
+    nvml::device device = nullptr;
+    auto uuid = nvml(call::handle_by_index, index, &device) == nvml::success ? text_of<96>(nvml, call::uuid, device)
+                                                                             : std::string();
+    if (uuid.empty()) {
+      ++out.silent;
+      continue;
+    }
+    out.cards.push_back(read_card(nvml, device, uuid));
+    seen.push_back({device, out.cards.back().bus_id, nvlink_peers(nvml, device)});
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    for (const auto& other : seen) out.cards[i].links.push_back(link_of(nvml, seen, seen[i], other));
+  return out;
+}
+
+}  // namespace agent::cards

@@ -1,0 +1,50 @@
+#include "agent/cards/nvml.hpp"
+
+#include <dlfcn.h>
+#include <sys/auxv.h>
+
+#include <filesystem>
+
+namespace agent::cards {
+namespace {
+
+/// Where drivers are installed: distributions, the GPU Operator's driver container, and node images of clouds.
+constexpr const char* folders[] = {"usr/lib/x86_64-linux-gnu",
+                                   "usr/lib/aarch64-linux-gnu",
+                                   "usr/lib64",
+                                   "usr/lib",
+                                   "usr/lib/wsl/lib",
+                                   "usr/local/nvidia/lib64",
+                                   "run/nvidia/driver/usr/lib/x86_64-linux-gnu",
+                                   "run/nvidia/driver/usr/lib/aarch64-linux-gnu",
+                                   "run/nvidia/driver/usr/lib64",
+                                   "home/kubernetes/bin/nvidia/lib64",
+                                   "opt/nvidia/lib64"};
+constexpr const char* file_name = "libnvidia-ml.so.1";
+
+}  // namespace
+
+std::expected<nvml_library, std::string> nvml_library::load(const std::string& root) {
+  if (getauxval(AT_BASE) == 0)
+    return std::unexpected("this executable is linked statically and can load no driver: run the one of the image");
+  // In a container of the NVIDIA runtime the library is where the loader looks by itself.
+  if (void* const handle = dlopen(file_name, RTLD_NOW | RTLD_LOCAL)) return nvml_library(handle);
+  std::string last = dlerror();
+  for (const auto* folder : folders) {
+    const auto path = std::filesystem::path(root) / folder / file_name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) continue;
+    if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return nvml_library(handle);
+    last = dlerror();
+  }
+  return std::unexpected("no NVIDIA driver below " + root + ": " + last);
+}
+
+void* nvml_library::find(const char* name) const { return dlsym(handle_, name); }
+
+std::string nvml_library::error_text(nvml::return_code code) const {
+  const auto text = reinterpret_cast<const char* (*)(nvml::return_code)>(find("nvmlErrorString"));
+  return text ? text(code) : "NVML error " + std::to_string(code);
+}
+
+}  // namespace agent::cards

@@ -1,0 +1,72 @@
+#pragma once
+// The driver's library libnvidia-ml.so.1, loaded at run time and never linked: a machine without a driver is a value.
+// A call may hang while a driver is sick, so all calls belong on one thread of their own (watcher.hpp).
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <utility>
+
+#include "agent/cards/nvml_abi.hpp"
+
+namespace agent::cards {
+
+/// A function of NVML: its name in the library, and its arguments.
+template <class... Arguments>
+struct nvml_function {
+  const char* name;
+};
+
+class nvml_library {
+ public:
+  /// @param root the node's file system as this process sees it: "/", or where it is mounted
+  /// @return an error in one line: where the library was looked for, or what the loader says
+  static std::expected<nvml_library, std::string> load(const std::string& root);
+  /// Stays loaded until the process ends: threads of the driver may still be in it.
+  explicit nvml_library(void* handle) : handle_(handle) {}
+
+  /// function_not_found where the driver is too old to have it.
+  template <class... Arguments>
+  nvml::return_code operator()(const nvml_function<Arguments...>& function,
+                               std::type_identity_t<Arguments>... arguments) const {
+    const auto address = reinterpret_cast<nvml::return_code (*)(Arguments...)>(find(function.name));
+    return address ? address(arguments...) : nvml::function_not_found;
+  }
+  /// "Driver Not Loaded", in the library's own words.
+  std::string error_text(nvml::return_code code) const;
+
+ private:
+  void* find(const char* name) const;
+  void* handle_;
+};
+
+/// The functions that are used; NVML's API reference has their meaning.
+namespace call {
+using nvml::device;
+inline constexpr nvml_function<> init{"nvmlInit_v2"};
+inline constexpr nvml_function<> shutdown{"nvmlShutdown"};
+inline constexpr nvml_function<char*, unsigned> driver_version{"nvmlSystemGetDriverVersion"};
+inline constexpr nvml_function<int*> cuda_version{"nvmlSystemGetCudaDriverVersion_v2"};
+inline constexpr nvml_function<unsigned*> count{"nvmlDeviceGetCount_v2"};
+inline constexpr nvml_function<unsigned, device*> handle_by_index{"nvmlDeviceGetHandleByIndex_v2"};
+inline constexpr nvml_function<device, char*, unsigned> uuid{"nvmlDeviceGetUUID"};
+inline constexpr nvml_function<device, char*, unsigned> name{"nvmlDeviceGetName"};
+inline constexpr nvml_function<device, unsigned*> minor_number{"nvmlDeviceGetMinorNumber"};
+inline constexpr nvml_function<device, nvml::pci_info*> pci_info{"nvmlDeviceGetPciInfo_v3"};
+inline constexpr nvml_function<device, nvml::memory*> memory_info{"nvmlDeviceGetMemoryInfo"};
+inline constexpr nvml_function<device, int*, int*> compute_capability{"nvmlDeviceGetCudaComputeCapability"};
+inline constexpr nvml_function<device, unsigned, unsigned long*, unsigned> memory_affinity{
+    "nvmlDeviceGetMemoryAffinity"};
+inline constexpr nvml_function<device, unsigned*, unsigned*> mig_mode{"nvmlDeviceGetMigMode"};
+inline constexpr nvml_function<device, device, int*> common_ancestor{"nvmlDeviceGetTopologyCommonAncestor"};
+inline constexpr nvml_function<device, unsigned, int*> nvlink_state{"nvmlDeviceGetNvLinkState"};
+inline constexpr nvml_function<device, unsigned, nvml::pci_info*> nvlink_peer{"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
+inline constexpr nvml_function<device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows{
+    "nvmlDeviceGetRemappedRows"};
+inline constexpr nvml_function<nvml::event_set**> event_set_create{"nvmlEventSetCreate"};
+inline constexpr nvml_function<nvml::event_set*> event_set_free{"nvmlEventSetFree"};
+inline constexpr nvml_function<device, std::uint64_t, nvml::event_set*> register_events{"nvmlDeviceRegisterEvents"};
+inline constexpr nvml_function<nvml::event_set*, nvml::event_data*, unsigned> event_wait{"nvmlEventSetWait_v2"};
+}  // namespace call
+
+}  // namespace agent::cards

@@ -1,0 +1,128 @@
+#include "agent/cards/watcher.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace agent::cards {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+/// False: the thread was asked to stop.
+bool wait_for(const std::stop_token& stop, std::chrono::milliseconds time) {
+  std::mutex lock;
+  std::condition_variable_any never;
+  std::unique_lock hold(lock);
+  never.wait_for(hold, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+/// How many cards the kernel module drives.
+std::ptrdiff_t driven_cards(const std::string& folder) {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator begin(folder, ignored);
+  return ignored ? 0 : std::distance(begin, std::filesystem::directory_iterator());
+}
+
+/// XIDs of all cards that can report them.
+class event_stream {
+ public:
+  explicit event_stream(const nvml_library& nvml) : nvml_(nvml) {
+    if (nvml_(call::event_set_create, &set_) != nvml::success) set_ = nullptr;
+    unsigned count = 0;
+    if (!set_ || nvml_(call::count, &count) != nvml::success) return;
+    for (unsigned index = 0; index < count; ++index) {
+      nvml::device device = nullptr;
+      char uuid[96] = {};
+      if (nvml_(call::handle_by_index, index, &device) != nvml::success ||
+          nvml_(call::uuid, device, &uuid[0], unsigned{sizeof uuid}) != nvml::success)
+        continue;
+      nvml_(call::register_events, device, std::uint64_t{nvml::event_xid}, set_);
+      uuids_[device] = &uuid[0];
+    }
+  }
+  ~event_stream() {
+    if (set_) nvml_(call::event_set_free, set_);
+  }
+  event_stream(const event_stream&) = delete;
+  event_stream& operator=(const event_stream&) = delete;
+
+  nvml::return_code wait(unsigned timeout_ms, nvml::event_data& event) const {
+    return set_ ? nvml_(call::event_wait, set_, &event, timeout_ms) : nvml::not_supported;
+  }
+  /// NVML may not name a card that is lost.
+  std::string uuid_of(nvml::device device) const {
+    const auto match = uuids_.find(device);
+    return match == uuids_.end() ? std::string() : match->second;
+  }
+
+ private:
+  const nvml_library& nvml_;
+  std::map<nvml::device, std::string> uuids_;
+  nvml::event_set* set_ = nullptr;
+};
+
+}  // namespace
+
+watcher::watcher(watcher_options options, std::function<void(sighting)> deliver)
+    : options_(std::move(options)),
+      deliver_(std::move(deliver)),
+      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+void watcher::work(const std::stop_token& stop) {
+  std::string problem;
+  bool has_gone = false;
+  while (!stop.stop_requested()) {
+    const auto nvml = nvml_library::load(options_.root);
+    const auto code = nvml ? (*nvml)(call::init) : nvml::library_not_found;
+    if (code == nvml::success) {
+      if (std::exchange(has_gone, false)) deliver_({.now = {}, .event = {}, .driver_loaded = true});
+      problem.clear();
+      has_gone = follow(stop, *nvml);
+      (*nvml)(call::shutdown);
+      continue;
+    }
+    const auto now = nvml ? "the NVIDIA driver does not start: " + nvml->error_text(code) : nvml.error();
+    if (std::exchange(problem, now) != now) {
+      inventory none;
+      none.problem = now;
+      deliver_({.now = none, .event = {}});
+    }
+    if (!wait_for(stop, options_.retry)) return;
+  }
+}
+
+bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
+  constexpr unsigned wait_ms = 500;
+  const auto driven = driven_cards(options_.driver_cards);
+  const event_stream events(nvml);  // before the first look: what happens from now on is seen
+  auto seen = read_inventory(nvml);
+  deliver_({.now = seen, .event = {}});
+  if (!seen.problem.empty()) {
+    wait_for(stop, options_.retry);
+    return true;
+  }
+  for (auto last = clock::now(); !stop.stop_requested();) {
+    nvml::event_data event{};
+    const auto code = events.wait(wait_ms, event);
+    if (code == nvml::success && event.type == nvml::event_xid)
+      deliver_({.now = {}, .event = xid_event{events.uuid_of(event.card), event.data}});
+    // Anything else than a time-out is an answer that came at once: a lost card, or a driver that is being taken away.
+    const bool failed = code != nvml::success && code != nvml::timeout;
+    if (failed && !wait_for(stop, std::chrono::milliseconds(wait_ms))) return false;
+    if (driven_cards(options_.driver_cards) != driven) return false;  // NVML counts cards when it starts
+    if (code == nvml::timeout && clock::now() - last < options_.period) continue;
+    last = clock::now();
+    auto now = read_inventory(nvml);
+    if (!now.problem.empty()) return true;
+    if (now != seen) deliver_({.now = now, .event = {}});
+    seen = std::move(now);
+  }
+  return false;
+}
+
+}  // namespace agent::cards

@@ -1,0 +1,54 @@
+#pragma once
+// The thread that talks to NVML. It reads the inventory when it starts, every period, and when the driver's list of
+// cards changes; it waits for XIDs in between; and it starts NVML again when the driver was away. It decides nothing.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "agent/cards/inventory.hpp"
+
+namespace agent::cards {
+
+struct xid_event {
+  std::string card;  ///< UUID
+  std::uint64_t xid = 0;
+};
+
+/// What the thread has seen: one of these.
+struct sighting {
+  std::optional<inventory> now;
+  std::optional<xid_event> event;
+  bool driver_loaded = false;  ///< NVML works again after it did not
+};
+
+struct watcher_options {
+  std::string root = "/";                                 ///< where the node's file system is
+  std::string driver_cards = "/proc/driver/nvidia/gpus";  ///< the kernel module has a folder per card there
+  std::chrono::milliseconds period{10'000};               ///< between two readings of everything
+  std::chrono::milliseconds retry{1'000};                 ///< between two tries to start NVML
+};
+
+class watcher {
+ public:
+  /// `deliver` is called on the thread.
+  watcher(watcher_options options, std::function<void(sighting)> deliver);
+  /// Waits for the thread; at most for the NVML call that it is in.
+  ~watcher() = default;
+  watcher(const watcher&) = delete;
+  watcher& operator=(const watcher&) = delete;
+
+ private:
+  void work(const std::stop_token& stop);
+  /// Until NVML has to be started again. True: the driver has gone.
+  bool follow(const std::stop_token& stop, const nvml_library& nvml);
+
+  watcher_options options_;
+  std::function<void(sighting)> deliver_;
+  std::jthread thread_;  ///< last, so that it ends first
+};
+
+}  // namespace agent::cards

@@ -1,0 +1,131 @@
+#include "agent/cards/history.hpp"
+
+#include <gtest/gtest.h>
+
+#include "agent/cards/xid.hpp"
+
+namespace agent::cards {
+namespace {
+
+card card_named(const std::string& uuid, int minor) {
+  card out;
+  out.uuid = uuid;
+  out.model = "Tesla T4";
+  out.minor = minor;
+  out.memory_mib = 15360;
+  return out;
+}
+
+/// Two cards on one host bridge.
+inventory pair() {
+  inventory out;
+  out.driver = "535.183.01";
+  out.cards = {card_named("GPU-a", 0), card_named("GPU-b", 1)};
+  const quota::link bridge{quota::path::host_bridge, 0};
+  out.cards[0].links = {{}, bridge};
+  out.cards[1].links = {bridge, {}};
+  return out;
+}
+
+inventory first_alone() {
+  auto out = pair();
+  out.cards.pop_back();
+  out.cards[0].links.pop_back();
+  return out;
+}
+
+TEST(history, changes_nothing_while_all_cards_answer) {
+  history history;
+  EXPECT_EQ(history.complete(pair()), pair());
+}
+
+TEST(history, keeps_the_facts_and_links_of_a_lost_card) {
+  history history;
+  history.complete(pair());
+  auto seen = first_alone();
+  seen.silent = 1;
+  auto expected = pair();
+  expected.silent = 1;
+  expected.cards[1].defect = "Lost";
+  EXPECT_EQ(history.complete(seen), expected);
+  EXPECT_EQ(history.complete(pair()), pair()) << "it answers again";
+}
+
+TEST(history, drops_a_card_that_the_driver_no_longer_counts) {
+  history history;
+  history.complete(pair());
+  EXPECT_EQ(history.complete(first_alone()), first_alone());
+}
+
+TEST(history, withdraws_a_card_at_its_first_fatal_xid_until_the_driver_is_loaded_anew) {
+  history history;
+  history.complete(pair());
+  EXPECT_TRUE(history.see("GPU-b", 48).withdraws);
+  EXPECT_FALSE(history.see("GPU-b", 95).withdraws) << "it has been withdrawn already";
+  EXPECT_EQ(history.complete(pair()).cards[0].defect, "");
+  EXPECT_EQ(history.complete(pair()).cards[1].defect, "XID 48");
+  history.forget_defects();
+  EXPECT_EQ(history.complete(pair()), pair());
+}
+
+TEST(history, keeps_a_card_whose_program_failed) {
+  history history;
+  for (const std::uint64_t xid : {13, 31, 43, 45, 94, 63, 92, 5, 4711})
+    EXPECT_FALSE(history.see("GPU-a", xid).withdraws);
+  EXPECT_EQ(history.complete(pair()), pair());
+}
+
+TEST(history, of_a_storm_is_one_verdict) {
+  history history;
+  int withdrawn = 0;
+  for (int i = 0; i < 800'000; ++i) withdrawn += history.see("GPU-a", 95).withdraws ? 1 : 0;
+  EXPECT_EQ(withdrawn, 1);
+}
+
+TEST(history, reports_all_known_cards_while_there_is_no_driver) {
+  history history;
+  history.complete(pair());
+  inventory none;
+  none.problem = "the NVIDIA driver does not start: Driver Not Loaded";
+  const auto report = history.complete(none);
+  ASSERT_EQ(report.cards.size(), 2U);
+  EXPECT_EQ(report.cards[0].defect, "NoDriver");
+  EXPECT_EQ(report.cards[1].links, pair().cards[1].links);
+  EXPECT_EQ(history.complete(pair()), pair()) << "the driver is back";
+}
+
+TEST(history, recalls_what_an_earlier_agent_reported) {
+  history before;
+  before.complete(pair());
+  before.see("GPU-b", 79);
+  auto seen = first_alone();
+  seen.silent = 1;
+  const auto report = before.complete(seen);
+  EXPECT_EQ(report.cards[1].defect, "XID 79");
+  for (int silent : {0, 1}) {
+    history after;
+    after.recall(report.cards);
+    seen.silent = silent;
+    EXPECT_EQ(after.complete(seen).cards, report.cards) << "a lost card, which NVML no longer counts after its start";
+  }
+}
+
+TEST(history, of_cards_without_a_name_is_their_number) {
+  history history;
+  auto seen = first_alone();
+  seen.silent = 1;
+  EXPECT_EQ(history.complete(seen), seen) << "no one has ever seen the other card";
+}
+
+TEST(xid, is_of_one_class) {
+  for (std::uint64_t xid = 0; xid < 200; ++xid)
+    EXPECT_EQ(class_of(xid) == xid_class::fatal, !name_of(xid).empty()) << xid;
+  EXPECT_EQ(class_of(79), xid_class::fatal);
+  EXPECT_EQ(class_of(31), xid_class::application);
+  EXPECT_EQ(class_of(69), xid_class::application);
+  EXPECT_EQ(class_of(63), xid_class::notice);
+  EXPECT_EQ(class_of(100'000), xid_class::notice);
+}
+
+}  // namespace
+}  // namespace agent::cards

@@ -1,0 +1,219 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"quartermaster.io/test/chart"
+)
+
+const agents = "/apis/quartermaster.io/v1alpha1/acceleratornodes/"
+
+// aNode is a Node with its AcceleratorNode, and a pod of the agent that is bound to it.
+func aNode(t *testing.T, name string) {
+	t.Helper()
+	kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Node", "metadata": {"name": %q}}`, name), "apply", "-f", "-")
+	kubectl(t, fmt.Sprintf(`{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": %q}}`, name), "apply", "-f", "-")
+	kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "agent-%[1]s"}, "spec": {"nodeName": %[1]q, "serviceAccountName": "quartermaster-agent",
+		"automountServiceAccountToken": false, "containers": [{"name": "agent", "image": "none.test/none:1"}]}}`, name), "apply", "-n", namespace, "-f", "-")
+	t.Cleanup(func() {
+		kubectl(t, "", "delete", "pod", "agent-"+name, "-n", namespace, "--ignore-not-found", "--grace-period=0", "--force")
+		kubectl(t, "", "delete", "node,acceleratornode", name, "--ignore-not-found")
+	})
+}
+
+// agentOf is a client with the token of the agent on a node, and a kubeconfig with it.
+func agentOf(t *testing.T, node string) (client, string) {
+	t.Helper()
+	out := as(t, "quartermaster-agent")
+	out.token = kubectl(t, "", "create", "token", "quartermaster-agent", "-n", namespace, "--bound-object-kind", "Pod", "--bound-object-name", "agent-"+node)
+	file := kubeconfigOf(t, "quartermaster-agent")
+	kubectl(t, "", "--kubeconfig", file, "config", "set-credentials", "hook", "--token", out.token)
+	return out, file
+}
+
+func (c client) report(t *testing.T, node, status string) (int, string) {
+	t.Helper()
+	code, answer := c.call(t, "PATCH", agents+node+"/status?fieldManager=quartermaster-agent&force=true", "application/apply-patch+yaml",
+		fmt.Sprintf(`{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": %q}, "status": %s}`, node, status))
+	message, _ := answer["message"].(string)
+	return code, message
+}
+
+func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testing.T) {
+	installed(t, "agent.enabled=true")
+	aNode(t, "gpu-1")
+	aNode(t, "gpu-2")
+	kubectl(t, "", "patch", "acceleratornode", "gpu-1", "--subresource=status", "--type=merge", "-p",
+		`{"status": {"phase": "Ready", "conditions": [{"type": "Ready", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}}`)
+	one, _ := agentOf(t, "gpu-1")
+	const cards = `{"cards": [{"uuid": "GPU-a", "health": "Healthy", "links": ["X"]}], "driver": {"version": "550.90.07"},
+		"conditions": [{"type": "CardsHealthy", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`
+	// The server learns of a policy within seconds.
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		if code, _ := one.report(t, "gpu-2", cards); code == 422 || time.Now().After(deadline) {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	for _, row := range []struct{ node, status, refusal string }{
+		{"gpu-1", cards, ""},
+		{"gpu-2", cards, "the agent of node gpu-1 may write the AcceleratorNode of its own node only, and this is gpu-2"},
+		{"gpu-1", `{"phase": "Stuck"}`, "status.phase belongs to the operator; an agent may write driver, cards, preflight and the condition CardsHealthy"},
+		{"gpu-1", `{"requestedMode": "vgpu"}`, "status.requestedMode belongs to the operator"},
+		{"gpu-1", `{"conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
+			"a condition belongs to the operator"},
+	} {
+		code, message := one.report(t, row.node, row.status)
+		if (row.refusal == "") != (code == 200) || !strings.Contains(message, row.refusal) {
+			t.Errorf("%s %s: %d %s, expected %q", row.node, row.status, code, message, row.refusal)
+		}
+	}
+	// A token that is bound to no pod names no node.
+	if code, message := as(t, "quartermaster-agent").report(t, "gpu-1", cards); code == 200 || !strings.Contains(message, "its token names none") {
+		t.Errorf("a token without a node: %d %s", code, message)
+	}
+	for _, row := range []struct{ method, path string }{
+		{"DELETE", agents + "gpu-1"},
+		{"GET", "/api/v1/nodes"},
+		{"GET", "/api/v1/pods"},
+		{"GET", "/api/v1/namespaces/" + namespace + "/secrets"},
+	} {
+		if code, _ := one.call(t, row.method, row.path, "application/json", ""); code != 403 {
+			t.Errorf("%s %s: %d, expected 403", row.method, row.path, code)
+		}
+	}
+	// The operator and people are not concerned.
+	kubectl(t, "", "patch", "acceleratornode", "gpu-2", "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Ready"}}`)
+}
+
+type reported struct {
+	Driver     struct{ Version, Cuda, Boot string }
+	Cards      []struct{ UUID, Model, Health string }
+	Conditions []struct{ Type, Status, Reason, Message string }
+}
+
+func statusOf(t *testing.T, node string) (out reported) {
+	t.Helper()
+	if text := kubectl(t, "", "get", "acceleratornode", node, "-o", "jsonpath={.status}"); text != "" {
+		if err := json.Unmarshal([]byte(text), &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return
+}
+
+// The program with the rights of the chart, and the stand-in for the card.
+func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
+	driver := filepath.Join(chart.Root(), "build/dev/nvml")
+	if _, err := os.Stat(filepath.Join(driver, "libnvidia-ml.so.1")); err != nil {
+		t.Fatal("no stand-in for the card: ./dev build dev nvml_standin")
+	}
+	installed(t, "agent.enabled=true")
+	aNode(t, "gpu-1")
+	_, file := agentOf(t, "gpu-1")
+	folder := t.TempDir()
+	fixtures := filepath.Join(chart.Root(), "test/nvml/fixtures")
+	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(fixtures, "t4_pair.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fixture map[string]any
+	if err := json.Unmarshal(text, &fixture); err != nil {
+		t.Fatal(err)
+	}
+	replace := func() {
+		changed, _ := json.Marshal(fixture)
+		if os.WriteFile(filepath.Join(folder, "new.json"), changed, 0o600) != nil || os.Rename(filepath.Join(folder, "new.json"), filepath.Join(folder, "node.json")) != nil {
+			t.Fatal("no fixture")
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, "models.json"), models, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	replace()
+	start := func() *exec.Cmd {
+		t.Helper()
+		cmd := exec.Command(operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1")
+		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(folder, "node.json"))
+		cmd.Stderr = os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+		return cmd
+	}
+	await := func(what string, patience time.Duration, done func(reported) bool) {
+		t.Helper()
+		began := time.Now()
+		for {
+			is := statusOf(t, "gpu-1")
+			if done(is) {
+				t.Logf("%s: after %.2f s", what, time.Since(began).Seconds())
+				return
+			}
+			if time.Since(began) > patience {
+				t.Fatalf("%s: not after %s: %+v", what, patience, is)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	health := func(index int, wanted string) func(reported) bool {
+		return func(is reported) bool { return len(is.Cards) == 2 && is.Cards[index].Health == wanted }
+	}
+
+	agent := start()
+	await("cards are reported", 10*time.Second, func(is reported) bool {
+		return health(0, "Healthy")(is) && health(1, "Healthy")(is) && is.Cards[0].Model == "Tesla T4" && is.Driver.Version == "535.183.01" &&
+			len(is.Conditions) == 1 && is.Conditions[0].Type == "CardsHealthy" && is.Conditions[0].Status == "True"
+	})
+	second := fixture["cards"].([]any)[1].(map[string]any)
+	fixture["events"] = []any{map[string]any{"sequence": 1, "card": second["uuid"], "xid": 31}, map[string]any{"sequence": 2, "card": second["uuid"], "xid": 48}}
+	replace()
+	// The watch of kubectl and this loop are in the figure.
+	await("a fatal XID withdraws the card", 2*time.Second, health(1, "XID 48"))
+	if is := statusOf(t, "gpu-1"); is.Cards[0].Health != "Healthy" || is.Conditions[0].Reason != "CardUnhealthy" || !strings.Contains(is.Conditions[0].Message, second["uuid"].(string)) {
+		t.Errorf("only the second card is sick: %+v", is)
+	}
+
+	// Killed and started again: the machine has not been, so the card is still out of use.
+	agent.Process.Kill()
+	agent.Wait()
+	version := kubectl(t, "", "get", "acceleratornode", "gpu-1", "-o", "jsonpath={.metadata.resourceVersion}")
+	agent = start()
+	time.Sleep(2 * time.Second)
+	if now := kubectl(t, "", "get", "acceleratornode", "gpu-1", "-o", "jsonpath={.metadata.resourceVersion}"); now != version {
+		t.Errorf("it wrote although nothing has changed: %s, then %s: %+v", version, now, statusOf(t, "gpu-1"))
+	}
+
+	driverFacts := fixture["driver"]
+	fixture["driver"] = nil
+	replace()
+	await("the driver is unloaded", 5*time.Second, health(0, "NoDriver"))
+	fixture["driver"] = driverFacts
+	replace()
+	await("the driver is loaded anew, and all cards begin again", 5*time.Second, func(is reported) bool { return health(0, "Healthy")(is) && health(1, "Healthy")(is) })
+
+	second["lost"] = true
+	replace()
+	await("a card falls off the bus", 5*time.Second, health(1, "Lost"))
+	events := kubectl(t, "", "get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={range .items[*]}{.regarding.name} {.reason} {.note}{\"\\n\"}{end}")
+	for _, wanted := range []string{"gpu-1 CardUnhealthy card " + second["uuid"].(string) + " (Tesla T4) gets no new pods: XID 48", "gpu-1 CardHealthy card"} {
+		if !strings.Contains(events, wanted) {
+			t.Errorf("no event %q in:\n%s", wanted, events)
+		}
+	}
+}

@@ -4,10 +4,12 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 usage() {
   cat <<'H'
-usage: package.sh FOLDER
+usage: package.sh FOLDER [ARCHIVE]
 Creates FOLDER, which must not exist, and writes into it:
   quartermaster/      the chart, with module-plugin.yaml, scripts/plugin-config.yaml and the list of images in values.yaml. Next:
                       helm package --version VERSION, helm push to oci://REGISTRY/accelerators/charts, violet create, package, push
+  images.txt          the images to push, a line each: where the original is (a registry's, or the file below), and its name in yours
+  images/             ARCHIVE, the image of the operator that `./dev image` makes; it must be of the same version
   moduleconfig.yaml   the object that the platform makes of both. Read it, or apply it where violet is not available
 H
 }
@@ -15,11 +17,16 @@ case ${1:-} in
   -h|--help) usage; exit 0 ;;
   ''|-*) echo "package.sh: it needs a folder to write (see --help)" >&2; exit 2 ;;
 esac
-[[ $# -eq 1 ]] || { echo "package.sh: one folder (see --help)" >&2; exit 2; }
-out=$1
+[[ $# -le 2 ]] || { echo "package.sh: a folder and an archive, not $# words (see --help)" >&2; exit 2; }
+out=$1 archive=${2:-}
 [[ ! -e $out ]] || { echo "package.sh: $out is there already" >&2; exit 1; }
 
 version=$(awk '$1 == "version:" { print $2; exit }' "$here/module-plugin.yaml")
+if [[ -n $archive ]]; then
+  # An OCI archive names its version in index.json. That of another version would be packed under our tag.
+  tag=$(tar -xOf "$archive" index.json 2>/dev/null | grep -o '"org.opencontainers.image.ref.name": *"[^"]*"' | cut -d'"' -f4) || true
+  [[ v$tag == "$version" ]] || { echo "package.sh: $archive is of version '${tag:-none}', not ${version#v}: ./dev image makes it" >&2; exit 1; }
+fi
 mkdir -p "$out"
 cp -r "$here/../quartermaster" "$out/quartermaster"
 cp -r "$here/module-plugin.yaml" "$here/scripts" "$out/quartermaster/"
@@ -27,6 +34,15 @@ sed -i "s/^version: .*/version: $version/" "$out/quartermaster/Chart.yaml"
 # `global: {}` is the last line of values.yaml. The list of images replaces it.
 sed -i '/^global: {}$/d' "$out/quartermaster/values.yaml"
 grep -v '^#' "$here/images.yaml" >>"$out/quartermaster/values.yaml"
+
+awk -v file="${archive:+images/$(basename "${archive:-.}")}" '
+  $1 == "repository:" { repository = $2; registry = $4 }
+  $1 == "tag:" { name = repository ":" $2; print (registry == "" ? (file == "" ? "-" : file) : registry "/" name), name }
+' "$here/images.yaml" >"$out/images.txt"
+if [[ -n $archive ]]; then
+  mkdir "$out/images"
+  cp "$archive" "$out/images/"
+fi
 
 # ModuleConfig: the ModulePlugin of one version, with the fields of plugin-config.yaml except mustUpgrade.
 {

@@ -459,6 +459,7 @@ class operator_program {
                               events_,
                               {.ns = options_.ns,
                                .own_image = options_.image,
+                               .image_registry = options_.image_registry,
                                .declarations = options_.declarations,
                                .conditions = [this] { return conditions(); },
                                .rollout = [this](const std::string& module) { return rollouts_.look(module); },
@@ -498,6 +499,7 @@ class operator_program {
       metrics_,
       {.ns = options_.ns,
        .extender = serves_extender(),
+       .image_registry = options_.image_registry,
        .on_state = [this] { report(); },
        .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
        .on_isolates = [this] { isolate(); }}};

@@ -15,6 +15,12 @@ std::string a_namespace(const std::string& name) {
   return "is not the name of a namespace: at most 63 of a-z 0-9 -, no dash first or last";
 }
 
+std::string a_registry(const std::string& name) {
+  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:/") == std::string::npos && !name.starts_with('/'))
+    return {};
+  return "is not the name of a registry: host, host:port or host/path in small letters, without https://";
+}
+
 }  // namespace
 
 std::string address_problem(std::string_view flag, const std::string& address) {
@@ -46,6 +52,10 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
        "File with the AcceleratorPolicy of this installation, applied by the leader; what it names wins over edits by "
        "hand");
   text("--image", options.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
+  text("--image-registry", options.image_registry, "QUARTERMASTER_IMAGE_REGISTRY",
+       "Registry (host/path) for images that the policy does not name: REGISTRY/nvidia/k8s-device-plugin:v... instead of "
+       "that of NVIDIA, and so on; empty: the registry of each")
+      ->check(a_registry);
   text("--metrics-address", options.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",
        "host:port of /metrics, /healthz and /readyz; port 0 is any free one");
   text("--webhook-address", options.webhook_address, "QUARTERMASTER_WEBHOOK_ADDRESS",

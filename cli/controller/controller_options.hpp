@@ -22,6 +22,7 @@ struct controller_options {
   std::string declarations = "kube-public";
   std::string policy;  ///< file; empty: the policy is made by people only
   std::string image;   ///< our own, for modules whose plugin is part of it
+  std::string image_registry;  ///< of images that the policy does not name; empty: that of each
   std::string metrics_address = ":8080";
   std::string webhook_address;                                  ///< empty: no admission webhook
   std::string webhook_url;                                      ///< empty: it is called through the chart's Service

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ranges>
 #include <set>
 
 #include "agent/static_pod/cluster.hpp"
@@ -15,9 +16,11 @@
 #include "cli/cluster/operator_lease.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
+#include "controller/clock.hpp"
 #include "controller/sleep.hpp"
 #include "kube/json_text.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
+#include "text/escape.hpp"
 #include "text/list.hpp"
 
 namespace cli {
@@ -67,6 +70,11 @@ class removal {
     auto written = co_await read_written(transport_);
     if (!written) co_return std::unexpected(written.error());
     written_ = std::move(*written);
+    if (options_.if_idle && !removing_) {
+      const auto users = co_await read_card_users(transport_, ns_);
+      if (!users) co_return std::unexpected(users.error());
+      if (!users->empty()) co_return refuse(*users);
+    }
     if (!wanted()) co_return kube::result<void>();
     if (!options_.without_operator) {
       const auto left = co_await leave();
@@ -77,7 +85,7 @@ class removal {
     }
     const auto stopped = co_await stop_operator();
     if (!stopped) co_return stopped;
-    const auto removed = co_await sweep(transport_, ns_);
+    const auto removed = co_await sweep(transport_, ns_, options_.declarations);
     if (!removed) co_return std::unexpected(removed.error());
     tell(*removed);
     const auto waiting = co_await read_waiting(transport_);
@@ -97,6 +105,25 @@ class removal {
          << (ns_.empty() ? "" : " --namespace " + ns_) << std::endl;
     if (!options_.keep_crds)
       out_ << "(helm then says that it keeps the CustomResourceDefinitions; they are gone)" << std::endl;
+    co_return kube::result<void>();
+  }
+
+  /// Writes the reason where people look who do not see our output: `kubectl describe` of the operator's Deployment.
+  /// Without a right to write events it stays with the output.
+  kube::task<void> record(std::string reason) {
+    const json about = {
+        {"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"namespace", options_.ns}, {"name", "quartermaster"}};
+    const json event = {{"metadata", {{"generateName", "quartermaster."}, {"namespace", options_.ns}}},
+                        {"eventTime", controller::rfc3339_micros(std::chrono::system_clock::now())},
+                        {"reportingController", "quartermaster.io/uninstall"},
+                        {"reportingInstance", "quartermaster-uninstall"},
+                        {"type", "Warning"},
+                        {"reason", rc_ == 3 ? "UninstallRefused" : "UninstallFailed"},
+                        {"action", "Uninstall"},
+                        {"note", text::utf8_clean(reason, 1000)},
+                        {"regarding", about}};
+    const auto written = co_await api_.create(kube::resources::events, options_.ns, event);
+    if (!written) out_ << "no event was written: " << written.error().message << std::endl;
     co_return kube::result<void>();
   }
 
@@ -163,6 +190,17 @@ class removal {
                                    "): run `quartermaster uninstall` first, which takes them out as their pods allow"));
   }
 
+  kube::result<void> refuse(const std::vector<std::string>& users) {
+    rc_ = 3;
+    std::string names;
+    for (const auto& user : users | std::views::take(named_at_most)) names += (names.empty() ? "" : ", ") + user;
+    if (users.size() > named_at_most) names += " and " + std::to_string(users.size() - named_at_most) + " more";
+    return std::unexpected(failure(
+        text::counted(users.size(), "pod") + (users.size() == 1 ? " uses cards (" : " use cards (") + names +
+        "): nothing was removed. End them and uninstall again. Or let nodes leave as spec.enrolment.drain of the policy "
+        "says: kubectl patch apol default --type merge -p '{\"spec\":{\"removing\":true}}', then uninstall again"));
+  }
+
   kube::task<void> cancel() {
     if (!removing_) {
       out_ << "no removal is under way" << std::endl;
@@ -203,6 +241,7 @@ class removal {
   }
 
   kube::task<void> leave() {
+    if (!enrolled_.empty() && !lease_.last) co_return no_operator();
     if (has_policy_ && !removing_) {
       const auto set = co_await set_removing(true);
       if (!set) co_return set;
@@ -216,11 +255,7 @@ class removal {
     auto said_at = clock::time_point();
     while (!enrolled_.empty()) {
       if (lease_.silent_for(options_.lease_patience))
-        co_return std::unexpected(failure(
-            "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
-            ", so that no node can leave: start it (helm upgrade, or kubectl scale its "
-            "Deployment; one outside this cluster is started there), or add --without-operator, which takes labels off "
-            "at once, under the pods that use cards"));
+        co_return no_operator();
       if (options_.timeout > 0s && clock::now() - began > options_.timeout)
         co_return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " did not leave in time (" +
                                           examples() +
@@ -241,6 +276,14 @@ class removal {
     }
     out_ << "every node has left its mode" << std::endl;
     co_return kube::result<void>();
+  }
+
+  kube::result<void> no_operator() const {
+    return std::unexpected(failure(
+        "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
+        ", so that no node can leave: start it (helm upgrade, or kubectl scale its Deployment; one outside this cluster "
+        "is started there), or add --without-operator, which takes labels off at once, under the pods that use cards "
+        "(without this program: docs/install.md, \"Removing by hand\")"));
   }
 
   /// Someone may have called --cancel meanwhile.
@@ -315,16 +358,16 @@ class removal {
 };
 
 constexpr std::string_view example = R"(Examples:
-  $ quartermaster uninstall --check     # is a node still enrolled? (what helm's pre-delete hook asks)
-  $ quartermaster uninstall             # nodes leave as their pods allow; then all our objects go
-  $ helm uninstall quartermaster --namespace quartermaster
+  $ helm uninstall quartermaster --namespace quartermaster    # its Job runs this command first: --yes --keep-crds --if-idle
+  $ quartermaster uninstall             # the same from here, and it waits for pods: nodes leave as their pods allow
+  $ quartermaster uninstall --check     # is a node still enrolled?
 
 Nodes are taken out by the same transaction as any change of mode: pods that hold cards are waited for and named (or
 evicted, where the policy says drain: {mode: Evict}). May be stopped and called again at any point.
 Labels of nodes and ConfigMaps that people wrote stay. Objects of our types that people wrote (AcceleratorPolicy,
 AcceleratorQuotas) go with the CRDs: they are counted and named before the question, and --keep-crds leaves them.
 Events expire by themselves.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled.)";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 (--check) a node is enrolled, (--if-idle) pods use cards.)";
 
 }  // namespace
 
@@ -334,6 +377,7 @@ int run_uninstall(const uninstall_options& options, std::ostream& out, std::ostr
     removal work(transport, options, out);
     auto done = co_await work.run();
     rc = work.rc();
+    if (!done && options.if_idle && !options.ns.empty()) co_await work.record(done.error().message);
     co_return done;
   });
   if (result) return rc;
@@ -348,6 +392,11 @@ void add_uninstall(CLI::App& app, int& rc) {
   auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
   check->excludes(cancel);
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
+  verb->add_flag("--if-idle", options->if_idle,
+                 "Change nothing while pods use cards (exit code 3), unless the policy says spec.removing already; with "
+                 "--namespace also write the reason of a failure as an event of the Deployment")
+      ->excludes(check)
+      ->excludes(cancel);
   verb->add_flag("--keep-crds", options->keep_crds,
                  "Leave the CRDs, and with them the AcceleratorPolicy and AcceleratorQuotas");
   verb->add_flag("--without-operator", options->without_operator,
@@ -357,6 +406,8 @@ void add_uninstall(CLI::App& app, int& rc) {
       ->check(CLI::Range(0, 604800))
       ->capture_default_str();
   verb->add_option("-n,--namespace", options->ns, "The operator's; without it the one with the lease quartermaster");
+  verb->add_option("--declarations-namespace", options->declarations, "The namespace of declarations")
+      ->capture_default_str();
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
   verb->callback([options, seconds, &rc] {

@@ -17,7 +17,9 @@ namespace cli {
 struct uninstall_options {
   cluster_options cluster;
   std::string ns;          ///< the operator's; empty: where the lease quartermaster is
+  std::string declarations = "kube-public";  ///< the namespace of declarations
   bool check = false;      ///< only say whether a node is enrolled
+  bool if_idle = false;    ///< remove nothing while pods use cards, unless the policy says spec.removing already
   bool cancel = false;     ///< take spec.removing back
   bool yes = false;        ///< do not ask
   bool keep_crds = false;  ///< CRDs and the policy stay
@@ -35,11 +37,16 @@ bool enrolled(const kube::node& node);
 /// say what we wrote. Empty array where there is nothing. Labels of people stay.
 nlohmann::json tidy_patch(const kube::node& node);
 
-/// What is ours apart from nodes, in the order in which it goes. Missing types and objects are nothing to do.
+/// Pods that hold cards on enrolled nodes, as "lab/train on gpu-1", sorted. Device plugins hold none. `ns` is the
+/// operator's.
+kube::task<std::vector<std::string>> read_card_users(kube::transport& transport, std::string ns);
+
+/// What is ours apart from nodes, in the order in which it goes. Missing types and objects are nothing to do. Looks in
+/// all namespaces; where that is forbidden, in the two in which the operator may write.
 struct removed_objects {
   std::string summary;  ///< "3 DaemonSets"
 };
-kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns);
+kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns, std::string declarations);
 
 /// What people wrote in objects of our types, which goes with the CRDs.
 struct written_objects {

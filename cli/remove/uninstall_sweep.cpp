@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ranges>
@@ -12,6 +13,8 @@
 #include "controller/sleep.hpp"
 #include "kube/json_text.hpp"
 #include "kube/projections/pod.hpp"
+#include "reconcilers/admission/webhook_objects.hpp"
+#include "reconcilers/certificates/extender_certificates.hpp"
 #include "reconcilers/cuda/facts.hpp"
 #include "reconcilers/cuda/labels.hpp"
 #include "reconcilers/declarations/declaration.hpp"
@@ -42,6 +45,9 @@ constexpr std::array<const kube::resource*, 10> swept_types{&kube::resources::mu
                                                             &kube::resources::secrets,
                                                             &kube::resources::service_accounts,
                                                             &kube::resources::accelerator_nodes};
+constexpr std::array<std::string_view, 4> own_secrets{
+    reconcilers::names::extender_server_secret, api::names::extender_client_secret,
+    reconcilers::names::extender_authority_secret, reconcilers::names::webhook};
 constexpr auto look_again = std::chrono::seconds(1);
 constexpr int looks = 180;
 
@@ -66,10 +72,48 @@ bool gone(const kube::error& error) {
   return error.code == kube::errc::not_found || error.code == kube::errc::conflict;
 }
 
-kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type) {
+/// Where the operator may write, for accounts that may not look in all namespaces.
+struct operator_namespaces {
+  std::string own, declarations;
+};
+
+bool forbidden(const kube::error& error) { return error.code == kube::errc::forbidden; }
+
+/// The operator's Secrets, one by one: an account that only removes them need not list those of others.
+kube::task<std::vector<json>> read_secrets(kube::client& api, std::string ns) {
+  std::vector<json> out;
+  for (const auto name : own_secrets) {
+    const kube::object_key key{ns, std::string(name)};
+    auto secret = co_await api.get(kube::resources::secrets, key);
+    if (!secret && secret.error().code == kube::errc::not_found) continue;
+    if (!secret) co_return std::unexpected(secret.error());
+    if (text_at(*secret, "/metadata/labels/app.kubernetes.io~1managed-by") == api::names::managed_by)
+      out.push_back(std::move(*secret));
+  }
+  co_return out;
+}
+
+kube::task<std::vector<json>> list_ours(kube::client& api, const kube::resource& type, operator_namespaces where) {
   kube::list_options options;
   options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
-  const auto found = co_await api.list(type, options);
+  auto everywhere = co_await api.list(type, options);
+  if (everywhere || !forbidden(everywhere.error()) || !type.namespaced || where.own.empty()) co_return everywhere;
+  options.ns = where.own;
+  auto out = co_await api.list(type, options);
+  if (!out && forbidden(out.error()) && type.plural == kube::resources::secrets.plural)
+    co_return co_await read_secrets(api, where.own);
+  if (!out || where.declarations == where.own) co_return out;
+  options.ns = where.declarations;
+  auto declared = co_await api.list(type, options);
+  if (declared)
+    std::ranges::move(*declared, std::back_inserter(*out));
+  else if (!forbidden(declared.error()))  // the operator writes only some types there
+    co_return std::unexpected(declared.error());
+  co_return out;
+}
+
+kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type, operator_namespaces where) {
+  const auto found = co_await list_ours(api, type, std::move(where));
   if (!found) {
     if (found.error().code == kube::errc::not_found) co_return std::size_t{0};
     co_return std::unexpected(found.error());
@@ -119,8 +163,9 @@ kube::task<std::size_t> tidy_nodes(kube::transport& transport, kube::client& api
 }
 
 /// Our verdicts on declarations, which stay: they are people's.
-kube::task<std::size_t> tidy_declarations(kube::transport& transport, kube::client& api) {
-  const auto found = co_await read_declared(transport, "");
+kube::task<std::size_t> tidy_declarations(kube::transport& transport, kube::client& api, std::string ns) {
+  auto found = co_await read_declared(transport, "");
+  if (!found && forbidden(found.error())) found = co_await read_declared(transport, ns);
   if (!found) co_return std::unexpected(found.error());
   const std::string path = "/metadata/annotations/quartermaster.io~1verdict";
   kube::write_options options;
@@ -188,11 +233,12 @@ kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, cons
   co_return done.has_value();
 }
 
-kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns) {
+kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns, std::string declarations) {
   kube::client api(transport);
   std::vector<removed_objects> out;
+  const operator_namespaces where{ns, declarations};
   for (const auto* type : swept_types) {
-    const auto removed = co_await sweep_type(api, *type);
+    const auto removed = co_await sweep_type(api, *type, where);
     if (!removed) co_return std::unexpected(removed.error());
     if (*removed > 0) out.push_back({counted(*removed, *type)});
   }
@@ -201,7 +247,7 @@ kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::
   const auto nodes = co_await tidy_nodes(transport, api);
   if (!nodes) co_return std::unexpected(nodes.error());
   if (*nodes > 0) out.push_back({"what we wrote on " + counted(*nodes, kube::resources::nodes)});
-  const auto verdicts = co_await tidy_declarations(transport, api);
+  const auto verdicts = co_await tidy_declarations(transport, api, declarations);
   if (!verdicts) co_return std::unexpected(verdicts.error());
   if (*verdicts > 0) out.push_back({"our verdict on " + counted(*verdicts, kube::resources::config_maps)});
   if (!ns.empty()) {

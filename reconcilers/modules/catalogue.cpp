@@ -7,6 +7,7 @@
 #include "api/hash.hpp"
 #include "api/names.hpp"
 #include "reconcilers/modules/custom.hpp"
+#include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/settings.hpp"
 #include "reconcilers/nodes/node_sets.hpp"
 
@@ -93,6 +94,19 @@ void keep_to(json& set, const std::string& node_set) {
   spec["template"]["spec"]["nodeSelector"][plugin_set_label] = node_set;
 }
 
+/// Images that neither the policy names nor the operator is come from the registry that the operator was given.
+void take_from_registry(json& set, const module_spec& spec, const facts& known) {
+  if (known.image_registry.empty()) return;
+  auto& pod = set["spec"]["template"]["spec"];
+  for (const auto* list : {"initContainers", "containers"}) {
+    if (!pod.contains(list)) continue;
+    for (auto& container : pod[list]) {
+      const auto image = container.at("image").get<std::string>();
+      if (image != spec.image && image != known.own_image) container["image"] = at_registry(image, known.image_registry);
+    }
+  }
+}
+
 /// The objects for the nodes of one set, or of none. Plugins read their files once, so a pod is replaced when one
 /// changes.
 std::vector<json> made_for(const module_type& type, const module_spec& spec, const facts& known) {
@@ -104,6 +118,7 @@ std::vector<json> made_for(const module_type& type, const module_spec& spec, con
   const auto rolls_out = rollout_of(type, spec);
   for (auto& entry : made) {
     if (!is_a(entry, kube::resources::daemon_sets)) continue;
+    take_from_registry(entry, spec, known);
     roll_out(entry, rolls_out);
     if (!files.empty())
       entry["spec"]["template"]["metadata"]["annotations"][api::names::files_annotation] = api::hex(api::fnv1a(files));

@@ -26,8 +26,9 @@ struct facts {
   std::string own_image;  ///< of the operator, for plugins that are part of it
   /// The AcceleratorPolicy that owns them, so that they go with it even when we are gone.
   std::string policy_name, policy_uid;
-  std::string module = {};    ///< whose objects are made; set by intents_of
-  std::string node_set = {};  ///< for which node set; empty: for the nodes of none
+  std::string image_registry = {};  ///< of images that the policy does not name; empty: that of each
+  std::string module = {};          ///< whose objects are made; set by intents_of
+  std::string node_set = {};        ///< for which node set; empty: for the nodes of none
 };
 
 /// What is known of a node by its labels (GPU Feature Discovery); what no label says is not held against it.

@@ -71,6 +71,15 @@ json daemon_set(std::string_view module, std::string_view name, const module_spe
   };
 }
 
+std::string at_registry(std::string_view image, std::string_view registry) {
+  if (registry.empty()) return std::string(image);
+  while (registry.ends_with('/')) registry.remove_suffix(1);
+  const auto first = image.substr(0, image.find('/'));  // a registry, if it reads like a host
+  const bool is_host = first.size() < image.size() && (first.find_first_of(".:") != first.npos || first == "localhost");
+  if (is_host) image.remove_prefix(first.size() + 1);
+  return std::string(registry) + "/" + std::string(image);
+}
+
 std::string image_of(const module_spec& spec, std::string_view tested) {
   return spec.image.empty() ? std::string(tested) : spec.image;
 }

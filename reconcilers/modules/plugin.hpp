@@ -21,6 +21,9 @@ nlohmann::json daemon_set(std::string_view module, std::string_view name, const 
                           nlohmann::json containers, nlohmann::json volumes,
                           std::initializer_list<std::string_view> tolerated);
 
+/// `image` in another registry: with "mirror.example:5000/gpu" both "nvcr.io/nvidia/x:1" and "nvidia/x:1" become
+/// "mirror.example:5000/gpu/nvidia/x:1". An empty registry leaves it as it is.
+std::string at_registry(std::string_view image, std::string_view registry);
 /// The policy's image, or `tested`.
 std::string image_of(const module_spec& spec, std::string_view tested);
 

@@ -5,6 +5,7 @@
 
 #include "api/hash.hpp"
 #include "api/names.hpp"
+#include "reconcilers/modules/plugin.hpp"
 #include "scheduler_config/edit/render.hpp"
 #include "scheduler_config/edit/static_pod.hpp"
 #include "scheduler_config/managed.hpp"
@@ -44,9 +45,10 @@ json probe(int period_seconds, int failures) {
 }
 
 json container_of(const scheduler_spec& spec, const facts& known) {
+  const auto image = image_of(spec, known.server_version);
   return {
       {"name", "kube-scheduler"},
-      {"image", image_of(spec, known.server_version)},
+      {"image", spec.image.empty() ? modules::at_registry(image, known.image_registry) : image},
       {"command",
        {"kube-scheduler", "--config=" + std::string(config_folder) + "/" + std::string(config_file), "--v=2"}},
       {"ports", json::array({{{"name", "https"}, {"containerPort", port}}})},

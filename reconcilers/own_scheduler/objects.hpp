@@ -22,6 +22,7 @@ struct facts {
   std::string server_version;              ///< of the API server: "v1.36.3", "v1.30.4-eks-036c24b"
   std::string certificates;                ///< hash of what is in the Secret quartermaster-extender-client
   std::vector<std::string> declared = {};  ///< keys of device configurations: their pods are sent here, too
+  std::string image_registry = {};         ///< of the usual image; empty: its own
 };
 
 /// "v1.36.3" of "v1.36.3+k3s1": what kube-scheduler's image is tagged with. Empty: it is no version.

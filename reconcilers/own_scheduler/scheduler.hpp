@@ -42,7 +42,8 @@ class scheduler final : public controller::reconciler {
   };
   struct settings {
     std::string ns;
-    bool extender = false;  ///< we answer kube-schedulers
+    bool extender = false;            ///< we answer kube-schedulers
+    std::string image_registry = {};  ///< of the usual image; empty: its own
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<void()> on_state = [] {};     ///< `rows` or `state` have changed
     std::function<void()> on_sends = [] {};     ///< `sends` has changed

@@ -105,7 +105,11 @@ std::shared_ptr<const policy::desired_objects> policy::wanted_by(const accelerat
 policy::desired_objects policy::made_of(const accelerator_policy& rules,
                                         const std::set<std::string, std::less<>>& others) const {
   desired_objects out;
-  const modules::facts known{settings_.ns, settings_.own_image, rules.key.name, rules.id.to_string()};
+  const modules::facts known{.ns = settings_.ns,
+                             .own_image = settings_.own_image,
+                             .policy_name = rules.key.name,
+                             .policy_uid = rules.id.to_string(),
+                             .image_registry = settings_.image_registry};
   const auto& offered = modules::offered_by(&rules);
   for (const auto& [name, spec] : rules.modules) {
     const auto* match = offered.find(name);

@@ -37,6 +37,7 @@ class policy final : public controller::reconciler {
   struct settings {
     std::string ns;         ///< where the objects are made: our own namespace
     std::string own_image;  ///< of this program, for plugins that are part of it; empty: quartermaster:<version>
+    std::string image_registry = {};           ///< of images that the policy does not name; empty: that of each
     std::string declarations = "kube-public";  ///< where modules declare what they advertise
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;

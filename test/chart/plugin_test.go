@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -154,15 +155,70 @@ func TestS2_the_package_is_of_the_platforms_form(t *testing.T) {
 	}
 }
 
-// Images: what violet takes along, what the values name, and what the program was tested with are the same.
-func TestS2_the_package_takes_the_images_along_that_it_names(t *testing.T) {
-	chart, config, _ := packaged(t)
+// imagesOf are the images of every container in a document, wherever they are.
+func imagesOf(document any, into map[string]bool) {
+	switch part := document.(type) {
+	case map[string]any:
+		for key, value := range part {
+			if image, ok := value.(string); ok && key == "image" {
+				into[image] = true
+			}
+			imagesOf(value, into)
+		}
+	case []any:
+		for _, value := range part {
+			imagesOf(value, into)
+		}
+	}
+}
+
+// moduleImages are those that the modules of the catalogue run when the policy names none: of every module with all of its settings. The
+// program wrote these files (test/reconcilers/modules).
+func moduleImages(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(Root(), "test/golden/modules/*.json"))
+	if err != nil || len(files) < 12 {
+		t.Fatal(err, files)
+	}
+	found := map[string]bool{}
+	for _, file := range files {
+		if strings.HasSuffix(file, ".wishes.json") || strings.HasPrefix(filepath.Base(file), "custom.") { // their image is the policy's
+			continue
+		}
+		text, err := os.ReadFile(file)
+		var objects any
+		if err == nil {
+			err = json.Unmarshal(text, &objects)
+		}
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		imagesOf(objects, found)
+	}
+	delete(found, "quartermaster:test") // a plugin that is part of the operator
+	var out []string
+	for image := range found {
+		if first, _, _ := strings.Cut(image, "/"); !strings.ContainsAny(first, ".:") {
+			image = "docker.io/" + image
+		}
+		out = append(out, image)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// What the package takes along is what runs: every image that a module may need, and ours, at the version that was tested.
+func TestS2_the_package_takes_along_every_image_that_a_module_may_need(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "package")
+	if _, _, _, err := Package(folder); err != nil {
+		t.Fatal(err)
+	}
 	var packed struct {
 		Global struct {
 			Images map[string]struct{ Repository, Tag string }
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	text, err := os.ReadFile(filepath.Join(folder, "quartermaster/values.yaml"))
 	if err == nil {
 		err = yaml.UnmarshalStrict(text, &map[string]any{})
 	}
@@ -172,35 +228,109 @@ func TestS2_the_package_takes_the_images_along_that_it_names(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	values, err := config.Values(nil)
+	list, err := os.ReadFile(filepath.Join(folder, "images.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, err := TemplateOf(chart, values)
+	var originals []string
+	for _, line := range strings.Split(strings.TrimSpace(string(list)), "\n") {
+		original, name, _ := strings.Cut(line, " ")
+		if !strings.HasSuffix(original, "/"+name) && original != "-" {
+			t.Errorf("images.txt: %s", line)
+		}
+		known := false
+		for _, image := range packed.Global.Images {
+			known = known || image.Repository+":"+image.Tag == name
+		}
+		if !known {
+			t.Errorf("images.txt has %s, values.yaml of the package has not", name)
+		}
+		if original != "-" {
+			originals = append(originals, original)
+		}
+	}
+	slices.Sort(originals)
+	if needed := moduleImages(t); !slices.Equal(originals, needed) {
+		t.Errorf("modules need %v, the package takes along %v", needed, originals)
+	}
+	version, err := os.ReadFile(filepath.Join(Root(), "VERSION"))
+	if ours := packed.Global.Images["quartermaster"]; err != nil || ours.Repository+":"+ours.Tag != "accelerators/quartermaster:"+strings.TrimSpace(string(version)) {
+		t.Errorf("our image is %+v (%v)", ours, err)
+	}
+	if len(packed.Global.Images) != len(originals)+1 {
+		t.Errorf("%d images in values.yaml, %d in images.txt and ours", len(packed.Global.Images), len(originals))
+	}
+}
+
+// With the platform's registry no image of the chart is from elsewhere, hooks and the agent included, and the operator is told to take
+// those of modules from there (test/reconcilers/modules checks that it does).
+func TestS2_no_image_of_the_package_escapes_the_platforms_registry(t *testing.T) {
+	const registry = "registry.acp.example:60080"
+	chart, config, _ := packaged(t)
+	values, err := config.Values(map[string]any{"pgpu_enable": true, "vgpu_enable": true, "mps_enable": true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var rendered strings.Builder
-	for _, one := range objects {
-		rendered.WriteString(one.Text)
-	}
-	tested := ""
-	for _, module := range []string{"pgpu", "vgpu"} {
-		golden, err := os.ReadFile(filepath.Join(Root(), "test/golden/modules", module+".json"))
+	for _, more := range []string{"", "global: {registry: {address: other.example}}", "metrics: {podMonitor: {enabled: true}}\nnetworkPolicy: true"} {
+		objects, err := TemplateOf(chart, values+more)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tested += string(golden)
-	}
-	for name, image := range packed.Global.Images {
-		if want := "registry.acp.example:60080/" + image.Repository + ":" + image.Tag; !strings.Contains(rendered.String(), want) {
-			t.Errorf("nothing runs %s: %s", name, want)
+		found, told := map[string]bool{}, 0
+		for _, one := range objects {
+			imagesOf(one.Content, found)
+			told += strings.Count(one.Text, "- --image-registry="+registry+"\n")
 		}
-		if name != "quartermaster" && !strings.Contains(tested, image.Repository+":"+image.Tag+`"`) {
-			t.Errorf("%s:%s is not the version of the module (test/golden/modules)", image.Repository, image.Tag)
+		if len(found) == 0 || told != 1 {
+			t.Errorf("%q: images %v, and the operator was told of the registry %d times", more, found, told)
+		}
+		for image := range found {
+			if !strings.HasPrefix(image, registry+"/") {
+				t.Errorf("%q: %s is not from the registry", more, image)
+			}
 		}
 	}
-	if strings.Count(rendered.String(), "registry.acp.example:60080/") < len(packed.Global.Images) || len(packed.Global.Images) != 3 {
-		t.Error("images are missing")
+	objects, err := Template("global: {registry: {address: other.example/mirror/}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range objects {
+		if one.Kind == "Deployment" && !strings.Contains(one.Text, "- --image-registry=other.example/mirror\n") {
+			t.Errorf("what a platform gives to all its charts does not reach the modules:\n%s", one.Text)
+		}
+	}
+}
+
+// The archive that is packed is of the package's version.
+func TestS2_the_package_takes_our_image_along(t *testing.T) {
+	version, err := os.ReadFile(filepath.Join(Root(), "VERSION"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, accepted := range map[string]bool{strings.TrimSpace(string(version)): true, "9.9.9": false} {
+		folder := t.TempDir()
+		index := `{"manifests": [{"annotations": {"org.opencontainers.image.ref.name": "` + tag + `"}}]}`
+		if err := os.WriteFile(filepath.Join(folder, "index.json"), []byte(index), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		archive := filepath.Join(folder, "quartermaster-amd64.tar")
+		if said, err := exec.Command("tar", "-cf", archive, "-C", folder, "index.json").CombinedOutput(); err != nil {
+			t.Fatal(string(said))
+		}
+		out := filepath.Join(folder, "package")
+		said, err := exec.Command(filepath.Join(Plugin(), "package.sh"), out, archive).CombinedOutput()
+		if (err == nil) != accepted {
+			t.Errorf("an archive of version %s: %v %s", tag, err, said)
+		}
+		if !accepted {
+			continue
+		}
+		list, err := os.ReadFile(filepath.Join(out, "images.txt"))
+		if err != nil || !strings.HasPrefix(string(list), "images/quartermaster-amd64.tar accelerators/quartermaster:"+tag+"\n") {
+			t.Errorf("images.txt: %v %s", err, list)
+		}
+		if _, err := os.Stat(filepath.Join(out, "images/quartermaster-amd64.tar")); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -51,7 +51,7 @@ extraObjects:
 		var text, names strings.Builder
 		for _, one := range objects {
 			names.WriteString(one.Kind + " " + one.Name + "\n")
-			for _, template := range []string{"deployment", "policy", "extra", "serviceaccount", "monitors", "networkpolicy", "poddisruptionbudget", "service", "uninstall-check", "tests/verify"} {
+			for _, template := range []string{"deployment", "policy", "extra", "serviceaccount", "monitors", "networkpolicy", "poddisruptionbudget", "service", "uninstall", "tests/verify"} {
 				if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/"+template+".yaml\n") {
 					text.WriteString("---\n" + one.Text)
 				}
@@ -104,7 +104,7 @@ func TestS2_the_policy_document_is_what_values_say(t *testing.T) {
 
 // An overlay takes a value back with null. And the agent needs root, whatever the operator's container is given.
 func Test_values_of_platforms_that_are_null_or_not_the_agents(t *testing.T) {
-	for _, values := range []string{"hostNetwork: null", "serviceAccount: null", "{commonLabels: null, podLabels: {a: b}}", "podSecurityContext: null", "extraEnv: null"} {
+	for _, values := range []string{"hostNetwork: null", "serviceAccount: null", "{commonLabels: null, podLabels: {a: b}}", "podSecurityContext: null", "extraEnv: null", "uninstall: null"} {
 		if _, err := Template(values); err != nil {
 			t.Errorf("%s: %v", values, err)
 		}
@@ -191,7 +191,8 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"extraVolumeMounts: [{name: a, mountPath: /b}]":                           "extraVolumeMounts names the volume a; allowed: the names in extraVolumes: ",
 		"serviceAccount: {name: x}":                                               "at '/serviceAccount': additional properties 'name' not allowed",
 		"strategy: {type: Rolling}":                                               "at '/strategy/type': value must be one of 'RollingUpdate', 'Recreate'",
-		"uninstallCheck: \"no\"":                                                  "at '/uninstallCheck': got string, want boolean",
+		"uninstall: {job: \"no\"}":                                               "at '/uninstall/job': got string, want boolean",
+		"uninstall: {timeoutSeconds: 30}":                                         "at '/uninstall/timeoutSeconds': minimum: got 30, want 120",
 		"{vgpu_enable: true, policy: {modules: {vgpu: {enabled: false}}}}":        "vgpu_enable is true, but policy.modules.vgpu.enabled is false; allowed: the same in both; set one of them",
 		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",
 		"metrics: {service: false, serviceMonitor: {enabled: true}}":              "metrics.serviceMonitor.enabled is true, but metrics.service is false",

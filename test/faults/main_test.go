@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -90,6 +91,8 @@ type bench struct {
 	began time.Time
 	ops   []*kit.Operator
 	token string
+
+	program string // of operators that start from now on; empty: the one under test
 
 	revived int // how often an operator that had ended was started again
 }
@@ -183,7 +186,7 @@ func (b *bench) startBehind(p *kit.Proxy, args ...string) *kit.Operator {
 	token, kubeconfig := filepath.Join(b.dir, "token"), filepath.Join(b.dir, "kubeconfig-"+p.Name)
 	b.must(kit.WriteAtomically(token, b.token))
 	b.must(kit.WriteKubeconfig(kubeconfig, p.URL, p.CAFile(), token))
-	o, err := kit.StartOperator(kit.OperatorOptions{Name: p.Name, Program: program, Kubeconfig: kubeconfig, Namespace: kit.Namespace,
+	o, err := kit.StartOperator(kit.OperatorOptions{Name: p.Name, Program: cmp.Or(b.program, program), Kubeconfig: kubeconfig, Namespace: kit.Namespace,
 		Proxy: p, Dir: b.dir, Args: args})
 	b.must(err)
 	b.ops = append(b.ops, o)

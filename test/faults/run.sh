@@ -5,20 +5,21 @@ set -euo pipefail
 
 usage() {
   cat <<'H'
-usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.36|1.30] [--operator FILE] [--clusters NAME]
+usage: run.sh [--short|--nightly] [-run REGEX] [--k8s 1.36|1.30] [--operator FILE] [--previous REVISION] [--clusters NAME]
        run.sh --list | --down NAME
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage.
   --short      the form for every change, about 5 minutes for all (default)
   --nightly    full sweeps, five-minute freezes, a million events: about an hour
   -run REGEX   only tests whose name matches: '^TestF1_'
   --operator   the program under test (default: build/release/quartermaster, else build/dev/quartermaster)
+  --previous   the version from which upgrade_test.go upgrades, built from git (default: $QM_PREVIOUS, else the program under test)
   --clusters   use the clusters NAME-calm, -storm, -pair and -extender, start them when they are not there, and leave them up
   --down       end the clusters of that NAME
   --list       the names of the tests
 H
 }
 
-clusters='' verb=test
+clusters='' verb=test previous=''
 own_option() {
   taken=1
   case $1 in
@@ -26,6 +27,7 @@ own_option() {
     --nightly) export QM_NIGHTLY=1 ;;
     --clusters) needs_value "$@"; clusters=$2 taken=2 ;;
     --down) needs_value "$@"; clusters=$2 verb=down taken=2 ;;
+    --previous) needs_value "$@"; previous=$2 taken=2 ;;
     --list) verb=list ;;
     *) taken=0 ;;
   esac
@@ -37,6 +39,13 @@ if [[ $verb == down ]]; then down "$clusters"; exit 0; fi
 
 compile faults
 if [[ $verb == list ]]; then QM_OPERATOR=/bin/true "$binary" -test.list .; exit 0; fi
+if [[ -n $previous ]]; then
+  revision=$(git -C "$root" rev-parse --verify --quiet "$previous^{commit}") || die "--previous: git knows no revision '$previous'"
+  export QM_PREVIOUS=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster/previous/$revision
+  [[ -d $QM_PREVIOUS ]] || git clone --quiet --shared --no-checkout "$root" "$QM_PREVIOUS"
+  git -C "$QM_PREVIOUS" checkout --quiet "$revision"
+  "$QM_PREVIOUS/dev" build release quartermaster
+fi
 build_cluster "etcd,kwok,helm,sim$([[ $k8s == 1.30 ]] || echo ,scheduler-1.35)"
 
 export QM_K8S=$k8s QM_FAULTS_KEEP=1

@@ -14,9 +14,13 @@ app.kubernetes.io/name: quartermaster
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{- /* The registry of every image that values or policy do not name in full, or nothing. */}}
+{{- define "quartermaster.registry" -}}
+{{- .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}
+{{- end }}
+
 {{- define "quartermaster.image" -}}
-{{- $registry := .Values.image.registry | default (include "quartermaster.global" . | fromYaml).address | default "" | trimSuffix "/" }}
-{{- with $registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}
+{{- with include "quartermaster.registry" . }}{{ . }}/{{ end }}{{ .Values.image.repository }}
 {{- if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
@@ -34,8 +38,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $out | toYaml }}
 {{- end }}
 
-{{- /* Node placement and user of our own pods: the operator's and those of hooks. They tolerate the taint of accelerator nodes,
-because other nodes may have no room. */}}
+{{- /* Node placement and user of our own pods: the operator's and those of hooks. They tolerate our taints, because other nodes may
+have no room, and a node that changes its mode needs an operator to end that. */}}
 {{- define "quartermaster.pod" -}}
 {{- with include "quartermaster.pull_secrets" . | fromYamlArray }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -48,6 +52,7 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- end }}
 tolerations:
   - {key: quartermaster.io/accelerator, operator: Exists, effect: NoSchedule}
+  - {key: quartermaster.io/switching, operator: Exists, effect: NoSchedule}
   {{- with .Values.tolerations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

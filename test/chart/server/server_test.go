@@ -99,7 +99,8 @@ func installed(t *testing.T, values ...string) {
 		helm(t, "uninstall", "quartermaster", "--ignore-not-found", "--no-hooks", "--wait")
 		kubectl(t, "", "delete", "crd", "--ignore-not-found", "acceleratorpolicies.quartermaster.io", "acceleratornodes.quartermaster.io", "acceleratorquotas.quartermaster.io", "resourcerules.quartermaster.io")
 		kubectl(t, "", "delete", "job,pod,serviceaccount,role,rolebinding", "-n", namespace, "--all", "--ignore-not-found", "--grace-period=0", "--force")
-		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall-check")
+		kubectl(t, "", "delete", "clusterrole,clusterrolebinding", "--ignore-not-found", "quartermaster-test", "quartermaster-uninstall")
+		kubectl(t, "", "delete", "role,rolebinding", "-n", "kube-public", "--ignore-not-found", "quartermaster-uninstall-declarations", "quartermaster-test-declarations")
 	})
 	helm(t, "install", "quartermaster", chart.Chart(), "--create-namespace", "--set", strings.Join(values, ","))
 }
@@ -328,8 +329,8 @@ func accountOf(t *testing.T, name string) string {
 	}
 	made := 0
 	for _, one := range objects {
-		if one.Name == name && one.Kind != "Pod" && one.Kind != "Job" {
-			kubectl(t, one.Text, "apply", "-n", namespace, "-f", "-")
+		if (one.Name == name || one.Name == name+"-declarations") && one.Kind != "Pod" && one.Kind != "Job" {
+			kubectl(t, one.Text, "apply", "-f", "-")
 			made++
 		}
 	}
@@ -477,37 +478,96 @@ func TestS4_helm_test_without_an_operator_says_so_at_once(t *testing.T) {
 	}
 }
 
-// The pre-delete hook asks with rights of its own: content without nodes in a mode, and it names the command where there is one.
-func TestS2_the_uninstall_check_asks_with_its_own_rights(t *testing.T) {
-	installed(t, "replicaCount=1")
-	file := accountOf(t, "quartermaster-uninstall-check")
-	command := append(commandOf(t, "Job", "quartermaster-uninstall-check"), "--kubeconfig", file)
-	if out, rc := run(operator, "", command...); rc != 0 {
-		t.Errorf("%v: exit code %d, not 0:\n%s", command, rc, out)
-	}
-	kubectl(t, `{apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {quartermaster.io/module: pgpu}}}`, "create", "-f", "-")
-	t.Cleanup(func() { kubectl(t, "", "delete", "node", "gpu-1") })
-	if out, rc := run(operator, "", command...); rc != 3 || strings.Count(strings.TrimSpace(out), "\n") != 0 || !strings.Contains(out, "`quartermaster uninstall`") {
-		t.Errorf("%v: exit code %d, not 3 with one line:\n%s", command, rc, out)
-	}
-	for _, right := range []string{"list pods", "patch nodes", "get secrets", "delete acceleratorpolicies.quartermaster.io"} {
-		words := append([]string{"auth", "can-i", "--all-namespaces"}, strings.Fields(right)...)
+// refusedAs is what the API server says no to, for an account that has the rights of its hook and no others.
+func refusedAs(t *testing.T, file string, rights ...string) {
+	t.Helper()
+	for _, right := range rights {
+		words := append([]string{"auth", "can-i", "-n", namespace}, strings.Fields(right)...)
 		if out, rc := run(chart.Tool("kubernetes-*", "kubectl"), "", append(words, "--kubeconfig", file)...); rc == 0 {
-			t.Errorf("the check may %s: %s", right, out)
+			t.Errorf("the Job may %s: %s", right, out)
 		}
 	}
 }
 
-// finish gives the waiting pod of the check the phase its container would have reached.
+// The Job of the pre-delete hook has rights of its own. While a pod uses cards it changes nothing, names the pod, and writes that where
+// people look. Without an operator no node can leave, and it says so. Without such a node it takes the operator's objects, and no others.
+func TestS2_the_uninstall_job_works_with_its_own_rights(t *testing.T) {
+	installed(t, "replicaCount=1")
+	file := accountOf(t, "quartermaster-uninstall")
+	command := append(commandOf(t, "Job", "quartermaster-uninstall"), "--kubeconfig", file)
+	refusedAs(t, file, "get pods", "get secrets", "get secret/sh.helm.release.v1.quartermaster.v1", "list secrets", "list secrets -A", "create pods",
+		"patch daemonsets", "list configmaps -A", "patch deployments", "delete nodes", "delete acceleratorpolicies.quartermaster.io",
+		"delete acceleratorquotas.quartermaster.io -A", "delete customresourcedefinitions", "delete mutatingwebhookconfigurations", "patch pods -A")
+
+	kubectl(t, `{apiVersion: v1, kind: Node, metadata: {name: gpu-1, labels: {quartermaster.io/module: pgpu}}}`, "create", "-f", "-")
+	t.Cleanup(func() {
+		kubectl(t, "", "delete", "pod", "train", "-n", "default", "--ignore-not-found", "--grace-period=0", "--force")
+		kubectl(t, "", "delete", "node", "gpu-1", "--ignore-not-found")
+		kubectl(t, "", "delete", "apol", "default", "--ignore-not-found")
+	})
+	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}}`, "create", "-f", "-")
+	kubectl(t, `{apiVersion: v1, kind: Pod, metadata: {name: train, namespace: default}, spec: {nodeName: gpu-1, containers: [{name: c, image: x,
+		resources: {limits: {nvidia.com/gpu: 1}}}]}}`, "create", "-f", "-")
+	before := kubectl(t, "", "get", "node/gpu-1", "apol/default", "-o", "jsonpath={.items[*].metadata.resourceVersion}")
+	out, rc := run(operator, "", command...)
+	if rc != 3 || strings.Count(strings.TrimSpace(out), "\n") != 0 || !strings.Contains(out, "1 pod uses cards (default/train on gpu-1): nothing was removed") {
+		t.Errorf("%v while a pod uses cards: exit code %d, not 3 with one line:\n%s", command, rc, out)
+	}
+	if after := kubectl(t, "", "get", "node/gpu-1", "apol/default", "-o", "jsonpath={.items[*].metadata.resourceVersion}"); after != before {
+		t.Error("it refused, and changed the node or the policy")
+	}
+	if event := kubectl(t, "", "get", "events", "-n", namespace, "--field-selector", "reason=UninstallRefused",
+		"-o", "jsonpath={.items[*].involvedObject.kind} {.items[*].type} {.items[*].message}"); !strings.HasPrefix(event, "Deployment Warning 1 pod uses cards (default/train on gpu-1)") {
+		t.Errorf("the event is %q", event)
+	}
+
+	// The pod ends, and the operator is dead.
+	kubectl(t, "", "delete", "pod", "train", "-n", "default", "--grace-period=0", "--force")
+	out, rc = run(operator, "", append(command, "--timeout", "65")...)
+	if rc != 1 || !strings.Contains(out, "no operator renews the lease quartermaster") {
+		t.Errorf("%v without an operator: exit code %d, not 1:\n%s", command, rc, out)
+	}
+
+	// No node is in a mode any more: what the operator made goes, also from the namespace of declarations.
+	kubectl(t, "", "label", "node", "gpu-1", "quartermaster.io/module-")
+	ours := `{name: %s, namespace: %s, labels: {app.kubernetes.io/managed-by: quartermaster}}`
+	made := []string{}
+	for _, object := range []struct{ version, kind, name, namespace, more string }{
+		{"v1", "Secret", "quartermaster-webhook", namespace, ""}, {"v1", "Secret", "quartermaster-extender", namespace, ""},
+		{"v1", "ConfigMap", "nvidia-share-device-plugin-config", namespace, ""}, {"v1", "ConfigMap", "cf-crl-ours", "kube-public", ""},
+		{"v1", "ServiceAccount", "gpu-manager", namespace, ""},
+		{"apps/v1", "DaemonSet", "plugin", namespace, "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {nodeSelector: {no: node}, containers: [{name: c, image: x}]}}}"},
+	} {
+		made = append(made, fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: "+ours+", %s}", object.version, object.kind, object.name, object.namespace, object.more))
+	}
+	theirs := `{apiVersion: v1, kind: Secret, metadata: {name: theirs, namespace: quartermaster}}`
+	kubectl(t, strings.Join(append(made, theirs), "\n---\n"), "create", "-f", "-")
+	t.Cleanup(func() { kubectl(t, "", "delete", "secret", "theirs", "-n", namespace, "--ignore-not-found") })
+	if out, rc := run(operator, "", command...); rc != 0 {
+		t.Fatalf("%v: exit code %d, not 0:\n%s", command, rc, out)
+	}
+	if left := kubectl(t, "", "get", "secret,configmap,serviceaccount,daemonset", "-A", "-l", "app.kubernetes.io/managed-by=quartermaster", "-o", "name"); left != "" {
+		t.Errorf("left: %s", left)
+	}
+	kubectl(t, "", "get", "secret/theirs", "deployment/quartermaster", "-n", namespace)
+	if is := kubectl(t, "", "get", "deployment", "quartermaster", "-n", namespace, "-o", "jsonpath={.spec.replicas}"); is != "0" {
+		t.Errorf("the operator's Deployment has %s replicas", is)
+	}
+	if is := kubectl(t, "", "get", "apol", "default", "-o", "jsonpath={.spec.removing}"); is != "" {
+		t.Errorf("the policy, which stays with its CRD, has removing: %s", is)
+	}
+}
+
+// finish gives the waiting pod of the Job the phase its container would have reached.
 func finish(t *testing.T, phase string) {
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		pod := kubectl(t, "", "get", "pod", "-n", namespace, "-l", "job-name=quartermaster-uninstall-check", "--field-selector", "status.phase=Pending", "-o", "jsonpath={.items[*].metadata.name}")
+		pod := kubectl(t, "", "get", "pod", "-n", namespace, "-l", "job-name=quartermaster-uninstall", "--field-selector", "status.phase=Pending", "-o", "jsonpath={.items[*].metadata.name}")
 		if pod != "" && !strings.Contains(pod, " ") {
 			kubectl(t, "", "patch", "pod", pod, "-n", namespace, "--subresource=status", "--type=merge", "-p", `{"status":{"phase":"`+phase+`"}}`)
 			return
 		}
 	}
-	t.Error("helm made no pod of the check")
+	t.Error("helm made no pod of the Job")
 }
 
 func uninstall(t *testing.T, phase string) (string, int) {
@@ -518,17 +578,17 @@ func uninstall(t *testing.T, phase string) (string, int) {
 	return out, rc
 }
 
-// A check that fails stops helm before anything is taken away, and the release can go on; one that passes leaves what is people's.
-func TestS2_helm_uninstall_asks_first(t *testing.T) {
+// A Job that fails stops helm before anything is taken away, and the release can go on; one that passes leaves what is people's.
+func TestS2_helm_uninstall_runs_the_job_first(t *testing.T) {
 	installed(t, "replicaCount=1", "mps_enable=true")
 	kubectl(t, `{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}}`, "create", "-f", "-")
 	out, rc := uninstall(t, "Failed")
-	if rc == 0 || !strings.Contains(out, "job quartermaster-uninstall-check failed") {
+	if rc == 0 || !strings.Contains(out, "job quartermaster-uninstall failed") {
 		t.Fatalf("exit code %d: %s", rc, out)
 	}
 	kubectl(t, "", "get", "deployment/quartermaster", "configmap/quartermaster-policy", "serviceaccount/quartermaster", "-n", namespace)
-	if left := kubectl(t, "", "get", "clusterrole,clusterrolebinding", "-o", "name"); strings.Contains(left, "uninstall-check") {
-		t.Error("the rights of the check stay when it fails")
+	if left := kubectl(t, "", "get", "clusterrole,clusterrolebinding", "-o", "name"); strings.Contains(left, "quartermaster-uninstall") {
+		t.Error("the rights of the Job stay when it fails")
 	}
 
 	// Anyone who decides to stay goes back to the revision that is there; docs/install.md says so.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"quartermaster.io/test/faults/kit"
+	"sigs.k8s.io/yaml"
 )
 
 var modes = []string{"pgpu", "vgpu", "mps"}
@@ -201,6 +202,45 @@ func (w *world) caFile() string {
 	return file
 }
 
+// job is the Job that helm runs before an uninstall, as a process: its rights and its arguments. On these nodes its pod would run nothing.
+// The rights are gone after the test's last look, as helm deletes them with the hook.
+func (w *world) job(to *kit.Output) (start func() *exec.Cmd, gone func()) {
+	w.t.Helper()
+	rendered, err := w.Run("", "helm", "template", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace,
+		"--show-only", "templates/uninstall.yaml")
+	must(w.t, err)
+	var words []string
+	rights := ""
+	for _, document := range strings.Split("\n"+rendered, "\n---\n") {
+		object := unstructured.Unstructured{}
+		must(w.t, yaml.Unmarshal([]byte(document), &object.Object))
+		if object.GetKind() != "Job" {
+			rights += "---\n" + document
+			continue
+		}
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		words, _, _ = unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	}
+	_, err = w.Run(rights, "kubectl", "apply", "-f", "-")
+	must(w.t, err)
+	token, err := w.Run("", "kubectl", "create", "token", "quartermaster-uninstall", "--namespace", kit.Namespace)
+	must(w.t, err)
+	must(w.t, kit.WriteAtomically(filepath.Join(w.dir, "job-token"), strings.TrimSpace(token)))
+	kubeconfig := filepath.Join(w.dir, "job-kubeconfig")
+	must(w.t, kit.WriteKubeconfig(kubeconfig, w.Config.Host, w.caFile(), filepath.Join(w.dir, "job-token")))
+	start = func() *exec.Cmd {
+		command := exec.Command(w.program, append(words, "--kubeconfig", kubeconfig)...)
+		command.Stdout, command.Stderr = to, to
+		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		must(w.t, command.Start())
+		return command
+	}
+	return start, func() {
+		_, err := w.Run(rights, "kubectl", "delete", "-f", "-")
+		must(w.t, err)
+	}
+}
+
 func (w *world) phase(node string) string {
 	o, err := w.Dynamic.Resource(kit.AccelNodes).Get(w.ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -212,7 +252,7 @@ func (w *world) phase(node string) string {
 }
 
 // round installs, enrols, upgrades and removes; what is different from `before` is returned.
-func (w *world) round(on map[string]bool, before map[string]string) []string {
+func (w *world) round(on map[string]bool, way string, before map[string]string) []string {
 	t := w.t
 	here, _ := filepath.Abs("first-chart")
 	w.helm("install", "quartermaster", here, "--set", "replicaCount=0")
@@ -256,6 +296,14 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		t.Errorf("--check says %q (%v), enrolled %t", said, code, enrolled)
 	}
 
+	switch way {
+	case "job":
+		w.removeByJob(operator)
+		return w.leftOf(before)
+	case "hand":
+		w.removeByHand(operator)
+		return w.leftOf(before)
+	}
 	if enrolled { // taken back by someone while it watches: it removes nothing, whatever the nodes do afterwards
 		operator.Stop()
 		first, other := &kit.Output{}, &kit.Output{}
@@ -307,6 +355,73 @@ func (w *world) round(on map[string]bool, before map[string]string) []string {
 		}
 	}
 	w.helm("uninstall", "quartermaster", "--wait")
+	return w.leftOf(before)
+}
+
+// removeByJob is `helm uninstall` with crds.keep=false for people who have only helm and kubectl: refused while a pod uses a card, begun by
+// a word in the policy, ended when the pod has ended.
+func (w *world) removeByJob(operator *kit.Operator) {
+	t := w.t
+	w.helm("upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--reset-then-reuse-values", "--set", "crds.keep=false")
+	_, err := w.Run(`{apiVersion: v1, kind: Pod, metadata: {name: train, namespace: default}, spec: {nodeName: removal-vgpu, terminationGracePeriodSeconds: 0,
+		containers: [{name: c, image: x, resources: {limits: {tencent.com/vcuda-core: 10, tencent.com/vcuda-memory: 4}}}]}}`, "kubectl", "create", "-f", "-")
+	must(t, err)
+	said := &kit.Output{}
+	start, gone := w.job(said)
+	refused := start()
+	if err := refused.Wait(); refused.ProcessState.ExitCode() != 3 || !strings.Contains(said.String(), "1 pod uses cards (default/train on removal-vgpu): nothing was removed") {
+		t.Fatalf("while a pod uses a card: %v, it says %q", err, said)
+	}
+	if is := w.phase("removal-vgpu"); is != "vgpu Ready" {
+		t.Fatalf("refused, and the node is %q", is)
+	}
+	_, err = w.Run("", "kubectl", "patch", "apol", "default", "--type", "merge", "-p", `{"spec":{"removing":true}}`)
+	must(t, err)
+	work := start()
+	must(t, soon(30*time.Second, func() error {
+		if !strings.Contains(said.String(), "have left; removal-vgpu Draining") {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	}))
+	_, err = w.Run("", "kubectl", "delete", "pod", "train", "--namespace", "default", "--now")
+	must(t, err)
+	must(t, soon(60*time.Second, func() error {
+		if !strings.Contains(said.String(), "waiting for the operator to stop") {
+			return fmt.Errorf("it says %q\n%s", said, operator.LogTail(5))
+		}
+		return nil
+	}))
+	if code := operator.Terminate(20 * time.Second); code != 0 {
+		t.Errorf("the operator ended with %d", code)
+	}
+	if err := work.Wait(); err != nil {
+		t.Fatalf("the Job: %v, it says %q", err, said)
+	}
+	w.helm("uninstall", "quartermaster", "--wait")
+	gone()
+}
+
+// removeByHand is what is left to people when the operator is dead, its image is gone, or pods that use cards do not matter: the commands
+// of docs/install.md, "Removing by hand".
+func (w *world) removeByHand(operator *kit.Operator) {
+	operator.Kill()
+	text, err := os.ReadFile(filepath.Join(kit.Root(), "docs/install.md"))
+	must(w.t, err)
+	_, chapter, found := strings.Cut(string(text), "### Removing by hand")
+	_, block, fenced := strings.Cut(chapter, "```sh\n")
+	commands, _, ends := strings.Cut(block, "```")
+	if !found || !fenced || !ends {
+		w.t.Fatal("docs/install.md has no commands for removing by hand")
+	}
+	said, err := w.Run("", "bash", "-c", commands)
+	must(w.t, err)
+	w.t.Log(said)
+}
+
+// leftOf is what is different from `before` when the garbage collector has had its time.
+func (w *world) leftOf(before map[string]string) []string {
+	t := w.t
 	var left []string
 	_ = soon(30*time.Second, func() error { // the garbage collector
 		after, err := everything(w.ctx, w.Cluster)
@@ -355,25 +470,31 @@ func Test_removal_leaves_nothing_behind(t *testing.T) {
 		}
 		return nil
 	}))
-	combinations := []int{7, 2}
-	if os.Getenv("QM_NIGHTLY") != "" {
-		combinations = []int{7, 6, 5, 4, 3, 2, 1, 0}
+	type round struct {
+		combination int // of the switches
+		way         string
 	}
-	for _, combination := range combinations {
+	rounds := []round{{7, "command"}, {2, "job"}, {1, "hand"}}
+	if os.Getenv("QM_NIGHTLY") != "" {
+		for combination := range 7 {
+			rounds = append(rounds, round{combination, "command"})
+		}
+	}
+	for _, round := range rounds {
 		on := map[string]bool{}
 		for i, mode := range modes {
-			on[mode] = combination>>i&1 == 1
+			on[mode] = round.combination>>i&1 == 1
 		}
 		began := time.Now()
-		left := w.round(on, before)
+		left := w.round(on, round.way, before)
 		for i, one := range left {
 			if i == 10 {
 				t.Errorf("... and %d more", len(left)-10)
 				break
 			}
-			t.Errorf("switches %v: %s", on, one)
+			t.Errorf("switches %v, by %s: %s", on, round.way, one)
 		}
-		t.Logf("switches %v: %d differences, %s", on, len(left), time.Since(began).Round(time.Second))
+		t.Logf("switches %v, by %s: %d differences, %s", on, round.way, len(left), time.Since(began).Round(time.Second))
 		if t.Failed() {
 			return
 		}

@@ -12,6 +12,7 @@
 
 #include "quota/limits.hpp"
 #include "reconcilers/declarations/registry.hpp"
+#include "reconcilers/modules/plugin.hpp"
 #include "reconcilers/modules/privileges.hpp"
 #include "reconcilers/modules/settings.hpp"
 
@@ -107,6 +108,36 @@ TEST(catalogue, S2_objects_of_each_module_are_the_golden_files) {
     for (const auto& spec : set_up(entry))
       expect_golden(std::string(entry.name) + ".settings" + std::to_string(++number), shown(entry, spec));
   }
+}
+
+TEST(catalogue, images_that_the_policy_does_not_name_come_from_the_registry_that_the_operator_was_given) {
+  auto mirrored = known();
+  mirrored.image_registry = "mirror.example:5000/gpu";
+  std::size_t seen = 0;
+  for (const auto& type : catalogue()) {
+    for (const auto& spec : specs_of(type)) {
+      for (const auto& intent : intents_of(type, spec, mirrored)) {
+        const auto pod = json::parse(intent.body).value("/spec/template/spec"_json_pointer, json::object());
+        for (const auto* list : {"initContainers", "containers"}) {
+          for (const auto& container : pod.value(list, json::array())) {
+            const auto image = container.at("image").get<std::string>();
+            const bool named = image == spec.image || image == mirrored.own_image;
+            EXPECT_TRUE(named || image.starts_with("mirror.example:5000/gpu/")) << type.name << ": " << image;
+            seen += named ? 0 : 1;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(seen, 20u);
+}
+
+TEST(catalogue, a_registry_takes_the_place_of_the_images_own) {
+  EXPECT_EQ(at_registry("nvcr.io/nvidia/x:1", "mirror.example:5000/gpu/"), "mirror.example:5000/gpu/nvidia/x:1");
+  EXPECT_EQ(at_registry("nvidia/x:1", "mirror.example"), "mirror.example/nvidia/x:1");
+  EXPECT_EQ(at_registry("localhost/x@sha256:12", "mirror.example"), "mirror.example/x@sha256:12");
+  EXPECT_EQ(at_registry("kube-scheduler:v1.36.3", "mirror.example"), "mirror.example/kube-scheduler:v1.36.3");
+  EXPECT_EQ(at_registry("nvcr.io/nvidia/x:1", ""), "nvcr.io/nvidia/x:1");
 }
 
 TEST(catalogue, S3_keeps_the_names_people_look_for) {

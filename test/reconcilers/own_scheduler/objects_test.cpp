@@ -76,6 +76,18 @@ TEST(dedicated_objects, S54_the_image_is_of_the_servers_version) {
   EXPECT_EQ(image_of({.image = "kube-scheduler@sha256:12"}, "v1.36.3"), "kube-scheduler@sha256:12");
 }
 
+TEST(dedicated_objects, the_usual_image_comes_from_the_registry_that_the_operator_was_given) {
+  auto facts = known();
+  facts.image_registry = "mirror.example";
+  const auto body = [&](const scheduler_spec& spec) {
+    std::string out;
+    for (const auto& entry : objects_of(spec, facts)) out += entry.body;
+    return out;
+  };
+  EXPECT_THAT(body({}), testing::HasSubstr("\"mirror.example/kube-scheduler:v1.36.3\""));
+  EXPECT_THAT(body({.image = "theirs/kube-scheduler:1"}), testing::HasSubstr("\"theirs/kube-scheduler:1\""));
+}
+
 TEST(dedicated_objects, S54_the_version_told_is_the_images) {
   for (const auto& [image, version] : std::vector<std::pair<std::string, std::string>>{
            {"", "v1.36.3"},

@@ -113,7 +113,7 @@ class removal {
   kube::task<void> record(std::string reason) {
     const json about = {
         {"apiVersion", "apps/v1"}, {"kind", "Deployment"}, {"namespace", options_.ns}, {"name", "quartermaster"}};
-    const json event = {{"metadata", {{"generateName", "quartermaster."}, {"namespace", options_.ns}}},
+    const json event = {{"metadata", {{"generateName", "quartermaster-"}, {"namespace", options_.ns}}},
                         {"eventTime", controller::rfc3339_micros(std::chrono::system_clock::now())},
                         {"reportingController", "quartermaster.io/uninstall"},
                         {"reportingInstance", "quartermaster-uninstall"},

@@ -33,7 +33,7 @@ topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zon
 tolerations: [{key: a, operator: Exists}]
 resources: {requests: {cpu: 0.02, memory: 64Mi}, limits: {cpu: "1", memory: 1Gi}}
 networkPolicy: true
-extender: {predicates: true, protect: always}
+extender: {protect: always}
 extraObjects:
   - {apiVersion: v1, kind: ConfigMap, metadata: {name: mine, namespace: quartermaster}, data: {a: b}}
   - "{apiVersion: v1, kind: ConfigMap, metadata: {name: {{ .Release.Name }}-theirs, namespace: quartermaster}}"
@@ -161,6 +161,9 @@ func TestGitOpsSeesNoDrift(t *testing.T) {
 			}
 			noDrift(t, "after the installation", manifest)
 
+			if values == "" { // people bring the policy
+				kubectl(t, "{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorPolicy, metadata: {name: default}, spec: {modules: {pgpu: {enabled: true}}}}", "create", "-f", "-")
+			}
 			end := life(t)
 			defer end()
 			secrets := []string{"secret/quartermaster-webhook", "secret/quartermaster-extender", "secret/quartermaster-extender-client"}

@@ -523,7 +523,7 @@ func TestS2_the_uninstall_job_works_with_its_own_rights(t *testing.T) {
 
 	// The pod ends, and the operator is dead.
 	kubectl(t, "", "delete", "pod", "train", "-n", "default", "--grace-period=0", "--force")
-	out, rc = run(operator, "", append(command, "--timeout", "65")...)
+	out, rc = run(operator, "", command...)
 	if rc != 1 || !strings.Contains(out, "no operator renews the lease quartermaster") {
 		t.Errorf("%v without an operator: exit code %d, not 1:\n%s", command, rc, out)
 	}

@@ -26,7 +26,7 @@ deploymentAnnotations: {reloader: "true"}
 podLabels: {tier: gpu}
 podAnnotations: {note: x}
 serviceAccount: {annotations: {role: gpu}}
-extraEnv: [{name: HTTPS_PROXY, value: "http://proxy.example:3128"}, {name: EMPTY, value: ""}]
+extraEnv: [{name: HTTPS_PROXY, value: "http://proxy.example:3128"}]
 extraVolumes: [{name: ca, configMap: {name: company-ca}}]
 extraVolumeMounts: [{name: ca, mountPath: /etc/ssl/company, readOnly: true}]
 topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway}]

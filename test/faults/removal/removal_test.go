@@ -215,7 +215,7 @@ func (w *world) job(to *kit.Output) (start func() *exec.Cmd, gone func()) {
 		object := unstructured.Unstructured{}
 		must(w.t, yaml.Unmarshal([]byte(document), &object.Object))
 		if object.GetKind() != "Job" {
-			rights += "---\n" + document
+			rights += "---\n" + document + "\n"
 			continue
 		}
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -417,6 +417,9 @@ func (w *world) removeByHand(operator *kit.Operator) {
 	said, err := w.Run("", "bash", "-c", commands)
 	must(w.t, err)
 	w.t.Log(said)
+	// The document says that these stay: without the operator nobody knows whose they are. Here they are ours.
+	_, err = w.Run("", "kubectl", "label", "nodes", "--all", "cuda-major-version-", "cuda-minor-version-")
+	must(w.t, err)
 }
 
 // leftOf is what is different from `before` when the garbage collector has had its time.

@@ -135,7 +135,7 @@ func (l *load) follow(one *corev1.Pod) {
 	}
 }
 
-// roll is what a Deployment of two does with its pods, one more and one less at a time. The leader goes first, so that two hand over.
+// roll is what a Deployment of two does with its pods, one more and one less at a time. The leader goes first.
 func (p *pairOf) roll(to version) {
 	p.t.Helper()
 	p.program = to.program
@@ -179,7 +179,7 @@ func TestF58_upgrade_under_load(t *testing.T) {
 	loaded, stop := context.WithCancel(h.ctx)
 	ended := make(chan struct{})
 	go func() { defer close(ended); pods.run(loaded) }()
-	rolls := form(3, 11) // odd, so that the new version is there at the end
+	rolls := form(5, 21) // odd, so that the new version is there at the end
 	for i := range rolls {
 		to := []version{after, before}[i%2]
 		time.Sleep(3 * time.Second)
@@ -201,8 +201,8 @@ func TestF58_upgrade_under_load(t *testing.T) {
 	s.mu.Lock()
 	gaps := slices.Sorted(slices.Values(s.gaps))
 	s.mu.Unlock()
-	if len(gaps) < 2*rolls {
-		t.Fatalf("the lease changed hands %d times in %d roll-outs of two", len(gaps), rolls)
+	if len(gaps) < rolls { // twice in a roll-out where the old one that stays leads next, once where a new one does
+		t.Fatalf("the lease changed hands %d times in %d roll-outs", len(gaps), rolls)
 	}
 	median := gaps[len(gaps)/2]
 	t.Logf("%d pods, the slowest was on its node after %s; %d changes of the leader, median gap %s, longest %s", pods.made, pods.slowest.Round(10*time.Millisecond),

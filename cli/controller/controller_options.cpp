@@ -16,7 +16,8 @@ std::string a_namespace(const std::string& name) {
 }
 
 std::string a_registry(const std::string& name) {
-  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:/") == std::string::npos && !name.starts_with('/'))
+  if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._:/") == std::string::npos &&
+      !name.starts_with('/'))
     return {};
   return "is not the name of a registry: host, host:port or host/path in small letters, without https://";
 }
@@ -53,7 +54,8 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
        "hand");
   text("--image", options.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--image-registry", options.image_registry, "QUARTERMASTER_IMAGE_REGISTRY",
-       "Registry (host/path) for images that the policy does not name: REGISTRY/nvidia/k8s-device-plugin:v... instead of "
+       "Registry (host/path) for images that the policy does not name: REGISTRY/nvidia/k8s-device-plugin:v... instead "
+       "of "
        "that of NVIDIA, and so on; empty: the registry of each")
       ->check(a_registry);
   text("--metrics-address", options.metrics_address, "QUARTERMASTER_METRICS_ADDRESS",

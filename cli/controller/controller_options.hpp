@@ -20,8 +20,8 @@ struct controller_options {
   std::string ns;        ///< where the lease and the modules live; empty: POD_NAMESPACE, the kubeconfig's, kube-system
   std::string pod_name;  ///< our own pod, which the leader labels; empty outside a cluster
   std::string declarations = "kube-public";
-  std::string policy;  ///< file; empty: the policy is made by people only
-  std::string image;   ///< our own, for modules whose plugin is part of it
+  std::string policy;          ///< file; empty: the policy is made by people only
+  std::string image;           ///< our own, for modules whose plugin is part of it
   std::string image_registry;  ///< of images that the policy does not name; empty: that of each
   std::string metrics_address = ":8080";
   std::string webhook_address;                                  ///< empty: no admission webhook

@@ -38,7 +38,8 @@ kube::task<std::vector<std::string>> read_card_users(kube::transport& transport,
     const bool is_plugin = pod.key.ns == ns && pod.labels.contains(api::names::module_label);
     if (is_plugin || !reconcilers::foreign_product(pod).empty()) return;
     const auto* mode = offered.find(node->second.labels.value_or(api::names::module_label, ""));
-    if (reconcilers::held_mode(pod, node->second, offered, mode)) out.push_back(pod.key.to_string() + " on " + node->first);
+    if (reconcilers::held_mode(pod, node->second, offered, mode))
+      out.push_back(pod.key.to_string() + " on " + node->first);
   };
   const auto pods = co_await list_each<kube::pod>(transport, kube::list_options(), look);
   if (!pods) co_return std::unexpected(pods.error());

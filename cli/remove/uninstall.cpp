@@ -197,7 +197,8 @@ class removal {
     if (users.size() > named_at_most) names += " and " + std::to_string(users.size() - named_at_most) + " more";
     return std::unexpected(failure(
         text::counted(users.size(), "pod") + (users.size() == 1 ? " uses cards (" : " use cards (") + names +
-        "): nothing was removed. End them and uninstall again. Or let nodes leave as spec.enrolment.drain of the policy "
+        "): nothing was removed. End them and uninstall again. Or let nodes leave as spec.enrolment.drain of the "
+        "policy "
         "says: kubectl patch apol default --type merge -p '{\"spec\":{\"removing\":true}}', then uninstall again"));
   }
 
@@ -254,8 +255,7 @@ class removal {
     std::string last_line;
     auto said_at = clock::time_point();
     while (!enrolled_.empty()) {
-      if (lease_.silent_for(options_.lease_patience))
-        co_return no_operator();
+      if (lease_.silent_for(options_.lease_patience)) co_return no_operator();
       if (options_.timeout > 0s && clock::now() - began > options_.timeout)
         co_return std::unexpected(failure(text::counted(enrolled_.size(), "node") + " did not leave in time (" +
                                           examples() +
@@ -281,7 +281,8 @@ class removal {
   kube::result<void> no_operator() const {
     return std::unexpected(failure(
         "no operator renews the lease " + (ns_.empty() ? "quartermaster" : ns_ + "/quartermaster") +
-        ", so that no node can leave: start it (helm upgrade, or kubectl scale its Deployment; one outside this cluster "
+        ", so that no node can leave: start it (helm upgrade, or kubectl scale its Deployment; one outside this "
+        "cluster "
         "is started there), or add --without-operator, which takes labels off at once, under the pods that use cards "
         "(without this program: docs/install.md, \"Removing by hand\")"));
   }
@@ -392,9 +393,10 @@ void add_uninstall(CLI::App& app, int& rc) {
   auto* cancel = verb->add_flag("--cancel", options->cancel, "Take back a removal that is under way");
   check->excludes(cancel);
   verb->add_flag("-y,--yes", options->yes, "Do not ask");
-  verb->add_flag("--if-idle", options->if_idle,
-                 "Change nothing while pods use cards (exit code 3), unless the policy says spec.removing already; with "
-                 "--namespace also write the reason of a failure as an event of the Deployment")
+  verb->add_flag(
+          "--if-idle", options->if_idle,
+          "Change nothing while pods use cards (exit code 3), unless the policy says spec.removing already; with "
+          "--namespace also write the reason of a failure as an event of the Deployment")
       ->excludes(check)
       ->excludes(cancel);
   verb->add_flag("--keep-crds", options->keep_crds,

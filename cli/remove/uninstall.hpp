@@ -16,9 +16,9 @@ namespace cli {
 
 struct uninstall_options {
   cluster_options cluster;
-  std::string ns;          ///< the operator's; empty: where the lease quartermaster is
+  std::string ns;                            ///< the operator's; empty: where the lease quartermaster is
   std::string declarations = "kube-public";  ///< the namespace of declarations
-  bool check = false;      ///< only say whether a node is enrolled
+  bool check = false;                        ///< only say whether a node is enrolled
   bool if_idle = false;    ///< remove nothing while pods use cards, unless the policy says spec.removing already
   bool cancel = false;     ///< take spec.removing back
   bool yes = false;        ///< do not ask

@@ -93,17 +93,17 @@ kube::task<std::vector<json>> read_secrets(kube::client& api, std::string ns) {
   co_return out;
 }
 
-kube::task<std::vector<json>> list_ours(kube::client& api, const kube::resource& type, operator_namespaces where) {
+kube::task<std::vector<json>> list_ours(kube::client& api, const kube::resource& type, operator_namespaces namespaces) {
   kube::list_options options;
   options.label_selector = std::string(api::names::managed_by_label) + "=" + std::string(api::names::managed_by);
   auto everywhere = co_await api.list(type, options);
-  if (everywhere || !forbidden(everywhere.error()) || !type.namespaced || where.own.empty()) co_return everywhere;
-  options.ns = where.own;
+  if (everywhere || !forbidden(everywhere.error()) || !type.namespaced || namespaces.own.empty()) co_return everywhere;
+  options.ns = namespaces.own;
   auto out = co_await api.list(type, options);
   if (!out && forbidden(out.error()) && type.plural == kube::resources::secrets.plural)
-    co_return co_await read_secrets(api, where.own);
-  if (!out || where.declarations == where.own) co_return out;
-  options.ns = where.declarations;
+    co_return co_await read_secrets(api, namespaces.own);
+  if (!out || namespaces.declarations == namespaces.own) co_return out;
+  options.ns = namespaces.declarations;
   auto declared = co_await api.list(type, options);
   if (declared)
     std::ranges::move(*declared, std::back_inserter(*out));
@@ -112,8 +112,8 @@ kube::task<std::vector<json>> list_ours(kube::client& api, const kube::resource&
   co_return out;
 }
 
-kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type, operator_namespaces where) {
-  const auto found = co_await list_ours(api, type, std::move(where));
+kube::task<std::size_t> sweep_type(kube::client& api, const kube::resource& type, operator_namespaces namespaces) {
+  const auto found = co_await list_ours(api, type, std::move(namespaces));
   if (!found) {
     if (found.error().code == kube::errc::not_found) co_return std::size_t{0};
     co_return std::unexpected(found.error());
@@ -236,9 +236,9 @@ kube::task<bool> remove_seen(kube::client& api, const kube::resource& type, cons
 kube::task<std::vector<removed_objects>> sweep(kube::transport& transport, std::string ns, std::string declarations) {
   kube::client api(transport);
   std::vector<removed_objects> out;
-  const operator_namespaces where{ns, declarations};
+  const operator_namespaces namespaces{ns, declarations};
   for (const auto* type : swept_types) {
-    const auto removed = co_await sweep_type(api, *type, where);
+    const auto removed = co_await sweep_type(api, *type, namespaces);
     if (!removed) co_return std::unexpected(removed.error());
     if (*removed > 0) out.push_back({counted(*removed, *type)});
   }

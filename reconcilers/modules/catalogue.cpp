@@ -102,7 +102,8 @@ void take_from_registry(json& set, const module_spec& spec, const facts& known) 
     if (!pod.contains(list)) continue;
     for (auto& container : pod[list]) {
       const auto image = container.at("image").get<std::string>();
-      if (image != spec.image && image != known.own_image) container["image"] = at_registry(image, known.image_registry);
+      if (image != spec.image && image != known.own_image)
+        container["image"] = at_registry(image, known.image_registry);
     }
   }
 }

@@ -164,9 +164,8 @@ kube::task<void> scheduler::ask_version() {
 kube::task<std::optional<controller::milliseconds>> scheduler::keep(scheduler_spec spec,
                                                                     controller::object_reference about) {
   const auto* secret = stores_.secrets.find({settings_.ns, std::string(api::names::extender_client_secret)});
-  const auto objects =
-      objects_of(spec, {settings_.ns, version(), secret ? api::hex(secret->content) : std::string(), declared(),
-                        settings_.image_registry});
+  const auto objects = objects_of(spec, {settings_.ns, version(), secret ? api::hex(secret->content) : std::string(),
+                                         declared(), settings_.image_registry});
   std::string problem, message;
   std::optional<controller::milliseconds> again_in;
   for (const auto& object : objects) {

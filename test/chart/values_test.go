@@ -191,7 +191,7 @@ func TestS2_wrong_values_are_refused_with_their_path(t *testing.T) {
 		"extraVolumeMounts: [{name: a, mountPath: /b}]":                           "extraVolumeMounts names the volume a; allowed: the names in extraVolumes: ",
 		"serviceAccount: {name: x}":                                               "at '/serviceAccount': additional properties 'name' not allowed",
 		"strategy: {type: Rolling}":                                               "at '/strategy/type': value must be one of 'RollingUpdate', 'Recreate'",
-		"uninstall: {job: \"no\"}":                                               "at '/uninstall/job': got string, want boolean",
+		"uninstall: {job: \"no\"}":                                                "at '/uninstall/job': got string, want boolean",
 		"uninstall: {timeoutSeconds: 30}":                                         "at '/uninstall/timeoutSeconds': minimum: got 30, want 120",
 		"{vgpu_enable: true, policy: {modules: {vgpu: {enabled: false}}}}":        "vgpu_enable is true, but policy.modules.vgpu.enabled is false; allowed: the same in both; set one of them",
 		"{mps_enable: false, policy: {modules: {mps: {enabled: true}}}}":          "mps_enable is false, but policy.modules.mps.enabled is true; allowed: the same in both; set one of them",

@@ -6,4 +6,3 @@ before 'helm test*' 'ready gpu-1 pgpu
   background test bash -c "kubectl wait --for=create -n quartermaster pod/quartermaster-test --timeout=20s
     kubectl wait --for=condition=Ready -n quartermaster pod/quartermaster-test --timeout=20s
     kubectl patch -n quartermaster pod/quartermaster-test --subresource=status -p \"{\\\"status\\\": {\\\"phase\\\": \\\"Succeeded\\\"}}\""'
-before 'kubectl delete crd*' 'kubectl create -f crds/'

@@ -218,4 +218,3 @@ func cleaned(t *testing.T) {
 		kubectl(t, "", "delete", "lease", "quartermaster", "-n", namespace, "--ignore-not-found")
 	})
 }
-

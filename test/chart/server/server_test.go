@@ -591,6 +591,11 @@ func TestS2_helm_uninstall_runs_the_job_first(t *testing.T) {
 		t.Error("the rights of the Job stay when it fails")
 	}
 
+	// Another try is another `helm uninstall`, also of a release that helm calls uninstalling.
+	if out, rc := uninstall(t, "Failed"); rc == 0 || !strings.Contains(out, "job quartermaster-uninstall failed") {
+		t.Fatalf("the second try: exit code %d: %s", rc, out)
+	}
+
 	// Anyone who decides to stay goes back to the revision that is there; docs/install.md says so.
 	helm(t, "rollback", "quartermaster", "1")
 	upgraded(t, "replicaCount=1", "mps_enable=false")
@@ -602,6 +607,20 @@ func TestS2_helm_uninstall_runs_the_job_first(t *testing.T) {
 		t.Errorf("left: %s", left)
 	}
 	kubectl(t, "", "get", "apol", "default")
+}
+
+// A Job whose pod does not start, because there is no image or no node, ends by its deadline, and helm with it. Two minutes.
+func TestS2_helm_uninstall_ends_when_the_job_cannot_start(t *testing.T) {
+	if os.Getenv("QM_NIGHTLY") == "" {
+		t.Skip("waits for the shortest deadline: QM_NIGHTLY=1")
+	}
+	installed(t, "replicaCount=1", "uninstall.timeoutSeconds=120")
+	began := time.Now()
+	out, rc := run(chart.Tool("helm-*", "helm"), "", "uninstall", "quartermaster", "-n", namespace)
+	if took := time.Since(began); rc == 0 || !strings.Contains(out, "DeadlineExceeded") || took < 110*time.Second || took > 150*time.Second {
+		t.Errorf("after %s, exit code %d: %s", took, rc, out)
+	}
+	kubectl(t, "", "get", "deployment/quartermaster", "-n", namespace)
 }
 
 // With no operator in the cluster there may be no image either: nothing is asked.

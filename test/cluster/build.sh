@@ -17,7 +17,7 @@ Usage: build.sh [--k8s ${k8s_minors[0]}|${k8s_minors[1]}|all|none] [--tools LIST
 
   --k8s     Kubernetes programs to build: ${k8s_programs[*]} (default ${k8s_minors[0]})
   --tools   comma list of ${tool_names[*]} (default all)
-  --real-node  also what a real node takes: kubelet of those Kubernetes versions, ${real_node_units[*]}
+  --real-node  also what a real node takes: kubelet and kube-proxy of those Kubernetes versions, ${real_node_units[*]}
   --list    say what is built and what is not, build nothing
 
 Cold, on two cores: Kubernetes about 7 minutes a version, chainsaw 3, the other tools 3 together.
@@ -66,7 +66,7 @@ estimate() {
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
     kubectl) echo "40 s" ;;          etcd) echo "40 s" ;;                      etcdctl) echo "10 s" ;;
     kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "1 min" ;;
-    containerd) echo "1 min" ;;      kube-scheduler-1.35) echo "2 min" ;;    *) echo "20 s" ;;
+    containerd|coredns) echo "1 min" ;;  kube-scheduler-1.35) echo "2 min" ;;    *) echo "20 s" ;;
   esac
 }
 
@@ -94,7 +94,7 @@ build_tags() { if [[ $1 == containerd ]]; then echo no_btrfs,no_devmapper,no_zfs
 stamp_of() { # UNIT FLAGS: our own program's stamp covers its sources too
   local dir; dir=$(unit_folder "$1")
   { echo "$2"; cat "$dir/go.mod" "$dir/go.sum"
-    if [[ $1 == sim || $1 == node ]]; then find "$dir" -type f \( -name '*.go' -o -name '*.yaml' \) ! -name '*_test.go' -print0 | sort -z | xargs -0 cat; fi
+    if [[ $1 == sim || $1 == node || $1 == coredns ]]; then find "$dir" -type f \( -name '*.go' -o -name '*.yaml' \) ! -name '*_test.go' -print0 | sort -z | xargs -0 cat; fi
   } | sha256sum | cut -d' ' -f1
 }
 

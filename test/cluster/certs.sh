@@ -24,7 +24,7 @@ make_certs() {
   quietly openssl ecparam -name prime256v1 -genkey -noout -out certs/service-account.key
   quietly openssl ec -in certs/service-account.key -pubout -out certs/service-account.pub
   issue server /CN=kube-apiserver extendedKeyUsage=serverAuth \
-    "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,IP:127.0.0.1,IP:10.96.0.1"
+    "subjectAltName=DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local,IP:127.0.0.1,IP:10.96.0.1,IP:$server_address"
   client admin /O=system:masters/CN=kubernetes-admin
   client kube-controller-manager /CN=system:kube-controller-manager
   client kube-scheduler /CN=system:kube-scheduler

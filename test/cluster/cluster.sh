@@ -19,7 +19,7 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
 
   up        start a cluster; the last line on stdout is the path of its admin kubeconfig
               [--k8s ${k8s_minors[0]}|${k8s_minors[1]}] [--port P] [--nodes N] [--no-kwok] [--no-scheduler]
-              [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-node]
+              [--apiserver-arg=ARG]... [--kcm-arg=ARG]... [--real-nodes N | --real-node]
   down      stop it and delete its folder                        [--all, with QUARTERMASTER_CLUSTERS]
   status    what runs, on which ports, with how much memory; of every cluster when no name is given
   env       print 'export KUBECONFIG=... PATH=...' for a shell: eval "\$(cluster.sh env)"
@@ -29,15 +29,19 @@ Usage: cluster.sh VERB [--name NAME] ...              (NAME: "default" when not 
   sa-kubeconfig  write and print a kubeconfig with a token of a ServiceAccount, as a pod of it would have
               --namespace NS --serviceaccount SA [--duration 1h] [--token-file]
 
-With --real-node the cluster also has $node_name, with containerd and a kubelet of its own, tainted and labelled as a control plane's node:
-  node-check    can this machine have one? exit code 1 and one line when not
-  node-exec     COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
-  node-image    NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and give it
-                to the node
-                NAME:TAG --archive FILE   give it an OCI archive whose image is called TAG
-  node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the node, as 10.96.0.77:443, leads to TARGET on this machine
+With --real-nodes N, 1 to $most_nodes, the cluster also has real-1 to real-N. Each has containerd, a kubelet and kube-proxy in namespaces
+of its own; pods reach each other, Services and the cluster's DNS (CoreDNS). real-1 is tainted and labelled as a control plane's node.
+--real-node is --real-nodes 1.
+  node-check    can this machine have them? exit code 1 and one line when not
+  node-exec     [--node real-1] COMMAND...   run it in the node's namespaces (its /etc/kubernetes is node/etc/kubernetes in the cluster's folder)
+  node-image    [--node NODE] NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]   make an image of programs of this machine and
+                give it to that node, or to all
+                [--node NODE] NAME:TAG --archive FILE   give them an OCI archive whose image is called TAG
+  node-freeze, node-thaw   [--node real-1]   stop all its processes where they are, pods too; and let them go on
+  node-forward  LISTEN=TARGET...   until it is ended: LISTEN in the nodes' network, as $server_address:8443, leads to TARGET on this machine
 
-Components: ${components[*]} (apiserver, kcm and scheduler for short).
+Components: etcd kube-apiserver kube-controller-manager kube-scheduler kwok leases (apiserver, kcm and scheduler for short); with real
+nodes also network, and ${node_parts[*]} of real-1, or with -2 behind them of real-2.
 KUBEBUILDER_ASSETS, when set, brings ${assets_programs[*]}. Exit codes: 0 done, 1 failed, 2 wrong usage.
 EOF
 }
@@ -51,20 +55,20 @@ wrong() { die "$1 (try --help)" 2; }
 (($#)) || { usage >&2; exit 2; }
 verb=$1; shift
 case $verb in
-  up|down|status|env|restart|stop|start|logs|sa-kubeconfig|node-check|node-exec|node-image|node-forward) ;;
+  up|down|status|env|restart|stop|start|logs|sa-kubeconfig|node-check|node-exec|node-image|node-freeze|node-thaw|node-forward) ;;
   -h|--help|help) usage; exit 0 ;;
   *) wrong "unknown verb '$verb'" ;;
 esac
 
-name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_node= apiserver_args=() kcm_args=() all= component= signal=TERM
+name=default named= minor=${k8s_minors[0]} port= nodes=0 kwok=yes scheduler=yes real_nodes=0 node= apiserver_args=() kcm_args=() all= component= signal=TERM
 lines=20 follow= namespace= serviceaccount= duration=1h token_file= words=()
 takes() { [[ " $1 " == *" $verb "* ]] || wrong "'$verb' does not take $2"; }
 while (($#)); do
   option=$1; shift
-  if [[ $verb == node-* && $option != --name && $option != --name=* ]]; then words=("$option" "$@"); break; fi
+  if [[ $verb == node-* && ! $option =~ ^--(name|node)(=|$) ]]; then words=("$option" "$@"); break; fi
   if [[ $option == --*=* ]]; then set -- "${option#*=}" "$@"; option=${option%%=*}; fi
   case $option in  # options with a value
-    --name|--k8s|--port|--nodes|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration)
+    --name|--k8s|--port|--nodes|--real-nodes|--node|--apiserver-arg|--kcm-arg|--signal|--lines|--namespace|--serviceaccount|--duration)
       (($#)) || wrong "$option needs a value"; value=$1; shift ;;
   esac
   case $option in
@@ -74,7 +78,9 @@ while (($#)); do
     --nodes) takes up "$option"; nodes=$value ;;
     --no-kwok) takes up "$option"; kwok= ;;
     --no-scheduler) takes up "$option"; scheduler= ;;
-    --real-node) takes up "$option"; real_node=yes ;;
+    --real-nodes) takes up "$option"; real_nodes=$value ;;
+    --real-node) takes up "$option"; real_nodes=1 ;;
+    --node) takes "node-exec node-image node-freeze node-thaw" "$option"; node=$value ;;
     --apiserver-arg) takes up "$option"; apiserver_args+=("$value") ;;
     --kcm-arg) takes up "$option"; kcm_args+=("$value") ;;
     --all) takes down "$option"; all=yes ;;
@@ -93,7 +99,9 @@ done
 number() { [[ $2 =~ ^[0-9]{1,6}$ ]] || wrong "$1 needs a number, not '$2'"; }
 [[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || wrong "--name '$name' must be lower case letters, digits and dashes, 41 at most"
 [[ " ${k8s_minors[*]} " == *" $minor "* ]] || wrong "--k8s '$minor' is not one of: ${k8s_minors[*]}"
-number --nodes "$nodes"; number --lines "$lines"
+number --nodes "$nodes"; number --lines "$lines"; number --real-nodes "$real_nodes"
+((real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is too many: 1 to $most_nodes"
+[[ -z $node || $node =~ ^real-[1-$most_nodes]$ ]] || wrong "--node '$node' is not real-1 to real-$most_nodes"
 if [[ -n $port ]]; then number --port "$port"; ((port > 0 && port < 65536)) || wrong "--port $port is not a port"; fi
 ((nodes == 0)) || [[ -n $kwok ]] || wrong "--nodes needs KWOK: without it no node becomes Ready"
 kill -l "$signal" >/dev/null 2>&1 || wrong "--signal '$signal' is not a signal"
@@ -102,11 +110,11 @@ case $component in apiserver) component=kube-apiserver ;; kcm) component=kube-co
 case $verb in
   restart|stop|start) [[ -n $component ]] || wrong "$verb needs a component: ${components[*]}" ;;
   sa-kubeconfig) [[ -n $namespace && -n $serviceaccount ]] || wrong "sa-kubeconfig needs --namespace and --serviceaccount" ;;
-  node-check) ;;
+  node-check|node-freeze|node-thaw) ((${#words[@]} == 0)) || wrong "$verb does not take '${words[*]}'" ;;
   node-exec) ((${#words[@]})) || wrong "node-exec needs a COMMAND" ;;
   node-image) ((${#words[@]} > 1)) || wrong "node-image needs NAME:TAG and PROGRAM:PATH, as in example.test/mine:1 ./mine:/bin/mine"
     [[ ${words[1]} != --archive || ${#words[@]} == 3 ]] || wrong "node-image NAME:TAG --archive needs one FILE" ;;
-  node-forward) ((${#words[@]})) || wrong "node-forward needs LISTEN=TARGET, as in 10.96.0.77:443=127.0.0.1:8443" ;;
+  node-forward) ((${#words[@]})) || wrong "node-forward needs LISTEN=TARGET, as in $server_address:8443=127.0.0.1:8443" ;;
 esac
 folder=$clusters/$name
 
@@ -139,7 +147,7 @@ take_down() { # in any state, also half started
   for c in $(started); do
     [[ ! -f pids/$c || -n $(pid_of "$c") ]] || { say "$c of \"$name\" had ended by itself; its last lines:"; tail -n 40 "logs/$c.log" >&2; }
   done
-  take_node_down
+  take_nodes_down
   for ((i = ${#components[@]} - 1; i >= 0; i--)); do stop "${components[i]}"; done
   cd /; rm -rf "$folder"
 }
@@ -176,12 +184,11 @@ choose_ports() {
 # ---- up ----
 
 up() {
-  local obstacle; obstacle=${real_node:+$(node_obstacle)}
-  [[ -z $obstacle ]] || die "no real node on this machine: $obstacle"
+  ((real_nodes == 0)) || node_check
   lock
   if [[ -f $folder/cluster.env ]]; then already_up && return; fi
   [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
-  "$here/build.sh" --k8s "$minor" --tools etcd,kwok,sim ${real_node:+--real-node} 8>&-
+  "$here/build.sh" --k8s "$minor" --tools etcd,kwok,sim $( ((real_nodes == 0)) || echo --real-node) 8>&-
   say_assets
   command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
 
@@ -197,7 +204,7 @@ up() {
   certificate_kubeconfig kubeconfig "https://127.0.0.1:$APISERVER_PORT" admin
   for c in kube-controller-manager kube-scheduler kwok; do certificate_kubeconfig "certs/$c.kubeconfig" "https://127.0.0.1:$APISERVER_PORT" "$c"; done
   write_config_files
-  if [[ -n $real_node ]]; then write_egress; mapfile -t -O "${#apiserver_args[@]}" apiserver_args < <(node_apiserver_args); fi
+  if ((real_nodes)); then write_egress; mapfile -t -O "${#apiserver_args[@]}" apiserver_args < <(node_apiserver_args); fi
   write_start_files
   [[ -n $kwok ]] || rm start/kwok start/leases
   [[ -n $scheduler ]] || rm start/kube-scheduler
@@ -210,7 +217,7 @@ up() {
   for c in $(started); do await "$c" || die "$c did not start"; done
   await_default_account || die "the ServiceAccount \"default\" was not made in 60 s"
   if ((nodes)); then make_nodes; fi
-  if [[ -n $real_node ]]; then write_node_files; start_node; fi
+  if ((real_nodes)); then make_real_nodes; fi
   write_env
   trap - EXIT INT TERM
   say "\"$name\" is ready after $(seconds_since "$began") s"
@@ -239,7 +246,8 @@ already_up() { # 0: it serves; 1: nothing of it runs any more, start afresh
     die "\"$name\" is up, but these do not run: $(comm -13 <(running | sort) <(started | sort) | tr '\n' ' ')- start them (cluster.sh start) or take it down"
   fi
   [[ $K8S_MINOR == "$minor" ]] || die "\"$name\" is up already, with Kubernetes $K8S_MINOR: take it down first or use another --name"
-  [[ -z $real_node || -f start/node ]] || die "\"$name\" is up already, without a real node: take it down first or use another --name"
+  ((real_nodes == 0 || real_nodes == $(all_nodes | wc -l))) ||
+    die "\"$name\" is up already, with $(all_nodes | wc -l) real nodes: take it down first or use another --name"
   say "\"$name\" is already up"
   echo "$folder/kubeconfig"
 }
@@ -250,6 +258,16 @@ await_default_account() {
     ((SECONDS < deadline)) || return 1
     sleep 0.1
   done
+}
+
+make_real_nodes() {
+  local i
+  say "making $real_nodes real nodes"
+  write_network_files; start_network
+  for ((i = 1; i <= real_nodes; i++)); do write_node_files $i; done
+  # shellcheck disable=SC2046  # numbers
+  start_nodes $(all_nodes)
+  if [[ -n $scheduler ]]; then start_dns; else say "no CoreDNS: nothing would schedule its pods"; fi
 }
 
 make_nodes() { # plain ones; the simulator (test/sim) makes nodes with cards
@@ -302,12 +320,13 @@ status() {
   local c pid state rc=0
   for c in "${components[@]}"; do
     local -A ports=([etcd]=$ETCD_PORT [kube-apiserver]=$APISERVER_PORT [kube-controller-manager]=$KCM_PORT [kube-scheduler]=$SCHEDULER_PORT [kwok]=$KWOK_PORT
-      [leases]=- [node]=- [containerd]=- [kubelet]=-)
+      [leases]=-)
+    [[ -f start/$c || $c != network && -z $(node_part "$c") ]] || continue
     [[ -f start/$c ]] || { printf '%-24s %-9s\n' "$c" "left out"; continue; }
     pid=$(pid_of "$c")
-    if [[ -z $pid ]]; then printf '%-24s %-9s %-9s %-7s\n' "$c" stopped - "${ports[$c]}"; rc=1; continue; fi
+    if [[ -z $pid ]]; then printf '%-24s %-9s %-9s %-7s\n' "$c" stopped - "${ports[$c]:--}"; rc=1; continue; fi
     if answers "$c"; then state=ready; else state=unready rc=1; fi
-    printf '%-24s %-9s %-9s %-7s %s MiB\n' "$c" "$state" "$pid" "${ports[$c]}" "$(awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$pid/status")"
+    printf '%-24s %-9s %-9s %-7s %s MiB\n' "$c" "$state" "$pid" "${ports[$c]:--}" "$(awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$pid/status")"
   done
   return $rc
 }
@@ -317,16 +336,21 @@ print_env() { enter; printf 'export KUBECONFIG=%q PATH=%s:"$PATH"\n' "$KUBECONFI
 change() { # stop, start or restart one component
   enter; lock; enter
   [[ -f start/$component ]] || die "\"$name\" was made without $component"
-  if [[ $component == node ]]; then change_node; return; fi
+  if [[ $component == network || $(node_part "$component") == node ]]; then change_namespaces; return; fi
   [[ $verb == start ]] || stop "$component" "$signal"
   [[ $verb != stop ]] || return 0
   start "$component"; await "$component" || die "$component did not start"
 }
 
-change_node() { # everything in its namespaces ends with them, as when a machine is switched off
-  local c
-  [[ $verb == start ]] || for c in node containerd kubelet; do stop "$c" "$signal"; done
-  [[ $verb == stop ]] || start_node
+change_namespaces() { # everything in a node's namespaces ends with them, as when a machine is switched off
+  local c i; i=$(node_number "$component")
+  if [[ $verb != start ]]; then
+    if [[ $component != network ]]; then freeze_node "$i" no; fi # what is frozen does not end
+    stop "$component" "$signal"; stop "$component-init" KILL
+    if [[ $component != network ]]; then for c in "${node_parts[@]}"; do stop "$c$(suffix "$i")" "$signal"; done; fi
+  fi
+  [[ $verb != stop ]] || return 0
+  if [[ $component == network ]]; then start_network; else start_nodes "$i"; fi
 }
 
 node_check() {
@@ -334,7 +358,7 @@ node_check() {
   [[ -z $obstacle ]] || die "no real node on this machine: $obstacle"
 }
 
-node_word() { # node-exec, node-image, node-forward
+node_word() { # node-exec, node-image, node-freeze, node-thaw, node-forward
   local file resolved=() word end=
   if [[ $verb == node-image && ${words[1]} == --archive ]]; then
     file=$(readlink -f -- "${words[2]}") && [[ -f $file ]] || die "no file ${words[2]}"
@@ -349,11 +373,16 @@ node_word() { # node-exec, node-image, node-forward
     done
   fi
   enter
-  [[ -f start/node ]] || die "\"$name\" was made without --real-node"
+  [[ -f start/network ]] || die "\"$name\" was made without real nodes"
+  local i nodes pid; i=${node:-real-1}; i=${i#real-}; nodes=${node:+$i}
+  [[ -f start/node$(suffix "$i") ]] || die "\"$name\" has no node $node"
   case $verb in
-    node-exec) in_node env PATH="$(unit_home containerd)/bin:$PROGRAMS_PATH:$PATH" "${words[@]}" ;;
-    node-image) if [[ ${words[1]} == --archive ]]; then import_archive "${words[0]}" "$file"; else import_image "${resolved[@]}"; fi ;;
-    node-forward) local pid; pid=$(node_init) || exit; exec "$(real_node)" forward --pid "$pid" "${words[@]}" ;;
+    node-exec) in_node "$i" env PATH="$(unit_home containerd)/bin:$PROGRAMS_PATH:$PATH" "${words[@]}" ;;
+    node-image) nodes=${nodes:-$(all_nodes | xargs)}
+      if [[ ${words[1]} == --archive ]]; then import_archive "$nodes" "${words[0]}" "$file"; else import_image "$nodes" "${resolved[@]}"; fi ;;
+    node-freeze) freeze_node "$i" yes || die "$(node_name "$i") could not be frozen" ;;
+    node-thaw) freeze_node "$i" no || die "$(node_name "$i") could not be thawed" ;;
+    node-forward) pid=$(namespaces_of network) || exit; exec "$(real_node)" forward --pid "$pid" "${words[@]}" ;;
   esac
 }
 

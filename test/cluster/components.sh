@@ -3,7 +3,9 @@
 # A component is a file start/NAME (its whole command line, so a restart is exact), pids/NAME (pid and start time: a pid used again
 # by another process is never signalled) and logs/NAME.log. All functions run in the cluster's folder, with cluster.env sourced.
 
-components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok leases node containerd kubelet)  # start order; stopped in reverse. The last three: node.sh
+# In start order; stopped in reverse. Those from `network` on: node.sh
+components=(etcd kube-apiserver kube-controller-manager kube-scheduler kwok leases network)
+for suffix in "" -2 -3 -4; do components+=({node,containerd,kubelet,kube-proxy}"$suffix"); done
 
 # write_start NAME PROGRAM ARG...
 # The garbage collector waits until the heap has grown fivefold instead of twofold: a lane of tests then takes about 15 % less CPU, and
@@ -28,10 +30,11 @@ write_start_files() { # uses the arrays apiserver_args and kcm_args of `up`
     --listen-peer-urls="http://127.0.0.1:$ETCD_PEER_PORT" --initial-advertise-peer-urls="http://127.0.0.1:$ETCD_PEER_PORT" \
     --initial-cluster="etcd=http://127.0.0.1:$ETCD_PEER_PORT"
   # The advertised address only fills the Endpoints of the Service `kubernetes`, where loopback is refused; a documentation address
-  # (RFC 5737) also keeps kube-apiserver from looking for a default route, which a closed machine does not have.
+  # (RFC 5737) also keeps kube-apiserver from looking for a default route, which a closed machine does not have. Real nodes and their pods
+  # reach the server there.
   write_start kube-apiserver "$(program_path "$K8S_MINOR" kube-apiserver)" \
     --etcd-servers="http://127.0.0.1:$ETCD_PORT" \
-    --bind-address=127.0.0.1 --secure-port="$APISERVER_PORT" --advertise-address=192.0.2.1 --service-cluster-ip-range=10.96.0.0/16 \
+    --bind-address=127.0.0.1 --secure-port="$APISERVER_PORT" --advertise-address="$server_address" --service-cluster-ip-range=10.96.0.0/16 \
     --tls-cert-file="$dir/certs/server.crt" --tls-private-key-file="$dir/certs/server.key" --client-ca-file="$dir/certs/ca.crt" \
     --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
     --service-account-issuer=https://kubernetes.default.svc.cluster.local \
@@ -111,7 +114,7 @@ close_files() { local fd; for fd in /proc/self/fd/*; do fd=${fd##*/}; if ((fd > 
 start() { # NAME: in a session of its own, so that Ctrl-C at a terminal reaches only cluster.sh, and holding none of its caller's files
   local pid
   [[ -z $(pid_of "$1") ]] || return 0
-  case $1 in containerd|kubelet) start_in_node "$1"; return ;; esac
+  case $(node_part "$1") in containerd|kubelet|kube-proxy) start_in_node "$1"; return ;; esac
   (close_files; exec setsid "$PWD/start/$1") >>"logs/$1.log" 2>&1 </dev/null &
   pid=$!; disown
   echo "$pid $(birth "$pid")" >"pids/$1"

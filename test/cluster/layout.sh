@@ -6,7 +6,7 @@ cache_root=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
 k8s_minors=(1.36 1.30)                       # the newest and the oldest server supported; the first is the default
 k8s_programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
 tool_names=(etcd kwok helm chainsaw sim scheduler-1.35) # the last: one minor older than the newest server
-real_node_units=(containerd node)              # and kubelet of the Kubernetes version: built only where a real node is asked for
+real_node_units=(containerd coredns node)      # and kubelet and kube-proxy of the Kubernetes version: built only where a real node is asked for
 assets_programs=(kube-apiserver etcd kubectl)  # what a KUBEBUILDER_ASSETS folder brings
 
 # unit_folder UNIT: the Go module a unit is built from. A unit is a Kubernetes minor version, kubelet- and such, or a tool's name.
@@ -29,9 +29,10 @@ unit_packages() {
     helm)     echo "helm helm.sh/helm/v3/cmd/helm" ;;
     chainsaw) echo "chainsaw github.com/kyverno/chainsaw" ;;
     sim)      echo "sim ." ;;
-    kubelet-*) echo "kubelet k8s.io/kubernetes/cmd/kubelet" ;;
+    kubelet-*) for p in kubelet kube-proxy; do echo "$p k8s.io/kubernetes/cmd/$p"; done ;;
     scheduler-*) echo "kube-$1 k8s.io/kubernetes/cmd/kube-scheduler" ;;
     containerd) for p in containerd containerd-shim-runc-v2 ctr; do echo "$p github.com/containerd/containerd/v2/cmd/$p"; done ;;
+    coredns)  echo "coredns ." ;;
     node)     echo "real-node ." ;;
   esac
 }
@@ -48,6 +49,7 @@ unit_version() {
     helm)     module_version "$dir" helm.sh/helm/v3 ;;
     chainsaw) module_version "$dir" github.com/kyverno/chainsaw ;;
     containerd) module_version "$dir" github.com/containerd/containerd/v2 ;;
+    coredns)  module_version "$dir" github.com/coredns/coredns ;;
     sim|node) echo dev ;;
   esac
 }

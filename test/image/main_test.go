@@ -1,4 +1,4 @@
-// Package image is about the image of the operator, and about the operator as pods of it on a real node.
+// Package image is about the image of the operator, and about the operator as pods of it on real nodes.
 package image
 
 import (
@@ -17,14 +17,13 @@ var (
 	first   built // the image of this checkout
 )
 
-// One cluster with a real node and its own kube-scheduler, and no simulated nodes. Its API server reaches Services by their endpoints,
-// because no kube-proxy runs here. QM_IMAGE_CLUSTER names a cluster that is left running.
+// One cluster with two real nodes and its own kube-scheduler, and no simulated nodes. QM_IMAGE_CLUSTER names a cluster that is left running.
 func TestMain(m *testing.M) {
 	os.Exit(kit.RunLane(m, "image", "QM_IMAGE_CLUSTER", func(name string) (err error) {
 		if first, err = build(kit.Root()); err != nil {
 			return err
 		}
-		cluster, err = kit.Up(ctx, name, minor, "--real-node", "--no-kwok", "--apiserver-arg=--enable-aggregator-routing=true")
+		cluster, err = kit.Up(ctx, name, minor, "--real-nodes", "2", "--no-kwok")
 		return err
 	}))
 }

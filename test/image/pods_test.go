@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	nodeName = "real-1"
+	nodeName = kit.RealNode // the one with cards
 	registry = "quartermaster.test"
 	pause    = registry + "/pause:1" // the plugin of these tests does nothing but wait
 	gpu      = "nvidia.com/gpu"
@@ -159,10 +159,11 @@ func TestTheProductRunsAsPods(t *testing.T) {
 		name string
 		run  func(p *product)
 	}{
-		{"services", startServices}, {"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
+		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
 		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
 		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"leader deleted", (*product).handOver},
-		{"leader killed", (*product).takeOver}, {"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
+		{"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
+		{"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {
 		if !t.Run(strings.ReplaceAll(step.name, " ", "_"), func(t *testing.T) { step.run(&product{p.Scenario, t}) }) {
 			return
@@ -176,8 +177,8 @@ func install(p *product) {
 	p.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace",
 		"--set", "image.registry="+registry+",image.pullPolicy=Never,pgpu_enable=true,policy.modules.pgpu.image="+pause, "--wait", "--timeout", "90s")
 	pods := p.operators()
-	if len(pods) != 2 {
-		p.t.Fatalf("%d pods of the operator", len(pods))
+	if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
+		p.t.Fatalf("%d pods of the operator, not one on each node:\n%s", len(pods), p.run("kubectl", "get", "pods", "-A", "-o", "wide"))
 	}
 	for _, pod := range pods {
 		status := pod.Status.ContainerStatuses[0]
@@ -199,17 +200,21 @@ func install(p *product) {
 func (p *product) runWithFewRights() {
 	found := map[string]int{}
 	all, _ := filepath.Glob("/proc/[0-9]*")
-	inits, err := p.PID("node-init")
-	must(p.t, err)
-	node, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", inits))
-	must(p.t, err)
+	ours := map[string]bool{}
+	for _, node := range []string{"node-init", "node-2-init"} {
+		first, err := p.PID(node)
+		must(p.t, err)
+		namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", first))
+		must(p.t, err)
+		ours[namespace] = true
+	}
 	for _, process := range all {
 		command, _ := os.ReadFile(process + "/cmdline")
 		part := strings.SplitN(string(command), "\x00", 3)
 		if len(part) < 2 || part[0] != "/quartermaster" {
 			continue
 		}
-		if parent := pidNamespaceOfParent(process); parent != node {
+		if !ours[pidNamespaceOfParent(process)] {
 			continue // of another cluster
 		}
 		found[part[1]]++
@@ -277,18 +282,23 @@ func (p *product) enrolTheNode() {
 	p.becomes(30*time.Second, "Ready", "Enrolled")
 }
 
-// answerTheWebhook makes pods that no node can run, which the API server asks the webhook about by its Service. No pod is stored.
-func (p *product) answerTheWebhook() {
-	const calls = `quartermaster_http_requests_total{server="webhook",path="/mutate/compatibility",status="200"}`
-	before := p.metrics(calls)
+// asks makes pods that no node can run, which the API server asks the webhook about by its Service. No pod is stored.
+func (p *product) asks(count int) {
+	p.t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "asks", Namespace: "default", Annotations: map[string]string{"quartermaster.io/cuda": ">=12.4"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: pause,
 			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gpu: resource.MustParse("1")}}}}}}
-	const count = 4
 	for range count {
 		_, err := p.Client.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		must(p.t, err)
 	}
+}
+
+func (p *product) answerTheWebhook() {
+	const calls = `quartermaster_http_requests_total{server="webhook",path="/mutate/compatibility",status="200"}`
+	const count = 4
+	before := p.metrics(calls)
+	p.asks(count)
 	if answered := p.metrics(calls) - before; answered != count {
 		p.t.Errorf("the webhook answered %.0f calls, not %d", answered, count)
 	}
@@ -309,12 +319,18 @@ func (p *product) successor(patience time.Duration, before string) (took time.Du
 		holder, _ := p.leader()
 		return holder != "" && holder != before, fmt.Errorf("%s leads", holder)
 	})
+	p.whole()
+	return took
+}
+
+// whole waits until both pods are ready and all is well.
+func (p *product) whole() {
+	p.t.Helper()
 	p.await(60*time.Second, "two are ready", func() (bool, error) {
 		deployment, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster", metav1.GetOptions{})
 		return err == nil && deployment.Status.ReadyReplicas == 2, err
 	})
 	p.becomes(30*time.Second, "Ready", "Enrolled")
-	return took
 }
 
 // handOver: a pod that is asked to end gives the lease away.
@@ -330,7 +346,7 @@ func (p *product) takeOver() {
 	pod, err := p.Client.CoreV1().Pods(kit.Namespace).Get(ctx, name, metav1.GetOptions{})
 	must(p.t, err)
 	container := strings.TrimPrefix(pod.Status.ContainerStatuses[0].ContainerID, "containerd://")
-	p.script("node-exec", "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
+	p.script("node-exec", "--node", pod.Spec.NodeName, "ctr", "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", container)
 	p.successor(30*time.Second, holder)
 	after, err := p.Client.CoreV1().Pods(kit.Namespace).Get(ctx, name, metav1.GetOptions{})
 	must(p.t, err)

@@ -6,9 +6,9 @@ set -euo pipefail
 usage() {
   cat <<'H'
 usage: run.sh [--k8s 1.36|1.30] [-run REGEX] [--cluster NAME]
-Builds the image of build/release/quartermaster twice, in two folders, and reads it. Then installs the chart with it on a real node.
+Builds the image of build/release/quartermaster twice, in two folders, and reads it. Then installs the chart with it on two real nodes.
 Prints `go test -v` output; exit code 0 when all passed, 1 when a test failed, 2 on wrong usage, 77 and one line when this machine can
-have no real node (it takes root and cgroups) or make no image. Four minutes, most of it waiting.
+have no real nodes (it takes root and cgroups) or make no image. Four minutes, most of it waiting.
   -run REGEX      only tests whose name matches
   --cluster NAME  use this cluster (made by an earlier run), start it when it is not there, and leave it up
 H
@@ -20,6 +20,4 @@ read_options "--k8s -run --cluster" "$@"
 "$root/image/build.sh" --check || exit 77
 [[ -x $root/build/release/quartermaster ]] || die "no program build/release/quartermaster: ./dev build release quartermaster"
 build_cluster etcd,kwok,helm --real-node
-. "$root/test/cluster/go.sh"
-export QM_GO=$go # the tests build a program, too
 go_test -timeout 15m .

@@ -3,7 +3,6 @@ package image
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,42 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"quartermaster.io/test/faults/kit"
 )
-
-const servicesPod = `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: services, namespace: kube-system}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: services}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
-subjects: [{kind: ServiceAccount, name: services, namespace: kube-system}]
----
-apiVersion: v1
-kind: Pod
-metadata: {name: services, namespace: kube-system}
-spec:
-  serviceAccountName: services
-  hostNetwork: true
-  tolerations: [{operator: Exists}]
-  terminationGracePeriodSeconds: 0
-  containers: [{name: services, image: "quartermaster.test/services:1", imagePullPolicy: Never}]
-`
-
-// startServices: pods reach Services by name and address from now on.
-func startServices(p *product) {
-	folder := p.t.TempDir()
-	program := filepath.Join(folder, "services")
-	build := exec.Command(os.Getenv("QM_GO"), "build", "-buildvcs=false", "-o", program, "./services")
-	if said, err := build.CombinedOutput(); err != nil {
-		p.t.Fatalf("%v: %s", err, said)
-	}
-	p.script("node-image", registry+"/services:1", program+":/services")
-	_, err := p.Run(servicesPod, "kubectl", "apply", "-f", "-")
-	must(p.t, err)
-	p.run("kubectl", "wait", "pod/services", "-n", "kube-system", "--for=condition=Ready", "--timeout=30s")
-}
 
 // schedulerMode writes it into the policy, next to what the values of the chart say there.
 func (p *product) schedulerMode(spec string) {
@@ -75,7 +38,8 @@ func (p *product) runTheScheduler() {
 		rows, _, _ := unstructured.NestedSlice(policy.Object, "status", "schedulers")
 		return len(rows) == 1 && rows[0].(map[string]any)["reason"] == "Dedicated", fmt.Errorf("%v", rows)
 	})
-	p.placesAPod("quartermaster")
+	p.placesAPod("quartermaster", func() {})
+	p.lagBehind("quartermaster")
 	p.schedulerMode(`{"mode": "None", "image": null, "replicas": null}`)
 	p.await(60*time.Second, "the scheduler is gone", func() (bool, error) {
 		_, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster-scheduler", metav1.GetOptions{})
@@ -83,8 +47,8 @@ func (p *product) runTheScheduler() {
 	})
 }
 
-// placesAPod with a card: this scheduler takes it, the extender binds it, and the kubelet runs it.
-func (p *product) placesAPod(scheduler string) {
+// placesAPod with a card: this scheduler takes it, the extender binds it, and the kubelet runs it. interlude comes before the last two.
+func (p *product) placesAPod(scheduler string, interlude func()) {
 	p.t.Helper()
 	const bind = `quartermaster_http_requests_total{server="extender",path="/scheduler/bind",status="200"`
 	none, before := int64(0), p.metrics(bind)
@@ -97,7 +61,8 @@ func (p *product) placesAPod(scheduler string) {
 	if pod.Spec.SchedulerName != scheduler {
 		p.t.Errorf("the pod goes to the scheduler %s", pod.Spec.SchedulerName)
 	}
-	p.await(30*time.Second, "a pod with a card runs", func() (bool, error) {
+	interlude()
+	p.await(60*time.Second, "a pod with a card runs", func() (bool, error) {
 		if pod, err = pods.Get(ctx, pod.Name, metav1.GetOptions{}); err != nil {
 			return false, err
 		}
@@ -142,7 +107,7 @@ func (p *product) runTheStaticPod() {
 	}
 	p.schedulerMode(`{"mode": "StaticPod"}`)
 	row("Applied")
-	p.placesAPod("default-scheduler")
+	p.placesAPod("default-scheduler", func() {})
 	p.schedulerMode(`{"mode": "None"}`)
 	row("Off")
 	if after, err := os.ReadFile(file); err != nil || string(after) != string(manifest) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"quartermaster.io/test/faults/kit"
@@ -140,12 +141,18 @@ func (m *controlPlaneNode) asKubeadmWrote(what, manifest string, others ...strin
 	}
 }
 
-// reachable: the extender's Service leads to the tap.
+// reachable: the extender's Service leads to the tap, which an endpoint outside the cluster stands for.
 func (m *controlPlaneNode) reachable() {
 	m.t.Helper()
 	service, err := m.Client.CoreV1().Services(kit.Namespace).Get(ctx, "quartermaster-extender", metav1.GetOptions{})
 	must(m.t, err)
-	forward := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-forward", "--name", m.Name, service.Spec.ClusterIP+":443="+m.tap.Address())
+	const outside, port = "192.0.2.1", 9443
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "tap", Namespace: service.Namespace, Labels: map[string]string{
+		discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: "test"}}, AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{outside}}}, Ports: []discoveryv1.EndpointPort{{Name: new(service.Spec.Ports[0].Name), Port: new(int32(port))}}}
+	_, err = m.Client.DiscoveryV1().EndpointSlices(slice.Namespace).Create(ctx, slice, metav1.CreateOptions{})
+	must(m.t, err)
+	forward := exec.Command(filepath.Join(kit.Root(), "test/cluster/cluster.sh"), "node-forward", "--name", m.Name, fmt.Sprintf("%s:%d=%s", outside, port, m.tap.Address()))
 	out, err := forward.StdoutPipe()
 	must(m.t, err)
 	must(m.t, forward.Start())

@@ -1,9 +1,11 @@
 #!/bin/bash
-# init.sh FOLDER HOSTNAME ADDRESS SERVICES REAL-NODE: process 1 of the real node, in namespaces of its own: gives it its own /run, /var/lib, /var/log
-# and /etc/kubernetes, its addresses, and waits. Nothing of it is seen outside, and all of it goes with the last process in here.
+# init.sh FOLDER HOSTNAME CGROUP REAL-NODE: process 1 of a real node, in namespaces of its own: gives it its own /run, /var/lib, /var/log and
+# /etc/kubernetes, and waits. Nothing of it is seen outside, and all of it goes with the last process in here. node.sh joins it to the
+# cluster's network. CGROUP: it and what it starts can be frozen there.
 set -euo pipefail
-folder=$1 hostname=$2 address=$3 services=$4 pause=$5
+folder=$1 hostname=$2 cgroup=$3 pause=$4
 
+echo 0 >"$cgroup/cgroup.procs"
 mount -n --make-rprivate /     # -n: nothing in the machine's /run either
 mount -n -t proc proc /proc
 mount -n -t tmpfs -o mode=755 tmpfs /run
@@ -26,7 +28,7 @@ done
 
 hostname "$hostname"
 ip link set lo up
-ip address add "$address/32" dev lo       # a kubelet refuses loopback addresses
-ip route add local "$services" dev lo     # addresses of Services: only listeners on this node answer
+echo 1 >/proc/sys/net/ipv4/ip_forward
+echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables # or a pod gets no answer from a Service's pod on the same bridge
 touch /run/ready
 exec "$pause" pause

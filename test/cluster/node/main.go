@@ -1,5 +1,5 @@
-// The program real-node: what the test cluster's real node needs in addition to containerd, runc and kubelet. Namespaces of its own with a way in
-// and out for TCP, and images made from files on the disk.
+// The program real-node: what the test cluster's real nodes need in addition to containerd, runc, kubelet and kube-proxy. Namespaces of their
+// own, a way in and out of a network for TCP, and images made from files on the disk.
 package main
 
 import (
@@ -9,9 +9,10 @@ import (
 )
 
 const usage = `usage: real-node VERB ...
-  run --pid-file FILE --proxy SOCKET --network CIDR [--forward LISTEN=TARGET]... -- COMMAND...
+  run --pid-file FILE [--proxy SOCKET --network CIDR] [--forward LISTEN=TARGET]... -- COMMAND...
         COMMAND as process 1 of new mount, network, pid and host name namespaces, until it ends; all in there ends with it.
-        SOCKET speaks HTTP CONNECT: addresses of CIDR are those in there, others are the machine's.
+        SOCKET speaks HTTP CONNECT: addresses of CIDR are those in there, others are the machine's. Who connects to LISTEN in there reaches
+        TARGET on the machine.
   forward --pid PID LISTEN=TARGET...
         who connects to LISTEN in the network namespace of PID reaches TARGET on the machine
   image FILE.tar NAME:TAG [VARIABLE=VALUE]... PROGRAM:PATH... [-- COMMAND...]

@@ -19,8 +19,8 @@ type list []string
 func (l *list) String() string     { return strings.Join(*l, " ") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
-// run starts process 1 of the namespaces and is their door until it ends. The kernel ends everything in a pid namespace with its process
-// 1, and process 1 with this one, whichever way this one ends; mounts and network go with the last process.
+// run starts process 1 of the namespaces and is their door, where one is asked for, until it ends. The kernel ends everything in a pid
+// namespace with its process 1, and process 1 with this one, whichever way this one ends; mounts and network go with the last process.
 func run(args []string) error {
 	flags := flag.NewFlagSet("run", flag.ExitOnError)
 	var forwards list
@@ -30,8 +30,8 @@ func run(args []string) error {
 	flags.Var(&forwards, "forward", "")
 	flags.Parse(args)
 	inside, err := netip.ParsePrefix(*network)
-	if err != nil || *pidFile == "" || *socket == "" || flags.NArg() == 0 {
-		wrong("run needs --pid-file, --proxy, --network and a command")
+	if *pidFile == "" || flags.NArg() == 0 || *socket != "" && err != nil {
+		wrong("run needs --pid-file and a command, and --proxy needs --network")
 	}
 
 	first := exec.Command(flags.Arg(0), flags.Args()[1:]...)
@@ -52,8 +52,10 @@ func run(args []string) error {
 	if err := door.forward(forwards); err != nil {
 		return err
 	}
-	if err := door.proxy(*socket, inside); err != nil {
-		return err
+	if *socket != "" {
+		if err := door.proxy(*socket, inside); err != nil {
+			return err
+		}
 	}
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGTERM, syscall.SIGINT)

@@ -11,12 +11,23 @@ import (
 // AuditEvent is one finished request as the API server itself wrote it down. The cluster's policy logs every verb that changes.
 type AuditEvent struct {
 	Verb, UserAgent, RequestURI string
-	User                        struct{ Username string }
-	ObjectRef                   struct{ Resource, Subresource, Namespace, Name, APIGroup string }
-	ResponseStatus              struct{ Code int }
-	Received                    time.Time `json:"requestReceivedTimestamp"`
-	Answered                    time.Time `json:"stageTimestamp"`
-	Stage                       string
+	User                        struct {
+		Username string
+		Extra    map[string][]string
+	}
+	ObjectRef      struct{ Resource, Subresource, Namespace, Name, APIGroup string }
+	ResponseStatus struct{ Code int }
+	Received       time.Time `json:"requestReceivedTimestamp"`
+	Answered       time.Time `json:"stageTimestamp"`
+	Stage          string
+}
+
+// Pod is the name of the pod whose token was shown; empty for other ways to say who one is.
+func (e AuditEvent) Pod() string {
+	if names := e.User.Extra["authentication.kubernetes.io/pod-name"]; len(names) == 1 {
+		return names[0]
+	}
+	return ""
 }
 
 // By says whether the operator behind the proxy of that name sent it.

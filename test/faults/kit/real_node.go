@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// RealNode is the node of a cluster that was started with --real-node: it has a kubelet and a containerd of its own.
+// RealNode is the first node of a cluster that was started with --real-nodes: it has a kubelet and a containerd of its own.
 const RealNode = "real-1"
 
 // Script runs cluster.sh with a verb about this cluster and returns all it prints.
@@ -37,7 +37,7 @@ func Compile(dir, source string) (program string, err error) {
 	return program, nil
 }
 
-// CompileImage gives the real node an image of such a program, at this path in it; `more` are PROGRAM:PATH of others.
+// CompileImage gives the real nodes an image of such a program, at this path in it; `more` are PROGRAM:PATH of others.
 func (c *Cluster) CompileImage(image, source, path string, more ...string) error {
 	dir, err := os.MkdirTemp("", "image-")
 	if err != nil {

@@ -184,11 +184,12 @@ choose_ports() {
 # ---- up ----
 
 up() {
+  local with_real_nodes=; if ((real_nodes)); then with_real_nodes=yes; fi
   ((real_nodes == 0)) || node_check
   lock
   if [[ -f $folder/cluster.env ]]; then already_up && return; fi
   [[ ! -d $folder ]] || { say "clearing what an interrupted \"up\" of \"$name\" left"; take_down; }
-  "$here/build.sh" --k8s "$minor" --tools etcd,kwok,sim $( ((real_nodes == 0)) || echo --real-node) 8>&-
+  "$here/build.sh" --k8s "$minor" --tools etcd,kwok,sim ${with_real_nodes:+--real-node} 8>&-
   say_assets
   command -v openssl >/dev/null || die "openssl is needed to make the cluster's certificates (Debian: apt-get install openssl)"
 

@@ -205,13 +205,13 @@ real_node_checks() {
     ./cluster.sh node-freeze --name "$name" --node real-2                      # one that is frozen must go, too
     check "$version: down, after a node was killed and one frozen" ./cluster.sh down --name "$name"
     check "$version: no process of it is left"             no_process_of "$QUARTERMASTER_CLUSTERS/$name/"
-    for part in $left; do check "$version: nobody is in namespace $part" soon 10 no_process_in "$part"; done
+    for part in $left; do check "$version: no one is in namespace $part" soon 10 no_process_in "$part"; done
     check "$version: the machine is as before"             diff <(echo "$before") <(machine "$QUARTERMASTER_CLUSTERS/$name")
   done
 }
 
 if [[ -z $real_only ]]; then control_plane_checks; fi
-if obstacle=$(./cluster.sh node-check 2>&1); then real_node_checks; else echo "skip  real nodes: $obstacle"; fi
+if obstacle=$(./cluster.sh node-check 2>&1); then real_node_checks; else echo "skip  real nodes: $obstacle"; [[ -z $real_only ]] || exit 77; fi
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

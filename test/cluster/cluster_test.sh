@@ -210,7 +210,7 @@ real_node_checks() {
     check "$version: and its pod runs again"               soon 30 answers on-2 "http://$(dns_pod_on real-1):8181/ready" OK
 
     left=$(for part in network node node-2; do processes_of $part; done)
-    check "$version: the nodes have processes"             test "$(wc -l <<<"$left")" -gt 15
+    check "$version: the nodes have processes"             test "$(wc -l <<<"$left")" -gt 10
     kill -KILL "$(cut -d' ' -f1 "$QUARTERMASTER_CLUSTERS/$name/pids/node")"    # the parent of real-1's namespaces
     ./cluster.sh node-freeze --name "$name" --node real-2                      # one that is frozen must go, too
     check "$version: down, after a node was killed and one frozen" ./cluster.sh down --name "$name"

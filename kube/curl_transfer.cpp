@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "kube/authorities.hpp"
+
 namespace kube {
 
 namespace {
@@ -153,6 +155,11 @@ void curl_transfer::set_trust() {
     // The blob replaces libcurl's file of CAs only. Its folder, compiled in by distributions, has every CA of the
     // machine.
     curl_easy_setopt(easy_, CURLOPT_CAPATH, nullptr);
+  }
+  const bool has_proxy = !config_.proxy_url.empty() || proxy_of_environment();
+  if (const auto file = credential_.tls->ca.empty() || has_proxy ? authority_file() : ""; !file.empty()) {
+    if (credential_.tls->ca.empty()) curl_easy_setopt(easy_, CURLOPT_CAINFO, file.c_str());
+    curl_easy_setopt(easy_, CURLOPT_PROXY_CAINFO, file.c_str());  // of an https:// proxy
   }
   if (credential_.tls->certificate.empty()) return;
   set_blob(easy_, CURLOPT_SSLCERT_BLOB, credential_.tls->certificate);

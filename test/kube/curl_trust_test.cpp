@@ -60,6 +60,22 @@ TEST_F(curl_trust, F21_with_a_ca_given_those_of_the_machine_are_not_believed) {
   EXPECT_EQ(server->seen().size(), 1u);
 }
 
+TEST_F(curl_trust, without_a_ca_the_file_of_SSL_CERT_FILE_is_believed) {
+  scratch_folder files;
+  auto settings = config();
+  settings.ca = pem_source();
+  ::setenv("SSL_CERT_FILE", files.write("stranger.crt", test_ca("stranger").pem()).c_str(), 1);
+  connect(settings);
+  const auto refused = send(get("/x"));
+  ::setenv("SSL_CERT_FILE", files.write("ours.crt", ca.pem()).c_str(), 1);
+  connect(settings);
+  const auto believed = send(get("/x"));
+  ::unsetenv("SSL_CERT_FILE");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, errc::tls);
+  EXPECT_TRUE(believed) << believed.error().message;
+}
+
 TEST_F(curl_trust, refuses_a_server_of_another_ca_and_says_which_file_has_ours) {
   scratch_folder files;
   auto settings = config();

@@ -3,7 +3,13 @@
 #include <algorithm>
 
 #include "cli/program.hpp"
+#ifdef QM_PORTABLE
+#include "cli/portable.hpp"
+#endif
 
 int main(int argc, char** argv) {
+#ifdef QM_PORTABLE
+  cli::use_nothing_of_the_machine();
+#endif
   return cli::run_program(argc > 0 ? argv[0] : "", {argv + std::min(argc, 1), argv + argc});
 }

@@ -7,6 +7,8 @@
 #include <exception>
 #include <iostream>
 
+#include "cli/completion/completion.hpp"
+#include "cli/completion/tree.hpp"
 #include "cli/controller/config_file.hpp"
 #include "cli/verbs.hpp"
 #include "controller/log.hpp"
@@ -16,10 +18,12 @@ namespace {
 
 void add_verbs(CLI::App& app, int& rc) {
   add_agent(app, rc);
+  add_completion(app, rc);
   add_controller(app, rc);
   add_explain(app, rc);
   add_inspect(app, rc);
   add_lint(app, rc);
+  add_man(app, rc);
   add_render(app, rc);
   add_simulate(app, rc);
   add_uninstall(app, rc);
@@ -51,7 +55,7 @@ command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
     }
     // A verb that takes arguments next to its own verbs judges the word itself.
     if (!verb->get_options([](const CLI::Option* option) { return option->get_positional(); }).empty()) return out;
-    for (const auto* choice : choices) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
+    for (const auto* choice : shown_verbs(*verb)) out.problem += (out.problem.empty() ? "" : ", ") + choice->get_name();
     out.problem = "no verb '" + word + "'; there are " + out.problem;
     return out;
   }
@@ -61,7 +65,7 @@ command_path path_of(CLI::App& app, const std::vector<std::string>& words) {
 /// The verbs below this one, a line each, as a person who typed too little wants to see them.
 std::string list_of_verbs(CLI::App& verb) {
   std::size_t widest = 0;
-  const auto choices = verbs_below(verb);
+  const auto choices = shown_verbs(verb);
   for (const auto* choice : choices) widest = std::max(widest, choice->get_name().size());
   std::string out;
   for (const auto* choice : choices)
@@ -107,6 +111,10 @@ int run_program(const std::string& called, std::vector<std::string> words) {
   int rc = 0;
   add_verbs(app, rc);
   words = command_of(called, std::move(words));
+  if (!words.empty() && words[0] == completion_request) {
+    std::cout << completions(app, {words.begin() + 1, words.end()});
+    return 0;
+  }
   if (!runs_for_long(words)) silence_log();
   const auto named = path_of(app, words);
   const auto refuse = [&](const std::string& reason) {

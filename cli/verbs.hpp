@@ -15,11 +15,13 @@ namespace cli {
 std::string version_line();
 
 /// The command line as typed, by whatever name the program was called: as kubectl-inspect-cgpu it is
-/// `inspect nodes --compat cgpu`.
+/// `inspect nodes --compat cgpu`, and as kubectl_complete-quartermaster it is asked for completions.
 std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words);
 
 /// `quartermaster agent --static-pod`: on a control-plane node, until a signal.
 void add_agent(CLI::App& app, int& rc);
+/// `quartermaster completion bash|zsh|fish`: the script that makes a shell complete our commands.
+void add_completion(CLI::App& app, int& rc);
 /// `quartermaster controller`: the operator itself, until a signal or a lost lease.
 void add_controller(CLI::App& app, int& rc);
 /// `quartermaster explain error` and `explain compat`: what an error means, and whether an image runs on a node.
@@ -34,6 +36,8 @@ void add_inspect_fleet(CLI::App& inspect, int& rc);
 void add_lint(CLI::App& app, int& rc);
 /// `lint scheduler-config FILE...`, below `lint`: does kube-scheduler start with it, and are pods with cards scheduled?
 void add_lint_scheduler(CLI::App& lint, int& rc);
+/// `quartermaster man`: the man page, for those who make packages. Not in --help.
+void add_man(CLI::App& app, int& rc);
 /// `quartermaster render declaration`: a correct ConfigMap.
 void add_render(CLI::App& app, int& rc);
 /// `render scheduler-config`, below `render`.

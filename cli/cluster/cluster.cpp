@@ -21,7 +21,8 @@ constexpr int most_tries = 10;
 
 void add_cluster_options(CLI::App& verb, cluster_options& options) {
   verb.add_option("--kubeconfig", options.kubeconfig,
-                  "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
+                  "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
+      ->type_name("FILE");
   verb.add_option("--context", options.context, "Context of the kubeconfig; without it its current-context");
 }
 

@@ -33,12 +33,14 @@ std::string address_problem(std::string_view flag, const std::string& address) {
 void add_controller_options(CLI::App& verb, controller_options& options) {
   // Its flags are put next to the others before the command line is read (config_file.hpp); here it is only known.
   verb.add_option("--config", options.config,
-                  "Read flags from this file: lines of flag=value, without the dashes; the command line wins");
+                  "Read flags from this file: lines of flag=value, without the dashes; the command line wins")
+      ->type_name("FILE");
   const auto text = [&verb](const char* flags, std::string& output, const char* variable, const char* help) {
     return verb.add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
   text("--kubeconfig", options.kubeconfig, "QUARTERMASTER_KUBECONFIG",
-       "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order");
+       "kubeconfig file; without it $KUBECONFIG, the pod's service account, ~/.kube/config, in this order")
+      ->type_name("FILE");
   text("--context", options.context, "QUARTERMASTER_CONTEXT",
        "Context of the kubeconfig; without it its current-context");
   text("-n,--namespace", options.ns, "POD_NAMESPACE",
@@ -51,7 +53,8 @@ void add_controller_options(CLI::App& verb, controller_options& options) {
       ->check(a_namespace);
   text("--policy", options.policy, "QUARTERMASTER_POLICY",
        "File with the AcceleratorPolicy of this installation, applied by the leader; what it names wins over edits by "
-       "hand");
+       "hand")
+      ->type_name("FILE");
   text("--image", options.image, "QUARTERMASTER_IMAGE", "Our own image, for modules whose plugin is part of it");
   text("--image-registry", options.image_registry, "QUARTERMASTER_IMAGE_REGISTRY",
        "Registry (host/path) for images that the policy does not name: REGISTRY/nvidia/k8s-device-plugin:v... instead "

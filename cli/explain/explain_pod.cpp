@@ -326,7 +326,8 @@ void add_explain_pod(CLI::App& explain, int& rc) {
   verb->add_option("pod", flags->pod, "NAME, pod/NAME or NAMESPACE/NAME")->required();
   verb->add_option("-n,--namespace", flags->ns, "Of the pod; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
-  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
+  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(pod_example));
   verb->callback([flags, &rc] {

@@ -257,10 +257,13 @@ void add_simulate(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand(
       "simulate", "Would these pods fit, and on which cards? From the cluster as it is; changes nothing");
   auto flags = std::make_shared<options>();
-  verb->add_option("-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")->required();
+  verb->add_option("-f,--file", flags->file, "Pods and workloads in YAML or JSON; - is standard input")
+      ->required()
+      ->type_name("FILE");
   verb->add_option("-n,--namespace", flags->ns, "Of what names none in the file; without it: default");
   add_answer_options(*verb, flags->style.language, flags->style.output);
-  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save");
+  verb->add_option("--snapshot", flags->snapshot, "Instead of a cluster: a file of quartermaster inspect --save")
+      ->type_name("FILE");
   add_cluster_options(*verb, flags->cluster);
   verb->footer(std::string(simulate_example));
   verb->callback([flags, &rc] {

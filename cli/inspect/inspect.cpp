@@ -353,7 +353,8 @@ void add_save(CLI::App& verb, int& rc) {
   auto flags = std::make_shared<options>();
   verb.add_option("--save", flags->file,
                   "Write what placements are judged by to this file (no environment, no commands), for explain pod and "
-                  "simulate --snapshot; - is standard output");
+                  "simulate --snapshot; - is standard output")
+      ->type_name("FILE");
   add_cluster_options(verb, flags->cluster);
   verb.callback([flags, &verb, &rc] {
     if (!verb.get_subcommands().empty()) {

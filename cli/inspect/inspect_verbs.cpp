@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 
+#include "cli/completion/completion.hpp"
 #include "cli/inspect/inspect_fleet.hpp"
 #include "cli/output/answer.hpp"
 #include "cli/verbs.hpp"
@@ -111,8 +112,10 @@ int run_inspect_pods(const look_options& options, std::ostream& out, std::ostrea
 }
 
 std::vector<std::string> command_of(const std::string& called, std::vector<std::string> words) {
-  if (called.substr(called.rfind('/') + 1) != "kubectl-inspect-cgpu") return words;
-  const std::vector<std::string> verb{"inspect", "nodes", "--compat", "cgpu"};
+  const auto name = called.substr(called.rfind('/') + 1);
+  std::vector<std::string> verb;
+  if (name == "kubectl-inspect-cgpu") verb = {"inspect", "nodes", "--compat", "cgpu"};
+  if (name == "kubectl_complete-quartermaster") verb = {completion_request};
   words.insert(words.begin(), verb.begin(), verb.end());
   return words;
 }

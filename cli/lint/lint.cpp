@@ -319,7 +319,8 @@ int run_lint(const lint_options& options, std::istream& input, std::ostream& out
 void add_lint(CLI::App& app, int& rc) {
   auto* verb = app.add_subcommand("lint", "Judge declarations (ConfigMaps) and workloads in files, without a cluster");
   auto options = std::make_shared<lint_options>();
-  verb->add_option("-f,--file,files", options->files, "Files of YAML or JSON, judged together; - is standard input");
+  verb->add_option("-f,--file,files", options->files, "Files of YAML or JSON, judged together; - is standard input")
+      ->type_name("FILE");
   add_answer_options(*verb, options->language, options->output);
   verb->add_flag("--strict", options->strict, "Warnings count as errors");
   verb->add_option("-n,--namespace", options->ns, "Of the declarations")->capture_default_str();

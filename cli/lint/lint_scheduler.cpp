@@ -225,7 +225,9 @@ void add_lint_scheduler(CLI::App& lint, int& rc) {
   auto* verb = lint.add_subcommand("scheduler-config",
                                    "Does kube-scheduler start with this file, and are pods with cards scheduled then?");
   auto options = std::make_shared<lint_scheduler_options>();
-  verb->add_option("files", options->files, "Configurations, and the manifest; - is standard input")->required();
+  verb->add_option("files", options->files, "Configurations, and the manifest; - is standard input")
+      ->required()
+      ->type_name("FILE");
   verb->add_option("--manifest", options->manifest, "kube-scheduler.yaml of the static pod");
   verb->add_option("--kubernetes", options->kubernetes,
                    "Version of the kube-scheduler (default: that of the manifest's image, else 1.36)");

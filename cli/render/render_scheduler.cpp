@@ -201,12 +201,13 @@ void add_render_scheduler(CLI::App& render, int& rc) {
   verb->add_option("--address", options->address,
                    "Of the extender: https://HOST:PORT, the clusterIP of quartermaster-extender");
   verb->add_option("--server-name", options->server_name, "In the extender's certificate, where the address is not");
-  verb->add_option("--ca", options->ca, "PEM file: who signed the extender's certificate");
-  verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows");
-  verb->add_option("--key", options->key, "PEM file: its key");
+  verb->add_option("--ca", options->ca, "PEM file: who signed the extender's certificate")->type_name("FILE");
+  verb->add_option("--cert", options->certificate, "PEM file: what kube-scheduler shows")->type_name("FILE");
+  verb->add_option("--key", options->key, "PEM file: its key")->type_name("FILE");
   verb->add_option("--kubernetes", options->kubernetes, "Version of the kube-scheduler")->capture_default_str();
-  auto* merge_option = verb->add_option("--into", options->merge, "Merge into this file");
+  auto* merge_option = verb->add_option("--into", options->merge, "Merge into this file")->type_name("FILE");
   verb->add_option("--unmerge", options->unmerge, "Take out of this file what --into put there")
+      ->type_name("FILE")
       ->excludes(merge_option);
   verb->add_option("--resource", options->resources,
                    "A resource pods ask cards by (default: all known); may be repeated");

@@ -1,0 +1,18 @@
+#pragma once
+// What the executable for people's own machines does first. It is linked statically (docs/decisions/011): code that the
+// machine's libraries bring belongs to another glibc and would crash.
+
+#include <netdb.h>
+#include <nss.h>
+#include <openssl/crypto.h>
+
+namespace cli {
+
+/// Call it before any other thread runs. Names are then looked up in /etc/hosts and by DNS, whatever other modules
+/// /etc/nsswitch.conf names, and OpenSSL reads no configuration, which can name modules as well.
+inline void use_nothing_of_the_machine() {
+  __nss_configure_lookup("hosts", "files dns");
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+}
+
+}  // namespace cli

@@ -154,6 +154,7 @@ soon 15 curl -fs "http://\$address/readyz"; rc=\$?
 kill \$operator; wait; exit \$rc
 S
   chmod +x "$work"/bin/*
+  ln -s quartermaster "$work/bin/kubectl-quartermaster"
   mkdir "$work/place"
   ln -s "$root/charts" "$root/crds" "$root/test" "$work/place"
   ln -s "$work/bin/dev" "$work/place/dev"

@@ -97,9 +97,8 @@ flags=("$machine" -O2 -DNDEBUG -fPIC -ffunction-sections -fdata-sections -ffile-
 if [[ $arch != "$(dpkg --print-architecture)" ]]; then
   say "fetching Debian's packages for $arch"
   mkdir "$work/debs" "$out/sysroot"
-  wanted=()
-  for package in "${headers[@]}" "${static[@]}" libboost1.81-dev; do wanted+=("$package:$arch=$(versions "$package" | cut -f2 | sed -n 1p)"); done
-  (cd "$work/debs" && private_apt download "${wanted[@]}" "${sysroot_packages[@]/%/:$arch}" "${sysroot_indep[@]}" >"$work/log" 2>&1) ||
+  packages=("${headers[@]}" "${static[@]}" "${sysroot_packages[@]}")
+  (cd "$work/debs" && private_apt download "${packages[@]/%/:$arch}" "${sysroot_indep[@]}" >"$work/log" 2>&1) ||
     { cat "$work/log" >&2; die "apt has not all packages for $arch (above)"; }
   for file in "$work"/debs/*.deb; do dpkg-deb --extract "$file" "$out/sysroot"; done
   rm -rf "$out/sysroot/usr/share/doc" "$out/sysroot/usr/share/locale"
@@ -135,7 +134,7 @@ archive simdjson "$(folder simdjson)" -I"$(folder simdjson)/src" -- src/simdjson
 cross=()
 [[ ! -d $out/sysroot ]] || cross=(-DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 -DCMAKE_C_COMPILER_TARGET="$triple"
   -DCMAKE_SYSROOT="$out/sysroot" -DCMAKE_FIND_ROOT_PATH="$out/sysroot" -DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER
-  -DHAVE_POLL_FINE=1 -DHAVE_POLL_FINE_EXITCODE=0 -DHAVE_GLIBC_STRERROR_R=1 -DHAVE_GLIBC_STRERROR_R__TRYRUN_OUTPUT= -DHAVE_POSIX_STRERROR_R=0)
+  -DHAVE_POLL_FINE=1 -DHAVE_POLL_FINE_EXITCODE=0 -DHAVE_GLIBC_STRERROR_R=0 -DHAVE_POSIX_STRERROR_R=1)
 cmake -G Ninja -S "$(folder curl)" -B "$work/curl" -DCMAKE_C_COMPILER=clang-19 -DCMAKE_C_FLAGS="${flags[*]}" -DCMAKE_BUILD_TYPE=None "${cross[@]}" \
   -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld-19 -DBUILD_SHARED_LIBS=OFF -DBUILD_CURL_EXE=OFF -DBUILD_TESTING=OFF -DENABLE_MANUAL=OFF -DHTTP_ONLY=ON \
   -DCURL_USE_OPENSSL=ON -DENABLE_THREADED_RESOLVER=ON -DENABLE_UNIX_SOCKETS=ON -DCURL_ZLIB=OFF -DCURL_BROTLI=OFF -DCURL_ZSTD=OFF \

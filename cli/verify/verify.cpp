@@ -173,6 +173,13 @@ std::string scheduler_of(const std::optional<reconcilers::accelerator_policy>& p
   return {};
 }
 
+/// With which people's pods of the mode run, as the module's declarations say; empty: none is needed.
+std::string runtime_class_of(const std::optional<reconcilers::accelerator_policy>& policy, const std::string& mode) {
+  if (!policy) return {};
+  const auto spec = policy->modules.find(mode);
+  return spec == policy->modules.end() ? std::string() : spec->second.runtime_class;
+}
+
 /// How long the operator may take to come to an object before that is reported.
 constexpr std::chrono::seconds settling{5};
 constexpr std::chrono::milliseconds between_looks{500};
@@ -193,11 +200,12 @@ kube::task<void> look(kube::transport& transport, const verify_options& options,
   }
   if (!options.allocate) co_return kube::result<void>();
   auto settings = options.allocation;
-  settings.scheduler = scheduler_of(view.policy);
+  if (settings.scheduler.empty()) settings.scheduler = scheduler_of(view.policy);
   for (std::size_t i = 0; i < report.nodes.size(); ++i) {
     auto& node = report.nodes[i];
     const auto* mode = reconcilers::modules::offered_by(view.policy ? &*view.policy : nullptr).find(node.mode);
     if (!mode || !worth_trying(node)) continue;
+    settings.runtime_class = runtime_class_of(view.policy, node.mode);
     auto tried = co_await try_allocation(transport, view.nodes[i], *mode, settings);
     if (!tried) co_return std::unexpected(tried.error());
     node.steps.push_back(std::move(*tried));
@@ -296,6 +304,9 @@ void add_verify(CLI::App& app, int& rc) {
   verb->add_option("--allocate-namespace", options->allocation.ns, "Where the test pod is made")
       ->check(CLI::Validator(not_a_namespace, ""))
       ->capture_default_str();
+  verb->add_option("--allocate-scheduler", options->allocation.scheduler,
+                   "By which the pod of --allocate is scheduled; without it the operator's own, or the cluster's")
+      ->needs(allocate);
   verb->add_option("--image", options->allocation.image, "Of the pod of --allocate: with sh and glibc")
       ->capture_default_str();
   auto seconds = std::make_shared<std::optional<int>>();

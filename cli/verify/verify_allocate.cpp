@@ -138,6 +138,7 @@ json allocation_pod(const std::string& node, const kube::quantities& unit, const
   auto& spec = out["spec"];
   spec["affinity"] = std::move(affinity);
   spec["tolerations"] = std::move(tolerations);
+  if (!options.runtime_class.empty()) spec["runtimeClassName"] = options.runtime_class;
   spec["containers"][0]["command"] = {"sh", "-c", look};
   spec["containers"][0]["resources"] = {{"limits", std::move(limits)}};
   return out;

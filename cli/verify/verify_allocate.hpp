@@ -16,7 +16,8 @@ namespace cli {
 struct allocate_options {
   std::string ns = "default";          ///< of the pod
   std::string image = "ubuntu:24.04";  ///< with sh and glibc, for the nvidia-smi that the container toolkit brings
-  std::string scheduler;               ///< by which it is scheduled; empty: the cluster's own
+  std::string scheduler;               ///< by which it is scheduled; empty: the policy's, else the cluster's own
+  std::string runtime_class;           ///< with which the module's pods run
   int timeout_seconds = 120;
   std::chrono::milliseconds look_every{500};
   /// How long a pod may run before it counts as having run where its log cannot be read.

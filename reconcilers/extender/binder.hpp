@@ -41,8 +41,9 @@ class binder {
 
  private:
   boost::asio::awaitable<std::string> bind_once(const bind_args& args);
-  /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted, so Bindings
-  /// must arrive in the order of their times: one after the other.
+  /// gpu-manager takes the pod with the oldest predicate time for the one the kubelet has just admitted; gpushare's
+  /// plugin, the oldest of those that ask for as much memory. So Bindings must arrive in the order of their times: one
+  /// after the other.
   bool counts_by_time(const std::string& node) const;
   using line = std::set<std::uint64_t>;  ///< of those with a Binding to one node, the one on its way first
   /// False: not within a call's patience.
@@ -66,7 +67,7 @@ class binder {
 
   dependencies dependencies_;
   std::set<kube::uid> in_flight_, in_doubt_;
-  std::map<std::string, line> lines_;  ///< by node of gpu-manager
+  std::map<std::string, line> lines_;  ///< by node whose plugin counts by time
   std::uint64_t tickets_ = 0;
   struct hami_locked_node {
     std::string node, value;

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -29,18 +28,20 @@ func (m *machine) killPlugin(module string) {
 	})
 }
 
-// comesBack: both cards are offered, one of two is free, and a new pod gets it.
-func (m *machine) comesBack(module, when string) {
+// comesBack: the node offers these amounts again, and a new pod that asks for `limits` gets its part of a card.
+func (m *machine) comesBack(module, when string, amounts, limits map[string]string) {
 	m.t.Helper()
 	await(m.t, 60*time.Second, "after "+when+" the node is ready", func() (bool, error) { return m.NodeReady(ctx, real1) })
 	m.plugin(module)
-	m.offers(60*time.Second, map[string]string{gpu: "2"})
+	m.offers(60*time.Second, amounts)
 	// Until the plugin has registered with a new kubelet, the kubelet rejects pods that the scheduler sends it by the node's old status.
 	name, rejected := "", 0
 	await(m.t, 60*time.Second, "a new pod gets a card", func() (bool, error) {
-		name = fmt.Sprintf("%s-%d", strings.ReplaceAll("when "+when, " ", "-"), rejected)
-		pod := podOf(name, runtime)
-		pod.Spec.Containers[0].Resources.Limits[gpu] = resource.MustParse("1")
+		name = fmt.Sprintf("%s-when-%s-%d", module, strings.ReplaceAll(when, " ", "-"), rejected)
+		pod := probePod(name, limits)
+		if module == "pgpu" {
+			pod.Spec.SchedulerName = ""
+		}
 		m.start(pod)
 		for {
 			pod, err := m.Client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})

@@ -25,69 +25,75 @@ const (
 	computeLimit = "CUDA_DEVICE_SM_LIMIT"
 )
 
-// HAMi's plugin under our DaemonSet and our extender: two pods that wait at the same time get the cards and limits of their own placements.
-func TestSharesByHAMi(t *testing.T) {
-	for _, program := range []string{"nvidia-device-plugin", "vGPUmonitor", "vgpu-init.sh"} {
-		if _, err := os.Stat(filepath.Join(os.Getenv("QM_PLUGINS"), "hami", program)); err != nil {
-			t.Skip("not run: QM_PLUGINS names no folder with hami/" + program)
-		}
-	}
-	m := openMachine(t, "t4_pair", nil, object{"hami": object{}})
-	// It writes to these folders of the machine, so the node gets a layer of its own over them.
-	for _, folder := range []string{"/usr/local", "/tmp"} {
-		layer := "/run/layers" + folder
-		_, err := m.Script("node-exec", "mkdir", "-p", layer+"/upper", layer+"/work")
-		must(t, err)
-		_, err = m.Script("node-exec", "mount", "-n", "-t", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", folder, layer, layer), "overlay", folder)
-		must(t, err)
-	}
-	m.hamiImage()
-	m.ask("hami")
-	m.offers(90*time.Second, map[string]string{share: "20", gpu: ""})
-	m.AwaitPhase(ctx, 60*time.Second, real1, "hami", "Ready")
+// sharesByHAMi: three pods that wait at the same time get the card and the limits of their own placements.
+func (m *machine) sharesByHAMi() {
+	m.t.Helper()
 	m.registersCards()
-
-	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Work, "https://"+m.Address+"/scheduler", m.Keys)
-	must(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(scheduler.Tail(20))
-		}
-		scheduler.Close()
-	})
+	m.verifies("--allocate-scheduler", kit.SchedulerName)
 	wanted := map[string]map[string]string{"small": {share: "1", memory: "3000", cores: "20"}, "large": {share: "1", memory: "9000", cores: "60"},
 		"other": {share: "1", memory: "9000", cores: "60"}}
 	for name, limits := range wanted {
 		m.start(probePod(name, limits))
 	}
 	onCard := map[string]int64{}
+	var pods []*corev1.Pod
 	for name, limits := range wanted {
 		pod, found := m.says(name)
+		pods = append(pods, pod)
 		placement, err := kit.PlacementOf(pod)
-		must(t, err)
+		must(m.t, err)
 		if placement == nil || len(placement.Containers["main"]) != 1 {
-			t.Fatalf("%s has the placement %+v", name, placement)
+			m.t.Fatalf("%s has the placement %+v", name, placement)
 		}
 		part := placement.Containers["main"][0]
-		if found.Environment[visible] != part.Card || found.Environment[memoryLimit] != limits[memory]+"m" || found.Environment[computeLimit] != limits[cores] || found.Preload == "" {
-			t.Errorf("%s asks for %v and is placed as %+v; the container was given %+v", name, limits, part, found)
+		m.holds(name, found, 1)
+		if found.Environment[visible] != part.Card || found.Environment[memoryLimit] != fmt.Sprintf("%dm", part.MemoryMiB) ||
+			found.Environment[computeLimit] != fmt.Sprint(part.Cores) || found.Preload == "" {
+			m.t.Errorf("%s is placed as %+v; the container was given %+v", name, part, found)
+		}
+		if limits[memory] != fmt.Sprint(part.MemoryMiB) || limits[cores] != fmt.Sprint(part.Cores) {
+			m.t.Errorf("%s asks for %v and is placed as %+v", name, limits, part)
 		}
 		onCard[part.Card] += part.MemoryMiB
 	}
 	for card, mib := range onCard {
 		if mib > 15360 {
-			t.Errorf("%d MiB are given out on card %s", mib, card)
+			m.t.Errorf("%d MiB are given out on card %s", mib, card)
 		}
 	}
-	t.Logf("memory given out, by card: %v", onCard)
+	m.t.Logf("memory given out, by card: %v", onCard)
+	atOnce(m.t, pods)
 	m.killPlugin("hami")
 	m.offers(60*time.Second, map[string]string{share: "20"})
 	m.record("hami", share, nil)
+	for _, pod := range pods {
+		m.runsStill(pod)
+	}
+}
+
+// atOnce: all of them waited before the first of them ran.
+func atOnce(t *testing.T, pods []*corev1.Pod) {
+	t.Helper()
+	for _, waits := range pods {
+		for _, runs := range pods {
+			if started := runs.Status.ContainerStatuses[0].State.Running.StartedAt; started.Before(&waits.CreationTimestamp) {
+				t.Errorf("%s ran at %s, before %s was there", runs.Name, started, waits.Name)
+			}
+		}
+	}
 }
 
 // hamiImage has what HAMi's has, except the library that it cannot build here: an empty file.
 func (m *machine) hamiImage() {
 	m.t.Helper()
+	// It writes to these folders of the machine, so the node gets a layer of its own over them.
+	for _, folder := range []string{"/usr/local", "/tmp"} {
+		layer := "/run/layers" + folder
+		_, err := m.Script("node-exec", "mkdir", "-p", layer+"/upper", layer+"/work")
+		must(m.t, err)
+		_, err = m.Script("node-exec", "mount", "-n", "-t", "overlay", "-o", fmt.Sprintf("lowerdir=%s,upperdir=%s/upper,workdir=%s/work", folder, layer, layer), "overlay", folder)
+		must(m.t, err)
+	}
 	folder := m.t.TempDir()
 	for name, content := range map[string]string{"libvgpu.so.v2.10.0": "", "ld.so.preload": "/usr/local/vgpu/libvgpu.so\n"} {
 		must(m.t, os.WriteFile(filepath.Join(folder, name), []byte(content), 0o644))

@@ -20,11 +20,12 @@ import (
 )
 
 const (
-	real1   = kit.RealNode
-	probe   = "quartermaster.test/probe:1"
-	gpu     = "nvidia.com/gpu"
-	shared  = "nvidia.com/gpu.shared"
-	runtime = "nvidia" // the RuntimeClass and containerd's name of the stand-in
+	real1       = kit.RealNode
+	probe       = "quartermaster.test/probe:1"
+	verifyImage = "quartermaster.test/verify:1"
+	gpu         = "nvidia.com/gpu"
+	shared      = "nvidia.com/gpu.shared"
+	runtime     = "nvidia" // the RuntimeClass and containerd's name of the stand-in
 )
 
 var (
@@ -41,6 +42,7 @@ type machine struct {
 	t               *testing.T
 	folder, fixture string            // where the fixture lies; its name
 	annotations     map[string]string // that the plugin wrote to the node
+	verifyImage     bool              // the node has it
 }
 
 // openMachine makes a cluster of its own for the test. `change` may alter the fixture before the node has a driver.
@@ -262,6 +264,43 @@ func (m *machine) says(name string) (pod *corev1.Pod, found given) {
 	})
 	m.t.Logf("%s: %+v", name, found)
 	return pod, found
+}
+
+// scheduler that asks the extender, for pods of probePod.
+func (m *machine) scheduler() {
+	m.t.Helper()
+	scheduler, err := kit.StartScheduler(ctx, m.Cluster, m.Work, "https://"+m.Address+"/scheduler", m.Keys)
+	must(m.t, err)
+	m.t.Cleanup(func() {
+		if m.t.Failed() {
+			m.t.Log(scheduler.Tail(20))
+		}
+		scheduler.Close()
+	})
+}
+
+// verifies: `quartermaster verify --allocate` finds nothing wrong, and its pod saw a card.
+func (m *machine) verifies(options ...string) {
+	m.t.Helper()
+	if !m.verifyImage {
+		var programs []string
+		for _, tool := range []string{"/bin/sh", "/usr/bin/env", "/usr/bin/grep", "/usr/bin/sort", "/usr/bin/ls"} {
+			programs = append(programs, tool+":"+tool)
+		}
+		_, err := m.Script("node-image", append(append([]string{verifyImage}, programs...), m.librariesOfTheDriver()...)...)
+		must(m.t, err)
+		m.verifyImage = true
+	}
+	text, err := m.Run("", kit.Program(), append([]string{"verify", real1, "--allocate", "--image", verifyImage, "-o", "wide"}, options...)...)
+	if err != nil || !strings.Contains(text, "GPU 0: ") {
+		m.t.Errorf("verify: %v\n%s", err, text)
+		return
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.Contains(line, "allocation") {
+			m.t.Log(strings.TrimSpace(line))
+		}
+	}
 }
 
 // ask for a mode by the node's label; "" takes the label off.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,11 +32,12 @@ func TestWholeCards(t *testing.T) {
 	m.record("pgpu", gpu, nil)
 
 	m.killPlugin("pgpu")
-	m.comesBack("pgpu", "the plugin was killed")
+	cards, card := map[string]string{gpu: "2"}, map[string]string{gpu: "1"}
+	m.comesBack("pgpu", "the plugin was killed", cards, card)
 	for _, component := range []string{"kubelet", "containerd"} {
 		_, err := m.Script("restart", component, "--signal", "KILL")
 		must(t, err)
-		m.comesBack("pgpu", component+" was killed and started")
+		m.comesBack("pgpu", component+" was killed and started", cards, card)
 	}
 	m.runsStill(first)
 
@@ -82,10 +84,8 @@ func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
 	if path := fmt.Sprintf("/dev/nvidia%d", card); card < 0 || !slices.Contains(found.Devices, path) || !slices.Contains(found.Devices, "/dev/nvidiactl") || found.Library {
 		t.Errorf("the container has %+v and no driver of a runtime was to be there", found)
 	}
-	if lone := slices.DeleteFunc(found.Devices, func(path string) bool {
-		return !strings.HasPrefix(path, "/dev/nvidia") || strings.Trim(path[len("/dev/nvidia"):], "0123456789") != ""
-	}); len(lone) != 1 {
-		t.Errorf("the container has device nodes of the cards %v", lone)
+	if numbers := found.cardNodes(); len(numbers) != 1 {
+		t.Errorf("the container has device nodes of the cards %v", numbers)
 	}
 	m.labelsOfFeatureDiscovery()
 
@@ -103,21 +103,42 @@ func TestDeviceNodesByTheKubeletAndALostCard(t *testing.T) {
 	// While a card is lost, waiting for events fails at once, and the plugin calls all cards unhealthy, again and again.
 	m.change(broken(2, true))
 	m.offers(60*time.Second, map[string]string{gpu: ""})
+
+	m.change(func(node object) { // a new plugin takes the card for healthy again
+		delete(cards(node)[7], "lost")
+		delete(node, "events")
+	})
+	m.namedConfigurations()
+	m.cdi()
 }
 
 // holds: the container was given as many cards as that, with their driver, and no others.
 func (m *machine) holds(name string, found given, count int) {
 	m.t.Helper()
-	var numbered []string
-	for _, path := range found.Devices {
-		if digits := strings.TrimPrefix(path, "/dev/nvidia"); digits != "" && strings.Trim(digits, "0123456789") == "" {
-			numbered = append(numbered, digits)
-		}
-	}
-	card := slices.Index(m.uuids(), found.Environment[visible])
+	numbered := found.cardNodes()
+	card := m.cardOf(found)
 	if card < 0 || len(numbered) != count || numbered[0] != fmt.Sprint(card) || !found.Library || len(found.Smi) == 0 {
 		m.t.Errorf("%s: the node has the cards %v; the container was given %+v", name, m.uuids(), found)
 	}
+}
+
+// cardNodes are the numbers of the cards whose device nodes a container has.
+func (found given) cardNodes() (numbers []string) {
+	for _, path := range found.Devices {
+		if digits := strings.TrimPrefix(path, "/dev/nvidia"); digits != "" && strings.Trim(digits, "0123456789") == "" {
+			numbers = append(numbers, digits)
+		}
+	}
+	return numbers
+}
+
+// cardOf a container by its place in the fixture: the plugin names a card by its UUID or by its number. -1: it has none.
+func (m *machine) cardOf(found given) int {
+	m.t.Helper()
+	if number, err := strconv.Atoi(found.Environment[visible]); err == nil && number < len(m.uuids()) {
+		return number
+	}
+	return slices.Index(m.uuids(), found.Environment[visible])
 }
 
 // labelsOfFeatureDiscovery are those of the fixture. Node Feature Discovery would make labels of this file.

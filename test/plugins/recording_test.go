@@ -22,8 +22,11 @@ import (
 
 // pluginOf a resource: whose program it is, and which version.
 func pluginOf(resource string) string {
-	if resource == share {
+	switch resource {
+	case share:
 		return "Project-HAMi/HAMi v2.10.0"
+	case memoryUnits:
+		return "AliyunContainerService/gpushare-device-plugin 45fb8b8"
 	}
 	return "NVIDIA/k8s-device-plugin v0.20.0"
 }
@@ -167,7 +170,7 @@ func (m *machine) talk(resource string, change func(node object)) (spoken kit.Co
 			}
 		}
 	}
-	if resource != share { // HAMi's plugin answers for a pod that waits, and only then
+	if resource != share && resource != memoryUnits { // these answer for a pod that waits, and only then
 		answer, err := plugin.Allocate(limited, &api.AllocateRequest{ContainerRequests: []*api.ContainerAllocateRequest{{DevicesIds: all[:1]}}})
 		must(m.t, err)
 		spoken.Allocated[all[0]] = allocationOf(answer.ContainerResponses[0])
@@ -197,7 +200,7 @@ func (m *machine) registrations(module string) int {
 	if err != nil {
 		return 0
 	}
-	return strings.Count(string(text), "Registered device plugin for")
+	return strings.Count(string(text), "Registered device plugin ")
 }
 
 func devicesOf(answer *api.ListAndWatchResponse) (out []kit.PluginDevice) {

@@ -72,7 +72,8 @@ func TestAKubeletTakesWhatRealPluginsSaid(t *testing.T) {
 					registration = candidate
 				}
 			}
-			resource := strings.Replace(registration.Resource, "nvidia.com/", "recorded.test/", 1)
+			_, name, _ := strings.Cut(registration.Resource, "/")
+			resource := "recorded.test/" + name
 			os.Remove(socket(registration.Endpoint))
 			listener, err := net.Listen("unix", socket(registration.Endpoint))
 			must(t, err)

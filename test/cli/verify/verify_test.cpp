@@ -478,6 +478,16 @@ TEST(verify_allocate, removes_the_pod_when_the_server_goes_away_and_names_it_whe
   EXPECT_THAT(out.error().message, HasSubstr("kubectl delete pod -n default quartermaster-verify-"));
 }
 
+TEST(verify_allocate, its_pod_runs_as_pods_of_the_module_do) {
+  allocate_options options;
+  EXPECT_FALSE(allocation_pod("gpu-1", {{"nvidia.com/gpu", 1}}, options).at("spec").contains("runtimeClassName"));
+  options.runtime_class = "nvidia";
+  options.scheduler = "ours";
+  const auto spec = allocation_pod("gpu-1", {{"nvidia.com/gpu", 1}}, options).at("spec");
+  EXPECT_EQ(spec.value("runtimeClassName", ""), "nvidia");
+  EXPECT_EQ(spec.value("schedulerName", ""), "ours");
+}
+
 TEST(verify_allocate, S4_the_smallest_unit_of_each_module) {
   EXPECT_EQ(smallest_unit(reconcilers::modules::pgpu), (kube::quantities{{"nvidia.com/gpu", 1}}));
   EXPECT_EQ(smallest_unit(reconcilers::modules::vgpu),

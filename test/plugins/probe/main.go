@@ -23,7 +23,7 @@ func main() {
 		Smi         []string
 	}{Environment: map[string]string{}}
 	for _, variable := range os.Environ() {
-		if key, value, _ := strings.Cut(variable, "="); strings.HasPrefix(key, "NVIDIA_") || strings.HasPrefix(key, "CUDA_") {
+		if key, value, _ := strings.Cut(variable, "="); strings.HasPrefix(key, "NVIDIA_") || strings.HasPrefix(key, "CUDA_") || strings.HasPrefix(key, "ALIYUN_") {
 			found.Environment[key] = value
 		}
 	}

@@ -441,8 +441,9 @@ struct slow_transport final : kube::transport {
   }
 };
 
-TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_their_times) {
+TEST_F(binder_test, Bindings_to_a_node_whose_plugin_counts_by_time_arrive_in_that_order) {
   known.nodes.put(vgpu_node("b", 1));
+  known.nodes.put(node("c", {}, {{"aliyun.com/gpu-mem", 64}, {"aliyun.com/gpu-count", 4}}));
   slow_transport slow{transport};
   kube::client client{slow};
   controller::registry apart;
@@ -452,9 +453,9 @@ TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_the
     slow.most = 0;
     std::size_t done = 0;
     for (const auto& [name, node] : pods_on_nodes) {
-      const auto pod = share(name, 20, 8);
-      known.pods.put(pod);
-      boost::asio::co_spawn(loop.context(), several.bind({pod.key, pod.id, node}),
+      const auto shared = node == "c" ? pod(name, {container("main", {{"aliyun.com/gpu-mem", 6}})}) : share(name, 20, 8);
+      known.pods.put(shared);
+      boost::asio::co_spawn(loop.context(), several.bind({shared.key, shared.id, node}),
                             [&](const std::exception_ptr&, const std::string& error) {
                               EXPECT_EQ(error, "");
                               ++done;
@@ -464,12 +465,17 @@ TEST_F(binder_test, Bindings_to_a_node_of_gpu_manager_arrive_in_the_order_of_the
     return slow.most;
   };
   EXPECT_EQ(at_once({{"p", "a"}, {"q", "a"}, {"r", "a"}}), 1u);
+  EXPECT_EQ(at_once({{"u", "c"}, {"v", "c"}, {"w", "c"}}), 1u);
   EXPECT_EQ(at_once({{"s", "a"}, {"t", "b"}}), 2u) << "other nodes do not wait";
-  std::vector<std::string> times;
-  for (const auto& binding : bindings())
-    if (binding["target"]["name"] == "a")
-      times.push_back(binding["metadata"]["annotations"]["tencent.com/predicate-time"]);
-  EXPECT_TRUE(std::ranges::is_sorted(times));
+  const std::pair<std::string, std::string> clocks[] = {{"a", "tencent.com/predicate-time"},
+                                                        {"c", "ALIYUN_COM_GPU_MEM_ASSUME_TIME"}};
+  for (const auto& [name, clock] : clocks) {
+    std::vector<std::string> times;
+    for (const auto& binding : bindings())
+      if (binding["target"]["name"] == name) times.push_back(binding["metadata"]["annotations"][clock]);
+    EXPECT_TRUE(std::ranges::is_sorted(times)) << name;
+    EXPECT_GE(times.size(), 3u) << name;
+  }
 }
 
 }  // namespace

@@ -1,0 +1,106 @@
+package plugins
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// One node goes from whole cards to HAMi, to gpushare, back to whole cards and to none. Each time pods of the mode before are still there.
+func TestSharesOfCards(t *testing.T) {
+	needs(t, "hami/nvidia-device-plugin", "hami/vGPUmonitor", "hami/vgpu-init.sh", "gpushare-device-plugin-v2")
+	modules := object{"pgpu": object{}, "hami": object{}, "gpushare": object{}, "vgpu": object{}}
+	m := openMachine(t, "t4_pair", nil, modules)
+	m.nvidiaImage("nvidia-device-plugin-ds")
+	m.hamiImage()
+	m.image("gpushare-device-plugin-ds", "gpushare-device-plugin-v2")
+	m.scheduler()
+
+	m.ask("pgpu")
+	m.AwaitPhase(ctx, 60*time.Second, real1, "pgpu", "Ready")
+	m.offers(30*time.Second, map[string]string{gpu: "2", share: "", memoryUnits: ""})
+	m.pod("whole", gpu, runtime)
+
+	m.leavesFor("hami", "whole")
+	m.offers(30*time.Second, map[string]string{share: "20", gpu: ""})
+	m.sharesByHAMi()
+
+	m.leavesFor("gpushare", "small", "large", "other")
+	m.offers(30*time.Second, map[string]string{memoryUnits: "30", gpuCount: "2", share: ""})
+	m.sharesByGpushare()
+
+	m.leavesFor("pgpu")
+	m.offers(30*time.Second, map[string]string{gpu: "2", memoryUnits: ""})
+	m.leftBehind()
+	m.verifies()
+	m.pod("last", gpu, runtime)
+	m.leavesFor("", "last")
+	m.offers(30*time.Second, map[string]string{gpu: "", share: "", memoryUnits: ""})
+	//m.noGPUManager(modules)
+}
+
+// needs skips the test where QM_PLUGINS lacks one of these.
+func needs(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, program := range programs {
+		if _, err := os.Stat(filepath.Join(os.Getenv("QM_PLUGINS"), program)); err != nil {
+			t.Skip("not run: QM_PLUGINS names no folder with " + program)
+		}
+	}
+}
+
+// leavesFor another mode, or for none: while pods of the mode before are there, that mode stays. Without names: all that are left.
+func (m *machine) leavesFor(mode string, names ...string) {
+	m.t.Helper()
+	pods := m.Client.CoreV1().Pods("default")
+	if len(names) == 0 {
+		list, err := pods.List(ctx, metav1.ListOptions{})
+		must(m.t, err)
+		for _, pod := range list.Items {
+			names = append(names, pod.Name)
+		}
+	}
+	var running []*corev1.Pod
+	for _, name := range names {
+		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
+		must(m.t, err)
+		running = append(running, pod)
+	}
+	m.ask(mode)
+	m.AwaitPhase(ctx, 30*time.Second, real1, "", "Draining")
+	time.Sleep(3 * time.Second)
+	for _, pod := range running {
+		m.runsStill(pod)
+		must(m.t, pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}))
+	}
+	if mode != "" {
+		m.AwaitPhase(ctx, 90*time.Second, real1, mode, "Ready")
+	}
+}
+
+// leftBehind logs what the plugins that are gone left on the node; of it, only what docs/modules.md names.
+func (m *machine) leftBehind() {
+	m.t.Helper()
+	node, err := m.Client.CoreV1().Nodes().Get(ctx, real1, metav1.GetOptions{})
+	must(m.t, err)
+	for key, value := range node.Annotations {
+		if strings.HasPrefix(key, "hami.io/") || strings.HasPrefix(key, "ALIYUN_") {
+			m.t.Logf("annotation %s=%s", key, value)
+		}
+	}
+	for key, value := range node.Labels {
+		if strings.Contains(key, "hami") || strings.Contains(key, "gpu") {
+			m.t.Logf("label %s=%s", key, value)
+		}
+	}
+	for key, value := range node.Status.Capacity {
+		if strings.Contains(string(key), "/") {
+			m.t.Logf("capacity %s=%s", key, value.String())
+		}
+	}
+}

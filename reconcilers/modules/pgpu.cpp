@@ -116,7 +116,11 @@ class builder {
     auto& mounts = out["volumeMounts"];
     if (!value("NVIDIA_DRIVER_ROOT").empty()) mounts.push_back(mount("driver-root", "/driver-root", true));
     if (uses_cdi()) mounts.push_back(mount("cdi", "/var/run/cdi", false));
-    if (!configs_.empty()) mounts.push_back(mount("config", "/config", false));
+    if (!configs_.empty()) {
+      mounts.push_back(mount("config", "/config", false));
+      mounts.push_back(mount("available-configs", "/available-configs", true));  // to which /config/config.yaml is a link
+      out["command"] = {"nvidia-device-plugin"};  // the sidecar finds the process by this word
+    }
     if (!spec_.args.empty()) out["args"] = json::parse(spec_.args);
     return out;
   }

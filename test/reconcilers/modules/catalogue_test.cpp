@@ -100,6 +100,17 @@ void expect_golden(const std::string& name, const json& made) {
   EXPECT_EQ(kept.str(), text) << path << ": QM_GOLDEN=write takes over what is made now";
 }
 
+TEST(catalogue, a_daemon_set_names_its_account_so_that_another_can_follow_it) {
+  for (const auto& entry : catalogue()) {
+    auto specs = set_up(entry);
+    specs.emplace_back();
+    for (const auto& spec : specs)
+      for (const auto& object : entry.objects(spec, {}))
+        if (object.value("kind", "") == "DaemonSet")
+          EXPECT_FALSE(object.at("/spec/template/spec"_json_pointer).value("serviceAccountName", "").empty()) << entry.name;
+  }
+}
+
 TEST(catalogue, S2_objects_of_each_module_are_the_golden_files) {
   for (const auto& entry : catalogue()) {
     expect_golden(std::string(entry.name), shown(entry, {}));

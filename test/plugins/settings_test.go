@@ -51,10 +51,10 @@ func (m *machine) cdi() {
 		must(m.t, err)
 	}
 	for _, strategy := range []string{"cdi-cri", "cdi-annotations"} {
-		m.with(object{"DEVICE_LIST_STRATEGY": strategy, "NVIDIA_DRIVER_ROOT": "/"}, "DEVICE_LIST_STRATEGY", strategy)
+		m.with(object{"DEVICE_LIST_STRATEGY": strategy, "NVIDIA_DRIVER_ROOT": "/", "NVIDIA_CDI_HOOK_PATH": "/usr/bin/nvidia-cdi-hook"}, "DEVICE_LIST_STRATEGY", strategy)
 		m.offers(60*time.Second, map[string]string{gpu: "8"})
 		_, found := m.pod(strategy, gpu, "")
-		if len(found.cardNodes()) != 1 || !slices.Contains(found.Devices, "/dev/nvidiactl") || !found.Library {
+		if found.Environment[visible] != "void" || len(found.cardNodes()) != 1 || !slices.Contains(found.Devices, "/dev/nvidiactl") || !found.Library {
 			m.t.Errorf("%s: the container was given %+v", strategy, found)
 		}
 	}

@@ -40,8 +40,8 @@ func main() {
 	for _, path := range volumes {
 		found.Volumes = append(found.Volumes, filepath.Base(path))
 	}
-	_, err := os.Stat("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1")
-	found.Library = err == nil
+	libraries, _ := filepath.Glob("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.*")
+	found.Library = len(libraries) > 0
 	if text, err := os.ReadFile("/etc/ld.so.preload"); err == nil {
 		found.Preload = strings.TrimSpace(string(text))
 	}

@@ -459,11 +459,11 @@ class operator_program {
                               events_,
                               {.ns = options_.ns,
                                .own_image = options_.image,
-                               .image_registry = options_.image_registry,
                                .declarations = options_.declarations,
                                .conditions = [this] { return conditions(); },
                                .rollout = [this](const std::string& module) { return rollouts_.look(module); },
-                               .schedulers = [this] { return scheduler_rows(); }}};
+                               .schedulers = [this] { return scheduler_rows(); },
+                               .image_registry = options_.image_registry}};
   reconcilers::enrolment enrolment_{{policies_, nodes_, pods_, accelerator_nodes_},
                                     client_,
                                     events_,
@@ -499,10 +499,10 @@ class operator_program {
       metrics_,
       {.ns = options_.ns,
        .extender = serves_extender(),
-       .image_registry = options_.image_registry,
        .on_state = [this] { report(); },
        .on_sends = [this] { compiling_.add(api::compiled_rules::only()); },
-       .on_isolates = [this] { isolate(); }}};
+       .on_isolates = [this] { isolate(); },
+       .image_registry = options_.image_registry}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};

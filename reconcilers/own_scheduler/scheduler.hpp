@@ -42,12 +42,12 @@ class scheduler final : public controller::reconciler {
   };
   struct settings {
     std::string ns;
-    bool extender = false;            ///< we answer kube-schedulers
-    std::string image_registry = {};  ///< of the usual image; empty: its own
+    bool extender = false;  ///< we answer kube-schedulers
     std::function<controller::milliseconds()> now = controller::boot_now;
     std::function<void()> on_state = [] {};     ///< `rows` or `state` have changed
     std::function<void()> on_sends = [] {};     ///< `sends` has changed
     std::function<void()> on_isolates = [] {};  ///< `isolates` has changed
+    std::string image_registry = {};            ///< of the usual image; empty: its own
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

@@ -37,7 +37,6 @@ class policy final : public controller::reconciler {
   struct settings {
     std::string ns;         ///< where the objects are made: our own namespace
     std::string own_image;  ///< of this program, for plugins that are part of it; empty: quartermaster:<version>
-    std::string image_registry = {};           ///< of images that the policy does not name; empty: that of each
     std::string declarations = "kube-public";  ///< where modules declare what they advertise
     std::function<controller::wall_time()> wall = [] { return std::chrono::system_clock::now(); };
     std::function<controller::milliseconds()> now = controller::boot_now;
@@ -49,6 +48,7 @@ class policy final : public controller::reconciler {
     std::function<rollout_step(const std::string& module)> rollout = [](const std::string&) { return rollout_step(); };
     /// The kube-schedulers that ask our extender; empty: no one has looked yet.
     std::function<std::optional<std::vector<scheduler_row>>()> schedulers = [] { return std::nullopt; };
+    std::string image_registry = {};  ///< of images that the policy does not name; empty: that of each
   };
 
   /// Everything given must outlive this. Observes the stores, so it must be made before the observers that call

@@ -38,7 +38,7 @@ func TestInstallYamlIsAppliedWithOneCommand(t *testing.T) {
 	if strings.Contains(string(text), "helm.sh/hook") {
 		t.Error("install.yaml has hooks of helm, which kubectl would run as ordinary objects")
 	}
-	kubectl(t, "delete", "-f", file, "--wait=true", "--timeout=60s")
+	kubectl(t, "delete", "-f", file, "--wait=true", "--timeout=300s")
 }
 
 func TestTheChartIsInstalledFromItsArchive(t *testing.T) {

@@ -74,8 +74,7 @@ boost::asio::awaitable<std::string> binder::bind(bind_args args) {
 
 bool binder::counts_by_time(const std::string& node) const {
   const auto view = dependencies_.book.book().view(node);
-  return view &&
-         (view->inventory->serves.has(quota::mode::vgpu) || view->inventory->serves.has(quota::mode::gpushare));
+  return view && (view->inventory->serves.has(quota::mode::vgpu) || view->inventory->serves.has(quota::mode::gpushare));
 }
 
 boost::asio::awaitable<bool> binder::its_turn(const line& line, std::uint64_t ticket) {

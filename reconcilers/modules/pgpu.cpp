@@ -118,8 +118,9 @@ class builder {
     if (uses_cdi()) mounts.push_back(mount("cdi", "/var/run/cdi", false));
     if (!configs_.empty()) {
       mounts.push_back(mount("config", "/config", false));
-      mounts.push_back(mount("available-configs", "/available-configs", true));  // to which /config/config.yaml is a link
-      out["command"] = {"nvidia-device-plugin"};  // the sidecar finds the process by this word
+      mounts.push_back(
+          mount("available-configs", "/available-configs", true));  // to which /config/config.yaml is a link
+      out["command"] = {"nvidia-device-plugin"};                    // the sidecar finds the process by this word
     }
     if (!spec_.args.empty()) out["args"] = json::parse(spec_.args);
     return out;

@@ -55,8 +55,8 @@ json daemon_set(std::string_view module, std::string_view name, const module_spe
       {"nodeSelector", selector},
       {"priorityClassName", spec.priority_class.empty() ? "system-node-critical" : spec.priority_class},
       {"tolerations", tolerations(spec, tolerated)},
-      // By name also where it is the default one: a DaemonSet whose account is only left out keeps the one before, because
-      // the API server has a copy in the old field serviceAccount, which an apply does not take away.
+      // By name also where it is the default one: a DaemonSet whose account is only left out keeps the one before,
+      // because the API server has a copy in the old field serviceAccount, which an apply does not take away.
       {"serviceAccountName", "default"},
       {"automountServiceAccountToken", false},
       {"containers", std::move(containers)},

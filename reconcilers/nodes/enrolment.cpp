@@ -548,6 +548,11 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                                                      const accelerator_policy* after) const {
   const auto& any = after ? *after : *before;
   if (any.key != policy_key) return {};
+  // Nodes that the tested image does not suit are judged by whether the policy names another (intent.cpp).
+  const auto own_image = [](const modules::module_type& type, const accelerator_policy& policy) {
+    const auto spec = policy.modules.find(type.name);
+    return type.needs.containerd_below != 0 && spec != policy.modules.end() && !spec->second.image.empty();
+  };
   const auto same_modules = [&] {
     return std::ranges::equal(modules::offered_by(before).rows(), modules::offered_by(after).rows(),
                               [&](const modules::module_type& type, const modules::module_type& other) {
@@ -555,6 +560,7 @@ std::vector<kube::object_key> enrolment::affected_by(const accelerator_policy* b
                                        std::ranges::equal(type.prefixes, other.prefixes) &&
                                        std::ranges::equal(type.needs.architectures, other.needs.architectures) &&
                                        before->enabled(type.name) == after->enabled(type.name) &&
+                                       own_image(type, *before) == own_image(other, *after) &&
                                        not_offered(type, *before).empty() == not_offered(other, *after).empty();
                               });
   };

@@ -1,8 +1,10 @@
 package plugins
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,24 +89,24 @@ func (m *machine) leavesFor(mode string, names ...string) {
 	}
 }
 
-// leftBehind logs what the plugins that are gone left on the node; of it, only what docs/modules.md names.
+// leftBehind by the plugins that are gone is what docs/modules.md names, and nothing else.
 func (m *machine) leftBehind() {
 	m.t.Helper()
 	node, err := m.Client.CoreV1().Nodes().Get(ctx, real1, metav1.GetOptions{})
 	must(m.t, err)
-	for key, value := range node.Annotations {
+	var annotations []string
+	for key := range node.Annotations {
 		if strings.HasPrefix(key, "hami.io/") || strings.HasPrefix(key, "ALIYUN_") {
-			m.t.Logf("annotation %s=%s", key, value)
+			annotations = append(annotations, key)
 		}
 	}
-	for key, value := range node.Labels {
-		if strings.Contains(key, "hami") || strings.Contains(key, "gpu") {
-			m.t.Logf("label %s=%s", key, value)
+	offered := map[string]int64{}
+	for key, amount := range node.Status.Allocatable {
+		if strings.Contains(string(key), "/") && !amount.IsZero() {
+			offered[string(key)] = amount.Value()
 		}
 	}
-	for key, value := range node.Status.Capacity {
-		if strings.Contains(string(key), "/") {
-			m.t.Logf("capacity %s=%s", key, value.String())
-		}
+	if !slices.Equal(annotations, []string{registerAs}) || !maps.Equal(offered, map[string]int64{gpu: 2, gpuCount: 2}) {
+		m.t.Errorf("the node has the annotations %v and offers %v", annotations, offered)
 	}
 }

@@ -27,9 +27,15 @@ func (m *machine) noGPUManager(modules object) {
 		message := fmt.Sprint(status["message"])
 		return status["reason"] == "UnsuitableRuntime" && strings.Contains(message, "runs containerd 2.") && strings.Contains(message, "ask for mode hami"), fmt.Errorf("%v", status)
 	})
+	m.ask("")
 	m.gpuManagerImage()
 	modules["vgpu"] = object{"image": gpuManager}
 	m.Apply(ctx, policy(modules))
+	await(m.t, 30*time.Second, "the DaemonSet has the policy's image", func() (bool, error) {
+		set, err := m.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, "gpu-manager-daemonset", metav1.GetOptions{})
+		return err == nil && set.Spec.Template.Spec.Containers[0].Image == gpuManager, err
+	})
+	m.ask("vgpu")
 	await(m.t, 60*time.Second, "GPU-Manager says why it does not start", func() (bool, error) {
 		pods, err := m.Client.CoreV1().Pods(kit.Namespace).List(ctx, metav1.ListOptions{LabelSelector: kit.ModuleLabel + "=vgpu"})
 		if err != nil || len(pods.Items) == 0 {

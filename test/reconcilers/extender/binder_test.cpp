@@ -453,7 +453,8 @@ TEST_F(binder_test, Bindings_to_a_node_whose_plugin_counts_by_time_arrive_in_tha
     slow.most = 0;
     std::size_t done = 0;
     for (const auto& [name, node] : pods_on_nodes) {
-      const auto shared = node == "c" ? pod(name, {container("main", {{"aliyun.com/gpu-mem", 6}})}) : share(name, 20, 8);
+      const auto shared =
+          node == "c" ? pod(name, {container("main", {{"aliyun.com/gpu-mem", 6}})}) : share(name, 20, 8);
       known.pods.put(shared);
       boost::asio::co_spawn(loop.context(), several.bind({shared.key, shared.id, node}),
                             [&](const std::exception_ptr&, const std::string& error) {

@@ -107,7 +107,8 @@ TEST(catalogue, a_daemon_set_names_its_account_so_that_another_can_follow_it) {
     for (const auto& spec : specs)
       for (const auto& object : entry.objects(spec, {}))
         if (object.value("kind", "") == "DaemonSet")
-          EXPECT_FALSE(object.at("/spec/template/spec"_json_pointer).value("serviceAccountName", "").empty()) << entry.name;
+          EXPECT_FALSE(object.at("/spec/template/spec"_json_pointer).value("serviceAccountName", "").empty())
+              << entry.name;
   }
 }
 

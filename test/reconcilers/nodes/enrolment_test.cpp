@@ -582,8 +582,11 @@ TEST(enrolment, S2_a_policy_that_turns_a_module_on_or_off_wakes_the_nodes_it_con
   disabled.modules["vgpu"].enabled = false;
   EXPECT_THAT(cluster.subject.affected_by(&disabled, &match), ElementsAre(key));
   auto image = match;
-  image.modules["vgpu"].image = "x:2";
+  image.modules["pgpu"].image = "x:2";
   EXPECT_THAT(cluster.subject.affected_by(&match, &image), IsEmpty());
+  image.modules["vgpu"].image = "x:2";
+  EXPECT_THAT(cluster.subject.affected_by(&match, &image), ElementsAre(key))
+      << "the tested image does not suit every node, and another may";
   auto offered = match;
   match.modules["mps"].image.clear();
   EXPECT_THAT(cluster.subject.affected_by(&match, &offered), ElementsAre(key))

@@ -43,7 +43,8 @@ node_facts facts_of(const kube::node& node) {
   out.product = node.labels.value_or(keys::product, "");
   out.card = class_of(out.product);
   const auto mig = node.labels.value_or(keys::mig_strategy, "none");
-  out.mig = mig != "none" && !mig.empty();
+  // GPU Feature Discovery writes its strategy on every node; a card that cannot be cut is not.
+  out.mig = mig != "none" && !mig.empty() && node.labels.value_or("nvidia.com/mig.capable", "") != "false";
   out.architecture = node.architecture;
   out.mode = node.labels.value_or(api::names::module_label, "");
   return out;

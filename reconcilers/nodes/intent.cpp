@@ -216,7 +216,10 @@ std::string missing_in_cards(const kube::node& node, const modules::node_needs& 
   if (needs.cuda > 0 && cuda && *cuda * 100 + cuda_minor.value_or(99) < needs.cuda)
     return "needs a driver for CUDA " + dotted(needs.cuda, 100) + " or newer, and this one supports " +
            std::to_string(*cuda) + "." + (cuda_minor ? std::to_string(*cuda_minor) : "x") + "; upgrade the driver";
-  const auto mig = node.labels.value_or("nvidia.com/mig.strategy", "none");
+  // GPU Feature Discovery writes its strategy on every node, next to whether the cards can be cut.
+  const auto mig = node.labels.value_or("nvidia.com/mig.capable", "") == "false"
+                       ? "none"
+                       : node.labels.value_or("nvidia.com/mig.strategy", "none");
   if (!needs.mig && mig != "none" && !mig.empty())
     return "does not work with cards cut by MIG (nvidia.com/mig.strategy=" + std::string(mig) + "); turn MIG off";
   return {};

@@ -310,8 +310,8 @@ node_facts facts_of(const kube::node& node) {
   out.compute_capability =
       two_parts(label(node, "nvidia.com/gpu.compute.major"), label(node, "nvidia.com/gpu.compute.minor"));
   out.mig = label(node, "nvidia.com/mig.strategy");
-  // GPU Feature Discovery writes the strategy only where there is one; a card that cannot be cut is not.
-  if (out.mig.empty() && node.labels.value_or("nvidia.com/mig.capable", "") == "false") out.mig = "none";
+  // GPU Feature Discovery writes its strategy on every node; a card that cannot be cut is not.
+  if (node.labels.value_or("nvidia.com/mig.capable", "") == "false") out.mig = "none";
   out.product = label(node, "nvidia.com/gpu.product");
   out.rdma = rdma_label(node);
   for (const auto& [name, amount] : node.allocatable) {

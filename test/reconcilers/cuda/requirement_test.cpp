@@ -94,6 +94,7 @@ TEST(requirement, facts_come_from_labels_and_the_manuals_count_first) {
   EXPECT_EQ(describe(facts_of(node_with({}))), "CUDA unknown, compute capability unknown");
   EXPECT_TRUE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}})).mig);
   EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "none"}})).mig);
+  EXPECT_FALSE(facts_of(node_with({{"nvidia.com/mig.strategy", "single"}, {"nvidia.com/mig.capable", "false"}})).mig);
 }
 
 TEST(requirement, S32_nodes_are_listed_with_what_they_have_and_bounded) {

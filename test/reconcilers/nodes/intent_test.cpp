@@ -194,6 +194,12 @@ TEST(intent, S15_S20_shares_are_not_cut_from_mig_cards) {
     EXPECT_EQ(asked({{"nvidia-device-enable", mode}, {"nvidia.com/mig.strategy", "single"}}).reason, "UnsuitableCards");
   EXPECT_EQ(asked({{"nvidia-device-enable", "pgpu"}, {"nvidia.com/mig.strategy", "mixed"}}).type, kind::mode);
   EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"}, {"nvidia.com/mig.strategy", "none"}}).type, kind::mode);
+  EXPECT_EQ(asked({{"nvidia-device-enable", "vgpu"},
+                   {"nvidia.com/mig.capable", "false"},
+                   {"nvidia.com/mig.strategy", "single"}})
+                .type,
+            kind::mode)
+      << "the GPU Operator's strategy, and cards that cannot be cut";
 }
 
 TEST(intent, S74_two_device_plugins_on_one_node_are_refused) {

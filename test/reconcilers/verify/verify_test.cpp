@@ -339,6 +339,7 @@ const std::vector<defect> defects{
     {"cards cut by MIG under vgpu",
      [](cluster& c) {
        c.asks("vgpu");
+       c.node_labels["nvidia.com/mig.capable"] = "true";
        c.node_labels["nvidia.com/mig.strategy"] = "mixed";
        c.phase(phases::refused, "UnsuitableCards");
      },

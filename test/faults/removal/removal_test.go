@@ -287,7 +287,7 @@ func (w *world) round(on map[string]bool, way string, before map[string]string) 
 		t.Errorf("installed, only %d objects differ", seen)
 	}
 	enrolled := on["pgpu"] || on["vgpu"] || on["mps"]
-	_, err = w.Run("{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorQuota, metadata: {namespace: default, name: team}, spec: {hard: [{units: cards, max: 1}]}}",
+	_, err = w.Run("---\n{apiVersion: quartermaster.io/v1alpha1, kind: AcceleratorQuota, metadata: {namespace: default, name: team}, spec: {hard: [{units: cards, max: 1}]}}",
 		"kubectl", "create", "-f", "-")
 	must(t, err)
 	said := &kit.Output{}
@@ -363,7 +363,7 @@ func (w *world) round(on map[string]bool, way string, before map[string]string) 
 func (w *world) removeByJob(operator *kit.Operator) {
 	t := w.t
 	w.helm("upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--reset-then-reuse-values", "--set", "crds.keep=false")
-	_, err := w.Run(`{apiVersion: v1, kind: Pod, metadata: {name: train, namespace: default}, spec: {nodeName: removal-vgpu, terminationGracePeriodSeconds: 0,
+	_, err := w.Run("---\n"+`{apiVersion: v1, kind: Pod, metadata: {name: train, namespace: default}, spec: {nodeName: removal-vgpu, terminationGracePeriodSeconds: 0,
 		containers: [{name: c, image: x, resources: {limits: {tencent.com/vcuda-core: 10, tencent.com/vcuda-memory: 4}}}]}}`, "kubectl", "create", "-f", "-")
 	must(t, err)
 	said := &kit.Output{}

@@ -18,7 +18,7 @@ namespace log = controller::log;
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds first_retry{1'000}, last_retry{30'000};
+constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000};
 
 controller::event_settings events_as(const std::string& node) {
   controller::event_settings out;
@@ -51,6 +51,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
     // Before our first report: what an earlier agent saw since the machine was started.
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
+    has_news_ = true;
     changed_->notify_all();
   });
 }
@@ -83,9 +84,10 @@ void driver::take(sighting sighting) {
   if (sighting.now) {
     if (!sighting.now->problem.empty()) log::warn("no cards", {{"problem", sighting.now->problem}});
     seen_ = std::move(sighting.now);
+    history_.complete(*seen_, controller::boot_now());  // every look counts, also those that are not reported
   }
-  changed_->notify_all();
   has_news_ = true;
+  changed_->notify_all();
 }
 
 boost::asio::awaitable<void> driver::work() {
@@ -104,18 +106,22 @@ boost::asio::awaitable<void> driver::work() {
     }
     trouble.clear();
     pause = first_retry;
+    // A card or driver that comes and goes is written about once a second, and not more often.
+    const bool went_on = co_await controller::sleep_for(*done ? between_writes : milliseconds(0));
+    if (!went_on) co_return;
     if (has_news_) continue;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::hours(1);
+    const auto due = history_.due().value_or(controller::boot_now() + std::chrono::hours(1));
+    const auto end = std::chrono::steady_clock::now() + (due - controller::boot_now());
     if (co_await kube::wait_list::wait(changed_, end) == kube::woken::by_cancellation) co_return;
   }
 }
 
-kube::task<void> driver::write() {
+kube::task<bool> driver::write() {
   // An object that has just been made may not be shown yet: then the next event of the watch comes here again.
   const auto* node = object();
-  if (!seen_ || !node || !nodes_.synced()) co_return kube::result<void>();
-  const auto report = history_.complete(*seen_);
-  if (says(*node, report, boot_)) co_return kube::result<void>();
+  if (!seen_ || !node || !nodes_.synced()) co_return false;
+  const auto report = history_.complete(*seen_, controller::boot_now());
+  if (says(*node, report, boot_)) co_return false;
   const auto& type = kube::resources::accelerator_nodes;
   json body = {{"apiVersion", type.api_version()},
                {"kind", type.kind},
@@ -132,9 +138,9 @@ kube::task<void> driver::write() {
   tell(report);
   // The watch shows it in a moment; until then we would write it again.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  for (node = object(); node && node->resource_version == version && !has_news_; node = object())
+  for (node = object(); node && node->resource_version == version; node = object())
     if (co_await kube::wait_list::wait(changed_, end) != kube::woken::by_event) break;
-  co_return kube::result<void>();
+  co_return true;
 }
 
 void driver::tell(const inventory& report) {

@@ -35,8 +35,8 @@ class driver {
 
  private:
   boost::asio::awaitable<void> work();
-  /// Applies the report when the object does not say it yet.
-  kube::task<void> write();
+  /// Applies the report when the object does not say it yet. False: there was nothing to write.
+  kube::task<bool> write();
   void take(sighting sighting);
   void tell(const inventory& report);
   const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
@@ -55,7 +55,7 @@ class driver {
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
-  bool has_news_ = false;
+  bool has_news_ = false;             ///< since `work` last looked
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 #include <tuple>
 
 #include "agent/cards/xid.hpp"
@@ -37,6 +38,12 @@ void history::recall(const std::vector<card>& cards) {
 void history::forget_defects() {
   xids_.clear();
   lost_.clear();
+  back_.clear();
+}
+
+std::optional<std::chrono::milliseconds> history::due() const {
+  if (back_.empty()) return std::nullopt;
+  return std::ranges::min(back_ | std::views::values) + steady;
 }
 
 xid_note history::see(const std::string& uuid, std::uint64_t xid) {
@@ -45,7 +52,7 @@ xid_note history::see(const std::string& uuid, std::uint64_t xid) {
   return out;
 }
 
-inventory history::complete(inventory seen) {
+inventory history::complete(inventory seen, std::chrono::milliseconds now) {
   for (const auto& card : seen.cards)
     for (std::size_t i = 0; i < card.links.size(); ++i) links_[pair_of(card, seen.cards[i])] = card.links[i];
   const bool is_driven = seen.problem.empty();
@@ -63,12 +70,20 @@ inventory history::complete(inventory seen) {
   const auto counted = std::max<std::ptrdiff_t>(seen.silent, sick);
   silent.resize(std::min(silent.size(), static_cast<std::size_t>(counted)));
   known_.clear();
-  for (const auto& card : seen.cards) {
-    lost_.erase(card.uuid);
+  for (auto& card : seen.cards) {
+    if (lost_.contains(card.uuid)) {
+      const auto since = back_.emplace(card.uuid, now).first->second;
+      if (now - since >= steady) {
+        lost_.erase(card.uuid);
+        back_.erase(card.uuid);
+      }
+    }
     auto& kept = known_[card.uuid] = card;
     kept.defect.clear();
+    if (lost_.contains(card.uuid)) card.defect = lost;
   }
   for (auto& card : silent) {
+    back_.erase(card.uuid);
     known_[card.uuid] = card;
     card.defect = is_driven ? lost : no_driver;
     if (is_driven) lost_.insert(card.uuid);

@@ -2,8 +2,10 @@
 // What the agent knows of its cards over time: a card that no longer answers keeps its facts and is reported as lost,
 // and a card with a fatal XID stays out of use until its driver is loaded again. Pure: time and events are arguments.
 
+#include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,14 +30,21 @@ class history {
   xid_note see(const std::string& uuid, std::uint64_t xid);
   /// The inventory with the cards that are lost, and with what is wrong with each. A card that was in order and that
   /// the driver no longer counts was taken out, and is not reported. A lost one stays lost: NVML counts cards when it
-  /// starts, and not those. Without a driver all cards that were known are reported as such.
-  inventory complete(inventory seen);
+  /// starts, and not those. One that answers again has to do so for a while. Without a driver all cards that were
+  /// known are reported as such.
+  /// @param now since any moment, in milliseconds
+  inventory complete(inventory seen, std::chrono::milliseconds now);
+  /// When the same inventory will be completed otherwise: a lost card will have answered for long enough.
+  std::optional<std::chrono::milliseconds> due() const;
+  /// How long a lost card has to answer: one that comes and goes stays lost.
+  static constexpr std::chrono::milliseconds steady{10'000};
 
  private:
   std::map<std::string, card> known_;          ///< by UUID, without defects
   std::map<std::string, std::uint64_t> xids_;  ///< the first fatal one of each card
   std::set<std::string> lost_;
-  std::map<std::string, quota::link> links_;  ///< by "UUID UUID", also of cards that are lost
+  std::map<std::string, std::chrono::milliseconds> back_;  ///< lost cards that answer, since when
+  std::map<std::string, quota::link> links_;               ///< by "UUID UUID", also of cards that are lost
 };
 
 }  // namespace agent::cards

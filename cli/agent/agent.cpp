@@ -46,7 +46,7 @@ int print_cards(const agent::cards::options& options) {
   if (!nvml) return complain(nvml.error(), 1);
   if (const auto code = (*nvml)(cards::call::init); code != nvml::success)
     return complain("the NVIDIA driver does not start: " + nvml->error_text(code), 1);
-  const auto report = cards::history().complete(cards::read_inventory(*nvml));
+  const auto report = cards::history().complete(cards::read_inventory(*nvml), controller::boot_now());
   (*nvml)(cards::call::shutdown);
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
   std::cout << cards::status_of(report, cards::boot_of_machine(), {}, now).dump(2) << "\n";

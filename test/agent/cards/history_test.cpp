@@ -7,6 +7,8 @@
 namespace agent::cards {
 namespace {
 
+using namespace std::chrono_literals;
+
 card card_named(const std::string& uuid, int minor) {
   card out;
   out.uuid = uuid;
@@ -36,43 +38,58 @@ inventory first_alone() {
 
 TEST(history, changes_nothing_while_all_cards_answer) {
   history history;
-  EXPECT_EQ(history.complete(pair()), pair());
+  EXPECT_EQ(history.complete(pair(), 0s), pair());
 }
 
 TEST(history, keeps_the_facts_and_links_of_a_lost_card) {
   history history;
-  history.complete(pair());
+  history.complete(pair(), 0s);
   auto seen = first_alone();
   seen.silent = 1;
   auto expected = pair();
   expected.silent = 1;
   expected.cards[1].defect = "Lost";
-  EXPECT_EQ(history.complete(seen), expected);
-  EXPECT_EQ(history.complete(pair()), pair()) << "it answers again";
+  EXPECT_EQ(history.complete(seen, 1s), expected);
+  expected.silent = 0;
+  EXPECT_EQ(history.complete(pair(), 2s), expected) << "it answers again, but for how long?";
+  EXPECT_EQ(history.due(), 12s);
+  EXPECT_EQ(history.complete(pair(), 12s), pair());
+  EXPECT_EQ(history.due(), std::nullopt);
+}
+
+TEST(history, keeps_a_card_lost_that_comes_and_goes) {
+  history history;
+  history.complete(pair(), 0s);
+  auto seen = first_alone();
+  seen.silent = 1;
+  for (auto now = 1s; now < 100s; now += 2s) {
+    EXPECT_EQ(history.complete(seen, now).cards[1].defect, "Lost");
+    EXPECT_EQ(history.complete(pair(), now + 1s).cards[1].defect, "Lost");
+  }
 }
 
 TEST(history, drops_a_card_that_the_driver_no_longer_counts) {
   history history;
-  history.complete(pair());
-  EXPECT_EQ(history.complete(first_alone()), first_alone());
+  history.complete(pair(), 0s);
+  EXPECT_EQ(history.complete(first_alone(), 0s), first_alone());
 }
 
 TEST(history, withdraws_a_card_at_its_first_fatal_xid_until_the_driver_is_loaded_anew) {
   history history;
-  history.complete(pair());
+  history.complete(pair(), 0s);
   EXPECT_TRUE(history.see("GPU-b", 48).withdraws);
   EXPECT_FALSE(history.see("GPU-b", 95).withdraws) << "it has been withdrawn already";
-  EXPECT_EQ(history.complete(pair()).cards[0].defect, "");
-  EXPECT_EQ(history.complete(pair()).cards[1].defect, "XID 48");
+  EXPECT_EQ(history.complete(pair(), 0s).cards[0].defect, "");
+  EXPECT_EQ(history.complete(pair(), 0s).cards[1].defect, "XID 48");
   history.forget_defects();
-  EXPECT_EQ(history.complete(pair()), pair());
+  EXPECT_EQ(history.complete(pair(), 0s), pair());
 }
 
 TEST(history, keeps_a_card_whose_program_failed) {
   history history;
   for (const std::uint64_t xid : {13, 31, 43, 45, 94, 63, 92, 5, 4711})
     EXPECT_FALSE(history.see("GPU-a", xid).withdraws);
-  EXPECT_EQ(history.complete(pair()), pair());
+  EXPECT_EQ(history.complete(pair(), 0s), pair());
 }
 
 TEST(history, of_a_storm_is_one_verdict) {
@@ -84,29 +101,30 @@ TEST(history, of_a_storm_is_one_verdict) {
 
 TEST(history, reports_all_known_cards_while_there_is_no_driver) {
   history history;
-  history.complete(pair());
+  history.complete(pair(), 0s);
   inventory none;
   none.problem = "the NVIDIA driver does not start: Driver Not Loaded";
-  const auto report = history.complete(none);
+  const auto report = history.complete(none, 0s);
   ASSERT_EQ(report.cards.size(), 2U);
   EXPECT_EQ(report.cards[0].defect, "NoDriver");
   EXPECT_EQ(report.cards[1].links, pair().cards[1].links);
-  EXPECT_EQ(history.complete(pair()), pair()) << "the driver is back";
+  EXPECT_EQ(history.complete(pair(), 0s), pair()) << "the driver is back";
 }
 
 TEST(history, recalls_what_an_earlier_agent_reported) {
   history before;
-  before.complete(pair());
+  before.complete(pair(), 0s);
   before.see("GPU-b", 79);
   auto seen = first_alone();
   seen.silent = 1;
-  const auto report = before.complete(seen);
+  const auto report = before.complete(seen, 0s);
   EXPECT_EQ(report.cards[1].defect, "XID 79");
   for (int silent : {0, 1}) {
     history after;
     after.recall(report.cards);
     seen.silent = silent;
-    EXPECT_EQ(after.complete(seen).cards, report.cards) << "a lost card, which NVML no longer counts after its start";
+    EXPECT_EQ(after.complete(seen, 0s).cards, report.cards)
+        << "a lost card, which NVML no longer counts after its start";
   }
 }
 
@@ -114,7 +132,7 @@ TEST(history, of_cards_without_a_name_is_their_number) {
   history history;
   auto seen = first_alone();
   seen.silent = 1;
-  EXPECT_EQ(history.complete(seen), seen) << "no one has ever seen the other card";
+  EXPECT_EQ(history.complete(seen, 0s), seen) << "no one has ever seen the other card";
 }
 
 TEST(xid, is_of_one_class) {

@@ -26,7 +26,8 @@ class fixtures : public testing::TestWithParam<const char*> {};
 
 TEST_P(fixtures, are_reported_field_by_field) {
   const machine machine(GetParam());
-  const auto status = status_of(history().complete(inventory_of(machine)), "boot", {}, "2026-07-01T00:00:00Z");
+  const auto status = status_of(history().complete(inventory_of(machine), std::chrono::milliseconds(0)), "boot", {},
+                                "2026-07-01T00:00:00Z");
   const auto text = status.dump(1) + "\n";
   const auto path = std::string(TEST_DATA) + "/golden/cards/" + GetParam() + ".json";
   if (const char* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write")

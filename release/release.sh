@@ -45,11 +45,13 @@ while (($#)); do
     *) wrong "unknown argument '$1'" ;;
   esac
 done
-[[ -z $url || $url =~ ^https?://[^[:space:]]+$ ]] || wrong "--base-url '$url' is no URL; allowed is https://HOST/PATH"
+[[ -z $url || $url =~ ^https?://[A-Za-z0-9._~:/?#@!=%+,-]+$ ]] || wrong "--base-url '$url' is no URL; allowed is https://HOST/PATH"
 [[ $repository =~ ^[a-z0-9][a-zA-Z0-9.:/_-]*$ && ! ${repository##*/} =~ : ]] ||
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
 case $out in /*) ;; *) out=$PWD/$out ;; esac
-[[ ! -e $out || -f $out/SHA256SUMS || -d $out && -z $(ls -A "$out") ]] ||
+# ours FOLDER: all in it is what its SHA256SUMS lists.
+ours() { [[ -d $1 && -z $(cd "$1" && { ls -A; cut -c67- SHA256SUMS 2>/dev/null; cut -c67- SHA256SUMS 2>/dev/null; echo SHA256SUMS; echo SHA256SUMS; } | sort | uniq -u) ]]; }
+[[ ! -e $out || -d $out && -z $(ls -A "$out") ]] || ours "$out" ||
   wrong "--out $out holds something else; allowed is a folder that is not there, is empty, or was made by this command"
 "$root/image/build.sh" --check 2>/dev/null || { "$root/image/build.sh" --check 2>&1 | sed 's/^image: //' >&2; exit 1; }
 epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}

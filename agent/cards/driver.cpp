@@ -148,6 +148,9 @@ void driver::tell(const inventory& report) {
   node.api_version = "v1";
   node.kind = "Node";
   node.key.name = node.uid = options_.node;  // as the kubelet's events on its node
+  std::erase_if(defects_, [&](const auto& entry) {
+    return std::ranges::find(report.cards, entry.first, &card::uuid) == report.cards.end();
+  });
   for (const auto& card : report.cards) {
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;

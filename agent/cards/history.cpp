@@ -82,6 +82,7 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     kept.defect.clear();
     if (lost_.contains(card.uuid)) card.defect = lost;
   }
+  silent.resize(std::min(silent.size(), most_cards - std::min<std::size_t>(most_cards, seen.cards.size())));
   for (auto& card : silent) {
     back_.erase(card.uuid);
     known_[card.uuid] = card;
@@ -89,6 +90,14 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     if (is_driven) lost_.insert(card.uuid);
     seen.cards.push_back(card);
   }
+  const auto is_unknown = [this](const std::string& uuid) { return !known_.contains(uuid); };
+  std::erase_if(xids_, [&](const auto& entry) { return is_unknown(entry.first); });
+  std::erase_if(lost_, is_unknown);
+  std::erase_if(back_, [&](const auto& entry) { return is_unknown(entry.first); });
+  std::erase_if(links_, [&](const auto& entry) {
+    const auto blank = entry.first.find(' ');
+    return is_unknown(entry.first.substr(0, blank)) || is_unknown(entry.first.substr(blank + 1));
+  });
   std::ranges::sort(seen.cards, {}, [](const card& card) { return std::tie(card.minor, card.uuid); });
   for (auto& card : seen.cards) {
     if (const auto xid = xids_.find(card.uuid); is_driven && xid != xids_.end())

@@ -3,17 +3,27 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
+
+#include "text/escape.hpp"
 
 namespace agent::cards {
 namespace {
 
 constexpr std::int64_t mib = 1024 * 1024;
 
-/// A text of NVML, empty where the card has none.
-template <std::size_t Length, class Function, class... Arguments>
+/// A text that NVML wrote, which may have no end and need not be UTF-8.
+template <std::size_t Length>
+std::string text_in(const char (&text)[Length]) {
+  return text::utf8_clean({&text[0], strnlen(&text[0], Length)});
+}
+
+/// Empty where the card has none.
+template <class Function, class... Arguments>
 std::string text_of(const nvml_library& nvml, const Function& function, Arguments... arguments) {
-  std::array<char, Length> text{};
-  return nvml(function, arguments..., text.data(), Length) == nvml::success ? text.data() : "";
+  char text[96] = {};
+  const unsigned length = sizeof text;
+  return nvml(function, arguments..., &text[0], length) == nvml::success ? text_in(text) : "";
 }
 
 int numa_of(const nvml_library& nvml, nvml::device device) {
@@ -34,7 +44,7 @@ std::vector<std::string> nvlink_peers(const nvml_library& nvml, nvml::device dev
     int is_active = 0;
     if (nvml(call::nvlink_state, device, link, &is_active) != nvml::success) break;
     nvml::pci_info peer{};
-    if (is_active && nvml(call::nvlink_peer, device, link, &peer) == nvml::success) out.emplace_back(peer.bus_id);
+    if (is_active && nvml(call::nvlink_peer, device, link, &peer) == nvml::success) out.push_back(text_in(peer.bus_id));
   }
   return out;
 }
@@ -92,11 +102,11 @@ std::string defect_of(const nvml_library& nvml, nvml::device device) {
 card read_card(const nvml_library& nvml, nvml::device device, const std::string& uuid) {
   card out;
   out.uuid = uuid;
-  out.model = text_of<96>(nvml, call::name, device);
+  out.model = text_of(nvml, call::name, device);
   unsigned minor = 0;
   if (nvml(call::minor_number, device, &minor) == nvml::success) out.minor = static_cast<int>(minor);
   nvml::pci_info address{};
-  if (nvml(call::pci_info, device, &address) == nvml::success) out.bus_id = address.bus_id;
+  if (nvml(call::pci_info, device, &address) == nvml::success) out.bus_id = text_in(address.bus_id);
   nvml::memory memory{};
   if (nvml(call::memory_info, device, &memory) == nvml::success)
     out.memory_mib = static_cast<std::int64_t>(memory.total) / mib;
@@ -114,7 +124,7 @@ card read_card(const nvml_library& nvml, nvml::device device, const std::string&
 
 inventory read_inventory(const nvml_library& nvml) {
   inventory out;
-  out.driver = text_of<96>(nvml, call::driver_version);
+  out.driver = text_of(nvml, call::driver_version);
   int cuda = 0;
   if (nvml(call::cuda_version, &cuda) == nvml::success) out.cuda = version_of(cuda);
   unsigned count = 0;
@@ -123,11 +133,12 @@ inventory read_inventory(const nvml_library& nvml) {
     return out;
   }
   std::vector<seen_card> seen;
-  for (unsigned index = 0; index < count; ++index) {
+  if (count > most_cards) out.silent = static_cast<int>(std::min(count - most_cards, 1'000'000U));
+  for (unsigned index = 0; index < std::min(count, most_cards); ++index) {
     nvml::device device = nullptr;
-    auto uuid = nvml(call::handle_by_index, index, &device) == nvml::success ? text_of<96>(nvml, call::uuid, device)
-                                                                             : std::string();
-    if (uuid.empty()) {
+    const bool answers = nvml(call::handle_by_index, index, &device) == nvml::success;
+    const auto uuid = answers ? text_of(nvml, call::uuid, device) : std::string();
+    if (uuid.empty() || std::ranges::find(out.cards, uuid, &card::uuid) != out.cards.end()) {
       ++out.silent;
       continue;
     }

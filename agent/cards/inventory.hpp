@@ -25,10 +25,13 @@ struct card {
   friend bool operator==(const card&, const card&) = default;
 };
 
+/// Of one node; AcceleratorNode has no room for more.
+inline constexpr unsigned most_cards = 64;
+
 struct inventory {
   std::string driver, cuda;  ///< "550.90.07", "12.4"; empty: there is no driver
   std::vector<card> cards;   ///< those that answer, in the order of their numbers
-  int silent = 0;            ///< cards that the driver counts and that do not answer
+  int silent = 0;            ///< cards that the driver counts and that do not answer, or that cannot be told apart
   std::string problem;       ///< why nothing is known, in one line
   friend bool operator==(const inventory&, const inventory&) = default;
 };

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "text/escape.hpp"
+
 namespace agent::cards {
 namespace {
 
@@ -43,8 +45,8 @@ std::expected<nvml_library, std::string> nvml_library::load(const std::string& r
 void* nvml_library::find(const char* name) const { return dlsym(handle_, name); }
 
 std::string nvml_library::error_text(nvml::return_code code) const {
-  const auto text = reinterpret_cast<const char* (*)(nvml::return_code)>(find("nvmlErrorString"));
-  return text ? text(code) : "NVML error " + std::to_string(code);
+  const auto words = reinterpret_cast<const char* (*)(nvml::return_code)>(find("nvmlErrorString"));
+  return words ? text::utf8_clean(words(code), 200) : "NVML error " + std::to_string(code);
 }
 
 }  // namespace agent::cards

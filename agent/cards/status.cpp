@@ -37,7 +37,9 @@ health judge(const inventory& report) {
     if (!card.defect.empty()) sick.push_back(card.uuid + " (" + card.defect + ")");
   if (!sick.empty()) return {false, "CardUnhealthy", "no new pod gets " + text::joined(sick)};
   if (report.silent > static_cast<int>(sick.size()))
-    return {false, "CardLost", std::to_string(report.silent) + " cards do not answer"};
+    return {false, "CardLost",
+            text::counted(static_cast<std::size_t>(report.silent), "card") +
+                " without an answer, or without a UUID of its own"};
   if (report.cards.empty()) return {false, "NoCards", "the driver sees no card"};
   return {true, "CardsAnswer", std::to_string(report.cards.size()) + " cards are in order"};
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 namespace agent::cards {
@@ -35,11 +36,11 @@ class event_stream {
     if (nvml_(call::event_set_create, &set_) != nvml::success) set_ = nullptr;
     unsigned count = 0;
     if (!set_ || nvml_(call::count, &count) != nvml::success) return;
-    for (unsigned index = 0; index < count; ++index) {
+    for (unsigned index = 0; index < std::min(count, most_cards); ++index) {
       nvml::device device = nullptr;
-      char uuid[96] = {};
+      char uuid[97] = {};  // ends also where NVML's text does not
       if (nvml_(call::handle_by_index, index, &device) != nvml::success ||
-          nvml_(call::uuid, device, &uuid[0], unsigned{sizeof uuid}) != nvml::success)
+          nvml_(call::uuid, device, &uuid[0], 96U) != nvml::success)
         continue;
       nvml_(call::register_events, device, std::uint64_t{nvml::event_xid}, set_);
       uuids_[device] = &uuid[0];
@@ -64,6 +65,23 @@ class event_stream {
   const nvml_library& nvml_;
   std::map<nvml::device, std::string> uuids_;
   nvml::event_set* set_ = nullptr;
+};
+
+/// What was delivered within the last second: of a storm, one event a second and card and XID is enough.
+class recent_events {
+ public:
+  bool contains(const xid_event& event) {
+    if (clock::now() - since_ > std::chrono::seconds(1) || events_.size() > 1000) events_.clear();
+    return events_.contains({event.card, event.xid});
+  }
+  void add(const xid_event& event) {
+    if (events_.empty()) since_ = clock::now();
+    events_.insert({event.card, event.xid});
+  }
+
+ private:
+  std::set<std::pair<std::string, std::uint64_t>> events_;
+  clock::time_point since_;
 };
 
 }  // namespace
@@ -106,11 +124,21 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
     wait_for(stop, options_.retry);
     return true;
   }
+  recent_events recent;
   for (auto last = clock::now(); !stop.stop_requested();) {
     nvml::event_data event{};
     const auto code = events.wait(wait_ms, event);
-    if (code == nvml::success && event.type == nvml::event_xid)
-      deliver_({.now = {}, .event = xid_event{events.uuid_of(event.card), event.data}});
+    if (code == nvml::success) {
+      const xid_event seen_event{events.uuid_of(event.card), event.data};
+      const bool counts = event.type == nvml::event_xid && !seen_event.card.empty();
+      if (counts && !recent.contains(seen_event)) {
+        deliver_({.now = {}, .event = seen_event});
+        recent.add(seen_event);
+      } else if (!wait_for(stop, std::chrono::milliseconds(1))) {
+        return false;
+      }
+      if (clock::now() - last < options_.period) continue;
+    }
     // Anything else than a time-out is an answer that came at once: a lost card, or a driver that is being taken away.
     const bool failed = code != nvml::success && code != nvml::timeout;
     if (failed && !wait_for(stop, std::chrono::milliseconds(wait_ms))) return false;

@@ -100,7 +100,8 @@ number() { [[ $2 =~ ^[0-9]{1,6}$ ]] || wrong "$1 needs a number, not '$2'"; }
 [[ $name =~ ^[a-z0-9][a-z0-9-]{0,40}$ ]] || wrong "--name '$name' must be lower case letters, digits and dashes, 41 at most"
 [[ " ${k8s_minors[*]} " == *" $minor "* ]] || wrong "--k8s '$minor' is not one of: ${k8s_minors[*]}"
 number --nodes "$nodes"; number --lines "$lines"; number --real-nodes "$real_nodes"
-((real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is too many: 1 to $most_nodes"
+((10#$real_nodes <= most_nodes)) || wrong "--real-nodes $real_nodes is too many: 1 to $most_nodes"
+real_nodes=$((10#$real_nodes))
 [[ -z $node || $node =~ ^real-[1-$most_nodes]$ ]] || wrong "--node '$node' is not real-1 to real-$most_nodes"
 if [[ -n $port ]]; then number --port "$port"; ((port > 0 && port < 65536)) || wrong "--port $port is not a port"; fi
 ((nodes == 0)) || [[ -n $kwok ]] || wrong "--nodes needs KWOK: without it no node becomes Ready"

@@ -155,12 +155,19 @@ answers() { # NAME
   esac
 }
 
+# last_lines NAME: the end of its log, and what to do about the one cause that the machine has and the log does not explain.
+last_lines() {
+  tail -n 15 "logs/$1.log" >&2
+  ! grep -q 'too many open files' "logs/$1.log" ||
+    say "this machine has no inotify instance left (fs.inotify.max_user_instances is $(</proc/sys/fs/inotify/max_user_instances)): end other clusters, or raise it with sysctl"
+}
+
 # await NAME: waits until it answers. If it dies or 60 s pass, prints the end of its log and returns 1.
 await() {
   local deadline=$((SECONDS + 60))
   until answers "$1"; do
-    if [[ -z $(pid_of "$1") ]]; then say "$1 ended while starting; its last lines:"; tail -n 15 "logs/$1.log" >&2; return 1; fi
-    if ((SECONDS > deadline)); then say "$1 is not ready after 60 s; its last lines:"; tail -n 15 "logs/$1.log" >&2; return 1; fi
+    if [[ -z $(pid_of "$1") ]]; then say "$1 ended while starting; its last lines:"; last_lines "$1"; return 1; fi
+    if ((SECONDS > deadline)); then say "$1 is not ready after 60 s; its last lines:"; last_lines "$1"; return 1; fi
     sleep 0.1
   done
 }

@@ -104,6 +104,7 @@ void watcher::work(const std::stop_token& stop) {
       (*nvml)(call::shutdown);
       continue;
     }
+    has_gone = true;  // also where it was away before we came: what an earlier agent knew of cards is over
     const auto now = nvml ? "the NVIDIA driver does not start: " + nvml->error_text(code) : nvml.error();
     if (std::exchange(problem, now) != now) {
       inventory none;

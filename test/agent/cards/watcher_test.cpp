@@ -138,6 +138,7 @@ TEST(watcher, without_a_driver_says_so_once_and_finds_it_later) {
   ASSERT_TRUE(none.now);
   EXPECT_NE(none.now->problem.find("no NVIDIA driver"), std::string::npos) << none.now->problem;
   std::filesystem::rename(machine.root / "kept", library);
+  EXPECT_TRUE(seen.next().driver_loaded);
   const auto found = seen.next();
   ASSERT_TRUE(found.now);
   EXPECT_EQ(found.now->cards.size(), 1U);

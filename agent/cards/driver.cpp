@@ -18,7 +18,7 @@ namespace log = controller::log;
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000};
+constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000};
 
 controller::event_settings events_as(const std::string& node) {
   controller::event_settings out;
@@ -51,6 +51,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
     // Before our first report: what an earlier agent saw since the machine was started.
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
+    if (!after) free_at_ = controller::boot_now() + after_deletion;
     has_news_ = true;
     changed_->notify_all();
   });
@@ -110,16 +111,17 @@ boost::asio::awaitable<void> driver::work() {
     const bool went_on = co_await controller::sleep_for(*done ? between_writes : milliseconds(0));
     if (!went_on) co_return;
     if (has_news_) continue;
-    const auto due = history_.due().value_or(controller::boot_now() + std::chrono::hours(1));
+    auto due = history_.due().value_or(controller::boot_now() + std::chrono::hours(1));
+    if (free_at_ && !object()) due = std::min(due, *free_at_);
     const auto end = std::chrono::steady_clock::now() + (due - controller::boot_now());
     if (co_await kube::wait_list::wait(changed_, end) == kube::woken::by_cancellation) co_return;
   }
 }
 
 kube::task<bool> driver::write() {
-  // An object that has just been made may not be shown yet: then the next event of the watch comes here again.
+  if (!seen_ || !nodes_.synced()) co_return false;
   const auto* node = object();
-  if (!seen_ || !node || !nodes_.synced()) co_return false;
+  if (!node) co_return co_await introduce();
   const auto report = history_.complete(*seen_, controller::boot_now());
   if (says(*node, report, boot_)) co_return false;
   const auto& type = kube::resources::accelerator_nodes;
@@ -141,6 +143,21 @@ kube::task<bool> driver::write() {
   for (node = object(); node && node->resource_version == version; node = object())
     if (co_await kube::wait_list::wait(changed_, end) != kube::woken::by_event) break;
   co_return true;
+}
+
+kube::task<bool> driver::introduce() {
+  if (free_at_ && controller::boot_now() < *free_at_) co_return false;
+  free_at_ = controller::boot_now() + after_deletion;  // the watch shows it before that, and then we are called again
+  const auto& type = kube::resources::accelerator_nodes;
+  const json body = {{"apiVersion", type.api_version()}, {"kind", type.kind}, {"metadata", {{"name", options_.node}}}};
+  kube::write_options options;
+  options.field_manager = api::names::agent_field_owner;
+  auto answer = co_await api_.create(type, {}, body, options);
+  if (!answer && answer.error().code != kube::errc::already_exists) {
+    free_at_.reset();
+    co_return std::unexpected(std::move(answer.error()));
+  }
+  co_return false;
 }
 
 void driver::tell(const inventory& report) {

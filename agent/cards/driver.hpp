@@ -37,6 +37,9 @@ class driver {
   boost::asio::awaitable<void> work();
   /// Applies the report when the object does not say it yet. False: there was nothing to write.
   kube::task<bool> write();
+  /// Makes the object of a node that asks for no mode. One that was deleted is left alone for a minute: what the
+  /// operator removes when it is uninstalled must not come back.
+  kube::task<bool> introduce();
   void take(sighting sighting);
   void tell(const inventory& report);
   const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
@@ -55,6 +58,7 @@ class driver {
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
+  std::optional<controller::milliseconds> free_at_;  ///< until then no object is made
   bool has_news_ = false;             ///< since `work` last looked
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };

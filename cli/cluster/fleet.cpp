@@ -75,6 +75,13 @@ bool knows(const fleet& fleet, const kube::resource& type) {
   return std::ranges::find(fleet.missing_types, type.plural) == fleet.missing_types.end();
 }
 
+/// The server names a type that was deleted for a moment longer than it serves it.
+kube::result<void> unless_gone(kube::result<void> listed, const kube::resource& type, fleet& fleet) {
+  if (listed || listed.error().http != 404) return listed;
+  fleet.missing_types.emplace_back(type.plural);
+  return {};
+}
+
 kube::task<void> read_policies(kube::transport& transport, fleet& fleet) {
   const std::function<void(reconcilers::accelerator_policy)> keep = [&](reconcilers::accelerator_policy policy) {
     if (policy.key.name == api::names::policy)
@@ -82,7 +89,8 @@ kube::task<void> read_policies(kube::transport& transport, fleet& fleet) {
     else
       fleet.other_policies.push_back(std::move(policy.key.name));
   };
-  co_return co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
+  auto listed = co_await list_each<reconcilers::accelerator_policy>(transport, kube::list_options(), keep);
+  co_return unless_gone(std::move(listed), kube::resources::accelerator_policies, fleet);
 }
 
 /// Of the namespace the operator reads them in. That they may not be seen is no reason to see nothing.
@@ -115,7 +123,8 @@ kube::task<void> read_nodes(kube::transport& transport, const std::string& only,
     auto name = accelerator.key.name;
     fleet.accelerators.insert_or_assign(std::move(name), std::move(accelerator));
   };
-  co_return co_await list_each<listed_accelerator>(transport, options, note);
+  auto listed = co_await list_each<listed_accelerator>(transport, options, note);
+  co_return unless_gone(std::move(listed), kube::resources::accelerator_nodes, fleet);
 }
 
 kube::task<void> read_pods(kube::transport& transport, const std::string& only, fleet& fleet) {

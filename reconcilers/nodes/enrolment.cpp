@@ -351,8 +351,12 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
-  const bool says_so = step.status ? !create && is.before == step.status : !object;
-  const std::optional<api::accelerator_node> last = object && !step.status ? std::optional(*object) : std::nullopt;
+  // What the node's agent has made or written stays as long as the node; of ours nothing is left in it.
+  const bool is_agents = object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
+  const bool says_so = step.status ? !create && is.before == step.status : !object || is_agents;
+  const std::optional<api::accelerator_node> last =
+      object && !step.status && !is_agents ? std::optional(*object) : std::nullopt;
+  const bool leaves = is_agents && !object->boot.empty() && (create || object->mode != api::mode_status());
   // The report is about the node as it is now: after a write it may have gone from the store.
   const controller::object_reference about(kube::resources::nodes, node);
   if (step.status && !step.quiet && step.status->reason == "MaxUnavailable")
@@ -366,8 +370,8 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
     if (!done) co_return std::unexpected(done.error());
     if (!*done) co_return action::again(look_again);
   }
-  if (!says_so && step.status) {
-    const auto done = co_await write_status(name, uid, create, *step.status);
+  if (leaves || (!says_so && step.status)) {
+    const auto done = co_await write_status(name, uid, create, step.status);
     if (!done) {
       if (overtaken(done.error().code)) co_return action::again(look_again);
       co_return std::unexpected(done.error());
@@ -462,7 +466,8 @@ void enrolment::tell(const controller::object_reference& about, const mode_step&
   }
 }
 
-kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create, api::mode_status status) {
+kube::task<void> enrolment::write_status(std::string name, std::string uid, bool create,
+                                         std::optional<api::mode_status> status) {
   const auto& type = kube::resources::accelerator_nodes;
   const kube::object_key key{{}, name};
   const auto options = as_owner(api::names::node_field_owner);
@@ -471,13 +476,16 @@ kube::task<void> enrolment::write_status(std::string name, std::string uid, bool
     auto answer = co_await client_.apply(type, key, whole, options);
     if (!answer) co_return std::unexpected(std::move(answer.error()));
   }
-  const auto body = status_of(name, status);
+  const auto body = status ? status_of(name, *status) : bare(name);
   auto answer = co_await client_.apply_status(type, key, body, options);
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   auto& wrote = written_[name];
   wrote.status_version = kube::version_of(*answer);
   wrote.time = settings_.now();
-  lasted(name, status);  // its time begins now, not when the watch shows it
+  if (status)
+    lasted(name, *status);  // its time begins now, not when the watch shows it
+  else
+    phases_.erase(name);
   co_return kube::result<void>();
 }
 

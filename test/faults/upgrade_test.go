@@ -46,32 +46,47 @@ type seat struct {
 
 func (s *seat) watch(h *hall) {
 	h.t.Helper()
-	events, err := h.Client.CoordinationV1().Leases(kit.Namespace).Watch(h.ctx, metav1.ListOptions{FieldSelector: "metadata.name=quartermaster"})
+	leases := h.Client.CoordinationV1().Leases(kit.Namespace)
+	first, err := leases.Get(h.ctx, "quartermaster", metav1.GetOptions{})
 	h.must(err)
-	h.t.Cleanup(events.Stop)
-	go func() {
-		holder, held := "", time.Time{} // who was seen to hold it last, and when that was
-		for event := range events.ResultChan() {
-			lease, ok := event.Object.(*coordinationv1.Lease)
-			if !ok || lease.Spec.HolderIdentity == nil {
+	holder, held := holderOf(first), time.Now() // who was seen to hold it last, and when that was
+	see := func(lease *coordinationv1.Lease) {
+		now, is := time.Now(), holderOf(lease)
+		if is == "" {
+			if !s.free {
+				held = now // it was given back just now
+			}
+			s.free = true
+			return
+		}
+		if is != holder {
+			s.mu.Lock()
+			s.gaps = append(s.gaps, now.Sub(held))
+			s.mu.Unlock()
+		}
+		holder, held, s.free = is, now, false
+	}
+	go func() { // a watch may end before the test does
+		for version := first.ResourceVersion; h.ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
+			events, err := leases.Watch(h.ctx, metav1.ListOptions{FieldSelector: "metadata.name=quartermaster", ResourceVersion: version})
+			if err != nil {
 				continue
 			}
-			now, is := time.Now(), *lease.Spec.HolderIdentity
-			if is == "" {
-				if holder != "" && !s.free {
-					held = now // it was given back just now
+			for event := range events.ResultChan() {
+				if lease, ok := event.Object.(*coordinationv1.Lease); ok {
+					version = lease.ResourceVersion
+					see(lease)
 				}
-				s.free = true
-				continue
 			}
-			if is != holder && holder != "" {
-				s.mu.Lock()
-				s.gaps = append(s.gaps, now.Sub(held))
-				s.mu.Unlock()
-			}
-			holder, held, s.free = is, now, false
 		}
 	}()
+}
+
+func holderOf(lease *coordinationv1.Lease) string {
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
 }
 
 // load is one pod a second, each gone again after half a minute.

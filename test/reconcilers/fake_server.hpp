@@ -122,7 +122,7 @@ class fake_server {
       if (!uid.is_null() && uid != now.value("/metadata/uid"_json_pointer, json()))
         return recording_transport::refused(409, "Conflict");
       if (status)
-        now["status"] = body.at("status");
+        now["status"] = applied_status(before, body);
       else
         merge(now, body);
     } else if (merges(request)) {
@@ -140,6 +140,15 @@ class fake_server {
       }
     }
     return recording_transport::answered(200, store(path, before, now));
+  }
+  /// What the agent reported stays when the operator applies.
+  static json applied_status(const json& before, const json& body) {
+    auto now = body.value("status", json::object());
+    for (const auto* field : {"cards", "driver"}) {
+      const json::json_pointer path(std::string("/status/") + field);
+      if (!before.is_null() && before.contains(path) && !now.contains(field)) now[field] = before.at(path);
+    }
+    return now;
   }
   kube::response remove(const std::string& path, const json& options) {
     const auto uid = options.value("/preconditions/uid"_json_pointer, json());

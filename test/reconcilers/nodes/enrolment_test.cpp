@@ -466,6 +466,50 @@ TEST(enrolment, a_node_that_asks_for_nothing_costs_nothing) {
   EXPECT_THAT(cluster.subject.affected_by(nullptr, cluster.nodes.find(key)), IsEmpty());
 }
 
+/// What an agent has made: nobody owns it. With a report once it has written one.
+void agent_object(cluster& cluster, bool reported) {
+  json object = {{"metadata", {{"name", "gpu-1"}}}, {"status", json::object()}};
+  if (reported) object["status"] = {{"driver", {{"boot", "b"}}}, {"cards", json::array({{{"uuid", "GPU-a"}}})}};
+  cluster.server.put(object_path, object);
+}
+
+TEST(enrolment, S1_what_an_agent_reports_of_a_node_that_asks_for_nothing_stays_as_long_as_the_node) {
+  cluster cluster;
+  cluster.node({});
+  agent_object(cluster, false);
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  agent_object(cluster, true);
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("apply " + object_path, "apply " + object_path + "/status"));
+  EXPECT_EQ(cluster.server.objects.at(object_path)["metadata"]["ownerReferences"][0]["uid"],
+            cluster.server.objects.at(node_path)["metadata"]["uid"]);
+  EXPECT_EQ(cluster.status("cards"), json::array({{{"uuid", "GPU-a"}}}));
+  EXPECT_EQ(cluster.status("phase"), json());
+  cluster.server.forget();
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), IsEmpty());
+  cluster.server.erase(node_path);
+  cluster.reconcile();
+  EXPECT_THAT(cluster.server.writes(), ElementsAre("delete " + object_path));
+}
+
+TEST(enrolment, S1_a_mode_comes_and_goes_and_what_the_agent_reported_stays) {
+  cluster cluster;
+  cluster.node({});
+  agent_object(cluster, true);
+  cluster.reconcile();
+  cluster.node_now([](json& object) { object["metadata"]["labels"]["nvidia-device-enable"] = "pgpu"; });
+  cluster.reconcile();
+  EXPECT_EQ(cluster.status("phase"), "Verifying");
+  cluster.node_now([](json& object) { object["metadata"]["labels"].erase("nvidia-device-enable"); });
+  for (int i = 0; i < 4; ++i) cluster.reconcile();
+  EXPECT_EQ(cluster.label(), json());
+  EXPECT_EQ(cluster.status("phase"), json());
+  EXPECT_EQ(cluster.status("conditions"), json());
+  EXPECT_EQ(cluster.status("cards"), json::array({{{"uuid", "GPU-a"}}}));
+}
+
 TEST(enrolment, the_object_goes_with_its_node) {
   cluster cluster;
   cluster.enrolled("pgpu");

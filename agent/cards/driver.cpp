@@ -18,7 +18,7 @@ namespace log = controller::log;
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000};
+constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000}, look_again{50};
 
 controller::event_settings events_as(const std::string& node) {
   controller::event_settings out;
@@ -113,6 +113,7 @@ boost::asio::awaitable<void> driver::work() {
     if (has_news_) continue;
     auto due = history_.due().value_or(controller::boot_now() + std::chrono::hours(1));
     if (free_at_ && !object()) due = std::min(due, *free_at_);
+    if (!nodes_.synced()) due = controller::boot_now() + look_again;  // a list without the object brings no event
     const auto end = std::chrono::steady_clock::now() + (due - controller::boot_now());
     if (co_await kube::wait_list::wait(changed_, end) == kube::woken::by_cancellation) co_return;
   }

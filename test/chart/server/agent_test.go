@@ -83,6 +83,7 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 	}
 	for _, row := range []struct{ method, path string }{
 		{"DELETE", agents + "gpu-1"},
+		{"PUT", agents + "gpu-1"},
 		{"GET", "/api/v1/nodes"},
 		{"GET", "/api/v1/pods"},
 		{"GET", "/api/v1/namespaces/" + namespace + "/secrets"},
@@ -91,6 +92,16 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 			t.Errorf("%s %s: %d, expected 403", row.method, row.path, code)
 		}
 	}
+	// It may make the object of its node, where there is none, and no other.
+	kubectl(t, "", "delete", "acceleratornode", "gpu-1", "gpu-2")
+	for node, wanted := range map[string]int{"gpu-1": 201, "gpu-2": 422} {
+		code, answer := one.call(t, "POST", strings.TrimSuffix(agents, "/"), "application/json",
+			fmt.Sprintf(`{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": %q}}`, node))
+		if code != wanted {
+			t.Errorf("making %s: %d %v, expected %d", node, code, answer["message"], wanted)
+		}
+	}
+	kubectl(t, `{"apiVersion": "quartermaster.io/v1alpha1", "kind": "AcceleratorNode", "metadata": {"name": "gpu-2"}}`, "apply", "-f", "-")
 	// The operator and people are not concerned.
 	kubectl(t, "", "patch", "acceleratornode", "gpu-2", "--subresource=status", "--type=merge", "-p", `{"status": {"phase": "Ready"}}`)
 }
@@ -103,7 +114,7 @@ type reported struct {
 
 func statusOf(t *testing.T, node string) (out reported) {
 	t.Helper()
-	if text := kubectl(t, "", "get", "acceleratornode", node, "-o", "jsonpath={.status}"); text != "" {
+	if text := kubectl(t, "", "get", "acceleratornode", node, "--ignore-not-found", "-o", "jsonpath={.status}"); text != "" {
 		if err := json.Unmarshal([]byte(text), &out); err != nil {
 			t.Fatal(err)
 		}
@@ -120,6 +131,7 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 	installed(t, "agent.enabled=true")
 	aNode(t, "gpu-1")
 	_, file := agentOf(t, "gpu-1")
+	kubectl(t, "", "delete", "acceleratornode", "gpu-1") // the node asks for no mode: the agent makes the object
 	folder := t.TempDir()
 	fixtures := filepath.Join(chart.Root(), "test/nvml/fixtures")
 	models, err := os.ReadFile(filepath.Join(fixtures, "models.json"))

@@ -5,50 +5,23 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 usage() { cat <<'H'
 usage: ./dev demo [--once] [--k8s 1.36|1.30]
+       QM_PLUGINS=FOLDER ./dev demo --real [--once] [--k8s 1.36|1.30]
 Shows the main job on a real control plane with 8 simulated nodes: label a node, declare a resource, see what happens.
   --once   print it and clean up; without it the cluster stays until Ctrl-C, with commands to try
+  --real   on two real nodes (kubelet, containerd, kube-proxy) with the operator as pods of its image: label a node, NVIDIA's device plugin
+           starts there, and a container prints the card that it was given. FOLDER has NVIDIA's programs (test/plugins/README.md). Needs root.
 H
 }
-once='' k8s=1.36
+once='' k8s=1.36 arguments=("$@")
 while [ $# -gt 0 ]; do case $1 in
   --once) once=1; shift ;;
+  --real) exec test/demo/real.sh "${arguments[@]}" ;;
   --k8s) k8s=${2:-}; shift 2 ;;
   --help|-h) usage; exit 0 ;;
   *) echo "demo: unknown argument '$1'" >&2; usage >&2; exit 2 ;; esac; done
 
 name=demo-$$ namespace=quartermaster objects=test/demo/objects
-work=$(mktemp -d); started=() begin=$(date +%s.%N) steps=()
-bold() { printf '\033[1m%s\033[0m' "$*"; }
-now() { date +%s.%N; }
-since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.1f", b - a }'; }
-cleanup() {
-  trap - EXIT INT TERM
-  local pid
-  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
-  rm -rf "$work"
-}
-leave() {  # leave CODE: prints the end of a failed part's log and cleans up
-  [ "$1" -eq 0 ] || tail -n 5 "$work"/*.log >&2 || true
-  cleanup
-  exit "$1"
-}
-trap 'leave $?' EXIT
-trap 'echo; echo "cleaning up" >&2; cleanup; exit 130' INT TERM
-step() {  # step TEXT COMMAND...: one line with how long it took
-  local text=$1 t; shift; t=$(now)
-  printf '  %-64s' "$text" >&2
-  if "$@" >"$work/step.log" 2>&1; then
-    printf '%6s s\n' "$(since "$t")" >&2; steps+=("$(printf '%-64s %6s s' "$text" "$(since "$t")")")
-  else printf 'failed\n' >&2; cat "$work/step.log" >&2; exit 1; fi
-}
-wait_for() {  # wait_for SECONDS COMMAND...: until it succeeds
-  local end=$((SECONDS + $1)); shift
-  until "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $end ] || { echo "still not true after the time allowed: $*"; return 1; }
-    sleep 0.1
-  done
-}
+. test/demo/steps.sh
 cluster_up() { test/cluster/cluster.sh up --name "$name" --k8s "$k8s"; }
 eight_nodes() {
   "$SIM" nodes --kubeconfig "$KUBECONFIG" --profile t4=2,v100=1,a100=1,h100=1,l40s=1,mi300x=1,ascend910b=1
@@ -63,7 +36,6 @@ start_operator() {
   started+=($!); echo "$address" >"$work/address"
   wait_for 20 curl -fs "http://$address/readyz"
 }
-free_port() { local p; while p=$((20000 + RANDOM % 20000)); ss -ltn | grep -q ":$p "; do :; done; echo "$p"; }
 start_plugins() { "$SIM" plugins --kubeconfig "$KUBECONFIG" >"$work/sim.log" 2>&1 & started+=($!); }
 apply_policy() {
   kubectl apply -f $objects/policy.yaml
@@ -133,9 +105,7 @@ echo; bold "Events"; echo
 kubectl get events -A --sort-by=.metadata.creationTimestamp -o json | jq -r '.items[] |
   select((.reportingComponent // "") | startswith("quartermaster")) |
   [.type, "\(.involvedObject.kind)/\(.involvedObject.name)", .reason, .message[0:150]] | @tsv' | column -t -s $'\t' -N TYPE,OBJECT,REASON,NOTE
-echo; bold "Time"; echo
-printf '  %s\n' "${steps[@]}"
-printf '  %-64s %6s s\n' total "$(since "$begin")"
+times
 operator=${started[1]}
 printf '\n  operator: %s KiB resident, %s s of CPU so far\n' "$(awk '/VmRSS/ {print $2}' "/proc/$operator/status")" \
   "$(awk '{printf "%.2f", ($14 + $15) / 100}' "/proc/$operator/stat")"

@@ -1,0 +1,41 @@
+# shellcheck shell=bash
+# What both demos share: steps with their times, and that everything they started goes with them. It is sourced; `name` is the cluster's.
+work=$(mktemp -d); started=() begin=$(date +%s.%N) steps=()
+bold() { printf '\033[1m%s\033[0m' "$*"; }
+now() { date +%s.%N; }
+since() { awk -v a="$1" -v b="$(now)" 'BEGIN { printf "%.1f", b - a }'; }
+tell() { :; }
+cleanup() {
+  trap - EXIT INT TERM
+  local pid
+  for pid in "${started[@]}"; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+  test/cluster/cluster.sh down --name "$name" >/dev/null 2>&1
+  rm -rf "$work"
+}
+leave() {  # leave CODE: prints the end of a failed part's log, and what `tell` says, and cleans up
+  [ "$1" -eq 0 ] || { tail -n 5 "$work"/*.log; tell; } >&2 || true
+  cleanup
+  exit "$1"
+}
+trap 'leave $?' EXIT
+trap 'echo; echo "cleaning up" >&2; cleanup; exit 130' INT TERM
+step() {  # step TEXT COMMAND...: one line with how long it took
+  local text=$1 t; shift; t=$(now)
+  printf '  %-64s' "$text" >&2
+  if "$@" >"$work/step.log" 2>&1; then
+    printf '%6s s\n' "$(since "$t")" >&2; steps+=("$(printf '%-64s %6s s' "$text" "$(since "$t")")")
+  else printf 'failed\n' >&2; cat "$work/step.log" >&2; exit 1; fi
+}
+wait_for() {  # wait_for SECONDS COMMAND...: until it succeeds
+  local end=$((SECONDS + $1)); shift
+  until "$@" >/dev/null 2>&1; do
+    [ $SECONDS -lt $end ] || { echo "still not true after the time allowed: $*"; return 1; }
+    sleep 0.1
+  done
+}
+free_port() { local p; while p=$((20000 + RANDOM % 20000)); ss -ltn | grep -q ":$p "; do :; done; echo "$p"; }
+times() { # of all steps
+  echo; bold "Time"; echo
+  printf '  %s\n' "${steps[@]}"
+  printf '  %-64s %6s s\n' total "$(since "$begin")"
+}

@@ -18,7 +18,8 @@ namespace log = controller::log;
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000}, look_again{50};
+constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000},
+    look_again{50};
 
 controller::event_settings events_as(const std::string& node) {
   controller::event_settings out;

@@ -59,8 +59,8 @@ class driver {
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
   std::optional<controller::milliseconds> free_at_;  ///< until then no object is made
-  bool has_news_ = false;             ///< since `work` last looked
-  std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
+  bool has_news_ = false;                            ///< since `work` last looked
+  std::unique_ptr<watcher> watcher_;                 ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.

@@ -351,8 +351,9 @@ kube::task<action> enrolment::bring(const kube::node& node, const api::accelerat
   const auto name = node.key.name;
   const auto uid = node.id.to_string();
   const bool create = !object || owner_of(*object, node) != belongs::to_this;
-  // What the node's agent has made or written stays as long as the node; of ours nothing is left in it.
-  const bool is_agents = object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
+  // What the node's agent has made or written stays as long as the node; nothing of our own is left in it.
+  const bool is_agents =
+      object && !step.status && (!object->boot.empty() || owner_of(*object, node) == belongs::to_none);
   const bool says_so = step.status ? !create && is.before == step.status : !object || is_agents;
   const std::optional<api::accelerator_node> last =
       object && !step.status && !is_agents ? std::optional(*object) : std::nullopt;

@@ -466,7 +466,7 @@ TEST(enrolment, a_node_that_asks_for_nothing_costs_nothing) {
   EXPECT_THAT(cluster.subject.affected_by(nullptr, cluster.nodes.find(key)), IsEmpty());
 }
 
-/// What an agent has made: nobody owns it. With a report once it has written one.
+/// What an agent has made: no one owns it. With a report once it has written one.
 void agent_object(cluster& cluster, bool reported) {
   json object = {{"metadata", {{"name", "gpu-1"}}}, {"status", json::object()}};
   if (reported) object["status"] = {{"driver", {{"boot", "b"}}}, {"cards", json::array({{{"uuid", "GPU-a"}}})}};

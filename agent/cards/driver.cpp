@@ -30,6 +30,7 @@ watcher_options watcher_of(const options& options) {
   watcher_options out;
   out.root = options.driver_root;
   out.period = std::chrono::seconds(options.period_seconds);
+  out.reads_usage = options.metrics.port != 0;
   return out;
 }
 
@@ -56,7 +57,15 @@ driver::driver(cards::options options, kube::cluster_config cluster)
   });
 }
 
-void driver::run() {
+kube::result<void> driver::run() {
+  if (options_.metrics.port != 0) {
+    exporter::node_facts facts;
+    facts.report = [this] { return seen_ ? history_.complete(*seen_, controller::boot_now()) : inventory(); };
+    facts.mode = [this] { return object() ? object()->mode.actual_mode : std::string(); };
+    exporter_ = std::make_unique<exporter::exporter>(loop_, metrics_, options_.metrics, options_.node, facts,
+                                                     std::chrono::seconds(options_.period_seconds));
+    if (auto done = exporter_->start(wire_, reflector_metrics_); !done) return done;
+  }
   loop_.stop_on_signals([this] { loop_.quit(); });
   kube::watch_settings settings;
   settings.field_selector = "metadata.name=" + options_.node;
@@ -71,13 +80,16 @@ void driver::run() {
   loop_.run();
   watcher_.reset();
   log::flush();
+  return {};
 }
 
 void driver::take(sighting sighting) {
+  if (sighting.usage) return exporter_->take(std::move(*sighting.usage));
   if (sighting.driver_loaded) history_.forget_defects();
   if (sighting.event) {
     const auto& [card, xid] = *sighting.event;
     const auto note = history_.see(card, xid);
+    if (exporter_) exporter_->count_xid(card, xid);
     if (note.withdraws || class_of(xid) == xid_class::notice)
       log::warn("the driver reports an XID", {{"card", card}, {"xid", std::to_string(xid)}, {"name", name_of(xid)}});
   }

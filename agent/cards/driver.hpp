@@ -10,6 +10,7 @@
 
 #include "agent/cards/history.hpp"
 #include "agent/cards/watcher.hpp"
+#include "agent/exporter/exporter.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/event_recorder.hpp"
 #include "controller/loop.hpp"
@@ -25,13 +26,14 @@ struct options {
   std::string node;               ///< name of this node
   std::string driver_root = "/";  ///< where the node's file system is mounted
   int period_seconds = 10;        ///< between two readings of everything
+  exporter::options metrics;
 };
 
 class driver {
  public:
   driver(cards::options options, kube::cluster_config cluster);
-  /// Until a signal.
-  void run();
+  /// Until a signal. errc::config where it cannot begin.
+  kube::result<void> run();
 
  private:
   boost::asio::awaitable<void> work();
@@ -55,7 +57,8 @@ class driver {
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
-  bool has_news_ = false;             ///< since `work` last looked
+  std::unique_ptr<exporter::exporter> exporter_;  ///< null where no one asked for metrics
+  bool has_news_ = false;                         ///< since `work` last looked
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };
 

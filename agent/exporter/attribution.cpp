@@ -1,8 +1,10 @@
 #include "agent/exporter/attribution.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace agent::exporter {
 namespace {
@@ -49,6 +51,29 @@ std::vector<given_card> given_by_kubelet(const given_devices& devices, const pod
   return out;
 }
 
+/// The containers of the node's pods, by what /proc says of a process.
+class owners {
+ public:
+  explicit owners(const std::vector<const pod*>& pods) {
+    for (const auto* pod : pods) {
+      by_uid_.emplace(pod->id.to_string(), pod);
+      for (const auto& container : pod->containers)
+        if (!container.id.empty()) by_container_.emplace(container.id, std::pair(pod, &container.name));
+    }
+  }
+  std::optional<container_name> find(const cards::process_owner& owner) const {
+    if (const auto match = by_container_.find(owner.container); match != by_container_.end())
+      return container_name{match->second.first->key.ns, match->second.first->key.name, *match->second.second};
+    if (const auto match = by_uid_.find(owner.pod_uid); match != by_uid_.end())
+      return container_name{match->second->key.ns, match->second->key.name, {}};
+    return std::nullopt;
+  }
+
+ private:
+  std::unordered_map<std::string, const pod*> by_uid_;
+  std::unordered_map<std::string, std::pair<const pod*, const std::string*>> by_container_;
+};
+
 /// One quantity of a card, as it is divided up.
 struct division {
   std::vector<std::uint64_t> shares;
@@ -76,32 +101,34 @@ void fit(division& parts, std::uint64_t card) {
 
 class dividing {
  public:
-  dividing(const cards::card_usage& card, std::span<const given_card> given, const owner_lookup& owner) : card_(card) {
+  dividing(const cards::card_usage& card, std::span<const given_card> given, const owners& owners) : card_(card) {
     for (const auto& entry : given)
       if (entry.card == card.uuid) add(entry);
-    for (const auto& process : card.processes) add(process, owner);
+    for (const auto& process : card.processes) add(process, owners);
   }
 
   attributed_card take() {
     attributed_card out;
-    const auto memory = divide(card_.memory_used, sees_processes_, [](const seen_process& process) {
+    auto memory = divide(card_.memory_used, sees_processes_, [](const seen_process& process) {
       return process.usage->memory.value_or(0);
     });
     const auto utilization =
         divide(card_.utilization_ppm, sees_processes_ && card_.samples_processes,
                [](const seen_process& process) { return process.usage->utilization_ppm; });
-    if (memory) out.memory = memory->rest;
-    if (utilization) out.utilization = utilization->rest;
     std::size_t index = 0;
     for (auto& [name, share] : shares_) {
       share.name = name;
-      const bool is_known = !hides_memory_.contains(name);
-      if (memory && is_known && knows(sees_processes_)) share.memory_used = memory->shares[index];
+      if (memory && hides_memory_.contains(name))
+        memory->rest.unseen += memory->shares[index];
+      else if (memory && knows(sees_processes_))
+        share.memory_used = memory->shares[index];
       if (utilization && knows(sees_processes_ && card_.samples_processes))
         share.utilization_ppm = utilization->shares[index];
       out.shares.push_back(std::move(share));
       ++index;
     }
+    if (memory) out.memory = memory->rest;
+    if (utilization) out.utilization = utilization->rest;
     return out;
   }
 
@@ -126,9 +153,9 @@ class dividing {
     sum(share.memory_given, given.memory);
   }
 
-  void add(const cards::process_usage& process, const owner_lookup& owner) {
+  void add(const cards::process_usage& process, const owners& owners) {
     seen_process seen{&process, {}};
-    if (process.owner.kind == cards::owner_kind::pod) seen.name = owner(process.owner);
+    if (process.owner.kind == cards::owner_kind::pod) seen.name = owners.find(process.owner);
     sees_processes_ = sees_processes_ || process.owner.kind != cards::owner_kind::unseen;
     has_others_ = has_others_ || process.owner.kind == cards::owner_kind::host || (process.owner.kind == cards::owner_kind::pod && !seen.name);
     if (seen.name) {
@@ -207,8 +234,14 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
   return out;
 }
 
-attributed_card attribute(const cards::card_usage& card, std::span<const given_card> given, const owner_lookup& owner) {
-  return dividing(card, given, owner).take();
+std::vector<attributed_card> attribute(std::span<const cards::card_usage> usage, std::span<const given_devices> devices,
+                                       const std::vector<const pod*>* pods) {
+  const auto given = given_cards(devices, pods, usage);
+  const owners owners(pods ? *pods : std::vector<const pod*>());
+  std::vector<attributed_card> out;
+  out.reserve(usage.size());
+  for (const auto& card : usage) out.push_back(dividing(card, given, owners).take());
+  return out;
 }
 
 }  // namespace agent::exporter

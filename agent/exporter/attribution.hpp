@@ -12,7 +12,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -69,10 +68,10 @@ struct attributed_card {
   std::optional<unattributed> memory, utilization;
 };
 
-/// The container of a process, where it is known. Of a container that its pod does not name yet, the name is empty.
-using owner_lookup = std::function<std::optional<container_name>(const cards::process_owner&)>;
-
-/// @param given of all cards
-attributed_card attribute(const cards::card_usage& card, std::span<const given_card> given, const owner_lookup& owner);
+/// Every card of `usage`, in its order. A process of a container that its pod does not name yet counts for the pod, with
+/// an empty name of the container.
+/// @param pods of the node, or null while they are not known
+std::vector<attributed_card> attribute(std::span<const cards::card_usage> usage, std::span<const given_devices> devices,
+                                       const std::vector<const pod*>* pods);
 
 }  // namespace agent::exporter

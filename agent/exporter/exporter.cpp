@@ -1,8 +1,5 @@
 #include "agent/exporter/exporter.hpp"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
@@ -21,29 +18,6 @@ controller::http_server_options listening(const options& options) {
   out.max_connections = 32;
   return out;
 }
-
-/// The containers of the node's pods, by what /proc says of a process.
-class owners {
- public:
-  explicit owners(const std::vector<const pod*>& pods) {
-    for (const auto* pod : pods) {
-      by_uid_.emplace(pod->id.to_string(), pod);
-      for (const auto& container : pod->containers)
-        if (!container.id.empty()) by_container_.emplace(container.id, std::pair(pod, &container.name));
-    }
-  }
-  std::optional<container_name> find(const cards::process_owner& owner) const {
-    if (const auto match = by_container_.find(owner.container); match != by_container_.end())
-      return container_name{match->second.first->key.ns, match->second.first->key.name, *match->second.second};
-    if (const auto match = by_uid_.find(owner.pod_uid); match != by_uid_.end())
-      return container_name{match->second->key.ns, match->second->key.name, {}};
-    return std::nullopt;
-  }
-
- private:
-  std::unordered_map<std::string, const pod*> by_uid_;
-  std::unordered_map<std::string, std::pair<const pod*, const std::string*>> by_container_;
-};
 
 }  // namespace
 
@@ -71,7 +45,6 @@ kube::result<void> exporter::start(kube::transport& transport, controller::refle
   options.state = &pods_state_;
   loop_.spawn_essential("pods", controller::reflect<pod>(transport, settings, pods_, metrics, options));
   if (!options_.pod_resources.empty()) loop_.spawn("pod-resources", ask_kubelet());
-  log::info("serving metrics", {{"port", std::to_string(server_.port())}});
   return {};
 }
 
@@ -110,10 +83,7 @@ page exporter::now() const {
   out.usage = usage_;
   std::vector<const pod*> pods;
   for (const auto& pod : pods_.all()) pods.push_back(&pod);
-  const owners known(pods);
-  const auto given = given_cards(devices_, pods_.synced() ? &pods : nullptr, usage_);
-  for (const auto& card : out.usage)
-    out.parts.push_back(attribute(card, given, [&known](const auto& owner) { return known.find(owner); }));
+  out.parts = attribute(out.usage, devices_, pods_.synced() ? &pods : nullptr);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <system_error>
 
 #include "kube/curl_multi.hpp"
 #include "kube/wire.hpp"
@@ -86,6 +87,11 @@ class call final : public kube::curl_multi::completion {
     const auto fails = [](errc code, std::string text) {
       return std::unexpected(kube::error{code, 0, text::utf8_clean(text, 500), {}});
     };
+    if (*code_ == CURLE_COULDNT_CONNECT) {
+      long system_error = 0;
+      curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &system_error);
+      return fails(errc::connect, "cannot connect: " + std::generic_category().message(static_cast<int>(system_error)));
+    }
     if (*code_ != CURLE_OK) {
       const std::string_view detail = detail_.data();
       return fails(errc::connect, detail.empty() ? curl_easy_strerror(*code_) : std::string(detail));

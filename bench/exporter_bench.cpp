@@ -3,7 +3,15 @@
 
 #include <benchmark/benchmark.h>
 
+#include <boost/asio/connect.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/write.hpp>
+#include <stdexcept>
+#include <thread>
+
 #include "agent/exporter/page.hpp"
+#include "controller/http_server.hpp"
 
 namespace {
 
@@ -14,8 +22,8 @@ std::string digits(std::int64_t number, std::size_t length) {
   return std::string(length - out.size(), '0') + out;
 }
 
-struct node {
-  node(std::int64_t cards, std::int64_t shares) {
+struct bench_node {
+  bench_node(std::int64_t cards, std::int64_t shares) {
     page.node = "gpu-node-17.example.com";
     page.mode = "vgpu";
     for (std::int64_t c = 0; c < cards; ++c) add_card(c, shares);
@@ -62,7 +70,7 @@ struct node {
 };
 
 void scrape(benchmark::State& state) {
-  node node(state.range(0), state.range(1));
+  bench_node node(state.range(0), state.range(1));
   std::size_t bytes = 0, series = 0;
   for (auto _ : state) {
     node.page.parts = exporter::attribute(node.page.usage, {}, &node.known);
@@ -72,12 +80,48 @@ void scrape(benchmark::State& state) {
     bytes = body.size();
     state.PauseTiming();
     series = 0;
-    for (std::size_t at = 0; (at = body.find('\n', at)) != body.npos; ++at) series += body[at + 1] != '#';
+    for (std::size_t end = 0; (end = body.find('\n', end)) != body.npos; ++end) series += body[end + 1] != '#';
     state.ResumeTiming();
   }
   state.counters["series"] = static_cast<double>(series);
   state.counters["bytes"] = static_cast<double>(bytes);
 }
 BENCHMARK(scrape)->Args({64, 99})->Args({8, 1})->Unit(benchmark::kMillisecond);
+
+/// The same as a caller sees it: from a connection that is open to the last byte of the answer.
+void scrape_over_http(benchmark::State& state) {
+  bench_node node(state.range(0), state.range(1));
+  controller::registry metrics;
+  controller::loop loop(metrics);
+  controller::http_server_metrics serving(metrics);
+  controller::http_server_options options;
+  options.address = "127.0.0.1:0";
+  controller::http_server server(loop, serving, options);
+  metrics.collect([&node](controller::metric_text& text) {
+    node.page.parts = exporter::attribute(node.page.usage, {}, &node.known);
+    write(node.page, text);
+  });
+  controller::add_metrics_route(server, metrics);
+  if (!server.start()) throw std::runtime_error("no port");
+  std::thread thread([&loop] { loop.run(); });
+  boost::asio::io_context context;
+  boost::asio::ip::tcp::socket client(context);
+  client.connect({boost::asio::ip::make_address("127.0.0.1"), server.port()});
+  std::size_t bytes = 0;
+  for (auto _ : state) {
+    boost::asio::write(client, boost::asio::buffer(std::string_view("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")));
+    std::string answer;
+    const auto head = boost::asio::read_until(client, boost::asio::dynamic_buffer(answer), "\r\n\r\n");
+    const auto length = answer.find("Content-Length: ");
+    if (length > head) throw std::runtime_error("no Content-Length");
+    bytes = std::stoul(answer.substr(length + 16));
+    const auto left = head + bytes - answer.size();
+    boost::asio::read(client, boost::asio::dynamic_buffer(answer), boost::asio::transfer_exactly(left));
+  }
+  state.counters["bytes"] = static_cast<double>(bytes);
+  loop.quit();
+  thread.join();
+}
+BENCHMARK(scrape_over_http)->Args({64, 99})->Args({8, 1})->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
 #include "agent/cards/xid.hpp"
 #include "api/names.hpp"
@@ -34,6 +35,12 @@ watcher_options watcher_of(const options& options) {
   return out;
 }
 
+/// Once everything has been read, asked and written for the first time.
+boost::asio::awaitable<void> settle() {
+  const bool has_started = co_await controller::sleep_for(milliseconds(15'000));
+  if (has_started) release_unchanged_pages();
+}
+
 }  // namespace
 
 std::string boot_of_machine() {
@@ -59,7 +66,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
 
 kube::result<void> driver::run() {
   if (options_.metrics.port != 0) {
-    exporter::node_facts facts;
+    exporter::agent_facts facts;
     facts.report = [this] { return seen_ ? history_.complete(*seen_, controller::boot_now()) : inventory(); };
     facts.mode = [this] { return object() ? object()->mode.actual_mode : std::string(); };
     exporter_ = std::make_unique<exporter::exporter>(loop_, metrics_, options_.metrics, options_.node, facts,
@@ -73,6 +80,7 @@ kube::result<void> driver::run() {
                         controller::reflect<api::accelerator_node>(wire_, settings, nodes_, reflector_metrics_));
   loop_.spawn_essential("events", events_.run());
   loop_.spawn_essential("cards", work());
+  loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}});
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });

@@ -26,7 +26,7 @@ struct options {
   std::string node;               ///< name of this node
   std::string driver_root = "/";  ///< where the node's file system is mounted
   int period_seconds = 10;        ///< between two readings of everything
-  exporter::options metrics;
+  exporter::metrics_options metrics;
 };
 
 class driver {
@@ -59,7 +59,7 @@ class driver {
   bool recalled_ = false;
   std::unique_ptr<exporter::exporter> exporter_;  ///< null where no one asked for metrics
   bool has_news_ = false;                         ///< since `work` last looked
-  std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
+  std::unique_ptr<watcher> watcher_;              ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.

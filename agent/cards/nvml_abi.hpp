@@ -41,9 +41,9 @@ struct handle;  // a card, a MIG device, a GPU instance or a compute instance
 struct event_set;
 using device = const handle*;
 
-inline constexpr std::uint32_t no_instance = 0xffffffff;  // "no GPU or compute instance" in processes and events
-inline constexpr std::uint64_t no_value = ~std::uint64_t{0};            // "not available" in processes
-inline constexpr unsigned all_links = 0xffffffff;                       // the scope of a field that sums over NVLinks
+inline constexpr std::uint32_t no_instance = 0xffffffff;      // "no GPU or compute instance" in processes and events
+inline constexpr std::uint64_t no_value = ~std::uint64_t{0};  // "not available" in processes
+inline constexpr unsigned all_links = 0xffffffff;             // the scope of a field that sums over NVLinks
 inline constexpr unsigned field_nvlink_transmitted = 138, field_nvlink_received = 139;  // KiB since the driver's start
 inline constexpr unsigned max_links = 36;
 inline constexpr unsigned gpu_instance_profiles = 0x12;

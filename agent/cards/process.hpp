@@ -12,7 +12,7 @@ enum class owner_kind : std::uint8_t {
   unseen,      ///< /proc does not have the process
   host,        ///< it runs in no pod
   pod,         ///< it runs in a container of the kubelet
-  mps_server,  ///< it works for the clients of MPS, whoever they are
+  mps_server,  ///< it works for all clients of MPS
 };
 
 struct process_owner {

@@ -76,7 +76,7 @@ void read_mig_devices(const nvml_library& nvml, nvml::device device, card_usage&
 
 constexpr nvml::return_code too_small = nvml::insufficient_size;
 
-/// What a call fills that is told the size of an array, and says how many there are.
+/// For calls that get the size of an array and say how many entries there are.
 template <class Entry>
 nvml::return_code fill(std::vector<Entry>& entries, auto call) {
   constexpr unsigned most = 65'536;
@@ -131,9 +131,8 @@ std::vector<card_usage> usage_reader::read(const nvml_library& nvml) {
     read_mig_devices(nvml, device, card);
     out.push_back(std::move(card));
   }
-  std::erase_if(last_sample_, [&](const auto& entry) {
-    return std::ranges::find(out, entry.first, &card_usage::uuid) == out.end();
-  });
+  std::erase_if(last_sample_,
+                [&](const auto& entry) { return std::ranges::find(out, entry.first, &card_usage::uuid) == out.end(); });
   return out;
 }
 
@@ -141,9 +140,8 @@ void usage_reader::read_processes(const nvml_library& nvml, nvml::device device,
   std::map<unsigned, process_usage> by_pid;
   std::vector<nvml::process> list;
   for (const auto* function : {&call::compute_processes, &call::graphics_processes, &call::mps_processes}) {
-    const auto code = fill(list, [&](unsigned* count, nvml::process* target) {
-      return nvml(*function, device, count, target);
-    });
+    const auto code =
+        fill(list, [&](unsigned* count, nvml::process* target) { return nvml(*function, device, count, target); });
     card.lists_processes = card.lists_processes || code == nvml::success;
     for (const auto& [pid, memory] : memory_by_process(list)) {
       const auto [entry, is_new] = by_pid.try_emplace(pid);

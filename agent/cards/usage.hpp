@@ -23,12 +23,12 @@ struct process_usage {
 
 struct card_usage {
   std::string uuid;
-  std::vector<std::string> mig_uuids;  ///< of the devices that it is cut into
+  std::vector<std::string> mig_uuids;                                       ///< of the devices that it is cut into
   std::optional<std::uint64_t> memory_total, memory_used, memory_reserved;  ///< bytes
   std::optional<std::uint64_t> utilization_ppm;                             ///< time in which a kernel ran
   std::optional<unsigned> temperature_celsius;
   std::optional<std::uint64_t> power_mw, energy_mj;
-  std::optional<std::uint64_t> throttle_reasons;                    ///< nvml::throttle_bit
+  std::optional<std::uint64_t> throttle_reasons;                     ///< nvml::throttle_bit
   std::optional<std::uint64_t> nvlink_transmitted, nvlink_received;  ///< bytes since the driver was loaded
   bool lists_processes = false;
   bool samples_processes = false;  ///< the driver says how busy each process is

@@ -23,7 +23,7 @@ struct xid_event {
 struct sighting {
   std::optional<inventory> now;
   std::optional<xid_event> event;
-  bool driver_loaded = false;                   ///< NVML works again after it did not
+  bool driver_loaded = false;                    ///< NVML works again after it did not
   std::optional<std::vector<card_usage>> usage;  ///< once a period, where it is asked for
 };
 

@@ -35,18 +35,18 @@ std::vector<given_card> given_by_kubelet(const given_devices& devices, const pod
     auto found = match::none;
     for (const auto& id : devices.ids) found = std::max(found, match_of(card, id));
     if (found == match::none) continue;
-    given_card given{{devices.ns, devices.pod, devices.container}, card.uuid, {}, {}};
+    given_card entry{{devices.ns, devices.pod, devices.container}, card.uuid, {}, {}};
     if (found == match::whole) {
-      given.cores = whole_card;
-      given.memory = card.memory_total;
+      entry.cores = whole_card;
+      entry.memory = card.memory_total;
     } else if (found == match::shared && pod) {
       for (const auto& planned : pod->planned) {
         if (planned.container != devices.container || planned.card != card.uuid) continue;
-        given.cores = planned.cores;
-        given.memory = planned.memory;
+        entry.cores = planned.cores;
+        entry.memory = planned.memory;
       }
     }
-    out.push_back(std::move(given));
+    out.push_back(std::move(entry));
   }
   return out;
 }
@@ -101,20 +101,18 @@ void fit(division& parts, std::uint64_t card) {
 
 class dividing {
  public:
-  dividing(const cards::card_usage& card, std::span<const given_card> given, const owners& owners) : card_(card) {
-    for (const auto& entry : given)
+  dividing(const cards::card_usage& card, std::span<const given_card> all_given, const owners& owners) : card_(card) {
+    for (const auto& entry : all_given)
       if (entry.card == card.uuid) add(entry);
     for (const auto& process : card.processes) add(process, owners);
   }
 
   attributed_card take() {
     attributed_card out;
-    auto memory = divide(card_.memory_used, sees_processes_, [](const seen_process& process) {
-      return process.usage->memory.value_or(0);
-    });
-    const auto utilization =
-        divide(card_.utilization_ppm, sees_processes_ && card_.samples_processes,
-               [](const seen_process& process) { return process.usage->utilization_ppm; });
+    auto memory = divide(card_.memory_used, sees_processes_,
+                         [](const seen_process& process) { return process.usage->memory.value_or(0); });
+    const auto utilization = divide(card_.utilization_ppm, sees_processes_ && card_.samples_processes,
+                                    [](const seen_process& process) { return process.usage->utilization_ppm; });
     std::size_t index = 0;
     for (auto& [name, share] : shares_) {
       share.name = name;
@@ -138,8 +136,8 @@ class dividing {
     std::optional<container_name> name;
   };
 
-  void add(const given_card& given) {
-    const auto [entry, is_new] = shares_.try_emplace(given.name);
+  void add(const given_card& card) {
+    const auto [entry, is_new] = shares_.try_emplace(card.name);
     auto& share = entry->second;
     const auto sum = [is_new](auto& target, const auto& amount) {
       if (is_new)
@@ -149,15 +147,16 @@ class dividing {
       else
         target.reset();
     };
-    sum(share.cores, given.cores);
-    sum(share.memory_given, given.memory);
+    sum(share.cores, card.cores);
+    sum(share.memory_given, card.memory);
   }
 
   void add(const cards::process_usage& process, const owners& owners) {
     seen_process seen{&process, {}};
     if (process.owner.kind == cards::owner_kind::pod) seen.name = owners.find(process.owner);
     sees_processes_ = sees_processes_ || process.owner.kind != cards::owner_kind::unseen;
-    has_others_ = has_others_ || process.owner.kind == cards::owner_kind::host || (process.owner.kind == cards::owner_kind::pod && !seen.name);
+    has_others_ = has_others_ || process.owner.kind == cards::owner_kind::host ||
+                  (process.owner.kind == cards::owner_kind::pod && !seen.name);
     if (seen.name) {
       auto& share = shares_[*seen.name];
       ++share.processes;
@@ -217,10 +216,10 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
   for (const auto& entry : devices) {
     const pod* known = pods ? find_pod(*pods, entry.ns, entry.pod) : nullptr;
     if (pods && (!known || known->has_finished)) continue;
-    auto given = given_by_kubelet(entry, known, cards);
-    if (given.empty()) continue;
+    auto found = given_by_kubelet(entry, known, cards);
+    if (found.empty()) continue;
     confirmed.insert({entry.ns, entry.pod, entry.container});
-    std::ranges::move(given, std::back_inserter(out));
+    std::ranges::move(found, std::back_inserter(out));
   }
   if (!pods) return out;
   for (const auto* pod : *pods) {
@@ -236,11 +235,11 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
 
 std::vector<attributed_card> attribute(std::span<const cards::card_usage> usage, std::span<const given_devices> devices,
                                        const std::vector<const pod*>* pods) {
-  const auto given = given_cards(devices, pods, usage);
+  const auto all_given = given_cards(devices, pods, usage);
   const owners owners(pods ? *pods : std::vector<const pod*>());
   std::vector<attributed_card> out;
   out.reserve(usage.size());
-  for (const auto& card : usage) out.push_back(dividing(card, given, owners).take());
+  for (const auto& card : usage) out.push_back(dividing(card, all_given, owners).take());
   return out;
 }
 

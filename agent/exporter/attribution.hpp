@@ -46,9 +46,9 @@ std::vector<given_card> given_cards(std::span<const given_devices> devices, cons
 /// What a container has of one card.
 struct share {
   container_name name;
-  std::optional<int> cores;                        ///< given: hundredths of the card
-  std::optional<std::uint64_t> memory_given;       ///< bytes
-  std::optional<std::uint64_t> memory_used;        ///< bytes
+  std::optional<int> cores;                   ///< given: hundredths of the card
+  std::optional<std::uint64_t> memory_given;  ///< bytes
+  std::optional<std::uint64_t> memory_used;   ///< bytes
   std::optional<std::uint64_t> utilization_ppm;
   unsigned processes = 0, mps_clients = 0;
   friend bool operator==(const share&, const share&) = default;
@@ -68,8 +68,8 @@ struct attributed_card {
   std::optional<unattributed> memory, utilization;
 };
 
-/// Every card of `usage`, in its order. A process of a container that its pod does not name yet counts for the pod, with
-/// an empty name of the container.
+/// Every card of `usage`, in its order. A process of a container that its pod does not name yet counts for the pod,
+/// with an empty name of the container.
 /// @param pods of the node, or null while they are not known
 std::vector<attributed_card> attribute(std::span<const cards::card_usage> usage, std::span<const given_devices> devices,
                                        const std::vector<const pod*>* pods);

@@ -11,7 +11,7 @@ using controller::milliseconds;
 
 constexpr milliseconds kubelet_deadline{5'000};
 
-controller::http_server_options listening(const options& options) {
+controller::http_server_options listening(const metrics_options& options) {
   controller::http_server_options out;
   out.name = "metrics";
   out.address = ":" + std::to_string(options.port);
@@ -21,8 +21,8 @@ controller::http_server_options listening(const options& options) {
 
 }  // namespace
 
-exporter::exporter(controller::loop& loop, controller::registry& metrics, options options, std::string node,
-                   node_facts facts, milliseconds period)
+exporter::exporter(controller::loop& loop, controller::registry& metrics, metrics_options options, std::string node,
+                   agent_facts facts, milliseconds period)
     : loop_(loop),
       options_(std::move(options)),
       node_(std::move(node)),

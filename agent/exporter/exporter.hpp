@@ -24,13 +24,13 @@
 
 namespace agent::exporter {
 
-struct options {
+struct metrics_options {
   int port = 0;               ///< of /metrics; 0: no exporter
   std::string pod_resources;  ///< the kubelet's socket; empty: it is not asked
 };
 
 /// What the rest of the agent knows.
-struct node_facts {
+struct agent_facts {
   std::function<cards::inventory()> report;
   std::function<std::string()> mode;
 };
@@ -38,8 +38,8 @@ struct node_facts {
 class exporter {
  public:
   /// @param period of the readings
-  exporter(controller::loop& loop, controller::registry& metrics, options options, std::string node, node_facts facts,
-           controller::milliseconds period);
+  exporter(controller::loop& loop, controller::registry& metrics, metrics_options options, std::string node,
+           agent_facts facts, controller::milliseconds period);
   exporter(const exporter&) = delete;
   exporter& operator=(const exporter&) = delete;
 
@@ -54,9 +54,9 @@ class exporter {
   page now() const;
 
   controller::loop& loop_;
-  options options_;
+  metrics_options options_;
   std::string node_;
-  node_facts facts_;
+  agent_facts facts_;
   controller::milliseconds period_;
   controller::gauge& kubelet_answers_;
   controller::http_server_metrics serving_;

@@ -97,7 +97,8 @@ class writer {
     }
   }
 
-  void rest(std::string_view name, std::string_view help, double scale, std::optional<unattributed> attributed_card::* of_card) {
+  void rest(std::string_view name, std::string_view help, double scale,
+            std::optional<unattributed> attributed_card::* of_card) {
     const auto full = prefixed("card", name);
     text_.family(full, help, "gauge");
     for (const auto& card : cards_) {

@@ -14,10 +14,10 @@
 namespace agent::exporter {
 
 struct page {
-  std::string node, mode;                ///< the mode that the node is in; may be empty
-  cards::inventory report;               ///< with the cards that are lost
-  std::vector<cards::card_usage> usage;  ///< the last reading; empty when it is old
-  std::vector<attributed_card> parts;    ///< of each card of `usage`
+  std::string node, mode;                                               ///< the mode that the node is in; may be empty
+  cards::inventory report;                                              ///< with the cards that are lost
+  std::vector<cards::card_usage> usage;                                 ///< the last reading; empty when it is old
+  std::vector<attributed_card> parts;                                   ///< of each card of `usage`
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> xids;  ///< how many, by card and number
 };
 

@@ -43,10 +43,9 @@ void read_container_status(std::string_view bytes, pod& pod) {
 
 void read_status(std::string_view bytes, pod& pod) {
   const auto read = [&pod](std::string_view item) { read_container_status(item, pod); };
-  each_field(
-      bytes,
-      field<1>([&](std::string_view phase) { pod.has_finished = phase == "Succeeded" || phase == "Failed"; }),
-      field<8>(read), field<10>(read), field<13>(read));
+  each_field(bytes,
+             field<1>([&](std::string_view phase) { pod.has_finished = phase == "Succeeded" || phase == "Failed"; }),
+             field<8>(read), field<10>(read), field<13>(read));
 }
 
 /// The names of the init containers that end before the others start.

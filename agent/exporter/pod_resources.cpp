@@ -35,9 +35,8 @@ void read_container(std::string_view bytes, given_devices& target) {
 void read_pod(std::string_view bytes, std::vector<given_devices>& target) {
   std::string name, ns;
   std::vector<given_devices> containers;
-  each_field(bytes, field<1>(name), field<2>(ns), field<3>([&](std::string_view container) {
-               read_container(container, containers.emplace_back());
-             }));
+  each_field(bytes, field<1>(name), field<2>(ns),
+             field<3>([&](std::string_view container) { read_container(container, containers.emplace_back()); }));
   for (auto& container : containers) {
     if (container.ids.empty()) continue;
     container.pod = name;
@@ -188,8 +187,10 @@ kube::task<std::vector<given_devices>> list_devices(asio::any_io_executor execut
       co_return std::unexpected(kube::error{errc::cancelled, 0, "kubelet at " + socket + ": cancelled", {}});
     if (!stopped)
       co_return std::unexpected(
-          kube::error{errc::timeout, 0,
-                      "kubelet at " + socket + ": no answer within " + std::to_string(deadline.count()) + " ms", {}});
+          kube::error{errc::timeout,
+                      0,
+                      "kubelet at " + socket + ": no answer within " + std::to_string(deadline.count()) + " ms",
+                      {}});
   }
   auto out = running.answer();
   if (!out) out.error().message = "kubelet at " + socket + ": " + out.error().message;

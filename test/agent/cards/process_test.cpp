@@ -30,7 +30,8 @@ TEST_P(cgroups, name_the_container) {
 }
 
 constexpr auto pod = owner_kind::pod, host = owner_kind::host;
-const std::string slices = "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uid_of_slice + ".slice";
+const std::string slices =
+    "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + uid_of_slice + ".slice";
 
 INSTANTIATE_TEST_SUITE_P(
     process, cgroups,
@@ -46,10 +47,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "12:pids:/kubepods/burstable/pod" + uid + "/" + container + "\n11:devices:/kubepods/burstable/pod" +
                         uid + "/" + container + "\n1:name=systemd:/\n0::/\n",
                     pod, container, uid},
-        cgroup_case{"relative_to_the_reader",
-                    "0::/../../kubepods-burstable-pod" + uid_of_slice + ".slice/cri-containerd-" + container +
-                        ".scope\n",
-                    pod, container, uid},
+        cgroup_case{
+            "relative_to_the_reader",
+            "0::/../../kubepods-burstable-pod" + uid_of_slice + ".slice/cri-containerd-" + container + ".scope\n", pod,
+            container, uid},
         cgroup_case{"cgroups_of_the_container's_own",
                     slices + "/cri-containerd-" + container + ".scope/init.scope/" + std::string(64, 'b') + "\n", pod,
                     container, uid},

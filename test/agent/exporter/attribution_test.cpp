@@ -121,20 +121,20 @@ TEST_F(attribution, what_the_card_does_not_say_no_share_has) {
 TEST_F(attribution, the_kubelet_counts_where_its_ids_are_cards) {
   give(pod_a, 40, 400);
   card.mig_uuids = {"MIG-1"};
-  const auto given = [&](const char* id) {
+  const auto cards_of = [&](const char* id) {
     devices = {{"ns", "a", "main", {id}}};
     return given_cards(devices, &pods, std::span(&card, 1));
   };
-  EXPECT_EQ(given("GPU-1"), (std::vector<given_card>{{a, "GPU-1", 100, 1000}}));
-  EXPECT_EQ(given("GPU-1::4"), (std::vector<given_card>{{a, "GPU-1", 40, 400}}));
-  EXPECT_EQ(given("MIG-1"), (std::vector<given_card>{{a, "GPU-1", {}, {}}}));
+  EXPECT_EQ(cards_of("GPU-1"), (std::vector<given_card>{{a, "GPU-1", 100, 1000}}));
+  EXPECT_EQ(cards_of("GPU-1::4"), (std::vector<given_card>{{a, "GPU-1", 40, 400}}));
+  EXPECT_EQ(cards_of("MIG-1"), (std::vector<given_card>{{a, "GPU-1", {}, {}}}));
   for (const auto* number : {"GPU-1-0", "GPU-1-_-17", "tencent.com/vcuda-core-3", "GPU-12", ""})
-    EXPECT_EQ(given(number), (std::vector<given_card>{{a, "GPU-1", 40, 400}})) << number;
+    EXPECT_EQ(cards_of(number), (std::vector<given_card>{{a, "GPU-1", 40, 400}})) << number;
   pod_a.planned.clear();
-  EXPECT_EQ(given("GPU-1::4"), (std::vector<given_card>{{a, "GPU-1", {}, {}}})) << "no one limits it";
-  EXPECT_TRUE(given("GPU-1-0").empty());
+  EXPECT_EQ(cards_of("GPU-1::4"), (std::vector<given_card>{{a, "GPU-1", {}, {}}})) << "no one limits it";
+  EXPECT_TRUE(cards_of("GPU-1-0").empty());
   pod_a.has_finished = true;
-  EXPECT_TRUE(given("GPU-1").empty());
+  EXPECT_TRUE(cards_of("GPU-1").empty());
   devices = {{"ns", "gone", "main", {"GPU-1"}}};
   EXPECT_TRUE(given_cards(devices, &pods, std::span(&card, 1)).empty());
   EXPECT_EQ(given_cards(devices, nullptr, std::span(&card, 1)).size(), 1U) << "while pods are not known";

@@ -21,8 +21,8 @@ namespace agent::exporter {
 namespace {
 
 TEST(pod_resources, are_read_by_container) {
-  const auto devices = devices_in(wire_of({{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1", "GPU-2"}},
-                                           {"ns", "b", "none", "nvidia.com/gpu", {}}}));
+  const auto devices = devices_in(
+      wire_of({{"ns", "a", "main", "nvidia.com/gpu", {"GPU-1", "GPU-2"}}, {"ns", "b", "none", "nvidia.com/gpu", {}}}));
   ASSERT_TRUE(devices);
   EXPECT_EQ(*devices, (std::vector<given_devices>{{"ns", "a", "main", {"GPU-1", "GPU-2"}}}));
   EXPECT_TRUE(devices_in("")->empty());
@@ -39,8 +39,8 @@ TEST(grpc, has_one_whole_message) {
   using namespace std::string_view_literals;
   EXPECT_EQ(message_in("\0\0\0\0\3abc"sv), "abc");
   EXPECT_EQ(message_in("\0\0\0\0\0"sv), "");
-  for (const auto body : {""sv, "\0\0\0\0"sv, "\0\0\0\0\3ab"sv, "\0\0\0\0\3abcd"sv, "\1\0\0\0\3abc"sv,
-                          "\0\xff\xff\xff\xff"sv})
+  for (const auto body :
+       {""sv, "\0\0\0\0"sv, "\0\0\0\0\3ab"sv, "\0\0\0\0\3abcd"sv, "\1\0\0\0\3abc"sv, "\0\xff\xff\xff\xff"sv})
     EXPECT_FALSE(message_in(body)) << body.size();
 }
 
@@ -132,11 +132,12 @@ TEST(kubelet, of_1_30_gives_shares_and_names_a_pod_that_has_finished) {
   const kubelet real(recorded("kubelet-1.30.bin"));
   const auto devices = asked(real.socket(), 20s);
   ASSERT_TRUE(devices) << devices.error().message;
-  const std::string zero = "GPU-74200000-0000-4000-8000-000000000000", one = "GPU-74200000-0000-4000-8000-000000000001";
+  const std::string first = "GPU-74200000-0000-4000-8000-000000000000",
+                    second = "GPU-74200000-0000-4000-8000-000000000001";
   EXPECT_EQ(*devices, (std::vector<given_devices>{
-                          {"default", "train-0", "main", {one + "::2"}},
-                          {"default", "train-1", "main", {zero + "::1", one + "::0"}},
-                          {"default", "train-2", "main", {zero + "::0", zero + "::2", one + "::1"}}}));
+                          {"default", "train-0", "main", {second + "::2"}},
+                          {"default", "train-1", "main", {first + "::1", second + "::0"}},
+                          {"default", "train-2", "main", {first + "::0", first + "::2", second + "::1"}}}));
 }
 
 /// One frame of HTTP/2 on stream 1, or on the connection for settings.
@@ -150,8 +151,8 @@ std::string header(const std::string& name, const std::string& value) {
 }
 
 TEST(kubelet, that_refuses_is_quoted) {
-  const kubelet refusing(frame(4, 0, "") + frame(1, 5, "\x88" + header("grpc-status", "8") +
-                                                           header("grpc-message", "too many requests")));
+  const kubelet refusing(
+      frame(4, 0, "") + frame(1, 5, "\x88" + header("grpc-status", "8") + header("grpc-message", "too many requests")));
   const auto devices = asked(refusing.socket(), 20s);
   ASSERT_FALSE(devices);
   EXPECT_EQ(devices.error().message, "kubelet at " + refusing.socket() + ": gRPC status 8: too many requests");

@@ -34,8 +34,8 @@ TEST(exporter_pod, has_its_containers_and_their_cards) {
 }
 
 TEST(exporter_pod, has_finished_when_its_phase_says_so) {
-  for (const auto& [phase, expected] : {std::pair("Pending", false), {"Running", false}, {"Failed", true},
-                                        {"Succeeded", true}, {"", false}})
+  for (const auto& [phase, expected] :
+       {std::pair("Pending", false), {"Running", false}, {"Failed", true}, {"Succeeded", true}, {"", false}})
     EXPECT_EQ(pod::decode(wire_of({"a", "b", "c", phase, "", {}}))->has_finished, expected) << phase;
 }
 

@@ -1,6 +1,6 @@
 // Random nodes, from the driver to the scraped page: a fixture of the stand-in, files of /proc, pods of the API server
-// and the kubelet's answer, which change step by step as pods come, restart, finish and go. A model of its own says from
-// the same nodes what the page has to be, sample by sample.
+// and the kubelet's answer, which change step by step as pods come, restart, finish and go. A model of its own says
+// from the same nodes what the page has to be, sample by sample.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ enum class place { pod, host, mps_server, unseen };
 
 struct process {
   unsigned pid = 0;
-  place where = place::host;
+  place home = place::host;
   std::string pod_uid, container_id;
   int card = 0;
   std::uint64_t memory_mib = 0;
@@ -118,9 +118,7 @@ class node {
     while (out.size() < count) out += "0123456789abcdef"[below(16)];
     return out;
   }
-  std::string new_uid() {
-    return digits(8) + "-" + digits(4) + "-" + digits(4) + "-" + digits(4) + "-" + digits(12);
-  }
+  std::string new_uid() { return digits(8) + "-" + digits(4) + "-" + digits(4) + "-" + digits(4) + "-" + digits(12); }
 
   void change() {
     switch (below(8)) {
@@ -173,12 +171,12 @@ class node {
     if (processes.size() > 40) return;
     process made;
     made.pid = 100 + ++last_;
-    made.where = static_cast<place>(below(6) < 3 ? 0 : below(4));
+    made.home = static_cast<place>(below(6) < 3 ? 0 : below(4));
     made.card = static_cast<int>(below(cards.size()));
     made.memory_mib = below(12'000);
     made.percent = below(101);
     made.is_client = below(4) == 0;
-    if (made.where == place::pod) {
+    if (made.home == place::pod) {
       made.pod_uid = new_uid();
       made.container_id = digits(64);
       if (!pods.empty() && below(8) != 0) {
@@ -246,19 +244,19 @@ class node {
     namespace files = std::filesystem;
     files::remove_all(machine_.root / "proc");
     for (const auto& process : processes) {
-      if (process.where == place::unseen) continue;
+      if (process.home == place::unseen) continue;
       const auto folder = machine_.root / "proc" / std::to_string(process.pid);
       files::create_directories(folder);
       std::string path = "/system.slice/some.service";
-      if (process.where == place::pod && process.pid % 2 == 0)
+      if (process.home == place::pod && process.pid % 2 == 0)
         path = "/kubepods/burstable/pod" + process.pod_uid + "/" + process.container_id;
-      if (process.where == place::pod && process.pid % 2 == 1) {
+      if (process.home == place::pod && process.pid % 2 == 1) {
         auto uid = process.pod_uid;
         std::ranges::replace(uid, '-', '_');
         path = "/kubepods.slice/kubepods-pod" + uid + ".slice/cri-containerd-" + process.container_id + ".scope";
       }
       std::ofstream(folder / "cgroup") << (process.pid % 3 == 0 ? "4:memory:" : "0::") << path << "\n";
-      std::ofstream(folder / "comm") << (process.where == place::mps_server ? "nvidia-cuda-mps" : "python") << "\n";
+      std::ofstream(folder / "comm") << (process.home == place::mps_server ? "nvidia-cuda-mps" : "python") << "\n";
     }
     for (std::size_t i = 0; i < cards.size(); ++i) {
       auto& card = content_["cards"][i];
@@ -385,16 +383,16 @@ class model {
     for (const auto& process : node_.processes) {
       if (process.card != card) continue;
       clients += process.is_client;
-      sees_any |= process.where != place::unseen;
+      sees_any |= process.home != place::unseen;
       auto* target = &rest["unseen"];
-      if (process.where == place::host) target = &rest["host"];
-      if (process.where == place::pod) {
+      if (process.home == place::host) target = &rest["host"];
+      if (process.home == place::pod) {
         const auto name = owner(process);
         target = name.empty() ? &rest["unknown_pod"] : &shares[name];
         has_strangers |= name.empty();
       }
-      has_strangers |= process.where == place::host;
-      if (process.where == place::mps_server) {
+      has_strangers |= process.home == place::host;
+      if (process.home == place::mps_server) {
         servers.push_back(&process);
         continue;
       }
@@ -496,10 +494,10 @@ std::string difference(const samples& expected, const samples& actual) {
 }
 
 TEST(exporter_property, an_independent_reader_agrees_on_every_sample) {
-  const char* given = std::getenv("QM_SEED");
-  const auto first = given ? std::strtoul(given, nullptr, 10) : 1;
+  const char* chosen = std::getenv("QM_SEED");
+  const auto first = chosen ? std::strtoul(chosen, nullptr, 10) : 1;
   std::size_t compared = 0, shares = 0;
-  for (unsigned long seed = first; seed < first + (given ? 1 : 20); ++seed) {
+  for (unsigned long seed = first; seed < first + (chosen ? 1 : 20); ++seed) {
     node node(seed);
     for (int step = 0; step < 40 && !::testing::Test::HasFailure(); ++step) {
       node.step();
@@ -516,7 +514,7 @@ TEST(exporter_property, an_independent_reader_agrees_on_every_sample) {
       for (const auto& [name, value] : actual) shares += name.starts_with("quartermaster_share_memory_used_bytes");
     }
   }
-  if (!given) EXPECT_GT(shares, 1'000U) << "the nodes have too little on them";
+  if (!chosen) EXPECT_GT(shares, 1'000U) << "the nodes have too little on them";
   RecordProperty("samples", static_cast<int>(compared));
 }
 

@@ -8,8 +8,8 @@
 namespace agent::exporter {
 
 struct sent_container {
-  std::string name, id;      ///< id: "" has not started
-  std::string policy;        ///< restartPolicy of an init container
+  std::string name, id;  ///< id: "" has not started
+  std::string policy;    ///< restartPolicy of an init container
   bool is_init = false;
 };
 

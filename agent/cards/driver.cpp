@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
 #include "agent/cards/xid.hpp"
 #include "api/names.hpp"
@@ -31,7 +32,14 @@ watcher_options watcher_of(const options& options) {
   watcher_options out;
   out.root = options.driver_root;
   out.period = std::chrono::seconds(options.period_seconds);
+  out.reads_usage = options.metrics.port != 0;
   return out;
+}
+
+/// Once everything has been read, asked and written for the first time.
+boost::asio::awaitable<void> settle() {
+  const bool has_started = co_await controller::sleep_for(milliseconds(15'000));
+  if (has_started) release_unchanged_pages();
 }
 
 }  // namespace
@@ -58,7 +66,15 @@ driver::driver(cards::options options, kube::cluster_config cluster)
   });
 }
 
-void driver::run() {
+kube::result<void> driver::run() {
+  if (options_.metrics.port != 0) {
+    exporter::agent_facts facts;
+    facts.report = [this] { return seen_ ? history_.complete(*seen_, controller::boot_now()) : inventory(); };
+    facts.mode = [this] { return object() ? object()->mode.actual_mode : std::string(); };
+    exporter_ = std::make_unique<exporter::exporter>(loop_, metrics_, options_.metrics, options_.node, facts,
+                                                     std::chrono::seconds(options_.period_seconds));
+    if (auto done = exporter_->start(wire_, reflector_metrics_); !done) return done;
+  }
   loop_.stop_on_signals([this] { loop_.quit(); });
   kube::watch_settings settings;
   settings.field_selector = "metadata.name=" + options_.node;
@@ -66,6 +82,7 @@ void driver::run() {
                         controller::reflect<api::accelerator_node>(wire_, settings, nodes_, reflector_metrics_));
   loop_.spawn_essential("events", events_.run());
   loop_.spawn_essential("cards", work());
+  loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}});
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });
@@ -73,13 +90,16 @@ void driver::run() {
   loop_.run();
   watcher_.reset();
   log::flush();
+  return {};
 }
 
 void driver::take(sighting sighting) {
+  if (sighting.usage) return exporter_->take(std::move(*sighting.usage));
   if (sighting.driver_loaded) history_.forget_defects();
   if (sighting.event) {
     const auto& [card, xid] = *sighting.event;
     const auto note = history_.see(card, xid);
+    if (exporter_) exporter_->count_xid(card, xid);
     if (note.withdraws || class_of(xid) == xid_class::notice)
       log::warn("the driver reports an XID", {{"card", card}, {"xid", std::to_string(xid)}, {"name", name_of(xid)}});
   }

@@ -10,6 +10,7 @@
 
 #include "agent/cards/history.hpp"
 #include "agent/cards/watcher.hpp"
+#include "agent/exporter/exporter.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/event_recorder.hpp"
 #include "controller/loop.hpp"
@@ -25,13 +26,14 @@ struct options {
   std::string node;               ///< name of this node
   std::string driver_root = "/";  ///< where the node's file system is mounted
   int period_seconds = 10;        ///< between two readings of everything
+  exporter::metrics_options metrics;
 };
 
 class driver {
  public:
   driver(cards::options options, kube::cluster_config cluster);
-  /// Until a signal.
-  void run();
+  /// Until a signal. errc::config where it cannot begin.
+  kube::result<void> run();
 
  private:
   boost::asio::awaitable<void> work();
@@ -59,8 +61,9 @@ class driver {
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
   std::optional<controller::milliseconds> free_at_;  ///< until then no object is made
-  bool has_news_ = false;                            ///< since `work` last looked
-  std::unique_ptr<watcher> watcher_;                 ///< last: its thread ends before anything else goes
+  std::unique_ptr<exporter::exporter> exporter_;  ///< null where no one asked for metrics
+  bool has_news_ = false;                         ///< since `work` last looked
+  std::unique_ptr<watcher> watcher_;              ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.

@@ -63,6 +63,23 @@ inline constexpr nvml_function<device, unsigned, int*> nvlink_state{"nvmlDeviceG
 inline constexpr nvml_function<device, unsigned, nvml::pci_info*> nvlink_peer{"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
 inline constexpr nvml_function<device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows{
     "nvmlDeviceGetRemappedRows"};
+inline constexpr nvml_function<device, nvml::memory_v2*> memory_info_v2{"nvmlDeviceGetMemoryInfo_v2"};
+inline constexpr nvml_function<device, nvml::utilization*> utilization{"nvmlDeviceGetUtilizationRates"};
+inline constexpr nvml_function<device, int, unsigned*> temperature{"nvmlDeviceGetTemperature"};
+inline constexpr nvml_function<device, unsigned*> power{"nvmlDeviceGetPowerUsage"};
+inline constexpr nvml_function<device, std::uint64_t*> energy{"nvmlDeviceGetTotalEnergyConsumption"};
+inline constexpr nvml_function<device, std::uint64_t*> throttle_reasons{"nvmlDeviceGetCurrentClocksThrottleReasons"};
+inline constexpr nvml_function<device, int, nvml::field_value*> field_values{"nvmlDeviceGetFieldValues"};
+inline constexpr nvml_function<device, unsigned*, nvml::process*> compute_processes{
+    "nvmlDeviceGetComputeRunningProcesses_v3"};
+inline constexpr nvml_function<device, unsigned*, nvml::process*> graphics_processes{
+    "nvmlDeviceGetGraphicsRunningProcesses_v3"};
+inline constexpr nvml_function<device, unsigned*, nvml::process*> mps_processes{
+    "nvmlDeviceGetMPSComputeRunningProcesses_v3"};
+inline constexpr nvml_function<device, nvml::process_sample*, unsigned*, std::uint64_t> process_utilization{
+    "nvmlDeviceGetProcessUtilization"};
+inline constexpr nvml_function<device, unsigned*> max_mig_devices{"nvmlDeviceGetMaxMigDeviceCount"};
+inline constexpr nvml_function<device, unsigned, device*> mig_device{"nvmlDeviceGetMigDeviceHandleByIndex"};
 inline constexpr nvml_function<nvml::event_set**> event_set_create{"nvmlEventSetCreate"};
 inline constexpr nvml_function<nvml::event_set*> event_set_free{"nvmlEventSetFree"};
 inline constexpr nvml_function<device, std::uint64_t, nvml::event_set*> register_events{"nvmlDeviceRegisterEvents"};

@@ -41,7 +41,10 @@ struct handle;  // a card, a MIG device, a GPU instance or a compute instance
 struct event_set;
 using device = const handle*;
 
-inline constexpr std::uint32_t no_instance = 0xffffffff;  // "no GPU or compute instance" in processes and events
+inline constexpr std::uint32_t no_instance = 0xffffffff;      // "no GPU or compute instance" in processes and events
+inline constexpr std::uint64_t no_value = ~std::uint64_t{0};  // "not available" in processes
+inline constexpr unsigned all_links = 0xffffffff;             // the scope of a field that sums over NVLinks
+inline constexpr unsigned field_nvlink_transmitted = 138, field_nvlink_received = 139;  // KiB since the driver's start
 inline constexpr unsigned max_links = 36;
 inline constexpr unsigned gpu_instance_profiles = 0x12;
 inline constexpr unsigned compute_instance_profiles = 9;
@@ -58,6 +61,19 @@ enum event_bit : std::uint64_t {
   event_performance_state = 4,
   event_xid = 8,
   event_clock = 0x10,
+};
+
+/// Why clocks are lower than they could be.
+enum throttle_bit : std::uint64_t {
+  throttle_idle = 1,
+  throttle_applications_clocks = 2,
+  throttle_sw_power_cap = 4,
+  throttle_hw_slowdown = 8,
+  throttle_sync_boost = 0x10,
+  throttle_sw_thermal = 0x20,
+  throttle_hw_thermal = 0x40,
+  throttle_hw_power_brake = 0x80,
+  throttle_display_clocks = 0x100,
 };
 
 enum topology_level : int {
@@ -153,6 +169,9 @@ union field_data {
   unsigned unsigned_int;
   std::uint64_t unsigned_long;
 };
+
+/// Which member of `field_data` counts.
+enum value_type : int { value_real = 0, value_unsigned_int = 1, value_unsigned_long = 2, value_unsigned_long_long = 3 };
 
 /// `time` in microseconds since 1970; `type` says which member of `value` counts.
 struct field_value {

@@ -98,7 +98,7 @@ void watcher::work(const std::stop_token& stop) {
     const auto nvml = nvml_library::load(options_.root);
     const auto code = nvml ? (*nvml)(call::init) : nvml::library_not_found;
     if (code == nvml::success) {
-      if (std::exchange(has_gone, false)) deliver_({.now = {}, .event = {}, .driver_loaded = true});
+      if (std::exchange(has_gone, false)) deliver_({.now = {}, .event = {}, .driver_loaded = true, .usage = {}});
       problem.clear();
       has_gone = follow(stop, *nvml);
       (*nvml)(call::shutdown);
@@ -109,10 +109,14 @@ void watcher::work(const std::stop_token& stop) {
     if (std::exchange(problem, now) != now) {
       inventory none;
       none.problem = now;
-      deliver_({.now = none, .event = {}});
+      deliver_({.now = none, .event = {}, .usage = {}});
     }
     if (!wait_for(stop, options_.retry)) return;
   }
+}
+
+void watcher::deliver_usage(const nvml_library& nvml) {
+  if (options_.reads_usage) deliver_({.now = {}, .event = {}, .usage = usage_.read(nvml)});
 }
 
 bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
@@ -120,11 +124,12 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
   const auto driven = driven_cards(options_.driver_cards);
   const event_stream events(nvml);  // before the first look: what happens from now on is seen
   auto seen = read_inventory(nvml);
-  deliver_({.now = seen, .event = {}});
+  deliver_({.now = seen, .event = {}, .usage = {}});
   if (!seen.problem.empty()) {
     wait_for(stop, options_.retry);
     return true;
   }
+  deliver_usage(nvml);
   recent_events recent;
   for (auto last = clock::now(); !stop.stop_requested();) {
     nvml::event_data event{};
@@ -133,7 +138,7 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
       const xid_event seen_event{events.uuid_of(event.card), event.data};
       const bool counts = event.type == nvml::event_xid && !seen_event.card.empty();
       if (counts && !recent.contains(seen_event)) {
-        deliver_({.now = {}, .event = seen_event});
+        deliver_({.now = {}, .event = seen_event, .usage = {}});
         recent.add(seen_event);
       } else if (!wait_for(stop, std::chrono::milliseconds(1))) {
         return false;
@@ -148,8 +153,9 @@ bool watcher::follow(const std::stop_token& stop, const nvml_library& nvml) {
     last = clock::now();
     auto now = read_inventory(nvml);
     if (!now.problem.empty()) return true;
-    if (now != seen) deliver_({.now = now, .event = {}});
+    if (now != seen) deliver_({.now = now, .event = {}, .usage = {}});
     seen = std::move(now);
+    deliver_usage(nvml);
   }
   return false;
 }

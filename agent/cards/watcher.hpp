@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/cards/inventory.hpp"
+#include "agent/cards/usage.hpp"
 
 namespace agent::cards {
 
@@ -22,7 +23,8 @@ struct xid_event {
 struct sighting {
   std::optional<inventory> now;
   std::optional<xid_event> event;
-  bool driver_loaded = false;  ///< NVML works again after it did not
+  bool driver_loaded = false;                    ///< NVML works again after it did not
+  std::optional<std::vector<card_usage>> usage;  ///< once a period, where it is asked for
 };
 
 struct watcher_options {
@@ -30,6 +32,8 @@ struct watcher_options {
   std::string driver_cards = "/proc/driver/nvidia/gpus";  ///< the kernel module has a folder per card there
   std::chrono::milliseconds period{10'000};               ///< between two readings of everything
   std::chrono::milliseconds retry{1'000};                 ///< between two tries to start NVML
+  bool reads_usage = false;                               ///< every period, too
+  std::string proc = "/proc";                             ///< where processes of the node are looked up
 };
 
 class watcher {
@@ -43,11 +47,13 @@ class watcher {
 
  private:
   void work(const std::stop_token& stop);
+  void deliver_usage(const nvml_library& nvml);
   /// Until NVML has to be started again. True: the driver has gone.
   bool follow(const std::stop_token& stop, const nvml_library& nvml);
 
   watcher_options options_;
   std::function<void(sighting)> deliver_;
+  usage_reader usage_{options_.proc};
   std::jthread thread_;  ///< last, so that it ends first
 };
 

@@ -29,6 +29,10 @@ std::string problem_of(const agent_options& options) {
   if (options.print) return {};
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
+  if (const auto& metrics = options.cards.metrics; !metrics.pod_resources.empty()) {
+    if (!metrics.pod_resources.starts_with('/')) return "agent: --pod-resources is no absolute path";
+    if (metrics.port == 0) return "agent: --pod-resources is for metrics: --metrics-port is required with it";
+  }
   if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))
     return "agent: --extender-url is no https://HOST:PORT";
   controller::lease_settings lease;
@@ -63,6 +67,9 @@ What it would report, without a cluster:
   $ quartermaster agent --print
 What it has reported:
   $ kubectl get anode NODE -o json | jq .status.cards
+Metrics of cards and of shares of cards (docs/agent.md has the names):
+  $ quartermaster agent --metrics-port 9402 --pod-resources /var/lib/kubelet/pod-resources/kubelet.sock
+  $ curl -s localhost:9402/metrics | grep ^quartermaster_share_
 
 With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
 spec.scheduler.mode: StaticPod. Then, one node at a time and only while all other kube-schedulers are ready:
@@ -97,8 +104,8 @@ int run_agent(const agent_options& agent_options) {
   if (!options.static_pod) {
     options.cards.node = options.node;
     agent::cards::driver program(options.cards, std::move(*cluster));
-    program.run();
-    return 0;
+    const auto done = program.run();
+    return done ? 0 : complain(done.error().message, 1);
   }
   if (options.ns.empty()) options.ns = cluster->ns;
   agent::static_pod::driver program(options, std::move(*cluster));
@@ -132,6 +139,12 @@ void add_agent(CLI::App& app, int& rc) {
   seconds("--settle", options->settle_seconds, 600, "Seconds it has to work without a break to count as working");
   seconds("--look", options->look_seconds, 600, "Seconds that have to be looked on before files are put back");
   seconds("--period", options->period_seconds, 10, "Seconds between two looks when nothing is under way");
+  verb->add_option("--metrics-port", options->cards.metrics.port,
+                   "Serve /metrics of cards and of what each container uses of them on this port; 0: do not")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  text("--pod-resources", options->cards.metrics.pod_resources, "QUARTERMASTER_POD_RESOURCES",
+       "The kubelet's socket that says which container has which card (pod-resources/kubelet.sock); for metrics");
   seconds("--card-period", options->cards.period_seconds, 600, "Seconds between two readings of all facts of cards");
   seconds("--lease-duration", options->lease_seconds, 3600, "Seconds others wait for after our last renewal");
   seconds("--renew-deadline", options->renew_seconds, 3600, "Seconds after which we stop when no renewal works");

@@ -12,9 +12,15 @@ constexpr word architecture_words[] = {{"kepler", 2}, {"maxwell", 3}, {"pascal",
 constexpr word compute_mode_words[] = {
     {"default", 0}, {"exclusive_thread", 1}, {"prohibited", 2}, {"exclusive_process", 3}};
 constexpr word fabric_words[] = {{"not_supported", 0}, {"not_started", 1}, {"in_progress", 2}, {"completed", 3}};
-constexpr word throttle_words[] = {{"idle", 1},          {"applications_clocks", 2}, {"sw_power_cap", 4},
-                                   {"hw_slowdown", 8},   {"sync_boost", 0x10},       {"sw_thermal", 0x20},
-                                   {"hw_thermal", 0x40}, {"hw_power_brake", 0x80},   {"display_clocks", 0x100}};
+constexpr word throttle_words[] = {{"idle", throttle_idle},
+                                   {"applications_clocks", throttle_applications_clocks},
+                                   {"sw_power_cap", throttle_sw_power_cap},
+                                   {"hw_slowdown", throttle_hw_slowdown},
+                                   {"sync_boost", throttle_sync_boost},
+                                   {"sw_thermal", throttle_sw_thermal},
+                                   {"hw_thermal", throttle_hw_thermal},
+                                   {"hw_power_brake", throttle_hw_power_brake},
+                                   {"display_clocks", throttle_display_clocks}};
 constexpr word event_words[] = {{"xid", event_xid},
                                 {"single_bit_ecc", event_single_bit_ecc},
                                 {"double_bit_ecc", event_double_bit_ecc},

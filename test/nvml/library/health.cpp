@@ -35,6 +35,8 @@ constexpr field fields[] = {{1, "ecc"},
                             {82, "memory_temperature_c"},
                             {83, "energy_mj"},
                             {94, "pcie_replays"},
+                            {field_nvlink_transmitted, "nvlink_tx_kib"},
+                            {field_nvlink_received, "nvlink_rx_kib"},
                             {142, "remapped_correctable"},
                             {143, "remapped_uncorrectable"},
                             {144, "remap_pending"},
@@ -43,12 +45,11 @@ constexpr field fields[] = {{1, "ecc"},
                             {186, "power_usage_mw"}};
 
 void read_field(const subject& subject, field_value& value) {
-  constexpr int unsigned_long_long = 3;
   value.time =
       std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
   value.latency_us = 0;
-  value.type = unsigned_long_long;
+  value.type = value_unsigned_long_long;
   value.status = answer([&] {
     if (value.field == 91) {  // the number of links
       value.value.unsigned_long = link_count(subject.card);

@@ -1,0 +1,26 @@
+#pragma once
+// The series of cards and shares, as they are scraped; docs/agent.md has the table. Pure.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/cards/inventory.hpp"
+#include "agent/exporter/attribution.hpp"
+#include "controller/metrics.hpp"
+
+namespace agent::exporter {
+
+struct page {
+  std::string node, mode;                                               ///< the mode that the node is in; may be empty
+  cards::inventory report;                                              ///< with the cards that are lost
+  std::vector<cards::card_usage> usage;                                 ///< the last reading; empty when it is old
+  std::vector<attributed_card> parts;                                   ///< of each card of `usage`
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> xids;  ///< how many, by card and number
+};
+
+void write(const page& page, controller::metric_text& text);
+
+}  // namespace agent::exporter

@@ -1,0 +1,54 @@
+#include "agent/exporter/pod.hpp"
+
+#include <gtest/gtest.h>
+
+#include "test/agent/exporter/wire.hpp"
+
+namespace agent::exporter {
+namespace {
+
+constexpr const char* placement =
+    R"({"v":1,"node":"gpu-1","source":"planned","containers":{"main":[{"card":"GPU-1","cores":20,"memoryMiB":2048}],)"
+    R"("setup":[{"card":"GPU-1","cores":100,"memoryMiB":15360,"whole":true}],)"
+    R"("proxy":[{"card":"GPU-2","cores":5,"memoryMiB":1}]}})";
+
+TEST(exporter_pod, has_its_containers_and_their_cards) {
+  const auto pod = pod::decode(wire_of({"team-a",
+                                        "train-0",
+                                        "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
+                                        "Running",
+                                        placement,
+                                        {{"main", "abc", "", false},
+                                         {"later", "", "", false},
+                                         {"setup", "def", "", true},
+                                         {"proxy", "ghi", "Always", true}}}));
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(pod->key.ns + "/" + pod->key.name, "team-a/train-0");
+  EXPECT_EQ(pod->id.to_string(), "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0");
+  EXPECT_FALSE(pod->has_finished);
+  EXPECT_EQ(pod->containers,
+            (std::vector<container_id>{{"main", "abc"}, {"later", ""}, {"setup", "def"}, {"proxy", "ghi"}}));
+  EXPECT_EQ(pod->planned, (std::vector<planned_card>{{"main", "GPU-1", 20, std::uint64_t{2} << 30},
+                                                     {"proxy", "GPU-2", 5, std::uint64_t{1} << 20}}));
+  EXPECT_TRUE(pod->annotations.empty());
+}
+
+TEST(exporter_pod, has_finished_when_its_phase_says_so) {
+  for (const auto& [phase, expected] :
+       {std::pair("Pending", false), {"Running", false}, {"Failed", true}, {"Succeeded", true}, {"", false}})
+    EXPECT_EQ(pod::decode(wire_of({"a", "b", "c", phase, "", {}}))->has_finished, expected) << phase;
+}
+
+TEST(exporter_pod, takes_no_broken_placement) {
+  for (const auto* text :
+       {"", "{", "[]", "{}", R"({"containers":[]})", R"({"containers":{"a":{}}})", R"({"containers":{"a":[1]}})",
+        R"({"containers":{"a":[{"card":1,"cores":1,"memoryMiB":1}]}})",
+        R"({"containers":{"a":[{"card":"x","cores":101,"memoryMiB":1}]}})",
+        R"({"containers":{"a":[{"card":"x","cores":-1,"memoryMiB":1}]}})",
+        R"({"containers":{"a":[{"card":"x","cores":1,"memoryMiB":18446744073709551615}]}})",
+        R"({"containers":{"a":[{"card":"x","cores":1}]}})"})
+    EXPECT_TRUE(planned_in(text).empty()) << text;
+}
+
+}  // namespace
+}  // namespace agent::exporter

@@ -1,0 +1,68 @@
+package chart
+
+import (
+	"strings"
+	"testing"
+)
+
+// agent is what the chart makes for the agent with these values of agent.metrics, without comments.
+func agent(t *testing.T, metrics string) string {
+	t.Helper()
+	objects, err := Template("agent: {enabled: true, metrics: {" + metrics + "}}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	for _, one := range objects {
+		if strings.HasPrefix(one.Text, "# Source: quartermaster/templates/agent.yaml\n") {
+			for _, line := range strings.Split(one.Text, "\n") {
+				if !strings.HasPrefix(strings.TrimSpace(line), "#") {
+					out.WriteString(line + "\n")
+				}
+			}
+		}
+	}
+	return out.String()
+}
+
+// Each privilege comes with the value that asks for it, and with no other.
+func TestS28_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing.T) {
+	const (
+		pods   = "resources: [pods]\n    verbs: [list, watch]"
+		host   = "hostPID: true"
+		root   = "runAsUser: 0"
+		socket = "hostPath: {path: /var/lib/kubelet/pod-resources, type: Directory}"
+		port   = "--metrics-port=9402"
+		asks   = "--pod-resources=/pod-resources/kubelet.sock"
+		watch  = "kind: PodMonitor"
+	)
+	const folder = "podResources: /var/lib/kubelet/pod-resources"
+	for _, row := range []struct {
+		values string
+		has    []string
+	}{
+		{"", nil},
+		{"processes: true, " + folder, nil},
+		{"port: 9402", []string{pods, port}},
+		{"port: 9402, processes: true", []string{pods, port, host}},
+		{"port: 9402, " + folder, []string{pods, port, root, socket, asks}},
+		{"port: 9402, podMonitor: {enabled: true}", []string{pods, port, watch}},
+	} {
+		text := agent(t, row.values)
+		for _, part := range []string{pods, host, root, socket, port, asks, watch} {
+			expected := false
+			for _, one := range row.has {
+				expected = expected || one == part
+			}
+			if strings.Contains(text, part) != expected {
+				t.Errorf("agent.metrics {%s}: %q is there: %v, expected %v", row.values, part, !expected, expected)
+			}
+		}
+		if strings.Contains(text, "privileged") || !strings.Contains(text, "capabilities: {drop: [ALL]}") {
+			t.Errorf("agent.metrics {%s}: a capability", row.values)
+		}
+	}
+	if _, err := Template("agent: {enabled: true, metrics: {podMonitor: {enabled: true}}}"); err == nil || !strings.Contains(err.Error(), "set agent.metrics.port=9402") {
+		t.Errorf("a PodMonitor without a port: %v", err)
+	}
+}

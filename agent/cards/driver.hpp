@@ -37,7 +37,10 @@ class driver {
   boost::asio::awaitable<void> work();
   /// Applies the report when the object does not say it yet. False: there was nothing to write.
   kube::task<bool> write();
+  /// Looks at the watcher's sign of life once a second.
+  boost::asio::awaitable<void> watch_over();
   void take(sighting sighting);
+  void restore(const api::accelerator_node& object);
   void tell(const inventory& report);
   const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
 
@@ -54,7 +57,10 @@ class driver {
   history history_;
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
+  std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings
+  std::vector<std::string> restored_;                                   ///< UUIDs that were taken back already
   bool recalled_ = false;
+  bool hangs_ = false;                ///< the driver does not come back from a call
   bool has_news_ = false;             ///< since `work` last looked
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };

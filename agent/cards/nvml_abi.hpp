@@ -60,6 +60,16 @@ enum event_bit : std::uint64_t {
   event_clock = 0x10,
 };
 
+enum ecc_error : unsigned { corrected = 0, uncorrected = 1 };
+enum ecc_counter : unsigned { since_load = 0, for_life = 1 };
+
+/// Why the clocks are lower than they could be; those with which the card protects itself.
+enum clock_reason : std::uint64_t {
+  hw_slowdown = 0x8,
+  hw_thermal_slowdown = 0x40,
+  hw_power_brake = 0x80,
+};
+
 enum topology_level : int {
   internal = 0,
   single = 10,

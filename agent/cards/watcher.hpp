@@ -38,6 +38,9 @@ class watcher {
   watcher(watcher_options options, std::function<void(sighting)> deliver);
   /// Waits for the thread; at most for the NVML call that it is in.
   ~watcher() = default;
+  /// For how long the thread has been in one call into the driver; at most about a second where the driver answers. Any
+  /// thread may ask.
+  std::chrono::milliseconds silence() const { return life_.age(); }
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
 
@@ -48,6 +51,7 @@ class watcher {
 
   watcher_options options_;
   std::function<void(sighting)> deliver_;
+  sign_of_life life_;
   std::jthread thread_;  ///< last, so that it ends first
 };
 

@@ -1,8 +1,8 @@
 #include "agent/cards/driver.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <boost/asio/post.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -202,8 +202,8 @@ void driver::tell(const inventory& report) {
   for (const auto& card : report.cards) {
     if (std::exchange(warnings_[card.uuid], card.warnings) != card.warnings && !card.warnings.empty())
       events_.record(node, controller::event_type::warning, "CardWarning", "Report",
-                     "card " + card.uuid + " (" + card.model + ") still gets pods, and someone should look at it: " +
-                         text::joined(card.warnings));
+                     "card " + card.uuid + " (" + card.model +
+                         ") still gets pods, and someone should look at it: " + text::joined(card.warnings));
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;
     const bool is_sick = !card.defect.empty();

@@ -58,19 +58,19 @@ xid_note history::see(const std::string& uuid, std::uint64_t xid) {
 }
 
 void history::keep_warnings(card& card, std::chrono::milliseconds now) {
-  auto& shown = warnings_[card.uuid];
-  for (auto position = shown.begin(); position != shown.end();) {
+  auto& kept = warnings_[card.uuid];
+  for (auto position = kept.begin(); position != kept.end();) {
     const std::pair key(card.uuid, *position);
     const bool is_given = std::ranges::find(card.warnings, *position) != card.warnings.end();
     if (is_given || now - fading_.emplace(key, now).first->second >= fading) {
       fading_.erase(key);
-      position = is_given ? std::next(position) : shown.erase(position);
+      position = is_given ? std::next(position) : kept.erase(position);
     } else {
       ++position;
     }
   }
-  shown.insert(card.warnings.begin(), card.warnings.end());
-  card.warnings.assign(shown.begin(), shown.end());
+  kept.insert(card.warnings.begin(), card.warnings.end());
+  card.warnings.assign(kept.begin(), kept.end());
 }
 
 inventory history::complete(inventory seen, std::chrono::milliseconds now) {

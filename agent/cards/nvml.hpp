@@ -19,8 +19,8 @@ struct nvml_function {
   const char* name;
 };
 
-/// When a thread last went into the driver or came back from it, in milliseconds of the steady clock. Another thread may
-/// read it: a call that hangs gives no sign of life.
+/// When a thread last went into the driver or came back from it, in milliseconds of the steady clock. Another thread
+/// may read it: a call that hangs gives no sign of life.
 class sign_of_life {
  public:
   void give() { last_ = now(); }

@@ -90,9 +90,8 @@ std::vector<card> cards_in(const api::accelerator_node& object) {
 bool says(const api::accelerator_node& object, const inventory& report, const std::string& boot) {
   const auto health = judge(report);
   return object.boot == boot && object.driver == report.driver && object.cuda == report.cuda &&
-         object.cards_healthy == (health.healthy ? "True" : "False") &&
-         object.cards_healthy_reason == health.reason && object.cards_healthy_message == health.message &&
-         cards_in(object) == report.cards;
+         object.cards_healthy == (health.healthy ? "True" : "False") && object.cards_healthy_reason == health.reason &&
+         object.cards_healthy_message == health.message && cards_in(object) == report.cards;
 }
 
 }  // namespace agent::cards

@@ -210,7 +210,7 @@ void driver::tell(const inventory& report) {
     events_.record(node, is_sick ? controller::event_type::warning : controller::event_type::normal,
                    is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
                    "card " + card.uuid + " (" + card.model + ")" +
-                       (is_sick ? " gets no new pods: " + card.defect : " is in order again"));
+                       (is_sick ? " is sick: " + card.defect : " is in order again"));
     before = card.defect;
   }
 }

@@ -36,7 +36,7 @@ health judge(const inventory& report) {
   std::vector<std::string> sick;
   for (const auto& card : report.cards)
     if (!card.defect.empty()) sick.push_back(card.uuid + " (" + card.defect + ")");
-  if (!sick.empty()) return {false, "CardUnhealthy", "no new pod gets " + text::joined(sick)};
+  if (!sick.empty()) return {false, "CardUnhealthy", "sick: " + text::joined(sick)};
   if (report.silent > static_cast<int>(sick.size()))
     return {false, "CardLost",
             text::counted(static_cast<std::size_t>(report.silent), "card") +

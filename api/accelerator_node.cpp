@@ -28,11 +28,13 @@ rolled_back read_given_up(json::value object) {
 }
 
 void read_condition(json::value object, accelerator_node& node) {
-  std::string type, status, since;
+  std::string type, status, since, reason, message;
   json::each_member(object, [&](std::string_view key, json::value field) {
     if (key == "type") type = json::text_or(field);
     if (key == "status") status = json::text_or(field);
     if (key == "lastTransitionTime") since = json::text_or(field);
+    if (key == "reason") reason = json::text_or(field);
+    if (key == "message") message = json::text_or(field);
   });
   if (type == "Ready") {
     node.mode.ready = std::move(status);
@@ -40,6 +42,8 @@ void read_condition(json::value object, accelerator_node& node) {
   } else if (type == "CardsHealthy") {
     node.cards_healthy = std::move(status);
     node.cards_healthy_since = std::move(since);
+    node.cards_healthy_reason = std::move(reason);
+    node.cards_healthy_message = std::move(message);
   }
 }
 
@@ -63,6 +67,8 @@ reported_card read_card(json::value object) {
     if (key == "mig") made.mig = json::flag_or(field, false);
     if (key == "computeCapability") made.compute_capability = json::text_or(field);
     if (key == "busID") made.bus_id = json::text_or(field);
+    if (key == "warnings")
+      json::each_item(field, [&](json::value value) { made.warnings.emplace_back(json::text_or(value)); });
     if (key == "links")
       json::each_item(field, [&](json::value value) { made.links.push_back(link_in(json::text_or(value))); });
   });
@@ -115,6 +121,8 @@ kube::result<accelerator_node> accelerator_node::decode(std::string_view bytes) 
           if (key == "rolledBack") made.given_up = read_given_up(field);
           if (key == "conditions") json::each_item(field, [&](json::value value) { read_condition(value, node); });
           if (key == "driver") read_driver(field, node);
+          if (key == "restore")
+            json::each_item(field, [&](json::value value) { node.restore.emplace_back(json::text_or(value)); });
           if (key == "cards")
             json::each_item(field, [&](json::value value) { node.cards.push_back(read_card(value)); });
           if (key == "blockers") {

@@ -50,6 +50,7 @@ struct reported_card {
   bool mig = false;
   std::string compute_capability, bus_id;  ///< "8.0", "00000000:07:00.0"
   std::vector<quota::link> links;          ///< to each card of the node, ordered by index; empty: not said
+  std::vector<std::string> warnings;       ///< what a person should look at; the card is used all the same
   bool healthy() const { return health.empty() || health == "Healthy"; }
   friend bool operator==(const reported_card&, const reported_card&) = default;
 };
@@ -65,6 +66,8 @@ struct accelerator_node : kube::object {
   std::string boot;                                ///< of the machine, when the agent reported
   std::string driver, cuda;                        ///< versions that the agent found
   std::string cards_healthy, cards_healthy_since;  ///< the agent's condition; RFC 3339
+  std::string cards_healthy_reason, cards_healthy_message;
+  std::vector<std::string> restore;  ///< UUIDs of cards that a person calls in order again, until the agent agrees
 
   static const kube::resource& of() { return kube::resources::accelerator_nodes; }
   static constexpr kube::encoding wire = kube::encoding::json;

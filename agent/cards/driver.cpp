@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agent/cards/resident.hpp"
 #include "agent/cards/status.hpp"
@@ -11,6 +13,7 @@
 #include "api/names.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
+#include "text/list.hpp"
 
 namespace agent::cards {
 namespace {
@@ -19,8 +22,18 @@ namespace log = controller::log;
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, after_deletion{60'000},
-    look_again{50};
+constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, patience{30'000},
+    after_deletion{60'000}, look_again{50};
+
+/// What is known of the cards while the driver does not come back from a call: nothing.
+inventory unanswered() {
+  inventory out;
+  out.problem = "the NVIDIA driver has not come back from a call for " +
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(patience).count()) +
+                " s; see dmesg of the node, and restart the machine if it stays so";
+  out.hangs = true;
+  return out;
+}
 
 controller::event_settings events_as(const std::string& node) {
   controller::event_settings out;
@@ -61,6 +74,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
     if (!after) free_at_ = controller::boot_now() + after_deletion;
+    if (after) restore(*after);
     has_news_ = true;
     changed_->notify_all();
   });
@@ -87,7 +101,12 @@ kube::result<void> driver::run() {
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });
   });
+  loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
+  if (watcher_->silence() > patience) {  // its thread cannot be joined
+    log::flush();
+    std::_Exit(0);
+  }
   watcher_.reset();
   log::flush();
   return {};
@@ -110,6 +129,34 @@ void driver::take(sighting sighting) {
   }
   has_news_ = true;
   changed_->notify_all();
+}
+
+/// Each name once: as long as it stays there, a later XID of the card counts.
+void driver::restore(const api::accelerator_node& object) {
+  for (const auto& uuid : object.restore) {
+    if (std::ranges::find(restored_, uuid) != restored_.end()) continue;
+    history_.restore(uuid);
+    log::info("a person calls a card in order again", {{"card", uuid}});
+  }
+  restored_ = object.restore;
+}
+
+boost::asio::awaitable<void> driver::watch_over() {
+  for (auto last = controller::boot_now();;) {
+    const bool went_on = co_await controller::sleep_for(milliseconds(1'000));
+    if (!went_on) co_return;
+    const auto now = controller::boot_now();
+    const bool was_frozen = now - std::exchange(last, now) > milliseconds(5'000);
+    if (was_frozen) continue;  // this process, and so the watcher's thread: its sign is old, and says nothing
+    const bool hangs = watcher_->silence() > patience;
+    if (std::exchange(hangs_, hangs) == hangs) continue;
+    if (hangs)
+      log::error("the driver does not come back from a call", {{"cards", "no new pods"}});
+    else
+      log::info("the driver answers again");
+    has_news_ = true;
+    changed_->notify_all();
+  }
 }
 
 boost::asio::awaitable<void> driver::work() {
@@ -141,10 +188,10 @@ boost::asio::awaitable<void> driver::work() {
 }
 
 kube::task<bool> driver::write() {
-  if (!seen_ || !nodes_.synced()) co_return false;
+  if ((!seen_ && !hangs_) || !nodes_.synced()) co_return false;
   const auto* node = object();
   if (!node) co_return co_await introduce();
-  const auto report = history_.complete(*seen_, controller::boot_now());
+  const auto report = history_.complete(hangs_ ? unanswered() : *seen_, controller::boot_now());
   if (says(*node, report, boot_)) co_return false;
   const auto& type = kube::resources::accelerator_nodes;
   json body = {{"apiVersion", type.api_version()},
@@ -190,14 +237,19 @@ void driver::tell(const inventory& report) {
   std::erase_if(defects_, [&](const auto& entry) {
     return std::ranges::find(report.cards, entry.first, &card::uuid) == report.cards.end();
   });
+  std::erase_if(warnings_, [&](const auto& entry) { return !defects_.contains(entry.first); });
   for (const auto& card : report.cards) {
+    if (std::exchange(warnings_[card.uuid], card.warnings) != card.warnings && !card.warnings.empty())
+      events_.record(node, controller::event_type::warning, "CardWarning", "Report",
+                     "card " + card.uuid + " (" + card.model +
+                         ") still gets pods, and someone should look at it: " + text::joined(card.warnings));
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;
     const bool is_sick = !card.defect.empty();
-    events_.record(node, is_sick ? controller::event_type::warning : controller::event_type::normal,
-                   is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
-                   "card " + card.uuid + " (" + card.model + ")" +
-                       (is_sick ? " gets no new pods: " + card.defect : " is in order again"));
+    events_.record(
+        node, is_sick ? controller::event_type::warning : controller::event_type::normal,
+        is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
+        "card " + card.uuid + " (" + card.model + ")" + (is_sick ? " is sick: " + card.defect : " is in order again"));
     before = card.defect;
   }
 }

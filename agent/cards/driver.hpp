@@ -42,7 +42,10 @@ class driver {
   /// Makes the object of a node that asks for no mode. One that was deleted is left alone for a minute: what the
   /// operator removes when it is uninstalled must not come back.
   kube::task<bool> introduce();
+  /// Looks at the watcher's sign of life once a second.
+  boost::asio::awaitable<void> watch_over();
   void take(sighting sighting);
+  void restore(const api::accelerator_node& object);
   void tell(const inventory& report);
   const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
 
@@ -59,11 +62,14 @@ class driver {
   history history_;
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
+  std::unordered_map<std::string, std::vector<std::string>> warnings_;  ///< the same of warnings
+  std::vector<std::string> restored_;                                   ///< UUIDs that were taken back already
   bool recalled_ = false;
   std::optional<controller::milliseconds> free_at_;  ///< until then no object is made
-  std::unique_ptr<exporter::exporter> exporter_;  ///< null where no one asked for metrics
-  bool has_news_ = false;                         ///< since `work` last looked
-  std::unique_ptr<watcher> watcher_;              ///< last: its thread ends before anything else goes
+  std::unique_ptr<exporter::exporter> exporter_;     ///< null where no one asked for metrics
+  bool hangs_ = false;                               ///< the driver does not come back from a call
+  bool has_news_ = false;                            ///< since `work` last looked
+  std::unique_ptr<watcher> watcher_;                 ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.

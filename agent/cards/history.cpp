@@ -11,7 +11,7 @@ namespace agent::cards {
 namespace {
 
 constexpr std::string_view xid_prefix = "XID ";
-constexpr std::string_view lost = "Lost", no_driver = "NoDriver";
+constexpr std::string_view lost = "Lost", no_driver = "NoDriver", not_answering = "NotAnswering";
 
 std::uint64_t xid_in(std::string_view defect) {
   std::uint64_t out = 0;
@@ -42,14 +42,35 @@ void history::forget_defects() {
 }
 
 std::optional<std::chrono::milliseconds> history::due() const {
-  if (back_.empty()) return std::nullopt;
-  return std::ranges::min(back_ | std::views::values) + steady;
+  std::optional<std::chrono::milliseconds> out;
+  if (!back_.empty()) out = std::ranges::min(back_ | std::views::values) + steady;
+  if (!fading_.empty()) {
+    const auto gone = std::ranges::min(fading_ | std::views::values) + fading;
+    out = std::min(out.value_or(gone), gone);
+  }
+  return out;
 }
 
 xid_note history::see(const std::string& uuid, std::uint64_t xid) {
   xid_note out{uuid, xid, false};
   if (class_of(xid) == xid_class::fatal) out.withdraws = xids_.emplace(uuid, xid).second;
   return out;
+}
+
+void history::keep_warnings(card& card, std::chrono::milliseconds now) {
+  auto& kept = warnings_[card.uuid];
+  for (auto position = kept.begin(); position != kept.end();) {
+    const std::pair key(card.uuid, *position);
+    const bool is_given = std::ranges::find(card.warnings, *position) != card.warnings.end();
+    if (is_given || now - fading_.emplace(key, now).first->second >= fading) {
+      fading_.erase(key);
+      position = is_given ? std::next(position) : kept.erase(position);
+    } else {
+      ++position;
+    }
+  }
+  kept.insert(card.warnings.begin(), card.warnings.end());
+  card.warnings.assign(kept.begin(), kept.end());
 }
 
 inventory history::complete(inventory seen, std::chrono::milliseconds now) {
@@ -81,12 +102,14 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     auto& kept = known_[card.uuid] = card;
     kept.defect.clear();
     if (lost_.contains(card.uuid)) card.defect = lost;
+    keep_warnings(card, now);
   }
   silent.resize(std::min(silent.size(), most_cards - std::min<std::size_t>(most_cards, seen.cards.size())));
   for (auto& card : silent) {
     back_.erase(card.uuid);
     known_[card.uuid] = card;
-    card.defect = is_driven ? lost : no_driver;
+    card.warnings.clear();
+    card.defect = is_driven ? lost : seen.hangs ? not_answering : no_driver;
     if (is_driven) lost_.insert(card.uuid);
     seen.cards.push_back(card);
   }
@@ -94,6 +117,8 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
   std::erase_if(xids_, [&](const auto& entry) { return is_unknown(entry.first); });
   std::erase_if(lost_, is_unknown);
   std::erase_if(back_, [&](const auto& entry) { return is_unknown(entry.first); });
+  std::erase_if(warnings_, [&](const auto& entry) { return is_unknown(entry.first); });
+  std::erase_if(fading_, [&](const auto& entry) { return is_unknown(entry.first.first); });
   std::erase_if(links_, [&](const auto& entry) {
     const auto blank = entry.first.find(' ');
     return is_unknown(entry.first.substr(0, blank)) || is_unknown(entry.first.substr(blank + 1));

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/cards/inventory.hpp"
@@ -27,6 +28,8 @@ class history {
   void recall(const std::vector<card>& cards);
   /// The driver was loaded again: all cards begin again.
   void forget_defects();
+  /// A person says that the card is in order again: its XID is over. Nothing else can be declared over.
+  void restore(const std::string& uuid) { xids_.erase(uuid); }
   xid_note see(const std::string& uuid, std::uint64_t xid);
   /// The inventory with the cards that are lost, and with what is wrong with each. A card that was in order and that
   /// the driver no longer counts was taken out, and is not reported. A lost one stays lost: NVML counts cards when it
@@ -34,17 +37,25 @@ class history {
   /// known are reported as such.
   /// @param now since any moment, in milliseconds
   inventory complete(inventory seen, std::chrono::milliseconds now);
-  /// When the same inventory will be completed otherwise: a lost card will have answered for long enough.
+  /// When the same inventory will be completed otherwise: a lost card will have answered for long enough, or a warning
+  /// will have been gone for long enough.
   std::optional<std::chrono::milliseconds> due() const;
   /// How long a lost card has to answer: one that comes and goes stays lost.
   static constexpr std::chrono::milliseconds steady{10'000};
+  /// How long a warning stays that NVML no longer gives: clocks go down and up again with every load.
+  static constexpr std::chrono::milliseconds fading{300'000};
 
  private:
+  void keep_warnings(card& card, std::chrono::milliseconds now);
+
   std::map<std::string, card> known_;          ///< by UUID, without defects
   std::map<std::string, std::uint64_t> xids_;  ///< the first fatal one of each card
   std::set<std::string> lost_;
   std::map<std::string, std::chrono::milliseconds> back_;  ///< lost cards that answer, since when
   std::map<std::string, quota::link> links_;               ///< by "UUID UUID", also of cards that are lost
+  std::map<std::string, std::set<std::string>> warnings_;  ///< by UUID, as they are reported
+  /// By UUID and warning: those that NVML no longer gives, since when.
+  std::map<std::pair<std::string, std::string>, std::chrono::milliseconds> fading_;
 };
 
 }  // namespace agent::cards

@@ -92,11 +92,31 @@ quota::link link_of(const nvml_library& nvml, const std::vector<seen_card>& all,
   return out;
 }
 
-/// Rows of memory that cannot be replaced any more: NVIDIA asks for such a card to be exchanged.
-std::string defect_of(const nvml_library& nvml, nvml::device device) {
-  unsigned correctable = 0, uncorrectable = 0, is_pending = 0, has_failed = 0;
-  const auto code = nvml(call::remapped_rows, device, &correctable, &uncorrectable, &is_pending, &has_failed);
-  return code == nvml::success && has_failed ? "RowRemapFailed" : "";
+/// Rows of memory that cannot be replaced any more: NVIDIA asks for such a card to be exchanged. Rows that wait for a
+/// reset, pages that wait for a restart, and errors that ECC could not correct since the driver was loaded are only
+/// reported. Source: NVIDIA GPU Memory Error Management (docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt).
+void read_memory_health(const nvml_library& nvml, nvml::device device, card& out) {
+  unsigned correctable = 0, uncorrectable = 0, is_remap_pending = 0, has_failed = 0;
+  if (nvml(call::remapped_rows, device, &correctable, &uncorrectable, &is_remap_pending, &has_failed) ==
+      nvml::success) {
+    if (has_failed) out.defect = "RowRemapFailed";
+    if (is_remap_pending) out.warnings.emplace_back("RowRemapPending");
+  }
+  int is_retirement_pending = 0;
+  if (nvml(call::retirement_pending, device, &is_retirement_pending) == nvml::success && is_retirement_pending)
+    out.warnings.emplace_back("PageRetirementPending");
+  std::uint64_t errors = 0;
+  if (nvml(call::total_ecc_errors, device, nvml::uncorrected, nvml::since_load, &errors) == nvml::success && errors > 0)
+    out.warnings.emplace_back("UncorrectedECC");
+}
+
+/// The card has halved its clocks or more, because of heat or because its power supply asks for it. Source: NVML API
+/// reference, nvmlClocksEventReasons.
+bool is_slowed_by_hardware(const nvml_library& nvml, nvml::device device) {
+  constexpr std::uint64_t hardware =
+      nvml::throttle_hw_slowdown | nvml::throttle_hw_thermal | nvml::throttle_hw_power_brake;
+  std::uint64_t reasons = 0;
+  return nvml(call::throttle_reasons, device, &reasons) == nvml::success && (reasons & hardware) != 0;
 }
 
 card read_card(const nvml_library& nvml, nvml::device device, const std::string& uuid) {
@@ -116,7 +136,9 @@ card read_card(const nvml_library& nvml, nvml::device device, const std::string&
   out.numa = numa_of(nvml, device);
   unsigned is_cut = 0, will_be_cut = 0;
   out.mig = nvml(call::mig_mode, device, &is_cut, &will_be_cut) == nvml::success && is_cut != 0;
-  out.defect = defect_of(nvml, device);
+  read_memory_health(nvml, device, out);
+  if (is_slowed_by_hardware(nvml, device)) out.warnings.emplace_back("HwSlowdown");
+  std::ranges::sort(out.warnings);
   return out;
 }
 

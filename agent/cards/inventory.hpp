@@ -19,9 +19,10 @@ struct card {
   int minor = -1;                  ///< N of /dev/nvidiaN
   int numa = -1;                   ///< -1: not known
   std::int64_t memory_mib = 0;
-  bool mig = false;                ///< cut by MIG
-  std::vector<quota::link> links;  ///< to each card of the inventory, in its order; unknown to itself
-  std::string defect;              ///< what is wrong with it, in a word or two; empty: nothing
+  bool mig = false;                   ///< cut by MIG
+  std::vector<quota::link> links;     ///< to each card of the inventory, in its order; unknown to itself
+  std::string defect;                 ///< what is wrong with it, in a word or two; empty: nothing
+  std::vector<std::string> warnings;  ///< what a person should look at, in a word each; the card is used all the same
   friend bool operator==(const card&, const card&) = default;
 };
 
@@ -33,6 +34,7 @@ struct inventory {
   std::vector<card> cards;   ///< those that answer, in the order of their numbers
   int silent = 0;            ///< cards that the driver counts and that do not answer, or that cannot be told apart
   std::string problem;       ///< why nothing is known, in one line
+  bool hangs = false;        ///< the problem is a call into the driver that does not come back
   friend bool operator==(const inventory&, const inventory&) = default;
 };
 

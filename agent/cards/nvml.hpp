@@ -2,6 +2,8 @@
 // The driver's library libnvidia-ml.so.1, loaded at run time and never linked: a machine without a driver is a value.
 // A call may hang while a driver is sick, so all calls belong on one thread of their own (watcher.hpp).
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -17,6 +19,21 @@ struct nvml_function {
   const char* name;
 };
 
+/// When a thread last went into the driver or came back from it, in milliseconds of the steady clock. Another thread
+/// may read it: a call that hangs gives no sign of life.
+class sign_of_life {
+ public:
+  void give() { last_ = now(); }
+  std::chrono::milliseconds age() const { return std::chrono::milliseconds(now() - last_); }
+
+ private:
+  static std::int64_t now() {
+    const auto time = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  }
+  std::atomic<std::int64_t> last_{now()};
+};
+
 class nvml_library {
  public:
   /// @param root the node's file system as this process sees it: "/", or where it is mounted
@@ -24,13 +41,19 @@ class nvml_library {
   static std::expected<nvml_library, std::string> load(const std::string& root);
   /// Stays loaded until the process ends: threads of the driver may still be in it.
   explicit nvml_library(void* handle) : handle_(handle) {}
+  /// Each call gives a sign before and after it. `life` must outlive this.
+  void give_signs(sign_of_life& life) { life_ = &life; }
 
   /// function_not_found where the driver is too old to have it.
   template <class... Arguments>
   nvml::return_code operator()(const nvml_function<Arguments...>& function,
                                std::type_identity_t<Arguments>... arguments) const {
     const auto address = reinterpret_cast<nvml::return_code (*)(Arguments...)>(find(function.name));
-    return address ? address(arguments...) : nvml::function_not_found;
+    if (!address) return nvml::function_not_found;
+    if (life_) life_->give();
+    const auto code = address(arguments...);
+    if (life_) life_->give();
+    return code;
   }
   /// "Driver Not Loaded", in the library's own words.
   std::string error_text(nvml::return_code code) const;
@@ -38,6 +61,7 @@ class nvml_library {
  private:
   void* find(const char* name) const;
   void* handle_;
+  sign_of_life* life_ = nullptr;
 };
 
 /// The functions that are used; NVML's API reference has their meaning.
@@ -80,6 +104,9 @@ inline constexpr nvml_function<device, nvml::process_sample*, unsigned*, std::ui
     "nvmlDeviceGetProcessUtilization"};
 inline constexpr nvml_function<device, unsigned*> max_mig_devices{"nvmlDeviceGetMaxMigDeviceCount"};
 inline constexpr nvml_function<device, unsigned, device*> mig_device{"nvmlDeviceGetMigDeviceHandleByIndex"};
+inline constexpr nvml_function<device, unsigned, unsigned, std::uint64_t*> total_ecc_errors{
+    "nvmlDeviceGetTotalEccErrors"};
+inline constexpr nvml_function<device, int*> retirement_pending{"nvmlDeviceGetRetiredPagesPendingStatus"};
 inline constexpr nvml_function<nvml::event_set**> event_set_create{"nvmlEventSetCreate"};
 inline constexpr nvml_function<nvml::event_set*> event_set_free{"nvmlEventSetFree"};
 inline constexpr nvml_function<device, std::uint64_t, nvml::event_set*> register_events{"nvmlDeviceRegisterEvents"};

@@ -76,6 +76,9 @@ enum throttle_bit : std::uint64_t {
   throttle_display_clocks = 0x100,
 };
 
+enum ecc_error : unsigned { corrected = 0, uncorrected = 1 };
+enum ecc_counter : unsigned { since_load = 0, for_life = 1 };
+
 enum topology_level : int {
   internal = 0,
   single = 10,

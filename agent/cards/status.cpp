@@ -21,6 +21,7 @@ json card_of(const card& card) {
   if (card.numa >= 0) out["numa"] = card.numa;
   if (!card.bus_id.empty()) out["busID"] = card.bus_id;
   if (!card.compute_capability.empty()) out["computeCapability"] = card.compute_capability;
+  if (!card.warnings.empty()) out["warnings"] = card.warnings;
   for (const auto& link : card.links) out["links"].push_back(api::text_of(link));
   return out;
 }
@@ -31,11 +32,11 @@ struct health {
 };
 
 health judge(const inventory& report) {
-  if (!report.problem.empty()) return {false, "NoDriver", report.problem};
+  if (!report.problem.empty()) return {false, report.hangs ? "NotAnswering" : "NoDriver", report.problem};
   std::vector<std::string> sick;
   for (const auto& card : report.cards)
     if (!card.defect.empty()) sick.push_back(card.uuid + " (" + card.defect + ")");
-  if (!sick.empty()) return {false, "CardUnhealthy", "no new pod gets " + text::joined(sick)};
+  if (!sick.empty()) return {false, "CardUnhealthy", "sick: " + text::joined(sick)};
   if (report.silent > static_cast<int>(sick.size()))
     return {false, "CardLost",
             text::counted(static_cast<std::size_t>(report.silent), "card") +
@@ -78,6 +79,7 @@ std::vector<card> cards_in(const api::accelerator_node& object) {
     made.memory_mib = reported.memory_mib;
     made.mig = reported.mig;
     made.links = reported.links;
+    made.warnings = reported.warnings;
     if (!reported.healthy()) made.defect = reported.health;
     out.push_back(std::move(made));
   }
@@ -86,8 +88,10 @@ std::vector<card> cards_in(const api::accelerator_node& object) {
 }
 
 bool says(const api::accelerator_node& object, const inventory& report, const std::string& boot) {
+  const auto health = judge(report);
   return object.boot == boot && object.driver == report.driver && object.cuda == report.cuda &&
-         object.cards_healthy == (judge(report).healthy ? "True" : "False") && cards_in(object) == report.cards;
+         object.cards_healthy == (health.healthy ? "True" : "False") && object.cards_healthy_reason == health.reason &&
+         object.cards_healthy_message == health.message && cards_in(object) == report.cards;
 }
 
 }  // namespace agent::cards

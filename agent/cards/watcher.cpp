@@ -95,7 +95,9 @@ void watcher::work(const std::stop_token& stop) {
   std::string problem;
   bool has_gone = false;
   while (!stop.stop_requested()) {
-    const auto nvml = nvml_library::load(options_.root);
+    life_.give();
+    auto nvml = nvml_library::load(options_.root);
+    if (nvml) nvml->give_signs(life_);
     const auto code = nvml ? (*nvml)(call::init) : nvml::library_not_found;
     if (code == nvml::success) {
       if (std::exchange(has_gone, false)) deliver_({.now = {}, .event = {}, .driver_loaded = true, .usage = {}});

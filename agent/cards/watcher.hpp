@@ -42,6 +42,9 @@ class watcher {
   watcher(watcher_options options, std::function<void(sighting)> deliver);
   /// Waits for the thread; at most for the NVML call that it is in.
   ~watcher() = default;
+  /// For how long the thread has been in one call into the driver; at most about a second where the driver answers. Any
+  /// thread may ask.
+  std::chrono::milliseconds silence() const { return life_.age(); }
   watcher(const watcher&) = delete;
   watcher& operator=(const watcher&) = delete;
 
@@ -54,6 +57,7 @@ class watcher {
   watcher_options options_;
   std::function<void(sighting)> deliver_;
   usage_reader usage_{options_.proc};
+  sign_of_life life_;
   std::jthread thread_;  ///< last, so that it ends first
 };
 

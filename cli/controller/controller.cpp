@@ -47,6 +47,7 @@
 #include "reconcilers/declarations/resource_rules.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 #include "reconcilers/nodes/enrolment.hpp"
+#include "reconcilers/nodes/restore.hpp"
 #include "reconcilers/own_scheduler/scheduler.hpp"
 #include "reconcilers/plugins/policy.hpp"
 #include "reconcilers/plugins/rollouts.hpp"
@@ -247,6 +248,8 @@ class operator_program {
     wake(nodes_, enrolment_, enrolling_);
     wake(pods_, enrolment_, enrolling_);
     wake(accelerator_nodes_, enrolment_, enrolling_);
+    wake(nodes_, restore_, restoring_);
+    wake(accelerator_nodes_, restore_, restoring_);
     wake(policies_, rollouts_, rolling_);
     wake(daemon_sets_, rollouts_, rolling_);
     wake(nodes_, rollouts_, rolling_);
@@ -275,7 +278,7 @@ class operator_program {
     nodes_.observe([this](const kube::node* before, const kube::node* after) {
       if (is_control_plane_node(before) != is_control_plane_node(after)) report();
     });
-    for (auto* runner : {&governing_, &enrolling_, &rolling_, &judging_, &compiling_, &scheduling_})
+    for (auto* runner : {&governing_, &enrolling_, &restoring_, &rolling_, &judging_, &compiling_, &scheduling_})
       manager_.add_runner(*runner);
   }
 
@@ -330,19 +333,21 @@ class operator_program {
   void add_extender() {
     cache(webhook::only(api::gpu_quota_name, std::string(api::gpu_quota_namespace)), old_quotas_);
     extender_ = std::make_unique<extender>(
-        extender::dependencies{loop_,
-                               metrics_,
-                               serving_,
-                               running_,
-                               client_,
-                               {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
-                               [this] { return elector_.remaining(); },
-                               elector_.identity(),
-                               events_,
-                               deployments_,
-                               control_plane_rows_,
-                               client_secret_,
-                               [this] { report(); }},
+        extender::dependencies{
+            loop_,
+            metrics_,
+            serving_,
+            running_,
+            client_,
+            {pods_, nodes_, policies_, compiled_rules_, quotas_, old_quotas_, accelerator_nodes_},
+            [this] { return elector_.remaining(); },
+            elector_.identity(),
+            events_,
+            deployments_,
+            control_plane_rows_,
+            client_secret_,
+            [this] { report(); },
+            [this] { governing_.add_after({{}, std::string(api::names::policy)}, soon, priority()); }},
         options_);
     namespace known = reconcilers::names;
     cache(webhook::only(known::extender_authority_secret, options_.ns), extender_->authority_secret);
@@ -365,7 +370,9 @@ class operator_program {
     std::vector<controller::condition> out;
     if (auto condition = resource_rules_.state()) out.push_back(std::move(*condition));
     if (auto condition = schedulers().state) out.push_back(std::move(*condition));
-    if (auto condition = extender_ ? extender_->state() : std::nullopt) out.push_back(std::move(*condition));
+    if (!extender_) return out;
+    if (auto condition = extender_->state()) out.push_back(std::move(*condition));
+    out.push_back(extender_->withdrawals());
     return out;
   }
   /// The kube-schedulers of the control-plane nodes, and the one next to them: of two that are there during a change
@@ -470,6 +477,7 @@ class operator_program {
                                     {.ns = options_.ns,
                                      .wake = [this](const kube::object_key& node) { enrolling_.add(node); },
                                      .isolates = [this] { return dedicated_.isolates(); }}};
+  reconcilers::card_restore restore_{nodes_, accelerator_nodes_, client_, events_};
   reconcilers::rollouts rollouts_{{policies_, daemon_sets_, nodes_, pods_, accelerator_nodes_, enrolment_.pods()},
                                   client_,
                                   events_,
@@ -505,6 +513,7 @@ class operator_program {
        .image_registry = options_.image_registry}};
   controller::runner governing_{loop_, policy_, running_};
   controller::runner enrolling_{loop_, enrolment_, running_, at_once(4)};
+  controller::runner restoring_{loop_, restore_, running_};
   controller::runner rolling_{loop_, rollouts_, running_, at_once(1)};
   controller::runner judging_{loop_, custom_resource_, running_};
   controller::runner compiling_{loop_, resource_rules_, running_, at_once(1)};

@@ -1,6 +1,7 @@
 #include "cli/controller/extender.hpp"
 
 #include "agent/static_pod/health.hpp"
+#include "api/names.hpp"
 #include "controller/log.hpp"
 #include "controller/sleep.hpp"
 
@@ -59,8 +60,11 @@ extender::extender(dependencies dependencies, const controller_options& options)
       nodes_(dependencies.stores.nodes),
       old_quotas_(dependencies.stores.old_quotas),
       control_plane_rows_(dependencies.control_plane_rows),
+      policies_(dependencies.stores.policies),
       events_(dependencies.events),
       book_(dependencies.stores, dependencies.metrics),
+      sick_cards_(
+          {dependencies.stores.cards, dependencies.stores.nodes, dependencies.stores.pods, book_, dependencies.events}),
       earlier_({dependencies.loop, dependencies.client, dependencies.stores.pods,
                 [this](const kube::pod& pod) { return reconcilers::extender::asks(pod, book_.keys()); },
                 dependencies.identity}),
@@ -80,6 +84,7 @@ extender::extender(dependencies dependencies, const controller_options& options)
       server_(dependencies.loop, dependencies.serving,
               listening(options, [this](const controller::x509::info& leaf) { callers_.note(leaf); })) {
   book_.on_room([this] { waiting_.room(); });
+  book_.on_brake(dependencies.on_withdrawals);
   dependencies.stores.old_quotas.observe(
       [this](const kube::config_map*, const kube::config_map*) { tell_of_quotas(); });
   if (options.extender_cert.empty()) issue(dependencies, options.ns);
@@ -118,6 +123,7 @@ void extender::join(controller::manager& manager) {
   manager.on_leading([this] {
     leading_ = true;
     tell_of_quotas();
+    sick_cards_.tell_again();
     loop_.spawn_essential("extender", lead());
     loop_.spawn_essential("waiting_pods", care());
   });
@@ -144,6 +150,11 @@ void extender::tell_of_quotas() {
                    book_.trouble() + ". The limits read before stay in force until this is fixed.");
 }
 
+controller::condition extender::withdrawals() const {
+  const auto* rules = policies_.find({{}, std::string(api::names::policy)});
+  return reconcilers::extender::held_back_condition(book_.brake(), rules ? rules->generation : 0);
+}
+
 kube::task<void> extender::lead() {
   co_await earlier_.close();
   auto audited = controller::boot_now();
@@ -166,6 +177,7 @@ kube::task<void> extender::care() {
   for (;;) {
     const bool slept = co_await controller::sleep_for(200ms);
     if (!slept) co_return kube::result<void>();
+    sick_cards_.turn(controller::boot_now());
     co_await waiting_.turn(controller::boot_now());
   }
 }

@@ -20,6 +20,7 @@
 #include "reconcilers/extender/extender.hpp"
 #include "reconcilers/extender/predicates.hpp"
 #include "reconcilers/extender/reasons.hpp"
+#include "reconcilers/extender/sick_cards.hpp"
 #include "reconcilers/extender/waiting.hpp"
 #include "reconcilers/quotas/quota_status.hpp"
 
@@ -43,7 +44,8 @@ class extender {
     controller::store<kube::deployment>& deployments;         ///< our own
     controller::store<kube::config_map>& control_plane_rows;  ///< of the static-pod agents alone
     controller::store<reconcilers::extender_secret>& client_secret;
-    std::function<void()> on_state;  ///< `state` has changed
+    std::function<void()> on_state;        ///< `state` has changed
+    std::function<void()> on_withdrawals;  ///< `withdrawals` may have changed; often
   };
   extender(dependencies dependencies, const controller_options& options);
 
@@ -59,6 +61,8 @@ class extender {
   bool asked() const { return front_.was_asked() || predicates_.decided(); }
   /// A condition of the policy; empty: there is nothing to say yet.
   std::optional<controller::condition> state() const { return callers_.state(); }
+  /// The condition of the policy that says whether sick cards still get pods, because there are too many.
+  controller::condition withdrawals() const;
   /// Into the phases of the manager; its caches are the caller's to add.
   void join(controller::manager& manager);
 
@@ -76,8 +80,10 @@ class extender {
   const controller::store<kube::node>& nodes_;
   const controller::store<kube::config_map>& old_quotas_;
   const controller::store<kube::config_map>& control_plane_rows_;
+  const controller::store<reconcilers::accelerator_policy>& policies_;
   controller::recorder& events_;
   reconcilers::extender::account book_;
+  reconcilers::extender::sick_cards sick_cards_;
   reconcilers::extender::fence earlier_;
   reconcilers::extender::binder binds_;
   reconcilers::extender::waiting waiting_;

@@ -153,10 +153,13 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
   const auto view = placements.book->book().view(pod.node_name);
   std::string_view source = "nothing of ours";
   if (held && view) source = ext::to_string(ext::held_by(pod, *view, request).origin);
+  const auto reasons =
+      held && view && source != "guessed" ? ext::why_these(held->held, *view, request) : std::vector<std::string>();
   const auto too_full = held && view ? overfull(held->held, *view) : std::vector<std::string>();
   if (style.as_data()) {
     json doc{{"pod", pod.key.to_string()}, {"node", pod.node_name}, {"waits", false}, {"source", source}};
     doc["holds"] = held ? json_of(held->held, request) : json::array();
+    doc["why"] = reasons;
     doc["overGiven"] = too_full;
     printed_as_data(doc, style.output, out);
     return 0;
@@ -181,6 +184,7 @@ int explain_bound(const kube::pod& pod, const placements& placements, const repo
                     : std::vector<std::string>{"CONTAINER", "CARD", "AMOUNT"});
   for (const auto& entry : rows_of(held->held, request)) rows.add({entry.container, entry.card, entry.amount});
   rows.print(out);
+  for (const auto& text : reasons) out << say("Why these: ", "为何是这些卡：") << text << "\n";
   for (const auto& text : too_full) out << say("More than there is: ", "超出实际：") << text << "\n";
   return 0;
 }

@@ -38,6 +38,10 @@ bool charged_alike(const quota::node_inventory& a, const quota::node_inventory& 
          });
 }
 
+std::ptrdiff_t usable_cards(const api::accelerator_node* node) {
+  return node ? std::ranges::count_if(node->cards, &api::reported_card::healthy) : 0;
+}
+
 /// Cards that keep their number and have another name: an agent has begun to report them, or does no more.
 using names_by_name = std::unordered_map<std::string, std::string>;
 names_by_name renamed_cards(const quota::node_inventory& before, const quota::node_inventory& now) {
@@ -69,7 +73,16 @@ account::account(stores known, controller::registry& metrics)
       assumed_entries_(metrics.make_gauge("quartermaster_ledger_assumed_entries",
                                           "Pods whose Binding was sent and is not seen yet.")),
       over_given_(metrics.make_gauge("quartermaster_ledger_over_given",
-                                     "Cards and keys of which more is given out than there is, at the last audit.")) {
+                                     "Cards and keys of which more is given out than there is, at the last audit.")),
+      sick_nodes_(metrics.make_gauge("quartermaster_sick_nodes", "Nodes whose agent reports sick cards.")),
+      held_nodes_(metrics.make_gauge("quartermaster_held_back_nodes",
+                                     "Nodes whose sick cards still get pods, because more nodes have sick cards than "
+                                     "spec.health.maxWithdrawn of the policy allows.")),
+      held_cards_(metrics.make_gauge("quartermaster_held_back_cards", "The sick cards of those nodes.")),
+      withdrawal_limit_(
+          metrics.make_gauge("quartermaster_withdrawal_limit_nodes", "Nodes that may have withdrawn cards at once.")) {
+  if (const auto* rules = policy()) brake_.allow(rules->health.max_withdrawn);
+  for (const auto& report : known.cards.all()) brake_.take(nullptr, &report);
   renamed_ = renamed_keys(policy());
   learn_keys(known.rules.find(api::compiled_rules::only()));
   for (const auto& entry : known.quotas.all()) learn_limits(entry.key.ns);
@@ -86,19 +99,8 @@ account::account(stores known, controller::registry& metrics)
   });
   known.nodes.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.pods.observe([this](const auto* before, const auto* after) { take_in(before, after); });
-  known.cards.observe([this](const api::accelerator_node* before, const api::accelerator_node* after) {
-    if (before && after && before->cards == after->cards) return;
-    if (const auto* node = known_.nodes.find({{}, (after ? after : before)->key.name})) put(*node);
-  });
-  known.policies.observe([this](const accelerator_policy* before, const accelerator_policy* after) {
-    if (before && after && before->modules == after->modules) return;
-    auto renamed = renamed_keys(policy());
-    if (renamed != renamed_) {
-      renamed_ = std::move(renamed);
-      return all_anew();
-    }
-    for (const auto& node : known_.nodes.all()) put(node);
-  });
+  known.cards.observe([this](const auto* before, const auto* after) { take_in(before, after); });
+  known.policies.observe([this](const auto* before, const auto* after) { take_in(before, after); });
   known.rules.observe([this](const api::compiled_rules*, const api::compiled_rules* after) {
     if (!after || after->key == api::compiled_rules::only()) learn_keys(after);
   });
@@ -130,7 +132,13 @@ void account::all_anew() {
 
 void account::put(const kube::node& node) {
   const auto* reports = known_.cards.find(node.key);
-  const auto cards = reports ? std::span(reports->cards) : std::span<const api::reported_card>();
+  auto cards = reports ? std::span(reports->cards) : std::span<const api::reported_card>();
+  std::vector<api::reported_card> usable;
+  if (brake_.holds_back(node.key.name)) {
+    usable.assign(cards.begin(), cards.end());
+    for (auto& card : usable) card.health.clear();
+    cards = usable;
+  }
   auto now = node_of(node, policy(), keys(), cards);
   const auto before = book_.view(node.key.name);
   const auto renamed = before ? renamed_cards(*before->inventory, now) : names_by_name();
@@ -156,6 +164,46 @@ void account::rename(const std::string& node, const std::unordered_map<std::stri
       if (const auto match = cards.find(grant.card); match != cards.end()) grant.card = match->second;
     book_.restore(uid, entry);
   }
+}
+
+void account::put(const std::string& name) {
+  if (const auto* node = known_.nodes.find({{}, name})) put(*node);
+}
+
+void account::take_in(const api::accelerator_node* before, const api::accelerator_node* after) {
+  const auto& name = (after ? after : before)->key.name;
+  const bool was_held = brake_.holds_back(name);
+  const auto others = brake_.take(before, after);
+  const bool is_held = brake_.holds_back(name);
+  if (!before || !after || before->cards != after->cards || was_held != is_held) put(name);
+  for (const auto& other : others) put(other);
+  publish_brake();
+  if (on_room_ && (!others.empty() || usable_cards(after) > usable_cards(before))) on_room_();
+}
+
+void account::take_in(const accelerator_policy* before, const accelerator_policy* after) {
+  if (const auto* rules = policy(); !rules || !before || !after || before->health != after->health) {
+    for (const auto& node : brake_.allow((rules ? rules->health : health_spec()).max_withdrawn)) put(node);
+    publish_brake();
+    if (on_room_) on_room_();
+  }
+  if (before && after && before->modules == after->modules) return;
+  auto renamed = renamed_keys(policy());
+  if (renamed != renamed_) {
+    renamed_ = std::move(renamed);
+    return all_anew();
+  }
+  for (const auto& node : known_.nodes.all()) put(node);
+}
+
+void account::publish_brake() {
+  sick_nodes_.set(static_cast<double>(brake_.sick()));
+  held_nodes_.set(static_cast<double>(brake_.held()));
+  held_cards_.set(static_cast<double>(brake_.held_cards()));
+  withdrawal_limit_.set(static_cast<double>(brake_.allowed()));
+  const bool is_holding = brake_.held() > 0;
+  if (on_brake_ && (is_holding || was_holding_)) on_brake_();
+  was_holding_ = is_holding;
 }
 
 void account::take_in(const kube::node* before, const kube::node* after) {

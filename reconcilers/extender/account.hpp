@@ -29,6 +29,7 @@
 #include "quota/ledger.hpp"
 #include "quota/limits.hpp"
 #include "quota/node_trial.hpp"
+#include "reconcilers/extender/brake.hpp"
 #include "reconcilers/extender/placement.hpp"
 #include "reconcilers/modules/accelerator_policy.hpp"
 
@@ -58,6 +59,10 @@ class account {
   }
 
   const quota::allowances& limits() const { return limits_; }
+  /// Of how many nodes sick cards are believed.
+  const extender::brake& brake() const { return brake_; }
+  /// Called when it may hold back other cards than before.
+  void on_brake(std::function<void()> call) { on_brake_ = std::move(call); }
   /// Of all cards there are.
   std::set<std::string> models() const;
   /// Has the namespace any limit?
@@ -124,6 +129,9 @@ class account {
   const kube::pod* first_in_the_way(quota::node_trial& trial, const kube::pod& pod, const pod_request& request,
                                     const quota::demand& needs, std::span<const std::string> gone) const;
   void take_in(const kube::node* before, const kube::node* after);
+  void take_in(const api::accelerator_node* before, const api::accelerator_node* after);
+  void take_in(const accelerator_policy* before, const accelerator_policy* after);
+  void put(const std::string& node);
   void put(const kube::node& node);
   void rename(const std::string& node, const std::unordered_map<std::string, std::string>& cards);
   void book(const kube::pod& pod);
@@ -137,6 +145,7 @@ class account {
   bool charged_rightly(const kube::pod& pod, const quota::holding& held) const;
   void wait_for(const std::string& node, const kube::object_key& pod);
   void publish();
+  void publish_brake();
 
   stores known_;
   quota::ledger book_;
@@ -150,10 +159,17 @@ class account {
   std::unordered_map<std::string, std::set<kube::object_key>> waiting_;  ///< by node that is not there: pods to book
   std::map<std::string, std::set<kube::object_key>, std::less<>> nominated_;  ///< by node: pods that are not bound
   std::function<void()> on_room_;
+  extender::brake brake_;
+  std::function<void()> on_brake_;
+  bool was_holding_ = false;
   controller::family<controller::counter>& differences_;
   controller::gauge& confirmed_entries_;
   controller::gauge& assumed_entries_;
   controller::gauge& over_given_;
+  controller::gauge& sick_nodes_;
+  controller::gauge& held_nodes_;
+  controller::gauge& held_cards_;
+  controller::gauge& withdrawal_limit_;
 };
 
 }  // namespace reconcilers::extender

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
+#include "api/accelerator_node.hpp"
 #include "quota/filter.hpp"
+#include "quota/topology.hpp"
 #include "reconcilers/extender/protocol.hpp"
+#include "text/list.hpp"
 
 namespace reconcilers::extender {
 
@@ -115,6 +120,108 @@ std::string by_name(std::string_view text, const pod_request& request) {
 std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
                     const pod_request& request) {
   return by_name(quota::text_of(explanation, nodes), request);
+}
+
+namespace {
+
+/// The cards of a node that one container has, and the links among them.
+struct card_set {
+  const quota::node_inventory& node;
+  std::vector<std::uint8_t> cards;  ///< ascending
+
+  int score() const {
+    int out = 0;
+    for (std::size_t a = 0; a < cards.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b) out += quota::quality(node.between(cards[a], cards[b]));
+    return out;
+  }
+  /// "links NV12 PXB to NV12 SYS", from the best to the worst of the pairs.
+  std::string links() const {
+    std::vector<quota::link> all;
+    for (std::size_t a = 0; a < cards.size(); ++a)
+      for (std::size_t b = 0; b < a; ++b) all.push_back(node.between(cards[a], cards[b]));
+    const auto [worst, best] = std::ranges::minmax(all, {}, quota::quality);
+    const auto first = api::text_of(best), last = api::text_of(worst);
+    if (quota::quality(best) == 0) return "links unknown";
+    return first == last ? "linked by " + first : "linked by " + first + " to " + last;
+  }
+  /// "on NUMA node 0"; empty where it is not known.
+  std::string numa_nodes() const {
+    std::set<std::int32_t> numas;
+    for (const auto card : cards) numas.insert(node.cards[card].numa);
+    numas.erase(-1);
+    if (numas.empty()) return {};
+    std::vector<std::string> texts;
+    for (const auto numa : numas) texts.push_back(std::to_string(numa));
+    return ", on NUMA node" + std::string(numas.size() == 1 ? " " : "s ") + text::joined(texts);
+  }
+};
+
+std::string why_whole(const card_set& set, std::span<const std::uint8_t> free) {
+  const auto count = set.cards.size();
+  const auto others = text::counted(free.size(), "free card");
+  std::string out = text::counted(count, "whole card") + (count > 1 ? ", " + set.links() : "") + set.numa_nodes();
+  if (!quota::knows_topology(set.node)) return out + ": the node reports no links, so the first that are free";
+  std::array<std::uint8_t, quota::max_cards> best{};
+  if (quota::best_together(set.node, free, count, best) != count) return out;
+  const card_set better{set.node, {best.begin(), best.begin() + static_cast<std::ptrdiff_t>(count)}};
+  if (count > 1) out += ", score " + std::to_string(set.score());
+  if (better.score() > set.score())
+    return out + ": of " + others + " others would be linked better now (score " + std::to_string(better.score()) + ")";
+  return out + (count > 1 ? ": none of " + others + " are linked better"
+                          : ": of " + others + ", one that leaves the others well linked");
+}
+
+}  // namespace
+
+std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& view,
+                                   const pod_request& request) {
+  const auto& node = *view.inventory;
+  const auto index_of = [&node](const std::string& uuid) {
+    return static_cast<std::size_t>(std::ranges::find(node.cards, uuid, &quota::card::uuid) - node.cards.begin());
+  };
+  std::map<std::uint16_t, std::vector<const quota::grant*>> containers;
+  for (const auto& grant : held.grants)
+    if (index_of(grant.card) < std::min(node.cards.size(), view.used.size()))
+      containers[grant.container].push_back(&grant);
+  // As it was before the pod: its own parts count as free.
+  std::vector<quota::card_use> used(view.used.begin(), view.used.end());
+  std::vector<std::int64_t> counts(view.counts_used.begin(), view.counts_used.end());
+  quota::apply(node, held, -1, used, counts);
+  std::vector<std::uint8_t> free;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (quota::admits_whole(node.cards[i], used[i])) free.push_back(static_cast<std::uint8_t>(i));
+  const auto policy = request.only() ? request.only()->on(node, quota::policy::binpack)
+                                     : node.placement.value_or(quota::policy::binpack);
+  using quota::mode;
+  const bool picks = node.serves.has(mode::pgpu) || node.serves.has(mode::share) || node.serves.has(mode::topology);
+  std::vector<std::string> out;
+  for (const auto& [container, grants] : containers) {
+    card_set set{node, {}};
+    std::int32_t sharers = 0;
+    for (const auto* grant : grants) {
+      const auto index = index_of(grant->card);
+      set.cards.push_back(static_cast<std::uint8_t>(index));
+      sharers += used[index].sharers;
+    }
+    std::ranges::sort(set.cards);
+    const std::string name =
+        container < request.names().size() ? "container " + request.names()[container]->name + ": " : std::string();
+    if (grants.front()->whole)
+      out.push_back(name + why_whole(set, free) +
+                    (picks ? ". The node's plugin picks cards by itself and may take others" : ""));
+    else if (node.serves.has(quota::mode::vgpu))
+      out.push_back(name + "shares where GPU-Manager puts them" + set.numa_nodes());
+    else if (policy == quota::policy::binpack)
+      out.push_back(name + "packed, next to " +
+                    text::counted(static_cast<std::size_t>(std::max(sharers, 0)), "other share") + set.numa_nodes() +
+                    ": cards in use are filled before others");
+    else
+      out.push_back(name + "spread, next to " +
+                    text::counted(static_cast<std::size_t>(std::max(sharers, 0)), "other share") + set.numa_nodes() +
+                    ": the emptiest cards first");
+  }
+  return out;
 }
 
 }  // namespace reconcilers::extender

@@ -39,4 +39,9 @@ std::string by_name(std::string_view text, const pod_request& request);
 std::string text_of(const quota::explanation& explanation, std::span<const quota::node_view> nodes,
                     const pod_request& request);
 
+/// Why a pod has these cards, one line for each container's set: how they are linked, where they lie, and whether its
+/// node fills cards or spreads pods. Compared with what is free now, apart from what the pod has itself.
+std::vector<std::string> why_these(const quota::holding& held, const quota::node_view& node,
+                                   const pod_request& request);
+
 }  // namespace reconcilers::extender

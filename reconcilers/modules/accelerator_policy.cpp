@@ -131,6 +131,12 @@ void read_spec(json::value spec, accelerator_policy& policy) {
       });
     } else if (key == "scheduler") {
       policy.scheduler = read_scheduler(field);
+    } else if (key == "health") {
+      json::each_member(field, [&](std::string_view name, json::value value) {
+        if (name != "maxWithdrawn") return;
+        policy.health.max_withdrawn = text_of(value);
+        std::erase(policy.health.max_withdrawn, '"');
+      });
     } else if (key == "customResources") {
       json::each_member(field, [&](std::string_view name, json::value value) {
         if (name == "enforcement") policy.resources.enforcement = json::text_or(value, "Off");

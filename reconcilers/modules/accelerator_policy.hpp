@@ -97,12 +97,19 @@ struct scheduler_spec {
   friend bool operator==(const scheduler_spec&, const scheduler_spec&) = default;
 };
 
+/// spec.health: what is done about cards that agents report as sick.
+struct health_spec {
+  std::string max_withdrawn = "20%";  ///< a number of nodes, or a percentage
+  friend bool operator==(const health_spec&, const health_spec&) = default;
+};
+
 struct accelerator_policy : kube::object {
   std::map<std::string, module_spec, std::less<>> modules;
   enrolment_spec enrolment;
   custom_resources_spec resources;
   compatibility_spec compatibility;
   scheduler_spec scheduler;
+  health_spec health;
   /// Everything is to go: each module counts as off, whatever it says.
   bool removing = false;
   std::string status;       ///< JSON; empty where there is none yet

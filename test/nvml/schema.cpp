@@ -24,7 +24,8 @@ constexpr row node_rows[] = {{"source", type::list},
                              {"driver", type::object},
                              {"defaults", type::object},
                              {"cards", type::list, nullptr, true},
-                             {"events", type::list}};
+                             {"events", type::list},
+                             {"hangs", type::flag}};
 constexpr row driver_rows[] = {{"version", type::text, nullptr, true},
                                {"cuda", type::text, nullptr, true},
                                {"kernel_module", type::text},

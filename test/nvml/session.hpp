@@ -51,6 +51,7 @@ class session {
   nlohmann::json setting(const std::string& uuid, const std::string& key);
 
  private:
+  void hang();
   std::shared_ptr<const fixture> look();
 
   std::mutex lock_;

@@ -135,6 +135,57 @@ TEST(history, of_cards_without_a_name_is_their_number) {
   EXPECT_EQ(history.complete(seen, 0s), seen) << "no one has ever seen the other card";
 }
 
+TEST(history, reports_all_cards_while_the_driver_hangs) {
+  history history;
+  history.complete(pair(), 0s);
+  history.see("GPU-b", 48);
+  inventory hung;
+  hung.problem = "the driver does not come back";
+  hung.hangs = true;
+  const auto report = history.complete(hung, 1s);
+  ASSERT_EQ(report.cards.size(), 2U);
+  EXPECT_EQ(report.cards[0].defect, "NotAnswering");
+  EXPECT_EQ(report.cards[1].defect, "NotAnswering");
+  EXPECT_EQ(history.complete(pair(), 2s).cards[0].defect, "") << "it answers again";
+  EXPECT_EQ(history.complete(pair(), 2s).cards[1].defect, "XID 48") << "and is as sick as before";
+}
+
+TEST(history, takes_an_xid_back_when_a_person_says_so) {
+  history history;
+  history.complete(pair(), 0s);
+  history.see("GPU-b", 48);
+  history.restore("GPU-b");
+  EXPECT_EQ(history.complete(pair(), 0s), pair());
+  EXPECT_TRUE(history.see("GPU-b", 48).withdraws) << "a later one counts again";
+}
+
+TEST(history, takes_nothing_else_back) {
+  history history;
+  history.complete(pair(), 0s);
+  auto seen = first_alone();
+  seen.silent = 1;
+  history.complete(seen, 0s);
+  history.restore("GPU-b");
+  EXPECT_EQ(history.complete(seen, 0s).cards[1].defect, "Lost");
+}
+
+/// Clocks go down with every load: the object is not written each time.
+TEST(history, keeps_a_warning_that_comes_and_goes) {
+  history history;
+  auto warm = pair();
+  warm.cards[1].warnings = {"HwSlowdown"};
+  history.complete(warm, 0s);
+  for (auto now = 10s; now < 1'000s; now += 20s) {
+    EXPECT_EQ(history.complete(pair(), now).cards[1].warnings, warm.cards[1].warnings);
+    EXPECT_EQ(history.complete(warm, now + 10s), warm);
+  }
+  EXPECT_EQ(history.complete(pair(), 2'000s), warm);
+  EXPECT_EQ(history.due(), 2'300s);
+  EXPECT_EQ(history.complete(pair(), 2'299s), warm);
+  EXPECT_EQ(history.complete(pair(), 2'300s), pair());
+  EXPECT_EQ(history.due(), std::nullopt);
+}
+
 TEST(xid, is_of_one_class) {
   for (std::uint64_t xid = 0; xid < 200; ++xid)
     EXPECT_EQ(class_of(xid) == xid_class::fatal, !name_of(xid).empty()) << xid;

@@ -68,6 +68,65 @@ INSTANTIATE_TEST_SUITE_P(nvml, fixtures,
                                          "v100"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(warnings, are_what_a_person_should_look_at) {
+  const machine machine("a100x8");
+  auto content = machine.content();
+  auto& cards = content["cards"];
+  cards[0]["throttle_reasons"] = {"sw_power_cap"};
+  cards[1]["throttle_reasons"] = {"hw_thermal", "sw_thermal"};
+  cards[2]["ecc_uncorrected"] = 1;
+  cards[3]["ecc_uncorrected_total"] = 5;
+  cards[4]["remap_pending"] = true;
+  cards[5]["retired_pending"] = true;
+  cards[6]["remap_failed"] = true;
+  machine.replace(content);
+  const auto report = inventory_of(machine);
+  ASSERT_EQ(report.cards.size(), 8U);
+  using words = std::vector<std::string>;
+  EXPECT_EQ(report.cards[0].warnings, words()) << "a power limit that someone has set";
+  EXPECT_EQ(report.cards[1].warnings, words{"HwSlowdown"});
+  EXPECT_EQ(report.cards[2].warnings, words{"UncorrectedECC"});
+  EXPECT_EQ(report.cards[3].warnings, words()) << "long ago: the driver was loaded since";
+  EXPECT_EQ(report.cards[4].warnings, words{"RowRemapPending"});
+  EXPECT_EQ(report.cards[5].warnings, words{"PageRetirementPending"});
+  EXPECT_EQ(report.cards[6].defect, "RowRemapFailed");
+  for (int i : {0, 1, 2, 3, 4, 5, 7}) EXPECT_EQ(report.cards[static_cast<std::size_t>(i)].defect, "") << i;
+  const auto status = status_of(report, "boot", {}, "2026-07-01T00:00:00Z");
+  EXPECT_EQ(status["cards"][2]["health"], "Healthy") << "it is reported, and not withdrawn";
+  EXPECT_EQ(status["cards"][2]["warnings"], nlohmann::json({"UncorrectedECC"}));
+}
+
+/// The object as the API server has it after `report` was applied.
+api::accelerator_node object_with(const inventory& report) {
+  auto status = status_of(report, "boot", {}, "2026-07-01T00:00:00Z");
+  const nlohmann::json object = {{"metadata", {{"name", "gpu-1"}}}, {"status", std::move(status)}};
+  return *api::accelerator_node::decode(object.dump());
+}
+
+TEST(report, is_written_again_when_only_its_message_changes) {
+  inventory report;
+  report.problem = "the NVIDIA driver does not start: Driver Not Loaded";
+  const auto object = object_with(report);
+  EXPECT_TRUE(says(object, report, "boot"));
+  EXPECT_FALSE(says(object, report, "another boot"));
+  auto other = report;
+  other.problem = "the NVIDIA driver does not start: Driver/library version mismatch";
+  EXPECT_FALSE(says(object, other, "boot"));
+  other = report;
+  other.hangs = true;
+  EXPECT_FALSE(says(object, other, "boot")) << "another reason";
+}
+
+TEST(report, is_written_again_when_a_warning_changes) {
+  const machine machine("t4_pair");
+  auto report = inventory_of(machine);
+  const auto object = object_with(report);
+  EXPECT_TRUE(says(object, report, "boot"));
+  report.cards[0].warnings = {"HwSlowdown"};
+  EXPECT_FALSE(says(object, report, "boot"));
+  EXPECT_TRUE(says(object_with(report), report, "boot"));
+}
+
 TEST(nvml_library, that_is_nowhere_is_named) {
   const auto nvml = nvml_library::load("/nowhere");
   ASSERT_FALSE(nvml);

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 #include "test/agent/cards/machine.hpp"
 
@@ -125,6 +127,25 @@ TEST(watcher, sees_a_card_that_is_plugged_in) {
     if (seen.now) cards = seen.now->cards.size();
   }
   EXPECT_EQ(cards, 3U);
+}
+
+/// The thread hangs in the driver, and another one sees it. A call that waits for events is no silence.
+TEST(watcher, gives_no_sign_of_life_while_the_driver_hangs) {
+  watched node("t4_pair");
+  node.seen_.next();
+  auto longest = 0ms;
+  for (int i = 0; i < 100; ++i, std::this_thread::sleep_for(10ms)) longest = std::max(longest, node.watcher.silence());
+  EXPECT_LT(longest, 5s);
+  auto content = node.machine.content();
+  content["hangs"] = true;
+  node.machine.replace(content);
+  for (int i = 0; i < 2'000 && node.watcher.silence() < 6s; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_GE(node.watcher.silence(), 6s);
+  content["hangs"] = false;
+  content["cards"][1]["lost"] = true;
+  node.machine.replace(content);
+  EXPECT_EQ(node.seen_.next().now.value_or(inventory()).silent, 1) << "it goes on where it was";
+  EXPECT_LT(node.watcher.silence(), 5s);
 }
 
 TEST(watcher, without_a_driver_says_so_once_and_finds_it_later) {

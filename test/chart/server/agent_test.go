@@ -68,6 +68,7 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 		{"gpu-1", cards, ""},
 		{"gpu-2", cards, "the agent of node gpu-1 may write the AcceleratorNode of its own node only, and this is gpu-2"},
 		{"gpu-1", `{"phase": "Stuck"}`, "status.phase belongs to the operator; an agent may write driver, cards, preflight and the condition CardsHealthy"},
+		{"gpu-1", `{"restore": ["GPU-a"]}`, "status.restore belongs to the operator"},
 		{"gpu-1", `{"requestedMode": "vgpu"}`, "status.requestedMode belongs to the operator"},
 		{"gpu-1", `{"conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
 			"a condition belongs to the operator"},
@@ -223,7 +224,7 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 	replace()
 	await("a card falls off the bus", 5*time.Second, health(1, "Lost"))
 	events := kubectl(t, "", "get", "events.events.k8s.io", "-n", "default", "-o", "jsonpath={range .items[*]}{.regarding.name} {.reason} {.note}{\"\\n\"}{end}")
-	for _, wanted := range []string{"gpu-1 CardUnhealthy card " + second["uuid"].(string) + " (Tesla T4) gets no new pods: XID 48", "gpu-1 CardHealthy card"} {
+	for _, wanted := range []string{"gpu-1 CardUnhealthy card " + second["uuid"].(string) + " (Tesla T4) is sick: XID 48", "gpu-1 CardHealthy card"} {
 		if !strings.Contains(events, wanted) {
 			t.Errorf("no event %q in:\n%s", wanted, events)
 		}

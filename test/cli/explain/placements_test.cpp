@@ -127,6 +127,43 @@ TEST_F(placements_test, a_bound_pod_says_what_it_holds) {
   EXPECT_THAT(out.str(), testing::Not(HasSubstr("More than there is")));
 }
 
+TEST_F(placements_test, says_why_a_pod_has_these_cards) {
+  const auto planned = [](const kube::pod& pod, const std::string& node, const json& cards) {
+    return extender_test::annotated(
+        pod, {{"quartermaster.io/placement",
+               json{{"v", 1}, {"node", node}, {"source", "planned"}, {"containers", {{"main", cards}}}}.dump()}});
+  };
+  cluster.nodes.put(extender_test::node("m", {{"quartermaster.io/module", "mps"}},
+                                        {{"nvidia.com/mps-core", 200}, {"nvidia.com/mps-memory", 32}}));
+  cluster.nodes.put(extender_test::node("p", {{"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 4}}));
+  // 0 and 1 are joined by NVLink, as are 2 and 3.
+  cluster.cards.put(extender_test::reported(
+      "p", {{{"uuid", "GPU-0"}, {"index", 0}, {"numa", 0}, {"links", {"X", "NV4 PIX", "SYS", "SYS"}}},
+            {{"uuid", "GPU-1"}, {"index", 1}, {"numa", 0}, {"links", {"NV4 PIX", "X", "SYS", "SYS"}}},
+            {{"uuid", "GPU-2"}, {"index", 2}, {"numa", 1}, {"links", {"SYS", "SYS", "X", "NV4 PIX"}}},
+            {{"uuid", "GPU-3"}, {"index", 3}, {"numa", 1}, {"links", {"SYS", "SYS", "NV4 PIX", "X"}}}}));
+  const auto whole = [](const char* card) { return json{{"card", card}, {"whole", true}}; };
+  const auto gpus = [](const char* name) { return pod(name, {container("main", {{"nvidia.com/gpu", 2}})}, "p"); };
+  cluster.pods.put(planned(gpus("near"), "p", {whole("GPU-2"), whole("GPU-3")}));
+  EXPECT_EQ(explain("lab/near"), 0);
+  EXPECT_THAT(out.str(),
+              HasSubstr("Why these: container main: 2 whole cards, linked by NV4 PIX, on NUMA node 1, score "
+                        "450: none of 4 free cards are linked better. The node's plugin picks cards by itself "
+                        "and may take others"));
+  cluster.pods.put(
+      planned(pod("shared", {container("main", {{"nvidia.com/mps-core", 20}, {"nvidia.com/mps-memory", 4}})}, "m"), "m",
+              {{{"card", "m/1"}, {"cores", 20}, {"memoryMiB", 4096}}}));
+  EXPECT_EQ(explain("lab/shared"), 0);
+  EXPECT_THAT(out.str(),
+              HasSubstr("container main: packed, next to 0 other shares: cards in use are filled before others"));
+  cluster.pods.erase(*cluster.pods.find({"lab", "near"}));
+  cluster.pods.put(planned(gpus("far"), "p", {whole("GPU-0"), whole("GPU-2")}));
+  EXPECT_EQ(explain("lab/far"), 0);
+  EXPECT_THAT(out.str(),
+              HasSubstr("linked by SYS, on NUMA nodes 0, 1, score 10: of 4 free cards others would be linked "
+                        "better now (score 450)"));
+}
+
 TEST_F(placements_test, a_card_with_more_given_out_than_it_has_is_named) {
   cluster.pods.put(share("there", 90, 60, "a"));
   cluster.pods.put(share("forced", 90, 60, "a"));

@@ -63,6 +63,8 @@ inline constexpr nvml_function<device, unsigned, int*> nvlink_state{"nvmlDeviceG
 inline constexpr nvml_function<device, unsigned, nvml::pci_info*> nvlink_peer{"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
 inline constexpr nvml_function<device, unsigned*, unsigned*, unsigned*, unsigned*> remapped_rows{
     "nvmlDeviceGetRemappedRows"};
+inline constexpr nvml_function<device, int*> persistence_mode{"nvmlDeviceGetPersistenceMode"};
+inline constexpr nvml_function<device, nvml::fabric_info*> fabric_info{"nvmlDeviceGetGpuFabricInfo"};
 inline constexpr nvml_function<nvml::event_set**> event_set_create{"nvmlEventSetCreate"};
 inline constexpr nvml_function<nvml::event_set*> event_set_free{"nvmlEventSetFree"};
 inline constexpr nvml_function<device, std::uint64_t, nvml::event_set*> register_events{"nvmlDeviceRegisterEvents"};

@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "controller/clock.hpp"
 #include "controller/log.hpp"
 
 namespace agent::facts {
@@ -13,7 +12,7 @@ namespace {
 using controller::milliseconds;
 using nlohmann::json;
 
-constexpr milliseconds between_writes{2'000};
+constexpr milliseconds between_writes{2'000}, patience{10'000};
 
 }  // namespace
 
@@ -45,6 +44,11 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
   if (says(*object, rows)) co_return kube::result<void>();
   if (object->resource_version == written_version_ && rows == written_) co_return kube::result<void>();
   const auto now = controller::boot_now();
+  // An agent that starts again says nothing new before NVML has answered, unless that takes too long.
+  if (!cards && !object->rows.empty() && now - began_ < patience) {
+    due_ = began_ + patience;
+    co_return kube::result<void>();
+  }
   if (last_ && now - *last_ < between_writes) {
     due_ = *last_ + between_writes;
     co_return kube::result<void>();

@@ -13,6 +13,7 @@
 
 #include "agent/cards/inventory.hpp"
 #include "agent/facts/status.hpp"
+#include "controller/clock.hpp"
 #include "kube/client.hpp"
 
 namespace agent::facts {
@@ -53,6 +54,7 @@ class reporter {
   std::optional<node> seen_;
   std::uint64_t written_version_ = 0;  ///< of the object that we wrote over; the watch may not have shown more yet
   std::vector<row> written_;
+  std::chrono::milliseconds began_ = controller::boot_now();
   std::optional<std::chrono::milliseconds> last_, due_;
 };
 

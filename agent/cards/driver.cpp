@@ -72,7 +72,8 @@ void driver::run() {
   };
   reader_ = std::make_unique<facts::reader>(
       facts::folders{"/", options_.node_root}, facts_period, [this, take_facts](facts::node seen) {
-        boost::asio::post(loop_.context(), [take_facts, seen = std::move(seen)]() mutable { take_facts(std::move(seen)); });
+        boost::asio::post(loop_.context(),
+                          [take_facts, seen = std::move(seen)]() mutable { take_facts(std::move(seen)); });
       });
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });
@@ -94,7 +95,7 @@ void driver::take(sighting sighting) {
   if (sighting.now) {
     if (!sighting.now->problem.empty()) log::warn("no cards", {{"problem", sighting.now->problem}});
     seen_ = std::move(sighting.now);
-    reader_->read_again();  // device nodes come and go with cards
+    reader_->read_again();                              // device nodes come and go with cards
     history_.complete(*seen_, controller::boot_now());  // every look counts, also those that are not reported
   }
   has_news_ = true;

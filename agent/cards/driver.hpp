@@ -59,7 +59,7 @@ class driver {
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
   std::unordered_map<std::string, std::string> defects_;  ///< by UUID, as they were reported last
   bool recalled_ = false;
-  bool has_news_ = false;             ///< since `work` last looked
+  bool has_news_ = false;  ///< since `work` last looked
   facts::reporter preflight_;
   std::unique_ptr<facts::reader> reader_;
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes

@@ -29,12 +29,13 @@ struct card {
 inline constexpr unsigned most_cards = 64;
 
 struct inventory {
-  std::string driver, cuda;  ///< "550.90.07", "12.4"; empty: there is no driver
-  std::vector<card> cards;   ///< those that answer, in the order of their numbers
-  int silent = 0;            ///< cards that the driver counts and that do not answer, or that cannot be told apart
-  std::string problem;       ///< why nothing is known, in one line
+  std::string driver, cuda;     ///< "550.90.07", "12.4"; empty: there is no driver
+  std::vector<card> cards;      ///< those that answer, in the order of their numbers
+  int silent = 0;               ///< cards that the driver counts and that do not answer, or that cannot be told apart
+  std::string problem;          ///< why nothing is known, in one line
   int without_persistence = 0;  ///< cards that the driver lets go of when no program uses them
-  std::string fabric;  ///< of cards behind NVSwitches, the worst: "completed", "in progress", "not started"; empty: none
+  std::string
+      fabric;  ///< of cards behind NVSwitches, the worst: "completed", "in progress", "not started"; empty: none
   friend bool operator==(const inventory&, const inventory&) = default;
 };
 

@@ -14,7 +14,8 @@ constexpr std::string_view oldest_toolkit = "1.7.0";
 row toolkit_row(const node& node) {
   if (!node.toolkit) return {"container_toolkit", state::unknown, node.toolkit.error(), {}};
   const auto& found = *node.toolkit;
-  const std::string remedy = "install nvidia-container-toolkit " + std::string(oldest_toolkit) + " or newer on the node";
+  const std::string remedy =
+      "install nvidia-container-toolkit " + std::string(oldest_toolkit) + " or newer on the node";
   const bool is_good = found != "missing" && version_parts(found) >= version_parts(oldest_toolkit);
   return {"container_toolkit", is_good ? state::ok : state::failed, found, is_good ? "" : remedy};
 }
@@ -25,11 +26,10 @@ row runtime_row(const node& node) {
   const auto found = text::joined(runtime.names);
   if (!node.has_program) return {"container_runtime", state::unknown, node.has_program.error(), {}};
   if (!*node.has_program)
-    return {"container_runtime", state::failed, found + ": its runtime nvidia is " + runtime.program + ", which is not there",
+    return {"container_runtime", state::failed,
+            found + ": its runtime nvidia is " + runtime.program + ", which is not there",
             "install nvidia-container-toolkit, or run nvidia-ctk runtime configure again; then restart the runtime"};
-  const auto has = [&](std::string_view name) {
-    return std::ranges::find(runtime.names, name) != runtime.names.end();
-  };
+  const auto has = [&](std::string_view name) { return std::ranges::find(runtime.names, name) != runtime.names.end(); };
   if (has("k3s") && has("containerd"))
     return {"container_runtime", state::warning, found,
             "two containerd run here, each with files of its own: what is changed for one does not hold for the other"};
@@ -62,10 +62,11 @@ row cdi_row(const node& node, const std::string& driver) {
   for (const auto& spec : *node.cdi) {
     if (!spec.is_complete)
       return {"cdi", state::failed, spec.path + " is no complete CDI specification", renew + spec.path};
-    const bool is_old = !driver.empty() && !spec.drivers.empty() &&
-                        std::ranges::find(spec.drivers, driver) == spec.drivers.end();
+    const bool is_old =
+        !driver.empty() && !spec.drivers.empty() && std::ranges::find(spec.drivers, driver) == spec.drivers.end();
     if (is_old)
-      return {"cdi", state::failed, spec.path + " is of driver " + text::joined(spec.drivers) + ", and " + driver + " runs",
+      return {"cdi", state::failed,
+              spec.path + " is of driver " + text::joined(spec.drivers) + ", and " + driver + " runs",
               "containers do not start with libraries that are gone: " + renew + spec.path};
     if (!node.devices) continue;
     for (const auto& device : spec.devices)

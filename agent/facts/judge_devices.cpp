@@ -36,7 +36,8 @@ row nodes_row(const node& node, const cards::inventory* inventory) {
       closed.push_back("/dev/" + name + " " + octal(device->second));
   }
   if (!missing.empty())
-    return {"device_nodes", state::failed, text::some_of(missing, 4) + (missing.size() == 1 ? " is" : " are") + " missing",
+    return {"device_nodes", state::failed,
+            text::some_of(missing, 4) + (missing.size() == 1 ? " is" : " are") + " missing",
             "run nvidia-smi on the node as root, which makes them, and nvidia-persistenced, which makes them when "
             "the machine starts"};
   if (!closed.empty())
@@ -54,10 +55,10 @@ row uvm_row(const node& node) {
     return {"nvidia_uvm", state::warning, "/dev/nvidia-uvm " + octal(device->second),
             "programs that are not root have no CUDA: chmod 666 /dev/nvidia-uvm"};
   }
-  const bool is_loaded =
-      node.modules && std::ranges::find(*node.modules, "nvidia_uvm") != node.modules->end();
+  const bool is_loaded = node.modules && std::ranges::find(*node.modules, "nvidia_uvm") != node.modules->end();
   if (is_loaded)
-    return {"nvidia_uvm", state::failed, "/dev/nvidia-uvm is missing", "run nvidia-modprobe -u -c 0 on the node as root"};
+    return {"nvidia_uvm", state::failed, "/dev/nvidia-uvm is missing",
+            "run nvidia-modprobe -u -c 0 on the node as root"};
   return {"nvidia_uvm", state::warning, "the module nvidia_uvm is not loaded",
           "run nvidia-modprobe -u -c 0 on the node as root, and add nvidia_uvm to /etc/modules-load.d: CUDA needs it, "
           "and devices that come by CDI do not load it"};
@@ -109,7 +110,8 @@ row fabric_manager_row(const node& node, const std::string& driver) {
   if (found != "active")
     return {"fabric_manager", state::failed, found,
             "systemctl enable --now nvidia-fabricmanager; journalctl -u nvidia-fabricmanager says why it ends, often "
-            "because its version is not " + driver};
+            "because its version is not " +
+                driver};
   return {"fabric_manager", state::ok, version.empty() ? found : version, {}};
 }
 
@@ -118,8 +120,9 @@ row fabric_row(const std::string& fabric, const row* manager) {
   if (manager && manager->state == state::failed)
     return {"fabric", state::unknown, fabric + ", because of fabric_manager", {}};
   if (fabric == "in progress")
-    return {"fabric", state::warning, fabric, "the cards are being joined: wait some minutes; then see "
-                                             "journalctl -u nvidia-fabricmanager"};
+    return {"fabric", state::warning, fabric,
+            "the cards are being joined: wait some minutes; then see "
+            "journalctl -u nvidia-fabricmanager"};
   return {"fabric", state::failed, fabric,
           "CUDA does not start before the cards are joined (error 802): systemctl restart nvidia-fabricmanager, and "
           "nvidia-smi -q | grep -A4 Fabric shows the state"};

@@ -148,7 +148,8 @@ row library_row(const node& node) {
   const auto& loaded = node.module_version;
   if (versions.empty()) return {"driver_library", state::unknown, "no libnvidia-ml where libraries usually are", {}};
   if (std::ranges::find(versions, loaded) == versions.end())
-    return {"driver_library", state::failed, "the kernel runs " + loaded + ", the libraries are " + text::joined(versions),
+    return {"driver_library", state::failed,
+            "the kernel runs " + loaded + ", the libraries are " + text::joined(versions),
             "the driver was upgraded while it was loaded: drain the node and restart it, or unload and load the "
             "driver (rmmod nvidia_uvm nvidia_drm nvidia_modeset nvidia; modprobe nvidia)"};
   if (versions.size() > 1)
@@ -173,7 +174,10 @@ row branch_row(const node& node, const std::vector<pci_device>& cards) {
   if (unknown != cards.end()) {
     char number[8];
     std::snprintf(&number[0], sizeof number, "%04x", unknown->device & 0xffffU);
-    return {"driver_branch", state::unknown, "which drivers card 10de:" + std::string(&number[0]) + " needs is not known here", {}};
+    return {"driver_branch",
+            state::unknown,
+            "which drivers card 10de:" + std::string(&number[0]) + " needs is not known here",
+            {}};
   }
   return {"driver_branch", state::ok, driver, {}};
 }
@@ -185,8 +189,7 @@ row flavor_row(const node& node, const std::vector<pci_device>& cards) {
     if (!architecture || is_misfit(card, node.module_version)) continue;
     const bool is_wrong = architecture->module == (node.is_open_module ? flavor::only_proprietary : flavor::only_open);
     if (is_wrong)
-      return {"kernel_module", state::failed,
-              found + "; " + card.address + " is " + std::string(architecture->name),
+      return {"kernel_module", state::failed, found + "; " + card.address + " is " + std::string(architecture->name),
               "install the " + std::string(node.is_open_module ? "proprietary" : "open") +
                   " kernel modules of the same driver: the other flavor does not drive this card"};
   }

@@ -38,9 +38,10 @@ row ports_row(const std::vector<rdma_device>& devices) {
   for (const auto& device : devices)
     for (const auto& port : device.idle_ports) idle.push_back(device.name + " port " + port);
   if (idle.empty()) return {"rdma_ports", state::ok, "all active", {}};
-  return {"rdma_ports", state::warning, text::some_of(idle, 4),
-          "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
-          "can be left so"};
+  return {
+      "rdma_ports", state::warning, text::some_of(idle, 4),
+      "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
+      "can be left so"};
 }
 
 /// A module, or DMA-BUF, which the open kernel modules have with a kernel of 5.12 or newer (NVIDIA, GPUDirect RDMA).
@@ -75,8 +76,7 @@ distance distance_between(const pci_device& card, const rdma_device& adapter) {
   const auto root = std::ranges::find_if(left, [](const std::string& part) { return part.starts_with("pci"); });
   const auto depth = static_cast<std::size_t>(root - left.begin()) + 1;  // of what hangs on the host bridge
   const bool is_numa_known = card.numa >= 0 && adapter.numa >= 0;
-  if (common < depth)
-    return is_numa_known && card.numa == adapter.numa ? distance::numa_node : distance::system;
+  if (common < depth) return is_numa_known && card.numa == adapter.numa ? distance::numa_node : distance::system;
   if (common == depth) return distance::host_bridge;
   const bool is_one_switch = left.size() - common <= 2 && right.size() - common <= 2;
   return is_one_switch ? distance::bridge : distance::bridges;
@@ -134,9 +134,10 @@ void judge_machine(const node& node, const cards::inventory* inventory, std::vec
     rows.push_back({"machine", state::ok, (node.is_virtual ? "virtual: " : "physical: ") + node.machine, {}});
     return;
   }
-  rows.push_back({"machine", state::warning, "virtual: " + node.machine + ", with NVIDIA vGPU " + vgpu->model,
-                  "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
-                  "on the hypervisor"});
+  rows.push_back(
+      {"machine", state::warning, "virtual: " + node.machine + ", with NVIDIA vGPU " + vgpu->model,
+       "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
+       "on the hypervisor"});
   if (!node.has_license)
     rows.push_back({"vgpu_license", state::unknown, node.has_license.error(), {}});
   else if (*node.has_license)

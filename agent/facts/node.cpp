@@ -1,8 +1,8 @@
 #include "agent/facts/node.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 #include "agent/facts/runtime.hpp"
 #include "text/text.hpp"
@@ -66,8 +66,8 @@ fact<std::vector<pci_device>> read_pci(const files& kernel) {
 /// All that are loaded or built in and have parameters.
 fact<std::vector<std::string>> read_modules(const files& kernel) { return kernel.names("/sys/module"); }
 
-constexpr const char* module_folders[] = {"/updates/dkms",           "/updates",    "/extra", "/extra/nvidia",
-                                          "/weak-updates/nvidia", "/kernel/drivers/video", "/nvidia"};
+constexpr const char* module_folders[] = {
+    "/updates/dkms", "/updates", "/extra", "/extra/nvidia", "/weak-updates/nvidia", "/kernel/drivers/video", "/nvidia"};
 
 bool has_module(const files& node, const std::string& folder) {
   const auto is_driver = [](const std::string& name) { return name.starts_with("nvidia.ko"); };
@@ -276,7 +276,7 @@ fact<bool> read_license(const files& node) {
 
 void read_driver(const files& kernel, const files& node, facts::node& out) {
   const auto release = kernel.text("/proc/sys/kernel/osrelease");
-  out.kernel = !release     ? fact<std::string>(std::unexpected(release.error()))
+  out.kernel = !release    ? fact<std::string>(std::unexpected(release.error()))
                : !*release ? fact<std::string>(std::unexpected("/proc/sys/kernel/osrelease is not there"))
                            : fact<std::string>(text::trimmed(**release));
   out.driver_kernels = read_driver_kernels(node);

@@ -45,8 +45,8 @@ struct container_runtime {
 };
 
 struct rdma_device {
-  std::string name;                     ///< "mlx5_0"
-  std::string path;                     ///< as of pci_device
+  std::string name;  ///< "mlx5_0"
+  std::string path;  ///< as of pci_device
   int numa = -1;
   std::vector<std::string> idle_ports;  ///< "1: DOWN"
 };
@@ -58,21 +58,21 @@ struct node {
   bool is_open_module = false;                    ///< its open flavor
   fact<std::vector<std::string>> modules;         ///< all that are loaded
   fact<std::vector<pci_device>> pci;
-  fact<std::vector<std::string>> libraries;     ///< versions of libnvidia-ml on the node
+  fact<std::vector<std::string>> libraries;       ///< versions of libnvidia-ml on the node
   fact<std::map<std::string, unsigned>> devices;  ///< mode by name: "nvidia0"
   fact<std::vector<std::string>> char_links;      ///< names in /dev/char
   std::string uvm_major;                          ///< of /proc/devices; empty: none
   fact<std::string> cgroup;                       ///< "v1", "v2"
   fact<container_runtime> runtime;
-  fact<bool> has_program;                ///< of the container runtime that is called nvidia
-  fact<std::string> toolkit;             ///< its version; "missing"
+  fact<bool> has_program;     ///< of the container runtime that is called nvidia
+  fact<std::string> toolkit;  ///< its version; "missing"
   fact<std::vector<cdi_spec>> cdi;
-  fact<std::string> fabric_manager;      ///< "active", "inactive", "missing"
-  std::string fabric_manager_version;    ///< empty: not known
+  fact<std::string> fabric_manager;    ///< "active", "inactive", "missing"
+  std::string fabric_manager_version;  ///< empty: not known
   fact<std::vector<rdma_device>> rdma;
-  std::string machine;                   ///< "VMware, Inc. VMware7,1"
+  std::string machine;  ///< "VMware, Inc. VMware7,1"
   bool is_virtual = false;
-  fact<bool> has_license;                ///< of NVIDIA vGPU: a token or a server is configured
+  fact<bool> has_license;                                 ///< of NVIDIA vGPU: a token or a server is configured
   fact<bool> device_plugin_socket, pod_resources_socket;  ///< of the kubelet
 };
 

@@ -57,8 +57,8 @@ kube::result<reported_node> reported_node::decode(std::string_view bytes) {
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array())
     for (const auto& row : *rows)
       if (row.is_object())
-        out.rows.push_back({text_in(row, "check"), state_of(text_in(row, "state")), text_in(row, "found"),
-                            text_in(row, "remedy")});
+        out.rows.push_back(
+            {text_in(row, "check"), state_of(text_in(row, "state")), text_in(row, "found"), text_in(row, "remedy")});
   if (const auto conditions = status.find("conditions"); conditions != status.end() && conditions->is_array())
     for (const auto& condition : *conditions) {
       if (!condition.is_object() || text_in(condition, "type") != "PreflightPassed") continue;

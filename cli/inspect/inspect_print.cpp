@@ -58,7 +58,8 @@ std::string preflight_of(const node_row& node_row, bool in_zh) {
   if (failed.empty() && warned.empty()) return in_zh ? "通过" : "ok";
   std::string out;
   if (!failed.empty()) out = (in_zh ? "未通过：" : "failed: ") + text::joined(failed);
-  if (!warned.empty()) out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
+  if (!warned.empty())
+    out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
   return out;
 }
 
@@ -136,7 +137,8 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
     return;
   }
   std::vector<std::string> header{"NAME", "MODE", "PHASE", "CARDS", "FREE", "REASON"};
-  std::vector<std::string> more{"REQUESTED", "NODE", "MODEL", "MEMORY", "DRIVER", "CUDA", "HEALTH", "PREFLIGHT", "MESSAGE"};
+  std::vector<std::string> more{"REQUESTED", "NODE",   "MODEL",     "MEMORY", "DRIVER",
+                                "CUDA",      "HEALTH", "PREFLIGHT", "MESSAGE"};
   if (zh(options)) {
     header = {"节点", "模式", "阶段", "卡数", "空闲", "原因"};
     more = {"请求", "状态", "型号", "显存", "驱动", "CUDA", "健康", "预检", "说明"};
@@ -149,10 +151,9 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
                                  free_of(entry), entry.reason};
     if (wide(options)) {
       const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
-      row.insert(row.end(),
-                 {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory, shown(entry.driver),
-                  shown(entry.cuda), health_of(entry, zh(options)), preflight_of(entry, zh(options)),
-                  shown(entry.message, most_shown)});
+      row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,
+                             shown(entry.driver), shown(entry.cuda), health_of(entry, zh(options)),
+                             preflight_of(entry, zh(options)), shown(entry.message, most_shown)});
     }
     out.add(std::move(row));
   }

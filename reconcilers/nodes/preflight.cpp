@@ -132,6 +132,7 @@ preflight_row rdma(const node_facts& is, const modules::module_type&) {
 
 /// NVSwitch machines: eight or more SXM cards of Ampere or newer. A DGX-1 (V100) joins its cards without switches.
 bool has_nvswitch(const node_facts& is) {
+  if (is.has_switches) return true;
   if (is.cards < nvswitch_cards || !of(is.compute_capability) || older(is.compute_capability, {{8, 0, 0}}))
     return false;
   const auto product = text::lower_case(is.product);
@@ -142,8 +143,7 @@ bool has_nvswitch(const node_facts& is) {
 
 preflight_row fabric_manager(const node_facts& is, const modules::module_type&) {
   const auto& found = is.fabric_manager;
-  // An agent reports it only where it has seen a switch.
-  if (found.empty() && !has_nvswitch(is)) return row(check::fabric_manager, preflight_verdict::not_needed, found);
+  if (!has_nvswitch(is)) return row(check::fabric_manager, preflight_verdict::not_needed, found);
   if (found.empty()) return row(check::fabric_manager, preflight_verdict::unknown, {}, "active");
   const auto version = of(found);
   if (!version)
@@ -326,6 +326,7 @@ node_facts facts_of(const kube::node& node) {
 void take_in(node_facts& node_facts, std::span<const agent_row> reported) {
   for (const auto& row : reported) {
     const auto match = std::ranges::find(table, row.check, &entry::name);
+    if (match != table.end() && match->id == check::fabric_manager) node_facts.has_switches = true;
     if (match == table.end() || row.state == "unknown")
       node_facts.reported.push_back(row);
     else if (!row.found.empty())

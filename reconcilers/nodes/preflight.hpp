@@ -41,6 +41,7 @@ struct node_facts {
   std::string fabric_manager;      ///< "active", "inactive", "missing", or its version where it is active
   std::string product;             ///< "NVIDIA-H100-80GB-HBM3"
   int cards = 0;
+  bool has_switches = false;        ///< the agent has seen an NVSwitch; false: seen none, or no agent
   std::vector<agent_row> reported;  ///< what only the agent judges, and what it could not see
 };
 
@@ -71,8 +72,8 @@ enum class preflight_verdict : std::uint8_t {
 struct preflight_row {
   preflight_check check{};
   preflight_verdict is{};
-  std::string found;   ///< empty: not reported
-  std::string needed;  ///< "1.7.0 or newer"; empty where nothing is
+  std::string found;        ///< empty: not reported
+  std::string needed;       ///< "1.7.0 or newer"; empty where nothing is
   std::string reason = {};  ///< of unknown: why the agent could not see it
   friend bool operator==(const preflight_row&, const preflight_row&) = default;
 };

@@ -59,9 +59,9 @@ class fixture_node : public tree {
   cards::machine machine_;
 };
 
-class fixtures : public testing::TestWithParam<const char*> {};
+class preflight_of_fixtures : public testing::TestWithParam<const char*> {};
 
-TEST_P(fixtures, S1_S91_checks_are_reported_field_by_field) {
+TEST_P(preflight_of_fixtures, S1_S91_checks_are_reported_field_by_field) {
   const fixture_node node(GetParam());
   const auto status = status_of(judge(node.seen(), &node.inventory), {}, "2026-07-01T00:00:00Z");
   const auto text = status.dump(1) + "\n";
@@ -73,7 +73,32 @@ TEST_P(fixtures, S1_S91_checks_are_reported_field_by_field) {
   EXPECT_EQ(kept.str(), text) << path << ": QM_GOLDEN=write takes over what is made now";
 }
 
-INSTANTIATE_TEST_SUITE_P(nvml, fixtures,
+/// The fixture itself is read a second time, by other code.
+TEST_P(preflight_of_fixtures, agrees_with_a_second_reader) {
+  const fixture_node node(GetParam());
+  const cards::machine machine(GetParam());
+  const auto content = machine.content();
+  std::map<std::string, row> rows;
+  for (auto& row : judge(node.seen(), &node.inventory)) rows[row.check] = row;
+  int answering = 0, idle = 0;
+  for (const auto& card : content["cards"]) {
+    if (card.value("lost", false)) continue;
+    ++answering;
+    const bool is_persistent = card.value("persistence", content["defaults"].value("persistence", true));
+    if (!is_persistent) ++idle;
+  }
+  EXPECT_EQ(rows["cards"].found, std::to_string(answering));
+  EXPECT_EQ(rows["device_nodes"].found, std::to_string(answering + 1) + " devices");
+  EXPECT_EQ(rows["driver"].found, cards::text_at(content, "/driver/version"));
+  EXPECT_EQ(rows["cuda"].found, cards::text_at(content, "/driver/cuda"));
+  EXPECT_EQ(rows["persistence"].state, idle == 0 ? state::ok : state::warning);
+  EXPECT_EQ(rows.contains("fabric"), content["defaults"].contains("fabric"));
+  const std::string fixture = GetParam();
+  EXPECT_EQ(rows.contains("fabric_manager"), fixture == "a100x8" || fixture == "h100x8" || fixture == "a100_mig")
+      << "machines with NVSwitches";
+}
+
+INSTANTIATE_TEST_SUITE_P(nvml, preflight_of_fixtures,
                          testing::Values("a100_mig", "a100x8", "h100x8", "l40s", "rtx4090", "t4", "t4_lost", "t4_pair",
                                          "v100"),
                          [](const auto& info) { return std::string(info.param); });

@@ -37,12 +37,12 @@ TEST(preflight, S1_a_node_in_order_passes_every_check) {
     EXPECT_TRUE(row.remedy.empty()) << row.check;
     checks.push_back(row.check);
   }
-  EXPECT_THAT(checks, testing::ElementsAre(
-                          "cards", "nouveau", "kernel", "driver", "driver_library", "driver_branch", "kernel_module", "cuda",
-                          "device_nodes", "nvidia_uvm", "dev_char", "persistence", "fabric_manager", "fabric",
-                          "container_toolkit", "container_runtime", "default_runtime", "cdi", "cgroup",
-                          "kubelet_device_plugins", "kubelet_pod_resources", "rdma", "rdma_ports", "peermem",
-                          "rdma_affinity", "machine"));
+  EXPECT_THAT(checks, testing::ElementsAre("cards", "nouveau", "kernel", "driver", "driver_library", "driver_branch",
+                                           "kernel_module", "cuda", "device_nodes", "nvidia_uvm", "dev_char",
+                                           "persistence", "fabric_manager", "fabric", "container_toolkit",
+                                           "container_runtime", "default_runtime", "cdi", "cgroup",
+                                           "kubelet_device_plugins", "kubelet_pod_resources", "rdma", "rdma_ports",
+                                           "peermem", "rdma_affinity", "machine"));
   EXPECT_EQ(row_of(rows, "rdma_affinity")->found, "0000:3d:00.0 PIX mlx5_0, 0000:9d:00.0 PIX mlx5_1");
   EXPECT_EQ(row_of(rows, "fabric_manager")->found, "550.90.07");
 }
@@ -80,24 +80,45 @@ void replace(const good_node& node, const std::string& before, const std::string
 std::vector<defect> defects() {
   return {
       // Cards and what drives them.
-      {"no card", [](good_node& n) { n.remove("sys/bus/pci/devices"); n.folder("sys/bus/pci/devices"); n.unload(); },
+      {"no card",
+       [](good_node& n) {
+         n.remove("sys/bus/pci/devices");
+         n.folder("sys/bus/pci/devices");
+         n.unload();
+       },
        "cards", state::failed, "no NVIDIA card on the PCI bus", "lspci -d 10de:"},
       {"a card is passed through", [](good_node& n) { n.bind(first_card, "", "vfio-pci"); }, "cards", state::warning,
        "vfio-pci has 0000:3d:00.0", "virtual machines"},
       {"all cards are passed through",
-       [](good_node& n) { for (const auto* a : {"0000:3d:00.0", "0000:9d:00.0"}) n.bind(a, "", "vfio-pci"); }, "cards",
-       state::failed, "vfio-pci has 0000:3d:00.0, 0000:9d:00.0", "bind the cards"},
+       [](good_node& n) {
+         for (const auto* a : {"0000:3d:00.0", "0000:9d:00.0"}) n.bind(a, "", "vfio-pci");
+       },
+       "cards", state::failed, "vfio-pci has 0000:3d:00.0, 0000:9d:00.0", "bind the cards"},
       {"no driver takes a card", [](good_node& n) { n.bind(first_card, "", ""); }, "cards", state::failed,
        "no driver has taken 0000:3d:00.0", "journalctl -k | grep NVRM"},
-      {"nouveau drives the cards", [](good_node& n) { n.unload(); n.folder("sys/module/nouveau"); n.bind(first_card, "", "nouveau"); },
+      {"nouveau drives the cards",
+       [](good_node& n) {
+         n.unload();
+         n.folder("sys/module/nouveau");
+         n.bind(first_card, "", "nouveau");
+       },
        "nouveau", state::failed, "nouveau drives 0000:3d:00.0", "blacklist nouveau"},
-      {"nouveau is loaded instead of the driver", [](good_node& n) { n.unload(); n.folder("sys/module/nouveau"); }, "nouveau",
-       state::failed, "nouveau is loaded", "restart the machine"},
+      {"nouveau is loaded instead of the driver",
+       [](good_node& n) {
+         n.unload();
+         n.folder("sys/module/nouveau");
+       },
+       "nouveau", state::failed, "nouveau is loaded", "restart the machine"},
       {"nouveau is loaded next to the driver", [](good_node& n) { n.folder("sys/module/nouveau"); }, "nouveau",
        state::warning, "nouveau is loaded", "blacklist nouveau"},
       {"the kernel changed since the driver was built",
-       [](good_node& n) { n.unload(); n.put("proc/sys/kernel/osrelease", "5.15.0-119-generic\n"); n.folder("usr/lib/modules/5.15.0-119-generic"); },
-       "kernel", state::failed, "5.15.0-119-generic runs; the driver is built for 5.15.0-105-generic", "dkms autoinstall"},
+       [](good_node& n) {
+         n.unload();
+         n.put("proc/sys/kernel/osrelease", "5.15.0-119-generic\n");
+         n.folder("usr/lib/modules/5.15.0-119-generic");
+       },
+       "kernel", state::failed, "5.15.0-119-generic runs; the driver is built for 5.15.0-105-generic",
+       "dkms autoinstall"},
       {"the kernel changed, and the driver is Ubuntu's signed one",
        [](good_node& n) {
          n.unload();
@@ -107,96 +128,193 @@ std::vector<defect> defects() {
        "kernel", state::failed, "the driver is built for 5.15.0-91-generic", "modprobe nvidia"},
       {"the driver is installed and not loaded", [](good_node& n) { n.unload(); }, "driver", state::failed, "missing",
        "modprobe nvidia"},
-      {"no driver", [](good_node& n) { n.unload(); n.remove("usr/lib/modules/5.15.0-105-generic/updates"); }, "driver",
-       state::failed, "missing", "install NVIDIA's driver"},
+      {"no driver",
+       [](good_node& n) {
+         n.unload();
+         n.remove("usr/lib/modules/5.15.0-105-generic/updates");
+       },
+       "driver", state::failed, "missing", "install NVIDIA's driver"},
       {"the driver was upgraded while it was loaded",
-       [](good_node& n) { n.remove("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.90.07"); n.put("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.570.124.06"); },
-       "driver_library", state::failed, "the kernel runs 550.90.07, the libraries are 570.124.06", "drain the node and restart it"},
+       [](good_node& n) {
+         n.remove("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.90.07");
+         n.put("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.570.124.06");
+       },
+       "driver_library", state::failed, "the kernel runs 550.90.07, the libraries are 570.124.06",
+       "drain the node and restart it"},
       {"an earlier driver has left its libraries", [](good_node& n) { n.put("usr/lib64/libnvidia-ml.so.535.54.03"); },
        "driver_library", state::warning, "535.54.03", "remove what other drivers have left"},
-      {"a driver too old for an H100", [](good_node& n) { driver_is(n, "470.256.02", false); n.remove("sys/class/infiniband"); n.remove("sys/bus/pci/devices/0000:3e:00.0"); n.remove("sys/bus/pci/devices/0000:9e:00.0"); },
+      {"a driver too old for an H100",
+       [](good_node& n) {
+         driver_is(n, "470.256.02", false);
+         n.remove("sys/class/infiniband");
+         n.remove("sys/bus/pci/devices/0000:3e:00.0");
+         n.remove("sys/bus/pci/devices/0000:9e:00.0");
+       },
        "driver_branch", state::failed, "470.256.02 does not drive 0000:3d:00.0 (Hopper)", "520.61.05 or newer"},
       {"a driver too old for a B200", [](good_node& n) { device_of(n, "0x2901"); }, "driver_branch", state::failed,
        "(Blackwell)", "570.26 or newer"},
-      {"a driver too old for an L40S, which it leaves alone", [](good_node& n) { driver_is(n, "515.43.04"); device_of(n, "0x26b9"); n.put("sys/bus/pci/devices/0000:9d:00.0/device", "0x20b2\n"); n.bind(first_card, "", ""); },
+      {"a driver too old for an L40S, which it leaves alone",
+       [](good_node& n) {
+         driver_is(n, "515.43.04");
+         device_of(n, "0x26b9");
+         n.put("sys/bus/pci/devices/0000:9d:00.0/device", "0x20b2\n");
+         n.bind(first_card, "", "");
+       },
        "driver_branch", state::failed, "515.43.04 does not drive 0000:3d:00.0 (Ada)", "520.61.05 or newer"},
-      {"a driver too new for a V100", [](good_node& n) { driver_is(n, "590.44.01", false); device_of(n, "0x1db6"); }, "driver_branch",
-       state::failed, "(Volta)", "branch 580 is the last"},
+      {"a driver too new for a V100",
+       [](good_node& n) {
+         driver_is(n, "590.44.01", false);
+         device_of(n, "0x1db6");
+       },
+       "driver_branch", state::failed, "(Volta)", "branch 580 is the last"},
       {"the open module on a V100", [](good_node& n) { device_of(n, "0x1db6"); }, "kernel_module", state::failed,
        "open; 0000:3d:00.0 is Volta", "install the proprietary kernel modules"},
-      {"the proprietary module on a B200", [](good_node& n) { driver_is(n, "570.124.06", false); device_of(n, "0x2901"); },
+      {"the proprietary module on a B200",
+       [](good_node& n) {
+         driver_is(n, "570.124.06", false);
+         device_of(n, "0x2901");
+       },
        "kernel_module", state::failed, "proprietary; 0000:3d:00.0 is Blackwell", "install the open kernel modules"},
       // What containers open.
-      {"a device node is missing", [](good_node& n) { n.remove("dev/nvidia1"); n.remove("etc/cdi/nvidia.yaml"); }, "device_nodes",
-       state::failed, "/dev/nvidia1 is missing", "nvidia-smi on the node as root"},
+      {"a device node is missing",
+       [](good_node& n) {
+         n.remove("dev/nvidia1");
+         n.remove("etc/cdi/nvidia.yaml");
+       },
+       "device_nodes", state::failed, "/dev/nvidia1 is missing", "nvidia-smi on the node as root"},
       {"the control device is missing", [](good_node& n) { n.remove("dev/nvidiactl"); }, "device_nodes", state::failed,
        "/dev/nvidiactl is missing", "nvidia-persistenced"},
-      {"a device node is for root only", [](good_node& n) { n.put("dev/nvidia0", "", 0600); }, "device_nodes", state::warning,
-       "/dev/nvidia0 0600", "NVreg_DeviceFileMode"},
-      {"nvidia-uvm is not loaded", [](good_node& n) { n.remove("dev/nvidia-uvm"); n.remove("sys/module/nvidia_uvm"); }, "nvidia_uvm",
-       state::warning, "nvidia_uvm is not loaded", "nvidia-modprobe -u -c 0"},
+      {"a device node is for root only", [](good_node& n) { n.put("dev/nvidia0", "", 0600); }, "device_nodes",
+       state::warning, "/dev/nvidia0 0600", "NVreg_DeviceFileMode"},
+      {"nvidia-uvm is not loaded",
+       [](good_node& n) {
+         n.remove("dev/nvidia-uvm");
+         n.remove("sys/module/nvidia_uvm");
+       },
+       "nvidia_uvm", state::warning, "nvidia_uvm is not loaded", "nvidia-modprobe -u -c 0"},
       {"nvidia-uvm has no device node", [](good_node& n) { n.remove("dev/nvidia-uvm"); }, "nvidia_uvm", state::failed,
        "/dev/nvidia-uvm is missing", "nvidia-modprobe -u -c 0"},
-      {"nvidia-uvm is for root only", [](good_node& n) { n.put("dev/nvidia-uvm", "", 0660); }, "nvidia_uvm", state::warning,
-       "/dev/nvidia-uvm 0660", "chmod 666"},
-      {"no links in /dev/char", [](good_node& n) { n.remove("dev/char"); n.folder("dev/char"); }, "dev_char", state::warning,
-       "no link for 195:255, 195:0, 195:1, 511:0", "create-dev-char-symlinks"},
+      {"nvidia-uvm is for root only", [](good_node& n) { n.put("dev/nvidia-uvm", "", 0660); }, "nvidia_uvm",
+       state::warning, "/dev/nvidia-uvm 0660", "chmod 666"},
+      {"no links in /dev/char",
+       [](good_node& n) {
+         n.remove("dev/char");
+         n.folder("dev/char");
+       },
+       "dev_char", state::warning, "no link for 195:255, 195:0, 195:1, 511:0", "create-dev-char-symlinks"},
       {"a card without its link", [](good_node& n) { n.remove("dev/char/195:1"); }, "dev_char", state::warning,
        "no link for 195:1", "daemon-reload"},
-      {"persistence mode is off", [](good_node& n) { n.inventory.without_persistence = 2; }, "persistence", state::warning,
-       "off for 2 cards", "nvidia-persistenced"},
-      {"no fabric manager", [](good_node& n) { n.remove("usr/bin/nv-fabricmanager"); n.remove("run/systemd/units/invocation:nvidia-fabricmanager.service"); n.inventory.fabric = "not started"; },
+      {"persistence mode is off", [](good_node& n) { n.inventory.without_persistence = 2; }, "persistence",
+       state::warning, "off for 2 cards", "nvidia-persistenced"},
+      {"no fabric manager",
+       [](good_node& n) {
+         n.remove("usr/bin/nv-fabricmanager");
+         n.remove("run/systemd/units/invocation:nvidia-fabricmanager.service");
+         n.inventory.fabric = "not started";
+       },
        "fabric_manager", state::failed, "missing", "install nvidia-fabricmanager-550 in version 550.90.07"},
-      {"the fabric manager has ended", [](good_node& n) { n.remove("run/systemd/units/invocation:nvidia-fabricmanager.service"); },
-       "fabric_manager", state::failed, "inactive", "systemctl enable --now nvidia-fabricmanager"},
+      {"the fabric manager has ended",
+       [](good_node& n) { n.remove("run/systemd/units/invocation:nvidia-fabricmanager.service"); }, "fabric_manager",
+       state::failed, "inactive", "systemctl enable --now nvidia-fabricmanager"},
       {"a fabric manager of another version",
-       [](good_node& n) { n.put("var/lib/dpkg/status", "Package: a\n\nPackage: nvidia-fabricmanager-550\nVersion: 550.54.15-1\n\n"); },
+       [](good_node& n) {
+         n.put("var/lib/dpkg/status", "Package: a\n\nPackage: nvidia-fabricmanager-550\nVersion: 550.54.15-1\n\n");
+       },
        "fabric_manager", state::failed, "550.54.15", "install nvidia-fabricmanager-550 550.90.07"},
-      {"the fabric has not been started", [](good_node& n) { n.inventory.fabric = "not started"; }, "fabric", state::failed,
-       "not started", "systemctl restart nvidia-fabricmanager"},
+      {"the fabric has not been started", [](good_node& n) { n.inventory.fabric = "not started"; }, "fabric",
+       state::failed, "not started", "systemctl restart nvidia-fabricmanager"},
       {"the fabric is being joined", [](good_node& n) { n.inventory.fabric = "in progress"; }, "fabric", state::warning,
        "in progress", "wait some minutes"},
       // Containers.
-      {"no toolkit", [](good_node& n) { n.remove("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8"); n.remove("usr/bin/nvidia-container-runtime"); replace(n, "BinaryName = \"/usr/bin/nvidia-container-runtime\"", ""); },
+      {"no toolkit",
+       [](good_node& n) {
+         n.remove("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8");
+         n.remove("usr/bin/nvidia-container-runtime");
+         replace(n, "BinaryName = \"/usr/bin/nvidia-container-runtime\"", "");
+       },
        "container_toolkit", state::failed, "missing", "install nvidia-container-toolkit 1.7.0 or newer"},
-      {"an old toolkit", [](good_node& n) { n.remove("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8"); n.put("usr/lib64/libnvidia-container.so.1.6.0"); },
+      {"an old toolkit",
+       [](good_node& n) {
+         n.remove("usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8");
+         n.put("usr/lib64/libnvidia-container.so.1.6.0");
+       },
        "container_toolkit", state::failed, "1.6.0", "1.7.0 or newer"},
-      {"the runtime's program is not there", [](good_node& n) { replace(n, "/usr/bin/nvidia-container-runtime", "/usr/local/nvidia/toolkit/nvidia-container-runtime"); },
-       "container_runtime", state::failed, "/usr/local/nvidia/toolkit/nvidia-container-runtime, which is not there", "nvidia-ctk runtime configure"},
-      {"two containerd", [](good_node& n) { n.put("run/k3s/containerd/containerd.sock"); n.put("var/lib/rancher/k3s/agent/etc/containerd/config.toml", tree::containerd); },
+      {"the runtime's program is not there",
+       [](good_node& n) {
+         replace(n, "/usr/bin/nvidia-container-runtime", "/usr/local/nvidia/toolkit/nvidia-container-runtime");
+       },
+       "container_runtime", state::failed, "/usr/local/nvidia/toolkit/nvidia-container-runtime, which is not there",
+       "nvidia-ctk runtime configure"},
+      {"two containerd",
+       [](good_node& n) {
+         n.put("run/k3s/containerd/containerd.sock");
+         n.put("var/lib/rancher/k3s/agent/etc/containerd/config.toml", tree::containerd);
+       },
        "container_runtime", state::warning, "k3s, containerd", "two containerd"},
-      {"runc is the default", [](good_node& n) { n.remove("etc/cdi"); n.folder("etc/cdi"); replace(n, "default_runtime_name = \"nvidia\"", "default_runtime_name = \"runc\""); },
+      {"runc is the default",
+       [](good_node& n) {
+         n.remove("etc/cdi");
+         n.folder("etc/cdi");
+         replace(n, "default_runtime_name = \"nvidia\"", "default_runtime_name = \"runc\"");
+       },
        "default_runtime", state::warning, "runc", "name the RuntimeClass"},
-      {"no runtime of NVIDIA at all", [](good_node& n) { n.remove("etc/cdi"); n.folder("etc/cdi"); n.put("etc/containerd/config.toml", "version = 2\n"); },
+      {"no runtime of NVIDIA at all",
+       [](good_node& n) {
+         n.remove("etc/cdi");
+         n.folder("etc/cdi");
+         n.put("etc/containerd/config.toml", "version = 2\n");
+       },
        "default_runtime", state::warning, "runc", "nvidia-ctk runtime configure --set-as-default"},
-      {"a drop-in takes the default away", [](good_node& n) { n.remove("etc/cdi"); n.folder("etc/cdi"); n.put("etc/containerd/conf.d/99.toml", "[plugins.cri.containerd]\ndefault_runtime_name = 'runc'\n"); },
+      {"a drop-in takes the default away",
+       [](good_node& n) {
+         n.remove("etc/cdi");
+         n.folder("etc/cdi");
+         n.put("etc/containerd/conf.d/99.toml", "[plugins.cri.containerd]\ndefault_runtime_name = 'runc'\n");
+       },
        "default_runtime", state::warning, "runc", "RuntimeClass"},
-      {"a CDI specification of an earlier driver", [](good_node& n) { n.put("etc/cdi/nvidia.yaml", specification("535.54.03", 2)); }, "cdi",
-       state::failed, "is of driver 535.54.03, and 550.90.07 runs", "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"},
-      {"a CDI specification with a card that is gone", [](good_node& n) { n.put("etc/cdi/nvidia.yaml", specification("550.90.07", 3)); },
-       "cdi", state::failed, "names /dev/nvidia2, which is not there", "nvidia-ctk cdi generate"},
-      {"half a CDI specification", [](good_node& n) { n.put("run/cdi/nvidia.json", "{\"cdiVersion\": \"0.5.0\", \"ki"); }, "cdi",
-       state::failed, "/run/cdi/nvidia.json is no complete CDI specification", "--output=/run/cdi/nvidia.json"},
-      {"CDI is switched off", [](good_node& n) { replace(n, "enable_cdi = true", "enable_cdi = false"); }, "cdi", state::warning,
-       "CDI switched off", "enable_cdi = true"},
-      {"the kubelet's registration socket is missing", [](good_node& n) { n.remove("var/lib/kubelet/device-plugins/kubelet.sock"); },
-       "kubelet_device_plugins", state::failed, "device-plugins/kubelet.sock is not there", "restart the kubelet"},
-      {"no pod resources", [](good_node& n) { n.remove("var/lib/kubelet/pod-resources"); }, "kubelet_pod_resources", state::failed,
-       "pod-resources/kubelet.sock is not there", "KubeletPodResources"},
+      {"a CDI specification of an earlier driver",
+       [](good_node& n) { n.put("etc/cdi/nvidia.yaml", specification("535.54.03", 2)); }, "cdi", state::failed,
+       "is of driver 535.54.03, and 550.90.07 runs", "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml"},
+      {"a CDI specification with a card that is gone",
+       [](good_node& n) { n.put("etc/cdi/nvidia.yaml", specification("550.90.07", 3)); }, "cdi", state::failed,
+       "names /dev/nvidia2, which is not there", "nvidia-ctk cdi generate"},
+      {"half a CDI specification",
+       [](good_node& n) { n.put("run/cdi/nvidia.json", "{\"cdiVersion\": \"0.5.0\", \"ki"); }, "cdi", state::failed,
+       "/run/cdi/nvidia.json is no complete CDI specification", "--output=/run/cdi/nvidia.json"},
+      {"CDI is switched off", [](good_node& n) { replace(n, "enable_cdi = true", "enable_cdi = false"); }, "cdi",
+       state::warning, "CDI switched off", "enable_cdi = true"},
+      {"the kubelet's registration socket is missing",
+       [](good_node& n) { n.remove("var/lib/kubelet/device-plugins/kubelet.sock"); }, "kubelet_device_plugins",
+       state::failed, "device-plugins/kubelet.sock is not there", "restart the kubelet"},
+      {"no pod resources", [](good_node& n) { n.remove("var/lib/kubelet/pod-resources"); }, "kubelet_pod_resources",
+       state::failed, "pod-resources/kubelet.sock is not there", "KubeletPodResources"},
       // Network and machine.
-      {"an adapter without its RDMA modules", [](good_node& n) { n.remove("sys/class/infiniband"); }, "rdma", state::warning, "capable",
-       "modprobe mlx5_ib"},
-      {"a driver too old for RDMA", [](good_node& n) { driver_is(n, "470.256.02", false); for (const auto* a : {"0000:3d:00.0", "0000:9d:00.0"}) n.put("sys/bus/pci/devices/" + std::string(a) + "/device", "0x20b2\n"); },
+      {"an adapter without its RDMA modules", [](good_node& n) { n.remove("sys/class/infiniband"); }, "rdma",
+       state::warning, "capable", "modprobe mlx5_ib"},
+      {"a driver too old for RDMA",
+       [](good_node& n) {
+         driver_is(n, "470.256.02", false);
+         for (const auto* a : {"0000:3d:00.0", "0000:9d:00.0"})
+           n.put("sys/bus/pci/devices/" + std::string(a) + "/device", "0x20b2\n");
+       },
        "rdma", state::warning, "available", "later than 470"},
-      {"a port is down", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "1: DOWN"); }, "rdma_ports", state::warning,
-       "mlx5_1 port 1: DOWN", "ibstat"},
-      {"a port has no subnet manager", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "2: INIT"); }, "rdma_ports",
-       state::warning, "mlx5_1 port 1: INIT", "subnet manager"},
-      {"no peer memory", [](good_node& n) { n.remove("sys/module/nvidia_peermem"); n.driver(good_node::version, 2, false); }, "peermem",
-       state::warning, "nvidia_peermem is not loaded", "modprobe nvidia-peermem"},
-      {"an adapter far from a card", [](good_node& n) { n.remove("sys/class/infiniband/mlx5_1"); }, "rdma_affinity", state::warning,
-       "0000:9d:00.0 SYS mlx5_0", "crosses the host bridge"},
-      {"NVIDIA vGPU", [](good_node& n) { n.put("etc/nvidia/ClientConfigToken/client.tok"); for (auto& card : n.inventory.cards) card.model = "NVIDIA A40-48Q"; },
+      {"a port is down", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "1: DOWN"); }, "rdma_ports",
+       state::warning, "mlx5_1 port 1: DOWN", "ibstat"},
+      {"a port has no subnet manager", [](good_node& n) { n.adapter("mlx5_1", "0000:9e:00.0", "2: INIT"); },
+       "rdma_ports", state::warning, "mlx5_1 port 1: INIT", "subnet manager"},
+      {"no peer memory",
+       [](good_node& n) {
+         n.remove("sys/module/nvidia_peermem");
+         n.driver(good_node::version, 2, false);
+       },
+       "peermem", state::warning, "nvidia_peermem is not loaded", "modprobe nvidia-peermem"},
+      {"an adapter far from a card", [](good_node& n) { n.remove("sys/class/infiniband/mlx5_1"); }, "rdma_affinity",
+       state::warning, "0000:9d:00.0 SYS mlx5_0", "crosses the host bridge"},
+      {"NVIDIA vGPU",
+       [](good_node& n) {
+         n.put("etc/nvidia/ClientConfigToken/client.tok");
+         for (auto& card : n.inventory.cards) card.model = "NVIDIA A40-48Q";
+       },
        "machine", state::warning, "NVIDIA vGPU NVIDIA A40-48Q", "mode pgpu"},
   };
 }

@@ -27,15 +27,18 @@ TEST(runtimes, containerd_1_and_2_and_their_drop_ins) {
   EXPECT_EQ(runtime.program, "/usr/bin/nvidia-container-runtime");
   EXPECT_EQ(runtime.uses_cdi, true);
   EXPECT_TRUE(runtime.uses_systemd);
-  node.put("etc/containerd/config.toml", "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\n"
-                                         "  default_runtime_name = 'runc' # as it comes\n");
+  node.put("etc/containerd/config.toml",
+           "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\n"
+           "  default_runtime_name = 'runc' # as it comes\n");
   runtime = runtime_of(node);
   EXPECT_EQ(runtime.default_runtime, "runc");
   EXPECT_FALSE(runtime.has_nvidia);
   EXPECT_EQ(runtime.uses_cdi, true) << "containerd 2 has CDI on by default";
   EXPECT_FALSE(runtime.uses_systemd);
-  node.put("etc/containerd/config.toml", "version = 2\nimports = ['/etc/containerd/conf.d/*.toml', \"/etc/containerd/one\"]\n");
-  node.put("etc/containerd/conf.d/nvidia.toml", "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"nvidia\"\n");
+  node.put("etc/containerd/config.toml",
+           "version = 2\nimports = ['/etc/containerd/conf.d/*.toml', \"/etc/containerd/one\"]\n");
+  node.put("etc/containerd/conf.d/nvidia.toml",
+           "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"nvidia\"\n");
   node.put("etc/containerd/conf.d/readme", "default_runtime_name = \"none\"\n");
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   EXPECT_EQ(runtime_of(node).uses_cdi, std::nullopt) << "no one says it";
@@ -50,8 +53,9 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   node.system();
   node.put("run/crio/crio.sock");
   EXPECT_EQ(runtime_of(node).default_runtime, "crun");
-  node.put("etc/crio/crio.conf.d/99-nvidia.conf", "[crio.runtime]\ndefault_runtime = \"nvidia\"\n[crio.runtime.runtimes.nvidia]\n"
-                                                  "runtime_path = \"/usr/bin/nvidia-container-runtime\"\n");
+  node.put("etc/crio/crio.conf.d/99-nvidia.conf",
+           "[crio.runtime]\ndefault_runtime = \"nvidia\"\n[crio.runtime.runtimes.nvidia]\n"
+           "runtime_path = \"/usr/bin/nvidia-container-runtime\"\n");
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   EXPECT_EQ(runtime_of(node).program, "/usr/bin/nvidia-container-runtime");
   node.remove("run/crio");

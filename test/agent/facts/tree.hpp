@@ -66,9 +66,10 @@ class tree {
 
   /// The driver, loaded, with that many cards.
   void driver(const std::string& version, int count, bool is_open = true) const {
-    put("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX " +
-                                          std::string(is_open ? "Open Kernel Module for x86_64  " : "x86_64 Kernel Module  ") +
-                                          version + "  Release Build\nGCC version:  none\n");
+    put("proc/driver/nvidia/version",
+        "NVRM version: NVIDIA UNIX " +
+            std::string(is_open ? "Open Kernel Module for x86_64  " : "x86_64 Kernel Module  ") + version +
+            "  Release Build\nGCC version:  none\n");
     put("sys/module/nvidia/version", version + "\n");
     folder("sys/module/nvidia_uvm");
     put("proc/devices", "Character devices:\n195 nvidia\n511 nvidia-uvm\n\nBlock devices:\n");
@@ -135,9 +136,12 @@ struct good_node : tree {
     system();
     driver(version, 2);
     pci("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:00.0", "0000:3d:00.0", "0x10de", "0x2330", "0x030200", "nvidia");
-    pci("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:01.0", "0000:3e:00.0", "0x15b3", "0x1021", "0x020700", "mlx5_core");
-    pci("pci0000:9a/0000:9a:00.0/0000:9b:00.0/0000:9c:00.0", "0000:9d:00.0", "0x10de", "0x2330", "0x030200", "nvidia", 1);
-    pci("pci0000:9a/0000:9a:00.0/0000:9b:00.0/0000:9c:01.0", "0000:9e:00.0", "0x15b3", "0x1021", "0x020700", "mlx5_core", 1);
+    pci("pci0000:3a/0000:3a:00.0/0000:3b:00.0/0000:3c:01.0", "0000:3e:00.0", "0x15b3", "0x1021", "0x020700",
+        "mlx5_core");
+    pci("pci0000:9a/0000:9a:00.0/0000:9b:00.0/0000:9c:00.0", "0000:9d:00.0", "0x10de", "0x2330", "0x030200", "nvidia",
+        1);
+    pci("pci0000:9a/0000:9a:00.0/0000:9b:00.0/0000:9c:01.0", "0000:9e:00.0", "0x15b3", "0x1021", "0x020700",
+        "mlx5_core", 1);
     pci("pci0000:00/0000:00:01.0", "0000:05:00.0", "0x10de", "0x22a3", "0x068000", "nvidia-nvswitch");
     adapter("mlx5_0", "0000:3e:00.0");
     adapter("mlx5_1", "0000:9e:00.0");
@@ -145,8 +149,9 @@ struct good_node : tree {
     put("etc/cdi/nvidia.yaml", specification(version, 2));
     put("usr/bin/nv-fabricmanager");
     link("run/systemd/units/invocation:nvidia-fabricmanager.service", "0123456789abcdef");
-    put("var/lib/dpkg/status", "Package: bash\nVersion: 5.1\n\nPackage: nvidia-fabricmanager-550\nStatus: install ok installed\n"
-                               "Version: 550.90.07-1\n\nPackage: zlib1g\nVersion: 1:1.2\n\n");
+    put("var/lib/dpkg/status",
+        "Package: bash\nVersion: 5.1\n\nPackage: nvidia-fabricmanager-550\nStatus: install ok installed\n"
+        "Version: 550.90.07-1\n\nPackage: zlib1g\nVersion: 1:1.2\n\n");
     inventory.driver = version;
     inventory.cuda = "12.4";
     inventory.fabric = "completed";

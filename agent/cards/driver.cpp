@@ -23,7 +23,7 @@ using controller::milliseconds;
 using nlohmann::json;
 
 constexpr milliseconds first_retry{1'000}, last_retry{30'000}, between_writes{1'000}, patience{30'000},
-    after_deletion{60'000}, look_again{50};
+    after_deletion{60'000}, look_again{50}, facts_period{300'000};
 
 /// What is known of the cards while the driver does not come back from a call: nothing.
 inventory unanswered() {
@@ -69,7 +69,7 @@ driver::driver(cards::options options, kube::cluster_config cluster)
       boot_(boot_of_machine()),
       wire_(loop_.executor(), std::move(cluster)),
       events_(api_, events_as(options_.node), metrics_) {
-  nodes_.observe([this](const api::accelerator_node*, const api::accelerator_node* after) {
+  nodes_.observe([this](const facts::reported_node*, const facts::reported_node* after) {
     // Before our first report: what an earlier agent saw since the machine was started.
     if (after && !recalled_ && after->boot == boot_) history_.recall(cards_in(*after));
     recalled_ = recalled_ || after;
@@ -93,11 +93,21 @@ kube::result<void> driver::run() {
   kube::watch_settings settings;
   settings.field_selector = "metadata.name=" + options_.node;
   loop_.spawn_essential("acceleratornodes",
-                        controller::reflect<api::accelerator_node>(wire_, settings, nodes_, reflector_metrics_));
+                        controller::reflect<facts::reported_node>(wire_, settings, nodes_, reflector_metrics_));
   loop_.spawn_essential("events", events_.run());
   loop_.spawn_essential("cards", work());
   loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}});
+  const auto take_facts = [this](facts::node seen) {
+    preflight_.take(std::move(seen));
+    has_news_ = true;
+    changed_->notify_all();
+  };
+  reader_ = std::make_unique<facts::reader>(
+      facts::folders{"/", options_.node_root}, facts_period, [this, take_facts](facts::node seen) {
+        boost::asio::post(loop_.context(),
+                          [take_facts, seen = std::move(seen)]() mutable { take_facts(std::move(seen)); });
+      });
   watcher_ = std::make_unique<watcher>(watcher_of(options_), [this](sighting seen) {
     boost::asio::post(loop_.context(), [this, seen = std::move(seen)]() mutable { take(std::move(seen)); });
   });
@@ -108,6 +118,7 @@ kube::result<void> driver::run() {
     std::_Exit(0);
   }
   watcher_.reset();
+  reader_.reset();
   log::flush();
   return {};
 }
@@ -125,6 +136,7 @@ void driver::take(sighting sighting) {
   if (sighting.now) {
     if (!sighting.now->problem.empty()) log::warn("no cards", {{"problem", sighting.now->problem}});
     seen_ = std::move(sighting.now);
+    reader_->read_again();                              // device nodes come and go with cards
     history_.complete(*seen_, controller::boot_now());  // every look counts, also those that are not reported
   }
   has_news_ = true;
@@ -179,7 +191,8 @@ boost::asio::awaitable<void> driver::work() {
     const bool went_on = co_await controller::sleep_for(*done ? between_writes : milliseconds(0));
     if (!went_on) co_return;
     if (has_news_) continue;
-    auto due = history_.due().value_or(controller::boot_now() + std::chrono::hours(1));
+    const auto later = controller::boot_now() + std::chrono::hours(1);
+    auto due = std::min(history_.due().value_or(later), preflight_.due().value_or(later));
     if (free_at_ && !object()) due = std::min(due, *free_at_);
     if (!nodes_.synced()) due = controller::boot_now() + look_again;  // a list without the object brings no event
     const auto end = std::chrono::steady_clock::now() + (due - controller::boot_now());
@@ -188,6 +201,14 @@ boost::asio::awaitable<void> driver::work() {
 }
 
 kube::task<bool> driver::write() {
+  const auto cards = co_await write_cards();
+  const auto* node = nodes_.synced() ? object() : nullptr;
+  const auto preflight = co_await preflight_.write(api_, node, seen_ ? &*seen_ : nullptr);
+  if (cards && !preflight) co_return std::unexpected(preflight.error());
+  co_return cards;
+}
+
+kube::task<bool> driver::write_cards() {
   if ((!seen_ && !hangs_) || !nodes_.synced()) co_return false;
   const auto* node = object();
   if (!node) co_return co_await introduce();

@@ -11,6 +11,7 @@
 #include "agent/cards/history.hpp"
 #include "agent/cards/watcher.hpp"
 #include "agent/exporter/exporter.hpp"
+#include "agent/facts/reporter.hpp"
 #include "api/accelerator_node.hpp"
 #include "controller/event_recorder.hpp"
 #include "controller/loop.hpp"
@@ -25,6 +26,7 @@ namespace agent::cards {
 struct options {
   std::string node;               ///< name of this node
   std::string driver_root = "/";  ///< where the node's file system is mounted
+  std::string node_root = "/";    ///< where the node's dev, etc, run and usr are mounted
   int period_seconds = 10;        ///< between two readings of everything
   exporter::metrics_options metrics;
 };
@@ -37,8 +39,10 @@ class driver {
 
  private:
   boost::asio::awaitable<void> work();
-  /// Applies the report when the object does not say it yet. False: there was nothing to write.
+  /// Applies the reports of cards and of preflight where the object does not say them yet. False: there was no news of
+  /// cards.
   kube::task<bool> write();
+  kube::task<bool> write_cards();
   /// Makes the object of a node that asks for no mode. One that was deleted is left alone for a minute: what the
   /// operator removes when it is uninstalled must not come back.
   kube::task<bool> introduce();
@@ -47,7 +51,7 @@ class driver {
   void take(sighting sighting);
   void restore(const api::accelerator_node& object);
   void tell(const inventory& report);
-  const api::accelerator_node* object() const { return nodes_.find({{}, options_.node}); }
+  const facts::reported_node* object() const { return nodes_.find({{}, options_.node}); }
 
   cards::options options_;
   std::string boot_;
@@ -57,7 +61,7 @@ class driver {
   kube::client api_{wire_};
   controller::event_recorder events_;
   controller::reflector_metrics reflector_metrics_{metrics_};
-  controller::store<api::accelerator_node> nodes_;
+  controller::store<facts::reported_node> nodes_;
   std::shared_ptr<kube::wait_list> changed_ = std::make_shared<kube::wait_list>();
   history history_;
   std::optional<inventory> seen_;                         ///< the last inventory, without what history knows
@@ -69,7 +73,9 @@ class driver {
   std::unique_ptr<exporter::exporter> exporter_;     ///< null where no one asked for metrics
   bool hangs_ = false;                               ///< the driver does not come back from a call
   bool has_news_ = false;                            ///< since `work` last looked
-  std::unique_ptr<watcher> watcher_;                 ///< last: its thread ends before anything else goes
+  facts::reporter preflight_;
+  std::unique_ptr<facts::reader> reader_;
+  std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };
 
 /// The boot of this machine; empty where the kernel does not say.

@@ -119,6 +119,31 @@ bool is_slowed_by_hardware(const nvml_library& nvml, nvml::device device) {
   return nvml(call::throttle_reasons, device, &reasons) == nvml::success && (reasons & hardware) != 0;
 }
 
+/// How far the card is joined to the others behind its switches; empty where it has none.
+std::string fabric_of(const nvml_library& nvml, nvml::device device) {
+  nvml::fabric_info info{};
+  if (nvml(call::fabric_info, device, &info) != nvml::success) return {};
+  switch (info.state) {
+    case nvml::fabric_not_started:
+      return "not started";
+    case nvml::fabric_in_progress:
+      return "in progress";
+    case nvml::fabric_completed:
+      return info.status == nvml::success ? "completed" : "failed: " + nvml.error_text(info.status);
+    default:
+      return {};
+  }
+}
+
+/// The settings that are of no single card: `inventory` has the worst.
+void take_in_settings(const nvml_library& nvml, nvml::device device, inventory& inventory) {
+  int is_persistent = 1;
+  if (nvml(call::persistence_mode, device, &is_persistent) == nvml::success && is_persistent == 0)
+    ++inventory.without_persistence;
+  const auto fabric = fabric_of(nvml, device);
+  if (inventory.fabric.empty() || (inventory.fabric == "completed" && !fabric.empty())) inventory.fabric = fabric;
+}
+
 card read_card(const nvml_library& nvml, nvml::device device, const std::string& uuid) {
   card out;
   out.uuid = uuid;
@@ -165,6 +190,7 @@ inventory read_inventory(const nvml_library& nvml) {
       continue;
     }
     out.cards.push_back(read_card(nvml, device, uuid));
+    take_in_settings(nvml, device, out);
     seen.push_back({device, out.cards.back().bus_id, nvlink_peers(nvml, device)});
   }
   for (std::size_t i = 0; i < seen.size(); ++i)

@@ -30,11 +30,14 @@ struct card {
 inline constexpr unsigned most_cards = 64;
 
 struct inventory {
-  std::string driver, cuda;  ///< "550.90.07", "12.4"; empty: there is no driver
-  std::vector<card> cards;   ///< those that answer, in the order of their numbers
-  int silent = 0;            ///< cards that the driver counts and that do not answer, or that cannot be told apart
-  std::string problem;       ///< why nothing is known, in one line
-  bool hangs = false;        ///< the problem is a call into the driver that does not come back
+  std::string driver, cuda;     ///< "550.90.07", "12.4"; empty: there is no driver
+  std::vector<card> cards;      ///< those that answer, in the order of their numbers
+  int silent = 0;               ///< cards that the driver counts and that do not answer, or that cannot be told apart
+  std::string problem;          ///< why nothing is known, in one line
+  bool hangs = false;           ///< the problem is a call into the driver that does not come back
+  int without_persistence = 0;  ///< cards that the driver lets go of when no program uses them
+  /// Of cards behind NVSwitches, the worst: "completed", "in progress", "not started"; empty: none.
+  std::string fabric;
   friend bool operator==(const inventory&, const inventory&) = default;
 };
 

@@ -107,6 +107,8 @@ inline constexpr nvml_function<device, unsigned, device*> mig_device{"nvmlDevice
 inline constexpr nvml_function<device, unsigned, unsigned, std::uint64_t*> total_ecc_errors{
     "nvmlDeviceGetTotalEccErrors"};
 inline constexpr nvml_function<device, int*> retirement_pending{"nvmlDeviceGetRetiredPagesPendingStatus"};
+inline constexpr nvml_function<device, int*> persistence_mode{"nvmlDeviceGetPersistenceMode"};
+inline constexpr nvml_function<device, nvml::fabric_info*> fabric_info{"nvmlDeviceGetGpuFabricInfo"};
 inline constexpr nvml_function<nvml::event_set**> event_set_create{"nvmlEventSetCreate"};
 inline constexpr nvml_function<nvml::event_set*> event_set_free{"nvmlEventSetFree"};
 inline constexpr nvml_function<device, std::uint64_t, nvml::event_set*> register_events{"nvmlDeviceRegisterEvents"};

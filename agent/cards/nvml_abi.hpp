@@ -185,6 +185,13 @@ struct field_value {
   field_data value;
 };
 
+enum fabric_state : unsigned char {
+  fabric_not_supported = 0,
+  fabric_not_started = 1,
+  fabric_in_progress = 2,
+  fabric_completed = 3,
+};
+
 struct fabric_info {
   unsigned char cluster[16];
   return_code status;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/cards/status.hpp"
+#include "agent/facts/status.hpp"
 #include "agent/static_pod/driver.hpp"
 #include "cli/verbs.hpp"
 #include "controller/clock.hpp"
@@ -26,6 +27,7 @@ int complain(std::string_view message, int rc) {
 
 std::string problem_of(const agent_options& options) {
   if (!options.cards.driver_root.starts_with('/')) return "agent: --driver-root is no absolute path";
+  if (!options.cards.node_root.starts_with('/')) return "agent: --node-root is no absolute path";
   if (options.print) return {};
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
@@ -43,18 +45,33 @@ std::string problem_of(const agent_options& options) {
   return lease.problem();
 }
 
-/// What the agent would report, without a cluster.
-int print_cards(const agent::cards::options& options) {
+agent::cards::inventory cards_of_machine(const std::string& driver_root) {
   namespace cards = agent::cards;
-  const auto nvml = cards::nvml_library::load(options.driver_root);
-  if (!nvml) return complain(nvml.error(), 1);
-  if (const auto code = (*nvml)(cards::call::init); code != nvml::success)
-    return complain("the NVIDIA driver does not start: " + nvml->error_text(code), 1);
-  const auto report = cards::history().complete(cards::read_inventory(*nvml), controller::boot_now());
-  (*nvml)(cards::call::shutdown);
+  cards::inventory out;
+  const auto nvml = cards::nvml_library::load(driver_root);
+  if (!nvml) {
+    out.problem = nvml.error();
+  } else if (const auto code = (*nvml)(cards::call::init); code != nvml::success) {
+    out.problem = "the NVIDIA driver does not start: " + nvml->error_text(code);
+  } else {
+    out = cards::history().complete(cards::read_inventory(*nvml), controller::boot_now());
+    (*nvml)(cards::call::shutdown);
+  }
+  return out;
+}
+
+/// What the agent would report, without a cluster.
+int print_report(const agent::cards::options& options) {
+  namespace facts = agent::facts;
+  const auto report = cards_of_machine(options.driver_root);
+  const auto rows = facts::judge(facts::read({"/", options.node_root}), &report);
   const auto now = controller::rfc3339_seconds(std::chrono::system_clock::now());
-  std::cout << cards::status_of(report, cards::boot_of_machine(), {}, now).dump(2) << "\n";
-  return report.problem.empty() ? 0 : 1;
+  auto status = agent::cards::status_of(report, agent::cards::boot_of_machine(), {}, now);
+  auto preflight = facts::status_of(rows, {}, now);
+  status["preflight"] = std::move(preflight["preflight"]);
+  status["conditions"].push_back(std::move(preflight["conditions"][0]));
+  std::cout << status.dump(2) << "\n";
+  return report.problem.empty() ? 0 : complain(report.problem, 1);
 }
 
 constexpr std::string_view example =
@@ -70,6 +87,10 @@ What it has reported:
 Metrics of cards and of shares of cards (docs/agent.md has the names):
   $ quartermaster agent --metrics-port 9402 --pod-resources /var/lib/kubelet/pod-resources/kubelet.sock
   $ curl -s localhost:9402/metrics | grep ^quartermaster_share_
+
+It also checks what cards need of their node: driver, kernel, device nodes, container runtime, CDI, RDMA and more. Each
+check is a row of status.preflight with what was found and what to do; condition PreflightPassed sums them up.
+`quartermaster verify` and `inspect nodes` show them. It only reads files and starts no process.
 
 With --static-pod it runs on every control-plane node that kubeadm has set up, and acts while the AcceleratorPolicy says
 spec.scheduler.mode: StaticPod. Then, one node at a time and only while all other kube-schedulers are ready:
@@ -95,7 +116,7 @@ int run_agent(const agent_options& agent_options) {
   log::parse_level(options.log_level, level);
   log::configure(options.log_format == "json" ? log::format::json : log::format::text, level);
   if (const auto problem = problem_of(options); !problem.empty()) return complain(problem, 2);
-  if (options.print) return print_cards(options.cards);
+  if (options.print) return print_report(options.cards);
   kube::config_options config_options;
   config_options.kubeconfig = options.cluster.kubeconfig;
   config_options.context = options.cluster.context;
@@ -122,9 +143,11 @@ void add_agent(CLI::App& app, int& rc) {
   const auto text = [verb](const char* flags, std::string& output, const char* variable, const char* help) {
     return verb->add_option(flags, output, help)->envname(variable)->capture_default_str();
   };
-  verb->add_flag("--print", options->print, "Print the cards of this machine as JSON, and end");
+  verb->add_flag("--print", options->print, "Print cards and checks of this machine as JSON, and end");
   text("--driver-root", options->cards.driver_root, "QUARTERMASTER_DRIVER_ROOT",
        "Where the node's file system is mounted; the driver's library is looked for below it");
+  text("--node-root", options->cards.node_root, "QUARTERMASTER_NODE_ROOT",
+       "Where the node's dev, etc, run and usr are mounted; preflight checks read them");
   text("--node-name", options->node, "NODE_NAME", "This node");
   text("-n,--namespace", options->ns, "POD_NAMESPACE",
        "The operator's: Lease, rows, Secret and Service; without it the namespace of the context");

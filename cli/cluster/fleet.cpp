@@ -196,6 +196,22 @@ kube::task<void> sure_of_namespace(kube::transport& transport, const fleet_optio
                                         std::nullopt});
 }
 
+/// The oldest of the cards, and whether one is cut: labels may not say it, or may be older.
+void take_in_cards(const std::vector<api::reported_card>& cards, reconcilers::node_facts& facts) {
+  using reconcilers::parse_version;
+  std::string oldest;
+  for (const auto& card : cards) {
+    if (card.compute_capability.empty()) continue;
+    if (oldest.empty() || parse_version(card.compute_capability) < parse_version(oldest))
+      oldest = card.compute_capability;
+  }
+  if (!oldest.empty()) facts.compute_capability = oldest;
+  const bool is_cut = std::ranges::any_of(cards, &api::reported_card::mig);
+  // Labels name the strategy by which cards are cut.
+  if (is_cut && (facts.mig.empty() || facts.mig == "none")) facts.mig = "cut";
+  if (!is_cut && !cards.empty()) facts.mig = "none";
+}
+
 bool concerns(const fleet& fleet, const listed_node& node) {
   if (node.labels.contains(api::names::module_label) || fleet.accelerators.contains(node.key.name)) return true;
   const auto switching = [](const kube::taint& taint) { return taint.key == api::names::switching_taint; };
@@ -226,7 +242,9 @@ kube::result<listed_accelerator> listed_accelerator::decode(std::string_view byt
   if (!status.is_object()) return made;
   if (const auto rows = status.find("preflight"); rows != status.end() && rows->is_array()) {
     for (const auto& row : *rows) {
-      if (row.is_object()) made.reported.push_back({text_in(row, "check"), text_in(row, "found")});
+      if (row.is_object())
+        made.reported.push_back(
+            {text_in(row, "check"), text_in(row, "found"), text_in(row, "state"), text_in(row, "remedy")});
     }
   }
   if (const auto cards = status.find("cards"); cards != status.end() && cards->is_array())
@@ -282,6 +300,7 @@ reconcilers::node_facts facts_of(const fleet& fleet, const listed_node& node) {
   if (accelerator.cards.empty()) return out;
   out.cards = static_cast<int>(accelerator.cards.size());
   if (!accelerator.cards.front().model.empty()) out.product = accelerator.cards.front().model;
+  take_in_cards(accelerator.api::accelerator_node::cards, out);
   return out;
 }
 

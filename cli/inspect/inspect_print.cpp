@@ -47,6 +47,22 @@ std::string health_of(const node_row& node_row, bool in_zh) {
   return std::to_string(*node_row.unhealthy) + (in_zh ? " 张异常" : " unhealthy");
 }
 
+/// "ok", or what is not: "2 failed: driver, cdi". Empty where no agent reports.
+std::string preflight_of(const node_row& node_row, bool in_zh) {
+  if (node_row.preflight.empty()) return {};
+  std::vector<std::string> failed, warned;
+  for (const auto& row : node_row.preflight) {
+    if (row.state == "failed") failed.push_back(shown(row.check));
+    if (row.state == "warning") warned.push_back(shown(row.check));
+  }
+  if (failed.empty() && warned.empty()) return in_zh ? "通过" : "ok";
+  std::string out;
+  if (!failed.empty()) out = (in_zh ? "未通过：" : "failed: ") + text::joined(failed);
+  if (!warned.empty())
+    out += (out.empty() ? "" : "; ") + std::string(in_zh ? "警告：" : "warning: ") + text::joined(warned);
+  return out;
+}
+
 std::string node_state(const node_row& node_row, bool in_zh) {
   std::string out = node_row.ready ? "Ready" : "NotReady";
   if (node_row.cordoned) out += in_zh ? "，禁止调度" : ",cordoned";
@@ -74,6 +90,10 @@ json as_json(const node_row& node_row) {
   out["cuda"] = node_row.cuda;
   out["resources"] = std::move(resources);
   out["waitsFor"] = node_row.waits_for;
+  out["preflight"] = json::array();
+  for (const auto& row : node_row.preflight)
+    out["preflight"].push_back(
+        {{"check", row.check}, {"state", row.state}, {"found", row.found}, {"remedy", row.remedy}});
   return out;
 }
 
@@ -117,10 +137,11 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
     return;
   }
   std::vector<std::string> header{"NAME", "MODE", "PHASE", "CARDS", "FREE", "REASON"};
-  std::vector<std::string> more{"REQUESTED", "NODE", "MODEL", "MEMORY", "DRIVER", "CUDA", "HEALTH", "MESSAGE"};
+  std::vector<std::string> more{"REQUESTED", "NODE",   "MODEL",     "MEMORY", "DRIVER",
+                                "CUDA",      "HEALTH", "PREFLIGHT", "MESSAGE"};
   if (zh(options)) {
     header = {"节点", "模式", "阶段", "卡数", "空闲", "原因"};
-    more = {"请求", "状态", "型号", "显存", "驱动", "CUDA", "健康", "说明"};
+    more = {"请求", "状态", "型号", "显存", "驱动", "CUDA", "健康", "预检", "说明"};
   }
   if (wide(options)) header.insert(header.end(), more.begin(), more.end());
   table out(std::move(header));
@@ -130,9 +151,9 @@ void print(const std::vector<node_row>& rows, const look_options& options, std::
                                  free_of(entry), entry.reason};
     if (wide(options)) {
       const auto memory = entry.memory_mib > 0 ? std::to_string(entry.memory_mib) + " MiB" : std::string();
-      row.insert(row.end(),
-                 {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory, shown(entry.driver),
-                  shown(entry.cuda), health_of(entry, zh(options)), shown(entry.message, most_shown)});
+      row.insert(row.end(), {entry.requested, node_state(entry, zh(options)), shown(entry.model), memory,
+                             shown(entry.driver), shown(entry.cuda), health_of(entry, zh(options)),
+                             preflight_of(entry, zh(options)), shown(entry.message, most_shown)});
     }
     out.add(std::move(row));
   }

@@ -130,6 +130,7 @@ node_row row_of(const fleet& fleet, const listed_node& node) {
     out.reason = says.reason;
     out.message = says.message;
     out.waits_for = says.blockers;
+    out.preflight = match->second.reported;
   } else if (wanted.type == reconcilers::node_intent::kind::refused) {
     out.reason = wanted.reason;
     out.message = wanted.message;

@@ -131,6 +131,7 @@ json as_json(const verify::step& step, std::string_view node) {
   json out = {{"step", to_string(step.position)}, {"outcome", to_string(step.is)}};
   out["code"] = to_string(step.cause);
   if (step.row) out["check"] = reconcilers::to_string(step.row->check);
+  if (step.reported) out["check"] = step.reported->check;
   out["text"] = {{"en", text_in(step, language::en)}, {"zh", text_in(step, language::zh)}};
   if (const auto remedy = remedy_of(step, node, language::en); !remedy.empty())
     out["remedy"] = {{"en", remedy}, {"zh", remedy_of(step, node, language::zh)}};

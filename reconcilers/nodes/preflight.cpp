@@ -132,6 +132,7 @@ preflight_row rdma(const node_facts& is, const modules::module_type&) {
 
 /// NVSwitch machines: eight or more SXM cards of Ampere or newer. A DGX-1 (V100) joins its cards without switches.
 bool has_nvswitch(const node_facts& is) {
+  if (is.has_switches) return true;
   if (is.cards < nvswitch_cards || !of(is.compute_capability) || older(is.compute_capability, {{8, 0, 0}}))
     return false;
   const auto product = text::lower_case(is.product);
@@ -323,16 +324,31 @@ node_facts facts_of(const kube::node& node) {
 }
 
 void take_in(node_facts& node_facts, std::span<const agent_row> reported) {
-  for (const auto& [name, found] : reported) {
-    const auto match = std::ranges::find(table, name, &entry::name);
-    if (match == table.end() || found.empty()) continue;
-    *field_of(node_facts, match->id) = found;
+  for (const auto& row : reported) {
+    const auto match = std::ranges::find(table, row.check, &entry::name);
+    if (match != table.end() && match->id == check::fabric_manager) node_facts.has_switches = true;
+    if (match == table.end() || row.state == "unknown")
+      node_facts.reported.push_back(row);
+    else if (!row.found.empty())
+      *field_of(node_facts, match->id) = row.found;
   }
 }
 
 std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& of_module) {
   std::vector<preflight_row> out;
-  for (const auto& entry : table) out.push_back(entry.judge(known, of_module));
+  for (const auto& entry : table) {
+    out.push_back(entry.judge(known, of_module));
+    const auto match = std::ranges::find(known.reported, entry.name, &agent_row::check);
+    if (out.back().is == preflight_verdict::unknown && match != known.reported.end()) out.back().reason = match->found;
+  }
+  return out;
+}
+
+std::vector<agent_row> agent_checks(const node_facts& known) {
+  std::vector<agent_row> out;
+  std::ranges::copy_if(known.reported, std::back_inserter(out), [](const agent_row& row) {
+    return std::ranges::find(table, row.check, &entry::name) == table.end();
+  });
   return out;
 }
 
@@ -347,10 +363,9 @@ std::string text_of(const preflight_row& of_row, language locale) {
   const bool zh = locale == language::zh;
   const auto& entry = entry_of(of_row.check);
   std::string out(zh ? entry.zh.title : entry.en.title);
-  if (of_row.found.empty())
-    out += zh ? "：尚无报告" : " is not reported";
-  else
-    out += (zh ? "：" : ": ") + of_row.found;
+  if (of_row.found.empty()) out += zh ? "：尚无报告" : " is not reported";
+  if (const auto& detail = of_row.found.empty() ? of_row.reason : of_row.found; !detail.empty())
+    out += (zh ? "：" : ": ") + detail;
   if ((of_row.is == preflight_verdict::failed || of_row.is == preflight_verdict::warning ||
        of_row.is == preflight_verdict::unknown) &&
       !of_row.needed.empty())

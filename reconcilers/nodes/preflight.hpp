@@ -16,6 +16,14 @@
 
 namespace reconcilers {
 
+/// One row of the agent's report (AcceleratorNode.status.preflight).
+struct agent_row {
+  std::string check, found;
+  std::string state = {};   ///< ok, warning, failed or unknown
+  std::string remedy = {};  ///< what to do; empty unless warning or failed
+  friend bool operator==(const agent_row&, const agent_row&) = default;
+};
+
 /// What is known of a node. Empty: no one has said.
 struct node_facts {
   std::string kubelet;             ///< "v1.36.3"
@@ -33,6 +41,8 @@ struct node_facts {
   std::string fabric_manager;      ///< "active", "inactive", "missing", or its version where it is active
   std::string product;             ///< "NVIDIA-H100-80GB-HBM3"
   int cards = 0;
+  bool has_switches = false;        ///< the agent has seen an NVSwitch; false: seen none, or no agent
+  std::vector<agent_row> reported;  ///< what only the agent judges, and what it could not see
 };
 
 /// By name, as in AcceleratorNode.status.preflight[].check.
@@ -62,22 +72,23 @@ enum class preflight_verdict : std::uint8_t {
 struct preflight_row {
   preflight_check check{};
   preflight_verdict is{};
-  std::string found;   ///< empty: not reported
-  std::string needed;  ///< "1.7.0 or newer"; empty where nothing is
+  std::string found;        ///< empty: not reported
+  std::string needed;       ///< "1.7.0 or newer"; empty where nothing is
+  std::string reason = {};  ///< of unknown: why the agent could not see it
   friend bool operator==(const preflight_row&, const preflight_row&) = default;
 };
 
 /// From the labels of GPU Feature Discovery and NFD, and the node's own status.
 node_facts facts_of(const kube::node& node);
 
-/// One row of the agent's report: `found` takes the place of what labels say. Names it does not know are skipped.
-struct agent_row {
-  std::string check, found;
-};
+/// `found` of the agent's rows takes the place of what labels say. Rows of checks that are not ours are kept as they
+/// are: the agent has judged them.
 void take_in(node_facts& node_facts, std::span<const agent_row> reported);
 
 /// All checks in their order, for one module.
 std::vector<preflight_row> preflight(const node_facts& known, const modules::module_type& type);
+/// Checks that the agent alone judges, as it judged them.
+std::vector<agent_row> agent_checks(const node_facts& known);
 
 std::string_view to_string(preflight_check preflight_check) noexcept;
 std::string_view to_string(preflight_verdict is) noexcept;

@@ -206,6 +206,15 @@ class node_walker {
       step.row = std::move(row);
       out.push_back(std::move(step));
     }
+    for (auto& row : agent_checks(known)) {
+      step step{stage::preflight, outcome::good, stage_code::none, {}, {}, {}};
+      if (row.state == "failed") step = wrong(stage::preflight, stage_code::preflight_failed);
+      if (row.state == "warning") step.is = outcome::warning;
+      if (row.state == "unknown") step.is = outcome::unknown;
+      step.value = row.check;
+      step.reported = std::move(row);
+      out.push_back(std::move(step));
+    }
     return out;
   }
   std::vector<step> checks(const module_type* type) const {

@@ -162,7 +162,8 @@ struct step {
   stage_code cause = stage_code::none;  ///< unless wrong: none
   std::string value, other;             ///< what the words are filled with
   std::optional<preflight_row> row;
-  std::string other_zh = {};  ///< `other` in Chinese where it is one of our sentences; empty: the same
+  std::string other_zh = {};               ///< `other` in Chinese where it is one of our sentences; empty: the same
+  std::optional<agent_row> reported = {};  ///< a check that the agent judged
 };
 
 struct node_walk {

@@ -277,6 +277,7 @@ std::string_view to_string(stage_code code) noexcept { return codes[static_cast<
 
 std::string text_of(const step& step, language locale) {
   if (step.row) return reconcilers::text_of(*step.row, locale);
+  if (step.reported) return step.reported->check + (locale == language::zh ? "：" : ": ") + step.reported->found;
   if (step.is == outcome::skipped)
     return locale == language::zh ? "未检查：取决于另一处问题" : "not looked at: it follows from something else";
   if (step.is == outcome::good) return good_text(step, locale);
@@ -290,6 +291,7 @@ std::string text_of(const step& step, language locale) {
 
 std::string remedy_of(const step& step, std::string_view node, language language) {
   if (step.row) return reconcilers::remedy_of(*step.row, language);
+  if (step.reported) return step.reported->remedy;
   if (step.is != outcome::wrong) return {};
   return filled(codes[static_cast<std::size_t>(step.cause)].remedy.in(language), step, node, language);
 }

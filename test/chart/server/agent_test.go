@@ -66,8 +66,11 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 	}
 	for _, row := range []struct{ node, status, refusal string }{
 		{"gpu-1", cards, ""},
+		{"gpu-1", `{"preflight": [{"check": "cdi", "state": "failed", "found": "f", "remedy": "r"}], "conditions": [{"type": "PreflightPassed", "status": "False", "reason": "R",
+			"message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`, ""},
+		{"gpu-1", `{"preflight": [{"check": "cdi", "state": "bad"}]}`, `Unsupported value: "bad"`},
 		{"gpu-2", cards, "the agent of node gpu-1 may write the AcceleratorNode of its own node only, and this is gpu-2"},
-		{"gpu-1", `{"phase": "Stuck"}`, "status.phase belongs to the operator; an agent may write driver, cards, preflight and the condition CardsHealthy"},
+		{"gpu-1", `{"phase": "Stuck"}`, "status.phase belongs to the operator; an agent may write driver, cards, preflight and the conditions CardsHealthy and PreflightPassed"},
 		{"gpu-1", `{"restore": ["GPU-a"]}`, "status.restore belongs to the operator"},
 		{"gpu-1", `{"requestedMode": "vgpu"}`, "status.requestedMode belongs to the operator"},
 		{"gpu-1", `{"conditions": [{"type": "Ready", "status": "False", "reason": "R", "message": "m", "lastTransitionTime": "2026-07-01T00:00:00Z"}]}`,
@@ -110,7 +113,27 @@ func TestS5_an_agent_writes_about_its_own_node_and_only_its_own_fields(t *testin
 type reported struct {
 	Driver     struct{ Version, Cuda, Boot string }
 	Cards      []struct{ UUID, Model, Health string }
+	Preflight  []struct{ Check, State, Found, Remedy string }
 	Conditions []struct{ Type, Status, Reason, Message string }
+}
+
+// condition says status and reason of one, and its message.
+func (r reported) condition(kind string) (status, reason, message string) {
+	for _, one := range r.Conditions {
+		if one.Type == kind {
+			return one.Status, one.Reason, one.Message
+		}
+	}
+	return
+}
+
+func (r reported) check(name string) (state, found, remedy string) {
+	for _, row := range r.Preflight {
+		if row.Check == name {
+			return row.State, row.Found, row.Remedy
+		}
+	}
+	return
 }
 
 func statusOf(t *testing.T, node string) (out reported) {
@@ -157,9 +180,18 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace()
+	// The files of a node with a toolkit that is too old; its other folders are not mounted.
+	node := t.TempDir()
+	toolkit := func(version string) {
+		folder := filepath.Join(node, "usr/lib64")
+		if os.RemoveAll(folder) != nil || os.MkdirAll(folder, 0o755) != nil || os.WriteFile(filepath.Join(folder, "libnvidia-container.so."+version), nil, 0o644) != nil {
+			t.Fatal("no node")
+		}
+	}
+	toolkit("1.6.0")
 	start := func() *exec.Cmd {
 		t.Helper()
-		cmd := exec.Command(operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1")
+		cmd := exec.Command(operator, "agent", "--kubeconfig", file, "--node-name", "gpu-1", "--node-root", node)
 		cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(folder, "node.json"))
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -189,16 +221,26 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 	}
 
 	agent := start()
+	await("the first checks are reported", 10*time.Second, func(is reported) bool { return len(is.Preflight) > 5 })
 	await("cards are reported", 10*time.Second, func(is reported) bool {
-		return health(0, "Healthy")(is) && health(1, "Healthy")(is) && is.Cards[0].Model == "Tesla T4" && is.Driver.Version == "535.183.01" &&
-			len(is.Conditions) == 1 && is.Conditions[0].Type == "CardsHealthy" && is.Conditions[0].Status == "True"
+		return health(0, "Healthy")(is) && health(1, "Healthy")(is) && is.Cards[0].Model == "Tesla T4" && is.Driver.Version == "535.183.01" && func() bool { status, _, _ := is.condition("CardsHealthy"); return status == "True" }()
+	})
+	await("a check that failed is reported, with what to do", 10*time.Second, func(is reported) bool {
+		state, found, remedy := is.check("container_toolkit")
+		status, reason, message := is.condition("PreflightPassed")
+		unseen, why, _ := is.check("device_nodes")
+		_, driver, _ := is.check("driver")
+		return state == "failed" && found == "1.6.0" && strings.HasPrefix(remedy, "install nvidia-container-toolkit 1.7.0 or newer") && status == "False" &&
+			reason == "CheckFailed" && strings.HasPrefix(message, "failed: container_toolkit (1.6.0)") && unseen == "unknown" &&
+			why == "/dev of the node is not mounted at "+node+"/dev" && driver == "535.183.01"
 	})
 	second := fixture["cards"].([]any)[1].(map[string]any)
 	fixture["events"] = []any{map[string]any{"sequence": 1, "card": second["uuid"], "xid": 31}, map[string]any{"sequence": 2, "card": second["uuid"], "xid": 48}}
 	replace()
 	// The watch of kubectl and this loop are in the figure.
 	await("a fatal XID withdraws the card", 2*time.Second, health(1, "XID 48"))
-	if is := statusOf(t, "gpu-1"); is.Cards[0].Health != "Healthy" || is.Conditions[0].Reason != "CardUnhealthy" || !strings.Contains(is.Conditions[0].Message, second["uuid"].(string)) {
+	is := statusOf(t, "gpu-1")
+	if _, reason, message := is.condition("CardsHealthy"); is.Cards[0].Health != "Healthy" || reason != "CardUnhealthy" || !strings.Contains(message, second["uuid"].(string)) {
 		t.Errorf("only the second card is sick: %+v", is)
 	}
 
@@ -216,10 +258,16 @@ func TestS1_the_agent_reports_cards_and_withdraws_a_sick_one(t *testing.T) {
 	fixture["driver"] = nil
 	replace()
 	await("the driver is unloaded", 5*time.Second, health(0, "NoDriver"))
+	toolkit("1.17.8")
 	fixture["driver"] = driverFacts
 	replace()
 	await("the driver is loaded anew, and all cards begin again", 5*time.Second, func(is reported) bool { return health(0, "Healthy")(is) && health(1, "Healthy")(is) })
 
+	await("with the driver the files are read again", 10*time.Second, func(is reported) bool {
+		state, found, remedy := is.check("container_toolkit")
+		status, _, _ := is.condition("PreflightPassed")
+		return state == "ok" && found == "1.17.8" && remedy == "" && status == "True"
+	})
 	second["lost"] = true
 	replace()
 	await("a card falls off the bus", 5*time.Second, health(1, "Lost"))

@@ -92,6 +92,9 @@ fleet small_fleet() {
   out.accelerators.emplace("gpu-1", anode("gpu-1", "vgpu", "vgpu", "Ready", "Enrolled", "allocatable"));
   out.accelerators.emplace("gpu-2", anode("gpu-2", "vgpu", "pgpu", "Draining", "PodsHoldCards", "waits"));
   out.accelerators.at("gpu-2").mode.blockers = {"team/train"};
+  out.accelerators.at("gpu-2").reported = {{"cgroup", "v2", "ok"},
+                                           {"cdi", "an old one", "failed", "renew it"},
+                                           {"dev_char", "no link", "warning", "make links"}};
   out.accelerators.emplace("gpu-3", anode("gpu-3", "vgppu", "none", "Refused", "UnknownMode",
                                           "label nvidia-device-enable=vgppu names no mode we know"));
   kube::daemon_set set;

@@ -267,7 +267,7 @@ TEST(verify_verb, S4_what_is_wrong_comes_with_what_to_do) {
   cluster.pods.front() =
       pod("quartermaster", "gpu-manager-daemonset-x", "gpu-1", {{"quartermaster.io/module", "vgpu"}}, {}, false);
   cluster.lease_holder.clear();
-  cluster.preflight = {{{"check", "container_toolkit"}, {"ok", false}, {"found", "1.6.0"}}};
+  cluster.preflight = {{{"check", "container_toolkit"}, {"state", "failed"}, {"found", "1.6.0"}}};
   const auto found = cluster.walked();
   const auto text = printed(found, "en");
   EXPECT_THAT(text, HasSubstr("cluster: 1 problem\n  WRONG   leader         no operator leads"));
@@ -280,6 +280,35 @@ TEST(verify_verb, S4_what_is_wrong_comes_with_what_to_do) {
   EXPECT_EQ(all.at("nodes").at(0).at("problems"), 1);
   EXPECT_EQ(all.at("cluster").back().at("code"), "leader_missing");
   EXPECT_THAT(all.at("cluster").back().at("remedy").at("zh").get<std::string>(), HasSubstr("请启动 Operator"));
+}
+
+TEST(verify_verb, S1_checks_of_the_agent_are_shown_as_it_judged_them) {
+  cluster cluster;
+  cluster.preflight = {
+      {{"check", "nouveau"}, {"state", "ok"}, {"found", "not loaded"}},
+      {{"check", "cdi"}, {"state", "failed"}, {"found", "old\x1b[2J"}, {"remedy", "renew it"}},
+      {{"check", "dev_char"}, {"state", "warning"}, {"found", "no link"}, {"remedy", "make links"}},
+      {{"check", "kubelet_pod_resources"}, {"state", "unknown"}, {"found", "/var is not mounted"}},
+      {{"check", "container_toolkit"}, {"state", "unknown"}, {"found", "/usr is not mounted"}},
+      {{"check", "cgroup"}, {"state", "ok"}, {"found", "v1"}},
+  };
+  const auto found = cluster.walked();
+  const auto text = printed(found, "en", "wide");
+  EXPECT_THAT(text, HasSubstr("gpu-1 (vgpu): 1 problem\n"));
+  EXPECT_THAT(text, HasSubstr("  WRONG   preflight      cdi: old\\u{1b}[2J\n                         do: renew it\n"));
+  EXPECT_THAT(text, HasSubstr("preflight      dev_char: no link\n                         do: make links\n"));
+  EXPECT_THAT(text, HasSubstr("  ok      preflight      nouveau: not loaded\n"));
+  EXPECT_THAT(text, HasSubstr("preflight      kubelet_pod_resources: /var is not mounted\n"));
+  EXPECT_THAT(text, HasSubstr("preflight      NVIDIA container toolkit is not reported: /usr is not mounted"));
+  EXPECT_THAT(text, HasSubstr("  ok      preflight      cgroup: v1\n"));
+  const auto all = json::parse(printed(found, "en", "json"));
+  std::map<std::string, std::string> outcomes;
+  for (const auto& step : all.at("nodes").at(0).at("steps"))
+    if (step.contains("check")) outcomes[step.at("check")] = step.at("outcome");
+  EXPECT_EQ(outcomes.at("cdi"), "wrong");
+  EXPECT_EQ(outcomes.at("dev_char"), "warning");
+  EXPECT_EQ(outcomes.at("container_toolkit"), "unknown");
+  EXPECT_EQ(outcomes.at("kubelet_pod_resources"), "unknown");
 }
 
 TEST(verify_verb, texts_of_the_cluster_neither_break_a_line_nor_reach_the_terminal) {

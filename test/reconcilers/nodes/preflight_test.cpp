@@ -230,9 +230,17 @@ TEST(preflight, facts_come_from_feature_discovery_labels_new_and_old) {
 
 TEST(preflight, what_the_agent_found_takes_the_place_of_labels) {
   auto known = facts_of(labelled({{"nvidia.com/cuda.driver-version.full", "550.144.03"}}));
-  const agent_row reported[] = {
-      {"driver", "470.256.02"}, {"container_toolkit", "1.6.0"}, {"from_a_newer_agent", "x"}, {"cgroup", ""}};
+  const agent_row reported[] = {{"driver", "470.256.02"},
+                                {"container_toolkit", "1.6.0", "failed"},
+                                {"from_a_newer_agent", "x", "warning", "y"},
+                                {"cgroup", "no mount", "unknown"},
+                                {"fabric_manager", "active", "ok"}};
   take_in(known, reported);
+  EXPECT_EQ(agent_checks(known), (std::vector<agent_row>{{"from_a_newer_agent", "x", "warning", "y"}}));
+  EXPECT_EQ(row_of(known, modules::pgpu, check::cgroup).reason, "no mount");
+  EXPECT_THAT(text_of(row_of(known, modules::pgpu, check::cgroup), language::en),
+              HasSubstr("cgroup is not reported: no mount"));
+  EXPECT_EQ(row_of(known, modules::pgpu, check::fabric_manager).is, verdict::passed) << "the agent has seen a switch";
   EXPECT_EQ(known.driver, "470.256.02");
   EXPECT_EQ(known.toolkit, "1.6.0");
   EXPECT_EQ(known.cgroup, "");

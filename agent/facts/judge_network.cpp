@@ -1,0 +1,151 @@
+// RDMA: adapters, what they need of the driver, and how near they are to the cards.
+
+#include <algorithm>
+
+#include "agent/facts/judge.hpp"
+#include "text/list.hpp"
+#include "text/text.hpp"
+
+namespace agent::facts {
+namespace {
+
+/// Adapters that can do RDMA, as NFD knows them (Mellanox), and those of clouds (Alibaba's eRDMA, Amazon's EFA).
+bool is_adapter(const pci_device& device) {
+  constexpr unsigned mellanox = 0x15b3, alibaba = 0x1ded, erdma = 0x107f, amazon = 0x1d0f, efa = 0xefa0;
+  return device.vendor == mellanox || (device.vendor == alibaba && device.device == erdma) ||
+         (device.vendor == amazon && (device.device & 0xfff0U) == efa);
+}
+
+row rdma_row(const node& node) {
+  if (!node.rdma) return {"rdma", state::unknown, node.rdma.error(), {}};
+  if (!node.rdma->empty()) {
+    // Together with cards: a driver later than 470 (reconcilers/nodes/preflight.cpp).
+    const auto driver = version_parts(node.module_version);
+    if (!driver.empty() && driver.front() <= 470)
+      return {"rdma", state::warning, "available", "RDMA to cards needs a driver later than 470: upgrade it"};
+    return {"rdma", state::ok, "available", {}};
+  }
+  if (!node.pci) return {"rdma", state::unknown, node.pci.error(), {}};
+  if (std::ranges::any_of(*node.pci, is_adapter))
+    return {"rdma", state::warning, "capable",
+            "an adapter is there and its RDMA modules are not loaded: modprobe mlx5_ib (or erdma, efa), or install "
+            "rdma-core; cards work without"};
+  return {"rdma", state::ok, "none", {}};
+}
+
+row ports_row(const std::vector<rdma_device>& devices) {
+  std::vector<std::string> idle;
+  for (const auto& device : devices)
+    for (const auto& port : device.idle_ports) idle.push_back(device.name + " port " + port);
+  if (idle.empty()) return {"rdma_ports", state::ok, "all active", {}};
+  return {
+      "rdma_ports", state::warning, text::some_of(idle, 4),
+      "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
+      "can be left so"};
+}
+
+/// A module, or DMA-BUF, which the open kernel modules have with a kernel of 5.12 or newer (NVIDIA, GPUDirect RDMA).
+row peer_memory_row(const node& node) {
+  if (!node.modules) return {"peermem", state::unknown, node.modules.error(), {}};
+  for (const std::string name : {"nvidia_peermem", "nv_peer_mem"})
+    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {"peermem", state::ok, name, {}};
+  const auto kernel = version_parts(node.kernel.value_or(""));
+  if (node.is_open_module && kernel >= std::vector{5, 12}) return {"peermem", state::ok, "DMA-BUF", {}};
+  return {"peermem", state::warning, "nvidia_peermem is not loaded",
+          "adapters cannot reach the memory of cards by themselves (GPUDirect RDMA): modprobe nvidia-peermem, and add "
+          "it to /etc/modules-load.d"};
+}
+
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> out;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const auto end = std::min(path.find('/', begin), path.size());
+    if (end > begin) out.push_back(path.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return out;
+}
+
+/// How near two devices are, in the words of `nvidia-smi topo -m`: the less, the nearer.
+enum class distance : unsigned char { bridge, bridges, host_bridge, numa_node, system };
+constexpr std::string_view words[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+
+distance distance_between(const pci_device& card, const rdma_device& adapter) {
+  const auto left = parts_of(card.path), right = parts_of(adapter.path);
+  const auto common = static_cast<std::size_t>(std::ranges::mismatch(left, right).in1 - left.begin());
+  const auto root = std::ranges::find_if(left, [](const std::string& part) { return part.starts_with("pci"); });
+  const auto depth = static_cast<std::size_t>(root - left.begin()) + 1;  // of what hangs on the host bridge
+  const bool is_numa_known = card.numa >= 0 && adapter.numa >= 0;
+  if (common < depth) return is_numa_known && card.numa == adapter.numa ? distance::numa_node : distance::system;
+  if (common == depth) return distance::host_bridge;
+  const bool is_one_switch = left.size() - common <= 2 && right.size() - common <= 2;
+  return is_one_switch ? distance::bridge : distance::bridges;
+}
+
+row affinity_row(const std::vector<pci_device>& devices, const std::vector<rdma_device>& adapters) {
+  std::vector<std::string> found, far;
+  for (const auto& card : devices) {
+    if (!card.is_card() || card.path.empty()) continue;
+    auto nearest = distance::system;
+    std::vector<std::string> names;
+    for (const auto& adapter : adapters) {
+      if (adapter.path.empty()) continue;
+      const auto length = distance_between(card, adapter);
+      if (length < nearest) names.clear();
+      nearest = std::min(nearest, length);
+      if (length == nearest) names.push_back(adapter.name);
+    }
+    if (names.empty()) continue;
+    found.push_back(card.address + " " + std::string(words[static_cast<std::size_t>(nearest)]) + " " +
+                    text::joined(names, "+"));
+    if (nearest > distance::bridges) far.push_back(card.address);
+  }
+  if (found.empty()) return {"rdma_affinity", state::unknown, "the adapters are no PCI devices", {}};
+  if (far.empty()) return {"rdma_affinity", state::ok, text::joined(found), {}};
+  return {"rdma_affinity", state::warning, text::joined(found),
+          "no adapter is below a PCIe switch with " + text::some_of(far) +
+              ": their traffic crosses the host bridge; put adapters next to cards, or let such jobs use other cards"};
+}
+
+/// A card that a hypervisor has cut is called after its profile: "NVIDIA A40-48Q", "GRID T4-16C".
+bool is_vgpu(std::string_view model) {
+  if (model.empty() || !std::string_view("QCAB").contains(model.back())) return false;
+  model.remove_suffix(1);
+  const auto digits = model.size() - (model.find_last_not_of("0123456789") + 1);
+  return digits > 0 && digits < model.size() && model[model.size() - digits - 1] == '-';
+}
+
+}  // namespace
+
+void judge_network(const node& node, const cards::inventory* inventory, std::vector<row>& rows) {
+  rows.push_back(rdma_row(node));
+  if (!node.rdma || node.rdma->empty()) return;
+  rows.push_back(ports_row(*node.rdma));
+  if (!is_driven(node, inventory)) return;
+  rows.push_back(peer_memory_row(node));
+  const bool has_cards = node.pci && std::ranges::any_of(*node.pci, &pci_device::is_card);
+  if (has_cards) rows.push_back(affinity_row(*node.pci, *node.rdma));
+}
+
+void judge_machine(const node& node, const cards::inventory* inventory, std::vector<row>& rows) {
+  const auto vgpu = inventory ? std::ranges::find_if(inventory->cards, is_vgpu, &cards::card::model)
+                              : std::vector<cards::card>::const_iterator();
+  if (!inventory || vgpu == inventory->cards.end()) {
+    rows.push_back({"machine", state::ok, (node.is_virtual ? "virtual: " : "physical: ") + node.machine, {}});
+    return;
+  }
+  rows.push_back(
+      {"machine", state::warning, "virtual: " + node.machine + ", with NVIDIA vGPU " + vgpu->model,
+       "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
+       "on the hypervisor"});
+  if (!node.has_license)
+    rows.push_back({"vgpu_license", state::unknown, node.has_license.error(), {}});
+  else if (*node.has_license)
+    rows.push_back({"vgpu_license", state::ok, "configured", {}});
+  else
+    rows.push_back({"vgpu_license", state::failed, "neither a token nor a server is configured",
+                    "put the token of the license server into /etc/nvidia/ClientConfigToken and restart nvidia-gridd; "
+                    "a vGPU without a license becomes slow"});
+}
+
+}  // namespace agent::facts

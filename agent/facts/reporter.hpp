@@ -1,0 +1,61 @@
+#pragma once
+// Keeps the preflight rows of this node's AcceleratorNode true. A thread of its own reads the files: when it starts,
+// every few minutes, and when someone says that something has changed. The rows are judged and written on the loop.
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "agent/cards/inventory.hpp"
+#include "agent/facts/status.hpp"
+#include "controller/clock.hpp"
+#include "kube/client.hpp"
+
+namespace agent::facts {
+
+/// The thread.
+class reader {
+ public:
+  /// `deliver` is called on the thread.
+  reader(facts::folders folders, std::chrono::milliseconds period, std::function<void(node)> deliver);
+  reader(const reader&) = delete;
+  reader& operator=(const reader&) = delete;
+  /// Reads soon instead of after the period.
+  void read_again();
+
+ private:
+  void work(const std::stop_token& stop);
+
+  facts::folders folders_;
+  std::chrono::milliseconds period_;
+  std::function<void(node)> deliver_;
+  std::mutex lock_;
+  std::condition_variable_any changed_;
+  bool is_asked_ = false;
+  std::jthread thread_;  ///< last, so that it ends first
+};
+
+/// What is to be written. Used on the loop only.
+class reporter {
+ public:
+  void take(node seen) { seen_ = std::move(seen); }
+  /// Applies the rows where the object does not say them. At most every few seconds: `due` says when the rest comes.
+  /// @param cards nothing: NVML has not answered yet
+  kube::task<void> write(kube::client& api, const reported_node* object, const cards::inventory* cards);
+  /// When to call `write` again although nothing happened, as controller::boot_now().
+  std::optional<std::chrono::milliseconds> due() const { return due_; }
+
+ private:
+  std::optional<node> seen_;
+  std::uint64_t written_version_ = 0;  ///< of the object that we wrote over; the watch may not have shown more yet
+  std::vector<row> written_;
+  std::chrono::milliseconds began_ = controller::boot_now();
+  std::optional<std::chrono::milliseconds> last_, due_;
+};
+
+}  // namespace agent::facts

@@ -1,0 +1,10 @@
+#pragma once
+// What the node's container runtime is told in its files: containerd (also k3s's), CRI-O, Docker.
+
+#include "agent/facts/node.hpp"
+
+namespace agent::facts {
+
+fact<container_runtime> read_runtime(const files& node);
+
+}  // namespace agent::facts

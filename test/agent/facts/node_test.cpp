@@ -1,0 +1,191 @@
+// What is read of a node's files: runtimes and their formats, sources that differ between systems, hostile files.
+#include "agent/facts/node.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "test/agent/facts/tree.hpp"
+
+namespace agent::facts {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+container_runtime runtime_of(const tree& node) {
+  const auto seen = node.seen();
+  EXPECT_TRUE(seen.runtime) << seen.runtime.error();
+  return seen.runtime.value_or(container_runtime());
+}
+
+TEST(runtimes, containerd_1_and_2_and_their_drop_ins) {
+  const tree node;
+  node.system();
+  auto runtime = runtime_of(node);
+  EXPECT_THAT(runtime.names, ElementsAre("containerd"));
+  EXPECT_EQ(runtime.default_runtime, "nvidia");
+  EXPECT_EQ(runtime.program, "/usr/bin/nvidia-container-runtime");
+  EXPECT_EQ(runtime.uses_cdi, true);
+  EXPECT_TRUE(runtime.uses_systemd);
+  node.put("etc/containerd/config.toml",
+           "version = 3\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\n"
+           "  default_runtime_name = 'runc' # as it comes\n");
+  runtime = runtime_of(node);
+  EXPECT_EQ(runtime.default_runtime, "runc");
+  EXPECT_FALSE(runtime.has_nvidia);
+  EXPECT_EQ(runtime.uses_cdi, true) << "containerd 2 has CDI on by default";
+  EXPECT_FALSE(runtime.uses_systemd);
+  node.put("etc/containerd/config.toml",
+           "version = 2\nimports = ['/etc/containerd/conf.d/*.toml', \"/etc/containerd/one\"]\n");
+  node.put("etc/containerd/conf.d/nvidia.toml",
+           "[plugins.\"io.containerd.grpc.v1.cri\".containerd]\ndefault_runtime_name = \"nvidia\"\n");
+  node.put("etc/containerd/conf.d/readme", "default_runtime_name = \"none\"\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  EXPECT_EQ(runtime_of(node).uses_cdi, std::nullopt) << "no one says it";
+  node.put("etc/containerd/one", "[plugins.x.containerd]\ndefault_runtime_name = \"runc\"\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "runc") << "the last import wins";
+  node.remove("etc/containerd");
+  EXPECT_EQ(runtime_of(node).default_runtime, "runc") << "without a file";
+}
+
+TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
+  const tree node;
+  node.system();
+  node.put("run/crio/crio.sock");
+  EXPECT_EQ(runtime_of(node).default_runtime, "crun");
+  node.put("etc/crio/crio.conf.d/99-nvidia.conf",
+           "[crio.runtime]\ndefault_runtime = \"nvidia\"\n[crio.runtime.runtimes.nvidia]\n"
+           "runtime_path = \"/usr/bin/nvidia-container-runtime\"\n");
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  EXPECT_EQ(runtime_of(node).program, "/usr/bin/nvidia-container-runtime");
+  node.remove("run/crio");
+  node.put("run/cri-dockerd.sock");
+  node.put("etc/docker/daemon.json", R"({"runtimes": {"nvidia": {"path": "nvidia-container-runtime"}},
+                                         "exec-opts": ["native.cgroupdriver=systemd"]})");
+  EXPECT_EQ(runtime_of(node).default_runtime, "runc");
+  EXPECT_TRUE(runtime_of(node).has_nvidia);
+  EXPECT_TRUE(runtime_of(node).uses_systemd);
+  node.put("etc/docker/daemon.json", R"({"default-runtime": "nvidia"})");
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  node.put("etc/docker/daemon.json", "{");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/docker/daemon.json is no JSON object");
+  node.remove("run/cri-dockerd.sock");
+  node.remove("run/containerd");
+  node.put("run/k3s/containerd/containerd.sock");
+  node.put("var/lib/rancher/rke2/agent/etc/containerd/config.toml", tree::containerd);
+  EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
+  node.remove("var");
+  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var of the node is not mounted"));
+  node.remove("run/k3s");
+  EXPECT_THAT(node.seen().runtime.error(), HasSubstr("no container runtime has a socket"));
+}
+
+TEST(sources, of_the_toolkit_version) {
+  const tree node;
+  node.system();
+  EXPECT_EQ(node.seen().toolkit, "1.17.8");
+  node.remove("usr/lib/x86_64-linux-gnu");
+  EXPECT_EQ(node.seen().toolkit.error(), "/usr/bin/nvidia-container-runtime is there, and no file says its version");
+  node.remove("usr/bin/nvidia-container-runtime");
+  EXPECT_EQ(node.seen().toolkit, "missing");
+  node.put("usr/local/nvidia/toolkit/libnvidia-container.so.1.16.2");
+  EXPECT_EQ(node.seen().toolkit, "1.16.2") << "the GPU Operator's";
+}
+
+TEST(sources, of_the_driver_and_its_flavor) {
+  const tree node;
+  node.system();
+  EXPECT_EQ(node.seen().module_version, "");
+  node.driver("550.90.07", 1, false);
+  EXPECT_EQ(node.seen().module_version, "550.90.07");
+  EXPECT_FALSE(node.seen().is_open_module);
+  node.remove("sys/module/nvidia");
+  EXPECT_EQ(node.seen().module_version, "550.90.07") << "as /proc/driver/nvidia/version says";
+  node.driver("570.124.06", 1, true);
+  node.remove("sys/module/nvidia");
+  EXPECT_EQ(node.seen().module_version, "570.124.06");
+  EXPECT_TRUE(node.seen().is_open_module);
+  EXPECT_EQ(node.seen().uvm_major, "511");
+}
+
+TEST(sources, of_kernels_that_have_a_driver) {
+  const tree node;
+  node.system("6.1.0-21-amd64");
+  node.put("usr/lib/modules/6.8.0-45-generic/kernel/nvidia-550/nvidia.ko");
+  node.put("usr/lib/modules/5.14.0-427.el9.x86_64/extra/nvidia.ko.xz");
+  node.put("usr/lib/modules/6.1.0-22-amd64/kernel/drivers/video/nvidiafb.ko");
+  EXPECT_THAT(*node.seen().driver_kernels, ElementsAre("5.14.0-427.el9.x86_64", "6.1.0-21-amd64", "6.8.0-45-generic"));
+  node.remove("usr/lib/modules");
+  node.put("lib/modules/4.18.0/weak-updates/nvidia/nvidia.ko");
+  EXPECT_THAT(*node.seen().driver_kernels, ElementsAre("4.18.0")) << "where /lib is no part of /usr";
+}
+
+TEST(sources, of_the_cgroup_mode) {
+  const tree node;
+  node.system();
+  EXPECT_EQ(node.seen().cgroup, "v2");
+  node.put("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(node.seen().cgroup, "v2");
+  node.put("proc/self/cgroup", "12:devices:/kubepods\n1:name=systemd:/\n0::/system.slice\n");
+  EXPECT_EQ(node.seen().cgroup, "v1") << "both at once";
+  node.put("proc/self/cgroup", "3:cpu,cpuacct:/\n2:memory:/\n");
+  EXPECT_EQ(node.seen().cgroup, "v1");
+  node.put("proc/self/cgroup", "");
+  EXPECT_FALSE(node.seen().cgroup);
+}
+
+TEST(sources, of_CDI_specifications_in_YAML_and_JSON) {
+  const tree node;
+  node.system();
+  node.put("etc/cdi/nvidia.yaml", specification("550.90.07", 2));
+  node.put("run/cdi/k8s.device-plugin.nvidia.com-gpu.json",
+           R"({"cdiVersion":"0.5.0","kind":"k8s.device-plugin.nvidia.com/gpu","devices":[{"containerEdits":
+               {"deviceNodes":[{"path":"/dev/nvidia0"},{"path":"/dev/nvidia-uvm"},{"path":"/dev/nvidia-caps/nvidia-cap3"}]}}]})");
+  node.put("run/cdi/intel.yaml", "cdiVersion: 0.5.0\nkind: intel.com/gpu\n");
+  const auto specs = node.seen().cdi.value();
+  ASSERT_EQ(specs.size(), 2U);
+  EXPECT_THAT(specs[0].drivers, ElementsAre("550.90.07"));
+  EXPECT_THAT(specs[0].devices, ElementsAre("nvidia0", "nvidia1"));
+  EXPECT_TRUE(specs[1].is_complete);
+  EXPECT_THAT(specs[1].devices, ElementsAre("nvidia0"));
+}
+
+// What someone else put there: nothing hangs, nothing crashes, nothing outside is read.
+TEST(hostile_files, are_values) {
+  const good_node node;
+  node.remove("etc/containerd/config.toml");
+  ASSERT_EQ(::mkfifo((node.root / "etc/containerd/config.toml").c_str(), 0644), 0);
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is no file");
+  node.remove("etc/containerd/config.toml");
+  node.folder("etc/containerd/config.toml");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml is no file");
+  node.put("etc/containerd/config.toml", std::string("imports = [\n\"/etc/containerd/a*\n[[[\n= \n[\"\n\0\xff", 40));
+  node.put("etc/cdi/nvidia.yaml", std::string(5'000'000, '/'));
+  node.put("proc/driver/nvidia/version", "  \n");
+  node.put("proc/devices", " nvidia-uvm\n");
+  node.put("sys/bus/pci/devices/0000:3d:00.0/vendor", "0xzz");
+  node.link("etc/docker", "docker");
+  node.put("var/lib/dpkg/status", "\nPackage: nvidia-fabricmanager-550");
+  for (const auto& row : node.rows()) EXPECT_FALSE(row.check.empty());
+}
+
+TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missing) {
+  const good_node node;
+  node.link("etc/containerd", "/opt/somewhere/containerd");
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd is a link to what is not mounted");
+}
+
+TEST(hostile_files, what_may_not_be_read_is_unknown) {
+  if (::geteuid() == 0) {
+    // Root reads everything: the words of the error are what is compared.
+    const files root("/");
+    EXPECT_FALSE(root.text("/proc/self/mem"));
+    return;
+  }
+  const good_node node;
+  node.put("etc/containerd/config.toml", tree::containerd, 0);
+  EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd/config.toml cannot be read: Permission denied");
+}
+
+}  // namespace
+}  // namespace agent::facts

@@ -1,0 +1,79 @@
+#include "agent/facts/status.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "agent/facts/reporter.hpp"
+
+namespace agent::facts {
+namespace {
+
+const std::vector<row> rows{{"driver", state::ok, "550.90.07", ""},
+                            {"cdi", state::failed, "old", "renew it"},
+                            {"persistence", state::warning, "off", "switch it on"},
+                            {"cgroup", state::unknown, "not mounted", ""}};
+
+reported_node written(const nlohmann::json& status) {
+  const nlohmann::json object = {{"apiVersion", "quartermaster.io/v1alpha1"},
+                                 {"kind", "AcceleratorNode"},
+                                 {"metadata", {{"name", "gpu-1"}, {"uid", "u"}, {"resourceVersion", "7"}}},
+                                 {"status", status}};
+  auto out = reported_node::decode(object.dump());
+  EXPECT_TRUE(out);
+  return *out;
+}
+
+TEST(preflight_status, sums_up_in_a_condition_and_is_read_back_as_it_was_written) {
+  const auto status = status_of(rows, {}, "2026-07-01T00:00:00Z");
+  const auto& condition = status["conditions"][0];
+  EXPECT_EQ(condition["type"], "PreflightPassed");
+  EXPECT_EQ(condition["status"], "False");
+  EXPECT_EQ(condition["reason"], "CheckFailed");
+  EXPECT_EQ(condition["message"],
+            "failed: cdi (old); warnings: persistence (off); not known: cgroup; status.preflight says what to do");
+  const auto node = written(status);
+  EXPECT_EQ(node.rows, rows);
+  EXPECT_TRUE(says(node, rows));
+  auto others = rows;
+  others[3].found = "another reason";
+  EXPECT_FALSE(says(node, others));
+  others = {rows[0]};
+  EXPECT_FALSE(says(node, others));
+}
+
+TEST(preflight_status, a_condition_keeps_its_time_while_it_stays_the_same) {
+  const auto node = written(status_of(rows, {}, "2026-07-01T00:00:00Z"));
+  EXPECT_EQ(status_of(rows, node, "2026-07-02T00:00:00Z")["conditions"][0]["lastTransitionTime"],
+            "2026-07-01T00:00:00Z");
+  const auto passed = status_of({rows[0]}, node, "2026-07-02T00:00:00Z")["conditions"][0];
+  EXPECT_EQ(passed["lastTransitionTime"], "2026-07-02T00:00:00Z");
+  EXPECT_EQ(passed["status"], "True");
+  EXPECT_EQ(passed["message"], "1 check passed");
+}
+
+TEST(preflight_status, of_another_shape_is_no_crash) {
+  for (const auto* status : {R"({"preflight": [1, null, {}], "conditions": []})", R"({"preflight": {}})", "{}"})
+    EXPECT_FALSE(says(written(nlohmann::json::parse(status)), rows)) << status;
+}
+
+TEST(reader, reads_at_once_and_again_when_it_is_asked) {
+  std::mutex lock;
+  std::condition_variable came;
+  int times = 0;
+  reader reader({"/nowhere", "/nowhere"}, std::chrono::hours(1), [&](const node&) {
+    const std::lock_guard hold(lock);
+    ++times;
+    came.notify_all();
+  });
+  std::unique_lock hold(lock);
+  ASSERT_TRUE(came.wait_for(hold, std::chrono::seconds(10), [&] { return times == 1; }));
+  hold.unlock();
+  reader.read_again();
+  hold.lock();
+  EXPECT_TRUE(came.wait_for(hold, std::chrono::seconds(10), [&] { return times == 2; }));
+}
+
+}  // namespace
+}  // namespace agent::facts

@@ -63,7 +63,7 @@ func aFreePort(t *testing.T) string {
 }
 
 // The program with the rights of the chart, cards of the stand-in, a real API server, and what a real kubelet answered.
-func TestS28_the_agent_serves_what_each_pod_uses(t *testing.T) {
+func TestS73_the_agent_serves_what_each_pod_uses(t *testing.T) {
 	driver := filepath.Join(chart.Root(), "build/dev/nvml")
 	if _, err := os.Stat(filepath.Join(driver, "libnvidia-ml.so.1")); err != nil {
 		t.Fatal("no stand-in for the card: ./dev build dev nvml_standin")

@@ -17,6 +17,7 @@ struct cgroup_case {
   std::string text;
   owner_kind kind;
   std::string container, pod_uid;
+  friend void PrintTo(const cgroup_case& cgroup_case, std::ostream* out) { *out << cgroup_case.name; }
 };
 
 class cgroups : public testing::TestWithParam<cgroup_case> {};

@@ -42,11 +42,12 @@ std::string pod_in(std::string_view folder) {
   return has_length && digits.size() == 32 && is_hexadecimal(digits) ? uid : "";
 }
 
-/// The outermost container of a pod in the path: a container may make cgroups of its own.
+/// The outermost container of a pod in the path: a container may make cgroups of its own. Where kubelet and runtime
+/// have different cgroup drivers, a folder is "kubepods-podUID.slice:cri-containerd:ID".
 std::optional<process_owner> owner_in_path(std::string_view path) {
   process_owner out;
   while (!path.empty()) {
-    const auto end = std::min(path.find('/'), path.size());
+    const auto end = std::min(path.find_first_of("/:"), path.size());
     const auto folder = path.substr(0, end);
     path.remove_prefix(std::min(end + 1, path.size()));
     if (out.pod_uid.empty()) {

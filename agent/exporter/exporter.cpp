@@ -53,6 +53,12 @@ void exporter::take(std::vector<cards::card_usage> usage) {
   read_at_ = controller::boot_now();
 }
 
+void exporter::count_xid(const std::string& card, std::uint64_t xid) {
+  constexpr std::size_t most = 1'000;
+  const std::pair key(card, xid);
+  if (xids_.size() < most || xids_.contains(key)) ++xids_[key];
+}
+
 boost::asio::awaitable<void> exporter::ask_kubelet() {
   std::string trouble;
   for (;;) {

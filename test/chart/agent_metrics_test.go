@@ -26,7 +26,7 @@ func agent(t *testing.T, metrics string) string {
 }
 
 // Each privilege comes with the value that asks for it, and with no other.
-func TestS28_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing.T) {
+func TestS5_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing.T) {
 	const (
 		pods   = "resources: [pods]\n    verbs: [list, watch]"
 		host   = "hostPID: true"

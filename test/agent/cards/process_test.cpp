@@ -17,6 +17,7 @@ struct cgroup_case {
   std::string text;
   owner_kind kind;
   std::string container, pod_uid;
+  friend void PrintTo(const cgroup_case& cgroup_case, std::ostream* out) { *out << cgroup_case.name; }
 };
 
 class cgroups : public testing::TestWithParam<cgroup_case> {};
@@ -56,6 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
                     container, uid},
         cgroup_case{"below_another_root", "0::/outer/kubelet.slice/kubepods/pod" + uid + "/" + container, pod,
                     container, uid},
+        cgroup_case{"drivers_that_differ",
+                    "5:devices:/system.slice/containerd.service/kubepods-besteffort-pod" + uid_of_slice +
+                        ".slice:cri-containerd:" + container + "\n",
+                    pod, container, uid},
         cgroup_case{"static_pod", "0::/kubepods/pod0123456789abcdef0123456789abcdef/" + container, pod, container,
                     "0123456789abcdef0123456789abcdef"},
         cgroup_case{"no_container_yet", slices + "\n", pod, "", uid},

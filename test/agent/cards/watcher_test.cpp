@@ -75,6 +75,24 @@ TEST(watcher, delivers_an_xid_with_its_card) {
   EXPECT_EQ(seen.event->card, text_at(content, "/cards/1/uuid"));
 }
 
+TEST(watcher, delivers_what_is_used_every_period_where_it_is_asked_for) {
+  const machine machine("t4_pair");
+  deliveries seen;
+  const watcher watcher({.root = machine.root,
+                         .driver_cards = machine.root / "gpus",
+                         .period = 50ms,
+                         .retry = 50ms,
+                         .reads_usage = true,
+                         .proc = machine.root},
+                        [&seen](sighting sighting) { seen.add(std::move(sighting)); });
+  EXPECT_TRUE(seen.next().now);
+  for (int i = 0; i < 3; ++i) {
+    const auto next = seen.next();
+    ASSERT_TRUE(next.usage);
+    EXPECT_EQ(next.usage->size(), 2U);
+  }
+}
+
 TEST(watcher, names_the_card_that_fell_off_the_bus) {
   watched node("t4_pair");
   node.seen_.next();

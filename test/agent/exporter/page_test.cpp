@@ -54,7 +54,7 @@ std::string text_of(const page& page) {
   return text.take();
 }
 
-TEST(exporter_page, has_labels_and_base_units) {
+TEST(exporter_page, S75_has_labels_and_base_units) {
   const auto text = text_of(one_card());
   const std::string card = R"({node="gpu-1",uuid="GPU-1",model="Tesla T4",mode="pgpu")";
   const auto share = card + R"(,namespace="team-a",pod="train-0",container="main"})";

@@ -91,6 +91,15 @@ func (h *hall) report(node, first, second string) {
 	h.must(err)
 }
 
+// knowCards: from now on the checker of placements knows the cards that agents report.
+func (h *hall) knowCards() {
+	h.t.Helper()
+	var err error
+	h.book, err = h.PlacementBook(h.ctx, fpga)
+	h.must(err)
+	h.must(h.book.Follow(h.ctx, h.Cluster))
+}
+
 // told are the notes of events with this reason on an object.
 func (h *hall) told(kind, name, reason string) string {
 	h.t.Helper()
@@ -128,6 +137,7 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }
 	}
 	h.eventually(20*time.Second, "the agent reports", healthy(1, "Healthy"))
+	h.knowCards()
 	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
 	h.create(pod("one", share))
 	p := h.awaitBound("one", 20*time.Second)
@@ -192,6 +202,7 @@ func TestS20_a_brake_keeps_a_fleet_alive(t *testing.T) {
 	for i := range 5 {
 		h.report(fmt.Sprintf("vgpu-%d", i), "Healthy", "Healthy")
 	}
+	h.knowCards()
 	condition := func() (status, message string) {
 		p, err := h.Dynamic.Resource(kit.Policies).Get(h.ctx, "default", metav1.GetOptions{})
 		h.must(err)

@@ -84,7 +84,7 @@ void driver::run() {
   });
   loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
-  if (watcher_->silence() > patience) {  // its thread cannot be joined
+  if (!watcher_->end_within(std::chrono::seconds(2))) {  // it hangs in the driver
     log::flush();
     std::_Exit(0);
   }
@@ -207,10 +207,10 @@ void driver::tell(const inventory& report) {
     auto& before = defects_[card.uuid];
     if (before == card.defect) continue;
     const bool is_sick = !card.defect.empty();
-    events_.record(node, is_sick ? controller::event_type::warning : controller::event_type::normal,
-                   is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
-                   "card " + card.uuid + " (" + card.model + ")" +
-                       (is_sick ? " is sick: " + card.defect : " is in order again"));
+    events_.record(
+        node, is_sick ? controller::event_type::warning : controller::event_type::normal,
+        is_sick ? "CardUnhealthy" : "CardHealthy", "Report",
+        "card " + card.uuid + " (" + card.model + ")" + (is_sick ? " is sick: " + card.defect : " is in order again"));
     before = card.defect;
   }
 }

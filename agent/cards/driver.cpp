@@ -113,7 +113,7 @@ kube::result<void> driver::run() {
   });
   loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
-  if (watcher_->silence() > patience) {  // its thread cannot be joined
+  if (!watcher_->end_within(std::chrono::seconds(2))) {  // it hangs in the driver
     log::flush();
     std::_Exit(0);
   }

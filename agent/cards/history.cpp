@@ -109,7 +109,9 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
     back_.erase(card.uuid);
     known_[card.uuid] = card;
     card.warnings.clear();
-    card.defect = is_driven ? lost : seen.hangs ? not_answering : no_driver;
+    card.defect = is_driven || (seen.hangs && lost_.contains(card.uuid)) ? lost
+                  : seen.hangs                                           ? not_answering
+                                                                         : no_driver;
     if (is_driven) lost_.insert(card.uuid);
     seen.cards.push_back(card);
   }
@@ -125,7 +127,8 @@ inventory history::complete(inventory seen, std::chrono::milliseconds now) {
   });
   std::ranges::sort(seen.cards, {}, [](const card& card) { return std::tie(card.minor, card.uuid); });
   for (auto& card : seen.cards) {
-    if (const auto xid = xids_.find(card.uuid); is_driven && xid != xids_.end())
+    // A driver that hangs is the same one afterwards; a driver that is loaded again makes its cards begin again.
+    if (const auto xid = xids_.find(card.uuid); (is_driven || seen.hangs) && xid != xids_.end())
       card.defect = std::string(xid_prefix) + std::to_string(xid->second);
     card.links.clear();
     for (const auto& other : seen.cards) {

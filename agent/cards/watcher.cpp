@@ -87,9 +87,17 @@ class recent_events {
 }  // namespace
 
 watcher::watcher(watcher_options options, std::function<void(sighting)> deliver)
-    : options_(std::move(options)),
-      deliver_(std::move(deliver)),
-      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+    : options_(std::move(options)), deliver_(std::move(deliver)), thread_([this](const std::stop_token& stop) {
+        work(stop);
+        has_ended_ = true;
+      }) {}
+
+bool watcher::end_within(std::chrono::milliseconds time) {
+  thread_.request_stop();
+  for (const auto end = clock::now() + time; !has_ended_ && clock::now() < end;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return has_ended_;
+}
 
 void watcher::work(const std::stop_token& stop) {
   std::string problem;

@@ -2,6 +2,7 @@
 // The thread that talks to NVML. It reads the inventory when it starts, every period, and when the driver's list of
 // cards changes; it waits for XIDs in between; and it starts NVML again when the driver was away. It decides nothing.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -40,6 +41,8 @@ class watcher {
  public:
   /// `deliver` is called on the thread.
   watcher(watcher_options options, std::function<void(sighting)> deliver);
+  /// Asks the thread to end and waits for it. False: it is still in a call, and this must not be destroyed.
+  bool end_within(std::chrono::milliseconds time);
   /// Waits for the thread; at most for the NVML call that it is in.
   ~watcher() = default;
   /// For how long the thread has been in one call into the driver; at most about a second where the driver answers. Any
@@ -58,6 +61,7 @@ class watcher {
   std::function<void(sighting)> deliver_;
   usage_reader usage_{options_.proc};
   sign_of_life life_;
+  std::atomic<bool> has_ended_ = false;
   std::jthread thread_;  ///< last, so that it ends first
 };
 

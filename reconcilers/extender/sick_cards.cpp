@@ -103,10 +103,10 @@ std::size_t sick_cards::tell(const api::accelerator_node& report, const std::set
   if (users.empty()) return 0;
   std::ranges::sort(users, {}, [](const user& user) { return user.pod->key; });
 
-  const std::string fate = book.brake().holds_back(report.key.name)
-                               ? "It still gets new pods: more nodes have sick cards than spec.health.maxWithdrawn "
-                                 "of the AcceleratorPolicy allows."
-                               : "It gets no new pods.";
+  const bool is_held = book.brake().holds_back(report.key.name);
+  const std::string fate = is_held ? "It still gets new pods: more nodes have sick cards than spec.health.maxWithdrawn "
+                                     "of the AcceleratorPolicy allows."
+                                   : "It gets no new pods.";
   std::vector<std::string> certain, possible, names;
   for (const auto& user : users) (user.guessed ? possible : certain).push_back(user.pod->key.to_string());
   for (const auto* card : sick) names.push_back(named(*card));
@@ -116,7 +116,7 @@ std::size_t sick_cards::tell(const api::accelerator_node& report, const std::set
     note += " Perhaps on it, because the node's plugin picks cards by itself: pod " +
             text::some_of(possible, most_named) + ".";
   dependencies_.events.record({kube::resources::nodes, *node}, event_type::warning, "PodsOnSickCard", "Report",
-                              note + " These pods are left alone.");
+                              note + (is_held ? " " + fate : "") + " These pods are left alone.");
   std::size_t events = 1;
   for (const auto& user : users) {
     if (events > most_pods) break;

@@ -24,6 +24,8 @@ type agentOn struct {
 	node    string
 	folder  string
 	fixture map[string]any
+	process *os.Process
+	exited  chan struct{}
 }
 
 func (h *hall) startAgent(node, fixture string) *agentOn {
@@ -41,13 +43,23 @@ func (h *hall) startAgent(node, fixture string) *agentOn {
 	h.must(err)
 	h.must(json.Unmarshal(text, &a.fixture))
 	a.replace()
-	cmd := exec.Command(program, "agent", "--kubeconfig", h.Kubeconfig, "--node-name", node)
+	a.start()
+	return a
+}
+
+func (a *agentOn) start() {
+	h := a.h
+	h.t.Helper()
+	driver := filepath.Join(kit.Root(), "build/dev/nvml")
+	cmd := exec.Command(program, "agent", "--kubeconfig", h.Kubeconfig, "--node-name", a.node)
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, "QM_NVML_FIXTURE="+filepath.Join(a.folder, "node.json"))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	h.must(cmd.Start())
-	h.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return a
+	exited := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(exited) }()
+	a.process, a.exited = cmd.Process, exited
+	h.t.Cleanup(func() { _ = cmd.Process.Kill(); <-exited })
 }
 
 // replace gives the driver the fixture as it is now.
@@ -91,6 +103,15 @@ func (h *hall) report(node, first, second string) {
 	h.must(err)
 }
 
+// knowCards: from now on the checker of placements knows the cards that agents report.
+func (h *hall) knowCards() {
+	h.t.Helper()
+	var err error
+	h.book, err = h.PlacementBook(h.ctx, fpga)
+	h.must(err)
+	h.must(h.book.Follow(h.ctx, h.Cluster))
+}
+
 // told are the notes of events with this reason on an object.
 func (h *hall) told(kind, name, reason string) string {
 	h.t.Helper()
@@ -128,6 +149,7 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 		return func() bool { _, is := h.card("vgpu-0", index); return is == wanted }
 	}
 	h.eventually(20*time.Second, "the agent reports", healthy(1, "Healthy"))
+	h.knowCards()
 	share := map[string]string{"tencent.com/vcuda-core": "60", "tencent.com/vcuda-memory": "8"}
 	h.create(pod("one", share))
 	p := h.awaitBound("one", 20*time.Second)
@@ -175,6 +197,18 @@ func TestS20_a_sick_card_names_its_pods_and_a_person_restores_it(t *testing.T) {
 	began = time.Now()
 	h.eventually(60*time.Second, "the driver does not answer", healthy(1-index, "NotAnswering"))
 	t.Logf("from the first hung call to the report: %.1f s", time.Since(began).Seconds())
+	// Nor does the agent hang: it ends when it is asked to, and the next one waits for the driver.
+	h.must(a.process.Signal(syscall.SIGTERM))
+	select {
+	case <-a.exited:
+	case <-time.After(10 * time.Second):
+		t.Error("the agent has not ended 10 s after SIGTERM, because its driver hangs")
+	}
+	a.start()
+	time.Sleep(2 * time.Second)
+	if _, is := h.card("vgpu-0", 1-index); is != "NotAnswering" {
+		t.Errorf("a new agent, which knows nothing yet, reports %s", is)
+	}
 	a.fixture["hangs"] = false
 	a.replace()
 	h.eventually(10*time.Second, "the driver answers again", healthy(1-index, "Healthy"))
@@ -192,6 +226,7 @@ func TestS20_a_brake_keeps_a_fleet_alive(t *testing.T) {
 	for i := range 5 {
 		h.report(fmt.Sprintf("vgpu-%d", i), "Healthy", "Healthy")
 	}
+	h.knowCards()
 	condition := func() (status, message string) {
 		p, err := h.Dynamic.Resource(kit.Policies).Get(h.ctx, "default", metav1.GetOptions{})
 		h.must(err)

@@ -145,9 +145,28 @@ TEST(history, reports_all_cards_while_the_driver_hangs) {
   const auto report = history.complete(hung, 1s);
   ASSERT_EQ(report.cards.size(), 2U);
   EXPECT_EQ(report.cards[0].defect, "NotAnswering");
-  EXPECT_EQ(report.cards[1].defect, "NotAnswering");
+  EXPECT_EQ(report.cards[1].defect, "XID 48") << "so that the next agent knows it";
   EXPECT_EQ(history.complete(pair(), 2s).cards[0].defect, "") << "it answers again";
   EXPECT_EQ(history.complete(pair(), 2s).cards[1].defect, "XID 48") << "and is as sick as before";
+}
+
+TEST(history, of_an_agent_that_ended_while_the_driver_hung_is_whole) {
+  history before;
+  before.complete(pair(), 0s);
+  before.see("GPU-a", 48);
+  auto seen = first_alone();
+  seen.silent = 1;
+  before.complete(seen, 1s);
+  inventory hung;
+  hung.problem = "the driver does not come back";
+  hung.hangs = true;
+  const auto report = before.complete(hung, 2s);
+  history after;
+  after.recall(report.cards);
+  const auto later = after.complete(seen, 3s);
+  ASSERT_EQ(later.cards.size(), 2U);
+  EXPECT_EQ(later.cards[0].defect, "XID 48");
+  EXPECT_EQ(later.cards[1].defect, "Lost");
 }
 
 TEST(history, takes_an_xid_back_when_a_person_says_so) {

@@ -22,13 +22,12 @@ struct sick_cards_test : rig {
                                    {{"uuid", "GPU-y"}, {"index", 1}, {"memoryMiB", 16384}, {"health", second}}}));
   }
   void run_on(const std::string& name, const std::string& card) {
-    known.pods.put(annotated(share(name, 20, 8, "a"),
-                             {{"quartermaster.io/placement",
-                               json{{"v", 1},
-                                    {"node", "a"},
-                                    {"source", "planned"},
-                                    {"containers", {{"main", {{{"card", card}, {"cores", 20}, {"memoryMiB", 2048}}}}}}}
-                                   .dump()}}));
+    run_on(share(name, 20, 8, "a"), {{"card", card}, {"cores", 20}, {"memoryMiB", 2048}});
+  }
+  void run_on(const kube::pod& pod, const json& part) {
+    const json placement{
+        {"v", 1}, {"node", "a"}, {"source", "planned"}, {"containers", {{"main", json::array({part})}}}};
+    known.pods.put(annotated(pod, {{"quartermaster.io/placement", placement.dump()}}));
   }
   const std::vector<reconcilers::recording_recorder::event>& told() {
     for (int i = 0; i < 20; ++i) subject.turn(now += 10s);
@@ -74,6 +73,17 @@ TEST_F(sick_cards_test, does_not_claim_to_know_what_a_plugin_picks) {
   EXPECT_THAT(events[1].note, HasSubstr("may be one that this pod uses"));
 }
 
+/// Our choice stands on the pod, and the plugin may have taken the other card.
+TEST_F(sick_cards_test, does_not_take_a_plan_for_what_a_plugin_picks) {
+  known.nodes.put(node("a", {{"quartermaster.io/module", "pgpu"}}, {{"nvidia.com/gpu", 2}}));
+  report("Healthy", "Healthy");
+  run_on(pod("p", {container("main", {{"nvidia.com/gpu", 1}})}, "a"), {{"card", "GPU-x"}, {"whole", true}});
+  report("Healthy", "Lost");
+  const auto& events = told();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_THAT(events[1].note, HasSubstr("may be one that this pod uses"));
+}
+
 TEST_F(sick_cards_test, says_that_a_card_still_gets_pods) {
   reconcilers::accelerator_policy policy;
   policy.key.name = "default";
@@ -86,7 +96,7 @@ TEST_F(sick_cards_test, says_that_a_card_still_gets_pods) {
   report("Healthy", "XID 79");
   const auto& events = told();
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_THAT(events[1].note, HasSubstr("It still gets new pods"));
+  for (const auto& event : events) EXPECT_THAT(event.note, HasSubstr("It still gets new pods"));
 }
 
 TEST_F(sick_cards_test, a_new_leader_tells_what_an_earlier_one_may_not_have) {

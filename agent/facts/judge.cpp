@@ -10,15 +10,15 @@ constexpr std::size_t longest = 1024;  // of the CRD
 
 }  // namespace
 
-std::string_view to_string(state state) noexcept {
+std::string_view to_string(check_state state) noexcept {
   switch (state) {
-    case state::ok:
+    case check_state::ok:
       return "ok";
-    case state::warning:
+    case check_state::warning:
       return "warning";
-    case state::failed:
+    case check_state::failed:
       return "failed";
-    case state::unknown:
+    case check_state::unknown:
       return "unknown";
   }
   return "unknown";
@@ -36,11 +36,11 @@ std::vector<int> version_parts(std::string_view version) {
   }
 }
 
-bool is_driven(const node& node, const cards::inventory* cards) {
+bool is_driven(const machine_facts& node, const cards::inventory* cards) {
   return !node.module_version.empty() || (cards && cards->problem.empty());
 }
 
-std::vector<row> judge(const node& node, const cards::inventory* cards) {
+std::vector<row> judge(const machine_facts& node, const cards::inventory* cards) {
   std::vector<row> out;
   judge_driver(node, cards, out);
   judge_devices(node, cards, out);

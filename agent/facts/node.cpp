@@ -274,7 +274,7 @@ fact<bool> read_license(const files& node) {
   return server != std::string::npos && config.find_first_not_of(" \t\n", server + 15) == server + 15;
 }
 
-void read_driver(const files& kernel, const files& node, facts::node& out) {
+void read_driver(const files& kernel, const files& node, machine_facts& out) {
   const auto release = kernel.text("/proc/sys/kernel/osrelease");
   out.kernel = !release    ? fact<std::string>(std::unexpected(release.error()))
                : !*release ? fact<std::string>(std::unexpected("/proc/sys/kernel/osrelease is not there"))
@@ -286,8 +286,8 @@ void read_driver(const files& kernel, const files& node, facts::node& out) {
   out.is_open_module = version.contains("Open Kernel Module");
   if (out.module_version.empty()) {
     // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri ..."; the open one ends "Module for x86_64".
-    for (auto at = version.find("  "); at != std::string::npos; at = version.find("  ", at + 1)) {
-      const auto number = version_at(std::string_view(version).substr(at + 2));
+    for (auto mark = version.find("  "); mark != std::string::npos; mark = version.find("  ", mark + 1)) {
+      const auto number = version_at(std::string_view(version).substr(mark + 2));
       if (number.contains('.')) out.module_version = number;
       if (number.contains('.')) break;
     }
@@ -311,9 +311,9 @@ bool pci_device::is_switch() const {
   return vendor == nvidia_vendor && class_code >> 8 == other_bridge;
 }
 
-node read(const folders& folders) {
+machine_facts read(const folders& folders) {
   const files kernel(folders.kernel), files(folders.node);
-  node out;
+  machine_facts out;
   read_driver(kernel, files, out);
   out.cgroup = read_cgroup(kernel);
   out.runtime = read_runtime(files);

@@ -51,7 +51,7 @@ struct rdma_device {
   std::vector<std::string> idle_ports;  ///< "1: DOWN"
 };
 
-struct node {
+struct machine_facts {
   fact<std::string> kernel;                       ///< that runs: "5.15.0-105-generic"
   fact<std::vector<std::string>> driver_kernels;  ///< those that a driver is built for
   std::string module_version;                     ///< of the driver that is loaded; empty: none is
@@ -76,6 +76,6 @@ struct node {
   fact<bool> device_plugin_socket, pod_resources_socket;  ///< of the kubelet
 };
 
-node read(const folders& folders);
+machine_facts read(const folders& folders);
 
 }  // namespace agent::facts

@@ -101,6 +101,14 @@ fact<std::optional<unsigned>> files::mode(const std::string& path) const {
   return std::nullopt;
 }
 
+std::string files::link_name(const std::string& path) const {
+  char out[PATH_MAX];
+  const auto length = ::readlink(full(path).c_str(), &out[0], sizeof out);
+  if (length <= 0) return {};
+  const std::string_view found(&out[0], static_cast<std::size_t>(length));
+  return std::string(found.substr(found.rfind('/') + 1));
+}
+
 std::string files::target(const std::string& path) const {
   char out[PATH_MAX];
   if (!::realpath(full(path).c_str(), &out[0])) return {};

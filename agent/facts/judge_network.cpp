@@ -107,6 +107,10 @@ row affinity_row(const std::vector<pci_device>& devices, const std::vector<rdma_
               ": their traffic crosses the host bridge; put adapters next to cards, or let such jobs use other cards"};
 }
 
+std::string machine_text(const machine_facts& node) {
+  return (node.is_virtual ? "virtual" : "physical") + (node.machine.empty() ? "" : ": " + node.machine);
+}
+
 /// A card that a hypervisor has cut is called after its profile: "NVIDIA A40-48Q", "GRID T4-16C".
 bool is_vgpu(std::string_view model) {
   if (model.empty() || !std::string_view("QCAB").contains(model.back())) return false;
@@ -131,11 +135,11 @@ void judge_machine(const machine_facts& node, const cards::inventory* inventory,
   const auto vgpu = inventory ? std::ranges::find_if(inventory->cards, is_vgpu, &cards::card::model)
                               : std::vector<cards::card>::const_iterator();
   if (!inventory || vgpu == inventory->cards.end()) {
-    rows.push_back({"machine", check_state::ok, (node.is_virtual ? "virtual: " : "physical: ") + node.machine, {}});
+    rows.push_back({"machine", check_state::ok, machine_text(node), {}});
     return;
   }
   rows.push_back(
-      {"machine", check_state::warning, "virtual: " + node.machine + ", with NVIDIA vGPU " + vgpu->model,
+      {"machine", check_state::warning, machine_text(node) + ", with NVIDIA vGPU " + vgpu->model,
        "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
        "on the hypervisor"});
   if (!node.has_license)

@@ -25,8 +25,6 @@ unsigned hexadecimal(std::string_view text) {
   return out;
 }
 
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 /// The digits and dots at the start.
 std::string version_at(std::string_view text) {
   std::size_t length = 0;
@@ -54,7 +52,7 @@ fact<std::vector<pci_device>> read_pci(const files& kernel) {
     if (device.vendor != nvidia_vendor && device.class_code >> 16 != network) continue;
     device.address = address;
     device.device = hexadecimal(line_of(kernel, path + "/device"));
-    device.driver = last_part(kernel.target(path + "/driver"));
+    device.driver = kernel.link_name(path + "/driver");
     device.path = kernel.target(path);
     const auto numa = line_of(kernel, path + "/numa_node");
     std::from_chars(numa.data(), numa.data() + numa.size(), device.numa);

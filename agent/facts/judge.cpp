@@ -1,7 +1,6 @@
 #include "agent/facts/judge.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 namespace agent::facts {
 namespace {
@@ -22,18 +21,6 @@ std::string_view to_string(check_state state) noexcept {
       return "unknown";
   }
   return "unknown";
-}
-
-std::vector<int> version_parts(std::string_view version) {
-  std::vector<int> out;
-  for (int part = 0;;) {
-    const auto [end, failed] = std::from_chars(version.data(), version.data() + version.size(), part);
-    if (failed != std::errc()) return out;
-    out.push_back(part);
-    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
-    if (!version.starts_with('.')) return out;
-    version.remove_prefix(1);
-  }
 }
 
 bool is_driven(const machine_facts& node, const cards::inventory* cards) {

@@ -38,8 +38,6 @@ void judge_containers(const machine_facts& node, std::vector<row>& rows);
 void judge_network(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
 void judge_machine(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
 
-/// "550.90.07" part by part; text after the numbers does not count.
-std::vector<int> version_parts(std::string_view version);
 /// The driver's kernel module works, as far as is known.
 bool is_driven(const machine_facts& node, const cards::inventory* cards);
 

@@ -80,7 +80,7 @@ row links_row(const machine_facts& node, const cards::inventory* inventory) {
   });
   if (numbers.empty()) return {"dev_char", check_state::ok, "complete", {}};
   return {"dev_char", check_state::warning, "/dev/char has no link for " + text::some_of(numbers, 4),
-          "running containers lose their cards at the next systemctl daemon-reload: run nvidia-ctk system "
+          "running containers can lose their cards at a systemctl daemon-reload: run nvidia-ctk system "
           "create-dev-char-symlinks --create-all, and again whenever the machine starts (a udev rule)"};
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/facts/files.hpp"
@@ -77,5 +78,8 @@ struct machine_facts {
 };
 
 machine_facts read(const folders& folders);
+
+/// "550.90.07" part by part; text after the numbers does not count.
+std::vector<int> version_parts(std::string_view version);
 
 }  // namespace agent::facts

@@ -53,6 +53,8 @@ struct defect {
   std::string check;
   check_state state;
   std::string found, remedy;  ///< parts of them
+
+  friend void PrintTo(const defect& defect, std::ostream* out) { *out << defect.name; }
 };
 
 const std::string first_card = "0000:3d:00.0";

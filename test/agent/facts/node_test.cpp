@@ -75,7 +75,7 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   node.put("var/lib/rancher/rke2/agent/etc/containerd/config.toml", tree::containerd);
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   node.remove("var");
-  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var of the node is not mounted"));
+  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var/lib/rancher of the node is not mounted"));
   node.remove("run/k3s");
   EXPECT_THAT(node.seen().runtime.error(), HasSubstr("no container runtime has a socket"));
 }
@@ -201,6 +201,18 @@ TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missi
   const good_node node;
   node.link("etc/containerd", "/opt/somewhere/containerd");
   EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd is a link to what is not mounted");
+}
+
+// The DaemonSet mounts one folder of /var: the others are not said to be missing.
+TEST(sources, of_single_folders_below_var) {
+  const tree node;
+  node.system();
+  node.remove("var/lib/kubelet/pod-resources");
+  EXPECT_EQ(node.seen().device_plugin_socket, true);
+  EXPECT_THAT(node.seen().pod_resources_socket.error(),
+              HasSubstr("/var/lib/kubelet/pod-resources of the node is not mounted"));
+  node.remove("var/lib/kubelet/device-plugins/kubelet.sock");
+  EXPECT_EQ(node.seen().device_plugin_socket, false);
 }
 
 TEST(hostile_files, what_may_not_be_read_is_unknown) {

@@ -25,8 +25,9 @@ mount -n --make-rprivate /
 mount -n -t tmpfs -o mode=755 tmpfs /run
 "$root/test/nvml/node.sh" "$FOLDER" "$FOLDER/library" /bin/true
 node=$FOLDER/node
-mkdir -p "$node"/{dev,etc/containerd,etc/cdi,run,usr} /run/containerd /run/cdi /run/systemd/units
-touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8 /run/containerd/containerd.sock
+mkdir -p "$node"/{dev,etc/containerd,etc/cdi,run,usr,var/lib/kubelet/device-plugins} /run/containerd /run/cdi /run/systemd/units
+touch /usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.17.8 /run/containerd/containerd.sock \
+  "$node/var/lib/kubelet/device-plugins/kubelet.sock"
 chmod 600 /run/containerd/containerd.sock
 ln -s 0123 /run/systemd/units/invocation:nvidia-fabricmanager.service
 printf '[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = "nvidia"\n' >"$node/etc/containerd/config.toml"
@@ -55,7 +56,8 @@ expect container_toolkit ok 1.17.8
 expect container_runtime ok containerd
 expect default_runtime ok nvidia
 expect cdi ok none
-expect kubelet_device_plugins unknown "/var of the node is not mounted at $node/var"
+expect kubelet_device_plugins ok /var/lib/kubelet/device-plugins/kubelet.sock
+expect kubelet_pod_resources unknown "/var/lib/kubelet/pod-resources of the node is not mounted at $node/var/lib/kubelet/pod-resources"
 [[ $(jq '.cards | length' <<<"$report") == 8 ]] || { echo "FAILED: not 8 cards"; failed=1; }
 
 chmod 660 /dev/nvidia3

@@ -98,13 +98,13 @@ kube::result<void> driver::run() {
   loop_.spawn_essential("cards", work());
   loop_.spawn("settle", settle());
   log::info("starting", {{"version", QUARTERMASTER_VERSION}, {"node", options_.node}});
-  const auto take_facts = [this](facts::node seen) {
+  const auto take_facts = [this](facts::machine_facts seen) {
     preflight_.take(std::move(seen));
     has_news_ = true;
     changed_->notify_all();
   };
-  reader_ = std::make_unique<facts::reader>(
-      facts::folders{"/", options_.node_root}, facts_period, [this, take_facts](facts::node seen) {
+  reader_ = std::make_unique<facts::facts_reader>(
+      facts::folders{"/", options_.node_root}, facts_period, [this, take_facts](facts::machine_facts seen) {
         boost::asio::post(loop_.context(),
                           [take_facts, seen = std::move(seen)]() mutable { take_facts(std::move(seen)); });
       });

@@ -74,7 +74,7 @@ class driver {
   bool hangs_ = false;                               ///< the driver does not come back from a call
   bool has_news_ = false;                            ///< since `work` last looked
   facts::reporter preflight_;
-  std::unique_ptr<facts::reader> reader_;
+  std::unique_ptr<facts::facts_reader> reader_;
   std::unique_ptr<watcher> watcher_;  ///< last: its thread ends before anything else goes
 };
 

@@ -26,6 +26,14 @@ struct descriptor {
   }
 };
 
+/// The folder that is mounted as a whole, or not at all: of /var, single ones are.
+std::string mount_of(const std::string& path) {
+  const std::size_t parts = path.starts_with("/var/lib/kubelet/") ? 4 : path.starts_with("/var/lib/") ? 3 : 1;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < parts && end != std::string::npos; ++i) end = path.find('/', end + 1);
+  return path.substr(0, end);
+}
+
 }  // namespace
 
 files::files(std::string root) : root_(std::move(root)) {
@@ -35,7 +43,7 @@ files::files(std::string root) : root_(std::move(root)) {
 std::string files::blindness(const std::string& path, int error) const {
   if (error != ENOENT && error != ENOTDIR) return path + " cannot be read: " + std::strerror(error);
   // Only what is below a folder that is mounted can be said not to be there.
-  const auto top = path.substr(0, path.find('/', 1));
+  const auto top = mount_of(path);
   struct stat about{};
   if (::stat(full(top).c_str(), &about) != 0) return top + " of the node is not mounted at " + full(top);
   for (auto end = path.find('/', 1);; end = path.find('/', end + 1)) {
@@ -99,6 +107,14 @@ fact<std::optional<unsigned>> files::mode(const std::string& path) const {
   auto reason = blindness(path, errno);
   if (!reason.empty()) return std::unexpected(std::move(reason));
   return std::nullopt;
+}
+
+std::string files::link_name(const std::string& path) const {
+  char out[PATH_MAX];
+  const auto length = ::readlink(full(path).c_str(), &out[0], sizeof out);
+  if (length <= 0) return {};
+  const std::string_view found(&out[0], static_cast<std::size_t>(length));
+  return std::string(found.substr(found.rfind('/') + 1));
 }
 
 std::string files::target(const std::string& path) const {

@@ -27,6 +27,8 @@ class files {
   fact<std::vector<std::string>> names(const std::string& folder) const;
   /// Permission bits; nothing: there is no such file.
   fact<std::optional<unsigned>> mode(const std::string& path) const;
+  /// The last name that a link leads to, whether that is there or not; empty where there is no link.
+  std::string link_name(const std::string& path) const;
   /// Where a path leads, below the root; empty where it leads nowhere.
   std::string target(const std::string& path) const;
 

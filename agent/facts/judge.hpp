@@ -11,36 +11,34 @@
 
 namespace agent::facts {
 
-enum class state : unsigned char {
+enum class check_state : unsigned char {
   ok,
   warning,  ///< cards work, and something does not
   failed,   ///< cards do not work for all pods
   unknown,  ///< could not be seen; `found` says why
 };
-std::string_view to_string(state state) noexcept;
+std::string_view to_string(check_state state) noexcept;
 
 /// A row of AcceleratorNode.status.preflight.
 struct row {
   std::string check;  ///< stable: "driver", "dev_char"
-  facts::state state = state::ok;
+  check_state state = check_state::ok;
   std::string found;   ///< of some checks a word that programs read: "1.17.8", "missing", "v2"
   std::string remedy;  ///< empty unless warning or failed
   friend bool operator==(const row&, const row&) = default;
 };
 
 /// @param cards nothing: NVML has not answered yet
-std::vector<row> judge(const node& node, const cards::inventory* cards);
+std::vector<row> judge(const machine_facts& node, const cards::inventory* cards);
 
 // The parts, in the order of the rows.
-void judge_driver(const node& node, const cards::inventory* cards, std::vector<row>& rows);
-void judge_devices(const node& node, const cards::inventory* cards, std::vector<row>& rows);
-void judge_containers(const node& node, std::vector<row>& rows);
-void judge_network(const node& node, const cards::inventory* cards, std::vector<row>& rows);
-void judge_machine(const node& node, const cards::inventory* cards, std::vector<row>& rows);
+void judge_driver(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
+void judge_devices(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
+void judge_containers(const machine_facts& node, std::vector<row>& rows);
+void judge_network(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
+void judge_machine(const machine_facts& node, const cards::inventory* cards, std::vector<row>& rows);
 
-/// "550.90.07" part by part; text after the numbers does not count.
-std::vector<int> version_parts(std::string_view version);
 /// The driver's kernel module works, as far as is known.
-bool is_driven(const node& node, const cards::inventory* cards);
+bool is_driven(const machine_facts& node, const cards::inventory* cards);
 
 }  // namespace agent::facts

@@ -11,92 +11,93 @@ namespace {
 /// Prerequisite of NVIDIA's device plugin, as reconcilers/nodes/preflight.cpp has it.
 constexpr std::string_view oldest_toolkit = "1.7.0";
 
-row toolkit_row(const node& node) {
-  if (!node.toolkit) return {"container_toolkit", state::unknown, node.toolkit.error(), {}};
+row toolkit_row(const machine_facts& node) {
+  if (!node.toolkit) return {"container_toolkit", check_state::unknown, node.toolkit.error(), {}};
   const auto& found = *node.toolkit;
   const std::string remedy =
       "install nvidia-container-toolkit " + std::string(oldest_toolkit) + " or newer on the node";
   const bool is_good = found != "missing" && version_parts(found) >= version_parts(oldest_toolkit);
-  return {"container_toolkit", is_good ? state::ok : state::failed, found, is_good ? "" : remedy};
+  return {"container_toolkit", is_good ? check_state::ok : check_state::failed, found, is_good ? "" : remedy};
 }
 
-row runtime_row(const node& node) {
-  if (!node.runtime) return {"container_runtime", state::unknown, node.runtime.error(), {}};
+row runtime_row(const machine_facts& node) {
+  if (!node.runtime) return {"container_runtime", check_state::unknown, node.runtime.error(), {}};
   const auto& runtime = *node.runtime;
   const auto found = text::joined(runtime.names);
-  if (!node.has_program) return {"container_runtime", state::unknown, node.has_program.error(), {}};
+  if (!node.has_program) return {"container_runtime", check_state::unknown, node.has_program.error(), {}};
   if (!*node.has_program)
-    return {"container_runtime", state::failed,
+    return {"container_runtime", check_state::failed,
             found + ": its runtime nvidia is " + runtime.program + ", which is not there",
             "install nvidia-container-toolkit, or run nvidia-ctk runtime configure again; then restart the runtime"};
   const auto has = [&](std::string_view name) { return std::ranges::find(runtime.names, name) != runtime.names.end(); };
   if (has("k3s") && has("containerd"))
-    return {"container_runtime", state::warning, found,
+    return {"container_runtime", check_state::warning, found,
             "two containerd run here, each with files of its own: what is changed for one does not hold for the other"};
-  return {"container_runtime", state::ok, found, {}};
+  return {"container_runtime", check_state::ok, found, {}};
 }
 
-bool has_cdi(const node& node) {
+bool has_cdi(const machine_facts& node) {
   if (!node.runtime || node.runtime->uses_cdi != true || !node.cdi) return false;
   return std::ranges::any_of(*node.cdi, &cdi_spec::is_complete);
 }
 
-row default_runtime_row(const node& node) {
-  if (!node.runtime) return {"default_runtime", state::unknown, node.runtime.error(), {}};
+row default_runtime_row(const machine_facts& node) {
+  if (!node.runtime) return {"default_runtime", check_state::unknown, node.runtime.error(), {}};
   const auto& runtime = *node.runtime;
-  if (!runtime.default_runtime) return {"default_runtime", state::unknown, runtime.default_runtime.error(), {}};
-  if (*runtime.default_runtime == "nvidia") return {"default_runtime", state::ok, "nvidia", {}};
-  if (has_cdi(node)) return {"default_runtime", state::ok, "cdi", {}};
+  if (!runtime.default_runtime) return {"default_runtime", check_state::unknown, runtime.default_runtime.error(), {}};
+  if (*runtime.default_runtime == "nvidia") return {"default_runtime", check_state::ok, "nvidia", {}};
+  if (has_cdi(node)) return {"default_runtime", check_state::ok, "cdi", {}};
   if (runtime.has_nvidia)
-    return {"default_runtime", state::warning, *runtime.default_runtime,
+    return {"default_runtime", check_state::warning, *runtime.default_runtime,
             "pods see no card unless they name the RuntimeClass nvidia: make nvidia the default (nvidia-ctk runtime "
             "configure --set-as-default), or name the RuntimeClass in the AcceleratorPolicy"};
-  return {"default_runtime", state::warning, *runtime.default_runtime,
+  return {"default_runtime", check_state::warning, *runtime.default_runtime,
           "pods see no card: run nvidia-ctk runtime configure --set-as-default and restart the runtime, or write a "
           "CDI specification (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"};
 }
 
-row cdi_row(const node& node, const std::string& driver) {
-  if (!node.cdi) return {"cdi", state::unknown, node.cdi.error(), {}};
+row cdi_row(const machine_facts& node, const std::string& driver) {
+  if (!node.cdi) return {"cdi", check_state::unknown, node.cdi.error(), {}};
   const std::string renew = "nvidia-ctk cdi generate --output=";
   for (const auto& spec : *node.cdi) {
     if (!spec.is_complete)
-      return {"cdi", state::failed, spec.path + " is no complete CDI specification", renew + spec.path};
+      return {"cdi", check_state::failed, spec.path + " is no complete CDI specification", renew + spec.path};
     const bool is_old =
         !driver.empty() && !spec.drivers.empty() && std::ranges::find(spec.drivers, driver) == spec.drivers.end();
     if (is_old)
-      return {"cdi", state::failed,
+      return {"cdi", check_state::failed,
               spec.path + " is of driver " + text::joined(spec.drivers) + ", and " + driver + " runs",
               "containers do not start with libraries that are gone: " + renew + spec.path};
     if (!node.devices) continue;
     for (const auto& device : spec.devices)
       if (!node.devices->contains(device))
-        return {"cdi", state::failed, spec.path + " names /dev/" + device + ", which is not there", renew + spec.path};
+        return {"cdi", check_state::failed, spec.path + " names /dev/" + device + ", which is not there",
+                renew + spec.path};
   }
   if (!node.cdi->empty() && node.runtime && node.runtime->uses_cdi == false)
-    return {"cdi", state::warning, "specifications are there, and the runtime has CDI switched off",
+    return {"cdi", check_state::warning, "specifications are there, and the runtime has CDI switched off",
             "set enable_cdi = true in containerd's configuration (nvidia-ctk runtime configure --cdi.enabled) and "
             "restart it, or remove the specifications"};
-  if (node.cdi->empty()) return {"cdi", state::ok, "none", {}};
+  if (node.cdi->empty()) return {"cdi", check_state::ok, "none", {}};
   std::vector<std::string> paths;
   for (const auto& spec : *node.cdi) paths.push_back(spec.path);
-  return {"cdi", state::ok, text::some_of(paths), {}};
+  return {"cdi", check_state::ok, text::some_of(paths), {}};
 }
 
-row cgroup_row(const node& node) {
-  if (!node.cgroup) return {"cgroup", state::unknown, node.cgroup.error(), {}};
-  return {"cgroup", state::ok, *node.cgroup, {}};
+row cgroup_row(const machine_facts& node) {
+  if (!node.cgroup) return {"cgroup", check_state::unknown, node.cgroup.error(), {}};
+  return {"cgroup", check_state::ok, *node.cgroup, {}};
 }
 
 row socket_row(const std::string& check, const fact<bool>& socket, const std::string& path, const std::string& remedy) {
-  if (!socket) return {check, state::unknown, socket.error(), {}};
-  if (*socket) return {check, state::ok, path, {}};
-  return {check, state::failed, path + " is not there", remedy};
+  if (!socket) return {check, check_state::unknown, socket.error(), {}};
+  if (*socket) return {check, check_state::ok, path, {}};
+  return {check, check_state::failed, path + " is not there", remedy};
 }
 
 }  // namespace
 
-void judge_containers(const node& node, std::vector<row>& rows) {
+void judge_containers(const machine_facts& node, std::vector<row>& rows) {
   rows.push_back(toolkit_row(node));
   rows.push_back(runtime_row(node));
   rows.push_back(default_runtime_row(node));

@@ -16,42 +16,42 @@ bool is_adapter(const pci_device& device) {
          (device.vendor == amazon && (device.device & 0xfff0U) == efa);
 }
 
-row rdma_row(const node& node) {
-  if (!node.rdma) return {"rdma", state::unknown, node.rdma.error(), {}};
+row rdma_row(const machine_facts& node) {
+  if (!node.rdma) return {"rdma", check_state::unknown, node.rdma.error(), {}};
   if (!node.rdma->empty()) {
     // Together with cards: a driver later than 470 (reconcilers/nodes/preflight.cpp).
     const auto driver = version_parts(node.module_version);
     if (!driver.empty() && driver.front() <= 470)
-      return {"rdma", state::warning, "available", "RDMA to cards needs a driver later than 470: upgrade it"};
-    return {"rdma", state::ok, "available", {}};
+      return {"rdma", check_state::warning, "available", "RDMA to cards needs a driver later than 470: upgrade it"};
+    return {"rdma", check_state::ok, "available", {}};
   }
-  if (!node.pci) return {"rdma", state::unknown, node.pci.error(), {}};
+  if (!node.pci) return {"rdma", check_state::unknown, node.pci.error(), {}};
   if (std::ranges::any_of(*node.pci, is_adapter))
-    return {"rdma", state::warning, "capable",
+    return {"rdma", check_state::warning, "capable",
             "an adapter is there and its RDMA modules are not loaded: modprobe mlx5_ib (or erdma, efa), or install "
             "rdma-core; cards work without"};
-  return {"rdma", state::ok, "none", {}};
+  return {"rdma", check_state::ok, "none", {}};
 }
 
 row ports_row(const std::vector<rdma_device>& devices) {
   std::vector<std::string> idle;
   for (const auto& device : devices)
     for (const auto& port : device.idle_ports) idle.push_back(device.name + " port " + port);
-  if (idle.empty()) return {"rdma_ports", state::ok, "all active", {}};
+  if (idle.empty()) return {"rdma_ports", check_state::ok, "all active", {}};
   return {
-      "rdma_ports", state::warning, text::some_of(idle, 4),
+      "rdma_ports", check_state::warning, text::some_of(idle, 4),
       "see ibstat on the node: a cable, the switch, or a missing subnet manager (INIT); a port that is to be unused "
       "can be left so"};
 }
 
 /// A module, or DMA-BUF, which the open kernel modules have with a kernel of 5.12 or newer (NVIDIA, GPUDirect RDMA).
-row peer_memory_row(const node& node) {
-  if (!node.modules) return {"peermem", state::unknown, node.modules.error(), {}};
+row peer_memory_row(const machine_facts& node) {
+  if (!node.modules) return {"peermem", check_state::unknown, node.modules.error(), {}};
   for (const std::string name : {"nvidia_peermem", "nv_peer_mem"})
-    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {"peermem", state::ok, name, {}};
+    if (std::ranges::find(*node.modules, name) != node.modules->end()) return {"peermem", check_state::ok, name, {}};
   const auto kernel = version_parts(node.kernel.value_or(""));
-  if (node.is_open_module && kernel >= std::vector{5, 12}) return {"peermem", state::ok, "DMA-BUF", {}};
-  return {"peermem", state::warning, "nvidia_peermem is not loaded",
+  if (node.is_open_module && kernel >= std::vector{5, 12}) return {"peermem", check_state::ok, "DMA-BUF", {}};
+  return {"peermem", check_state::warning, "nvidia_peermem is not loaded",
           "adapters cannot reach the memory of cards by themselves (GPUDirect RDMA): modprobe nvidia-peermem, and add "
           "it to /etc/modules-load.d"};
 }
@@ -100,11 +100,15 @@ row affinity_row(const std::vector<pci_device>& devices, const std::vector<rdma_
                     text::joined(names, "+"));
     if (nearest > distance::bridges) far.push_back(card.address);
   }
-  if (found.empty()) return {"rdma_affinity", state::unknown, "the adapters are no PCI devices", {}};
-  if (far.empty()) return {"rdma_affinity", state::ok, text::joined(found), {}};
-  return {"rdma_affinity", state::warning, text::joined(found),
+  if (found.empty()) return {"rdma_affinity", check_state::unknown, "the adapters are no PCI devices", {}};
+  if (far.empty()) return {"rdma_affinity", check_state::ok, text::joined(found), {}};
+  return {"rdma_affinity", check_state::warning, text::joined(found),
           "no adapter is below a PCIe switch with " + text::some_of(far) +
               ": their traffic crosses the host bridge; put adapters next to cards, or let such jobs use other cards"};
+}
+
+std::string machine_text(const machine_facts& node) {
+  return (node.is_virtual ? "virtual" : "physical") + (node.machine.empty() ? "" : ": " + node.machine);
 }
 
 /// A card that a hypervisor has cut is called after its profile: "NVIDIA A40-48Q", "GRID T4-16C".
@@ -117,7 +121,7 @@ bool is_vgpu(std::string_view model) {
 
 }  // namespace
 
-void judge_network(const node& node, const cards::inventory* inventory, std::vector<row>& rows) {
+void judge_network(const machine_facts& node, const cards::inventory* inventory, std::vector<row>& rows) {
   rows.push_back(rdma_row(node));
   if (!node.rdma || node.rdma->empty()) return;
   rows.push_back(ports_row(*node.rdma));
@@ -127,23 +131,23 @@ void judge_network(const node& node, const cards::inventory* inventory, std::vec
   if (has_cards) rows.push_back(affinity_row(*node.pci, *node.rdma));
 }
 
-void judge_machine(const node& node, const cards::inventory* inventory, std::vector<row>& rows) {
+void judge_machine(const machine_facts& node, const cards::inventory* inventory, std::vector<row>& rows) {
   const auto vgpu = inventory ? std::ranges::find_if(inventory->cards, is_vgpu, &cards::card::model)
                               : std::vector<cards::card>::const_iterator();
   if (!inventory || vgpu == inventory->cards.end()) {
-    rows.push_back({"machine", state::ok, (node.is_virtual ? "virtual: " : "physical: ") + node.machine, {}});
+    rows.push_back({"machine", check_state::ok, machine_text(node), {}});
     return;
   }
   rows.push_back(
-      {"machine", state::warning, "virtual: " + node.machine + ", with NVIDIA vGPU " + vgpu->model,
+      {"machine", check_state::warning, machine_text(node) + ", with NVIDIA vGPU " + vgpu->model,
        "the hypervisor has cut this card already: give it out whole (mode pgpu); MIG and more memory are set "
        "on the hypervisor"});
   if (!node.has_license)
-    rows.push_back({"vgpu_license", state::unknown, node.has_license.error(), {}});
+    rows.push_back({"vgpu_license", check_state::unknown, node.has_license.error(), {}});
   else if (*node.has_license)
-    rows.push_back({"vgpu_license", state::ok, "configured", {}});
+    rows.push_back({"vgpu_license", check_state::ok, "configured", {}});
   else
-    rows.push_back({"vgpu_license", state::failed, "neither a token nor a server is configured",
+    rows.push_back({"vgpu_license", check_state::failed, "neither a token nor a server is configured",
                     "put the token of the license server into /etc/nvidia/ClientConfigToken and restart nvidia-gridd; "
                     "a vGPU without a license becomes slow"});
 }

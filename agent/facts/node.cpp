@@ -25,8 +25,6 @@ unsigned hexadecimal(std::string_view text) {
   return out;
 }
 
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 /// The digits and dots at the start.
 std::string version_at(std::string_view text) {
   std::size_t length = 0;
@@ -52,9 +50,10 @@ fact<std::vector<pci_device>> read_pci(const files& kernel) {
     device.class_code = hexadecimal(line_of(kernel, path + "/class"));
     constexpr unsigned network = 0x02;
     if (device.vendor != nvidia_vendor && device.class_code >> 16 != network) continue;
+    if (kernel.exists(path + "/physfn").value_or(false)) continue;  // what SR-IOV has made of a device, for a guest
     device.address = address;
     device.device = hexadecimal(line_of(kernel, path + "/device"));
-    device.driver = last_part(kernel.target(path + "/driver"));
+    device.driver = kernel.link_name(path + "/driver");
     device.path = kernel.target(path);
     const auto numa = line_of(kernel, path + "/numa_node");
     std::from_chars(numa.data(), numa.data() + numa.size(), device.numa);
@@ -125,13 +124,25 @@ fact<std::vector<std::string>> versions_of(const files& node, const std::vector<
 
 std::vector<std::string> folders_with_libraries() { return {std::begin(library_folders), std::end(library_folders)}; }
 
-fact<std::map<std::string, unsigned>> read_devices(const files& node) {
-  const auto names = node.names("/dev");
+/// Where the GPU Operator's container has the driver, if it has.
+constexpr const char* driver_container = "/run/nvidia/driver";
+
+fact<std::vector<std::string>> read_libraries(const files& node) {
+  auto own = versions_of(node, folders_with_libraries(), "libnvidia-ml");
+  if (own && !own->empty()) return own;
+  auto folders = folders_with_libraries();
+  for (auto& folder : folders) folder.insert(0, driver_container);
+  auto others = versions_of(node, folders, "libnvidia-ml");
+  return others && !others->empty() ? others : own;
+}
+
+fact<std::map<std::string, unsigned>> read_devices(const files& node, const std::string& folder) {
+  const auto names = node.names(folder);
   if (!names) return std::unexpected(names.error());
   std::map<std::string, unsigned> out;
   for (const auto& name : *names) {
     if (!name.starts_with("nvidia")) continue;
-    const auto mode = node.mode("/dev/" + name);
+    const auto mode = node.mode(folder + "/" + name);
     if (!mode) return std::unexpected(mode.error());
     if (*mode) out[name] = **mode;
   }
@@ -173,7 +184,7 @@ fact<std::string> read_toolkit(const files& node) {
   folders.emplace_back("/usr/local/nvidia/toolkit");  // the GPU Operator's
   const auto versions = versions_of(node, folders, "libnvidia-container");
   if (!versions) return std::unexpected(versions.error());
-  if (!versions->empty()) return versions->back();
+  if (!versions->empty()) return std::ranges::max(*versions, {}, version_parts);
   for (const auto* program : {"/usr/bin/nvidia-container-runtime", "/usr/bin/nvidia-ctk",
                               "/usr/local/nvidia/toolkit/nvidia-container-runtime"}) {
     if (node.exists(program).value_or(false))
@@ -236,7 +247,7 @@ fact<std::string> read_fabric_manager(const files& node) {
   if (*active) return "active";
   const auto program = node.exists("/usr/bin/nv-fabricmanager");
   if (!program) return std::unexpected(program.error());
-  if (node.exists("/run/nvidia/driver/usr/bin/nv-fabricmanager").value_or(false))
+  if (node.exists(std::string(driver_container) + "/usr/bin/nv-fabricmanager").value_or(false))
     return std::unexpected("the driver's container has its own");
   return *program ? "inactive" : "missing";
 }
@@ -274,7 +285,7 @@ fact<bool> read_license(const files& node) {
   return server != std::string::npos && config.find_first_not_of(" \t\n", server + 15) == server + 15;
 }
 
-void read_driver(const files& kernel, const files& node, facts::node& out) {
+void read_driver(const files& kernel, const files& node, machine_facts& out) {
   const auto release = kernel.text("/proc/sys/kernel/osrelease");
   out.kernel = !release    ? fact<std::string>(std::unexpected(release.error()))
                : !*release ? fact<std::string>(std::unexpected("/proc/sys/kernel/osrelease is not there"))
@@ -286,20 +297,34 @@ void read_driver(const files& kernel, const files& node, facts::node& out) {
   out.is_open_module = version.contains("Open Kernel Module");
   if (out.module_version.empty()) {
     // "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri ..."; the open one ends "Module for x86_64".
-    for (auto at = version.find("  "); at != std::string::npos; at = version.find("  ", at + 1)) {
-      const auto number = version_at(std::string_view(version).substr(at + 2));
+    for (auto mark = version.find("  "); mark != std::string::npos; mark = version.find("  ", mark + 1)) {
+      const auto number = version_at(std::string_view(version).substr(mark + 2));
       if (number.contains('.')) out.module_version = number;
       if (number.contains('.')) break;
     }
   }
   out.pci = read_pci(kernel);
-  out.libraries = versions_of(node, folders_with_libraries(), "libnvidia-ml");
-  out.devices = read_devices(node);
+  out.libraries = read_libraries(node);
+  out.devices = read_devices(node, "/dev");
+  const auto others = read_devices(node, std::string(driver_container) + "/dev");
+  if (out.devices && out.devices->empty() && others) out.devices = others;
   out.char_links = node.names("/dev/char");
   out.uvm_major = read_uvm_major(kernel);
 }
 
 }  // namespace
+
+std::vector<int> version_parts(std::string_view version) {
+  std::vector<int> out;
+  for (int part = 0;;) {
+    const auto [end, failed] = std::from_chars(version.data(), version.data() + version.size(), part);
+    if (failed != std::errc()) return out;
+    out.push_back(part);
+    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
+    if (!version.starts_with('.')) return out;
+    version.remove_prefix(1);
+  }
+}
 
 bool pci_device::is_card() const {
   constexpr unsigned vga = 0x0300, controller_3d = 0x0302;
@@ -307,13 +332,15 @@ bool pci_device::is_card() const {
 }
 
 bool pci_device::is_switch() const {
-  constexpr unsigned other_bridge = 0x0680;
-  return vendor == nvidia_vendor && class_code >> 8 == other_bridge;
+  // NVIDIA's old chipsets have bridges of this class, too.
+  constexpr unsigned other_bridge = 0x0680, of_a100 = 0x1af1, of_h100 = 0x22a3;
+  return vendor == nvidia_vendor && class_code >> 8 == other_bridge &&
+         (driver == "nvidia-nvswitch" || device == of_a100 || device == of_h100);
 }
 
-node read(const folders& folders) {
+machine_facts read(const folders& folders) {
   const files kernel(folders.kernel), files(folders.node);
-  node out;
+  machine_facts out;
   read_driver(kernel, files, out);
   out.cgroup = read_cgroup(kernel);
   out.runtime = read_runtime(files);

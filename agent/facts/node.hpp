@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/facts/files.hpp"
@@ -51,7 +52,7 @@ struct rdma_device {
   std::vector<std::string> idle_ports;  ///< "1: DOWN"
 };
 
-struct node {
+struct machine_facts {
   fact<std::string> kernel;                       ///< that runs: "5.15.0-105-generic"
   fact<std::vector<std::string>> driver_kernels;  ///< those that a driver is built for
   std::string module_version;                     ///< of the driver that is loaded; empty: none is
@@ -76,6 +77,9 @@ struct node {
   fact<bool> device_plugin_socket, pod_resources_socket;  ///< of the kubelet
 };
 
-node read(const folders& folders);
+machine_facts read(const folders& folders);
+
+/// "550.90.07" part by part; text after the numbers does not count.
+std::vector<int> version_parts(std::string_view version);
 
 }  // namespace agent::facts

@@ -16,19 +16,20 @@ constexpr milliseconds between_writes{2'000}, patience{10'000};
 
 }  // namespace
 
-reader::reader(facts::folders folders, std::chrono::milliseconds period, std::function<void(node)> deliver)
+facts_reader::facts_reader(facts::folders folders, std::chrono::milliseconds period,
+                           std::function<void(machine_facts)> deliver)
     : folders_(std::move(folders)),
       period_(period),
       deliver_(std::move(deliver)),
       thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
-void reader::read_again() {
+void facts_reader::read_again() {
   const std::lock_guard hold(lock_);
   is_asked_ = true;
   changed_.notify_all();
 }
 
-void reader::work(const std::stop_token& stop) {
+void facts_reader::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     deliver_(read(folders_));
     std::unique_lock hold(lock_);
@@ -67,7 +68,7 @@ kube::task<void> reporter::write(kube::client& api, const reported_node* object,
   if (!answer) co_return std::unexpected(std::move(answer.error()));
   last_ = now;
   written_version_ = version;
-  const auto failed = std::ranges::count(rows, state::failed, &row::state);
+  const auto failed = std::ranges::count(rows, check_state::failed, &row::state);
   controller::log::info("preflight", {{"rows", std::to_string(rows.size())}, {"failed", std::to_string(failed)}});
   written_ = std::move(rows);
   co_return kube::result<void>();

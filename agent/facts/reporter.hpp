@@ -19,12 +19,12 @@
 namespace agent::facts {
 
 /// The thread.
-class reader {
+class facts_reader {
  public:
   /// `deliver` is called on the thread.
-  reader(facts::folders folders, std::chrono::milliseconds period, std::function<void(node)> deliver);
-  reader(const reader&) = delete;
-  reader& operator=(const reader&) = delete;
+  facts_reader(facts::folders folders, std::chrono::milliseconds period, std::function<void(machine_facts)> deliver);
+  facts_reader(const facts_reader&) = delete;
+  facts_reader& operator=(const facts_reader&) = delete;
   /// Reads soon instead of after the period.
   void read_again();
 
@@ -33,7 +33,7 @@ class reader {
 
   facts::folders folders_;
   std::chrono::milliseconds period_;
-  std::function<void(node)> deliver_;
+  std::function<void(machine_facts)> deliver_;
   std::mutex lock_;
   std::condition_variable_any changed_;
   bool is_asked_ = false;
@@ -43,7 +43,7 @@ class reader {
 /// What is to be written. Used on the loop only.
 class reporter {
  public:
-  void take(node seen) { seen_ = std::move(seen); }
+  void take(machine_facts seen) { seen_ = std::move(seen); }
   /// Applies the rows where the object does not say them. At most every few seconds: `due` says when the rest comes.
   /// @param cards nothing: NVML has not answered yet
   kube::task<void> write(kube::client& api, const reported_node* object, const cards::inventory* cards);
@@ -51,7 +51,7 @@ class reporter {
   std::optional<std::chrono::milliseconds> due() const { return due_; }
 
  private:
-  std::optional<node> seen_;
+  std::optional<machine_facts> seen_;
   std::uint64_t written_version_ = 0;  ///< of the object that we wrote over; the watch may not have shown more yet
   std::vector<row> written_;
   std::chrono::milliseconds began_ = controller::boot_now();

@@ -1,5 +1,5 @@
 #pragma once
-// What the node's container runtime is told in its files: containerd (also k3s's), CRI-O, Docker.
+// How the files of the node's container runtime set it up: containerd (also k3s's), CRI-O, Docker.
 
 #include "agent/facts/node.hpp"
 

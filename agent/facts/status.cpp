@@ -10,26 +10,26 @@ namespace {
 
 using nlohmann::json;
 
-struct condition {
+struct summary {
   std::string status, reason, message;
 };
 
-std::vector<std::string> in_state(const std::vector<row>& rows, state state, bool with_found) {
+std::vector<std::string> in_state(const std::vector<row>& rows, check_state state, bool with_found) {
   std::vector<std::string> out;
   for (const auto& row : rows)
     if (row.state == state) out.push_back(with_found ? row.check + " (" + row.found + ")" : row.check);
   return out;
 }
 
-condition judge(const std::vector<row>& rows) {
-  const auto failed = in_state(rows, state::failed, true), warnings = in_state(rows, state::warning, true);
-  const auto unknown = in_state(rows, state::unknown, false);
+summary summed_up(const std::vector<row>& rows) {
+  const auto failed = in_state(rows, check_state::failed, true), warnings = in_state(rows, check_state::warning, true);
+  const auto unknown = in_state(rows, check_state::unknown, false);
   std::string more;
   if (!warnings.empty()) more += "; warnings: " + text::joined(warnings);
   if (!unknown.empty()) more += "; not known: " + text::joined(unknown);
   if (!failed.empty())
     return {"False", "CheckFailed", "failed: " + text::joined(failed) + more + "; status.preflight says what to do"};
-  const auto passed = static_cast<std::size_t>(std::ranges::count(rows, state::ok, &row::state));
+  const auto passed = static_cast<std::size_t>(std::ranges::count(rows, check_state::ok, &row::state));
   return {"True", warnings.empty() ? "ChecksPassed" : "Warnings", text::counted(passed, "check") + " passed" + more};
 }
 
@@ -38,10 +38,10 @@ std::string text_in(const json& object, const char* key) {
   return match != object.end() && match->is_string() ? match->get<std::string>() : std::string();
 }
 
-state state_of(const std::string& word) {
-  for (const auto state : {state::ok, state::warning, state::failed})
+check_state state_of(const std::string& word) {
+  for (const auto state : {check_state::ok, check_state::warning, check_state::failed})
     if (to_string(state) == word) return state;
-  return state::unknown;
+  return check_state::unknown;
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ kube::result<reported_node> reported_node::decode(std::string_view bytes) {
 }
 
 json status_of(const std::vector<row>& rows, const reported_node& before, const std::string& now) {
-  const auto condition = judge(rows);
+  const auto condition = summed_up(rows);
   json out;
   out["preflight"] = json::array();
   for (const auto& row : rows) {
@@ -87,7 +87,7 @@ json status_of(const std::vector<row>& rows, const reported_node& before, const 
 }
 
 bool says(const reported_node& node, const std::vector<row>& rows) {
-  return node.passed == judge(rows).status && node.rows == rows;
+  return node.passed == summed_up(rows).status && node.rows == rows;
 }
 
 }  // namespace agent::facts

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// S5: the agent for cards sees four folders of its node and may write in none. It is no root and not in root's group, because /run has
+// S5: the agent for cards sees five folders of its node and may write in none. It is no root and not in root's group, because /run has
 // the sockets of container runtimes. Each folder has its reason in docs/agent.md.
 func TestS5_what_the_agent_for_cards_may_do(t *testing.T) {
 	objects, err := Template("{agent: {enabled: true}}")
@@ -53,7 +53,7 @@ func TestS5_what_the_agent_for_cards_may_do(t *testing.T) {
 		}
 	}
 	got, _ := json.Marshal(said)
-	const want = `{"agent":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true},"paths":["/dev","/etc","/run","/usr"],` +
+	const want = `{"agent":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true},"paths":["/dev","/etc","/run","/usr","/var/lib/kubelet/device-plugins"],` +
 		`"securityContext":{"runAsGroup":65532,"runAsNonRoot":true,"runAsUser":65532,"seccompProfile":{"type":"RuntimeDefault"}}}`
 	if string(got) != want {
 		t.Errorf("the agent may do\n%s\nand was to do\n%s", got, want)

@@ -136,6 +136,7 @@ make_pci() {
       echo "0x${device:2:4}" >"$folder_of/device"
       echo "$class" >"$folder_of/class"
       echo "$numa" >"$folder_of/numa_node"
+      ln -s ../../../../bus/pci/drivers/nvidia "$folder_of/driver"
       printf '0x%016x 0x%016x 0x%016x\n' 0 0 0 >"$folder_of/resource"
       printf '%b' "\x${device:8:2}\x${device:6:2}\x${device:4:2}\x${device:2:2}" >"$folder_of/config"
       head -c 252 /dev/zero >>"$folder_of/config"

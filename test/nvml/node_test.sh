@@ -48,6 +48,7 @@ expect "capability of GPU instance 11" 102 \
   "$(sed -n 's/^DeviceFileMinor: //p' /proc/driver/nvidia/capabilities/gpu0/mig/gi11/access)"
 expect "its line in mig-minors" "gpu0/gi11/access 102" "$(grep '^gpu0/gi11/access' /proc/driver/nvidia-caps/mig-minors)"
 expect "its device node" 1fe:66 "$(stat -c '%t:%T' /dev/nvidia-caps/nvidia-cap102)"
+expect "the driver of a card" nvidia "$(basename "$(readlink /sys/bus/pci/devices/0000:07:00.0/driver)")"
 expect "the PCI class" 0x030200 "$(cat /sys/bus/pci/devices/0000:07:00.0/class)"
 expect "nvidia-smi -L" 5 "$(nvidia-smi -L | wc -l)"
 jq '.cards[1].temperature_c = 91' "$FOLDER/node.json" >"$FOLDER/new.json" && mv "$FOLDER/new.json" "$FOLDER/node.json"

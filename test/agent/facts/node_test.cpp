@@ -75,7 +75,7 @@ TEST(runtimes, CRI_O_and_Docker_and_k3s_and_RKE2) {
   node.put("var/lib/rancher/rke2/agent/etc/containerd/config.toml", tree::containerd);
   EXPECT_EQ(runtime_of(node).default_runtime, "nvidia");
   node.remove("var");
-  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var of the node is not mounted"));
+  EXPECT_THAT(runtime_of(node).default_runtime.error(), HasSubstr("/var/lib/rancher of the node is not mounted"));
   node.remove("run/k3s");
   EXPECT_THAT(node.seen().runtime.error(), HasSubstr("no container runtime has a socket"));
 }
@@ -84,6 +84,9 @@ TEST(sources, of_the_toolkit_version) {
   const tree node;
   node.system();
   EXPECT_EQ(node.seen().toolkit, "1.17.8");
+  node.put("usr/lib64/libnvidia-container.so.1.9.0");
+  EXPECT_EQ(node.seen().toolkit, "1.17.8") << "17 is more than 9";
+  node.remove("usr/lib64");
   node.remove("usr/lib/x86_64-linux-gnu");
   EXPECT_EQ(node.seen().toolkit.error(), "/usr/bin/nvidia-container-runtime is there, and no file says its version");
   node.remove("usr/bin/nvidia-container-runtime");
@@ -106,6 +109,31 @@ TEST(sources, of_the_driver_and_its_flavor) {
   EXPECT_EQ(node.seen().module_version, "570.124.06");
   EXPECT_TRUE(node.seen().is_open_module);
   EXPECT_EQ(node.seen().uvm_major, "511");
+}
+
+TEST(sources, of_a_driver_in_a_container_of_the_GPU_Operator) {
+  const tree node;
+  node.system();
+  node.driver("550.90.07", 1);
+  EXPECT_THAT(*node.seen().libraries, ElementsAre("550.90.07"));
+  node.remove("usr/lib/x86_64-linux-gnu/libnvidia-ml.so.550.90.07");
+  node.remove("dev");
+  node.folder("dev/char");
+  node.put("run/nvidia/driver/usr/lib64/libnvidia-ml.so.550.90.12");
+  node.put("run/nvidia/driver/dev/nvidia0", "", 0666);
+  EXPECT_THAT(*node.seen().libraries, ElementsAre("550.90.12"));
+  EXPECT_EQ(node.seen().devices->size(), 1U);
+}
+
+TEST(sources, of_PCI_devices_that_are_no_cards_of_their_own) {
+  const good_node node;
+  node.pci("pci0000:3a", "0000:3d:00.4", "0x10de", "0x2330", "0x030200", "");
+  node.link("sys/bus/pci/devices/0000:3d:00.4/physfn", "../0000:3d:00.0");
+  node.pci("pci0000:00", "0000:00:0a.0", "0x10de", "0x0057", "0x068000", "forcedeth");
+  node.pci("pci0000:3a", "0000:3d:00.1", "0x10de", "0x22a4", "0x040300", "snd_hda_intel");
+  const auto devices = node.seen().pci.value();
+  EXPECT_EQ(std::ranges::count_if(devices, &pci_device::is_card), 2);
+  EXPECT_EQ(std::ranges::count_if(devices, &pci_device::is_switch), 1);
 }
 
 TEST(sources, of_kernels_that_have_a_driver) {
@@ -173,6 +201,18 @@ TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missi
   const good_node node;
   node.link("etc/containerd", "/opt/somewhere/containerd");
   EXPECT_EQ(runtime_of(node).default_runtime.error(), "/etc/containerd is a link to what is not mounted");
+}
+
+// The DaemonSet mounts one folder of /var: the others are not said to be missing.
+TEST(sources, of_single_folders_below_var) {
+  const tree node;
+  node.system();
+  node.remove("var/lib/kubelet/pod-resources");
+  EXPECT_EQ(node.seen().device_plugin_socket, true);
+  EXPECT_THAT(node.seen().pod_resources_socket.error(),
+              HasSubstr("/var/lib/kubelet/pod-resources of the node is not mounted"));
+  node.remove("var/lib/kubelet/device-plugins/kubelet.sock");
+  EXPECT_EQ(node.seen().device_plugin_socket, false);
 }
 
 TEST(hostile_files, what_may_not_be_read_is_unknown) {

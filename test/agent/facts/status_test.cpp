@@ -10,10 +10,10 @@
 namespace agent::facts {
 namespace {
 
-const std::vector<row> rows{{"driver", state::ok, "550.90.07", ""},
-                            {"cdi", state::failed, "old", "renew it"},
-                            {"persistence", state::warning, "off", "switch it on"},
-                            {"cgroup", state::unknown, "not mounted", ""}};
+const std::vector<row> rows{{"driver", check_state::ok, "550.90.07", ""},
+                            {"cdi", check_state::failed, "old", "renew it"},
+                            {"persistence", check_state::warning, "off", "switch it on"},
+                            {"cgroup", check_state::unknown, "not mounted", ""}};
 
 reported_node written(const nlohmann::json& status) {
   const nlohmann::json object = {{"apiVersion", "quartermaster.io/v1alpha1"},
@@ -62,7 +62,7 @@ TEST(reader, reads_at_once_and_again_when_it_is_asked) {
   std::mutex lock;
   std::condition_variable came;
   int times = 0;
-  reader reader({"/nowhere", "/nowhere"}, std::chrono::hours(1), [&](const node&) {
+  facts_reader reader({"/nowhere", "/nowhere"}, std::chrono::hours(1), [&](const machine_facts&) {
     const std::lock_guard hold(lock);
     ++times;
     came.notify_all();

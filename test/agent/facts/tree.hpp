@@ -116,7 +116,7 @@ imports = [
         SystemdCgroup = true
 )";
 
-  node seen() const { return read({root, root}); }
+  machine_facts seen() const { return read({root, root}); }
 
   std::filesystem::path root;
 };

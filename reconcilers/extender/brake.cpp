@@ -101,7 +101,7 @@ std::vector<std::string> brake::settle() {
 
 controller::condition held_back_condition(const brake& brake, std::int64_t generation) {
   controller::condition out;
-  out.type = "WithdrawalsHeldBack";
+  out.type = withdrawals_held_back;
   out.generation = generation;
   out.status = "False";
   out.reason = "BelowLimit";

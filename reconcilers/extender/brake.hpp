@@ -59,7 +59,8 @@ class brake {
   std::set<entry> withdrawn_, held_;  ///< every node of `sick_` is in one of them
 };
 
-/// The condition WithdrawalsHeldBack of the policy.
+/// Of the policy; there while the extender runs.
+inline constexpr std::string_view withdrawals_held_back = "WithdrawalsHeldBack";
 controller::condition held_back_condition(const brake& brake, std::int64_t generation);
 
 }  // namespace reconcilers::extender

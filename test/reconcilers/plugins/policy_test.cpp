@@ -64,6 +64,7 @@ class cluster {
   bool lag = false;
   rollout_step rollout;  ///< where pgpu stands
   std::optional<std::vector<scheduler_row>> schedulers;
+  std::vector<controller::condition> further;
   policy subject{made()};
 
   cluster() {
@@ -81,7 +82,7 @@ class cluster {
         client,
         recorder,
         {"quartermaster", "quartermaster:test", "kube-public", [] { return controller::wall_time(1'800'000'000s); },
-         [this] { return now; }, [] { return std::vector<controller::condition>(); },
+         [this] { return now; }, [this] { return further; },
          [this](const std::string& module) { return module == "pgpu" ? rollout : rollout_step(); },
          [this] { return schedulers; }}};
   }
@@ -819,6 +820,17 @@ TEST(policy, asks_for_no_right_that_the_chart_does_not_give) {
   }
   EXPECT_GT(requests.size(), 20u);
   EXPECT_THAT(not_listed(requests, "quartermaster"), IsEmpty());
+}
+
+TEST(policy, no_card_is_held_back_any_more_once_the_extender_is_off) {
+  cluster cluster;
+  cluster.switch_to(1);
+  cluster.further = {{"WithdrawalsHeldBack", "True", "TooManySickNodes", "5 nodes of 5", 1}};
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("WithdrawalsHeldBack")["status"], "True");
+  cluster.further.clear();
+  cluster.settle();
+  EXPECT_EQ(cluster.condition("WithdrawalsHeldBack"), json());
 }
 
 TEST(policy, changes_wake_the_one_policy_they_concern) {

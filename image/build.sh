@@ -13,13 +13,14 @@ here=$root/image
 
 usage() {
   cat <<'H'
-usage: ./dev image [--arch amd64] [--check]
-Makes an image of build/release/quartermaster (built first) and of the Debian 12 libraries that it needs, as an OCI archive. It needs no
-container engine, no root and, once the packages of `./dev setup` are there, no network. The last line on stdout is
+usage: ./dev image [--arch amd64|arm64] [--check]
+Makes an image of the program (built first) and of the Debian 12 libraries that it needs, as an OCI archive. It needs no container engine,
+no root and, once the packages of `./dev setup` are there, no network. The last line on stdout is
   PATH sha256:DIGEST MIB
 with the digest of the image's manifest, as a registry shows it, and the size of the archive. Next to PATH, the file PATH with
 .spdx.json in place of .tar lists every file and every package. build/image/rootfs has the same files unpacked.
-  --arch   amd64 is the only one
+  --arch   of the machines that will run it (default amd64). arm64 is compiled here with Debian's libraries for arm64, which are fetched
+           once, and the image is started under user-mode emulation
   --check  only say whether this machine can make the image
 SOURCE_DATE_EPOCH, when set, replaces the time of the last commit. Exit codes: 0 done, 1 failed, 2 wrong usage.
 H
@@ -32,27 +33,35 @@ arch=amd64 check=''
 while (($#)); do
   case $1 in
     -h|--help) usage; exit 0 ;;
-    --arch) (($# >= 2)) || wrong "--arch needs a value: amd64"; arch=$2; shift 2 ;;
+    --arch) (($# >= 2)) || wrong "--arch needs a value: amd64 or arm64"; arch=$2; shift 2 ;;
     --arch=*) arch=${1#*=}; shift ;;
     --check) check=1; shift ;;
     *) wrong "unknown argument '$1'" ;;
   esac
 done
-[[ $arch == amd64 ]] || wrong "--arch '$arch' cannot be built; allowed is amd64"
+[[ $arch == amd64 || $arch == arm64 ]] || wrong "--arch '$arch' cannot be built; allowed are amd64 and arm64"
 system=$(. /etc/os-release 2>/dev/null && echo "${ID:-} ${VERSION_ID:-}") || true
 [[ $system == "debian 12" ]] ||
   die "this machine runs '${system:-an unknown system}', and the libraries come from packages of Debian 12: use one, or an engine with image/Dockerfile"
 machine=$(dpkg --print-architecture)
-[[ $machine == "$arch" ]] || die "this machine is $machine, and the libraries come from its packages; allowed is $arch"
+[[ $machine == amd64 ]] || die "this machine is $machine; allowed is amd64"
 epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} ||
   die "no commit to take the time from: this is no git checkout, so set SOURCE_DATE_EPOCH to seconds since 1970"
 [[ $epoch =~ ^[0-9]{1,10}$ ]] && ((10#$epoch <= 8589934591)) || # what a tar archive can say
   wrong "SOURCE_DATE_EPOCH is '$epoch'; allowed are seconds since 1970, 8589934591 at most"
 [[ -z $check ]] || { say "this machine can make the image"; exit 0; }
 
-program=$root/build/release/quartermaster
-[[ -x $program ]] || die "no program build/release/quartermaster: build it with ./dev build release quartermaster"
-for tool in jq gzip llvm-strip-19; do command -v $tool >/dev/null || die "no $tool on the PATH: ./dev setup --build-only installs it"; done
+# Of another architecture: its packages are unpacked in a folder, and its programs start under an emulator.
+preset=release sysroot='' emulator=()
+if [[ $arch == arm64 ]]; then
+  preset=arm64
+  sysroot=$(readlink -f "$("$root/release/libraries.sh" --arch arm64)/sysroot")
+  emulator=(qemu-aarch64-static)
+fi
+packaged() { dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} "$@"; }
+program=$root/build/$preset/quartermaster
+[[ -x $program ]] || die "no program build/$preset/quartermaster: build it with ./dev build $preset quartermaster"
+for tool in jq gzip llvm-strip-19 "${emulator[@]}"; do command -v $tool >/dev/null || die "no $tool on the PATH: ./dev setup --build-only installs it"; done
 version=$(<"$root/VERSION")
 created=$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)
 revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
@@ -70,7 +79,7 @@ mkdir -p "$rootfs" "$layout/blobs/sha256"
 declare -A owner=() # path in the image -> Debian package, or quartermaster
 
 # place SOURCE PATH MODE OWNER: a file, whatever links lead to it.
-place() { install -D -m "$3" "$(readlink -f "$1")" "$rootfs$2"; owner[$2]=$4; }
+place() { install -D -m "$3" "$(readlink -f "$sysroot$1")" "$rootfs$2"; owner[$2]=$4; }
 # write PATH TEXT: a file of our own.
 write() { mkdir -p "$(dirname "$rootfs$1")"; printf '%s\n' "$2" >"$rootfs$1"; owner[$1]=quartermaster; }
 
@@ -82,26 +91,31 @@ find_packages() {
     file=${line##*: }
     [[ $file == /usr/* ]] || file=/usr$file
     package_of[$file]=${line%%[:,]*}
-  done < <(dpkg-query --search "$@" "${@/#\/usr/}" 2>/dev/null)
+  done < <(packaged --search "$@" "${@/#\/usr/}" 2>/dev/null)
 }
 
+# Where Debian keeps a library: with the links of Debian's own root, /lib is /usr/lib.
+real_path() { local file; file=$(readlink -f "$sysroot$1"); file=${file#"$sysroot"/}; printf '/usr/%s\n' "${file#usr/}"; }
+loader() {
+  if [[ $arch == amd64 ]]; then env -u LD_LIBRARY_PATH -u LD_PRELOAD ldd "$program"
+  else "${emulator[@]}" -L "$sysroot" "$sysroot/lib/ld-linux-aarch64.so.1" --list "$program" | sed "s#$sysroot##"; fi
+}
 # place_libraries: what the loader finds for the program, each under its own name, with a link of the name that is asked for.
 place_libraries() {
   local listed file real files
-  listed=$(env -u LD_LIBRARY_PATH -u LD_PRELOAD ldd "$program") || die "ldd cannot read $program"
+  listed=$(loader) || die "the loader cannot read $program"
   ! grep 'not found' <<<"$listed" || die "a library of $program is missing (above)"
-  mkdir -p "$rootfs/usr/lib64"
   ln -s usr/lib "$rootfs/lib"
-  ln -s usr/lib64 "$rootfs/lib64"
+  if [[ $arch == amd64 ]]; then mkdir -p "$rootfs/usr/lib64"; ln -s usr/lib64 "$rootfs/lib64"; fi
   mapfile -t files < <(sed -nE 's/^\s+(.* => )?(\/\S+) \(0x.*/\2/p' <<<"$listed")
   # shellcheck disable=SC2046  # paths of libraries have no blanks
-  find_packages $(readlink -f "${files[@]}")
+  find_packages $(for file in "${files[@]}"; do real_path "$file"; done)
   for file in "${files[@]}"; do
-    real=$(readlink -f "$file")
+    real=$(real_path "$file")
     [[ -n ${package_of[$real]:-} ]] || die "$real is from no Debian package: the image takes libraries from packages only"
-    place "$real" "$real" 644 "${package_of[$real]}"
+    place "$file" "$real" 644 "${package_of[$real]}"
     case $file in
-      /lib64/ld-linux-*) chmod 755 "$rootfs$real"; ln -s "${real#/usr}" "$rootfs/usr$file" ;;
+      */ld-linux-*) chmod 755 "$rootfs$real"; ln -sr "$rootfs$real" "$rootfs/usr/${file#/}" ;;
       *) [[ ${file##*/} == "${real##*/}" ]] || ln -s "${real##*/}" "$rootfs${real%/*}/${file##*/}" ;;
     esac
   done
@@ -111,7 +125,7 @@ place_libraries() {
 place_authorities() {
   local bundle=/etc/ssl/certs/ca-certificates.crt file
   mkdir -p "$rootfs${bundle%/*}"
-  while read -r file; do sed -e '$a\' "$file"; done < <(dpkg-query --listfiles ca-certificates | grep '\.crt$' | sort) >"$rootfs$bundle"
+  while read -r file; do sed -e '$a\' "$sysroot$file"; done < <(packaged --listfiles ca-certificates | grep '\.crt$' | sort) >"$rootfs$bundle"
   [[ -s $rootfs$bundle ]] || die "package ca-certificates has no certificates"
   owner[$bundle]=ca-certificates
 }
@@ -123,11 +137,11 @@ place_package_papers() {
   for package in $(printf '%s\n' "${owner[@]}" | sort -u); do
     [[ $package != quartermaster ]] || continue
     place "/usr/share/doc/$package/copyright" "/usr/share/doc/$package/copyright" 644 "$package"
-    write "/var/lib/dpkg/status.d/$package" "$(dpkg-query --status "$package")"
+    write "/var/lib/dpkg/status.d/$package" "$(packaged --status "$package")"
     owner[/var/lib/dpkg/status.d/$package]=$package
   done
   for file in Apache-2.0 $(grep -rhoE '/usr/share/common-licenses/[A-Za-z0-9.-]*[A-Za-z0-9]' "$rootfs/usr/share/doc" | sed 's#.*/##' | sort -u); do
-    [[ ! -f /usr/share/common-licenses/$file ]] || place "/usr/share/common-licenses/$file" "/usr/share/common-licenses/$file" 644 base-files
+    [[ ! -f $sysroot/usr/share/common-licenses/$file ]] || place "/usr/share/common-licenses/$file" "/usr/share/common-licenses/$file" 644 base-files
   done
 }
 
@@ -156,7 +170,7 @@ bill() {
     <(cd "$rootfs" && sed 's#^/##' <<<"$paths" | xargs -d '\n' sha256sum | cut -c1-64))
   # shellcheck disable=SC2016  # dpkg-query's own variables
   packages=$(printf '%s\n' "${owner[@]}" | sort -u | grep -vx quartermaster |
-    xargs dpkg-query --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' | sort -u)
+    xargs dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} --show --showformat '${Package}\t${Version}\t${source:Package}\t${source:Version}\n' | sort -u)
   jq -n --arg files "$files" --arg packages "$packages" --arg version "$version" --arg revision "$revision" --arg arch "$arch" \
     --arg created "$created" --arg own "$bill_path" --arg code "$(cut -f3 <<<"$files" | sort | tr -d '\n' | sha1sum | cut -c1-40)" \
     --arg content "$(sha256sum <<<"$files" | cut -c1-64)" -f "$here/sbom.jq"
@@ -168,6 +182,9 @@ bill >"$rootfs$bill_path"
 find "$rootfs" -type d -exec chmod u=rwx,g=rx,o=rx {} + # also where the folder above hands its group down
 mkdir "$rootfs/tmp"
 chmod 1777 "$rootfs/tmp"
+if [[ $arch != amd64 ]]; then
+  "${emulator[@]}" -L "$rootfs" "$rootfs/quartermaster" version >/dev/null || die "the program does not start under ${emulator[0]}"
+fi
 
 # ---- the archive ----
 

@@ -12,7 +12,8 @@ usage() {
   cat <<'H'
 usage: release/libraries.sh [--arch amd64|arm64]
 Compiles the static libraries of the portable executable and prints their folder, which has lib/*.a and versions. A second call takes a
-second. For arm64 it also unpacks Debian's packages for arm64 into sysroot/, without touching the packages of this machine.
+second. For another architecture than this machine's it also unpacks Debian's packages into sysroot/, which `dpkg-query --admindir
+sysroot/var/lib/dpkg` lists. The packages of this machine stay as they are.
 Everything is kept in ${XDG_CACHE_HOME:-~/.cache}/quartermaster.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
 H
@@ -37,10 +38,9 @@ esac
 sources=(curl fmtlib spdlog simdjson)
 headers=(libcurl4-openssl-dev libfmt-dev libspdlog-dev libsimdjson-dev)
 static=(libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev)
-# Of arm64: what a compiler and CMake look for besides.
-sysroot_packages=(libc6 linux-libc-dev libgcc-12-dev libgcc-s1 libstdc++6 libssl3 libyaml-cpp0.7 libcurl4 libfmt9 libspdlog1.10 libsimdjson14
-  libboost1.81-dev libcrypt-dev libcrypt1)
-sysroot_indep=(nlohmann-json3-dev libprotozero-dev libcli11-dev ca-certificates)
+# Of arm64, besides: what a compiler and CMake look for, and what the program needs when it runs, which apt completes.
+sysroot_headers=(linux-libc-dev libgcc-12-dev libboost1.81-dev libcrypt-dev nlohmann-json3-dev libprotozero-dev libcli11-dev)
+sysroot_runtime=(libstdc++6 libssl3 libyaml-cpp0.7 libcurl4 libfmt9 libspdlog1.10 libsimdjson14 ca-certificates base-files)
 
 # versions PACKAGE...: "package version source source-version" of what is installed here.
 versions() {
@@ -84,6 +84,22 @@ read_lists() {
   private_apt update >&2 || die "apt-get update failed: is a Debian mirror reachable?"
 }
 
+# unpack PACKAGE-FILE...: into the sysroot, with dpkg's lists of them. dpkg itself would start their scripts, which are for $arch.
+unpack() {
+  local file name info=$out/sysroot/var/lib/dpkg/info
+  mkdir -p "$info"
+  echo 1 >"$info/format" # names of lists have an architecture
+  for file; do
+    dpkg-deb --extract "$file" "$out/sysroot"
+    name=$(dpkg-deb --field "$file" Package)
+    [[ $(dpkg-deb --field "$file" Multi-Arch) != same ]] || name+=:$arch
+    dpkg-deb --fsys-tarfile "$file" | tar --list --quoting-style=literal | sed -E 's#^\.##; s#(.)/$#\1#; s#^/$#/.#' >"$info/$name.list"
+    { echo "Status: install ok installed"; dpkg-deb --field "$file"; echo; } >>"${info%/*}/status"
+  done
+  # A link to /lib/... leads out of the sysroot.
+  while read -r file; do ln -sf --relative "$out/sysroot$(readlink "$file")" "$file"; done < <(find "$out/sysroot" -type l -lname '/*')
+}
+
 say "fetching the sources of ${sources[*]}"
 read_lists
 mkdir "$work/src"
@@ -96,12 +112,11 @@ done
 flags=("$machine" -O2 -DNDEBUG -fPIC -ffunction-sections -fdata-sections -ffile-prefix-map="$work/src=." -w)
 if [[ $arch != "$(dpkg --print-architecture)" ]]; then
   say "fetching Debian's packages for $arch"
-  mkdir "$work/debs" "$out/sysroot"
-  packages=("${headers[@]}" "${static[@]}" "${sysroot_packages[@]}")
-  (cd "$work/debs" && private_apt download "${packages[@]/%/:$arch}" "${sysroot_indep[@]}" >"$work/log" 2>&1) ||
+  packages=("${headers[@]}" "${static[@]}" "${sysroot_headers[@]}")
+  { private_apt install --download-only --yes --no-install-recommends "${sysroot_runtime[@]}" &&
+    (cd "$work/apt/cache/archives" && private_apt download "${packages[@]}"); } >"$work/log" 2>&1 ||
     { cat "$work/log" >&2; die "apt has not all packages for $arch (above)"; }
-  for file in "$work"/debs/*.deb; do dpkg-deb --extract "$file" "$out/sysroot"; done
-  rm -rf "$out/sysroot/usr/share/doc" "$out/sysroot/usr/share/locale"
+  unpack "$work"/apt/cache/archives/*.deb
   flags+=(--sysroot="$out/sysroot")
 fi
 

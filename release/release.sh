@@ -11,7 +11,7 @@ here=$root/release
 
 usage() {
   cat <<'H'
-usage: ./dev release [--out FOLDER] [--base-url URL] [--image REPOSITORY] [--check]
+usage: ./dev release [--out FOLDER] [--base-url URL] [--image REPOSITORY] [--arch amd64|all] [--check]
 Makes everything that people install, and puts it into FOLDER (default dist). FOLDER is replaced as a whole, when all of it is made.
   quartermaster-VERSION-linux-amd64.tar.gz          one executable for any Linux on amd64, completion, man page
   kubectl-quartermaster-VERSION-linux-amd64.tar.gz  the same as a plugin of kubectl; krew.yaml is its krew manifest
@@ -24,6 +24,8 @@ Makes everything that people install, and puts it into FOLDER (default dist). FO
   --out       allowed is a folder that is not there, is empty, or was made by this command
   --base-url  where the files will be downloaded from, for krew.yaml: https://HOST/PATH, without the name of a file
   --image     the image's name in a registry, for install.yaml, without a tag (default quartermaster)
+  --arch      all: the executable, the plugin of kubectl and the image for arm64, too. They are compiled here, and started once under
+              user-mode emulation
   --check     only say whether this machine can make it
 SOURCE_DATE_EPOCH, when set, replaces the time of the last commit. The last line on stdout is FOLDER.
 Exit codes: 0 done, 1 failed, 2 wrong usage.
@@ -33,14 +35,16 @@ say() { printf 'release: %s\n' "$*" >&2; }
 die() { say "$1"; exit "${2:-1}"; }
 wrong() { die "$1 (see ./dev release --help)" 2; }
 
-out=$root/dist url='' repository=quartermaster check=''
+out=$root/dist url='' repository=quartermaster architectures=amd64 check=''
 while (($#)); do
   case $1 in
     -h|--help) usage; exit 0 ;;
-    --out|--base-url|--image) (($# >= 2)) && [[ -n $2 ]] || wrong "$1 needs a value" ;;&
+    --arch=*) set -- --arch "${1#*=}" "${@:2}" ;;
+    --out|--base-url|--image|--arch) (($# >= 2)) && [[ -n $2 ]] || wrong "$1 needs a value" ;;&
     --out) out=$2; shift 2 ;;
     --base-url) url=${2%/}; shift 2 ;;
     --image) repository=$2; shift 2 ;;
+    --arch) architectures=$2; shift 2 ;;
     --check) check=1; shift ;;
     *) wrong "unknown argument '$1'" ;;
   esac
@@ -48,6 +52,7 @@ done
 [[ -z $url || $url =~ ^https?://[A-Za-z0-9._~:/?#@!=%+,-]+$ ]] || wrong "--base-url '$url' is no URL; allowed is https://HOST/PATH"
 [[ $repository =~ ^[a-z0-9][a-zA-Z0-9.:/_-]*$ && ! ${repository##*/} =~ : ]] ||
   wrong "--image '$repository' is no name of an image; allowed is REGISTRY/NAME without a tag"
+case $architectures in amd64) ;; all) architectures="amd64 arm64" ;; *) wrong "--arch '$architectures' cannot be made; allowed are amd64 and all" ;; esac
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 # ours FOLDER: all in it is what its SHA256SUMS lists.
 ours() { [[ -d $1 && -z $(cd "$1" && { ls -A; cut -c67- SHA256SUMS 2>/dev/null; cut -c67- SHA256SUMS 2>/dev/null; echo SHA256SUMS; echo SHA256SUMS; } | sort | uniq -u) ]]; }
@@ -57,14 +62,11 @@ ours() { [[ -d $1 && -z $(cd "$1" && { ls -A; cut -c67- SHA256SUMS 2>/dev/null; 
 epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
 [[ -z $check ]] || { say "this machine can make the release"; exit 0; }
 
-arch=amd64
 version=$(<"$root/VERSION")
-name=quartermaster-$version-linux-$arch
-libraries=$("$here/libraries.sh" --arch $arch)
-program=$root/build/release/portable/quartermaster
-[[ -x $program ]] || die "no program build/release/portable/quartermaster: ./dev release builds it"
 helm=$(find "${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster" -path '*/helm-v*/bin/helm' 2>/dev/null | sort -V | sed -n '$p')
 [[ -n $helm ]] || die "no helm: ./dev release builds it"
+revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
+[[ -z $revision || -z $(git -C "$root" status --porcelain 2>/dev/null) ]] || revision+=-dirty
 
 new=$out.new.$$ work=$(mktemp -d)
 trap 'rm -rf "$work" "$new"' EXIT
@@ -77,41 +79,57 @@ pack() {
 
 # ---- the executable ----
 
-say "the executable"
-"$here/check.sh" $arch "$program"
-tree=$work/program/$name
-mkdir -p "$tree/completion" "$tree/man" "$work/plugin"
-llvm-strip-19 --strip-all -o "$tree/quartermaster" "$program"
-chmod 755 "$tree/quartermaster"
-for shell in bash zsh fish; do "$tree/quartermaster" completion $shell >"$tree/completion/quartermaster.$shell"; done
-"$tree/quartermaster" man --date "$(date --utc --date="@$epoch" +%F)" >"$tree/man/quartermaster.1"
-cp "$root/LICENSE" "$tree/"
-sed "s/VERSION/$version/g" "$here/README.txt" >"$tree/README"
-cat "$here/third-party.txt" - >"$tree/THIRD-PARTY" < <(
-  for package in openssl:libssl-dev yaml-cpp:libyaml-cpp-dev glibc:libc6-dev gcc-12:libstdc++-12-dev boost:libboost1.81-dev \
-    nlohmann-json:nlohmann-json3-dev protozero:libprotozero-dev cli11:libcli11-dev; do
-    printf '\n==== %s ====\n\n' "${package%%:*}"
-    cat "/usr/share/doc/${package#*:}/copyright"
+# executable ARCH: its archive, the plugin of kubectl and the list of what is in it.
+executable() {
+  local arch=$1 program=$root/build/release/portable/quartermaster emulator=() admin=() libraries tree work=$work/$1 name=quartermaster-$version-linux-$1
+  libraries=$("$here/libraries.sh" --arch "$arch")
+  if [[ $arch == arm64 ]]; then
+    program=$root/build/arm64/portable/quartermaster emulator=(qemu-aarch64-static) admin=(--admindir="$libraries/sysroot/var/lib/dpkg")
+  fi
+  [[ -x $program ]] || die "no program ${program#"$root/"}: ./dev release builds it"
+  say "the executable for $arch"
+  "$here/check.sh" "$arch" "$program"
+  tree=$work/program/$name
+  mkdir -p "$tree/completion" "$tree/man" "$work/plugin"
+  llvm-strip-19 --strip-all -o "$tree/quartermaster" "$program"
+  chmod 755 "$tree/quartermaster"
+  for shell in bash zsh fish; do "${emulator[@]}" "$tree/quartermaster" completion $shell >"$tree/completion/quartermaster.$shell"; done
+  "${emulator[@]}" "$tree/quartermaster" man --date "$(date --utc --date="@$epoch" +%F)" >"$tree/man/quartermaster.1"
+  cp "$root/LICENSE" "$tree/"
+  sed "s/VERSION/$version/g" "$here/README.txt" >"$tree/README"
+  cat "$here/third-party.txt" - >"$tree/THIRD-PARTY" < <(
+    for package in openssl:libssl-dev yaml-cpp:libyaml-cpp-dev glibc:libc6-dev gcc-12:libstdc++-12-dev boost:libboost1.81-dev \
+      nlohmann-json:nlohmann-json3-dev protozero:libprotozero-dev cli11:libcli11-dev; do
+      printf '\n==== %s ====\n\n' "${package%%:*}"
+      cat "/usr/share/doc/${package#*:}/copyright"
+    done
+    for source in "$libraries"/copyright/*; do printf '\n==== %s ====\n\n' "${source##*/}"; cat "$source"; done)
+  pack "$name.tar.gz" "$work/program"
+
+  # The plugin of kubectl, without links, which krew refuses.
+  cp "$tree/quartermaster" "$work/plugin/kubectl-quartermaster"
+  cp "$tree/LICENSE" "$tree/THIRD-PARTY" "$work/plugin/"
+  pack "kubectl-$name.tar.gz" "$work/plugin"
+
+  # Four libraries are compiled from the sources of this machine's packages; the others come compiled, for ARCH.
+  # shellcheck disable=SC2016  # dpkg-query's own variables
+  { grep -E '^lib(curl4-openssl|fmt|spdlog|simdjson)-dev' "$libraries/versions" | cut -f3,4
+    dpkg-query "${admin[@]}" --show --showformat '${source:Package}\t${source:Version}\n' libssl-dev libyaml-cpp-dev libc6-dev libstdc++-12-dev \
+      libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev; } | sort -u >"$work/sources"
+  jq -n --rawfile sources "$work/sources" --arg name "$name" --arg version "$version" --arg revision "$revision" \
+    --arg created "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" --arg sha256 "$(sha256sum <"$tree/quartermaster" | cut -c1-64)" \
+    --arg sha1 "$(sha1sum <"$tree/quartermaster" | cut -c1-40)" -f "$here/sbom.jq" >"$new/$name.spdx.json"
+}
+for arch in $architectures; do executable "$arch"; done
+
+say "the manifest for krew"
+{
+  sed -e "s/@VERSION@/$version/; /^ *- selector:/,\$d" -e "${url:+/^# The uri/d}" "$here/krew.yaml"
+  for arch in $architectures; do
+    file=kubectl-quartermaster-$version-linux-$arch.tar.gz
+    sed -e "/^ *- selector:/,\$!d" -e "s/@ARCH@/$arch/; s|@URI@|${url:+$url/}$file|; s|@SHA256@|$(sha256sum <"$new/$file" | cut -c1-64)|" "$here/krew.yaml"
   done
-  for source in "$libraries"/copyright/*; do printf '\n==== %s ====\n\n' "${source##*/}"; cat "$source"; done)
-pack "$name.tar.gz" "$work/program"
-
-say "the plugin of kubectl" # without links, which krew refuses
-cp "$tree/quartermaster" "$work/plugin/kubectl-quartermaster"
-cp "$tree/LICENSE" "$tree/THIRD-PARTY" "$work/plugin/"
-pack "kubectl-$name.tar.gz" "$work/plugin"
-sed -e "s|@VERSION@|$version|; s|@URI@|${url:+$url/}kubectl-$name.tar.gz|; s|@SHA256@|$(sha256sum <"$new/kubectl-$name.tar.gz" | cut -c1-64)|" \
-  -e "${url:+/^# The uri/d}" "$here/krew.yaml" >"$new/krew.yaml"
-
-say "the list of what is in the executable"
-revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=
-[[ -z $revision || -z $(git -C "$root" status --porcelain 2>/dev/null) ]] || revision+=-dirty
-# shellcheck disable=SC2016  # dpkg-query's own variables
-dpkg-query --show --showformat '${source:Package}\t${source:Version}\n' libcurl4-openssl-dev libfmt-dev libspdlog-dev libsimdjson-dev libssl-dev \
-  libyaml-cpp-dev libc6-dev libstdc++-12-dev libboost1.81-dev nlohmann-json3-dev libprotozero-dev libcli11-dev | sort -u >"$work/sources"
-jq -n --rawfile sources "$work/sources" --arg name "$name" --arg version "$version" --arg revision "$revision" \
-  --arg created "$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)" --arg sha256 "$(sha256sum <"$tree/quartermaster" | cut -c1-64)" \
-  --arg sha1 "$(sha1sum <"$tree/quartermaster" | cut -c1-40)" -f "$here/sbom.jq" >"$new/$name.spdx.json"
+} >"$new/krew.yaml"
 
 # ---- what a cluster gets ----
 
@@ -144,10 +162,12 @@ rm -r "$work/cluster-plugin/quartermaster"
 mv "$new/chart.tgz" "$work/cluster-plugin/quartermaster-$(awk '$1 == "version:" { print $2; exit }' "$root/charts/cluster-plugin/module-plugin.yaml").tgz"
 pack "quartermaster-cluster-plugin-$version.tgz" "$work/cluster-plugin"
 
-say "the image"
-image=$("$root/image/build.sh" 2>"$work/log") || { cat "$work/log" >&2; die "the image could not be made"; }
-image=${image%% sha256:*}
-cp "$image" "${image%.tar}.spdx.json" "$new/"
+for arch in $architectures; do
+  say "the image for $arch"
+  image=$("$root/image/build.sh" --arch "$arch" 2>"$work/log") || { cat "$work/log" >&2; die "the image could not be made"; }
+  image=${image%% sha256:*}
+  cp "$image" "${image%.tar}.spdx.json" "$new/"
+done
 
 (cd "$new" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 touch --date="@$epoch" "$new"/*

@@ -30,8 +30,17 @@ func sums(t *testing.T, folder string) map[string]string {
 
 func TestAllFilesAreThereWithTheirChecksums(t *testing.T) {
 	want := []string{"SHA256SUMS", "install.yaml", "krew.yaml"}
-	for _, pattern := range []string{"quartermaster-%s-linux-amd64.tar.gz", "quartermaster-%s-linux-amd64.spdx.json", "kubectl-quartermaster-%s-linux-amd64.tar.gz",
-		"quartermaster-%s.tgz", "quartermaster-cluster-plugin-%s.tgz", "quartermaster-%s-amd64.tar", "quartermaster-%s-amd64.spdx.json"} {
+	architectures := []string{"amd64"}
+	if os.Getenv("QM_NIGHTLY") != "" {
+		architectures = append(architectures, "arm64") // ./dev release --arch all
+	}
+	for _, arch := range architectures {
+		for _, pattern := range []string{"quartermaster-%s-linux-%s.tar.gz", "quartermaster-%s-linux-%s.spdx.json", "kubectl-quartermaster-%s-linux-%s.tar.gz",
+			"quartermaster-%s-%s.tar", "quartermaster-%s-%s.spdx.json"} {
+			want = append(want, fmt.Sprintf(pattern, version, arch))
+		}
+	}
+	for _, pattern := range []string{"quartermaster-%s.tgz", "quartermaster-cluster-plugin-%s.tgz"} {
 		want = append(want, fmt.Sprintf(pattern, version))
 	}
 	files, err := os.ReadDir(dist)

@@ -53,15 +53,12 @@ epoch=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null)} ||
 
 # Of another architecture: its packages are unpacked in a folder, and its programs start under an emulator.
 preset=release sysroot='' emulator=()
-if [[ $arch == arm64 ]]; then
-  preset=arm64
-  sysroot=$(readlink -f "$("$root/release/libraries.sh" --arch arm64)/sysroot")
-  emulator=(qemu-aarch64-static)
-fi
-packaged() { dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} "$@"; }
+[[ $arch == amd64 ]] || preset=$arch emulator=(qemu-aarch64-static)
 program=$root/build/$preset/quartermaster
 [[ -x $program ]] || die "no program build/$preset/quartermaster: build it with ./dev build $preset quartermaster"
-for tool in jq gzip llvm-strip-19 "${emulator[@]}"; do command -v $tool >/dev/null || die "no $tool on the PATH: ./dev setup --build-only installs it"; done
+for tool in jq gzip llvm-strip-19 "${emulator[@]}"; do command -v $tool >/dev/null || die "no $tool on the PATH: ./dev image --arch $arch installs it"; done
+[[ $arch == amd64 ]] || sysroot=$(readlink -f "$("$root/release/libraries.sh" --arch "$arch")/sysroot")
+packaged() { dpkg-query ${sysroot:+--admindir="$sysroot/var/lib/dpkg"} "$@"; }
 version=$(<"$root/VERSION")
 created=$(date --utc --date="@$epoch" +%Y-%m-%dT%H:%M:%SZ)
 revision=$(git -C "$root" rev-parse HEAD 2>/dev/null) || revision=

@@ -325,10 +325,10 @@ func TestWhatCannotBeMadeIsSaidInOneLine(t *testing.T) {
 	must(t, os.Remove(filepath.Join(folder, "build/release/quartermaster")))
 	foreign := `printf 'ID=ubuntu\nVERSION_ID=24.04\n' >"$0/os-release"; mount --bind "$0/os-release" /etc/os-release; image/build.sh`
 	for command, want := range map[string]string{
-		"image/build.sh --arch arm64":  "2 image: --arch 'arm64' cannot be built; allowed is amd64",
+		"image/build.sh --arch i386":   "2 image: --arch 'i386' cannot be built; allowed are amd64 and arm64",
 		"image/build.sh --size small":  "2 image: unknown argument '--size'",
 		"image/build.sh":               "1 image: no program build/release/quartermaster: build it with ./dev build release quartermaster",
-		"./dev image --arch=riscv64":   "2 image: --arch 'riscv64' cannot be built; allowed is amd64",
+		"./dev image --arch=riscv64":   "2 image: --arch 'riscv64' cannot be built; allowed are amd64 and arm64",
 		foreign:                        "1 image: this machine runs 'ubuntu 24.04', and the libraries come from packages of Debian 12",
 		"image/build.sh --check; true": "0 ",
 	} {

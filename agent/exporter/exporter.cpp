@@ -28,10 +28,11 @@ exporter::exporter(controller::loop& loop, controller::registry& metrics, metric
       node_(std::move(node)),
       facts_(std::move(facts)),
       period_(period),
-      kubelet_answers_(metrics.make_gauge("quartermaster_exporter_kubelet_answers",
-                                          "1 while the kubelet says which devices its containers have, 0 otherwise.")),
       serving_(metrics),
       server_(loop, serving_, listening(options_)) {
+  if (!options_.pod_resources.empty())
+    kubelet_answers_ = &metrics.make_gauge("quartermaster_exporter_kubelet_answers",
+                                           "1 while the kubelet says which devices its containers have, 0 otherwise.");
   controller::add_process_metrics(metrics);
   metrics.collect([this](controller::metric_text& text) { collect(text); });
   add_metrics_route(server_, metrics);
@@ -63,7 +64,7 @@ boost::asio::awaitable<void> exporter::ask_kubelet() {
   std::string trouble;
   for (;;) {
     auto devices = co_await list_devices(loop_.executor(), options_.pod_resources, kubelet_deadline);
-    kubelet_answers_.set(devices ? 1 : 0);
+    kubelet_answers_->set(devices ? 1 : 0);
     if (devices) {
       trouble.clear();
       devices_ = std::move(*devices);

@@ -59,7 +59,7 @@ class exporter {
   std::string node_;
   agent_facts facts_;
   controller::milliseconds period_;
-  controller::gauge& kubelet_answers_;
+  controller::gauge* kubelet_answers_ = nullptr;  ///< only where the kubelet is asked: there 0 is a fault
   controller::http_server_metrics serving_;
   controller::http_server server_;
   controller::reflector_state pods_state_;

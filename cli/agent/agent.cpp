@@ -78,10 +78,12 @@ constexpr std::string_view example =
     R"(Without --static-pod it reports the NVIDIA cards of this node to its AcceleratorNode (status.cards, status.driver and
 condition CardsHealthy): UUID, model, memory, NUMA node, links, MIG, and what is wrong with a card. The scheduler then
 gives out these cards by UUID, and none that is lost or has a fatal XID. Such a card is used again when its driver has
-been loaded again, or the machine started again. It writes when something has changed.
+been loaded again, the machine was started again, or someone has restored it. It writes when something has changed.
 
 What it would report, without a cluster:
   $ quartermaster agent --print
+Use a card again after an XID, for example after its reset:
+  $ kubectl annotate node NODE quartermaster.io/restore=GPU-...
 What it has reported:
   $ kubectl get anode NODE -o json | jq .status.cards
 Metrics of cards and of shares of cards (docs/agent.md has the names):

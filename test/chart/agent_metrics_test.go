@@ -8,7 +8,13 @@ import (
 // agent is what the chart makes for the agent with these values of agent.metrics, without comments.
 func agent(t *testing.T, metrics string) string {
 	t.Helper()
-	objects, err := Template("agent: {enabled: true, metrics: {" + metrics + "}}")
+	return agentOf(t, "metrics: {"+metrics+"}")
+}
+
+// agentOf is the same with these values of agent.
+func agentOf(t *testing.T, values string) string {
+	t.Helper()
+	objects, err := Template("agent: {enabled: true, " + values + "}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,5 +70,31 @@ func TestS5_the_agent_takes_no_privilege_that_its_metrics_do_not_need(t *testing
 	}
 	if _, err := Template("agent: {enabled: true, metrics: {podMonitor: {enabled: true}}}"); err == nil || !strings.Contains(err.Error(), "set agent.metrics.port=9402") {
 		t.Errorf("a PodMonitor without a port: %v", err)
+	}
+}
+
+// As root it could use the sockets in /run. "/" as the driver's place and as the kubelet's folder would bring them.
+func TestS5_the_agent_as_root_gets_no_folder_with_sockets(t *testing.T) {
+	const metrics = "metrics: {port: 9402, podResources: /var/lib/kubelet/pod-resources}"
+	for _, row := range []struct{ root, flag, volume string }{
+		{"/", "--driver-root=/node\n", ""},
+		{"//", "--driver-root=/node\n", ""},
+		{"/run/nvidia/driver", "--driver-root=/driver-root\n", "hostPath: {path: /run/nvidia/driver, type: Directory}"},
+	} {
+		text := agentOf(t, "driverRoot: "+row.root+", "+metrics)
+		if !strings.Contains(text, row.flag) || !strings.Contains(text, row.volume) {
+			t.Errorf("driverRoot %s: no %q or no %q", row.root, row.flag, row.volume)
+		}
+		for _, path := range []string{"/", "//", "/etc", "/run", "/var/lib/kubelet/device-plugins"} {
+			if strings.Contains(text, "hostPath: {path: "+path+",") {
+				t.Errorf("driverRoot %s: it is root and sees %s", row.root, path)
+			}
+		}
+	}
+	if text := agentOf(t, "driverRoot: /"); !strings.Contains(text, "hostPath: {path: /, type: Directory}") {
+		t.Error("driverRoot / is not mounted for an agent that is not root")
+	}
+	if _, err := Template("agent: {enabled: true, metrics: {port: 9402, podResources: /}}"); err == nil || !strings.Contains(err.Error(), "/agent/metrics/podResources") {
+		t.Errorf("the whole node as the kubelet's folder: %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestS5_what_the_agent_for_cards_may_do(t *testing.T) {
 	}
 	got, _ := json.Marshal(said)
 	const want = `{"agent":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true},"paths":["/dev","/etc","/run","/usr","/var/lib/kubelet/device-plugins"],` +
-		`"securityContext":{"runAsGroup":65532,"runAsNonRoot":true,"runAsUser":65532,"seccompProfile":{"type":"RuntimeDefault"}}}`
+		`"securityContext":{"runAsGroup":65531,"runAsNonRoot":true,"runAsUser":65531,"seccompProfile":{"type":"RuntimeDefault"}}}`
 	if string(got) != want {
 		t.Errorf("the agent may do\n%s\nand was to do\n%s", got, want)
 	}

@@ -44,5 +44,16 @@ TEST(exporter, shows_no_old_reading_as_new) {
   EXPECT_TRUE(has(text, "quartermaster_exporter_reading_age_seconds 0.")) << text;
 }
 
+TEST(exporter, says_how_the_kubelet_answers_only_where_it_is_asked) {
+  for (const std::string socket : {"", "/pod-resources/kubelet.sock"}) {
+    controller::registry metrics;
+    controller::loop loop(metrics);
+    metrics_options options;
+    options.pod_resources = socket;
+    exporter exporter(loop, metrics, options, "gpu-1", {one_card, [] { return std::string("pgpu"); }}, 100ms);
+    EXPECT_EQ(has(metrics.text(), "quartermaster_exporter_kubelet_answers 0"), !socket.empty());
+  }
+}
+
 }  // namespace
 }  // namespace agent::exporter

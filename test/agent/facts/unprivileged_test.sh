@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unprivileged_test.sh PROGRAM LIBRARY: the agent's checks as its DaemonSet makes them. The program is user 65532 without
+# unprivileged_test.sh PROGRAM LIBRARY: the agent's checks as its DaemonSet makes them. The program is user 65531 without
 # a capability, and sees dev, etc, run and usr of a machine with the stand-in for the card. Exit code 77: this machine
 # cannot run it.
 set -euo pipefail
@@ -33,7 +33,7 @@ ln -s 0123 /run/systemd/units/invocation:nvidia-fabricmanager.service
 printf '[plugins."io.containerd.grpc.v1.cri".containerd]\ndefault_runtime_name = "nvidia"\n' >"$node/etc/containerd/config.toml"
 for name in dev run usr; do mount -n --rbind "/$name" "$node/$name"; done
 seen() {
-  setpriv --reuid 65532 --regid 65532 --clear-groups --bounding-set -all --inh-caps -all --no-new-privs \
+  setpriv --reuid 65531 --regid 65531 --clear-groups --bounding-set -all --inh-caps -all --no-new-privs \
     "$FOLDER/program" agent --print --node-root "$node"
 }
 

@@ -174,3 +174,4 @@ make_proc
 make_capabilities
 make_pci
 place_programs "$2" "$3"
+mount -n --make-rshared / # as systemd leaves it

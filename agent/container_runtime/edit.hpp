@@ -21,7 +21,7 @@ constexpr std::string_view crio_drop_in = "/etc/crio/crio.conf.d/99-quartermaste
 using edited = std::expected<std::string, std::string>;
 
 /// A file as the runtime reads it.
-struct source {
+struct runtime_file {
   std::string path, text;
 };
 
@@ -41,10 +41,10 @@ struct known_runtimes {
   std::string default_name;
   std::string default_file;  ///< that says so; empty: none does
 };
-std::expected<known_runtimes, std::string> containerd_known(const std::vector<source>& sources);
-std::expected<known_runtimes, std::string> crio_known(const std::vector<source>& sources);
+std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources);
+std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources);
 /// Our drop-ins. `needs_nvidia`: no other file has the runtime.
-edited containerd_drop_in_text(const std::vector<source>& sources, bool needs_nvidia, choice choice);
+edited containerd_drop_in_text(const std::vector<runtime_file>& sources, bool needs_nvidia, choice choice);
 std::string crio_drop_in_text(bool needs_nvidia, choice choice);
 /// Does a drop-in begin with our line, and is the rest as we wrote it?
 bool is_own_drop_in(std::string_view text);

@@ -142,7 +142,7 @@ std::string signed_text(const std::string& text) {
   return std::string(first_line) + scheduler_config::checksum_of(text) + "\n" + text;
 }
 
-std::expected<known_runtimes, std::string> known_in(const std::vector<source>& sources,
+std::expected<known_runtimes, std::string> known_in(const std::vector<runtime_file>& sources,
                                                     const std::vector<std::pair<toml_path, toml_path>>& places) {
   known_runtimes out;
   for (const auto& source : sources) {
@@ -189,7 +189,7 @@ edited containerd_main(std::string_view main, choice choice) {
   return with_runtime(std::string(main), *document, choice);
 }
 
-std::expected<known_runtimes, std::string> containerd_known(const std::vector<source>& sources) {
+std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources) {
   std::vector<std::pair<toml_path, toml_path>> places;
   for (const auto* plugin : plugins)
     places.emplace_back(below(plugin, {"runtimes", "nvidia"}), below(plugin, {"default_runtime_name"}));
@@ -209,7 +209,7 @@ std::expected<known_runtimes, std::string> containerd_known(const std::vector<so
   return known_in(sources, places);
 }
 
-edited containerd_drop_in_text(const std::vector<source>& sources, bool needs_nvidia, choice choice) {
+edited containerd_drop_in_text(const std::vector<runtime_file>& sources, bool needs_nvidia, choice choice) {
   const auto version = containerd_version(sources.front().text);
   if (!version) return std::unexpected(version.error());
   const auto plugin = plugin_of(*version);
@@ -225,7 +225,7 @@ edited containerd_drop_in_text(const std::vector<source>& sources, bool needs_nv
   return signed_text(out);
 }
 
-std::expected<known_runtimes, std::string> crio_known(const std::vector<source>& sources) {
+std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources) {
   return known_in(sources, {{{"crio", "runtime", "runtimes", "nvidia"}, {"crio", "runtime", "default_runtime"}}});
 }
 

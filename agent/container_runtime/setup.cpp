@@ -13,7 +13,7 @@
 namespace agent::container_runtime {
 namespace {
 
-using result = std::expected<std::string, std::string>;
+using messages = std::expected<std::string, std::string>;
 using text_or_none = std::optional<std::string>;
 
 constexpr std::string_view backup_suffix = ".quartermaster-backup", draft_name = ".quartermaster-draft";
@@ -48,7 +48,7 @@ struct change {
   std::string path;
   text_or_none before, after;
   disk::like attributes;
-  bool shown = true;  ///< backups are not listed
+  bool is_listed = true;  ///< backups are not
   std::string renamed_from = {};
 };
 
@@ -99,7 +99,7 @@ std::optional<origin> origin_of(const present& now) {
   const bool can_be_new = !now.backup && now.main && now.files.name == "docker";
   if (now.backup || can_be_new) {
     for (const bool set_default : {false, true})
-      if (const auto ours = main_of(now.files, backup, {set_default}); ours && main == *ours)
+      if (const auto expected = main_of(now.files, backup, {set_default}); expected && main == *expected)
         return origin{backup, true, set_default};
   }
   if (now.backup) return std::nullopt;
@@ -118,7 +118,7 @@ std::string not_own_drop_in(const std::string& root, const layout& files) {
 
 /// The files that the runtime reads, in order; `own` is our drop-in's place among them.
 struct sources {
-  std::vector<source> files;  ///< without our drop-in
+  std::vector<runtime_file> files;  ///< without our drop-in
   std::size_t own = 0;
 };
 
@@ -217,7 +217,7 @@ std::string plan_docker(const setup_options& options, const present& now, std::v
 }
 
 /// Without the main file.
-bool is_known_by_imports(std::vector<source> files) {
+bool is_known_by_imports(std::vector<runtime_file> files) {
   files.front().text.clear();
   const auto known = containerd_known(files);
   return known && known->has_nvidia;
@@ -290,12 +290,12 @@ std::expected<void, std::string> take(const setup_options& options, const layout
   return target->sync();
 }
 
-result carry_out(const setup_options& options, const layout& files, const std::vector<change>& changes) {
+messages carry_out(const setup_options& options, const layout& files, const std::vector<change>& changes) {
   std::string out;
   for (const auto& change : changes) {
     const auto path = below_root(options.root, change.path);
     if (options.dry_run) {
-      if (change.shown) out += difference(path, change.before.value_or(""), change.after.value_or(""));
+      if (change.is_listed) out += difference(path, change.before.value_or(""), change.after.value_or(""));
       continue;
     }
     if (auto done = take(options, files, change); !done) return std::unexpected(done.error());
@@ -333,7 +333,7 @@ std::expected<layout, std::string> chosen(const setup_options& options) {
 
 }  // namespace
 
-result set_up(const setup_options& options) {
+messages set_up(const setup_options& options) {
   const auto files = chosen(options);
   if (!files) return std::unexpected(files.error());
   const auto has_program = facts::files(options.root).exists(std::string(nvidia_program));
@@ -354,7 +354,7 @@ result set_up(const setup_options& options) {
   return out;
 }
 
-result restore(const setup_options& options) {
+messages restore(const setup_options& options) {
   std::vector<std::pair<layout, std::vector<change>>> all;
   for (const auto& files : layouts) {
     const auto now = read_present(options.root, files);

@@ -13,9 +13,9 @@ bool is_bare(char c) {
 }
 
 /// Reads a document once, from its beginning to its end.
-class reader {
+class toml_reader {
  public:
-  explicit reader(std::string_view text) : text_(text) {}
+  explicit toml_reader(std::string_view text) : text_(text) {}
 
   std::expected<toml_document, std::string> read() {
     if (text_.starts_with("\xEF\xBB\xBF"))
@@ -194,7 +194,7 @@ bool toml_document::has(const toml_path& path) const {
 }
 
 std::expected<toml_document, std::string> read_toml(std::string_view text) {
-  auto document = reader(text).read();
+  auto document = toml_reader(text).read();
   if (!document) return document;
   // A key that is set twice is an error of TOML too; runtimes would not start.
   std::set<toml_path> paths;

@@ -18,7 +18,7 @@ constexpr std::string_view example =
 What was done is taken back, byte for byte:
   $ quartermaster agent fix-runtime --restore
 
-containerd 2 (files of version 3 and 4) and CRI-O get a file of ours in conf.d or crio.conf.d; containerd's config.toml
+containerd 2 (files of version 3 and 4) and CRI-O get a file of its own in conf.d or crio.conf.d; containerd's config.toml
 gets an import of conf.d if it has none. containerd 1 (version 2) would lose settings by an import, so config.toml itself
 is edited. Docker's daemon.json has no such folder and is edited too. A file that is edited is kept next to itself as
 FILE.quartermaster-backup. A file that a person has changed since is left alone. Nothing is restarted.

@@ -49,11 +49,11 @@ row default_runtime_row(const machine_facts& node) {
   if (has_cdi(node)) return {"default_runtime", check_state::ok, "cdi", {}};
   if (runtime.has_nvidia)
     return {"default_runtime", check_state::warning, *runtime.default_runtime,
-            "pods see no card unless they name the RuntimeClass nvidia: make nvidia the default (nvidia-ctk runtime "
-            "configure --set-as-default), or name the RuntimeClass in the AcceleratorPolicy"};
+            "pods see no card unless they name the RuntimeClass nvidia: make nvidia the default (on the node, as root: "
+            "quartermaster agent fix-runtime --set-default), or name the RuntimeClass in the AcceleratorPolicy"};
   return {"default_runtime", check_state::warning, *runtime.default_runtime,
-          "pods see no card: run nvidia-ctk runtime configure --set-as-default and restart the runtime, or write a "
-          "CDI specification (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"};
+          "pods see no card: on the node, as root, run quartermaster agent fix-runtime --set-default and restart the "
+          "runtime, or write a CDI specification (nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml)"};
 }
 
 row cdi_row(const machine_facts& node, const std::string& driver) {

@@ -98,7 +98,8 @@ fact<std::vector<setting>> all_settings(const files& node, const std::string& pa
   for (const auto& setting : out) {
     if (setting.key != "imports" || !setting.table.empty()) continue;
     for (const auto& pattern : items_of(setting.value)) {
-      const auto paths = imported(node, pattern);
+      const bool is_relative = !pattern.starts_with('/');
+      const auto paths = imported(node, is_relative ? path.substr(0, path.rfind('/') + 1) + pattern : pattern);
       if (!paths) return std::unexpected(paths.error());
       more.insert(more.end(), paths->begin(), paths->end());
     }
@@ -123,9 +124,9 @@ void take_in_containerd(const std::vector<setting>& settings, container_runtime&
   for (const auto& setting : settings) {
     if (setting.key == "default_runtime_name") default_name = bare(setting.value);
     if (setting.key == "enable_cdi") runtime.uses_cdi = setting.value == "true";
-    // Version 3 is of containerd 2, where CDI is on by default.
-    if (setting.key == "version" && setting.table.empty() && setting.value == "3" && !runtime.uses_cdi)
-      runtime.uses_cdi = true;
+    // Versions 3 and 4 are of containerd 2, where CDI is on by default.
+    const bool is_new = setting.value == "3" || setting.value == "4";
+    if (setting.key == "version" && setting.table.empty() && is_new && !runtime.uses_cdi) runtime.uses_cdi = true;
     if (setting.key == "SystemdCgroup" && setting.value == "true") runtime.uses_systemd = true;
     if (is_runtime(setting, "BinaryName")) runtime.program = bare(setting.value);
     if (is_runtime(setting, "runtime_type")) runtime.has_nvidia = true;

@@ -182,7 +182,10 @@ void add_agent(CLI::App& app, int& rc) {
       ->capture_default_str();
   add_cluster_options(*verb, options->cluster);
   verb->footer(std::string(example));
-  verb->callback([options, &rc] { rc = run_agent(*options); });
+  add_fix_runtime(*verb, rc);
+  verb->callback([verb, options, &rc] {
+    if (verb->get_subcommands().empty()) rc = run_agent(*options);
+  });
 }
 
 }  // namespace cli

@@ -9,6 +9,10 @@
 #include "agent/static_pod/options.hpp"
 #include "cli/cluster/cluster.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace cli {
 
 struct agent_options : agent::static_pod::options {
@@ -21,5 +25,8 @@ struct agent_options : agent::static_pod::options {
 
 /// Until a signal (0), or a lost turn or something it cannot run without (1); 2: wrong usage.
 int run_agent(const agent_options& options);
+
+/// `quartermaster agent fix-runtime`: what a person calls on the node.
+void add_fix_runtime(CLI::App& agent, int& rc);
 
 }  // namespace cli

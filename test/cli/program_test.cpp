@@ -63,6 +63,23 @@ TEST(program, what_is_missing_is_still_named) {
   EXPECT_THAT(got.err, HasSubstr("--cuda"));
 }
 
+TEST(program, agent_has_a_verb_of_its_own_that_asks_no_cluster) {
+  EXPECT_THAT(call({"agent", "fix-runtime", "--help"}).out, AllOf(HasSubstr("--set-default"), HasSubstr("--restore")));
+  for (const auto& words : std::vector<std::vector<std::string>>{{"--root", "here"},
+                                                                 {"--runtime", "podman"},
+                                                                 {"--restore", "--set-default"},
+                                                                 {"--restore", "--runtime", "crio"}}) {
+    std::vector<std::string> all{"agent", "fix-runtime"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_EQ(call(all).rc, 2) << words.front();
+  }
+  const auto got = call({"agent", "fix-runtime", "--root", "/no/such/node"});
+  EXPECT_EQ(got.rc, 1);
+  EXPECT_THAT(got.err, HasSubstr("--runtime containerd, crio or docker"));
+  EXPECT_THAT(call({"agent", "fix"}).err, HasSubstr("no verb 'fix'; there are fix-runtime"));
+  EXPECT_EQ(call({"agent"}).rc, 2) << "the agent itself still wants --node-name";
+}
+
 TEST(program, the_singular_is_the_same_verb) {
   for (const auto* name : {"node", "module", "pod", "resource"}) {
     const auto got = call({"inspect", name, "--help"});

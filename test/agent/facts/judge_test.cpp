@@ -265,7 +265,7 @@ const std::vector<defect> defects{
        n.folder("etc/cdi");
        n.put("etc/containerd/config.toml", "version = 2\n");
      },
-     "default_runtime", check_state::warning, "runc", "nvidia-ctk runtime configure --set-as-default"},
+     "default_runtime", check_state::warning, "runc", "quartermaster agent fix-runtime --set-default"},
     {"a drop-in takes the default away",
      [](good_node& n) {
        n.remove("etc/cdi");

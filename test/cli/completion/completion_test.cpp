@@ -46,6 +46,7 @@ TEST(completion, values_follow_their_option_in_both_forms) {
   EXPECT_EQ(completed({"inspect", "nodes", "--lang=z"}), "--lang=zh\n:4\n");
   EXPECT_EQ(completed({"verify", "-o", "j"}), "json\n:4\n");
   EXPECT_EQ(completed({"completion", "f"}), "fish\n:4\n");
+  EXPECT_EQ(completed({"agent", "fix-runtime", "--runtime", "c"}), "containerd\ncrio\n:4\n");
 }
 
 TEST(completion, files_fit_where_a_file_is_asked_for_and_nowhere_else) {

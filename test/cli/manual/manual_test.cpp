@@ -21,7 +21,7 @@ TEST(manual, has_every_command_with_its_options) {
   const auto page = manual();
   EXPECT_THAT(page, HasSubstr(".TH QUARTERMASTER 1 \"2026-01-31\" \"quartermaster "));
   for (const auto* command : {"explain pod pod", "inspect nodes node", "lint files", "lint scheduler\\-config files",
-                              "completion shell", "controller", "uninstall"})
+                              "completion shell", "controller", "agent fix\\-runtime", "uninstall"})
     EXPECT_THAT(page, HasSubstr(std::string(".SS quartermaster ") + command + "\n"));
   EXPECT_THAT(page, Not(HasSubstr(".SS quartermaster man")));
   EXPECT_THAT(page, HasSubstr("\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fItext|wide|json|yaml\\fR\n"));

@@ -1,0 +1,59 @@
+#pragma once
+// What the files of a container runtime have to say so that it knows NVIDIA's runtime. Pure: texts in, texts out.
+// Errors are what is wrong with a file, to be read behind its name.
+//
+// containerd 1 (files of version 2) replaces the whole section of a plugin by that of an imported file: sandbox image,
+// SystemdCgroup and more would be gone. So the main file itself is edited there. containerd 2 merges sections, and a
+// drop-in is enough (containerd, cmd/containerd/server/config: mergeConfig).
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace agent::container_runtime {
+
+constexpr std::string_view nvidia_program = "/usr/bin/nvidia-container-runtime";
+constexpr std::string_view containerd_drop_in = "/etc/containerd/conf.d/99-quartermaster.toml";
+constexpr std::string_view crio_drop_in = "/etc/crio/crio.conf.d/99-quartermaster.conf";
+
+using edited = std::expected<std::string, std::string>;
+
+/// A file as the runtime reads it.
+struct runtime_file {
+  std::string path, text;
+};
+
+struct choice {
+  bool set_default = false;
+};
+
+/// 2, 3 or 4.
+std::expected<int, std::string> containerd_version(std::string_view main);
+/// Patterns, as they are written.
+std::expected<std::vector<std::string>, std::string> containerd_imports(std::string_view main);
+/// The main file as it has to be. Of version 3: it imports the folder of our drop-in.
+edited containerd_main(std::string_view main, choice choice);
+/// What other files, in the order in which they are read, already say. `sources` are without our own drop-in.
+struct known_runtimes {
+  bool has_nvidia = false;
+  std::string default_name;
+  std::string default_file;  ///< that says so; empty: none does
+};
+std::expected<known_runtimes, std::string> containerd_known(const std::vector<runtime_file>& sources);
+std::expected<known_runtimes, std::string> crio_known(const std::vector<runtime_file>& sources);
+/// Our drop-ins. `needs_nvidia`: no other file has the runtime.
+edited containerd_drop_in_text(const std::vector<runtime_file>& sources, bool needs_nvidia, choice choice);
+std::string crio_drop_in_text(bool needs_nvidia, choice choice);
+/// Does a drop-in begin with our line, and is the rest as we wrote it?
+bool is_own_drop_in(std::string_view text);
+bool drop_in_sets_default(std::string_view text);
+
+/// daemon.json as it has to be; nothing: there is none.
+edited docker_main(const std::optional<std::string>& main, choice choice);
+
+/// A list like that of diff: lines that go, lines that come.
+std::string difference(std::string_view path, std::string_view before, std::string_view after);
+
+}  // namespace agent::container_runtime

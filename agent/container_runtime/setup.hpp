@@ -1,0 +1,25 @@
+#pragma once
+// Sets up the container runtime of this node for NVIDIA's runtime, and takes that back. Each file is replaced at once
+// or not at all, and only after all files were read and judged; a call that was interrupted is completed by the next
+// one. Nothing is restarted.
+//
+// Before a file is edited, it is kept next to itself as FILE.quartermaster-backup. What we write follows from the
+// backup alone: a file that is neither the backup nor what follows from it was changed by a person, and is left alone.
+
+#include <expected>
+#include <string>
+
+namespace agent::container_runtime {
+
+struct setup_options {
+  std::string root = "/";
+  std::string runtime;  ///< containerd, crio or docker; empty: the one that has a socket
+  bool set_default = false;
+  bool dry_run = false;
+};
+
+/// What was done, or would be: lines for a person. Error: one line that says what to do; no file is half-written.
+std::expected<std::string, std::string> set_up(const setup_options& options);
+std::expected<std::string, std::string> restore(const setup_options& options);
+
+}  // namespace agent::container_runtime

@@ -1,0 +1,56 @@
+// quartermaster agent fix-runtime: a person calls it as root on the node; nothing else does.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "agent/container_runtime/setup.hpp"
+#include "cli/agent/agent.hpp"
+
+namespace cli {
+namespace {
+
+constexpr std::string_view example =
+    R"(It runs on the node itself, as root, and only when you call it:
+  $ quartermaster agent fix-runtime --dry-run
+  $ quartermaster agent fix-runtime --set-default
+  $ systemctl restart containerd
+What was done is taken back, byte for byte:
+  $ quartermaster agent fix-runtime --restore
+
+containerd 2 (files of version 3 and 4) and CRI-O get a file of its own in conf.d or crio.conf.d; containerd's config.toml
+gets an import of conf.d if it has none. containerd 1 (version 2) would lose settings by an import, so config.toml itself
+is edited. Docker's daemon.json has no such folder and is edited too. A file that is edited is kept next to itself as
+FILE.quartermaster-backup. A file that a person has changed since is left alone. Nothing is restarted.
+k3s and RKE2 find NVIDIA's runtime by themselves.)";
+
+int run_fix_runtime(const agent::container_runtime::setup_options& options, bool restores) {
+  const auto complain = [](const std::string& message, int rc) {
+    std::cerr << "quartermaster: " << message << "\n";
+    return rc;
+  };
+  if (!options.root.starts_with('/')) return complain("agent fix-runtime: --root is no absolute path", 2);
+  const auto done = restores ? agent::container_runtime::restore(options) : agent::container_runtime::set_up(options);
+  if (!done) return complain(done.error(), 1);
+  std::cout << *done;
+  return 0;
+}
+
+}  // namespace
+
+void add_fix_runtime(CLI::App& agent, int& rc) {
+  auto* verb = agent.add_subcommand("fix-runtime", "Make this node's container runtime know NVIDIA's runtime");
+  auto options = std::make_shared<agent::container_runtime::setup_options>();
+  auto restores = std::make_shared<bool>(false);
+  verb->add_option("--root", options->root, "Where the node's file system is")->capture_default_str();
+  auto* runtime = verb->add_option("--runtime", options->runtime, "Without it, the one that has a socket below /run")
+                      ->check(CLI::IsMember({"containerd", "crio", "docker"}));
+  auto* set_default = verb->add_flag("--set-default", options->set_default,
+                                     "Containers without a RuntimeClass use NVIDIA's runtime too");
+  verb->add_flag("--dry-run", options->dry_run, "Print what would change, and write nothing");
+  verb->add_flag("--restore", *restores, "Put back what was there before")->excludes(runtime)->excludes(set_default);
+  verb->footer(std::string(example));
+  verb->callback([options, restores, &rc] { rc = run_fix_runtime(*options, *restores); });
+}
+
+}  // namespace cli

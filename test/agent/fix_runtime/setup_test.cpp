@@ -1,0 +1,316 @@
+// `agent fix-runtime` on every node of corpus/: the name of a folder says which runtime it is, and whether
+// NVIDIA's runtime becomes the default. What it says and writes is in test/golden/fix_runtime; QM_GOLDEN=write writes
+// what differs.
+#include "agent/container_runtime/setup.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "agent/facts/runtime.hpp"
+#include "test/agent/static_pod/system_calls.hpp"
+
+namespace agent::container_runtime {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const fs::path corpus = TEST_DATA "/agent/fix_runtime/corpus";
+using texts = std::map<std::string, std::string>;
+
+std::string get(const fs::path& file) {
+  std::ostringstream out;
+  out << std::ifstream(file, std::ios::binary).rdbuf();
+  return out.str();
+}
+void put(const fs::path& file, const std::string& text) {
+  fs::create_directories(file.parent_path());
+  std::ofstream(file, std::ios::binary) << text;
+}
+
+/// A node of the corpus, copied to where it may be changed.
+class node {
+ public:
+  explicit node(const std::string& name) {
+    std::string path = (fs::exists("/dev/shm") ? std::string("/dev/shm/") : testing::TempDir()) + "fix_runtime_XXXXXX";
+    root = ::mkdtemp(path.data());
+    fs::copy(corpus / name, root, fs::copy_options::recursive);
+    put(root / "usr/bin/nvidia-container-runtime", "");
+    const auto runtime = name.substr(0, name.find('_'));
+    options.root = root;
+    options.set_default = name.ends_with("set_default");
+    put(root / (runtime == "crio"     ? "run/crio/crio.sock"
+                : runtime == "docker" ? "run/cri-dockerd.sock"
+                                      : "run/containerd/containerd.sock"),
+        "");
+  }
+  node(const node&) = delete;
+  ~node() { fs::remove_all(root); }
+
+  /// Files below /etc and their texts.
+  texts files() const { return files_below(root); }
+  static texts files_below(const fs::path& root) {
+    texts out;
+    for (const auto& entry : fs::recursive_directory_iterator(root / "etc"))
+      if (entry.is_regular_file()) out["/" + fs::relative(entry.path(), root).string()] = get(entry.path());
+    return out;
+  }
+  fs::path file(const std::string& path) const { return root / path.substr(1); }
+  /// Messages without the place of the copy.
+  std::string shown(std::string text) const {
+    for (auto index = text.find(root.string()); index != std::string::npos; index = text.find(root.string()))
+      text.erase(index, root.string().size());
+    return text;
+  }
+
+  fs::path root;
+  setup_options options;
+};
+
+std::vector<std::string> names() {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(corpus)) out.push_back(entry.path().filename());
+  std::ranges::sort(out);
+  return out;
+}
+
+bool is_backup(const std::string& path) { return path.ends_with(".quartermaster-backup"); }
+
+class fix_runtime : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(corpus, fix_runtime, testing::ValuesIn(names()), [](const auto& info) {
+  auto name = info.param;
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
+
+TEST_P(fix_runtime, writes_what_the_golden_file_says_keeps_the_rest_and_takes_all_back) {
+  node node(GetParam());
+  const auto before = node.files();
+  auto dry = node.options;
+  dry.dry_run = true;
+  const auto rehearsal = set_up(dry);
+  EXPECT_EQ(node.files(), before) << "--dry-run wrote";
+
+  const auto done = set_up(node.options);
+  const auto after = node.files();
+  EXPECT_EQ(rehearsal.has_value(), done.has_value());
+  std::string text = done ? node.shown(*done) : "refused: " + node.shown(done.error()) + "\n";
+  for (const auto& [path, content] : after) {
+    const auto old = before.find(path);
+    if (is_backup(path)) {
+      EXPECT_EQ(content, before.at(path.substr(0, path.rfind('.')))) << path;
+    } else if (old == before.end() || old->second != content) {
+      text += "== " + path + "\n" + content + (content.ends_with('\n') ? "" : "(no newline at the end)\n");
+    }
+  }
+  for (auto index = text.find('\r'); index != std::string::npos; index = text.find('\r')) text.replace(index, 1, "\\r");
+  const auto golden = std::string(TEST_DATA) + "/golden/fix_runtime/" + GetParam() + ".txt";
+  if (const char* write = std::getenv("QM_GOLDEN"); write && std::string_view(write) == "write") put(golden, text);
+  EXPECT_EQ(get(golden), text) << golden << ": QM_GOLDEN=write takes over what is made now";
+  if (!done) {
+    EXPECT_EQ(after, before);
+    EXPECT_FALSE(done.error().contains('\n'));
+    return;
+  }
+
+  // The reader of the preflight checks shares no code with the writer.
+  const auto runtime = facts::read_runtime(facts::files(node.root));
+  ASSERT_TRUE(runtime) << runtime.error();
+  EXPECT_TRUE(runtime->has_nvidia);
+  if (node.options.set_default) EXPECT_EQ(runtime->default_runtime, "nvidia");
+
+  const auto again = set_up(node.options);
+  ASSERT_TRUE(again) << again.error();
+  EXPECT_THAT(*again, HasSubstr("nothing to do"));
+  EXPECT_EQ(node.files(), after);
+
+  const auto restored = restore(node.options);
+  ASSERT_TRUE(restored) << restored.error();
+  EXPECT_EQ(node.files(), before);
+  EXPECT_EQ(restore(node.options), "nothing to restore\n");
+}
+
+/// Nodes whose files change in every way there is.
+const std::vector<std::string> kinds{"containerd_1.7_minimal_set_default", "containerd_2.0_default_set_default",
+                                     "crio_default_set_default", "docker_kubeadm", "docker_missing_set_default"};
+
+/// Kills `work` before its first, second, ... system call, and then looks.
+void kill_everywhere(const std::string& name, const std::function<void(node&)>& prepare,
+                     const std::function<bool(const node&)>& work, const std::function<void(node&)>& look) {
+  for (int index = 1;; ++index) {
+    ASSERT_LT(index, 200);
+    node node(name);
+    prepare(node);
+    const auto pid = ::fork();
+    if (pid == 0) {
+      system_calls::kill_at(index);
+      ::_exit(work(node) ? 0 : 1);
+    }
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    ASSERT_TRUE(WIFEXITED(status));
+    ASSERT_NE(WEXITSTATUS(status), 1) << name << " " << index;
+    SCOPED_TRACE(name + ", killed before call " + std::to_string(index));
+    look(node);
+    if (WEXITSTATUS(status) == 0) {
+      EXPECT_GT(index, 5) << "no call was counted";
+      return;
+    }
+  }
+}
+
+void expect_old_or_new(const texts& now, const texts& before, const texts& after) {
+  for (const auto& [path, content] : now) {
+    if (path.ends_with(".quartermaster-draft")) continue;
+    EXPECT_TRUE((before.contains(path) && before.at(path) == content) ||
+                (after.contains(path) && after.at(path) == content))
+        << path << " is neither old nor new:\n"
+        << content;
+  }
+  for (const auto& [path, content] : before) EXPECT_TRUE(now.contains(path)) << path << " is gone";
+}
+
+TEST(fix_runtime_setup, a_kill_at_any_moment_leaves_old_or_new_files_and_the_next_call_completes) {
+  for (const auto& name : kinds) {
+    node whole(name);
+    const auto before = whole.files();
+    ASSERT_TRUE(set_up(whole.options));
+    const auto after = whole.files();
+    kill_everywhere(
+        name, [](node&) {}, [](const node& node) { return set_up(node.options).has_value(); },
+        [&](node& node) {
+          expect_old_or_new(node.files(), before, after);
+          auto copy = node.options;
+          copy.root = node.root.string() + "_copy";
+          fs::copy(node.root, copy.root, fs::copy_options::recursive);
+          ASSERT_TRUE(restore(copy)) << "right after the kill";
+          EXPECT_EQ(node.files_below(copy.root), before);
+          fs::remove_all(copy.root);
+          ASSERT_TRUE(set_up(node.options));
+          EXPECT_EQ(node.files(), after);
+          ASSERT_TRUE(restore(node.options));
+          EXPECT_EQ(node.files(), before);
+        });
+  }
+}
+
+TEST(fix_runtime_setup, a_kill_while_restoring_is_completed_by_the_next_call) {
+  for (const auto& name : kinds) {
+    node whole(name);
+    const auto before = whole.files();
+    ASSERT_TRUE(set_up(whole.options));
+    const auto after = whole.files();
+    kill_everywhere(
+        name, [](node& node) { ASSERT_TRUE(set_up(node.options)); },
+        [](const node& node) { return restore(node.options).has_value(); },
+        [&](node& node) {
+          expect_old_or_new(node.files(), before, after);
+          ASSERT_TRUE(restore(node.options));
+          EXPECT_EQ(node.files(), before);
+        });
+  }
+}
+
+TEST(fix_runtime_setup, keeps_mode_and_owner_and_so_does_the_backup) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  node node("docker_kubeadm");
+  const auto file = node.file("/etc/docker/daemon.json"), backup = fs::path(file.string() + ".quartermaster-backup");
+  ASSERT_EQ(::chmod(file.c_str(), 0604), 0);
+  ASSERT_EQ(::chown(file.c_str(), 2001, 2002), 0);
+  const auto expect_same = [](const fs::path& path) {
+    struct stat about{};
+    ASSERT_EQ(::lstat(path.c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 07777U, 0604U);
+    EXPECT_EQ(about.st_uid, 2001U);
+    EXPECT_EQ(about.st_gid, 2002U);
+  };
+  ASSERT_TRUE(set_up(node.options));
+  expect_same(file);
+  expect_same(backup);
+  ASSERT_TRUE(restore(node.options));
+  expect_same(file);
+}
+
+TEST(fix_runtime_setup, what_a_person_changed_since_is_left_alone) {
+  for (const auto* name : {"containerd_1.7_minimal", "containerd_2.0_default", "docker_kubeadm"}) {
+    node node(name);
+    ASSERT_TRUE(set_up(node.options));
+    const auto main =
+        std::string(name).starts_with("docker") ? "/etc/docker/daemon.json" : "/etc/containerd/config.toml";
+    put(node.file(main), get(node.file(main)) + "\n");
+    const auto now = node.files();
+    const auto done = restore(node.options);
+    ASSERT_FALSE(done) << name;
+    EXPECT_THAT(done.error(), HasSubstr(std::string(main) + " was changed after fix-runtime"));
+    EXPECT_EQ(node.files(), now);
+  }
+  node crio("crio_default");
+  ASSERT_TRUE(set_up(crio.options));
+  const auto drop_in = crio.file("/etc/crio/crio.conf.d/99-quartermaster.conf");
+  put(drop_in, get(drop_in) + "# mine\n");
+  crio.options.set_default = true;
+  for (const auto& done : {set_up(crio.options), restore(crio.options)}) {
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error(), HasSubstr("is not as fix-runtime wrote it"));
+  }
+}
+
+TEST(fix_runtime_setup, the_default_can_be_set_later_and_stays_when_it_is_not_asked_for) {
+  for (const auto* name : {"containerd_1.7_minimal", "containerd_2.0_default", "crio_default", "docker_kubeadm"}) {
+    node node(name);
+    const auto before = node.files();
+    ASSERT_TRUE(set_up(node.options));
+    node.options.set_default = true;
+    ASSERT_TRUE(set_up(node.options));
+    EXPECT_EQ(facts::read_runtime(facts::files(node.root))->default_runtime, "nvidia") << name;
+    node.options.set_default = false;
+    EXPECT_THAT(*set_up(node.options), HasSubstr("nothing to do")) << name;
+    ASSERT_TRUE(restore(node.options));
+    EXPECT_EQ(node.files(), before) << name;
+  }
+}
+
+TEST(fix_runtime_setup, a_link_is_not_followed_and_a_missing_program_is_said) {
+  node linked("docker_kubeadm");
+  const auto file = linked.file("/etc/docker/daemon.json");
+  fs::rename(file, linked.root / "outside");
+  fs::create_symlink(linked.root / "outside", file);
+  EXPECT_THAT(set_up(linked.options).error(), HasSubstr("daemon.json is a symbolic link"));
+  node bare("docker_kubeadm");
+  fs::remove(bare.root / "usr/bin/nvidia-container-runtime");
+  EXPECT_THAT(set_up(bare.options).error(), HasSubstr("install nvidia-container-toolkit"));
+}
+
+TEST(fix_runtime_setup, the_runtime_is_found_or_asked_for_and_k3s_is_refused) {
+  node node("containerd_2.0_default");
+  fs::remove(node.root / "run/containerd/containerd.sock");
+  EXPECT_THAT(set_up(node.options).error(), HasSubstr("name it with --runtime containerd, crio or docker"));
+  put(node.root / "run/k3s/containerd/containerd.sock", "");
+  EXPECT_THAT(set_up(node.options).error(), HasSubstr("k3s and RKE2"));
+  node.options.runtime = "containerd";
+  EXPECT_THAT(set_up(node.options).error(), HasSubstr("k3s and RKE2"));
+  fs::remove_all(node.root / "run/k3s");
+  EXPECT_TRUE(set_up(node.options));
+}
+
+TEST(fix_runtime_setup, a_dry_run_lists_lines_that_come_and_go) {
+  node node("docker_one_line_set_default");
+  node.options.dry_run = true;
+  EXPECT_EQ(node.shown(set_up(node.options).value()),
+            "--- /etc/docker/daemon.json\n+++ /etc/docker/daemon.json\n@@ line 1 @@\n"
+            "-{\"bip\":\"172.26.0.1/16\",\"mtu\":1450,\"runtimes\":{},\"labels\":[\"a=\\\"}\"]}\n"
+            "+{\"default-runtime\": \"nvidia\", \"bip\":\"172.26.0.1/16\",\"mtu\":1450,\"runtimes\":{\n"
+            "+    \"nvidia\": {\"path\": \"/usr/bin/nvidia-container-runtime\"}\n"
+            "+  },\"labels\":[\"a=\\\"}\"]}\n");
+}
+
+}  // namespace
+}  // namespace agent::container_runtime

@@ -38,7 +38,8 @@ std::string version_at(std::string_view text) {
 }
 
 void add_once(std::vector<std::string>& list, std::string item) {
-  if (!item.empty() && list.size() < most_listed && std::ranges::find(list, item) == list.end()) list.push_back(std::move(item));
+  if (!item.empty() && list.size() < most_listed && std::ranges::find(list, item) == list.end())
+    list.push_back(std::move(item));
 }
 
 fact<std::vector<pci_device>> read_pci(const files& kernel) {

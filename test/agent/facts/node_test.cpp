@@ -218,9 +218,8 @@ TEST(hostile_files, of_Docker_may_be_nested_without_end) {
   node.remove("run/containerd");
   node.put("run/cri-dockerd.sock");
   for (const auto* key : {"exec-opts", "runtimes"}) {
-    node.put("etc/docker/daemon.json",
-             "{\"default-runtime\": \"nvidia\", \"" + std::string(key) + "\": " + std::string(100'000, '[') +
-                 std::string(100'000, ']') + "}");
+    node.put("etc/docker/daemon.json", "{\"default-runtime\": \"nvidia\", \"" + std::string(key) +
+                                           "\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
     EXPECT_EQ(runtime_of(node).default_runtime, "nvidia") << key;
   }
 }

@@ -33,7 +33,8 @@ std::string problem_of(const agent_options& options) {
   if (!options.cards.node_root.starts_with('/')) return "agent: --node-root is no absolute path";
   if (options.print) return {};
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
-  if (!text::is_dns_subdomain(options.node)) return "agent: --node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
+  if (!text::is_dns_subdomain(options.node))
+    return "agent: --node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
   if (const auto& metrics = options.cards.metrics; !metrics.pod_resources.empty()) {
     if (!metrics.pod_resources.starts_with('/')) return "agent: --pod-resources is no absolute path";

@@ -113,7 +113,8 @@ kube::result<void> driver::run() {
   });
   loop_.spawn_essential("watch_over", watch_over());
   loop_.run();
-  if (!watcher_->end_within(std::chrono::seconds(2))) {  // it hangs in the driver
+  const bool reader_ends = reader_->end_within(std::chrono::seconds(1));
+  if (!watcher_->end_within(std::chrono::seconds(2)) || !reader_ends) {  // in the driver, or in a file system
     log::flush();
     std::_Exit(0);
   }

@@ -11,6 +11,7 @@ namespace agent::cards {
 namespace {
 
 constexpr std::int64_t mib = 1024 * 1024;
+constexpr std::size_t longest_driver = 63, longest_capability = 16;  // of the CRD
 
 /// A text that NVML wrote, which may have no end and need not be UTF-8.
 template <std::size_t Length>
@@ -157,7 +158,8 @@ card read_card(const nvml_library& nvml, nvml::device device, const std::string&
     out.memory_mib = static_cast<std::int64_t>(memory.total) / mib;
   int major = 0, minor_capability = 0;
   if (nvml(call::compute_capability, device, &major, &minor_capability) == nvml::success)
-    out.compute_capability = std::to_string(major) + "." + std::to_string(minor_capability);
+    out.compute_capability =
+        text::utf8_clean(std::to_string(major) + "." + std::to_string(minor_capability), longest_capability);
   out.numa = numa_of(nvml, device);
   unsigned is_cut = 0, will_be_cut = 0;
   out.mig = nvml(call::mig_mode, device, &is_cut, &will_be_cut) == nvml::success && is_cut != 0;
@@ -171,7 +173,7 @@ card read_card(const nvml_library& nvml, nvml::device device, const std::string&
 
 inventory read_inventory(const nvml_library& nvml) {
   inventory out;
-  out.driver = text_of(nvml, call::driver_version);
+  out.driver = text::utf8_clean(text_of(nvml, call::driver_version), longest_driver);
   int cuda = 0;
   if (nvml(call::cuda_version, &cuda) == nvml::success) out.cuda = version_of(cuda);
   unsigned count = 0;

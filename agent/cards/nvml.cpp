@@ -39,7 +39,7 @@ std::expected<nvml_library, std::string> nvml_library::load(const std::string& r
     if (void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return nvml_library(handle);
     last = dlerror();
   }
-  return std::unexpected("no NVIDIA driver below " + root + ": " + last);
+  return std::unexpected(text::utf8_clean("no NVIDIA driver below " + root + ": " + last, 8192));
 }
 
 void* nvml_library::find(const char* name) const { return dlsym(handle_, name); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/cards/inventory.hpp"
+#include "text/escape.hpp"
 
 namespace agent::cards {
 namespace {
@@ -20,7 +21,7 @@ std::optional<Number> number_of(const nvml_library& nvml, const nvml_function<nv
 
 std::string uuid_of(const nvml_library& nvml, nvml::device device) {
   char text[97] = {};  // ends also where NVML's text does not
-  return nvml(call::uuid, device, &text[0], 96U) == nvml::success ? &text[0] : "";
+  return nvml(call::uuid, device, &text[0], 96U) == nvml::success ? text::utf8_clean(&text[0]) : "";
 }
 
 void read_memory(const nvml_library& nvml, nvml::device device, card_usage& card) {

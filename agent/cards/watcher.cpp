@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "text/escape.hpp"
+
 namespace agent::cards {
 namespace {
 
@@ -43,7 +45,7 @@ class event_stream {
           nvml_(call::uuid, device, &uuid[0], 96U) != nvml::success)
         continue;
       nvml_(call::register_events, device, std::uint64_t{nvml::event_xid}, set_);
-      uuids_[device] = &uuid[0];
+      uuids_[device] = text::utf8_clean(&uuid[0]);
     }
   }
   ~event_stream() {

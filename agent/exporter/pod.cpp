@@ -14,7 +14,7 @@ using nlohmann::json;
 
 constexpr std::string_view annotation_patterns[] = {"quartermaster.io/placement"};
 constexpr int whole_card = 100;
-constexpr std::uint64_t mib = 1024 * 1024, most_mib = std::uint64_t{1} << 40;
+constexpr std::uint64_t mib = 1024 * 1024, most_mib = std::uint64_t{1} << 30;  // sums fit
 
 std::optional<std::uint64_t> number_in(const json& object, const char* key, std::uint64_t most) {
   const auto match = object.find(key);
@@ -48,30 +48,32 @@ void read_status(std::string_view bytes, pod& pod) {
              field<8>(read), field<10>(read), field<13>(read));
 }
 
-/// The names of the init containers that end before the others start.
-std::vector<std::string> init_containers_in(std::string_view spec) {
+/// The names of the containers that run together: not of init containers that end before the others start.
+std::vector<std::string> containers_in(std::string_view spec) {
   std::vector<std::string> out;
-  each_field(spec, field<20>([&](std::string_view container) {
+  each_field(spec, field<2>([&](std::string_view container) { each_field(container, field<1>(out.emplace_back())); }),
+             field<20>([&](std::string_view container) {
                std::string name;
                bool is_sidecar = false;
                each_field(container, field<1>(name),
                           field<24>([&](std::string_view policy) { is_sidecar = policy == "Always"; }));
-               if (!is_sidecar) out.push_back(std::move(name));
+               if (is_sidecar) out.push_back(std::move(name));
              }));
   return out;
 }
 
 void read(std::string_view bytes, pod& pod) {
-  std::vector<std::string> init_containers;
+  std::vector<std::string> containers;
   each_field(bytes, field<1>([&](std::string_view meta) {
                kube::wire::read_metadata(meta, pod, kube::keep_none, {annotation_patterns});
              }),
-             field<2>([&](std::string_view spec) { init_containers = init_containers_in(spec); }),
+             field<2>([&](std::string_view spec) { containers = containers_in(spec); }),
              field<3>([&](std::string_view status) { read_status(status, pod); }));
   pod.planned = planned_in(pod.annotations.value_or(annotation_patterns[0], ""));
   pod.annotations = {};
+  // A container that is made up would be a series of its own.
   std::erase_if(pod.planned, [&](const planned_card& planned) {
-    return std::ranges::find(init_containers, planned.container) != init_containers.end();
+    return std::ranges::find(containers, planned.container) == containers.end();
   });
 }
 

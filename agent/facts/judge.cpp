@@ -1,6 +1,6 @@
 #include "agent/facts/judge.hpp"
 
-#include <algorithm>
+#include "text/escape.hpp"
 
 namespace agent::facts {
 namespace {
@@ -35,8 +35,8 @@ std::vector<row> judge(const machine_facts& node, const cards::inventory* cards)
   judge_network(node, cards, out);
   judge_machine(node, cards, out);
   for (auto& row : out) {
-    row.found.resize(std::min(row.found.size(), longest));
-    row.remedy.resize(std::min(row.remedy.size(), longest));
+    row.found = text::utf8_clean(row.found, longest);  // names and contents of files may be anything
+    row.remedy = text::utf8_clean(row.remedy, longest);
   }
   return out;
 }

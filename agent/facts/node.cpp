@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <ranges>
 
 #include "agent/facts/runtime.hpp"
 #include "text/text.hpp"
@@ -11,6 +12,8 @@ namespace agent::facts {
 namespace {
 
 constexpr unsigned nvidia_vendor = 0x10de;
+/// No node has more versions, devices, kernels or specifications; what is beyond would only take time.
+constexpr std::size_t most_listed = 256, most_specs = 64, most_bytes_of_spec = 1 << 20;
 
 std::string line_of(const files& files, const std::string& path) {
   const auto text = files.text(path);
@@ -35,7 +38,8 @@ std::string version_at(std::string_view text) {
 }
 
 void add_once(std::vector<std::string>& list, std::string item) {
-  if (!item.empty() && std::ranges::find(list, item) == list.end()) list.push_back(std::move(item));
+  if (!item.empty() && list.size() < most_listed && std::ranges::find(list, item) == list.end())
+    list.push_back(std::move(item));
 }
 
 fact<std::vector<pci_device>> read_pci(const files& kernel) {
@@ -98,7 +102,7 @@ fact<std::vector<std::string>> read_driver_kernels(const files& node) {
   }
   if (!releases) return std::unexpected(releases.error());
   std::vector<std::string> out;
-  for (const auto& release : *releases)
+  for (const auto& release : *releases | std::views::take(most_listed))
     if (has_module(node, folder + "/" + release)) out.push_back(release);
   return out;
 }
@@ -225,10 +229,12 @@ fact<std::vector<cdi_spec>> read_cdi(const files& node) {
   for (const std::string folder : {"/etc/cdi", "/run/cdi"}) {
     const auto names = node.names(folder);
     if (!names) return std::unexpected(names.error());
+    std::size_t looked_at = 0;
     for (const auto& name : *names) {
       if (!name.ends_with(".yaml") && !name.ends_with(".json")) continue;
+      if (++looked_at > most_specs) break;
       const auto path = folder + "/" + name;
-      const auto text = node.text(path);
+      const auto text = node.text(path, most_bytes_of_spec);
       if (!text) return std::unexpected(text.error());
       if (*text && ((*text)->contains("nvidia") || name.contains("nvidia"))) out.push_back(spec_in(path, **text));
     }

@@ -21,7 +21,17 @@ facts_reader::facts_reader(facts::folders folders, std::chrono::milliseconds per
     : folders_(std::move(folders)),
       period_(period),
       deliver_(std::move(deliver)),
-      thread_([this](const std::stop_token& stop) { work(stop); }) {}
+      thread_([this](const std::stop_token& stop) {
+        work(stop);
+        has_ended_ = true;
+      }) {}
+
+bool facts_reader::end_within(std::chrono::milliseconds time) {
+  thread_.request_stop();
+  for (const auto end = std::chrono::steady_clock::now() + time; !has_ended_ && std::chrono::steady_clock::now() < end;)
+    std::this_thread::sleep_for(milliseconds(1));
+  return has_ended_;
+}
 
 void facts_reader::read_again() {
   const std::lock_guard hold(lock_);

@@ -2,6 +2,7 @@
 // Keeps the preflight rows of this node's AcceleratorNode true. A thread of its own reads the files: when it starts,
 // every few minutes, and when someone says that something has changed. The rows are judged and written on the loop.
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -27,6 +28,8 @@ class facts_reader {
   facts_reader& operator=(const facts_reader&) = delete;
   /// Reads soon instead of after the period.
   void read_again();
+  /// False: the thread still reads, and must be left to itself. A file system of the node may not answer.
+  bool end_within(std::chrono::milliseconds time);
 
  private:
   void work(const std::stop_token& stop);
@@ -37,6 +40,7 @@ class facts_reader {
   std::mutex lock_;
   std::condition_variable_any changed_;
   bool is_asked_ = false;
+  std::atomic<bool> has_ended_ = false;
   std::jthread thread_;  ///< last, so that it ends first
 };
 

@@ -9,6 +9,10 @@
 namespace agent::facts {
 namespace {
 
+// What is beyond these was written by no one who sets up a container runtime.
+constexpr std::size_t most_bytes = 256 << 10, most_files = 64;
+constexpr int deepest_json = 16;
+
 struct setting {
   std::string table, key, value;  ///< the value as it is written
 };
@@ -85,19 +89,21 @@ fact<std::vector<std::string>> imported(const files& node, const std::string& pa
   if (!names) return std::unexpected(names.error());
   std::vector<std::string> out;
   for (const auto& name : *names)
-    if (name.starts_with(prefix) && name.ends_with(suffix)) out.push_back(folder + "/" + name);
+    if (out.size() < most_files && name.starts_with(prefix) && name.ends_with(suffix))
+      out.push_back(folder + "/" + name);
   return out;
 }
 
 /// The file and what it imports; later ones win.
 fact<std::vector<setting>> all_settings(const files& node, const std::string& path) {
-  const auto text = node.text(path);
+  const auto text = node.text(path, most_bytes);
   if (!text) return std::unexpected(text.error());
   auto out = settings_in(text->value_or(""));
   std::vector<std::string> more;
   for (const auto& setting : out) {
     if (setting.key != "imports" || !setting.table.empty()) continue;
     for (const auto& pattern : items_of(setting.value)) {
+      if (more.size() >= most_files) break;
       const bool is_relative = !pattern.starts_with('/');
       const auto paths = imported(node, is_relative ? path.substr(0, path.rfind('/') + 1) + pattern : pattern);
       if (!paths) return std::unexpected(paths.error());
@@ -105,7 +111,7 @@ fact<std::vector<setting>> all_settings(const files& node, const std::string& pa
     }
   }
   for (const auto& import : more) {
-    const auto imported_text = node.text(import);
+    const auto imported_text = node.text(import, most_bytes);
     if (!imported_text) return std::unexpected(imported_text.error());
     const auto settings = settings_in(imported_text->value_or(""));
     out.insert(out.end(), settings.begin(), settings.end());
@@ -154,7 +160,7 @@ void read_crio(const files& node, container_runtime& runtime) {
   }
   paths->insert(paths->begin(), "/etc/crio/crio.conf");
   for (const auto& path : *paths) {
-    const auto text = node.text(path);
+    const auto text = node.text(path, most_bytes);
     if (!text) {
       runtime.default_runtime = std::unexpected(text.error());
       return;
@@ -170,12 +176,13 @@ void read_crio(const files& node, container_runtime& runtime) {
 }
 
 void read_docker(const files& node, container_runtime& runtime) {
-  const auto text = node.text("/etc/docker/daemon.json");
+  const auto text = node.text("/etc/docker/daemon.json", most_bytes);
   if (!text) {
     runtime.default_runtime = std::unexpected(text.error());
     return;
   }
-  const auto json = nlohmann::json::parse(text->value_or("{}"), nullptr, false);
+  const auto is_shallow = [](int depth, auto, const auto&) { return depth < deepest_json; };  // copies are recursive
+  const auto json = nlohmann::json::parse(text->value_or("{}"), is_shallow, false);
   if (!json.is_object()) {
     runtime.default_runtime = std::unexpected("/etc/docker/daemon.json is no JSON object");
     return;

@@ -2,6 +2,8 @@
 
 #include "cli/agent/agent.hpp"
 
+#include <sys/un.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
@@ -14,6 +16,7 @@
 #include "controller/clock.hpp"
 #include "controller/log.hpp"
 #include "kube/config.hpp"
+#include "text/resource_name.hpp"
 
 namespace cli {
 namespace {
@@ -30,9 +33,14 @@ std::string problem_of(const agent_options& options) {
   if (!options.cards.node_root.starts_with('/')) return "agent: --node-root is no absolute path";
   if (options.print) return {};
   if (options.node.empty()) return "agent: --node-name is required (NODE_NAME in a pod)";
+  if (!text::is_dns_subdomain(options.node))
+    return "agent: --node-name is no name of a Node: lower-case letters, digits, '-' and '.' are allowed";
   if (!options.root.starts_with('/')) return "agent: --root is no absolute path";
   if (const auto& metrics = options.cards.metrics; !metrics.pod_resources.empty()) {
     if (!metrics.pod_resources.starts_with('/')) return "agent: --pod-resources is no absolute path";
+    if (metrics.pod_resources.size() >= sizeof(sockaddr_un::sun_path))
+      return "agent: --pod-resources is longer than a socket's path may be (" +
+             std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes)";
     if (metrics.port == 0) return "agent: --pod-resources is for metrics: --metrics-port is required with it";
   }
   if (!options.extender_url.empty() && !options.extender_url.starts_with("https://"))

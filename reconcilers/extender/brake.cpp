@@ -24,7 +24,8 @@ std::size_t brake::allowed() const {
   std::size_t number = 0;
   const auto* const last = max_withdrawn_.data() + max_withdrawn_.size();
   const auto [end, failed] = std::from_chars(max_withdrawn_.data(), last, number);
-  if (failed != std::errc()) return reporting_;
+  if (failed == std::errc::result_out_of_range) return reporting_;
+  if (failed != std::errc()) return 0;  // below zero
   if (end == last || *end != '%' || number == 0) return number;
   // With one place, one stolen token could hold back the truth about all other nodes.
   return std::max<std::size_t>((reporting_ * std::min<std::size_t>(number, 100) + 99) / 100, 2);

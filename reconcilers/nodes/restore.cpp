@@ -15,9 +15,12 @@ using nlohmann::json;
 
 constexpr auto annotation_path = "/metadata/annotations/quartermaster.io~1restore";
 
+constexpr std::size_t most_names = 64;  // as many cards as a node may have
+
+/// What stands behind the last of them is ignored: an annotation has room for thousands.
 std::vector<std::string> names_in(std::string_view list) {
   std::vector<std::string> out;
-  while (!list.empty()) {
+  while (!list.empty() && out.size() < most_names) {
     auto name = list.substr(0, list.find(','));
     list.remove_prefix(std::min(list.size(), name.size() + 1));
     while (name.starts_with(' ')) name.remove_prefix(1);

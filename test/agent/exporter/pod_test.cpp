@@ -39,6 +39,12 @@ TEST(exporter_pod, has_finished_when_its_phase_says_so) {
     EXPECT_EQ(pod::decode(wire_of({"a", "b", "c", phase, "", {}}))->has_finished, expected) << phase;
 }
 
+TEST(exporter_pod, has_no_cards_of_containers_that_are_made_up) {
+  const auto pod = pod::decode(wire_of({"a", "b", "c", "Running", placement, {{"main", "abc", "", false}}}));
+  ASSERT_TRUE(pod);
+  EXPECT_EQ(pod->planned, (std::vector<planned_card>{{"main", "GPU-1", 20, std::uint64_t{2} << 30}}));
+}
+
 TEST(exporter_pod, takes_no_broken_placement) {
   for (const auto* text :
        {"", "{", "[]", "{}", R"({"containers":[]})", R"({"containers":{"a":{}}})", R"({"containers":{"a":[1]}})",

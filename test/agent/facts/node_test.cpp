@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "test/agent/facts/tree.hpp"
+#include "text/escape.hpp"
 
 namespace agent::facts {
 namespace {
@@ -195,6 +196,47 @@ TEST(hostile_files, are_values) {
   node.link("etc/docker", "docker");
   node.put("var/lib/dpkg/status", "\nPackage: nvidia-fabricmanager-550");
   for (const auto& row : node.rows()) EXPECT_FALSE(row.check.empty());
+}
+
+TEST(hostile_files, are_reported_as_UTF_8_of_the_length_that_fits) {
+  const good_node node;
+  std::string long_name = "a";
+  for (int i = 0; i < 4'000; ++i) long_name += "\xc3\xbc";
+  for (const auto& name : {std::string("\xff\xfe"), long_name}) {
+    node.put("etc/containerd/config.toml", "default_runtime_name = \"" + name + "\"\n");
+    for (const auto& row : node.rows()) {
+      EXPECT_EQ(text::utf8_clean(row.found), row.found) << row.check;
+      EXPECT_LE(row.found.size(), 1024U) << row.check;
+    }
+  }
+}
+
+// Copies of nested JSON are recursive, and end the program when there is no stack left.
+TEST(hostile_files, of_Docker_may_be_nested_without_end) {
+  const tree node;
+  node.system();
+  node.remove("run/containerd");
+  node.put("run/cri-dockerd.sock");
+  for (const auto* key : {"exec-opts", "runtimes"}) {
+    node.put("etc/docker/daemon.json", "{\"default-runtime\": \"nvidia\", \"" + std::string(key) +
+                                           "\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+    EXPECT_EQ(runtime_of(node).default_runtime, "nvidia") << key;
+  }
+}
+
+// Time and memory have a limit whatever a file says: the unit test would take minutes without one.
+TEST(hostile_files, of_many_entries_are_read_in_part) {
+  const good_node node;
+  std::string imports = "imports = [", devices;
+  for (int i = 0; i < 8'000; ++i) imports += "'/etc/containerd/config.toml',";
+  for (int i = 0; i < 100'000; ++i) devices += "/dev/nvidia" + std::to_string(i) + " libcuda.so.1." + std::to_string(i);
+  node.put("etc/containerd/config.toml", imports + "]\n");
+  node.put("etc/cdi/nvidia.yaml", devices);
+  for (int i = 0; i < 100; ++i) node.put("etc/cdi/" + std::to_string(i) + ".yaml", "nvidia");
+  const auto seen = node.seen();
+  ASSERT_TRUE(seen.cdi);
+  EXPECT_LE(seen.cdi->size(), 64U);
+  for (const auto& spec : *seen.cdi) EXPECT_LE(std::max(spec.devices.size(), spec.drivers.size()), 256U);
 }
 
 TEST(hostile_files, a_link_that_leads_out_of_the_mounts_is_unknown_and_not_missing) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "agent/facts/reporter.hpp"
@@ -73,6 +74,19 @@ TEST(reader, reads_at_once_and_again_when_it_is_asked) {
   reader.read_again();
   hold.lock();
   EXPECT_TRUE(came.wait_for(hold, std::chrono::seconds(10), [&] { return times == 2; }));
+}
+
+// The program must end although a file system of the node does not answer.
+TEST(reader, does_not_have_to_be_waited_for) {
+  std::promise<void> came, answer;
+  facts_reader reader({"/nowhere", "/nowhere"}, std::chrono::hours(1), [&](const machine_facts&) {
+    came.set_value();
+    answer.get_future().wait();
+  });
+  came.get_future().wait();
+  EXPECT_FALSE(reader.end_within(std::chrono::milliseconds(20)));
+  answer.set_value();
+  EXPECT_TRUE(reader.end_within(std::chrono::seconds(10)));
 }
 
 }  // namespace

@@ -74,6 +74,9 @@ TEST(brake, takes_a_number_and_none) {
   EXPECT_THAT(fleet.brake.allow("0"), ElementsAre("a"));
   EXPECT_THAT(fleet.held(), ElementsAre("a", "b"));
   EXPECT_THAT(fleet.brake.allow("100%"), ElementsAre("a", "b"));
+  EXPECT_THAT(fleet.brake.allow("-1"), ElementsAre("a", "b")) << "no number at all is no licence to withdraw a fleet";
+  EXPECT_THAT(fleet.brake.allow("99999999999999999999999"), ElementsAre("a", "b"));
+  EXPECT_THAT(fleet.brake.allow("99999999999999999999999%"), testing::IsEmpty());
 }
 
 /// A stolen token speaks for one node: it may invent 64 sick cards, and the truth about others still counts.

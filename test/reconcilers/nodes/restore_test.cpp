@@ -130,5 +130,12 @@ TEST_F(restoring, looks_at_a_node_only_when_something_is_asked) {
   EXPECT_EQ(subject.affected_by(nullptr, reports.find({{}, "gpu-1"})).size(), 1U);
 }
 
+// Someone who may annotate a node has 256 KiB for it: neither the operator nor its events may drown.
+TEST(restore, looks_at_no_more_names_than_a_node_has_cards) {
+  std::string names;
+  for (int i = 0; i < 40'000; ++i) names += std::to_string(i) + ",";
+  EXPECT_EQ(next_restore(names, nullptr).refusals.size(), 64U);
+}
+
 }  // namespace
 }  // namespace reconcilers

@@ -18,8 +18,9 @@ cluster_variable=QM_RELEASE_CLUSTER
 read_options "--k8s -run --cluster" "$@"
 QM_RELEASE=$root/build/test/release
 "$root/dev" release --check || exit 77
-[[ -z ${QM_NIGHTLY:-} ]] || set -- --arch all # half an hour more, where nothing is cached
-"$root/dev" release --out "$QM_RELEASE" "$@"
+arch=amd64
+[[ -z ${QM_NIGHTLY:-} ]] || arch=all # half an hour more, where nothing is cached
+"$root/dev" release --out "$QM_RELEASE" --arch "$arch"
 export QM_RELEASE
 build_cluster etcd,helm
 . "$root/test/cluster/go.sh"

@@ -161,7 +161,7 @@ func TestTheProductRunsAsPods(t *testing.T) {
 	}{
 		{"install", install}, {"rights", (*product).runWithFewRights}, {"metrics", (*product).answerScrapes},
 		{"node", (*product).enrolTheNode}, {"webhook", (*product).answerTheWebhook}, {"helm test", (*product).passHelmTest},
-		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"leader deleted", (*product).handOver},
+		{"dedicated scheduler", (*product).runTheScheduler}, {"static pod", (*product).runTheStaticPod}, {"agent for cards", (*product).reportTheNode}, {"leader deleted", (*product).handOver},
 		{"leader killed", (*product).takeOver}, {"leader frozen", (*product).freezeTheLeader}, {"webhook gone", (*product).loseTheWebhook},
 		{"upgrade", (*product).upgradeAndRollBack}, {"uninstall", (*product).goWithoutATrace},
 	} {
@@ -176,6 +176,7 @@ func install(p *product) {
 	p.script("node-image", registry+"/quartermaster:"+image.tag, "--archive", first.file)
 	p.run("helm", "install", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--create-namespace",
 		"--set", "image.registry="+registry+",image.pullPolicy=Never,pgpu_enable=true,policy.modules.pgpu.image="+pause, "--wait", "--timeout", "90s")
+	p.ready() // helm waits for one of the two
 	pods := p.operators()
 	if len(pods) != 2 || pods[0].Spec.NodeName == pods[1].Spec.NodeName {
 		p.t.Fatalf("%d pods of the operator, not one on each node:\n%s", len(pods), p.run("kubectl", "get", "pods", "-A", "-o", "wide"))
@@ -312,6 +313,27 @@ func (p *product) passHelmTest() {
 	}
 }
 
+// reportTheNode: the agent for cards runs as a pod on the node that asks for a mode. It finds no driver here, and says what it found else.
+func (p *product) reportTheNode() {
+	p.run("helm", "upgrade", "quartermaster", filepath.Join(kit.Root(), "charts/quartermaster"), "--namespace", kit.Namespace, "--reset-then-reuse-values",
+		"--set", "agent.enabled=true", "--wait", "--timeout", "90s")
+	p.await(60*time.Second, "the agent reports the node", func() (bool, error) {
+		node, err := p.Dynamic.Resource(kit.AccelNodes).Get(ctx, nodeName, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		rows, _, _ := unstructured.NestedSlice(node.Object, "status", "preflight")
+		conditions, _, _ := unstructured.NestedSlice(node.Object, "status", "conditions")
+		said := fmt.Sprint(conditions)
+		return len(rows) >= 8 && strings.Contains(said, "reason:NoDriver") && strings.Contains(said, "type:PreflightPassed"), fmt.Errorf("%v", node.Object["status"])
+	})
+	p.await(60*time.Second, "the agent's pod is ready", func() (bool, error) {
+		set, err := p.Client.AppsV1().DaemonSets(kit.Namespace).Get(ctx, "quartermaster-agent", metav1.GetOptions{})
+		return err == nil && set.Status.NumberReady == 1 && set.Status.DesiredNumberScheduled == 1, err
+	})
+	p.ready()
+}
+
 // successor waits until another than this leads, and the Deployment is whole again.
 func (p *product) successor(patience time.Duration, before string) (took time.Duration) {
 	p.t.Helper()
@@ -323,13 +345,19 @@ func (p *product) successor(patience time.Duration, before string) (took time.Du
 	return took
 }
 
-// whole waits until both pods are ready and all is well.
-func (p *product) whole() {
+// ready waits until both pods of the operator are.
+func (p *product) ready() {
 	p.t.Helper()
 	p.await(60*time.Second, "two are ready", func() (bool, error) {
 		deployment, err := p.Client.AppsV1().Deployments(kit.Namespace).Get(ctx, "quartermaster", metav1.GetOptions{})
 		return err == nil && deployment.Status.ReadyReplicas == 2, err
 	})
+}
+
+// whole waits until both pods are ready and all is well.
+func (p *product) whole() {
+	p.t.Helper()
+	p.ready()
 	p.becomes(30*time.Second, "Ready", "Enrolled")
 }
 

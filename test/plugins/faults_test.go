@@ -34,10 +34,20 @@ func (m *machine) comesBack(module, when string, amounts, limits map[string]stri
 	await(m.t, 60*time.Second, "after "+when+" the node is ready", func() (bool, error) { return m.NodeReady(ctx, real1) })
 	m.plugin(module)
 	m.offers(60*time.Second, amounts)
-	// Until the plugin has registered with a new kubelet, the kubelet rejects pods that the scheduler sends it by the node's old status.
-	name, rejected := "", 0
+	name, rejected := m.accepted(module, module+"-when-"+strings.ReplaceAll(when, " ", "-"), limits)
+	m.t.Logf("after %s the kubelet rejected %d pods", when, rejected)
+	_, found := m.says(name)
+	m.holds(name, found, 1)
+	must(m.t, m.Client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + name}))
+	m.AwaitPhase(ctx, 60*time.Second, real1, module, "Ready")
+}
+
+// accepted starts pods until one runs: a kubelet rejects pods until the plugin has registered with it anew, and the scheduler sends it some by
+// the node's old status.
+func (m *machine) accepted(module, prefix string, limits map[string]string) (name string, rejected int) {
+	m.t.Helper()
 	await(m.t, 60*time.Second, "a new pod gets a card", func() (bool, error) {
-		name = fmt.Sprintf("%s-when-%s-%d", module, strings.ReplaceAll(when, " ", "-"), rejected)
+		name = fmt.Sprintf("%s-%d", prefix, rejected)
 		pod := probePod(name, limits)
 		if module == "pgpu" {
 			pod.Spec.SchedulerName = ""
@@ -55,11 +65,7 @@ func (m *machine) comesBack(module, when string, amounts, limits map[string]stri
 			time.Sleep(100 * time.Millisecond)
 		}
 	})
-	m.t.Logf("after %s the kubelet rejected %d pods", when, rejected)
-	_, found := m.says(name)
-	m.holds(name, found, 1)
-	must(m.t, m.Client.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + name}))
-	m.AwaitPhase(ctx, 60*time.Second, real1, module, "Ready")
+	return name, rejected
 }
 
 // runsStill: the pod's container is the one it had.

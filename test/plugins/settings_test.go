@@ -53,7 +53,8 @@ func (m *machine) cdi() {
 	for _, strategy := range []string{"cdi-cri", "cdi-annotations"} {
 		m.with(object{"DEVICE_LIST_STRATEGY": strategy, "NVIDIA_DRIVER_ROOT": "/", "NVIDIA_CDI_HOOK_PATH": "/usr/bin/nvidia-cdi-hook"}, "DEVICE_LIST_STRATEGY", strategy)
 		m.offers(60*time.Second, map[string]string{gpu: "8"})
-		_, found := m.pod(strategy, gpu, "")
+		name, _ := m.accepted("pgpu", strategy, map[string]string{gpu: "1"})
+		_, found := m.says(name)
 		if found.Environment[visible] != "void" || len(found.cardNodes()) != 1 || !slices.Contains(found.Devices, "/dev/nvidiactl") || !found.Library {
 			m.t.Errorf("%s: the container was given %+v", strategy, found)
 		}

@@ -36,8 +36,12 @@ func TestSharesOfCards(t *testing.T) {
 	m.offers(30*time.Second, map[string]string{memoryUnits: "30", gpuCount: "2", share: ""})
 	m.sharesByGpushare()
 
-	m.leavesFor("pgpu")
-	m.offers(30*time.Second, map[string]string{gpu: "2", memoryUnits: ""})
+	m.leavesFor("")
+	m.offers(30*time.Second, map[string]string{gpu: "", memoryUnits: ""})
+	m.fromNoneAndBack("hami", map[string]string{share: "20"})
+	m.ask("pgpu")
+	m.AwaitPhase(ctx, 90*time.Second, real1, "pgpu", "Ready")
+	m.offers(30*time.Second, map[string]string{gpu: "2", memoryUnits: "", share: ""})
 	m.leftBehind()
 	m.verifies()
 	m.pod("last", gpu, runtime)
@@ -48,6 +52,22 @@ func TestSharesOfCards(t *testing.T) {
 		return
 	}
 	m.noGPUManager(modules)
+}
+
+// fromNoneAndBack: the node enters a mode, a pod gets a share, and the node leaves for no mode once that pod is gone.
+func (m *machine) fromNoneAndBack(mode string, amounts map[string]string) {
+	m.t.Helper()
+	m.ask(mode)
+	m.AwaitPhase(ctx, 90*time.Second, real1, mode, "Ready")
+	m.offers(30*time.Second, amounts)
+	gone := map[string]string{}
+	limits := map[string]string{}
+	for key := range amounts {
+		gone[key], limits[key] = "", "1"
+	}
+	name, _ := m.accepted(mode, mode+"-to-none", limits)
+	m.leavesFor("", name)
+	m.offers(30*time.Second, gone)
 }
 
 // needs skips the test where QM_PLUGINS lacks one of these.

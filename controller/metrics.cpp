@@ -113,7 +113,6 @@ family<Metric>& registry::add(std::string name, std::string help, std::string_vi
   names_.push_back(name);
   auto made = std::make_shared<family<Metric>>(std::move(label_names), std::move(make), cap, *overflow_);
   collect([made, name = std::move(name), help = std::move(help), type](metric_text& metric_text) {
-    if (made->size() == 0) return;
     metric_text.family(name, help, type);
     made->each([&](const labels& labels, const Metric& metric) { write(metric_text, name, labels, metric); });
   });

@@ -78,15 +78,18 @@ driver::driver(cards::options options, kube::cluster_config cluster)
     has_news_ = true;
     changed_->notify_all();
   });
-}
-
-kube::result<void> driver::run() {
   if (options_.metrics.port != 0) {
     exporter::agent_facts facts;
     facts.report = [this] { return seen_ ? history_.complete(*seen_, controller::boot_now()) : inventory(); };
     facts.mode = [this] { return object() ? object()->mode.actual_mode : std::string(); };
+    facts.preflight = [this] { return preflight_.rows(seen_ ? &*seen_ : nullptr); };
     exporter_ = std::make_unique<exporter::exporter>(loop_, metrics_, options_.metrics, options_.node, facts,
                                                      std::chrono::seconds(options_.period_seconds));
+  }
+}
+
+kube::result<void> driver::run() {
+  if (exporter_) {
     if (auto done = exporter_->start(wire_, reflector_metrics_); !done) return done;
   }
   loop_.stop_on_signals([this] { loop_.quit(); });

@@ -36,6 +36,8 @@ class driver {
   driver(cards::options options, kube::cluster_config cluster);
   /// Until a signal. errc::config where it cannot begin.
   kube::result<void> run();
+  /// What /metrics says now; nothing of cards without a port for it.
+  std::string metrics_page() const { return metrics_.text(); }
 
  private:
   boost::asio::awaitable<void> work();

@@ -85,6 +85,7 @@ page exporter::now() const {
   out.mode = facts_.mode();
   out.report = facts_.report();
   out.xids = xids_;
+  if (facts_.preflight) out.preflight = facts_.preflight();
   // A driver that hangs gives no new readings, and old ones are not shown as new.
   if (read_at_.count() == 0 || controller::boot_now() - read_at_ > 3 * period_) return out;
   out.usage = usage_;
@@ -95,8 +96,8 @@ page exporter::now() const {
 }
 
 void exporter::collect(controller::metric_text& text) const {
+  text.family("quartermaster_exporter_reading_age_seconds", "Since the cards were read last.", "gauge");
   if (read_at_.count() != 0) {
-    text.family("quartermaster_exporter_reading_age_seconds", "Since the cards were read last.", "gauge");
     const auto age = std::chrono::duration<double>(controller::boot_now() - read_at_);
     text.sample("quartermaster_exporter_reading_age_seconds", {}, age.count());
   }

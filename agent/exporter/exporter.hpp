@@ -15,6 +15,7 @@
 #include "agent/exporter/page.hpp"
 #include "agent/exporter/pod.hpp"
 #include "agent/exporter/pod_resources.hpp"
+#include "agent/facts/judge.hpp"
 #include "controller/http_server.hpp"
 #include "controller/loop.hpp"
 #include "controller/metrics.hpp"
@@ -33,6 +34,7 @@ struct metrics_options {
 struct agent_facts {
   std::function<cards::inventory()> report;
   std::function<std::string()> mode;
+  std::function<std::vector<facts::row>()> preflight = {};
 };
 
 class exporter {

@@ -69,6 +69,16 @@ class writer {
     }
   }
 
+  void preflight() {
+    text_.family("quartermaster_preflight_check_failed",
+                 "1 while the check of the node fails, 0 while it passes or only warns.", "gauge");
+    for (const auto& row : page_.preflight) {
+      if (row.state == facts::check_state::unknown) continue;
+      text_.sample("quartermaster_preflight_check_failed", {{"node", page_.node}, {"check", row.check}},
+                   row.state == facts::check_state::failed ? 1 : 0);
+    }
+  }
+
   /// A family with at most one series for a card.
   void card(std::string_view name, std::string_view help, std::string_view type, double scale, auto value) {
     const auto full = prefixed("card", name);
@@ -184,6 +194,7 @@ void write_shares(writer& writer) {
 void write(const page& page, controller::metric_text& text) {
   writer writer(page, text);
   writer.reported_cards();
+  writer.preflight();
   write_cards(writer);
   write_shares(writer);
 }

@@ -9,6 +9,7 @@
 
 #include "agent/cards/inventory.hpp"
 #include "agent/exporter/attribution.hpp"
+#include "agent/facts/judge.hpp"
 #include "controller/metrics.hpp"
 
 namespace agent::exporter {
@@ -19,6 +20,7 @@ struct page {
   std::vector<cards::card_usage> usage;                                 ///< the last reading; empty when it is old
   std::vector<attributed_card> parts;                                   ///< of each card of `usage`
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> xids;  ///< how many, by card and number
+  std::vector<facts::row> preflight = {};                               ///< empty: not looked at yet
 };
 
 void write(const page& page, controller::metric_text& text);

@@ -51,6 +51,10 @@ class reporter {
   /// Applies the rows where the object does not say them. At most every few seconds: `due` says when the rest comes.
   /// @param cards nothing: NVML has not answered yet
   kube::task<void> write(kube::client& api, const reported_node* object, const cards::inventory* cards);
+  /// The rows as they are now; empty before the first look at the files.
+  std::vector<row> rows(const cards::inventory* cards) const {
+    return seen_ ? judge(*seen_, cards) : std::vector<row>();
+  }
   /// When to call `write` again although nothing happened, as controller::boot_now().
   std::optional<std::chrono::milliseconds> due() const { return due_; }
 

@@ -19,6 +19,7 @@
 #include "cli/controller/control_plane.hpp"
 #include "cli/controller/controller_options.hpp"
 #include "cli/controller/extender.hpp"
+#include "cli/controller/fleet_metrics.hpp"
 #include "cli/controller/policy_file.hpp"
 #include "cli/controller/preflight.hpp"
 #include "cli/controller/webhook.hpp"
@@ -128,6 +129,7 @@ class operator_program {
         given_policy_(std::move(policy)),
         wire_(loop_.executor(), std::move(cluster), patience()) {
     add_process_metrics(metrics_);
+    add_fleet_metrics(metrics_, {accelerator_nodes_, daemon_sets_}, [this] { return manager_.leading(); });
     health_.expect_contact_every(std::chrono::seconds(options_.retry_seconds));
     add_metrics_route(server_, metrics_);
     add_health_routes(server_, health_);
@@ -149,6 +151,8 @@ class operator_program {
     log::flush();
     return rc_;
   }
+
+  std::string metrics_page() const { return metrics_.text(); }
 
  private:
   boost::asio::awaitable<void> main() {
@@ -568,6 +572,10 @@ int run_controller(controller_options options) {
   if (options.ns.empty()) options.ns = cluster->ns;
   auto program = std::make_unique<operator_program>(std::move(options), std::move(*cluster), std::move(policy));
   return program->run();
+}
+
+std::string metrics_page(controller_options options) {
+  return operator_program(std::move(options), {}, nullptr).metrics_page();
 }
 
 void add_controller(CLI::App& app, int& rc) {

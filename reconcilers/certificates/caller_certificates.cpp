@@ -42,12 +42,11 @@ caller_certificates::caller_certificates(const controller::store<accelerator_pol
   if (!settings_.wall) settings_.wall = system_seconds;
   metrics.collect([this](controller::metric_text& metric_text) {
     const auto seen = recent();
-    if (seen.empty()) return;
     constexpr std::string_view name = "quartermaster_extender_caller_certificate_expiry_seconds";
     metric_text.family(
         name, "Earliest end of a certificate that a caller showed the extender in the last day, seconds since 1970.",
         "gauge");
-    metric_text.sample(name, {}, static_cast<double>(seen.front().until));
+    if (!seen.empty()) metric_text.sample(name, {}, static_cast<double>(seen.front().until));
   });
 }
 

@@ -89,7 +89,12 @@ link_flags() {
   echo "$flags"
 }
 
-build_tags() { if [[ $1 == containerd ]]; then echo no_btrfs,no_devmapper,no_zfs,no_aufs; fi; } # UNIT
+build_tags() { # UNIT: what our tests need of it
+  case $1 in
+    containerd) echo no_btrfs,no_devmapper,no_zfs,no_aufs ;;
+    prometheus) echo remove_all_sd,enable_kubernetes_sd ;;
+  esac
+}
 
 stamp_of() { # UNIT FLAGS: our own program's stamp covers its sources too
   local dir; dir=$(unit_folder "$1")

@@ -5,7 +5,7 @@ cluster_src=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache_root=${XDG_CACHE_HOME:-$HOME/.cache}/quartermaster
 k8s_minors=(1.36 1.30)                       # the newest and the oldest server supported; the first is the default
 k8s_programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
-tool_names=(etcd kwok helm chainsaw sim scheduler-1.35) # the last: one minor older than the newest server
+tool_names=(etcd kwok helm chainsaw sim scheduler-1.35 prometheus) # scheduler-1.35: one minor older than the newest server
 real_node_units=(containerd coredns node)      # and kubelet and kube-proxy of the Kubernetes version: built only where a real node is asked for
 assets_programs=(kube-apiserver etcd kubectl)  # what a KUBEBUILDER_ASSETS folder brings
 
@@ -28,6 +28,7 @@ unit_packages() {
     kwok)     echo "kwok sigs.k8s.io/kwok/cmd/kwok" ;;
     helm)     echo "helm helm.sh/helm/v3/cmd/helm" ;;
     chainsaw) echo "chainsaw github.com/kyverno/chainsaw" ;;
+    prometheus) for p in promtool prometheus; do echo "$p github.com/prometheus/prometheus/cmd/$p"; done ;;
     sim)      echo "sim ." ;;
     kubelet-*) for p in kubelet kube-proxy; do echo "$p k8s.io/kubernetes/cmd/$p"; done ;;
     scheduler-*) echo "kube-$1 k8s.io/kubernetes/cmd/kube-scheduler" ;;
@@ -48,6 +49,7 @@ unit_version() {
     kwok)     module_version "$dir" sigs.k8s.io/kwok ;;
     helm)     module_version "$dir" helm.sh/helm/v3 ;;
     chainsaw) module_version "$dir" github.com/kyverno/chainsaw ;;
+    prometheus) module_version "$dir" github.com/prometheus/prometheus ;;
     containerd) module_version "$dir" github.com/containerd/containerd/v2 ;;
     coredns)  module_version "$dir" github.com/coredns/coredns ;;
     sim|node) echo dev ;;

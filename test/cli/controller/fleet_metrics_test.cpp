@@ -42,8 +42,9 @@ TEST_F(fleet_metrics_test, a_node_says_its_phase_and_since_when) {
   node("gpu-2", "", "");
   node("gpu-3", "Ready", "yesterday");
   const auto text = registry.text();
-  EXPECT_THAT(text, HasSubstr(R"(quartermaster_node_phase_since_timestamp_seconds{node="gpu-1",mode="vgpu",phase="Stuck"} )"
-                              "1767323045\n"));
+  EXPECT_THAT(text,
+              HasSubstr(R"(quartermaster_node_phase_since_timestamp_seconds{node="gpu-1",mode="vgpu",phase="Stuck"} )"
+                        "1767323045\n"));
   EXPECT_THAT(text, Not(HasSubstr("gpu-2")));
   EXPECT_THAT(text, Not(HasSubstr("gpu-3")));
 }

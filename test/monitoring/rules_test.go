@@ -28,7 +28,7 @@ type ruleFile struct {
 	}
 }
 
-// unitTest is a case of rules_test.yaml. Its name is the alert that it is about.
+// unitTest is a case of rules_test.yaml or rules_days_test.yaml. Its name is the alert that it is about.
 type unitTest struct {
 	Name       string
 	PromqlTest []struct {
@@ -83,7 +83,7 @@ func TestS34_promtool_accepts_the_rules(t *testing.T) {
 }
 
 func TestS34_each_rule_does_what_its_unit_test_says(t *testing.T) {
-	promtool(t, "test", "rules", "rules_test.yaml")
+	promtool(t, "test", "rules", "rules_test.yaml", "rules_days_test.yaml")
 }
 
 // The alert that the manual of the Alauda Container Platform names, word for word.
@@ -104,8 +104,10 @@ func TestS34_gpu_alloc_conflict_is_the_alert_of_the_manual(t *testing.T) {
 // Fires, is quiet before, and is quiet again.
 func TestS34_each_alert_has_a_unit_test_in_which_it_fires_and_ends(t *testing.T) {
 	cases := map[string]unitTest{}
-	for _, one := range parse[struct{ Tests []unitTest }](t, "test/monitoring/rules_test.yaml").Tests {
-		cases[one.Name] = one
+	for _, file := range []string{"rules_test.yaml", "rules_days_test.yaml"} {
+		for _, one := range parse[struct{ Tests []unitTest }](t, "test/monitoring/"+file).Tests {
+			cases[one.Name] = one
+		}
 	}
 	label := regexp.MustCompile(`\$labels\.([a-z_]+)`)
 	for _, r := range alerts(t) {

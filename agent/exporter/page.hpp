@@ -1,5 +1,5 @@
 #pragma once
-// The series of cards and shares, as they are scraped; docs/agent.md has the table. Pure.
+// The series of cards, shares and preflight checks, as they are scraped; docs/metrics.md has them. Pure.
 
 #include <cstdint>
 #include <map>

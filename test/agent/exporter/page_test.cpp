@@ -1,12 +1,9 @@
-// The page itself: its labels, and that docs/agent.md has exactly its families.
+// The page itself: its labels and units. test/cli/metrics_page_test.cpp compares its families with docs/metrics.md.
 #include "agent/exporter/page.hpp"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <regex>
-#include <set>
-#include <sstream>
+#include <string>
 
 namespace agent::exporter {
 namespace {
@@ -89,17 +86,18 @@ TEST(exporter_page, of_a_card_without_readings_says_who_it_is) {
   EXPECT_EQ(text.find("\nquartermaster_share_processes{"), std::string::npos);
 }
 
-TEST(exporter_page, has_the_families_of_the_documentation) {
-  const auto names = [](const std::string& text, const std::regex& pattern) {
-    std::set<std::string> out;
-    for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
-      out.insert((*match)[1]);
-    return out;
-  };
-  std::stringstream documents;
-  documents << std::ifstream(std::string(SOURCE_ROOT) + "/docs/agent.md").rdbuf();
-  EXPECT_EQ(names(text_of(one_card()), std::regex("# TYPE (quartermaster_(?:card|share)_[a-z_]+)")),
-            names(documents.str(), std::regex("(?:^|\n)\\| `(quartermaster_(?:card|share)_[a-z_]+)")));
+TEST(exporter_page, S75_of_a_check_that_could_not_be_seen_says_nothing) {
+  auto page = one_card();
+  page.preflight = {{"driver", facts::check_state::ok, "550.90.07", ""},
+                    {"persistence", facts::check_state::warning, "off", "switch it on"},
+                    {"cdi", facts::check_state::failed, "missing", "make one"},
+                    {"cgroup", facts::check_state::unknown, "", ""}};
+  const auto text = text_of(page);
+  const std::string name = "\nquartermaster_preflight_check_failed{node=\"gpu-1\",check=\"";
+  EXPECT_NE(text.find(name + "driver\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(name + "persistence\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(name + "cdi\"} 1\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find(name + "cgroup"), std::string::npos) << text;
 }
 
 }  // namespace

@@ -192,14 +192,15 @@ spec: {nodeName: t4-1, containers: [{name: main, image: "none.test/none:1"}]}
 `
 
 func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
+	webhook := freePort(t)
 	call(t, "", chart.Tool("helm-*", "helm"), "install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace", "--set",
-		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402")
+		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,admission.url=https://127.0.0.1:"+webhook)
 	sim := chart.Tool("sim-*", "sim")
 	call(t, "", sim, "nodes", "--kubeconfig", kubeconfig, "--profile", "t4=2")
 	start(t, nil, sim, "plugins", "--kubeconfig", kubeconfig)
 	port := freePort(t)
 	operator := start(t, []string{"POD_NAMESPACE=" + namespace}, program, "controller", "--kubeconfig", asAccount(t, "quartermaster"),
-		"--metrics-address", "127.0.0.1:"+port, "--webhook-address", "127.0.0.1:0", "--extender-address", "127.0.0.1:0", "--predicates-address", "127.0.0.1:0")
+		"--metrics-address", "127.0.0.1:"+port, "--webhook-address", "127.0.0.1:"+webhook, "--webhook-url", "https://127.0.0.1:"+webhook, "--extender-address", "127.0.0.1:0", "--predicates-address", "127.0.0.1:0")
 	until(t, 30*time.Second, "the operator answers", func() error { _, err := get("http://127.0.0.1:" + port + "/healthz"); return err })
 	kubectl(t, objects, "apply", "-f", "-")
 	kubectl(t, "", "label", "node", "t4-0", "nvidia-device-enable=pgpu")

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 #include <regex>
-#include <sstream>
 #include <string>
 
 #include "agent/cards/driver.hpp"
@@ -24,14 +23,14 @@ types_by_name served(const std::string& page) {
   return out;
 }
 
-/// Rows of the section's tables: | `name` | type | ...
+/// Rows of the tables of this section, and of the one for all programs: | `name` | type | ...
 types_by_name documented(const std::string& section) {
   std::ifstream file(SOURCE_ROOT "/docs/metrics.md");
   types_by_name out;
   bool is_inside = false;
   static const std::regex row("\\| `([a-z_]+)` \\| ([a-z]+) \\|.*");
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("## ")) is_inside = line == "## " + section;
+    if (line.starts_with("## ")) is_inside = line == "## " + section || line == "## Every program";
     if (std::smatch match; is_inside && std::regex_match(line, match, row)) out[match[1]] = match[2];
   }
   return out;

@@ -109,11 +109,16 @@ func prometheus(t *testing.T, targets map[string][]string) string {
 	if len(scrapes) != len(targets) {
 		t.Fatalf("%d PodMonitors in the chart", len(scrapes))
 	}
-	folder, port := t.TempDir(), freePort(t)
-	config, err := yaml.Marshal(map[string]any{"global": map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"},
+	return startPrometheus(t, map[string]any{"global": map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"},
 		"rule_files": []string{filepath.Join(chart.Chart(), "files/rules.yaml")}, "scrape_configs": scrapes})
+}
+
+func startPrometheus(t *testing.T, config any) string {
+	t.Helper()
+	folder, port := t.TempDir(), freePort(t)
+	text, err := yaml.Marshal(config)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, "prometheus.yml"), config, 0o600)
+		err = os.WriteFile(filepath.Join(folder, "prometheus.yml"), text, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +126,35 @@ func prometheus(t *testing.T, targets map[string][]string) string {
 	start(t, nil, chart.Tool("prometheus-*", "prometheus"), "--config.file", filepath.Join(folder, "prometheus.yml"),
 		"--storage.tsdb.path", filepath.Join(folder, "data"), "--web.listen-address", "127.0.0.1:"+port)
 	return "http://127.0.0.1:" + port
+}
+
+// installed is the Prometheus that the chart installs: its configuration, with the rights of its account. It runs outside the cluster, so
+// it is given the way to the API server, and pods whose address is this machine.
+func installed(t *testing.T, ports map[string]string) string {
+	t.Helper()
+	for name, port := range ports {
+		app, _, _ := strings.Cut(name, ".")
+		kubectl(t, fmt.Sprintf(`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": %q, "labels": {"app.kubernetes.io/name": %q}}, "spec": {"schedulerName": "none",
+			"containers": [{"name": "main", "image": "none.test/none:1", "ports": [{"name": "metrics", "containerPort": %s}, {"name": "other", "containerPort": 1}]}]}}`,
+			name, app, port), "apply", "-n", namespace, "-f", "-")
+		kubectl(t, "", "patch", "pod", name, "-n", namespace, "--subresource=status", "-p", `{"status": {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}}`)
+	}
+	text, err := os.ReadFile(filepath.Join(chart.Chart(), "files/prometheus.yaml"))
+	var config map[string]any
+	if err == nil {
+		err = yaml.Unmarshal(text, &config)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	config["global"] = map[string]string{"scrape_interval": "1s", "evaluation_interval": "1s"}
+	config["rule_files"] = []string{filepath.Join(chart.Chart(), "files/rules.yaml")}
+	account := asAccount(t, "quartermaster-prometheus")
+	for _, scrape := range config["scrape_configs"].([]any) {
+		pods := scrape.(map[string]any)["kubernetes_sd_configs"].([]any)[0].(map[string]any)
+		pods["kubeconfig_file"], pods["namespaces"] = account, map[string]any{"names": []string{namespace}}
+	}
+	return startPrometheus(t, config)
 }
 
 // ask is what the API of Prometheus answers, below `data`.
@@ -194,7 +228,7 @@ spec: {nodeName: t4-1, containers: [{name: main, image: "none.test/none:1"}]}
 func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 	webhook := freePort(t)
 	call(t, "", chart.Tool("helm-*", "helm"), "install", "quartermaster", chart.Chart(), "-n", namespace, "--create-namespace", "--set",
-		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,admission.url=https://127.0.0.1:"+webhook)
+		"replicaCount=0,agent.enabled=true,agent.metrics.port=9402,monitoring.prometheus.install=true,admission.url=https://127.0.0.1:"+webhook)
 	sim := chart.Tool("sim-*", "sim")
 	call(t, "", sim, "nodes", "--kubeconfig", kubeconfig, "--profile", "t4=2")
 	start(t, nil, sim, "plugins", "--kubeconfig", kubeconfig)
@@ -285,6 +319,28 @@ func TestS75_a_real_prometheus_runs_the_rules_on_real_pages(t *testing.T) {
 			return err
 		})
 	}
+
+	// The Prometheus that the chart installs finds the same three programs, and no port that is not for metrics.
+	own := installed(t, map[string]string{"quartermaster.0": port, "quartermaster-agent.0": agents[0], "quartermaster-agent.1": agents[1]})
+	until(t, 30*time.Second, "the installed Prometheus", func() error {
+		healthy, err := query(own, `sum by (job) (up{instance=~"127.0.0.1:.*"})`)
+		if found := (series{`job="quartermaster"`: 1, `job="quartermaster-agent"`: 2}).differences(healthy); err == nil && len(found) > 0 {
+			err = fmt.Errorf("up: %v", found)
+		}
+		if err != nil {
+			return err
+		}
+		for _, record := range []string{"share:quartermaster_share_memory_used:ratio", "container_gpu_utilization"} {
+			is, err := query(own, record)
+			if found := wanted[record].differences(is); err == nil && len(found) > 0 {
+				err = fmt.Errorf("%s: %v", record, found)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 
 	// The operator goes, and the alert knows.
 	active := func(name string) (labels map[string]string) {

@@ -55,7 +55,7 @@ func TestS38_the_chart_installs_a_prometheus_on_demand_alone(t *testing.T) {
 	}
 	data := objects["ConfigMap"].Content["data"].(map[string]any)
 	for name, file := range map[string]string{"prometheus.yaml": "charts/quartermaster/files/prometheus.yaml", "rules.yaml": rulesPath} {
-		if data[name] != read(t, file) {
+		if strings.TrimSpace(data[name].(string)) != strings.TrimSpace(read(t, file)) {
 			t.Errorf("%s of the ConfigMap is not the file", name)
 		}
 	}

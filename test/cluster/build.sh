@@ -66,6 +66,7 @@ estimate() {
     kube-apiserver) echo "5 min" ;;  kube-controller-manager) echo "2 min" ;;  kube-scheduler) echo "15 s" ;;
     kubectl) echo "40 s" ;;          etcd) echo "40 s" ;;                      etcdctl) echo "10 s" ;;
     kwok|helm) echo "1 min" ;;       chainsaw) echo "3 min" ;;                 kubelet) echo "1 min" ;;
+    promtool|prometheus) echo "a few min" ;;
     containerd|coredns) echo "1 min" ;;  kube-scheduler-1.35) echo "2 min" ;;    *) echo "20 s" ;;
   esac
 }

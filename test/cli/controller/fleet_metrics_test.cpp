@@ -21,15 +21,16 @@ struct fleet_metrics_test : testing::Test {
   void node(const std::string& name, const std::string& phase, const std::string& since) {
     api::accelerator_node out;
     out.key.name = name;
-    out.mode = {.requested_mode = "vgpu", .phase = phase, .since = since};
+    out.mode.requested_mode = "vgpu";
+    out.mode.phase = phase;
+    out.mode.since = since;
     nodes.put(out);
   }
   void plugin(const std::string& name, const std::string& module, std::int32_t desired, std::int32_t ready) {
     kube::daemon_set out;
     out.key = {"quartermaster", name};
-    const std::vector<kube::packed_map::entry> labels{{"app.kubernetes.io/managed-by", "quartermaster"},
-                                                      {"quartermaster.io/module", module}};
-    out.labels = kube::packed_map::of(labels);
+    out.labels =
+        kube::packed_map::of({{"app.kubernetes.io/managed-by", "quartermaster"}, {"quartermaster.io/module", module}});
     out.desired = desired;
     out.ready = ready;
     out.updated = 1;

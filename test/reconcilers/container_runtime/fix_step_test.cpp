@@ -132,7 +132,7 @@ TEST(fix_step, records_an_answer_before_anything_else) {
   state.is_wanted = false;
   EXPECT_EQ(next_fix_step(state).type, kind::record);
   state.pod->has_report = false;
-  EXPECT_EQ(next_fix_step(state).type, kind::remove) << "its node has gone, and nobody is left to tell";
+  EXPECT_EQ(next_fix_step(state).type, kind::remove) << "its node has gone, and there is no place for the answer";
 }
 
 TEST(fix_step, a_failure_halts_all_other_nodes) {

@@ -189,7 +189,7 @@ TEST_F(fixing, without_the_field_takes_the_pod_away_and_says_nothing) {
   select({});
   settle();
   EXPECT_EQ(node_of_pod(), "");
-  EXPECT_EQ(fix_of("gpu-1").value("result", ""), "Done") << "what happened is told all the same";
+  EXPECT_EQ(fix_of("gpu-1").value("result", ""), "Done") << "what happened is reported all the same";
   EXPECT_FALSE(subject.state());
 }
 

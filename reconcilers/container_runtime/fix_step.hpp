@@ -4,9 +4,9 @@
 //
 //   make a pod -> it ends -> its answer is recorded on the AcceleratorNode -> the agent sees the new files -> remove it
 //
-// There is one pod name, so at most one node is under way, also while the leader changes. A pod that failed stays and halts everything:
-// until the policy or our image changes, the agent calls the node ok, the node is no longer selected, or someone
-// deletes the pod.
+// There is one pod name, so at most one node is under way, also while the leader changes. A pod that failed stays and
+// halts everything: until the policy or our image changes, the agent calls the node ok, the node is no longer selected,
+// or someone deletes the pod.
 
 #include <chrono>
 #include <cstdint>

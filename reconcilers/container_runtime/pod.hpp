@@ -15,9 +15,8 @@ inline constexpr std::string_view part = "fix-runtime";
 
 struct pod_facts {
   std::string ns;
-  std::string image;         ///< ours
-  std::string pull_secrets;  ///< array of {name}; empty: none
-  std::string wish;          ///< remembered on the pod
+  std::string image;  ///< ours
+  std::string wish;   ///< remembered on the pod
   std::string policy_name, policy_uid;
 };
 

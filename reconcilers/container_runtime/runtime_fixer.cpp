@@ -56,7 +56,7 @@ const kube::pod* runtime_fixer::pod() const { return stores_.pods.find({settings
 bool runtime_fixer::has_work() const { return policy() || pod(); }
 
 std::string runtime_fixer::wish_of(const container_runtime_spec& spec) const {
-  return api::hex(api::fnv1a(json(spec.node_selector).dump() + spec.pull_secrets + settings_.own_image));
+  return api::hex(api::fnv1a(json(spec.node_selector).dump() + settings_.own_image));
 }
 
 std::optional<fix_pod> runtime_fixer::pod_now() const {
@@ -115,9 +115,8 @@ kube::task<action> runtime_fixer::reconcile(kube::object_key key) {
 kube::task<action> runtime_fixer::make(fix_step step) {
   if (made_ && settings_.now() - *made_ < watch_patience) co_return action::again(look_again);
   const auto* rules = policy();
-  const pod_facts known{
-      settings_.ns,    settings_.own_image,  rules->container_runtime.pull_secrets, wish_of(rules->container_runtime),
-      rules->key.name, rules->id.to_string()};
+  const pod_facts known{settings_.ns, settings_.own_image, wish_of(rules->container_runtime), rules->key.name,
+                        rules->id.to_string()};
   const auto body = pod_for(step.node, step.runtime, known);
   const kube::object_key key{settings_.ns, std::string(pod_name)};
   kube::write_options options;

@@ -159,7 +159,7 @@ void read_spec(json::value spec, accelerator_policy& policy) {
       });
     }
   });
-  policy.scheduler.pull_secrets = policy.container_runtime.pull_secrets = pull_secrets;
+  policy.scheduler.pull_secrets = pull_secrets;
   if (policy.removing) policy.container_runtime.node_selector.clear();
   for (auto& [name, module] : policy.modules) {
     module.pull_secrets = pull_secrets;

@@ -106,7 +106,6 @@ struct health_spec {
 /// spec.containerRuntime: on which nodes the operator sets up the container runtime for NVIDIA's.
 struct container_runtime_spec {
   settings_map node_selector;  ///< labels, all of which a node must have; empty: no node
-  std::string pull_secrets;    ///< array of {name}; the policy's
   friend bool operator==(const container_runtime_spec&, const container_runtime_spec&) = default;
 };
 

@@ -250,7 +250,7 @@ TEST_F(fixing, looks_only_at_changes_that_matter) {
 }
 
 TEST(fix_runtime_pod, has_no_more_rights_on_the_node_than_it_needs) {
-  const auto pod = pod_for("gpu-1", "crio", {"qm", "image:1", "", "wish", "default", "uid"});
+  const auto pod = pod_for("gpu-1", "crio", {"qm", "image:1", "wish", "default", "uid"});
   const auto& spec = pod.at("spec");
   EXPECT_EQ(spec.at("nodeName"), "gpu-1");
   EXPECT_EQ(spec.at("automountServiceAccountToken"), false);

@@ -55,12 +55,10 @@ TEST(accelerator_policy, while_everything_is_to_go_every_module_is_off) {
 }
 
 TEST(accelerator_policy, selects_nodes_whose_container_runtime_is_fixed) {
-  const std::string spec =
-      R"("imagePullSecrets":[{"name":"registry"}],"containerRuntime":{"fix":{"nodeSelector":{"pool":"a100","x/y":""}}})";
+  const std::string spec = R"("containerRuntime":{"fix":{"nodeSelector":{"pool":"a100","x/y":""}}})";
   const auto policy = accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{)" + spec + "}}");
   ASSERT_TRUE(policy) << policy.error().message;
   EXPECT_EQ(policy->container_runtime.node_selector, (settings_map{{"pool", "a100"}, {"x/y", ""}}));
-  EXPECT_EQ(policy->container_runtime.pull_secrets, R"([{"name":"registry"}])");
   const auto removed =
       accelerator_policy::decode(R"({"metadata":{"name":"default"},"spec":{"removing":true,)" + spec + "}}");
   ASSERT_TRUE(removed) << removed.error().message;

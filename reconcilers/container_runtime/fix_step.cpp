@@ -23,7 +23,7 @@ std::string obstacle(const fix_candidate& node) {
   return {};
 }
 
-/// "3 nodes match, 1 of them is left to fix; left alone: gpu-3 (not Ready)".
+/// "3 nodes match, 1 left to fix; left alone: gpu-3 (not Ready)".
 std::string summary_of(const fix_state& state, std::size_t left) {
   std::vector<std::string> alone;
   std::size_t silent = 0;

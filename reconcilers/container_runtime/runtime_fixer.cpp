@@ -125,6 +125,7 @@ kube::task<action> runtime_fixer::make(fix_step step) {
   problem_.clear();
   if (answer) {
     made_ = settings_.now();
+    decide(step);
     co_return action::again(watch_patience);
   }
   if (answer.error().code != kube::errc::forbidden && answer.error().code != kube::errc::invalid)
